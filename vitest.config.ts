@@ -1,0 +1,82 @@
+// Four projects, so that one command picks what it runs by name: `npm test` takes unit and integration.
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const source = (path: string): string => fileURLToPath(new URL(`./packages/longshore/src/${path}`, import.meta.url));
+
+// Tests import the package by its public name and get the source, so that no build is needed first.
+const alias = [
+  { find: /^longshore$/, replacement: source("index.ts") },
+  { find: /^longshore\/server$/, replacement: source("server/index.ts") },
+  { find: /^longshore\/workflow-graph$/, replacement: source("protocol/workflow-graph/index.ts") },
+  { find: /^longshore\/testing$/, replacement: source("testing/index.ts") },
+];
+
+const EVERYWHERE_EXCLUDED = ["**/node_modules/**", "**/dist/**"];
+const LONG_FAULTS = "packages/longshore/test/**/*.faults.test.ts";
+
+// Real processes and sockets are slow to start on a loaded machine; a test that hangs must still end the run.
+const PROCESS_TEST_TIMEOUT_MS = 60_000;
+const LONG_TEST_TIMEOUT_MS = 600_000;
+
+export default defineConfig({
+  test: {
+    pool: "forks",
+    maxWorkers: 2,
+    reporters: ["dot", "./scripts/plain-reporter.ts"],
+    projects: [
+      {
+        resolve: { alias },
+        test: {
+          name: "unit",
+          pool: "forks",
+          // Unit and contract tests share nothing, so they may share a process: 2 s instead of 12 s for 40 files.
+          isolate: false,
+          include: ["packages/longshore/src/**/*.test.ts", "packages/longshore/test/contract/**/*.test.ts"],
+          exclude: EVERYWHERE_EXCLUDED,
+          testTimeout: 20_000,
+        },
+      },
+      {
+        resolve: { alias },
+        test: {
+          name: "integration",
+          pool: "forks",
+          include: [
+            "packages/longshore/test/integration/**/*.test.ts",
+            "packages/longshore/test/faults/**/*.test.ts",
+            "bench/**/*.test.ts",
+            "scripts/**/*.test.ts",
+          ],
+          exclude: [...EVERYWHERE_EXCLUDED, LONG_FAULTS],
+          testTimeout: PROCESS_TEST_TIMEOUT_MS,
+          hookTimeout: PROCESS_TEST_TIMEOUT_MS,
+        },
+      },
+      {
+        resolve: { alias },
+        test: {
+          name: "faults",
+          pool: "forks",
+          fileParallelism: false,
+          include: [LONG_FAULTS],
+          exclude: EVERYWHERE_EXCLUDED,
+          testTimeout: LONG_TEST_TIMEOUT_MS,
+          hookTimeout: LONG_TEST_TIMEOUT_MS,
+        },
+      },
+      {
+        resolve: { alias },
+        test: {
+          name: "conformance",
+          pool: "forks",
+          fileParallelism: false,
+          include: ["packages/conformance/**/*.test.ts"],
+          exclude: EVERYWHERE_EXCLUDED,
+          testTimeout: LONG_TEST_TIMEOUT_MS,
+          hookTimeout: LONG_TEST_TIMEOUT_MS,
+        },
+      },
+    ],
+  },
+});
