@@ -1,0 +1,118 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { findImportViolations } from "./import-rule.ts";
+
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Writes a small source tree and answers what the rule says about it. */
+function check(files: Record<string, string>): string[] {
+  const root = mkdtempSync(join(tmpdir(), "longshore-imports-"));
+  folders.push(root);
+  for (const [path, body] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), body);
+  }
+  return findImportViolations(root);
+}
+
+const clean = {
+  "clock.ts": "",
+  "board/board.ts": `import { now } from "../clock.ts";`,
+  "run/runs.ts": `import type { Board } from "../board/board.ts";`,
+  "runner/runner.ts": `import { now } from "../clock.ts";`,
+  "protocol/alpha/wire.ts": `import { now } from "../../clock.ts";`,
+  "protocol/alpha/worker.ts": `import { run } from "../../runner/runner.ts";\nimport { shape } from "./wire.ts";`,
+  "protocol/alpha/routes.ts": `import { board } from "../../board/board.ts";\nimport { shape } from "./wire.ts";`,
+  "dialect/alpha/parse.ts": `import { shape } from "../../protocol/alpha/wire.ts";`,
+  "store/sqlite/board.ts": `import type { BoardStore } from "../../board/board.ts";`,
+  "server/server.ts": `import { open } from "../store/sqlite/board.ts";`,
+};
+
+describe("import rule", () => {
+  it("accepts a tree that follows the layers", () => {
+    expect(check(clean)).toEqual([]);
+  });
+
+  it("refuses a value import that points upwards", () => {
+    expect(check({ ...clean, "board/lanes.ts": `import { runs } from "../run/runs.ts";` })).toEqual([
+      "board/lanes.ts: the board layer may not import run/runs.ts (run)",
+    ]);
+  });
+
+  it("refuses a type-only import that points upwards", () => {
+    expect(check({ ...clean, "runner/execute.ts": `import type { Board } from "../board/board.ts";` })).toHaveLength(1);
+  });
+
+  it("refuses a dynamic import that points upwards", () => {
+    expect(check({ ...clean, "work.ts": `const server = await import("./server/server.ts");` })).toHaveLength(1);
+  });
+
+  it("refuses a re-export that points upwards", () => {
+    expect(check({ ...clean, "backoff.ts": `export { runs } from "./run/runs.ts";` })).toHaveLength(1);
+  });
+
+  it("refuses a type written as an inline import", () => {
+    expect(check({ ...clean, "json.ts": `export type B = import("./board/board.ts").Board;` })).toHaveLength(1);
+  });
+
+  it("refuses an import that spans several lines", () => {
+    expect(check({ ...clean, "board/limits.ts": `import {\n  one,\n  two,\n} from "../server/server.ts";` })).toHaveLength(1);
+  });
+
+  it("refuses a store outside the server", () => {
+    const store = `import { open } from "../store/sqlite/board.ts";`;
+    expect(check({ ...clean, "cli/doctor.ts": store })).toHaveLength(1);
+    expect(check({ ...clean, "run/retry.ts": store })).toHaveLength(1);
+  });
+
+  it("refuses one protocol that knows another", () => {
+    expect(check({ ...clean, "protocol/beta/routes.ts": `import { shape } from "../alpha/wire.ts";` })).toEqual([
+      "protocol/beta/routes.ts: may not import protocol/alpha/wire.ts, which belongs to another protocol or store",
+    ]);
+  });
+
+  it("refuses a dialect that knows a foreign protocol", () => {
+    expect(check({ ...clean, "dialect/beta/parse.ts": `import { shape } from "../../protocol/alpha/wire.ts";` })).toHaveLength(1);
+  });
+
+  it("refuses a worker half that reaches the board through another file of its folder", () => {
+    const tree = {
+      ...clean,
+      "protocol/alpha/worker.ts": `import { help } from "./helper.ts";`,
+      "protocol/alpha/helper.ts": `import { board } from "../../board/board.ts";`,
+    };
+    expect(check(tree)).toEqual(["protocol/alpha/worker.ts: reaches board/board.ts (board) through protocol/alpha/helper.ts"]);
+  });
+
+  it("refuses a server half that knows the runner", () => {
+    const tree = { ...clean, "protocol/alpha/routes.ts": `import type { Slot } from "../../runner/runner.ts";` };
+    expect(check(tree)).toEqual(["protocol/alpha/routes.ts: reaches runner/runner.ts (runner)"]);
+  });
+
+  it("refuses a database package outside the store", () => {
+    expect(check({ ...clean, "board/lanes.ts": `import { DatabaseSync } from "node:sqlite";` })).toHaveLength(1);
+  });
+
+  it("refuses the package's own public name", () => {
+    expect(check({ ...clean, "server/admin.ts": `import { task } from "longshore";` })).toHaveLength(1);
+  });
+
+  it("refuses a folder it does not know", () => {
+    expect(check({ ...clean, "misc/thing.ts": "" })).toHaveLength(1);
+  });
+
+  it("refuses an empty tree, so that a wrong path cannot look like success", () => {
+    expect(check({})).toHaveLength(1);
+  });
+
+  it("holds for the real source", () => {
+    expect(findImportViolations(fileURLToPath(new URL("../packages/longshore/src", import.meta.url)))).toEqual([]);
+  });
+});

@@ -1,0 +1,170 @@
+// The dependency rule of the source tree, as data, and the tool that holds it: `npm run check` runs this file.
+//
+// Every file of packages/longshore/src belongs to one layer, found from its path. A layer may import itself and the layers
+// listed for it, nothing else. Static, type-only and dynamic imports count alike: a type import is still knowledge of the other part.
+// Tests beside the source are free, since a test may assemble several layers.
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** What each layer may import besides itself. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  leaf: [],
+  wire: ["leaf"],
+  runner: ["leaf"],
+  board: ["leaf"],
+  blob: ["leaf"],
+  log: ["leaf"],
+  run: ["leaf", "board", "blob", "log"],
+  dialect: ["leaf", "wire", "board", "run"],
+  api: ["leaf", "runner", "run", "dialect"],
+  protocol: ["leaf", "wire", "runner", "board", "blob", "log", "run", "dialect", "api"],
+  store: ["leaf", "board", "blob", "log", "run"],
+  server: ["leaf", "wire", "runner", "board", "blob", "log", "run", "dialect", "api", "protocol", "store"],
+  cli: ["leaf", "wire", "runner", "run", "dialect", "api", "protocol", "server"],
+  testing: ["leaf", "wire", "runner", "board", "run", "dialect", "api", "protocol", "server"],
+};
+
+/** Files directly in src/ that compose other layers; every other file there is a leaf. */
+const API_FILES = new Set(["index.ts", "work.ts", "workflow.ts"]);
+/** The part of a protocol folder that both halves and the protocol's dialect share. */
+const WIRE_FILES = new Set(["wire.ts", "codes.ts"]);
+
+/** What one half of a protocol must never reach, not even through other files of its own folder. */
+const HALVES: readonly { files: readonly string[]; mayNotReach: readonly string[] }[] = [
+  { files: ["worker.ts", "index.ts"], mayNotReach: ["board", "run", "dialect", "blob", "log"] },
+  { files: ["routes.ts", "dispatcher.ts"], mayNotReach: ["runner", "api"] },
+];
+
+/** Packages that only some layers may load, so that importing the worker side stays light. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  "@photostructure/sqlite": ["store"],
+  "node:sqlite": ["store"],
+  commander: ["cli"],
+};
+
+/** An import of the package by its own name, at the start of a line: examples in comments and indented texts are not meant. */
+const OWN_NAME = /^(?:import|export|\})[^\n]*\bfrom\s*["']longshore(?:\/[^"']*)?["']/m;
+
+interface SourceFile {
+  path: string;
+  layer: string;
+  /** Paths of our own files this file imports. */
+  imports: string[];
+}
+
+/** Answers one sentence for each broken rule; an empty list means that the tree obeys. `sourceRoot` is a `src` folder. */
+export function findImportViolations(sourceRoot: string): string[] {
+  const violations: string[] = [];
+  const files = new Map<string, SourceFile>();
+  for (const path of listSourceFiles(sourceRoot)) {
+    const layer = layerOf(path);
+    if (layer === undefined) {
+      violations.push(`${path}: no layer is known for this folder; add it to the table in scripts/import-rule.ts`);
+      continue;
+    }
+    const source = readFileSync(join(sourceRoot, path), "utf8");
+    const specifiers = findSpecifiers(source);
+    const imports = specifiers.filter((text) => text.startsWith(".")).map((text) => posix.join(posix.dirname(path), text));
+    files.set(path, { path, layer, imports });
+    violations.push(...packageViolations(path, layer, specifiers));
+    // The package's own name leads to the built files. Commands print sample programs that name it, so they are left out.
+    if (layer !== "cli" && OWN_NAME.test(source)) violations.push(`${path}: imports longshore by its public name; use a relative path`);
+  }
+  if (files.size === 0) violations.push(`${sourceRoot}: no source files found, so nothing was checked`);
+  for (const file of files.values()) violations.push(...edgeViolations(file));
+  for (const file of files.values()) violations.push(...halfViolations(file, files));
+  return violations;
+}
+
+function listSourceFiles(sourceRoot: string): string[] {
+  return readdirSync(sourceRoot, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts"))
+    .map((entry) => relative(sourceRoot, join(entry.parentPath, entry.name)).split(sep).join("/"))
+    .sort();
+}
+
+function layerOf(path: string): string | undefined {
+  const parts = path.split("/");
+  const [folder, , file] = parts;
+  if (folder === undefined || parts.length === 1) return API_FILES.has(path) ? "api" : "leaf";
+  if (folder === "protocol" && parts.length === 3 && WIRE_FILES.has(file ?? "")) return "wire";
+  return Object.hasOwn(ALLOWED, folder) ? folder : undefined;
+}
+
+/** Finds the specifiers of `import`, `export ... from`, `import()`, `import("x").Type` and `require()`. */
+function findSpecifiers(source: string): string[] {
+  const pattern = /(?:\bfrom|\bimport|\bimport\s*\(|\brequire\s*\()\s*(["'`])([^"'`\n]+)\1/g;
+  return [...source.matchAll(pattern)].map((match) => match[2] as string);
+}
+
+function packageViolations(path: string, layer: string, specifiers: readonly string[]): string[] {
+  const violations: string[] = [];
+  for (const specifier of specifiers) {
+    const owners = PACKAGES[specifier];
+    if (owners !== undefined && !owners.includes(layer)) {
+      violations.push(`${path}: the ${layer} layer may not load ${specifier} (only ${owners.join(", ")} may)`);
+    }
+  }
+  return violations;
+}
+
+function edgeViolations(file: SourceFile): string[] {
+  const violations: string[] = [];
+  for (const target of file.imports) {
+    if (target.startsWith("..")) {
+      if (posix.basename(target) !== "package.json") violations.push(`${file.path}: imports ${target}, which is outside the source folder`);
+      continue;
+    }
+    const layer = layerOf(target);
+    if (layer === undefined) continue;
+    if (layer !== file.layer && !ALLOWED[file.layer]?.includes(layer)) {
+      violations.push(`${file.path}: the ${file.layer} layer may not import ${target} (${layer})`);
+    } else if (crossesFamily(file, target)) {
+      violations.push(`${file.path}: may not import ${target}, which belongs to another protocol or store`);
+    }
+  }
+  return violations;
+}
+
+/** True when one protocol, or one store, or a dialect and a foreign protocol's wire files, would know of each other. */
+function crossesFamily(file: SourceFile, target: string): boolean {
+  const [fromFolder, fromName] = file.path.split("/");
+  const [toFolder, toName] = target.split("/");
+  if (fromName === toName) return false;
+  // A file directly in dialect/ or store/ is shared by its siblings.
+  if (fromFolder === toFolder && target.split("/").length === 2) return false;
+  if (fromFolder === "protocol" && toFolder === "protocol") return true;
+  if (fromFolder === "store" && toFolder === "store") return true;
+  return fromFolder === "dialect" && toFolder === "protocol";
+}
+
+/** Follows the imports of one half inside its own folder and reports everything forbidden that it reaches. */
+function halfViolations(start: SourceFile, files: ReadonlyMap<string, SourceFile>): string[] {
+  if (start.layer !== "protocol") return [];
+  const half = HALVES.find((one) => one.files.includes(posix.basename(start.path)));
+  if (half === undefined) return [];
+  const violations: string[] = [];
+  const seen = new Set<string>([start.path]);
+  const queue = [start];
+  for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+    for (const target of file.imports) {
+      const layer = layerOf(target);
+      if (layer !== undefined && half.mayNotReach.includes(layer)) {
+        const through = file === start ? "" : ` through ${file.path}`;
+        violations.push(`${start.path}: reaches ${target} (${layer})${through}`);
+      }
+      const next = files.get(target);
+      if (next === undefined || seen.has(target) || dirname(target) !== dirname(start.path)) continue;
+      seen.add(target);
+      queue.push(next);
+    }
+  }
+  return violations;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const violations = findImportViolations(fileURLToPath(new URL("../packages/longshore/src", import.meta.url)));
+  for (const violation of violations) console.error(violation);
+  if (violations.length > 0) process.exitCode = 1;
+}
