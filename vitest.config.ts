@@ -13,6 +13,7 @@ const alias = [
 ];
 
 const EVERYWHERE_EXCLUDED = ["**/node_modules/**", "**/dist/**"];
+const BUILD = ["./scripts/build-before-tests.ts"];
 const LONG_FAULTS = "packages/longshore/test/**/*.faults.test.ts";
 
 // Real processes and sockets are slow to start on a loaded machine; a test that hangs must still end the run.
@@ -41,6 +42,7 @@ export default defineConfig({
         resolve: { alias },
         test: {
           name: "integration",
+          globalSetup: BUILD,
           pool: "forks",
           include: [
             "packages/longshore/test/integration/**/*.test.ts",
@@ -57,6 +59,7 @@ export default defineConfig({
         resolve: { alias },
         test: {
           name: "faults",
+          globalSetup: BUILD,
           pool: "forks",
           fileParallelism: false,
           include: [LONG_FAULTS],
@@ -69,6 +72,7 @@ export default defineConfig({
         resolve: { alias },
         test: {
           name: "conformance",
+          globalSetup: BUILD,
           pool: "forks",
           fileParallelism: false,
           include: ["packages/conformance/**/*.test.ts"],

@@ -1,17 +1,31 @@
 // Builds the published package. `tsc` is incremental, so a second build with nothing changed takes well under a second.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+const packageFolder = join(root, "packages/longshore");
 
+/** Answers whether it compiled without errors; the compiler writes its files either way. */
 export function build() {
-  const tsc = fileURLToPath(new URL("../node_modules/typescript/bin/tsc", import.meta.url));
-  const result = spawnSync(process.execPath, [tsc, "-p", "packages/longshore/tsconfig.build.json"], { cwd: root, stdio: "inherit" });
-  if (result.status !== 0) process.exit(result.status ?? 1);
+  removeOrphans();
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  const result = spawnSync(process.execPath, [tsc, "-p", join(packageFolder, "tsconfig.build.json")], { cwd: root, stdio: "inherit" });
   // The compiler writes plain files; the command must be executable when it is linked from the workspace.
-  const command = fileURLToPath(new URL("../packages/longshore/dist/cli/main.js", import.meta.url));
+  const command = join(packageFolder, "dist/cli/main.js");
   if (existsSync(command)) chmodSync(command, 0o755);
+  return result.status === 0;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) build();
+/** Removes what an earlier build wrote for a source file that is gone, so that it is not packed. */
+function removeOrphans() {
+  const dist = join(packageFolder, "dist");
+  if (!existsSync(dist)) return;
+  for (const path of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
+    const built = /^(.*?)(?:\.d\.ts|\.js|\.js\.map)$/.exec(path);
+    if (built !== null && !existsSync(join(packageFolder, "src", `${built[1]}.ts`))) rmSync(join(dist, path), { force: true });
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url) && !build()) process.exitCode = 1;

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { build } from "./build.mjs";
 
-build();
+if (!build()) process.exit(1);
 
 const command = fileURLToPath(new URL("../packages/longshore/dist/cli/main.js", import.meta.url));
 const child = spawn(process.execPath, [command, "demo", ...process.argv.slice(2)], { stdio: "inherit" });
