@@ -1,0 +1,58 @@
+// npm run bench -- NAME [--json] [--rounds N] [--quick]
+import { parseArgs } from "node:util";
+import { describeMachine, enterNamespace, refuseMemoryDisk } from "./environment.ts";
+import { type Options, printReport, type Report } from "./report.ts";
+
+interface Benchmark {
+  readonly says: string;
+  readonly rounds: number;
+  /** Runs beside a peer that binds every address, so inside a private network. */
+  readonly apart?: boolean;
+  load(): Promise<(options: Options) => Promise<Report>>;
+}
+
+const BENCHMARKS: Record<string, Benchmark> = {
+  embedded: { says: "in-process tasks beside BullMQ on a durable Redis and beside bare SQLite", rounds: 5, load: async () => (await import("./embedded.ts")).embedded },
+  "workflow-graph": { says: "claim and complete over HTTP beside the real in-memory server", rounds: 5, apart: true, load: async () => (await import("./workflow-graph.ts")).workflowGraph },
+  latency: { says: "time from start to handler on an idle server beside BullMQ", rounds: 5, load: async () => (await import("./latency.ts")).latency },
+  growth: { says: "cost of a task in a full file, and of a late step in a long run", rounds: 5, load: async () => (await import("./growth.ts")).growth },
+  start: { says: "cold start, idle memory and idle CPU beside a bare Node server", rounds: 5, load: async () => (await import("./start.ts")).start },
+};
+
+const QUICK_ROUNDS = 2;
+
+function usage(): string {
+  const names = Object.entries(BENCHMARKS).map(([name, { says }]) => `  ${name.padEnd(16)}${says}`);
+  return ["usage: npm run bench -- NAME [--json] [--rounds N] [--quick]", ...names, ""].join("\n");
+}
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: "boolean" }, quick: { type: "boolean" }, rounds: { type: "string" }, help: { type: "boolean" } },
+  });
+  const [name = "", ...rest] = positionals;
+  const benchmark = BENCHMARKS[name];
+  if (values.help || !benchmark || rest.length > 0) {
+    process.stderr.write(usage());
+    return values.help ? 0 : 2;
+  }
+  const quick = values.quick ?? false;
+  const rounds = values.rounds === undefined ? (quick ? QUICK_ROUNDS : benchmark.rounds) : Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds must be a whole number from 1, not ${values.rounds}`);
+  await refuseMemoryDisk();
+  const inside = benchmark.apart ? enterNamespace() : undefined;
+  if (inside !== undefined) return inside;
+
+  const machine = describeMachine();
+  const options = { rounds, quick };
+  const report = await (await benchmark.load())(options);
+  if (values.json) process.stdout.write(`${JSON.stringify({ name, machine, ...options, ...report }, null, 2)}\n`);
+  else printReport(name, machine, options, report);
+  return report.violations.length === 0 ? 0 : 1;
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
+  return 1;
+});
