@@ -1,0 +1,122 @@
+// One foreign process: its output as it comes, its end, and a stop that waits until it has really ended.
+import { type ChildProcess, spawn } from "node:child_process";
+
+export interface ChildOptions {
+  /** How failures speak of it. */
+  name: string;
+  env?: Record<string, string>;
+  cwd?: string;
+}
+
+export interface Child {
+  readonly name: string;
+  readonly pid: number;
+  /** Everything written so far, both streams in order of arrival. */
+  output(): string;
+  /** The first match in what it has written or will write; fails when the process ends before. */
+  printed(pattern: RegExp): Promise<RegExpMatchArray>;
+  /** `code 0`, or the name of the signal that ended it. */
+  readonly ended: Promise<string>;
+  signal(signal: NodeJS.Signals): void;
+  /** Asks it to end, forces it after a while, and also ends what it started. May be called twice. */
+  stop(): Promise<string>;
+}
+
+/** A peer that has not ended by then is not going to: the slowest, our own server, drains in well under this. */
+const STOP_MS_MAX = 10_000;
+
+/** A ready sign takes milliseconds; the rest is room for a busy machine. */
+const PRINT_MS_MAX = 60_000;
+
+export function startChild(command: string, args: readonly string[], options: ChildOptions): Child {
+  // A process group of its own, so that what it started can be ended with it.
+  const process_ = spawn(command, args, {
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env },
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  return new RunningChild(process_, options.name);
+}
+
+class RunningChild implements Child {
+  readonly name: string;
+  readonly pid: number;
+  readonly ended: Promise<string>;
+  private readonly process: ChildProcess;
+  private readonly listeners = new Set<() => void>();
+  private text = "";
+  private over = false;
+
+  constructor(child: ChildProcess, name: string) {
+    this.process = child;
+    this.name = name;
+    // No pid means that the program could not be started at all; the error event says why.
+    this.pid = child.pid ?? 0;
+    this.ended = new Promise<string>((resolve) => {
+      child.once("error", (error) => resolve(error.message));
+      child.once("exit", (code, signal) => resolve(signal ?? `code ${code}`));
+    }).then((how) => {
+      this.over = true;
+      this.tell();
+      return how;
+    });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        this.text += text;
+        this.tell();
+      });
+    }
+  }
+
+  output(): string {
+    return this.text;
+  }
+
+  printed(pattern: RegExp): Promise<RegExpMatchArray> {
+    return new Promise((resolve, reject) => {
+      const settle = (done: () => void): void => {
+        clearTimeout(timer);
+        this.listeners.delete(check);
+        done();
+      };
+      const refuse = (why: string): void =>
+        settle(() => reject(new Error(`${this.name} ${why} without printing ${pattern}; it wrote:\n${this.text}`)));
+      const check = (): void => {
+        const match = pattern.exec(this.text);
+        if (match) settle(() => resolve(match));
+        else if (this.over) refuse("ended");
+      };
+      const timer = setTimeout(() => refuse(`went on for ${PRINT_MS_MAX} ms`), PRINT_MS_MAX);
+      this.listeners.add(check);
+      check();
+    });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (!this.over) this.process.kill(signal);
+  }
+
+  async stop(): Promise<string> {
+    // A stopped process does not hear a polite signal before it goes on.
+    this.signal("SIGCONT");
+    this.signal("SIGTERM");
+    const force = setTimeout(() => this.signal("SIGKILL"), STOP_MS_MAX);
+    const how = await this.ended;
+    clearTimeout(force);
+    this.endGroup();
+    return how;
+  }
+
+  private endGroup(): void {
+    try {
+      process.kill(-this.pid, "SIGKILL");
+    } catch {
+      // Nobody is left in the group, which is the usual case.
+    }
+  }
+
+  private tell(): void {
+    for (const listener of [...this.listeners]) listener();
+  }
+}

@@ -1,0 +1,45 @@
+// Our own server and worker, started the way a user starts them: the built command, in a process of its own.
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Child } from "./child.ts";
+import type { Stage } from "./stage.ts";
+
+const command = fileURLToPath(new URL("../../longshore/dist/cli/main.js", import.meta.url));
+
+export interface OurServer {
+  readonly url: string;
+  readonly data: string;
+  readonly child: Child;
+}
+
+export interface OurServerOptions {
+  /** A folder of an earlier server, to go on where it ended. */
+  data?: string;
+  port?: number;
+  workflows?: string;
+}
+
+export async function startOurServer(stage: Stage, options: OurServerOptions = {}): Promise<OurServer> {
+  const data = options.data ?? stage.folder();
+  const args = ["start", "--port", String(options.port ?? 0), "--data", data, "--json"];
+  if (options.workflows) args.push("--workflows", options.workflows);
+  const child = stage.start(process.execPath, [builtCommand(), ...args], { name: "longshore start", cwd: data });
+  const [line] = await child.printed(/^\{.*"ready":\s*true.*\}$/m);
+  return { url: (JSON.parse(line) as { url: string }).url, data, child };
+}
+
+/** `longshore work` with no file: the worker of the protocol, running shell commands. */
+export function startOurShellWorker(stage: Stage, url: string, options: { labels?: string[]; env?: Record<string, string> } = {}): Child {
+  const args = ["work", "--shell", "--on", url];
+  if (options.labels) args.push("--labels", options.labels.join(","));
+  return stage.start(process.execPath, [builtCommand(), ...args], { name: "longshore work", cwd: stage.folder(), ...pick(options) });
+}
+
+function pick({ env }: { env?: Record<string, string> }): { env?: Record<string, string> } {
+  return env ? { env } : {};
+}
+
+function builtCommand(): string {
+  if (!existsSync(command)) throw new Error(`${command} does not exist: run npm run build first`);
+  return command;
+}

@@ -1,0 +1,39 @@
+// `npm run conformance`: fetches the peers, enters a private network and runs the suite there. Arguments go to the test runner,
+// for example `npm run conformance -- rust-worker`. What is missing is said first and loudly; the tests that need it then fail.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { crateNames, fetchPeers } from "./peers.ts";
+import { runInPrivateNetwork } from "./private-network.ts";
+import { requireTool, type ToolName } from "./tools.ts";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const say = (line: string): void => void process.stderr.write(`conformance: ${line}\n`);
+
+const built = spawnSync(process.execPath, ["scripts/build.mjs"], { cwd: root, stdio: "inherit" });
+if (built.status !== 0) process.exit(built.status ?? 1);
+
+for (const tool of ["python", "go"] satisfies ToolName[]) attempt(() => requireTool(tool));
+await fetchPeers(crateNames, say).catch(complain);
+
+const vitest = fileURLToPath(new URL("../../../node_modules/vitest/vitest.mjs", import.meta.url));
+const suite = [process.execPath, vitest, "run", "--project", "conformance", ...process.argv.slice(2)];
+if (attempt(() => requireTool("unshare"))) {
+  process.exitCode = await runInPrivateNetwork(suite, { cwd: root });
+} else {
+  // Outside a private network the peers that listen everywhere refuse to start and their tests fail; the others still run.
+  process.exitCode = spawnSync(suite[0] as string, suite.slice(1), { cwd: root, stdio: "inherit" }).status ?? 1;
+}
+
+function attempt(action: () => void): boolean {
+  try {
+    action();
+    return true;
+  } catch (error) {
+    complain(error);
+    return false;
+  }
+}
+
+function complain(error: unknown): void {
+  say(error instanceof Error ? error.message : String(error));
+}

@@ -1,0 +1,99 @@
+// Stands between a peer and its server: notes every exchange, and can hold the traffic back or cut it, as a bad network would.
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Answer, Request } from "./exchange.ts";
+import type { Stage } from "./stage.ts";
+
+export interface Exchange {
+  request: Required<Request>;
+  answer: Answer;
+}
+
+export interface RecordingProxy {
+  readonly url: string;
+  /** Finished exchanges, in the order in which they were answered. */
+  readonly exchanges: readonly Exchange[];
+  /** Where requests go; may change when the server comes back on another port. */
+  forwardTo(url: string): void;
+  /** `held` keeps requests waiting, `cut` drops their connections, `open` lets everything through, the held ones first. */
+  set(state: State): void;
+}
+
+type State = "open" | "held" | "cut";
+
+export async function openRecordingProxy(stage: Stage, upstream: string): Promise<RecordingProxy> {
+  const exchanges: Exchange[] = [];
+  let target = new URL(upstream);
+  let state: State = "open";
+  let waiting: (() => void)[] = [];
+
+  const server = createServer((incoming, outgoing) => {
+    const forward = (): void => void relay(incoming, outgoing, target, exchanges);
+    if (state === "cut") incoming.socket.destroy();
+    else if (state === "held") waiting.push(forward);
+    else forward();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  stage.onClose(
+    () =>
+      new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      }),
+  );
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    exchanges,
+    forwardTo(url) {
+      target = new URL(url);
+    },
+    set(next) {
+      state = next;
+      if (next === "cut") server.closeAllConnections();
+      const released = waiting;
+      waiting = [];
+      if (next !== "cut") for (const forward of released) forward();
+    },
+  };
+}
+
+async function relay(incoming: IncomingMessage, outgoing: ServerResponse, target: URL, exchanges: Exchange[]): Promise<void> {
+  try {
+    const body = await readAll(incoming);
+    const { method = "GET", url: path = "/" } = incoming;
+    const headers = ownHeaders(incoming);
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const forwarded = request({ hostname: target.hostname, port: target.port, method, path, headers, agent: false }, resolve);
+      forwarded.on("error", reject);
+      // A client that goes away must be seen to go away behind the proxy too.
+      outgoing.on("close", () => forwarded.destroy());
+      forwarded.end(body);
+    });
+    const answerBody = await readAll(answer);
+    exchanges.push({
+      request: { method, path, headers, body: body.toString("utf8") },
+      answer: { status: answer.statusCode ?? 0, headers: answer.headers, body: answerBody.toString("utf8") },
+    });
+    outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+    outgoing.end(answerBody);
+  } catch {
+    // The server is down or went away: the peer sees what it would see without a proxy, a broken connection.
+    outgoing.destroy();
+  }
+}
+
+/** The peer's own headers, without those that belong to its connection rather than to its request. */
+function ownHeaders(incoming: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(incoming.headers)) {
+    if (name !== "host" && name !== "connection" && value !== undefined) headers[name] = String(value);
+  }
+  return headers;
+}
+
+async function readAll(stream: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of stream) parts.push(part as Buffer);
+  return Buffer.concat(parts);
+}

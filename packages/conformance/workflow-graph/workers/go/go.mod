@@ -1,0 +1,3 @@
+module longshore.example/careless
+
+go 1.21
