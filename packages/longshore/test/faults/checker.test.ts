@@ -1,0 +1,283 @@
+// Feeds the checker histories that are right and histories that are broken in one way each: a proof that never fires proves nothing.
+import { describe, expect, it } from "vitest";
+import { CLOCK_TOLERANCE_MS, check, describeViolations, type RuleName } from "./checker.ts";
+import { RUN, STEP, succeededBy, TERM_MS, tokenOf, wasCancelled, writePages } from "./pages.ts";
+import type { FinalState } from "./story.ts";
+
+const TASK = `${RUN}/${STEP}`;
+
+/** A worker loses its lease by time, a second one finishes the task, and the first is refused when it reports. */
+function lostLease() {
+  const pages = writePages();
+  pages.start(0);
+  pages.claim(10, "worker-1", { leaseId: "old" });
+  pages.claim(10 + TERM_MS, "worker-2", { leaseId: "new", attempt: 1 });
+  pages.report(1100, "worker-1", "old", "complete", 409);
+  pages.report(1200, "worker-2", "new", "complete");
+  return pages;
+}
+
+function finished() {
+  const pages = writePages();
+  pages.start(0);
+  pages.claim(10, "worker-1", { leaseId: "a" });
+  pages.report(20, "worker-1", "a", "complete");
+  return pages;
+}
+
+const rulesOf = (pages: ReturnType<typeof writePages>, final: FinalState): RuleName[] =>
+  check(pages.entries(), final).map(({ rule }) => rule);
+
+describe("a history in which every promise was kept", () => {
+  it("passes when one worker claims and completes", () => {
+    expect(check(finished().entries(), succeededBy("a"))).toEqual([]);
+  });
+
+  it("passes when a lease is lost by time and its late completion is refused", () => {
+    expect(check(lostLease().entries(), succeededBy("new"))).toEqual([]);
+  });
+
+  it("passes when a failure hands the task to the next attempt before the term is over", () => {
+    const pages = writePages();
+    pages.start(0);
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.report(20, "worker-1", "a", "fail");
+    pages.claim(30, "worker-2", { leaseId: "b", attempt: 1 });
+    pages.report(40, "worker-2", "b", "complete");
+    expect(check(pages.entries(), succeededBy("b", { failures: 1 }))).toEqual([]);
+  });
+
+  it("passes when a report without an answer ended the hold", () => {
+    const pages = writePages();
+    pages.start(0);
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.at(20, "worker-1", { kind: "report-sent", leaseId: "a", verb: "fail" });
+    pages.at(21, "worker-1", { kind: "report-unanswered", leaseId: "a", verb: "fail", why: "connection reset" });
+    pages.claim(30, "worker-2", { leaseId: "b", attempt: 1 });
+    pages.report(40, "worker-2", "b", "complete");
+    expect(check(pages.entries(), succeededBy("b"))).toEqual([]);
+  });
+
+  it("passes when a completion is acknowledged although its run had been cancelled", () => {
+    const pages = writePages();
+    pages.start(0);
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.cancel(20);
+    pages.report(30, "worker-1", "a", "complete");
+    expect(check(pages.entries(), wasCancelled())).toEqual([]);
+  });
+
+  it("passes when a claim that was sent before a cancel is answered after it", () => {
+    const pages = writePages();
+    pages.start(0);
+    pages.at(5, "worker-1", { kind: "claim-sent", claim: 900 });
+    pages.cancel(10);
+    const claim = { leaseId: "a", runId: RUN, step: STEP, attempt: 0, ttlMs: TERM_MS, grantedAt: 9, expiresAt: 9 + TERM_MS, upstream: {} };
+    pages.at(20, "worker-1", { kind: "claim-got", claim: 900, ...claim });
+    expect(check(pages.entries(), wasCancelled())).toEqual([]);
+  });
+
+  it("passes when a start without an answer left no run behind", () => {
+    const pages = writePages();
+    pages.at(0, "client", { kind: "run-start-sent", request: 1, workflow: "w" });
+    pages.at(1, "client", { kind: "run-start-unanswered", request: 1, why: "connection refused" });
+    expect(check(pages.entries(), { runs: [], tasks: [] })).toEqual([]);
+  });
+});
+
+describe("nothing acknowledged is lost", () => {
+  it("an acknowledged run that the server does not know is named", () => {
+    const pages = writePages();
+    pages.start(0);
+    expect(rulesOf(pages, { runs: [], tasks: [] })).toEqual(["acknowledged-run-kept"]);
+  });
+
+  it("an acknowledged completion of a task that ended as failed is named", () => {
+    expect(rulesOf(finished(), succeededBy("a", { completed: false, state: "failed", token: null }))).toEqual([
+      "acknowledged-completion-kept",
+    ]);
+  });
+
+  it("an acknowledged completion of a task that the server does not know is named", () => {
+    expect(rulesOf(finished(), { ...succeededBy("a"), tasks: [] })).toEqual(["acknowledged-completion-kept"]);
+  });
+
+  it("an acknowledged completion whose output was replaced is named", () => {
+    expect(rulesOf(finished(), succeededBy("another"))).toEqual(["acknowledged-completion-kept"]);
+  });
+
+  it("a completed task that is handed out again is named", () => {
+    const pages = finished();
+    pages.claim(5000, "worker-2", { leaseId: "b", attempt: 1 });
+    expect(rulesOf(pages, succeededBy("a"))).toContain("acknowledged-completion-kept");
+  });
+
+  it("a dependent that is given another output than the accepted one is named", () => {
+    const pages = finished();
+    pages.claim(30, "worker-1", { leaseId: "b", step: "deploy", upstream: { [STEP]: "made up" } });
+    expect(rulesOf(pages, succeededBy("a"))).toEqual(["acknowledged-completion-kept"]);
+  });
+
+  it("a dependent that is given the accepted output passes", () => {
+    const pages = finished();
+    pages.claim(30, "worker-1", { leaseId: "b", step: "deploy", upstream: { [STEP]: tokenOf("a") } });
+    expect(rulesOf(pages, succeededBy("a"))).toEqual([]);
+  });
+
+  it("an acknowledged failure that was not counted is named", () => {
+    const pages = writePages();
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.report(20, "worker-1", "a", "fail");
+    pages.claim(30, "worker-1", { leaseId: "b", attempt: 1 });
+    pages.report(40, "worker-1", "b", "complete");
+    expect(rulesOf(pages, succeededBy("b", { failures: 0 }))).toEqual(["acknowledged-failure-kept"]);
+  });
+
+  it("an acknowledged cancel that the server forgot is named", () => {
+    const pages = writePages();
+    pages.start(0);
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.cancel(20);
+    pages.report(30, "worker-1", "a", "complete");
+    expect(rulesOf(pages, succeededBy("a"))).toEqual(["acknowledged-cancel-kept"]);
+  });
+
+  it("a cancel acknowledged as cancelling must end as cancelled", () => {
+    const pages = writePages();
+    pages.start(0);
+    pages.at(1, "client", { kind: "cancel-sent", runId: RUN });
+    pages.at(2, "client", { kind: "cancel-acknowledged", runId: RUN, status: 202, state: "cancelling" });
+    expect(rulesOf(pages, succeededBy("a"))).toEqual(["acknowledged-cancel-kept"]);
+  });
+});
+
+describe("at most one completion of a task is accepted", () => {
+  it("two accepted completions of one task are named", () => {
+    const pages = writePages();
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.claim(10, "worker-2", { leaseId: "b" });
+    pages.report(20, "worker-1", "a", "complete");
+    pages.report(20, "worker-2", "b", "complete");
+    expect(rulesOf(pages, succeededBy("a"))).toContain("one-accepted-completion");
+  });
+
+  it("one completion sent twice and answered twice counts once", () => {
+    const pages = finished();
+    pages.report(30, "worker-1", "a", "complete");
+    expect(rulesOf(pages, succeededBy("a"))).toEqual([]);
+  });
+});
+
+describe("an accepted completion carries the newest hold", () => {
+  it("a stale completion that is accepted is named, with its lines of evidence", () => {
+    const pages = writePages();
+    pages.claim(10, "worker-1", { leaseId: "old" });
+    pages.claim(10 + TERM_MS, "worker-2", { leaseId: "new", attempt: 1 });
+    pages.report(1100, "worker-1", "old", "complete");
+    const [found, ...others] = check(pages.entries(), succeededBy("old"));
+    expect(others).toEqual([]);
+    expect(found).toMatchObject({ rule: "accepted-from-newest-hold", subject: TASK });
+    expect(found?.evidence.map((line) => line.split(" ")[0])).toEqual([
+      "worker-1.0.jsonl:2",
+      "worker-2.0.jsonl:2",
+      "worker-1.0.jsonl:3",
+      "worker-1.0.jsonl:4",
+    ]);
+  });
+});
+
+describe("no two live holds overlap", () => {
+  it("a claim granted before the earlier term is over is named", () => {
+    const pages = writePages();
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.claim(500, "worker-2", { leaseId: "b", attempt: 1 });
+    expect(rulesOf(pages, succeededBy("b"))).toEqual(["holds-never-overlap"]);
+  });
+
+  it("a claim granted within the stated tolerance passes, and one just outside it does not", () => {
+    const claimAt = (ms: number): RuleName[] => {
+      const pages = writePages();
+      pages.claim(10, "worker-1", { leaseId: "a" });
+      pages.claim(ms, "worker-2", { leaseId: "b", attempt: 1 });
+      return rulesOf(pages, succeededBy("b"));
+    };
+    expect(claimAt(10 + TERM_MS - CLOCK_TOLERANCE_MS)).toEqual([]);
+    expect(claimAt(10 + TERM_MS - CLOCK_TOLERANCE_MS - 1)).toEqual(["holds-never-overlap"]);
+  });
+
+  it("a claim granted in the term that a heartbeat renewed is named", () => {
+    const pages = writePages();
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.heartbeat(900, "worker-1", "a");
+    pages.claim(1100, "worker-2", { leaseId: "b", attempt: 1 });
+    expect(rulesOf(pages, succeededBy("b"))).toEqual(["holds-never-overlap"]);
+  });
+
+  it("a heartbeat that renews an old hold beside a newer one is named", () => {
+    const pages = lostLease();
+    pages.heartbeat(1050, "worker-1", "old");
+    expect(rulesOf(pages, succeededBy("new"))).toEqual(["holds-never-overlap"]);
+  });
+
+  it("a refused report does not excuse an early claim", () => {
+    const pages = writePages();
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.report(100, "worker-1", "a", "fail", 409);
+    pages.claim(500, "worker-2", { leaseId: "b", attempt: 1 });
+    expect(rulesOf(pages, succeededBy("b"))).toEqual(["holds-never-overlap"]);
+  });
+
+  it("the death of the holder does not excuse an early claim", () => {
+    const pages = writePages();
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.at(20, "chaos", { kind: "process-killed", name: "worker-1" });
+    pages.claim(500, "worker-2", { leaseId: "b", attempt: 1 });
+    expect(rulesOf(pages, succeededBy("b"))).toEqual(["holds-never-overlap"]);
+  });
+
+  it("a lease that is handed out twice is named", () => {
+    const pages = writePages();
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.claim(5000, "worker-2", { leaseId: "a", attempt: 1 });
+    expect(rulesOf(pages, succeededBy("a"))).toEqual(["holds-never-overlap"]);
+  });
+});
+
+describe("nothing starts after an acknowledged cancel", () => {
+  it("a claim that was sent after the acknowledgement is named", () => {
+    const pages = writePages();
+    pages.start(0);
+    pages.cancel(10);
+    pages.claim(20, "worker-1", { leaseId: "a" });
+    expect(rulesOf(pages, wasCancelled())).toEqual(["no-start-after-cancel"]);
+  });
+
+  it("a waiting claim that the server granted after the acknowledgement is named", () => {
+    const pages = writePages();
+    pages.start(0);
+    pages.at(5, "worker-1", { kind: "claim-sent", claim: 900 });
+    pages.cancel(10);
+    const claim = { leaseId: "a", runId: RUN, step: STEP, attempt: 0, ttlMs: TERM_MS, grantedAt: 500, expiresAt: 1500, upstream: {} };
+    pages.at(501, "worker-1", { kind: "claim-got", claim: 900, ...claim });
+    expect(rulesOf(pages, wasCancelled())).toEqual(["no-start-after-cancel"]);
+  });
+});
+
+describe("every run ends", () => {
+  it("a run that is still running is named", () => {
+    const final = { ...succeededBy("a"), runs: [{ id: RUN, state: "running", ended: false }] };
+    expect(rulesOf(finished(), final)).toEqual(["every-run-ends"]);
+  });
+
+  it("a task that is still queued in a run that ended is named", () => {
+    const final = succeededBy("a");
+    final.tasks.push({ id: "task-2", runId: RUN, step: "deploy", state: "queued", ended: false, completed: false });
+    expect(rulesOf(finished(), final)).toEqual(["every-run-ends"]);
+  });
+});
+
+it("a violation reads as a sentence followed by its lines", () => {
+  const text = describeViolations(check(finished().entries(), succeededBy("another")));
+  expect(text).toContain(`acknowledged-completion-kept: ${TASK}: its completion said done by a and the server recorded done by another`);
+  expect(text).toContain('worker-1.0.jsonl:4 {"at":21,');
+});

@@ -1,0 +1,245 @@
+// The proof: reads what every process saw and what the server says at the end, and names each promise that was not kept.
+//
+// It is a pure function of the two, so that it can be fed broken histories. Every rule speaks only when the history leaves no doubt: where
+// an answer was lost, both ways it may have gone are allowed.
+import type { Entry } from "./history.ts";
+import { accepted, compareAge, type FinalState, type Lease, type Story, taskName, tellStory } from "./story.ts";
+
+export type RuleName =
+  | "acknowledged-run-kept"
+  | "acknowledged-completion-kept"
+  | "acknowledged-failure-kept"
+  | "acknowledged-cancel-kept"
+  | "one-accepted-completion"
+  | "accepted-from-newest-hold"
+  | "holds-never-overlap"
+  | "no-start-after-cancel"
+  | "every-run-ends";
+
+export interface Violation {
+  rule: RuleName;
+  /** The task (`run/step`) or the run that it is about. */
+  subject: string;
+  message: string;
+  /** Lines of the histories, as `file:line {...}`. */
+  evidence: string[];
+}
+
+/**
+ * All processes and the server read one machine's clock, so this covers only rounding to milliseconds and the slewing of that clock between
+ * two readings. It is small beside the shortest term of a lease in these tests, one second.
+ */
+export const CLOCK_TOLERANCE_MS = 50;
+
+export function check(history: readonly Entry[], final: FinalState): Violation[] {
+  const story = tellStory(history, final);
+  return RULES.flatMap((rule) => rule(story));
+}
+
+export function describeViolations(violations: readonly Violation[]): string {
+  return violations
+    .map(({ rule, subject, message, evidence }) => [`${rule}: ${subject}: ${message}`, ...evidence].join("\n    "))
+    .join("\n");
+}
+
+const RULES: ((story: Story) => Violation[])[] = [
+  acknowledgedRunsAreKept,
+  acknowledgedCompletionsAreKept,
+  acknowledgedFailuresAreKept,
+  acknowledgedCancelsAreKept,
+  atMostOneCompletionIsAccepted,
+  acceptedCompletionsCarryTheNewestHold,
+  holdsNeverOverlap,
+  nothingStartsAfterACancel,
+  everyRunEnds,
+];
+
+function acknowledgedRunsAreKept({ runs, finalRuns }: Story): Violation[] {
+  return [...runs.values()]
+    .filter((run) => run.started && !finalRuns.has(run.id))
+    .map((run) => violation("acknowledged-run-kept", run.id, "its start was acknowledged and the server does not know it", [run.started]));
+}
+
+function acknowledgedCompletionsAreKept(story: Story): Violation[] {
+  const found: Violation[] = [];
+  const broken = (task: string, message: string, evidence: (Entry | undefined)[]): void => {
+    found.push(violation("acknowledged-completion-kept", task, message, evidence));
+  };
+  for (const [task, leases] of story.tasks) {
+    const lease = leases.find((one) => accepted(one, "complete"));
+    const report = lease && accepted(lease, "complete");
+    if (!lease || !report) continue;
+    const sent = report.sent[0];
+    const end = story.finalTasks.get(task);
+    // A cancel that may have come first makes "cancelled" a true outcome of an accepted completion as well.
+    const cancel = story.runs.get(lease.runId)?.cancelSent;
+    const maybeCancelled = cancel !== undefined && cancel.tick < report.got.tick;
+    if (!end) broken(task, "its completion was acknowledged and the server does not know the task", [sent, report.got]);
+    else if (!end.completed && !maybeCancelled)
+      broken(task, `its completion was acknowledged and it ended as ${end.state}`, [sent, report.got]);
+    else if (end.completed && end.token !== undefined && end.token !== (sent?.token ?? null)) {
+      broken(task, `its completion said ${sent?.token} and the server recorded ${end.token}`, [sent, report.got]);
+    }
+    for (const later of leases) {
+      if (later.claimSent && later.claimSent.tick > report.got.tick) {
+        broken(task, "it was handed out again after its completion was acknowledged", [report.got, later.claimSent, later.claimGot]);
+      }
+    }
+  }
+  return [...found, ...dependentsSeeTheAcceptedOutput(story)];
+}
+
+/** What a dependent is handed as the output of a step is the token of the completion that was accepted for that step. */
+function dependentsSeeTheAcceptedOutput({ tasks }: Story): Violation[] {
+  const found: Violation[] = [];
+  for (const dependent of [...tasks.values()].flat()) {
+    for (const [step, token] of Object.entries(dependent.claimGot.upstream)) {
+      const task = taskName(dependent.runId, step);
+      const report = tasks
+        .get(task)
+        ?.map((lease) => accepted(lease, "complete"))
+        .find((one) => one !== undefined);
+      if (!report || report.sent[0]?.token === token) continue;
+      const message = `its completion said ${report.sent[0]?.token} and ${dependent.task} was given ${token}`;
+      found.push(violation("acknowledged-completion-kept", task, message, [report.sent[0], report.got, dependent.claimGot]));
+    }
+  }
+  return found;
+}
+
+function acknowledgedFailuresAreKept({ tasks, runs, finalTasks }: Story): Violation[] {
+  const found: Violation[] = [];
+  for (const [task, leases] of tasks) {
+    const failures = finalTasks.get(task)?.failures;
+    // After a cancel a failure is acknowledged without being counted: the task has ended.
+    if (failures === undefined || (leases[0] && runs.get(leases[0].runId)?.cancelSent)) continue;
+    const reports = leases.map((lease) => accepted(lease, "fail")).filter((report) => report !== undefined);
+    if (reports.length <= failures) continue;
+    const message = `${reports.length} failures were acknowledged and the server counted ${failures}`;
+    found.push(
+      violation(
+        "acknowledged-failure-kept",
+        task,
+        message,
+        reports.map((report) => report.got),
+      ),
+    );
+  }
+  return found;
+}
+
+function acknowledgedCancelsAreKept({ tasks, runs, finalRuns }: Story): Violation[] {
+  const found: Violation[] = [];
+  const completions = [...tasks.values()].flat().map((lease) => ({ runId: lease.runId, report: accepted(lease, "complete") }));
+  for (const run of runs.values()) {
+    const cancel = run.cancelAcknowledged;
+    const state = finalRuns.get(run.id)?.state;
+    if (!cancel || state === undefined || state === "cancelled") continue;
+    const late = completions.find(({ runId, report }) => runId === run.id && report?.sent[0] && report.sent[0].tick > cancel.tick)?.report;
+    if (cancel.state === "cancelled" || cancel.state === "cancelling") {
+      found.push(violation("acknowledged-cancel-kept", run.id, `its cancel was acknowledged and it ended as ${state}`, [cancel]));
+    } else if (state === "succeeded" && late) {
+      const message = "its cancel was acknowledged, yet later completions made it succeed";
+      found.push(violation("acknowledged-cancel-kept", run.id, message, [cancel, late.sent[0], late.got]));
+    }
+  }
+  return found;
+}
+
+function atMostOneCompletionIsAccepted({ tasks }: Story): Violation[] {
+  return [...tasks].flatMap(([task, leases]) => {
+    const reports = leases.map((lease) => accepted(lease, "complete")).filter((report) => report !== undefined);
+    if (reports.length < 2) return [];
+    const message = `${reports.length} completions of it were accepted`;
+    return [
+      violation(
+        "one-accepted-completion",
+        task,
+        message,
+        reports.flatMap((report) => [report.sent[0], report.got]),
+      ),
+    ];
+  });
+}
+
+/**
+ * An accepted completion and a newer hold of the same task exclude each other whatever came first: either a stale completion was accepted, or
+ * a task that was done was handed out again.
+ */
+function acceptedCompletionsCarryTheNewestHold({ tasks }: Story): Violation[] {
+  return [...tasks].flatMap(([task, leases]) =>
+    leases.flatMap((lease) => {
+      const report = accepted(lease, "complete");
+      const newer = leases.find((other) => compareAge(other, lease) > 0);
+      if (!report || !newer) return [];
+      const message = `the completion of hold ${lease.id} was accepted, and hold ${newer.id} is newer`;
+      return [violation("accepted-from-newest-hold", task, message, [lease.claimGot, newer.claimGot, report.sent[0], report.got])];
+    }),
+  );
+}
+
+function holdsNeverOverlap({ tasks, runs, repeatedLeases }: Story): Violation[] {
+  const found = repeatedLeases.map(({ first, again }) =>
+    violation("holds-never-overlap", taskName(again.runId, again.step), `lease ${again.leaseId} was handed out twice`, [first, again]),
+  );
+  for (const [task, leases] of tasks) {
+    for (const [index, next] of leases.entries()) {
+      const held = leases[index - 1];
+      // The answer reached its worker after the grant, so the earlier of the two times is the more exact.
+      const granted = Math.min(next.claimGot.grantedAt, next.claimGot.at);
+      if (!held || wasOver(held, granted, runs.get(held.runId)?.cancelSent)) continue;
+      const { until, by } = liveUntil(held);
+      if (granted >= until - CLOCK_TOLERANCE_MS) continue;
+      const message = `hold ${next.id} was granted ${until - granted} ms before hold ${held.id} was over`;
+      found.push(violation("holds-never-overlap", task, message, [held.claimGot, by, next.claimGot]));
+    }
+  }
+  return found;
+}
+
+/** True when something other than time may have ended a hold before the next one was granted: a report that was not refused, or a cancel. */
+function wasOver(held: Lease, granted: number, cancel: Entry | undefined): boolean {
+  const before = (entry: Entry | undefined): boolean => entry !== undefined && entry.at <= granted + CLOCK_TOLERANCE_MS;
+  return before(cancel) || held.reports.some(({ sent, got }) => before(sent[0]) && (got === undefined || got.status === 200));
+}
+
+/** The latest time that the server promised a hold, and the line that says so: its claim, or a heartbeat answered 200. */
+function liveUntil(lease: Lease): { until: number; by: Entry } {
+  let until = lease.claimGot.expiresAt;
+  let by: Entry = lease.claimGot;
+  for (const { sent, got } of lease.renewals) {
+    // The server renewed it when the heartbeat arrived, so at the earliest when it was sent.
+    const renewed = Math.max(got.expiresAt ?? 0, sent.at + lease.claimGot.ttlMs);
+    if (renewed <= until) continue;
+    until = renewed;
+    by = got;
+  }
+  return { until, by };
+}
+
+function nothingStartsAfterACancel({ tasks, runs }: Story): Violation[] {
+  return [...tasks.values()].flat().flatMap((lease) => {
+    const cancel = runs.get(lease.runId)?.cancelAcknowledged;
+    if (!cancel) return [];
+    const asked = lease.claimSent !== undefined && lease.claimSent.tick > cancel.tick;
+    // A claim that was waiting when the cancel came is judged by the time the server says it granted it.
+    const granted = lease.claimGot.grantedAt > cancel.at + CLOCK_TOLERANCE_MS;
+    if (!asked && !granted) return [];
+    const message = "it was handed out after the cancel of its run was acknowledged";
+    return [violation("no-start-after-cancel", lease.task, message, [cancel, lease.claimSent, lease.claimGot])];
+  });
+}
+
+function everyRunEnds({ final, runs }: Story): Violation[] {
+  const open = final.runs.filter((run) => !run.ended);
+  const openTasks = final.tasks.filter((task) => !task.ended);
+  return [
+    ...open.map((run) => violation("every-run-ends", run.id, `it is still ${run.state}`, [runs.get(run.id)?.started])),
+    ...openTasks.map((task) => violation("every-run-ends", taskName(task.runId, task.step), `the task is still ${task.state}`, [])),
+  ];
+}
+
+function violation(rule: RuleName, subject: string, message: string, evidence: readonly (Entry | undefined)[]): Violation {
+  const lines = evidence.filter((entry) => entry !== undefined).map(({ where, ...said }) => `${where} ${JSON.stringify(said)}`);
+  return { rule, subject, message, evidence: lines };
+}

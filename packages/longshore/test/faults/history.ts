@@ -1,0 +1,84 @@
+// What every process of a fault test saw, one JSON object a line, one file a process (`worker-2.0.jsonl` is the first life of worker-2).
+//
+// A line is handed to the kernel with one synchronous write before the writer goes on, so `kill -9` of the writer loses nothing it had seen.
+// `at` is wall-clock time, to be compared with times the server tells. `tick` is the machine's monotonic clock in microseconds, the same
+// for every process of one machine, and is what puts lines of different files in order.
+import { closeSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
+import { basename, join } from "node:path";
+
+export type ReportVerb = "complete" | "fail";
+
+export type Happening =
+  | { kind: "run-start-sent"; request: number; workflow: string }
+  | { kind: "run-start-acknowledged"; request: number; workflow: string; runId: string }
+  | { kind: "run-start-unanswered"; request: number; why: string }
+  | { kind: "cancel-sent"; runId: string }
+  | { kind: "cancel-acknowledged"; runId: string; status: number; state?: string | undefined }
+  | { kind: "cancel-unanswered"; runId: string; why: string }
+  | { kind: "claim-sent"; claim: number }
+  | ({ kind: "claim-got"; claim: number } & Claim)
+  | { kind: "claim-empty"; claim: number }
+  | { kind: "claim-unanswered"; claim: number; why: string }
+  | { kind: "handler-started"; leaseId: string }
+  | { kind: "heartbeat-sent"; leaseId: string; beat: number }
+  | { kind: "heartbeat-got"; leaseId: string; beat: number; status: number; expiresAt?: number | undefined }
+  | { kind: "report-sent"; leaseId: string; verb: ReportVerb; token?: string | undefined }
+  | { kind: "report-got"; leaseId: string; verb: ReportVerb; status: number }
+  | { kind: "report-unanswered"; leaseId: string; verb: ReportVerb; why: string }
+  | { kind: "process-started" | "process-killed" | "process-stopped" | "process-resumed"; name: string };
+
+/** One answered claim. `token` values in `upstream` are what the completions of the direct dependencies said. */
+export interface Claim {
+  leaseId: string;
+  runId: string;
+  step: string;
+  attempt: number;
+  ttlMs: number;
+  grantedAt: number;
+  expiresAt: number;
+  upstream: Record<string, string | undefined>;
+}
+
+/** A happening with its time and place; `where` is `file:line`. */
+export type Entry<Kind extends Happening["kind"] = Happening["kind"]> = Extract<Happening, { kind: Kind }> & {
+  at: number;
+  tick: number;
+  where: string;
+};
+
+export interface HistoryWriter {
+  write(happening: Happening): void;
+  close(): void;
+}
+
+export function openHistory(path: string): HistoryWriter {
+  const file = openSync(path, "a");
+  let open = true;
+  return {
+    write(happening) {
+      const tick = Number(process.hrtime.bigint() / 1000n);
+      writeSync(file, `${JSON.stringify({ at: Date.now(), tick, ...happening })}\n`);
+    },
+    close() {
+      if (open) closeSync(file);
+      open = false;
+    },
+  };
+}
+
+/** Every line of every file of a directory, in the machine's order. */
+export function readHistory(directory: string): Entry[] {
+  const entries: Entry[] = [];
+  for (const name of readdirSync(directory).sort()) {
+    if (name.endsWith(".jsonl")) entries.push(...readHistoryFile(join(directory, name)));
+  }
+  // The sort is stable, so lines of one file written in the same microsecond keep their order.
+  return entries.sort((a, b) => a.tick - b.tick);
+}
+
+function readHistoryFile(path: string): Entry[] {
+  const lines = readFileSync(path, "utf8").split("\n");
+  // What follows the last newline is empty, or a line cut short by the death of its writer: nobody acted on it.
+  lines.pop();
+  return lines.map((line, index) => ({ ...(JSON.parse(line) as Entry), where: `${basename(path)}:${index + 1}` }));
+}

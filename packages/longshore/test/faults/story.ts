@@ -1,0 +1,156 @@
+// The merged history put together by lease, task and run, as the rules of the checker read it.
+import type { Entry, ReportVerb } from "./history.ts";
+
+/** What the server says at the end. `ended` and `outcome` are ours, so that the rules do not depend on the server's words for states. */
+export interface FinalState {
+  runs: { id: string; state: string; ended: boolean }[];
+  tasks: FinalTask[];
+}
+
+export interface FinalTask {
+  id: string;
+  runId: string;
+  step: string;
+  state: string;
+  ended: boolean;
+  completed: boolean;
+  /** The `token` output of the completion that was recorded, null when the task has none, undefined when the server does not tell. */
+  token?: string | null | undefined;
+  /** How many failures the server counted, undefined when it does not tell. */
+  failures?: number | undefined;
+}
+
+export interface Report {
+  verb: ReportVerb;
+  /** Every time it was sent: a report without an answer is sent again. */
+  sent: Entry<"report-sent">[];
+  /** The first answer, if any came. */
+  got?: Entry<"report-got"> | undefined;
+}
+
+export interface Lease {
+  id: string;
+  task: string;
+  runId: string;
+  claimSent: Entry<"claim-sent"> | undefined;
+  claimGot: Entry<"claim-got">;
+  /** Heartbeats that were answered 200. */
+  renewals: { sent: Entry<"heartbeat-sent">; got: Entry<"heartbeat-got"> }[];
+  reports: Report[];
+}
+
+export interface RunStory {
+  id: string;
+  started?: Entry<"run-start-acknowledged"> | undefined;
+  cancelSent?: Entry<"cancel-sent"> | undefined;
+  cancelAcknowledged?: Entry<"cancel-acknowledged"> | undefined;
+}
+
+export interface Story {
+  /** Leases of each task, oldest hold first. */
+  tasks: Map<string, Lease[]>;
+  runs: Map<string, RunStory>;
+  /** Claim answers that named a lease that an earlier answer had named already. */
+  repeatedLeases: { first: Entry<"claim-got">; again: Entry<"claim-got"> }[];
+  final: FinalState;
+  finalTasks: Map<string, FinalTask>;
+  finalRuns: Map<string, FinalState["runs"][number]>;
+}
+
+export const taskName = (runId: string, step: string): string => `${runId}/${step}`;
+
+/** The report that the server accepted for a lease, with its answer. */
+export function accepted(lease: Lease, verb: ReportVerb): (Report & { got: Entry<"report-got"> }) | undefined {
+  return lease.reports.find(
+    (report): report is Report & { got: Entry<"report-got"> } => report.verb === verb && report.got?.status === 200,
+  );
+}
+
+/** Negative when the first was granted before the second: a later attempt, or the same attempt handed out at a later time. */
+export function compareAge(a: Lease, b: Lease): number {
+  return a.claimGot.attempt - b.claimGot.attempt || a.claimGot.grantedAt - b.claimGot.grantedAt;
+}
+
+export function tellStory(history: readonly Entry[], final: FinalState): Story {
+  const story: Story = {
+    tasks: new Map(),
+    runs: new Map(),
+    repeatedLeases: [],
+    final,
+    finalTasks: new Map(final.tasks.map((task) => [taskName(task.runId, task.step), task])),
+    finalRuns: new Map(final.runs.map((run) => [run.id, run])),
+  };
+  const leases = new Map<string, Lease>();
+  const claimsSent = new Map<string, Entry<"claim-sent">>();
+  const beatsSent = new Map<string, Entry<"heartbeat-sent">>();
+  for (const entry of history) {
+    switch (entry.kind) {
+      case "run-start-acknowledged":
+        runOf(story, entry.runId).started = entry;
+        break;
+      case "cancel-sent":
+        runOf(story, entry.runId).cancelSent ??= entry;
+        break;
+      case "cancel-acknowledged":
+        runOf(story, entry.runId).cancelAcknowledged ??= entry;
+        break;
+      case "claim-sent":
+        claimsSent.set(`${writer(entry)} ${entry.claim}`, entry);
+        break;
+      case "claim-got":
+        addLease(story, leases, entry, claimsSent.get(`${writer(entry)} ${entry.claim}`));
+        break;
+      case "heartbeat-sent":
+        beatsSent.set(`${entry.leaseId} ${entry.beat}`, entry);
+        break;
+      case "heartbeat-got": {
+        const sent = beatsSent.get(`${entry.leaseId} ${entry.beat}`);
+        if (sent && entry.status === 200) leases.get(entry.leaseId)?.renewals.push({ sent, got: entry });
+        break;
+      }
+      case "report-sent":
+        reportOf(leases.get(entry.leaseId), entry.verb)?.sent.push(entry);
+        break;
+      case "report-got": {
+        const report = reportOf(leases.get(entry.leaseId), entry.verb);
+        if (report) report.got ??= entry;
+        break;
+      }
+    }
+  }
+  for (const held of story.tasks.values()) held.sort(compareAge);
+  return story;
+}
+
+/** The process that wrote an entry: numbers of claims are its own. */
+const writer = (entry: Entry): string => entry.where.slice(0, entry.where.lastIndexOf(":"));
+
+function runOf(story: Story, id: string): RunStory {
+  const run = story.runs.get(id) ?? { id };
+  story.runs.set(id, run);
+  return run;
+}
+
+function addLease(story: Story, leases: Map<string, Lease>, got: Entry<"claim-got">, sent: Entry<"claim-sent"> | undefined): void {
+  const known = leases.get(got.leaseId);
+  if (known) {
+    story.repeatedLeases.push({ first: known.claimGot, again: got });
+    return;
+  }
+  const task = taskName(got.runId, got.step);
+  const lease: Lease = { id: got.leaseId, task, runId: got.runId, claimSent: sent, claimGot: got, renewals: [], reports: [] };
+  leases.set(lease.id, lease);
+  const held = story.tasks.get(task);
+  if (held) held.push(lease);
+  else story.tasks.set(task, [lease]);
+}
+
+function reportOf(lease: Lease | undefined, verb: ReportVerb): Report | undefined {
+  if (!lease) return undefined;
+  let report = lease.reports.find((one) => one.verb === verb);
+  if (!report) {
+    report = { verb, sent: [] };
+    lease.reports.push(report);
+  }
+  return report;
+}
