@@ -11,8 +11,11 @@ interface Step {
   cwd?: string;
 }
 
+// The linter colours its output even when it is piped into a file.
+const COLORS = process.stdout.isTTY ? "force" : "off";
+
 const STEPS: readonly Step[] = [
-  { name: "lint", says: "format and lint", command: ["biome", "ci", "--error-on-warnings", "."] },
+  { name: "lint", says: "format and lint", command: ["biome", "ci", "--error-on-warnings", `--colors=${COLORS}`, "."] },
   { name: "types", says: "types of source, tests and tools", command: ["tsc", "-p", "tsconfig.json"] },
   { name: "imports", says: "the import rule of the layers", command: ["tsx", "scripts/import-rule.ts"] },
   { name: "hygiene", says: "machine paths, registry hosts, test titles", command: ["tsx", "scripts/hygiene.ts"] },
