@@ -1,0 +1,66 @@
+// `.ci/run` decides whether a change is taken, so its arithmetic is tested: the stages are played by a false `npm`.
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+
+const script = fileURLToPath(new URL("../.ci/run", import.meta.url));
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Runs `.ci/run` with stages that print and answer what is given. */
+function run(stages: { test: string; check: string; conformance: string }): { code: number | null; lastLine: string } {
+  const folder = mkdtempSync(join(tmpdir(), "longshore-ci-"));
+  folders.push(folder);
+  const npm = [
+    `case "$*" in`,
+    "ci) ;;",
+    `test) ${stages.test} ;;`,
+    `"run check") ${stages.check} ;;`,
+    `*) ${stages.conformance} ;;`,
+    "esac",
+  ];
+  const programs = { npm: npm.join("\n"), "apt-get": "exit 0", sudo: "exit 0" };
+  for (const [name, body] of Object.entries(programs)) {
+    writeFileSync(join(folder, name), `#!/bin/bash\n${body}\n`);
+    chmodSync(join(folder, name), 0o755);
+  }
+  const result = spawnSync("bash", [script], { encoding: "utf8", env: { ...process.env, PATH: `${folder}:${process.env.PATH}` } });
+  return { code: result.status, lastLine: result.stdout.trimEnd().split("\n").at(-1) ?? "" };
+}
+
+const good = { test: "echo '10 passed, 0 failed'", check: "echo '9 passed, 0 failed'", conformance: "echo '4 passed, 0 failed'" };
+
+describe("the CI run", () => {
+  it("adds the counts of all stages", () => {
+    expect(run(good)).toEqual({ code: 0, lastLine: "23 passed, 0 failed" });
+  });
+
+  it("fails with the failures of one stage and still runs the others", () => {
+    expect(run({ ...good, test: "echo '8 passed, 2 failed'; exit 1" })).toEqual({ code: 1, lastLine: "21 passed, 2 failed" });
+  });
+
+  it("counts a skipped test as a failure", () => {
+    expect(run({ ...good, conformance: "echo '3 passed, 0 failed, 1 skipped'; exit 1" })).toEqual({
+      code: 1,
+      lastLine: "22 passed, 1 failed",
+    });
+  });
+
+  it("counts a stage that breaks off without a result as a failure", () => {
+    expect(run({ ...good, check: "echo broken; exit 3" })).toEqual({ code: 1, lastLine: "14 passed, 1 failed" });
+  });
+
+  it("counts a stage that ends well without a result as a failure", () => {
+    expect(run({ ...good, conformance: "true" })).toEqual({ code: 1, lastLine: "19 passed, 1 failed" });
+  });
+
+  it("counts a stage that claims no failures but ends badly as a failure", () => {
+    expect(run({ ...good, check: "echo '9 passed, 0 failed'; exit 1" })).toEqual({ code: 1, lastLine: "23 passed, 1 failed" });
+  });
+});
