@@ -1,0 +1,34 @@
+// The worker side of Longshore. Importing this loads no server, database, broker or HTTP client.
+
+export type { Backoff } from "./backoff.ts";
+export type { Clock } from "./clock.ts";
+export { type Blobs, type Context, type ContextIds, currentContext, type Deferral, type OutputStream, withContext } from "./context.ts";
+export type { Duration } from "./duration.ts";
+export { type ErrorCode, type ErrorDetail, LongshoreError, TerminalError } from "./errors.ts";
+export type { Json, JsonObject } from "./json.ts";
+export type { EventName, Listener, TaskEvent, WorkerEvents } from "./runner/events.ts";
+export type { Logger, Notice } from "./runner/notices.ts";
+export type { Counts, RunnerStatus, TransportStatus } from "./runner/status.ts";
+export type {
+  Assignment,
+  BeatAnswer,
+  Call,
+  Capabilities,
+  Control,
+  Failure,
+  HoldTerms,
+  LogBatch,
+  LogEntry,
+  Outcome,
+  ReportAnswer,
+  Slot,
+  Transport,
+  TransportHost,
+  TransportSlots,
+  TransportSource,
+} from "./runner/transport.ts";
+export type { Schema, SchemaIssue, SchemaResult } from "./schema.ts";
+export type { SignalSource } from "./signal.ts";
+export { describeTask, type RetryHint, type Task, type TaskDescription, type TaskOptions, type TaskOutput, task } from "./task.ts";
+export type { Verdict } from "./verdict.ts";
+export { type WorkHandle, type WorkOptions, type WorkTarget, work } from "./work.ts";

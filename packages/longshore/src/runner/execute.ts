@@ -1,0 +1,167 @@
+// The life of one assignment, as a pipeline: accept, start, perform, settle, report.
+
+import { pause } from "../clock.ts";
+import { type Context, type Deferral, isDeferral, withContext } from "../context.ts";
+import { formatDuration } from "../duration.ts";
+import { LongshoreError } from "../errors.ts";
+import { type Json, toJson } from "../json.ts";
+import { validate } from "../schema.ts";
+import { makeContext, noBlobs } from "./context.ts";
+import { Execution, type Surroundings } from "./execution.ts";
+import { Progress } from "./progress.ts";
+import { deliver } from "./report.ts";
+import { type Ended, outcomeOf } from "./settle.ts";
+import type { Assignment, Call, Outcome } from "./transport.ts";
+
+/** Works on the assignment until its report is settled. Answers the assignment that came with the report's answer, if one did. */
+export async function execute(execution: Execution): Promise<Assignment | undefined> {
+  try {
+    const call = await start(execution);
+    const ended = call.kind === "threw" ? call : await perform(execution, call.call);
+    const outcome = await settle(execution, ended);
+    return await report(execution, outcome);
+  } finally {
+    execution.finish();
+  }
+}
+
+/** Takes the work on: from here it is beaten for, can be stopped, and must be reported. */
+export function accept(assignment: Assignment, around: Surroundings): Execution {
+  return new Execution(assignment, around);
+}
+
+/** Finds the handler and checks its input. */
+async function start(execution: Execution): Promise<{ readonly kind: "ready"; readonly call: Call } | Threw> {
+  const { assignment, around } = execution;
+  try {
+    const found = assignment.resolve(around.config.tasks);
+    const call = found instanceof Promise ? await untilStopped(execution, found) : found;
+    execution.taskName = call.task.name;
+    around.events.emit("taskStarted", execution.event());
+    if (call.task.input === undefined) return { kind: "ready", call };
+    return { kind: "ready", call: { ...call, input: await validate(call.task.input, call.input, "input") } };
+  } catch (error) {
+    return { kind: "threw", error };
+  }
+}
+
+type Threw = Extract<Ended, { kind: "threw" }>;
+
+/** Calls the handler, and calls it again after a deferral that the transport cannot carry. */
+async function perform(execution: Execution, call: Call): Promise<Ended> {
+  const disarm = armDeadline(execution, call);
+  let deferrals = execution.assignment.deferrals ?? 0;
+  let deferred = execution.assignment.deferred;
+  try {
+    for (;;) {
+      if (execution.stopped !== undefined) throw execution.stopped;
+      const value = await untilStopped(execution, handle(execution, call, deferrals, deferred));
+      if (!isDeferral(value) || execution.around.transport.capabilities.defer) return { kind: "returned", value, output: call.task.output };
+      await waitHere(execution, value);
+      deferrals++;
+      deferred = value.output === undefined ? undefined : toJson(value.output);
+    }
+  } catch (error) {
+    return { kind: "threw", error };
+  } finally {
+    disarm();
+  }
+}
+
+/** Decides what to report. Undefined: nothing, because the hold is lost and with it the right to say anything. */
+async function settle(execution: Execution, ended: Ended): Promise<Outcome | undefined> {
+  if (execution.stopped?.code === "LONGSHORE_LEASE_LOST") return undefined;
+  if (ended.kind === "threw" || ended.output === undefined || isDeferral(ended.value)) return outcomeOf(ended, execution.stopped);
+  try {
+    return outcomeOf({ kind: "returned", value: await validate(ended.output, ended.value, "output") }, execution.stopped);
+  } catch (error) {
+    return outcomeOf({ kind: "threw", error }, execution.stopped);
+  }
+}
+
+/** Sends the last log lines, then the outcome. The slot is still held: a result counts only when it has arrived. */
+async function report(execution: Execution, outcome: Outcome | undefined): Promise<Assignment | undefined> {
+  const { assignment, around, hold } = execution;
+  const { clock, random } = around.config;
+  await execution.log.close(around.giveUp);
+  const answer = outcome === undefined ? undefined : await deliver(assignment, outcome, { clock, random, hold, ...around });
+  const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
+  around.events.emit("taskEnded", {
+    ...execution.event(),
+    kind: arrived && outcome !== undefined ? outcome.kind : "lost",
+    durationMs: clock.now() - execution.startedMs,
+    ...(outcome?.kind === "failed" ? { error: outcome.error } : {}),
+  });
+  return answer?.next;
+}
+
+function handle(execution: Execution, call: Call, deferrals: number, deferred: Json | undefined): Promise<unknown> {
+  const context = contextOf(execution, call, deferrals, deferred);
+  // An async function, so that a handler that throws synchronously is no special case.
+  return withContext(context, async () => call.task.handle(call.input, context));
+}
+
+function contextOf(execution: Execution, call: Call, deferrals: number, deferred: Json | undefined): Context {
+  const { assignment, around, hold } = execution;
+  const { ids, attempt, idempotencyKey } = assignment;
+  const send = assignment.part?.bind(assignment);
+  const progress = send === undefined ? undefined : new Progress(send, (error) => around.failing("progress", error));
+  return makeContext({
+    task: call.task.name,
+    signal: execution.signal,
+    attempt,
+    ids,
+    idempotencyKey,
+    upstream: call.upstream ?? {},
+    deferrals,
+    deferred,
+    blobs: assignment.blobs ?? noBlobs(around.transport.name),
+    log: (text, stream) => execution.log.add(text, stream),
+    progress: (value) => {
+      around.events.emit("progress", { ...execution.event(), value });
+      if (progress !== undefined) progress.tell(value);
+      else execution.log.add(`progress: ${JSON.stringify(value)}`, "stdout");
+    },
+    heartbeat: async () => {
+      await hold?.beat();
+      if (execution.stopped !== undefined) throw execution.stopped;
+    },
+  });
+}
+
+/** Waits for `work`, but not much longer than the signal's abort: a handler that ignores it is abandoned after the grace period. */
+function untilStopped<Value>(execution: Execution, work: Promise<Value>): Promise<Value> {
+  const { clock, abortGraceMs } = execution.around.config;
+  return new Promise((resolve, reject) => {
+    let disarm = () => {};
+    const finish = () => {
+      execution.onStop(undefined);
+      disarm();
+    };
+    execution.onStop((reason) => {
+      disarm = clock.at(clock.now() + abortGraceMs, () => {
+        finish();
+        execution.around.events.emit("taskAbandoned", execution.event());
+        reject(reason);
+      });
+    });
+    work.then(resolve, reject).finally(finish);
+  });
+}
+
+function armDeadline(execution: Execution, call: Call): () => void {
+  const timeoutMs = Math.min(call.task.timeoutMs ?? Number.POSITIVE_INFINITY, execution.assignment.timeoutMs ?? Number.POSITIVE_INFINITY);
+  if (timeoutMs === Number.POSITIVE_INFINITY) return () => {};
+  const { clock } = execution.around.config;
+  return clock.at(execution.startedMs + timeoutMs, () => {
+    execution.stop(new LongshoreError("LONGSHORE_DEADLINE", `Task "${call.task.name}" timed out after ${formatDuration(timeoutMs)}.`));
+  });
+}
+
+/** The wait of a deferral that the protocol cannot carry: in the slot, with the hold kept. Ends early, as a failure, when the worker drains. */
+async function waitHere(execution: Execution, deferral: Deferral): Promise<void> {
+  const { config, draining } = execution.around;
+  await pause(config.clock, deferral.delayMs, AbortSignal.any([execution.signal, draining]));
+  if (execution.stopped !== undefined) throw execution.stopped;
+  if (draining.aborted) throw new LongshoreError("LONGSHORE_SHUTDOWN", "The worker stops while this task waits to be called again.");
+}

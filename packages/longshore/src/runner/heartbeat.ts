@@ -1,0 +1,109 @@
+// Keeps the hold of one assignment alive while its handler runs and while its result is being reported. Independent of the handler: as
+// long as the event loop turns, beats go out.
+//
+// One timer is armed at any time. While a beat is under way it stands at the end of the hold; otherwise at the next beat. A beat that
+// fails is repeated soon. When the hold would be over by this machine's clock and no beat got through, the hold counts as lost: the
+// orchestrator may already have given the work to somebody else.
+
+import type { Clock } from "../clock.ts";
+import { LongshoreError } from "../errors.ts";
+import type { Assignment, BeatAnswer, HoldTerms } from "./transport.ts";
+
+/** How soon a failed beat is repeated: short against any lease, long enough not to flood a peer that restarts. */
+const beatRetryMs = 1_000;
+
+export interface HoldOptions {
+  readonly clock: Clock;
+  /** Called at most once with LONGSHORE_LEASE_LOST, and at any time with LONGSHORE_CANCELLED. */
+  readonly stop: (reason: LongshoreError) => void;
+  readonly failing: (what: string, error: unknown) => void;
+  readonly working: (what: string) => void;
+  /** Aborts when the assignment is over; passed to each beat. */
+  readonly over: AbortSignal;
+}
+
+export class Hold {
+  readonly #assignment: Assignment;
+  readonly #options: HoldOptions;
+  readonly #everyMs: number;
+  #termMs: number;
+  #untilMs: number;
+  #ended = false;
+  #beating: Promise<void> | undefined;
+  #disarm: () => void = () => {};
+
+  constructor(assignment: Assignment, terms: HoldTerms, options: HoldOptions) {
+    this.#assignment = assignment;
+    this.#options = options;
+    this.#everyMs = terms.everyMs;
+    this.#termMs = terms.termMs;
+    const now = options.clock.now();
+    this.#untilMs = now + terms.termMs;
+    this.#arm(now + terms.everyMs);
+  }
+
+  /** When the hold would be over if no further beat got through. */
+  get untilMs(): number {
+    return this.#untilMs;
+  }
+
+  /** True once beating has ended, because the hold was lost or `end` was called. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Beats now, or joins the beat that is under way. */
+  beat(): Promise<void> {
+    if (this.#ended) return Promise.resolve();
+    this.#beating ??= this.#send().finally(() => {
+      this.#beating = undefined;
+    });
+    return this.#beating;
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#disarm();
+  }
+
+  #arm(atMs: number): void {
+    this.#disarm();
+    this.#disarm = this.#options.clock.at(Math.min(atMs, this.#untilMs), () => this.#onTimer());
+  }
+
+  #onTimer(): void {
+    if (this.#ended) return;
+    if (this.#options.clock.now() >= this.#untilMs) return this.#lose("No heartbeat got through before the lease was over");
+    void this.beat();
+  }
+
+  async #send(): Promise<void> {
+    const sentMs = this.#options.clock.now();
+    this.#arm(this.#untilMs);
+    let answer: BeatAnswer;
+    try {
+      answer = await (this.#assignment.beat as NonNullable<Assignment["beat"]>)(this.#options.over);
+    } catch (error) {
+      if (this.#ended) return;
+      this.#options.failing("heartbeat", error);
+      this.#arm(this.#options.clock.now() + Math.min(beatRetryMs, this.#everyMs));
+      return;
+    }
+    // From here to `stop` nothing may wait: the handler's signal aborts in the tick in which the answer is read.
+    if (this.#ended) return;
+    this.#options.working("heartbeat");
+    if (answer.verdict !== "ok" && answer.verdict !== "again" && answer.verdict !== "cancel") {
+      return this.#lose(`The lease is over: the heartbeat was answered "${answer.verdict}"`);
+    }
+    this.#termMs = answer.termMs ?? this.#termMs;
+    // Counted from the sending: the peer renewed at some moment after it, so this is never too late.
+    this.#untilMs = sentMs + this.#termMs;
+    this.#arm(sentMs + this.#everyMs);
+    if (answer.verdict === "cancel") this.#options.stop(new LongshoreError("LONGSHORE_CANCELLED", "cancelled"));
+  }
+
+  #lose(message: string): void {
+    this.end();
+    this.#options.stop(new LongshoreError("LONGSHORE_LEASE_LOST", `${message}; the result of this attempt is not wanted any more.`));
+  }
+}

@@ -1,0 +1,175 @@
+// Collects the log of one execution and sends it in batches. Nothing here may hold up the work: adding never waits, the backlog is
+// bounded (the oldest lines go first, since the end of a log explains a failure), and a log that cannot be sent never keeps a result
+// from being reported. An idle log has no timer.
+
+import type { Clock } from "../clock.ts";
+import type { OutputStream } from "../context.ts";
+import type { LogBatch, LogEntry } from "./transport.ts";
+
+/** Small enough to look live, large enough that a chatty task sends two requests a second and not hundreds. */
+export const logBatchDefault: LogBatch = { everyMs: 500, bytesMax: 64 * 1024 };
+/** What one execution may keep unsent: sixteen batches, so a restart of the peer loses nothing of an ordinary log. */
+export const logBacklogBytesMax = 1024 * 1024;
+/** How long the end of a task waits for its last lines. */
+const closeMsMax = 5_000;
+/** Longest pause between two tries of a failing push. */
+const retryMsMax = 10_000;
+
+export interface LogOptions {
+  readonly clock: Clock;
+  readonly batch: LogBatch;
+  readonly send: (entries: readonly LogEntry[]) => Promise<void>;
+  readonly failing: (what: string, error: unknown) => void;
+  readonly working: (what: string) => void;
+  /** Told once, at the end, how many lines never left. */
+  readonly dropped: (lines: number) => void;
+}
+
+interface Queued extends LogEntry {
+  readonly bytes: number;
+}
+
+export class TaskLog {
+  readonly #options: LogOptions;
+  #queue: Queued[] = [];
+  #queuedBytes = 0;
+  #sequence = 0;
+  #failures = 0;
+  #droppedSinceMark = 0;
+  #droppedLast: Queued | undefined;
+  #droppedTotal = 0;
+  #sending: Promise<boolean> | undefined;
+  #disarm: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: LogOptions) {
+    this.#options = options;
+  }
+
+  /** Adds one or more lines. A missing newline at the end is added. */
+  add(text: string, stream: OutputStream): void {
+    if (this.#closed) return;
+    const whole = text.endsWith("\n") ? text : `${text}\n`;
+    // A piece of a quarter of the limit fits even when each character takes four bytes.
+    const pieceChars = Math.max(1, Math.floor(this.#options.batch.bytesMax / 4));
+    for (let at = 0; at < whole.length; at += pieceChars) this.#push(whole.slice(at, at + pieceChars), stream);
+    this.#dropOldest();
+    if (this.#sending !== undefined) return;
+    if (this.#queuedBytes >= this.#options.batch.bytesMax && this.#failures === 0) void this.#flush();
+    else this.#arm(this.#options.batch.everyMs);
+  }
+
+  /** Sends what is left, for at most `closeMsMax` and until the first failure. Resolves in any case. */
+  async close(giveUp: AbortSignal): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#disarm?.();
+    if (this.#queue.length > 0 || this.#sending !== undefined) await this.#within(closeMsMax, giveUp, this.#sendAll());
+    const lost = this.#droppedTotal + this.#queue.length;
+    if (lost > 0) this.#options.dropped(lost);
+  }
+
+  #push(text: string, stream: OutputStream): void {
+    const bytes = Buffer.byteLength(text);
+    this.#queue.push({ sequence: this.#sequence++, atMs: this.#options.clock.now(), stream, text, bytes });
+    this.#queuedBytes += bytes;
+  }
+
+  #dropOldest(): void {
+    while (this.#queuedBytes > logBacklogBytesMax) {
+      const oldest = this.#queue.shift() as Queued;
+      this.#queuedBytes -= oldest.bytes;
+      this.#droppedSinceMark++;
+      this.#droppedTotal++;
+      this.#droppedLast = oldest;
+    }
+  }
+
+  #arm(waitMs: number): void {
+    if (this.#disarm !== undefined || this.#closed) return;
+    this.#disarm = this.#options.clock.at(this.#options.clock.now() + waitMs, () => {
+      this.#disarm = undefined;
+      void this.#flush();
+    });
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#sending !== undefined || this.#queue.length === 0) return;
+    this.#disarm?.();
+    this.#disarm = undefined;
+    const sent = await this.#sendBatch();
+    if (this.#closed || this.#queue.length === 0) return;
+    if (!sent) this.#arm(Math.min(this.#options.batch.everyMs * 2 ** this.#failures, retryMsMax));
+    else if (this.#queuedBytes >= this.#options.batch.bytesMax) void this.#flush();
+    else this.#arm(this.#options.batch.everyMs);
+  }
+
+  async #sendAll(): Promise<void> {
+    if (this.#sending !== undefined && !(await this.#sending)) return;
+    while (this.#queue.length > 0) if (!(await this.#sendBatch())) return;
+  }
+
+  /** True when the batch has left. On failure its entries are back in the queue. */
+  #sendBatch(): Promise<boolean> {
+    const batch = this.#takeBatch();
+    this.#sending = this.#options.send(batch).then(
+      () => {
+        this.#failures = 0;
+        this.#options.working("log push");
+        return true;
+      },
+      (error: unknown) => {
+        this.#failures++;
+        this.#options.failing("log push", error);
+        this.#queue.unshift(...batch);
+        this.#queuedBytes += sum(batch);
+        this.#dropOldest();
+        return false;
+      },
+    );
+    this.#sending = this.#sending.finally(() => {
+      this.#sending = undefined;
+    });
+    return this.#sending;
+  }
+
+  #takeBatch(): Queued[] {
+    const batch: Queued[] = [];
+    let bytes = 0;
+    if (this.#droppedSinceMark > 0) batch.push(this.#takeMark());
+    let count = 0;
+    for (const entry of this.#queue) {
+      if (count > 0 && bytes + entry.bytes > this.#options.batch.bytesMax) break;
+      bytes += entry.bytes;
+      count++;
+    }
+    batch.push(...this.#queue.splice(0, count));
+    this.#queuedBytes -= bytes;
+    return batch;
+  }
+
+  /** Stands where the lines were thrown away and bears the number of the last of them, so numbers stay unique and in order. */
+  #takeMark(): Queued {
+    const last = this.#droppedLast as Queued;
+    const text = `[longshore: ${this.#droppedSinceMark} log lines were dropped here, the server did not take them in time]\n`;
+    this.#droppedSinceMark = 0;
+    return { ...last, text, bytes: Buffer.byteLength(text) };
+  }
+
+  #within(ms: number, giveUp: AbortSignal, work: Promise<void>): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        disarm();
+        giveUp.removeEventListener("abort", done);
+        resolve();
+      };
+      const disarm = this.#options.clock.at(this.#options.clock.now() + ms, done);
+      giveUp.addEventListener("abort", done, { once: true });
+      work.then(done, done);
+    });
+  }
+}
+
+function sum(entries: readonly Queued[]): number {
+  return entries.reduce((total, entry) => total + entry.bytes, 0);
+}

@@ -1,0 +1,53 @@
+// Notices when the event loop stands still while tasks run. A handler that computes for seconds without a pause keeps heartbeats, cancels
+// and every other task waiting, and may cost leases; nothing else would tell its author why.
+
+import type { Clock } from "../clock.ts";
+
+const tickMs = 1_000;
+/** Below this, timers are merely late. */
+const blockedMsMin = 1_000;
+
+export class LoopWatch {
+  readonly #clock: Clock;
+  readonly #report: (blockedMs: number) => void;
+  #dueMs = 0;
+  #blocked = false;
+  #disarm: (() => void) | undefined;
+
+  constructor(clock: Clock, report: (blockedMs: number) => void) {
+    this.#clock = clock;
+    this.#report = report;
+  }
+
+  /** Called when the first task begins; watching an idle worker would only wake it up. */
+  start(): void {
+    if (this.#disarm === undefined) this.#arm();
+  }
+
+  /** Called while the last task is still known: a task that blocked until its end is noticed here, before the timer could fire. */
+  stop(): void {
+    if (this.#disarm === undefined) return;
+    this.#look();
+    this.#disarm();
+    this.#disarm = undefined;
+    this.#blocked = false;
+  }
+
+  #arm(): void {
+    this.#dueMs = this.#clock.now() + tickMs;
+    this.#disarm = this.#clock.at(this.#dueMs, () => this.#onTick());
+  }
+
+  #onTick(): void {
+    this.#look();
+    this.#arm();
+  }
+
+  #look(): void {
+    const lateMs = this.#clock.now() - this.#dueMs;
+    const blocked = lateMs > blockedMsMin;
+    // Ticks that are late one after the other belong to one episode and are told once.
+    if (blocked && !this.#blocked) this.#report(lateMs);
+    this.#blocked = blocked;
+  }
+}

@@ -1,0 +1,59 @@
+// What a worker tells the people who run it, as single lines. A failure that repeats is told once, then its end with the duration.
+
+import type { Clock } from "../clock.ts";
+import { formatDuration } from "../duration.ts";
+import { toError } from "../errors.ts";
+
+export type Notice = { readonly level: "info" | "warn" | "error"; readonly message: string };
+export type Logger = (notice: Notice) => void;
+
+/** Standard error, because standard output belongs to the program's own results. */
+export const stderrLogger: Logger = (notice) => {
+  process.stderr.write(`longshore ${notice.level}: ${notice.message}\n`);
+};
+
+/** How many different troubles are told apart; a worker has a handful, so this only bounds a mistake. */
+const episodesMax = 100;
+
+export interface Episode {
+  readonly sinceMs: number;
+  readonly error: Error;
+}
+
+/** Troubles that began and have not ended. */
+export class Episodes {
+  readonly #open = new Map<string, Episode>();
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #name: string;
+
+  constructor(clock: Clock, logger: Logger, name: string) {
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#name = name;
+  }
+
+  /** The newest trouble that has not ended, for `status()`. */
+  get current(): Episode | undefined {
+    return [...this.#open.values()].at(-1);
+  }
+
+  /** True when this is the beginning of an episode. */
+  failing(what: string, error: unknown): boolean {
+    if (this.#open.has(what) || this.#open.size >= episodesMax) return false;
+    const episode = { sinceMs: this.#clock.now(), error: toError(error) };
+    this.#open.set(what, episode);
+    this.#logger({ level: "warn", message: `${this.#name}: ${what} fails, trying on: ${episode.error.message}` });
+    return true;
+  }
+
+  /** How long it had failed, or undefined when it had not. */
+  working(what: string): number | undefined {
+    const episode = this.#open.get(what);
+    if (episode === undefined) return undefined;
+    this.#open.delete(what);
+    const failedMs = this.#clock.now() - episode.sinceMs;
+    this.#logger({ level: "info", message: `${this.#name}: ${what} works again after ${formatDuration(failedMs)}` });
+    return failedMs;
+  }
+}

@@ -1,0 +1,252 @@
+// A worker: slots shared by transports, the executions that fill them, and the way from running to stopped.
+//
+// States. `running`: transports take slots and receive. `draining`: nothing is received; running tasks may end within the drain time.
+// `stopped`: nothing runs, every report is settled or given up, every connection is closed. Only `stop` moves it, and only forward.
+
+import { formatDuration } from "../duration.ts";
+import { LongshoreError } from "../errors.ts";
+import type { RunnerConfig } from "./config.ts";
+import { Events } from "./events.ts";
+import { accept, execute } from "./execute.ts";
+import type { Execution, Surroundings } from "./execution.ts";
+import { LoopWatch } from "./loop-watch.ts";
+import { Episodes } from "./notices.ts";
+import { SlotPool } from "./slots.ts";
+import { type Counts, countEvents, type RunnerStatus } from "./status.ts";
+import type { Assignment, Slot, Transport, TransportHost, TransportSlots } from "./transport.ts";
+
+/** How long the last reports may take once everything was aborted, and how long a transport may take to let go. */
+const lastReportsMs = 3_000;
+const letGoMs = 2_000;
+/** With several transports an empty wait gives its slot back this often, so that an idle one never keeps work from the others. */
+const sharedWaitMsMax = 1_000;
+
+interface Attached {
+  readonly transport: Transport;
+  readonly episodes: Episodes;
+}
+
+export class Runner {
+  readonly events = new Events();
+  /** Resolves when really stopped. Never rejects. */
+  readonly closed: Promise<void>;
+  readonly #config: RunnerConfig;
+  readonly #attached: readonly Attached[];
+  readonly #pool: SlotPool;
+  readonly #running = new Set<Execution>();
+  readonly #draining = new AbortController();
+  readonly #forced = new AbortController();
+  readonly #giveUp = new AbortController();
+  readonly #watch: LoopWatch;
+  readonly #counts: Counts;
+  #state: RunnerStatus["state"] = "running";
+  /** Slots in which something runs, also between one assignment and the next that came with its report. */
+  #occupied = 0;
+  #aborting = false;
+  #stopping: Promise<void> | undefined;
+  #resolveClosed: () => void = () => {};
+  #onIdle: () => void = () => {};
+
+  constructor(config: RunnerConfig, transports: readonly Transport[]) {
+    this.#config = config;
+    this.#pool = new SlotPool(config.slots);
+    this.#attached = transports.map((transport) => ({ transport, episodes: new Episodes(config.clock, config.logger, transport.name) }));
+    this.#watch = new LoopWatch(config.clock, (blockedMs) => this.#onBlocked(blockedMs));
+    this.#counts = countEvents(this.events);
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+    this.#tellAboutTrouble();
+  }
+
+  /** Resolves when every transport receives. When one rejects, everything is stopped again. */
+  async start(): Promise<void> {
+    try {
+      await Promise.all(this.#attached.map((attached) => attached.transport.start(this.#hostFor(attached))));
+    } catch (error) {
+      await this.stop({ force: true });
+      throw error;
+    }
+  }
+
+  /** Stops receiving, lets running tasks end, then aborts the rest. `force` aborts at once, also when a gentle stop is under way. */
+  stop(options: { readonly force?: boolean } = {}): Promise<void> {
+    if (options.force === true) this.#forced.abort();
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  status(): RunnerStatus {
+    const { clock } = this.#config;
+    return {
+      state: this.#state,
+      slots: { total: this.#pool.total, free: this.#pool.free },
+      tasks: [...this.#config.tasks.keys()],
+      running: [...this.#running].map((execution) => ({ ...execution.event(), runningMs: clock.now() - execution.startedMs })),
+      counts: { ...this.#counts },
+      transports: this.#attached.map(({ transport, episodes }) => ({
+        name: transport.name,
+        failing: episodes.current === undefined ? undefined : { sinceMs: episodes.current.sinceMs, error: episodes.current.error.message },
+      })),
+    };
+  }
+
+  async #stop(): Promise<void> {
+    const { clock, drainMs, abortGraceMs } = this.#config;
+    this.#state = "draining";
+    this.#draining.abort();
+    const drained = Promise.allSettled(this.#attached.map(({ transport }) => transport.drain())).then(() => this.#idle());
+    await this.#until(drained, drainMs, this.#forced.signal);
+    this.#aborting = true;
+    for (const execution of this.#running) execution.stop(shutdown());
+    const patient = clock.at(clock.now() + abortGraceMs + lastReportsMs, () => this.#giveUp.abort());
+    await this.#until(drained, abortGraceMs + lastReportsMs + letGoMs);
+    patient();
+    await this.#until(Promise.allSettled(this.#attached.map(({ transport }) => transport.stop())), letGoMs);
+    this.#watch.stop();
+    this.#state = "stopped";
+    this.#resolveClosed();
+  }
+
+  #hostFor(attached: Attached): TransportHost {
+    const around = this.#surroundings(attached);
+    return {
+      tasks: this.#config.tasks,
+      clock: this.#config.clock,
+      slots: this.#slotsFor(around),
+      draining: this.#draining.signal,
+      waitMsMax: this.#attached.length > 1 ? sharedWaitMsMax : Number.POSITIVE_INFINITY,
+      failing: around.failing,
+      working: around.working,
+    };
+  }
+
+  #surroundings({ transport, episodes }: Attached): Surroundings {
+    return {
+      transport,
+      config: this.#config,
+      events: this.events,
+      draining: this.#draining.signal,
+      giveUp: this.#giveUp.signal,
+      wantNext: () => !this.#draining.signal.aborted && !this.#pool.wantedByOthers(transport),
+      failing: (what, error) => {
+        if (!episodes.failing(what, error)) return;
+        this.events.emit("failing", { transport: transport.name, what, error: (episodes.current as { error: Error }).error });
+      },
+      working: (what) => {
+        const failedMs = episodes.working(what);
+        if (failedMs !== undefined) this.events.emit("working", { transport: transport.name, what, failedMs });
+      },
+    };
+  }
+
+  #slotsFor(around: Surroundings): TransportSlots {
+    const pool = this.#pool;
+    const draining = this.#draining.signal;
+    return {
+      total: pool.total,
+      get free() {
+        return pool.free;
+      },
+      take: async () => {
+        if (!(await pool.take(around.transport, draining))) return undefined;
+        if (!draining.aborted) return this.#slot(around);
+        pool.release();
+        return undefined;
+      },
+      takeFree: (max = pool.total) => {
+        if (draining.aborted) return [];
+        return Array.from({ length: pool.takeFree(max) }, () => this.#slot(around));
+      },
+    };
+  }
+
+  #slot(around: Surroundings): Slot {
+    let used = false;
+    const once = () => {
+      const first = !used;
+      used = true;
+      return first;
+    };
+    return {
+      run: (assignment) => (once() ? this.#runInSlot(assignment, around) : Promise.resolve()),
+      release: () => {
+        if (once()) this.#pool.release();
+      },
+    };
+  }
+
+  async #runInSlot(first: Assignment, around: Surroundings): Promise<void> {
+    this.#occupied++;
+    for (let next: Assignment | undefined = first; next !== undefined; ) next = await this.#runOne(next, around);
+    this.#occupied--;
+    this.#pool.release();
+    if (this.#occupied === 0) this.#onIdle();
+  }
+
+  async #runOne(assignment: Assignment, around: Surroundings): Promise<Assignment | undefined> {
+    const execution = accept(assignment, around);
+    this.#running.add(execution);
+    this.#watch.start();
+    // A task that arrived while everything is being aborted would otherwise run without an end.
+    if (this.#aborting) execution.stop(shutdown());
+    try {
+      return await execute(execution);
+    } catch (error) {
+      // Nothing in the pipeline throws; if it does, that is our mistake, and must not take the slot with it.
+      around.failing("execution", error);
+      return undefined;
+    } finally {
+      if (this.#running.size === 1) this.#watch.stop();
+      this.#running.delete(execution);
+    }
+  }
+
+  #idle(): Promise<void> {
+    if (this.#occupied === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  /** Waits for `work`, for at most `ms`, and not beyond the abort of `signal`. */
+  #until(work: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        disarm();
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      const disarm = this.#config.clock.at(this.#config.clock.now() + ms, done);
+      if (signal?.aborted) return done();
+      signal?.addEventListener("abort", done, { once: true });
+      work.then(done, done);
+    });
+  }
+
+  #onBlocked(blockedMs: number): void {
+    const tasks = [...this.#running].map((execution) => execution.taskName);
+    this.events.emit("loopBlocked", { blockedMs, tasks });
+    const names = [...new Set(tasks)].join(", ");
+    const message = `The event loop stood still for ${formatDuration(blockedMs)} while running ${names}: heartbeats were late and leases may be lost. Move long computations to a worker thread or pause in between.`;
+    this.#config.logger({ level: "warn", message });
+  }
+
+  #tellAboutTrouble(): void {
+    const { logger, abortGraceMs } = this.#config;
+    this.events.on("taskAbandoned", ({ task, ids }) => {
+      const message = `Task "${task}" (${ids.taskId}) did not end within ${formatDuration(abortGraceMs)} after its signal aborted; its slot is used for other work while it goes on. Pass ctx.signal to what it waits for.`;
+      logger({ level: "warn", message });
+    });
+    this.events.on("logsDropped", ({ task, ids, lines }) => {
+      logger({ level: "warn", message: `${lines} log lines of task "${task}" (${ids.taskId}) could not be sent and are lost.` });
+    });
+    this.events.on("taskStopped", ({ task, ids, reason }) => {
+      if (reason.code === "LONGSHORE_LEASE_LOST") logger({ level: "warn", message: `Task "${task}" (${ids.taskId}): ${reason.message}` });
+    });
+  }
+}
+
+function shutdown(): LongshoreError {
+  return new LongshoreError("LONGSHORE_SHUTDOWN", "The worker is shutting down.");
+}

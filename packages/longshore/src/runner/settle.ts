@@ -1,0 +1,64 @@
+// From how a handler ended to what is reported. Pure: one table of cases, no clock and no I/O.
+//
+// | the handler          | not stopped            | cancelled            | deadline, shutdown     |
+// | returned a value     | done                   | failed for good      | done                   |
+// | returned a deferral  | deferred               | failed for good      | deferred               |
+// | threw TerminalError  | failed for good        | failed for good      | failed for good        |
+// | threw anything else  | failed, may be retried | failed for good      | failed, may be retried |
+//
+// A lost hold is not in the table: nothing is reported then.
+
+import { isDeferral } from "../context.ts";
+import { type ErrorCode, isTerminal, LongshoreError, TerminalError, toError } from "../errors.ts";
+import { type Json, toJson } from "../json.ts";
+import type { Schema } from "../schema.ts";
+import type { Failure, Outcome } from "./transport.ts";
+
+export type Ended =
+  | { readonly kind: "returned"; readonly value: unknown; readonly output?: Schema | undefined }
+  | { readonly kind: "threw"; readonly error: unknown };
+
+/** How many links of a chain of causes are told. */
+const causesMax = 5;
+
+export function outcomeOf(ended: Ended, stopped: LongshoreError | undefined): Outcome {
+  if (stopped?.code === "LONGSHORE_CANCELLED") return { kind: "failed", retryable: false, error: failureOf(stopped) };
+  if (ended.kind === "returned") return returned(ended.value);
+  // After an abort, what the handler threw is an echo of it; the reason itself says more. Only "never again" is the handler's own word.
+  const error = stopped !== undefined && !isTerminal(ended.error) ? stopped : ended.error;
+  return { kind: "failed", retryable: !isTerminal(error), error: failureOf(error) };
+}
+
+function returned(value: unknown): Outcome {
+  try {
+    if (!isDeferral(value)) return { kind: "done", output: toJson(value) };
+    const output: Json | undefined = value.output === undefined ? undefined : toJson(value.output);
+    return { kind: "deferred", delayMs: value.delayMs, output };
+  } catch (error) {
+    const message = `The handler's result is not JSON: ${toError(error).message}`;
+    const cause = new LongshoreError("LONGSHORE_BAD_OUTPUT", message, { cause: error });
+    return { kind: "failed", retryable: false, error: failureOf(new TerminalError(message, { cause })) };
+  }
+}
+
+/** A failure as it is reported: the message with its causes, so that "fetch failed" also says why. */
+export function failureOf(thrown: unknown): Failure {
+  const error = toError(thrown);
+  const messages = [error.message === "" ? error.name : error.message];
+  let cause = error.cause;
+  for (let depth = 0; depth < causesMax && cause instanceof Error; depth++, cause = cause.cause) {
+    if (cause.message !== "" && !messages.includes(cause.message)) messages.push(cause.message);
+  }
+  return { message: messages.join("\ncaused by: "), code: codeOf(error), stack: error.stack };
+}
+
+/** The most telling code: a TerminalError made by us wraps the error that says what was wrong. */
+function codeOf(error: Error): ErrorCode | undefined {
+  if (isTerminal(error) && error.cause instanceof LongshoreError) return error.cause.code;
+  return error instanceof LongshoreError ? error.code : undefined;
+}
+
+/** A failure that no repetition can mend, with a code for machines. */
+export function refusal(code: ErrorCode, message: string, field?: string): TerminalError {
+  return new TerminalError(message, { cause: new LongshoreError(code, message, field === undefined ? {} : { detail: { field } }) });
+}

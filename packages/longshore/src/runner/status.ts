@@ -1,0 +1,40 @@
+// A worker's state at a glance, and the counters it shows.
+
+import type { Events, TaskEvent } from "./events.ts";
+
+export interface RunnerStatus {
+  readonly state: "running" | "draining" | "stopped";
+  readonly slots: { readonly total: number; readonly free: number };
+  /** The names of the tasks that this worker can run. */
+  readonly tasks: readonly string[];
+  readonly running: readonly (TaskEvent & { readonly runningMs: number })[];
+  /** Since the start of this worker. */
+  readonly counts: Readonly<Counts>;
+  readonly transports: readonly TransportStatus[];
+}
+
+export interface TransportStatus {
+  readonly name: string;
+  /** The trouble it has now, if any; it goes on trying. */
+  readonly failing: { readonly sinceMs: number; readonly error: string } | undefined;
+}
+
+export interface Counts {
+  done: number;
+  failed: number;
+  deferred: number;
+  /** Ended without a report that arrived: the lease was lost, or the peer could not be reached in time. */
+  lost: number;
+  abandoned: number;
+  logLinesDropped: number;
+}
+
+export function countEvents(events: Events): Counts {
+  const counts: Counts = { done: 0, failed: 0, deferred: 0, lost: 0, abandoned: 0, logLinesDropped: 0 };
+  events.on("taskEnded", ({ kind }) => counts[kind]++);
+  events.on("taskAbandoned", () => counts.abandoned++);
+  events.on("logsDropped", ({ lines }) => {
+    counts.logLinesDropped += lines;
+  });
+  return counts;
+}

@@ -1,0 +1,190 @@
+// The port between the runner and a protocol's worker half. A transport knows how work arrives and how news about it travels back; the
+// runner knows everything else: slots, handlers, heartbeats, deadlines, retries of reports, draining.
+//
+// The life of one piece of work:
+//   1. The transport takes a slot, and only then receives (polls, reads one message, accepts one request).
+//   2. It hands an Assignment to `slot.run()`. The runner calls `begin`, then `resolve`, then the handler; `beat`, `log` and `part`
+//      are called meanwhile; `report` comes last, again and again while it throws, until the hold is over.
+//   3. The slot is free when the report is settled. An answer to `report` may bring the next assignment, which runs in the same slot.
+//
+// What a transport cannot do it declares in `capabilities`, and the runner falls back as written there.
+
+import type { Clock } from "../clock.ts";
+import type { Blobs, ContextIds, OutputStream } from "../context.ts";
+import type { ErrorCode, LongshoreError } from "../errors.ts";
+import type { Json } from "../json.ts";
+import type { Task } from "../task.ts";
+import type { Verdict } from "../verdict.ts";
+
+export interface Transport {
+  /** For logs and `status()`: the protocol and whom it talks to, never a token. */
+  readonly name: string;
+  readonly capabilities: Capabilities;
+  /** How logs are grouped before `Assignment.log`; the runner's own numbers when absent. */
+  readonly logBatch?: LogBatch;
+  /**
+   * Begins to receive. Resolves when receiving has begun, which does not need a reachable peer: troubles go to `host.failing`. Rejects
+   * only for a mistake in the configuration. Called once.
+   */
+  start(host: TransportHost): Promise<void>;
+  /**
+   * Stops receiving; afterwards no slot is taken. Work already handed over goes on and still beats and reports. `host.draining` has
+   * aborted before this is called. Resolves when nothing more can arrive. Idempotent.
+   */
+  drain(): Promise<void>;
+  /** Lets go of connections and says goodbye where the protocol can. Called after the last report is settled. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** Something that can make a transport to itself, such as a server in this process. */
+export interface TransportSource {
+  transport(): Transport;
+}
+
+/** What a protocol can carry. The comment says what the runner does where the answer is no. */
+export interface Capabilities {
+  /** "Call me again later" without spending an attempt. Missing: the runner waits in its slot, beating, then calls the handler again. */
+  readonly defer: boolean;
+  /** Partial output or progress while the handler runs. Missing: `ctx.progress` becomes a log line. */
+  readonly parts: boolean;
+  /** Log lines. Missing: they are dropped after the runner's own `log` event. */
+  readonly logs: boolean;
+  /** Blobs. Missing: `ctx.blobs` rejects with LONGSHORE_BAD_CONFIG. */
+  readonly blobs: boolean;
+  /** News of a cancel while the handler runs. Missing: a cancel is noticed at the report. */
+  readonly cancel: boolean;
+}
+
+/** What the runner gives to a transport. */
+export interface TransportHost {
+  /** Every task of this worker, by name. */
+  readonly tasks: ReadonlyMap<string, Task>;
+  readonly clock: Clock;
+  readonly slots: TransportSlots;
+  /** Aborts when receiving must end. */
+  readonly draining: AbortSignal;
+  /** An empty wait may hold a slot no longer than this; other transports that share the slots wait for it meanwhile. */
+  readonly waitMsMax: number;
+  /** Something repeatable went wrong (`what` names it, such as "claim"). Logged once, however often it is called. */
+  failing(what: string, error: unknown): void;
+  /** The same thing works. After a `failing` the end and the duration are logged; otherwise nothing happens. */
+  working(what: string): void;
+}
+
+/** The worker's slots, as one transport sees them. */
+export interface TransportSlots {
+  readonly total: number;
+  /** How many are free right now. */
+  readonly free: number;
+  /** Waits for a slot, first come first served among transports. Undefined when draining began instead. */
+  take(): Promise<Slot | undefined>;
+  /** Every slot that is free now, at most `max`; never waits. For polls that can use several at once. */
+  takeFree(max?: number): Slot[];
+}
+
+/** The right to run one assignment. Either `run` or `release` must be called; what is called later does nothing. */
+export interface Slot {
+  /** Runs the assignment, and whatever its report brings, then frees the slot. Never rejects; resolves when the slot is free. */
+  run(assignment: Assignment): Promise<void>;
+  /** Gives the slot back unused. */
+  release(): void;
+}
+
+/** One piece of work and the only way to say anything about it. */
+export interface Assignment {
+  readonly ids: ContextIds;
+  /** 1 on the first try. */
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+  /** How this work is kept. Absent when the protocol asks for no heartbeats. */
+  readonly hold?: HoldTerms;
+  /** The orchestrator's own limit for this attempt; the shorter of this and the task's timeout applies. */
+  readonly timeoutMs?: number;
+  /** Earlier deferrals of this attempt, where the protocol brings them back. */
+  readonly deferrals?: number;
+  readonly deferred?: Json;
+  readonly blobs?: Blobs;
+  /**
+   * Finds the handler and its input. Throws when there is none or the input cannot be read; the failure is then reported (a TerminalError
+   * as final). May wait, for inputs that are kept elsewhere.
+   */
+  resolve(tasks: ReadonlyMap<string, Task>): Call | Promise<Call>;
+  /** Called first, before anything else runs. The transport may keep `control` to stop the work from its side. */
+  begin?(control: Control): void;
+  /** Renews the hold. Throws when the answer is not known (the runner tries again until the hold would be over). */
+  beat?(signal: AbortSignal): Promise<BeatAnswer>;
+  /** Sends log entries, oldest first. Throws when they may be sent again; the runner keeps and repeats them, within bounds. */
+  log?(entries: readonly LogEntry[]): Promise<void>;
+  /** Sends progress or partial output. Throwing loses only this value. */
+  part?(value: Json): Promise<void>;
+  /**
+   * Says how it ended. Throws when the answer is not known: the runner repeats the same report, so it must be safe to repeat. A
+   * LongshoreError with code LONGSHORE_BAD_OUTPUT or LONGSHORE_LIMIT means that this outcome can never be accepted; the runner then
+   * reports a final failure instead. `wantNext` allows the transport to bring the next assignment with the answer (in the same
+   * transaction or the same request); when it is false none may be taken.
+   */
+  report(outcome: Outcome, options: { readonly wantNext: boolean; readonly signal: AbortSignal }): Promise<ReportAnswer>;
+}
+
+export interface HoldTerms {
+  /** How long the hold lasts from now, by this machine's clock. */
+  readonly termMs: number;
+  /** How often to beat. */
+  readonly everyMs: number;
+}
+
+export interface Call {
+  readonly task: Task;
+  readonly input: unknown;
+  readonly upstream?: { readonly [stepId: string]: unknown };
+}
+
+/** The transport's hand on a running assignment. */
+export interface Control {
+  /**
+   * Aborts the handler's signal now. With LONGSHORE_LEASE_LOST nothing is reported any more; with LONGSHORE_CANCELLED a final failure is.
+   * Later calls do nothing.
+   */
+  stop(reason: LongshoreError): void;
+  /** Aborts when the assignment is over, reported or not: the transport's own timers and watchers end here. */
+  readonly over: AbortSignal;
+}
+
+export interface BeatAnswer {
+  /** `ok` and `again` renew; `cancel` stops the work; the rest mean that the hold is lost. */
+  readonly verdict: Verdict;
+  /** How long the hold lasts from when this beat was sent, when that differs from before. */
+  readonly termMs?: number;
+}
+
+export interface LogEntry {
+  /** Counts from 0 within one execution, over both streams. */
+  readonly sequence: number;
+  readonly atMs: number;
+  readonly stream: OutputStream;
+  /** Ends with a newline. */
+  readonly text: string;
+}
+
+export interface LogBatch {
+  readonly everyMs: number;
+  readonly bytesMax: number;
+}
+
+export type Outcome =
+  | { readonly kind: "done"; readonly output: Json }
+  | { readonly kind: "failed"; readonly error: Failure; readonly retryable: boolean }
+  /** Only when `capabilities.defer`. */
+  | { readonly kind: "deferred"; readonly delayMs: number; readonly output: Json | undefined };
+
+export interface Failure {
+  readonly message: string;
+  readonly code: ErrorCode | undefined;
+  readonly stack: string | undefined;
+}
+
+export interface ReportAnswer {
+  /** `ok`, `again` and `cancel` mean that the report has arrived; the rest that the hold was over before it came. */
+  readonly verdict: Verdict;
+  readonly next?: Assignment;
+}

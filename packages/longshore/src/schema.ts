@@ -1,0 +1,73 @@
+// Schemas of any library that follows Standard Schema (zod, valibot, arktype, ...). None of them is a dependency: the shape below is
+// the part of the public specification that is used here.
+
+import { LongshoreError, TerminalError } from "./errors.ts";
+
+/** A schema that takes `Input` from outside and hands `Output` on (they differ by defaults and transforms). */
+export interface Schema<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    /** Newer libraries can also say what they accept as JSON Schema. */
+    readonly jsonSchema?: {
+      readonly input: (options: { readonly target: string }) => Record<string, unknown>;
+      readonly output: (options: { readonly target: string }) => Record<string, unknown>;
+    };
+  };
+}
+
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: ReadonlyArray<SchemaIssue> };
+
+export interface SchemaIssue {
+  readonly message: string;
+  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined;
+}
+
+/** An error text names this many wrong fields; a list of hundreds helps nobody. */
+const issuesNamedMax = 5;
+
+/**
+ * Answers the validated value, or throws a TerminalError that names the field: the same input would be wrong again.
+ * Its cause carries the code (LONGSHORE_BAD_INPUT or LONGSHORE_BAD_OUTPUT) and the field for machines.
+ */
+export function validate<Output>(schema: Schema<unknown, Output>, value: unknown, what: "input" | "output"): Output | Promise<Output> {
+  const result = schema["~standard"].validate(value);
+  return result instanceof Promise ? result.then((settled) => accept(settled, what)) : accept(result, what);
+}
+
+function accept<Output>(result: SchemaResult<Output>, what: "input" | "output"): Output {
+  if (result.issues === undefined) return result.value;
+  const named = result.issues.slice(0, issuesNamedMax).map((issue) => `${fieldOf(issue, what)}: ${issue.message}`);
+  const more = result.issues.length - named.length;
+  const message = `The ${what} does not fit the task's schema: ${named.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+  const code = what === "input" ? "LONGSHORE_BAD_INPUT" : "LONGSHORE_BAD_OUTPUT";
+  const first = result.issues[0];
+  const detail = first === undefined ? {} : { field: fieldOf(first, what), expected: first.message };
+  throw new TerminalError(message, { cause: new LongshoreError(code, message, { detail }) });
+}
+
+/** A path as people write it: `items[2].name`; the value itself is called by what it is. */
+function fieldOf(issue: SchemaIssue, what: string): string {
+  let field = "";
+  for (const segment of issue.path ?? []) {
+    const key = typeof segment === "object" ? segment.key : segment;
+    field += typeof key === "number" ? `[${key}]` : field === "" ? String(key) : `.${String(key)}`;
+  }
+  return field === "" ? what : field;
+}
+
+/** The schema as draft-07 JSON Schema, or undefined when its library offers none or cannot express it. */
+export function jsonSchemaOf(schema: Schema | undefined, side: "input" | "output"): Record<string, unknown> | undefined {
+  const convert = schema?.["~standard"].jsonSchema?.[side];
+  if (convert === undefined) return undefined;
+  try {
+    return convert({ target: "draft-07" });
+  } catch {
+    // A library throws for what JSON Schema cannot say (a transform, a custom check). Publishing nothing is the honest answer.
+    return undefined;
+  }
+}

@@ -1,0 +1,30 @@
+// The operating system's wish that this process ends. SIGINT is Ctrl-C, SIGTERM is what supervisors send. SIGHUP is absent on purpose:
+// daemons are told to reload by it, and a closed terminal ends its programs with SIGHUP's default action anyway.
+
+export type TerminationSignal = "SIGINT" | "SIGTERM";
+
+export const terminationSignals: readonly TerminationSignal[] = ["SIGINT", "SIGTERM"];
+
+/** The part of `process` that is needed, so that a test can stand in for it. */
+export interface SignalSource {
+  on(signal: TerminationSignal, listener: (signal: TerminationSignal) => void): unknown;
+  off(signal: TerminationSignal, listener: (signal: TerminationSignal) => void): unknown;
+}
+
+/** Calls `first` on the first signal and `again` on each later one. The returned function removes the listeners and may be called twice. */
+export function onTermination(
+  source: SignalSource,
+  first: (signal: TerminationSignal) => void,
+  again: (signal: TerminationSignal) => void,
+): () => void {
+  let seen = false;
+  const listener = (signal: TerminationSignal) => {
+    if (seen) return again(signal);
+    seen = true;
+    first(signal);
+  };
+  for (const name of terminationSignals) source.on(name, listener);
+  return () => {
+    for (const name of terminationSignals) source.off(name, listener);
+  };
+}

@@ -1,0 +1,104 @@
+// A task is a name and a plain function. Declaring one registers nothing: it is a value, handed to `work()`.
+
+import type { Backoff } from "./backoff.ts";
+import type { Context, Deferral } from "./context.ts";
+import { type Duration, durationMs } from "./duration.ts";
+import { LongshoreError } from "./errors.ts";
+import { jsonSchemaOf, type Schema } from "./schema.ts";
+
+export interface TaskOptions<Output = unknown> {
+  /** Validates what the handler returned; a value that does not fit fails the task for good. */
+  output?: Schema<Output, unknown>;
+  /** One sentence for people, published where a protocol has a place for it. */
+  description?: string;
+  /** The handler's signal aborts after this long, and the attempt counts as failed. */
+  timeout?: Duration;
+  /** What a workflow written in code uses for steps of this task unless the step says otherwise. */
+  retry?: RetryHint;
+  /** Labels that a worker with this task advertises, on protocols that match by labels. */
+  labels?: readonly string[];
+}
+
+export interface RetryHint {
+  /** How many times a failed attempt is followed by another; 0 = never. */
+  readonly limit: number;
+  readonly backoff?: Backoff;
+}
+
+/** `Input` is what a caller sends, `Output` what a caller gets back. */
+export interface Task<Input = unknown, Output = unknown> {
+  readonly name: string;
+  /** Written as a method so that tasks of any input may stand in one list. */
+  handle(input: Input, context: Context): Output | Deferral | Promise<Output | Deferral>;
+  readonly input: Schema | undefined;
+  readonly output: Schema | undefined;
+  readonly description: string | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly retry: RetryHint | undefined;
+  readonly labels: readonly string[];
+}
+
+/** What callers receive of a handler's result: without the promise and without "later". */
+export type TaskOutput<Result> = Exclude<Awaited<Result>, Deferral>;
+
+/** Longer names fit no protocol's label or queue name. */
+const nameCharsMax = 200;
+
+/** With an `input` schema the handler receives what the schema hands on, and callers send what it takes. */
+export function task<Input, Parsed, Result>(
+  name: string,
+  handler: (input: Parsed, context: Context) => Result,
+  options: TaskOptions<TaskOutput<Result>> & { input: Schema<Input, Parsed> },
+): Task<Input, TaskOutput<Result>>;
+/** Without one, the handler's own parameter type is the input's type. */
+export function task<Input, Result>(
+  name: string,
+  handler: (input: Input, context: Context) => Result,
+  options?: TaskOptions<TaskOutput<Result>> & { input?: undefined },
+): Task<Input, TaskOutput<Result>>;
+export function task(
+  name: string,
+  handler: (input: never, context: Context) => unknown,
+  options: Omit<TaskOptions, "output"> & { input?: unknown; output?: unknown } = {},
+): Task {
+  checkName(name);
+  return Object.freeze({
+    name,
+    handle: handler as Task["handle"],
+    input: options.input as Schema | undefined,
+    output: options.output as Schema | undefined,
+    description: options.description,
+    timeoutMs: options.timeout === undefined ? undefined : durationMs(options.timeout, `timeout of task ${name}`),
+    retry: options.retry,
+    labels: [...(options.labels ?? [])],
+  });
+}
+
+function checkName(name: string): void {
+  // Spaces and control characters would break `@name` commands, labels and queue names.
+  if (typeof name === "string" && name.length <= nameCharsMax && /^[\w./:-]+$/.test(name)) return;
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `The task name ${JSON.stringify(name)} is not usable, expected 1 to ${nameCharsMax} letters, digits and . _ - / :`,
+    { detail: { field: "name", expected: "letters, digits and . _ - / :" } },
+  );
+}
+
+/** What a protocol may publish about a task. */
+export interface TaskDescription {
+  name: string;
+  description?: string;
+  inputSchema?: Record<string, unknown>;
+  outputSchema?: Record<string, unknown>;
+}
+
+export function describeTask(subject: Task): TaskDescription {
+  const inputSchema = jsonSchemaOf(subject.input, "input");
+  const outputSchema = jsonSchemaOf(subject.output, "output");
+  return {
+    name: subject.name,
+    ...(subject.description === undefined ? {} : { description: subject.description }),
+    ...(inputSchema === undefined ? {} : { inputSchema }),
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+  };
+}

@@ -1,0 +1,99 @@
+// A clock that stands still until a test moves it.
+
+import type { Clock } from "../clock.ts";
+
+interface Timer {
+  readonly atMs: number;
+  readonly order: number;
+  readonly fn: () => void;
+}
+
+/** How often one `advance` may fire timers before it must be a timer that always arms itself for now. */
+const firingsMax = 1_000_000;
+
+export class TestClock implements Clock {
+  #nowMs: number;
+  #order = 0;
+  #timers = new Set<Timer>();
+  #watchers = new Set<() => void>();
+
+  /** Starts on a round day of the past, so that a real date in a test stands out. */
+  constructor(startMs: number = Date.UTC(2020, 0, 1)) {
+    this.#nowMs = startMs;
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  at(atMs: number, fn: () => void): () => void {
+    const timer = { atMs, order: this.#order++, fn };
+    this.#timers.add(timer);
+    for (const watcher of [...this.#watchers]) watcher();
+    return () => this.#timers.delete(timer);
+  }
+
+  /** How many timers are armed. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  /** When the next timer is due. */
+  get nextAtMs(): number | undefined {
+    return this.#next()?.atMs;
+  }
+
+  /**
+   * Moves time forward and fires what is due, in order of time and then of arming; each timer sees its own time as now. After each one,
+   * promises and immediates are given a turn, so timers armed by what it woke are in time. I/O is not waited for.
+   */
+  async advance(ms: number): Promise<void> {
+    const untilMs = this.#nowMs + ms;
+    await turn();
+    for (let firings = 0; ; firings++) {
+      if (firings > firingsMax)
+        throw new Error(`More than ${firingsMax} timers fired within one advance: one of them arms itself for now.`);
+      const next = this.#next();
+      if (next === undefined || next.atMs > untilMs) break;
+      this.#timers.delete(next);
+      this.#nowMs = Math.max(this.#nowMs, next.atMs);
+      next.fn();
+      await turn();
+    }
+    this.#nowMs = Math.max(this.#nowMs, untilMs);
+  }
+
+  /** Moves time forward without firing anything, as when the event loop stands still. The next `advance` fires what is overdue. */
+  jump(ms: number): void {
+    this.#nowMs += ms;
+  }
+
+  /** Resolves when a timer due at or before `withinMs` from now is armed. For code that arms its timer after real I/O. */
+  armed(withinMs: number): Promise<void> {
+    const ready = () => {
+      const next = this.#next();
+      return next !== undefined && next.atMs <= this.#nowMs + withinMs;
+    };
+    if (ready()) return Promise.resolve();
+    return new Promise((resolve) => {
+      const watcher = () => {
+        if (!ready()) return;
+        this.#watchers.delete(watcher);
+        resolve();
+      };
+      this.#watchers.add(watcher);
+    });
+  }
+
+  #next(): Timer | undefined {
+    let next: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (next === undefined || timer.atMs < next.atMs || (timer.atMs === next.atMs && timer.order < next.order)) next = timer;
+    }
+    return next;
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,3 @@
+// What tests of handlers and workflows need, published as `longshore/testing`.
+
+export { TestClock } from "./clock.ts";
