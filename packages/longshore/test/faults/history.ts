@@ -14,6 +14,7 @@ export type Happening =
   | { kind: "run-start-unanswered"; request: number; why: string }
   | { kind: "cancel-sent"; runId: string }
   | { kind: "cancel-acknowledged"; runId: string; status: number; state?: string | undefined }
+  | { kind: "cancel-refused"; runId: string; status: number }
   | { kind: "cancel-unanswered"; runId: string; why: string }
   | { kind: "claim-sent"; claim: number }
   | ({ kind: "claim-got"; claim: number } & Claim)

@@ -1,0 +1,138 @@
+// The server's API as these tests use it. Every path and shape they rely on is in this file.
+import type { Claim, ReportVerb } from "./history.ts";
+import type { Answer, Connection } from "./http.ts";
+import type { FinalState, FinalTask } from "./story.ts";
+
+/** One job of a workflow-graph workflow, as `POST /api/workflows` takes it. */
+export interface Job {
+  id: string;
+  name: string;
+  status: "queued";
+  command: string;
+  depends_on: string[];
+  max_retries: number;
+  max_lost_leases: number;
+}
+
+export interface HeartbeatAnswer {
+  status: number;
+  expiresAt?: number | undefined;
+}
+
+/** An answer that the server was never expected to give; carries what it said. */
+export class UnexpectedAnswer extends Error {
+  override name = "UnexpectedAnswer";
+  readonly code = "UNEXPECTED_ANSWER";
+  readonly status: number;
+
+  constructor(asked: string, answer: Answer) {
+    super(`${asked} answered ${answer.status}: ${answer.text.slice(0, 300)}`);
+    this.status = answer.status;
+  }
+}
+
+/** The states in which a run stays for ever. */
+const ENDED_RUN_STATES = new Set(["succeeded", "failed", "cancelled", "timed-out"]);
+const ENDED_TASK_STATES = new Set(["done", "succeeded", "completed", "failed", "cancelled", "skipped", "timed-out", "ended"]);
+const COMPLETED_TASK_STATES = new Set(["done", "succeeded", "completed"]);
+
+export async function createWorkflow(connection: Connection, name: string, jobs: Job[]): Promise<string> {
+  const answer = await ask(connection, "POST", "/api/workflows", { name, trigger: "manual", jobs }, 201);
+  return (JSON.parse(answer.text) as { id: string }).id;
+}
+
+export async function startRun(connection: Connection, workflow: string): Promise<string> {
+  const answer = await ask(connection, "POST", "/api/longshore/v1/runs", { workflow, input: {} }, 201);
+  return (JSON.parse(answer.text) as { id: string }).id;
+}
+
+export async function cancelRun(connection: Connection, runId: string): Promise<{ status: number; state?: string | undefined }> {
+  const answer = await ask(connection, "POST", `/api/longshore/v1/runs/${runId}/cancel`, undefined, 202);
+  const said = parseOrNull(answer.text) as { state?: string } | null;
+  return { status: answer.status, state: said?.state };
+}
+
+export async function readRun(connection: Connection, runId: string): Promise<FinalState["runs"][number] | undefined> {
+  const answer = await connection.request("GET", `/api/longshore/v1/runs/${runId}`);
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) throw new UnexpectedAnswer(`GET run ${runId}`, answer);
+  const { id, state } = JSON.parse(answer.text) as { id: string; state: string };
+  return { id, state, ended: ENDED_RUN_STATES.has(state) };
+}
+
+export async function readTasks(connection: Connection, runId: string): Promise<FinalTask[]> {
+  const tasks: FinalTask[] = [];
+  let path: string | undefined = `/api/longshore/v1/runs/${runId}/tasks`;
+  while (path) {
+    const answer: Answer = await ask(connection, "GET", path, undefined, 200);
+    const page = JSON.parse(answer.text) as { items: RawTask[]; next?: string | null };
+    tasks.push(...page.items.map((task) => finalTask(task, runId)));
+    path = page.next ? `/api/longshore/v1/runs/${runId}/tasks?after=${encodeURIComponent(page.next)}` : undefined;
+  }
+  return tasks;
+}
+
+interface RawTask {
+  id: string;
+  step: string;
+  state: string;
+  failures?: number;
+  output?: { token?: string } | null;
+}
+
+function finalTask({ id, step, state, failures, output }: RawTask, runId: string): FinalTask {
+  const token = output === undefined ? undefined : (output?.token ?? null);
+  return { id, runId, step, state, failures, token, ended: ENDED_TASK_STATES.has(state), completed: COMPLETED_TASK_STATES.has(state) };
+}
+
+/** Null when there is nothing to do. */
+export async function claimJob(
+  connection: Connection,
+  { workerId, ttlSecs, waitSecs }: { workerId: string; ttlSecs: number; waitSecs: number },
+): Promise<Claim | null> {
+  const body = { worker_id: workerId, labels: [], lease_ttl_secs: ttlSecs, wait_secs: waitSecs };
+  const answer = await ask(connection, "POST", "/api/jobs/claim", body, 200);
+  const said = JSON.parse(answer.text) as RawClaim | null;
+  if (!said) return null;
+  const { job, lease } = said;
+  const ttlMs = lease.ttl_secs * 1000;
+  return {
+    leaseId: lease.lease_id,
+    runId: job.run_id ?? job.workflow_id,
+    step: job.job_id,
+    attempt: job.attempt,
+    ttlMs,
+    grantedAt: lease.granted_at_ms,
+    expiresAt: lease.expires_at_ms ?? lease.granted_at_ms + ttlMs,
+    upstream: Object.fromEntries(Object.entries(job.upstream_outputs).map(([step, outputs]) => [step, outputs.token])),
+  };
+}
+
+interface RawClaim {
+  job: { job_id: string; workflow_id: string; run_id?: string; attempt: number; upstream_outputs: Record<string, { token?: string }> };
+  lease: { lease_id: string; ttl_secs: number; granted_at_ms: number; expires_at_ms?: number };
+}
+
+export async function heartbeat(connection: Connection, leaseId: string): Promise<HeartbeatAnswer> {
+  const answer = await connection.request("POST", `/api/jobs/${leaseId}/heartbeat`);
+  const said = parseOrNull(answer.text) as { expires_at_ms?: number } | null;
+  return { status: answer.status, expiresAt: said?.expires_at_ms };
+}
+
+/** The same report sent again carries the same key, so that an answer that was lost can be had again. */
+export async function report(connection: Connection, leaseId: string, verb: ReportVerb, token: string): Promise<number> {
+  const body = verb === "complete" ? { outputs: { token } } : { error: `planned failure of ${leaseId}`, retryable: true };
+  const answer = await connection.request("POST", `/api/jobs/${leaseId}/${verb}`, body, { "idempotency-key": `${leaseId}-${verb}` });
+  if (answer.status !== 200 && answer.status !== 409) throw new UnexpectedAnswer(verb, answer);
+  return answer.status;
+}
+
+async function ask(connection: Connection, method: string, path: string, body: unknown, expected: number): Promise<Answer> {
+  const answer = await connection.request(method, path, body);
+  if (answer.status !== expected) throw new UnexpectedAnswer(`${method} ${path}`, answer);
+  return answer;
+}
+
+function parseOrNull(text: string): unknown {
+  return text === "" ? null : JSON.parse(text);
+}

@@ -1,0 +1,103 @@
+// The client of a fault test: starts and cancels runs, writing down what was acknowledged, and reads how everything ended.
+import { setTimeout as pause } from "node:timers/promises";
+import { cancelRun, createWorkflow, type Job, readRun, readTasks, startRun, UnexpectedAnswer } from "./api.ts";
+import { openHistory } from "./history.ts";
+import { type Connection, connect } from "./http.ts";
+import type { FinalState } from "./story.ts";
+
+export interface Client {
+  connection: Connection;
+  create(name: string, jobs: Job[]): Promise<string>;
+  /** Sends a start until one is acknowledged. A start without an answer may have left a run behind that nobody knows. */
+  start(workflow: string): Promise<string>;
+  cancel(runId: string): Promise<void>;
+  /** Resolves when every run has ended or the time is over; the checker says which it was. */
+  untilEnded(runIds: readonly string[], msMax: number): Promise<void>;
+  readFinal(runIds: readonly string[]): Promise<FinalState>;
+  close(): void;
+}
+
+const RETRY_MS = 50;
+/** Longer than any restart of the server: a server that is away for this long has failed. */
+const PATIENCE_MS = 30_000;
+const LOOK_MS = 100;
+const CLIENT_SOCKETS = 4;
+
+export function openClient(url: string, historyFile: string): Client {
+  const connection = connect(url, CLIENT_SOCKETS);
+  const history = openHistory(historyFile);
+  let requests = 0;
+  return {
+    connection,
+    create: (name, jobs) => createWorkflow(connection, name, jobs),
+    start: (workflow) =>
+      untilAnswered(async () => {
+        const request = requests++;
+        history.write({ kind: "run-start-sent", request, workflow });
+        try {
+          const runId = await startRun(connection, workflow);
+          history.write({ kind: "run-start-acknowledged", request, workflow, runId });
+          return runId;
+        } catch (error) {
+          history.write({ kind: "run-start-unanswered", request, why: String(error) });
+          throw error;
+        }
+      }),
+    cancel: (runId) =>
+      untilAnswered(async () => {
+        history.write({ kind: "cancel-sent", runId });
+        try {
+          history.write({ kind: "cancel-acknowledged", runId, ...(await cancelRun(connection, runId)) });
+        } catch (error) {
+          // A run that has ended, or that the server does not know, cannot be cancelled: that is an answer too.
+          if (isRefusal(error)) history.write({ kind: "cancel-refused", runId, status: error.status });
+          else history.write({ kind: "cancel-unanswered", runId, why: String(error) });
+          if (!isRefusal(error)) throw error;
+        }
+      }),
+    async untilEnded(runIds, msMax) {
+      const open = new Set(runIds);
+      const endsAt = Date.now() + msMax;
+      while (open.size > 0 && Date.now() < endsAt) {
+        for (const runId of open) {
+          const run = await untilAnswered(() => readRun(connection, runId));
+          // A run that the server does not know will not end by waiting.
+          if (!run || run.ended) open.delete(runId);
+        }
+        if (open.size > 0) await pause(LOOK_MS);
+      }
+    },
+    async readFinal(runIds) {
+      const final: FinalState = { runs: [], tasks: [] };
+      for (const runId of runIds) {
+        const run = await readRun(connection, runId);
+        if (!run) continue;
+        final.runs.push(run);
+        final.tasks.push(...(await readTasks(connection, runId)));
+      }
+      return final;
+    },
+    close() {
+      connection.close();
+      history.close();
+    },
+  };
+}
+
+/** The server understood and said no, which asking again will not change. */
+function isRefusal(error: unknown): error is UnexpectedAnswer {
+  return error instanceof UnexpectedAnswer && error.status < 500;
+}
+
+/** Tries again while the server is away; the last error is the caller's when patience ends. */
+async function untilAnswered<T>(request: () => Promise<T>): Promise<T> {
+  const endsAt = Date.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await request();
+    } catch (error) {
+      if (isRefusal(error) || Date.now() > endsAt) throw error;
+      await pause(RETRY_MS);
+    }
+  }
+}

@@ -1,0 +1,139 @@
+// The smallest board that keeps every promise, in memory, with one defect that can be switched on: what the fault tests are tried against
+// before they are believed about the real server.
+import { randomUUID } from "node:crypto";
+import type { Job } from "./api.ts";
+
+export type Defect =
+  | "none"
+  | "accepts stale completions"
+  | "hands out held tasks"
+  | "forgets completions"
+  | "replaces outputs"
+  | "forgets runs"
+  | "loses dependents"
+  | "ignores cancels"
+  | "does not count failures";
+
+export interface ModelTask {
+  id: string;
+  runId: string;
+  workflow: string;
+  step: string;
+  dependsOn: string[];
+  state: "waiting" | "queued" | "held" | "done" | "cancelled";
+  attempt: number;
+  failures: number;
+  output: Record<string, string> | null;
+  lease: { id: string; ttlMs: number; endsAt: number } | undefined;
+}
+
+export interface ModelBoard {
+  create(jobs: Job[]): string;
+  start(workflow: string): string | undefined;
+  cancel(runId: string): boolean;
+  state(runId: string): string | undefined;
+  tasks(runId: string): ModelTask[];
+  claim(ttlMs: number): ModelTask | undefined;
+  upstream(task: ModelTask): Record<string, Record<string, string>>;
+  /** False when the lease is not the newest of its task, or over. */
+  extend(leaseId: string): boolean;
+  complete(leaseId: string, output: Record<string, string>): boolean;
+  fail(leaseId: string): boolean;
+}
+
+/** A defect strikes once in so many chances, as a race would. */
+const DEFECT_EVERY = 4;
+
+export function modelBoard(defect: Defect): ModelBoard {
+  const workflows = new Map<string, Job[]>();
+  const runs = new Map<string, ModelTask[]>();
+  const byLease = new Map<string, ModelTask>();
+  let chances = 0;
+  const strikes = (name: Defect): boolean => defect === name && ++chances % DEFECT_EVERY === 0;
+
+  const expire = (): void => {
+    for (const task of [...runs.values()].flat()) {
+      const early = task.state === "held" && strikes("hands out held tasks");
+      if (task.state !== "held" || !task.lease || (Date.now() < task.lease.endsAt && !early)) continue;
+      Object.assign(task, { state: "queued", attempt: task.attempt + 1, lease: undefined });
+    }
+  };
+
+  /** The task that a lease holds now. A cancelled task knows its last lease, so that its worker is told 200 and nothing changes. */
+  const heldBy = (leaseId: string): ModelTask | undefined => {
+    expire();
+    const task = byLease.get(leaseId);
+    const current = task?.lease?.id === leaseId && (task.state === "held" || task.state === "cancelled");
+    return current ? task : undefined;
+  };
+
+  const release = (task: ModelTask): void => {
+    if (defect === "loses dependents" && task.dependsOn.length === 0) return;
+    for (const next of runs.get(task.runId) ?? []) {
+      const ready = next.dependsOn.every((step) => runs.get(task.runId)?.some((one) => one.step === step && one.state === "done"));
+      if (next.state === "waiting" && ready) next.state = "queued";
+    }
+  };
+
+  return {
+    create(jobs) {
+      const id = randomUUID();
+      workflows.set(id, jobs);
+      return id;
+    },
+    start(workflow) {
+      const runId = randomUUID();
+      const tasks = workflows.get(workflow)?.map((job): ModelTask => {
+        const state = job.depends_on.length === 0 ? "queued" : "waiting";
+        const fresh = { attempt: 0, failures: 0, output: null, lease: undefined };
+        return { id: `${runId}-${job.id}`, runId, workflow, step: job.id, dependsOn: job.depends_on, state, ...fresh };
+      });
+      if (tasks && !strikes("forgets runs")) runs.set(runId, tasks);
+      return tasks && runId;
+    },
+    cancel(runId) {
+      const tasks = runs.get(runId);
+      if (defect !== "ignores cancels") for (const task of tasks ?? []) if (task.state !== "done") task.state = "cancelled";
+      return tasks !== undefined;
+    },
+    state(runId) {
+      const tasks = runs.get(runId);
+      if (!tasks) return undefined;
+      if (tasks.some((task) => task.state === "cancelled")) return "cancelled";
+      return tasks.every((task) => task.state === "done") ? "succeeded" : "running";
+    },
+    tasks: (runId) => runs.get(runId) ?? [],
+    claim(ttlMs) {
+      expire();
+      const task = [...runs.values()].flat().find((one) => one.state === "queued");
+      if (!task) return undefined;
+      const lease = { id: randomUUID(), ttlMs, endsAt: Date.now() + ttlMs };
+      byLease.set(lease.id, task);
+      return Object.assign(task, { state: "held", lease });
+    },
+    upstream(task) {
+      const direct = (runs.get(task.runId) ?? []).filter((one) => task.dependsOn.includes(one.step));
+      return Object.fromEntries(direct.map((one) => [one.step, one.output ?? {}]));
+    },
+    extend(leaseId) {
+      const task = heldBy(leaseId);
+      if (task?.lease) task.lease.endsAt = Date.now() + task.lease.ttlMs;
+      return task !== undefined;
+    },
+    complete(leaseId, output) {
+      const task = heldBy(leaseId) ?? (defect === "accepts stale completions" ? byLease.get(leaseId) : undefined);
+      if (!task) return false;
+      if (task.state === "cancelled" || strikes("forgets completions")) return true;
+      Object.assign(task, { state: "done", lease: undefined, output: strikes("replaces outputs") ? { token: "replaced" } : output });
+      release(task);
+      return true;
+    },
+    fail(leaseId) {
+      const task = heldBy(leaseId);
+      if (!task || task.state === "cancelled") return task !== undefined;
+      const failures = task.failures + (defect === "does not count failures" ? 0 : 1);
+      Object.assign(task, { state: "queued", attempt: task.attempt + 1, failures, lease: undefined });
+      return true;
+    },
+  };
+}

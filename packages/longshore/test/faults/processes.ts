@@ -1,0 +1,146 @@
+// The processes of a fault test: the real server and the workers, started, killed with SIGKILL, stopped and resumed by their process ids.
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { HistoryWriter } from "./history.ts";
+import type { WorkerSettings } from "./raw-worker.ts";
+
+export interface ManagedProcess {
+  name: string;
+  /** Starts a new life of the process; the one before must be over. */
+  start(): Promise<void>;
+  /** SIGKILL: no handler of the process runs. Resolves when it is gone. */
+  kill(): Promise<void>;
+  pause(): void;
+  resume(): void;
+  isPaused(): boolean;
+  pid(): number | undefined;
+}
+
+export interface ServerOptions {
+  directory: string;
+  port: number;
+  data: string;
+  history: HistoryWriter;
+  /** Put before `node` when the server must run under another program, such as a limit. */
+  under?: string[];
+}
+
+const REPOSITORY = fileURLToPath(new URL("../../../..", import.meta.url));
+const SERVER_PROGRAM = join(REPOSITORY, "packages/longshore/dist/cli/main.js");
+const WORKER_PROGRAM = fileURLToPath(new URL("./worker-process.ts", import.meta.url));
+
+/** A loaded machine may take seconds to start a process; one that takes this long has failed. */
+const START_MS_MAX = 30_000;
+
+/**
+ * A port for a server that goes away and comes back. Below the range that the kernel gives to outgoing connections, or a client that dials
+ * while the server is away could be given the very port, connect to itself, and keep the server from coming back.
+ */
+const PORT_LOW = 20_000;
+const PORT_HIGH = 32_000;
+const PORT_TRIES = 50;
+
+export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < PORT_TRIES; tries++) {
+    const port = PORT_LOW + Math.floor(Math.random() * (PORT_HIGH - PORT_LOW));
+    if (await canListen(port)) return port;
+  }
+  throw new Error(`No free port found between ${PORT_LOW} and ${PORT_HIGH} in ${PORT_TRIES} tries`);
+}
+
+function canListen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", () => resolve(false));
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+  });
+}
+
+export function serverProcess({ directory, port, data, history, under = [] }: ServerOptions): ManagedProcess {
+  const flags = ["start", "--port", String(port), "--data", data, "--workflows", join(directory, "workflows"), "--json"];
+  const [program = process.execPath, ...parameters] = [...under, process.execPath, SERVER_PROGRAM, ...flags];
+  return managed("server", history, async () => {
+    const log = openSync(join(directory, "server.log"), "a");
+    const child = spawn(program, parameters, { cwd: directory, stdio: ["ignore", "pipe", log] });
+    closeSync(log);
+    await readyLine(child, join(directory, "server.log"));
+    return child;
+  });
+}
+
+export function workerProcess(settings: Omit<WorkerSettings, "history">, directory: string, history: HistoryWriter): ManagedProcess {
+  let life = 0;
+  return managed(settings.name, history, async () => {
+    const file = join(directory, `${settings.name}.${life}.jsonl`);
+    // Each life draws other numbers, all from the one seed.
+    const own: WorkerSettings = { ...settings, history: file, seed: settings.seed + 1000 * life++ };
+    const log = openSync(join(directory, `${settings.name}.log`), "a");
+    const child = spawn(process.execPath, ["--import", "tsx", WORKER_PROGRAM, JSON.stringify(own)], {
+      cwd: REPOSITORY,
+      stdio: ["ignore", log, log],
+    });
+    closeSync(log);
+    return child;
+  });
+}
+
+function managed(name: string, history: HistoryWriter, launch: () => Promise<ChildProcess>): ManagedProcess {
+  let child: ChildProcess | undefined;
+  let paused = false;
+  const write = (kind: "process-started" | "process-killed" | "process-stopped" | "process-resumed"): void => history.write({ kind, name });
+  const alive = (): boolean => child !== undefined && child.exitCode === null && child.signalCode === null;
+  return {
+    name,
+    async start() {
+      if (alive()) throw new Error(`${name} is running already`);
+      child = await launch();
+      paused = false;
+      write("process-started");
+    },
+    async kill() {
+      if (!child || !alive()) return;
+      const gone = new Promise((resolve) => child?.once("exit", resolve));
+      child.kill("SIGKILL");
+      write("process-killed");
+      await gone;
+    },
+    pause() {
+      if (!alive() || paused) return;
+      child?.kill("SIGSTOP");
+      paused = true;
+      write("process-stopped");
+    },
+    resume() {
+      if (!alive() || !paused) return;
+      write("process-resumed");
+      child?.kill("SIGCONT");
+      paused = false;
+    },
+    isPaused: () => paused,
+    pid: () => child?.pid,
+  };
+}
+
+/** Waits for the line `{"ready":true,...}`; a server that ends or stays silent instead is an error that says where its log is. */
+function readyLine(child: ChildProcess, log: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string): void => {
+      child.kill("SIGKILL");
+      reject(new Error(`The server did not become ready: ${why}; see ${log}`));
+    };
+    const timer = setTimeout(() => fail(`nothing said in ${START_MS_MAX} ms`), START_MS_MAX);
+    const ended = (code: number | null, signal: string | null): void => fail(`it ended with ${signal ?? code}`);
+    child.once("exit", ended);
+    if (!child.stdout) return fail("it has no output");
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      if (!line.includes('"ready":true')) return;
+      clearTimeout(timer);
+      child.off("exit", ended);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,113 @@
+// A worker that speaks workflow-graph by hand and writes down everything it sees.
+//
+// It is rude on purpose: it reports on leases that it has lost, and some of its jobs outlast their lease without a heartbeat. What keeps the
+// outcome right must be the server's fence, not the worker's manners.
+import { setTimeout as pause } from "node:timers/promises";
+import { claimJob, heartbeat, report } from "./api.ts";
+import { type Claim, openHistory, type ReportVerb } from "./history.ts";
+import { type Connection, connect } from "./http.ts";
+import { seededRandom } from "./random.ts";
+
+export interface WorkerSettings {
+  url: string;
+  name: string;
+  history: string;
+  seed: number;
+  slots: number;
+  ttlSecs: number;
+  /** Seconds that a claim may wait for work. */
+  waitSecs: number;
+  /** How long a job takes, at least and at most. */
+  workMs: [number, number];
+  /** The share of jobs that fail and ask to be tried again. */
+  failRate: number;
+  /** The share of jobs that send no heartbeat and take longer than their term. */
+  dozeRate: number;
+}
+
+/** A worker comes back quickly when the server is away or has nothing: these tests have more to do than time. */
+const IDLE_MS = 25;
+/** How long a report is sent again while nobody answers: longer than any restart of the server. */
+const REPORT_PATIENCE_MS = 20_000;
+
+/** Resolves when the signal is aborted and every job in hand has been reported. */
+export async function runWorker(settings: WorkerSettings, signal: AbortSignal): Promise<void> {
+  const history = openHistory(settings.history);
+  // One connection a slot for claims and reports, one for its heartbeats, so that neither waits for the other.
+  const connection = connect(settings.url, settings.slots);
+  const beats = connect(settings.url, settings.slots);
+  const random = seededRandom(settings.seed);
+  let claims = 0;
+
+  const claimOne = async (): Promise<Claim | null> => {
+    const claim = claims++;
+    history.write({ kind: "claim-sent", claim });
+    try {
+      const got = await claimJob(connection, { workerId: settings.name, ttlSecs: settings.ttlSecs, waitSecs: settings.waitSecs });
+      history.write(got ? { kind: "claim-got", claim, ...got } : { kind: "claim-empty", claim });
+      return got;
+    } catch (error) {
+      history.write({ kind: "claim-unanswered", claim, why: String(error) });
+      return null;
+    }
+  };
+
+  const beatUntil = async (claim: Claim, over: AbortSignal): Promise<void> => {
+    for (let beat = 0; !over.aborted; beat++) {
+      await pause(claim.ttlMs / 3, undefined, { signal: over }).catch(ignoreAbort);
+      if (over.aborted) return;
+      history.write({ kind: "heartbeat-sent", leaseId: claim.leaseId, beat });
+      // No answer is no news: the next beat is due all the same.
+      const answer = await heartbeat(beats, claim.leaseId).catch(() => null);
+      if (answer) history.write({ kind: "heartbeat-got", leaseId: claim.leaseId, beat, ...answer });
+    }
+  };
+
+  const tell = async ({ leaseId }: Claim, verb: ReportVerb): Promise<void> => {
+    const patienceEnds = Date.now() + REPORT_PATIENCE_MS;
+    const token = `done by ${leaseId}`;
+    while (Date.now() < patienceEnds) {
+      history.write({ kind: "report-sent", leaseId, verb, token: verb === "complete" ? token : undefined });
+      try {
+        history.write({ kind: "report-got", leaseId, verb, status: await report(connection, leaseId, verb, token) });
+        return;
+      } catch (error) {
+        history.write({ kind: "report-unanswered", leaseId, verb, why: String(error) });
+        await pause(IDLE_MS);
+      }
+    }
+  };
+
+  const work = async (claim: Claim): Promise<void> => {
+    const dozes = random.chance(settings.dozeRate);
+    const [least, most] = settings.workMs;
+    const workMs = random.between(least, most) + (dozes ? claim.ttlMs : 0);
+    const verb: ReportVerb = random.chance(settings.failRate) ? "fail" : "complete";
+    history.write({ kind: "handler-started", leaseId: claim.leaseId });
+    const over = new AbortController();
+    const beating = dozes || workMs < claim.ttlMs / 3 ? undefined : beatUntil(claim, over.signal);
+    if (workMs > 0) await pause(workMs);
+    await tell(claim, verb);
+    over.abort();
+    await beating;
+  };
+
+  const slot = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const claim = await claimOne();
+      if (claim) await work(claim);
+      else await pause(IDLE_MS);
+    }
+  };
+
+  await Promise.all(Array.from({ length: settings.slots }, slot));
+  close(connection, beats);
+  history.close();
+}
+
+function close(...connections: Connection[]): void {
+  for (const connection of connections) connection.close();
+}
+
+/** The pause was cut short because the job is over, which the caller sees for itself. */
+function ignoreAbort(): void {}
