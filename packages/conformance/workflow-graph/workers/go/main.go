@@ -4,8 +4,9 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,7 +22,7 @@ const (
 type object = map[string]any
 
 func main() {
-	name := fmt.Sprintf("careless-go-%d", os.Getpid())
+	name := "careless-go-" + randomName()
 	labels := []string{"go"}
 	send("/workers/register", object{"worker_id": name, "labels": labels})
 	for {
@@ -73,6 +74,12 @@ func send(path string, value object) object {
 	var answer object
 	_ = json.NewDecoder(response.Body).Decode(&answer)
 	return answer
+}
+
+func randomName() string {
+	letters := make([]byte, 3)
+	_, _ = rand.Read(letters)
+	return hex.EncodeToString(letters)
 }
 
 func serverURL() string {

@@ -1,0 +1,79 @@
+// Puts two answers side by side. Ids and times differ from run to run and are masked; everything else counts, value by value.
+import type { Answer } from "../../src/exchange.ts";
+
+export type Plain = null | boolean | number | string | Plain[] | { [key: string]: Plain };
+
+export interface Difference {
+  /** Where: `status`, a header, or a dotted path into the body. */
+  at: string;
+  reference: Plain | undefined;
+  ours: Plain | undefined;
+}
+
+/** Fields that ours may have and the reference has not. Foreign workers ignore unknown fields (spec 2.1), so they cost nothing. */
+const additions = new Set(["run_id", "timeout_secs", "expires_at_ms", "heartbeat_secs", "current_jobs"]);
+
+const comparedHeaders = ["content-type", "allow", "access-control-allow-origin"] as const;
+
+export function compare(reference: Answer, ours: Answer): Difference[] {
+  const differences: Difference[] = [];
+  const note = (at: string, left: Plain | undefined, right: Plain | undefined): void => {
+    if (!same(left, right)) differences.push({ at, reference: left, ours: right });
+  };
+  note("status", reference.status, ours.status);
+  for (const name of comparedHeaders) note(name, headerOf(reference, name), headerOf(ours, name));
+  compareValues("body", bodyOf(reference), bodyOf(ours), note);
+  return differences;
+}
+
+function compareValues(
+  at: string,
+  left: Plain | undefined,
+  right: Plain | undefined,
+  note: (at: string, left?: Plain, right?: Plain) => void,
+): void {
+  if (isObject(left) && isObject(right)) {
+    for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {
+      if (!(key in left) && additions.has(key)) continue;
+      compareValues(`${at}.${key}`, left[key], right[key], note);
+    }
+  } else if (Array.isArray(left) && Array.isArray(right) && left.length === right.length) {
+    for (const [index, value] of left.entries()) compareValues(`${at}.${index}`, value, right[index], note);
+  } else note(at, left, right);
+}
+
+function headerOf(answer: Answer, name: (typeof comparedHeaders)[number]): string | undefined {
+  const value = answer.headers[name];
+  // The order of methods means nothing, and neither does a space behind the comma.
+  return name === "allow" ? value?.split(/, */).sort().join(",") : value;
+}
+
+/** JSON with ids and times masked; of an error text only the part before the detail, which is the framework's own wording. */
+function bodyOf(answer: Answer): Plain {
+  if (!answer.headers["content-type"]?.startsWith("application/json")) return answer.body.split(": ")[0] as string;
+  // The answer to HEAD has a JSON type and no body.
+  return answer.body === "" ? "" : masked(JSON.parse(answer.body) as Plain);
+}
+
+function masked(value: Plain): Plain {
+  if (Array.isArray(value)) return value.map(masked);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, maskOf(key, value) ?? masked(inner)]));
+}
+
+function maskOf(key: string, owner: { [key: string]: Plain }): string | undefined {
+  const value = owner[key];
+  // 0 and null mean "no time" and are kept.
+  if (/_ms$|^started_at$/.test(key) && typeof value === "number" && value > 0) return "<time>";
+  if (key === "lease_id" || key === "workflow_id") return "<id>";
+  if (key === "id" && "jobs" in owner && value !== "ci-1") return "<id>";
+  return undefined;
+}
+
+function isObject(value: Plain | undefined): value is { [key: string]: Plain } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function same(left: Plain | undefined, right: Plain | undefined): boolean {
+  return left === right || JSON.stringify(left) === JSON.stringify(right);
+}

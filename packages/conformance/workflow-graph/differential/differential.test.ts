@@ -1,0 +1,38 @@
+// The same requests to the real server and to ours. The answers must agree in status, headers and body, except where
+// differences.ts says otherwise and why.
+import { describe, expect, it, onTestFinished } from "vitest";
+import { startOurServer } from "../../src/longshore.ts";
+import { openStage } from "../../src/stage.ts";
+import { startReferenceServer } from "../reference.ts";
+import { chapters } from "./chapters.ts";
+import { compare, type Difference } from "./compare.ts";
+import { intended } from "./differences.ts";
+import { play } from "./script.ts";
+
+describe("our server beside the real one", () => {
+  it.each(chapters.map((chapter) => [chapter.name, chapter] as const))("answers alike: %s", async (_name, chapter) => {
+    const stage = openStage({ onTestFinished });
+    const [reference, ours] = await Promise.all([startReferenceServer(stage), startOurServer(stage)]);
+    const [theirAnswers, ourAnswers] = await Promise.all([play(reference.url, chapter), play(ours.url, chapter)]);
+
+    const seen: Record<string, readonly Difference[]> = {};
+    const expected: Record<string, readonly Difference[]> = {};
+    for (const [index, { step, answer }] of theirAnswers.entries()) {
+      const name = `${chapter.name} / ${step.name}`;
+      const ourAnswer = ourAnswers[index]?.answer;
+      if (!ourAnswer) throw new Error(`no answer of ours for ${name}`);
+      seen[name] = compare(answer, ourAnswer);
+      expected[name] = intended[name]?.differences ?? [];
+    }
+    expect(seen).toEqual(expected);
+  });
+
+  it("lists no difference for a step that does not exist", () => {
+    const steps = new Set(chapters.flatMap((chapter) => chapter.steps.map((step) => `${chapter.name} / ${step.name}`)));
+    expect(Object.keys(intended).filter((name) => !steps.has(name))).toEqual([]);
+  });
+
+  it("gives every step of a chapter a name of its own", () => {
+    for (const { name, steps } of chapters) expect(new Set(steps.map((step) => step.name)).size, name).toBe(steps.length);
+  });
+});
