@@ -41,13 +41,24 @@ export interface ModelBoard {
   fail(leaseId: string): boolean;
 }
 
+/** Where the model keeps its state between two lives of its process. */
+export interface Journal {
+  load(): string | undefined;
+  save(state: string): void;
+}
+
 /** A defect strikes once in so many chances, as a race would. */
 const DEFECT_EVERY = 4;
 
-export function modelBoard(defect: Defect): ModelBoard {
-  const workflows = new Map<string, Job[]>();
-  const runs = new Map<string, ModelTask[]>();
+export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
+  const kept = JSON.parse(journal?.load() ?? '{"workflows":[],"runs":[]}') as {
+    workflows: [string, Job[]][];
+    runs: [string, ModelTask[]][];
+  };
+  const workflows = new Map(kept.workflows);
+  const runs = new Map(kept.runs);
   const byLease = new Map<string, ModelTask>();
+  for (const task of [...runs.values()].flat()) if (task.lease) byLease.set(task.lease.id, task);
   let chances = 0;
   const strikes = (name: Defect): boolean => defect === name && ++chances % DEFECT_EVERY === 0;
 
@@ -75,7 +86,7 @@ export function modelBoard(defect: Defect): ModelBoard {
     }
   };
 
-  return {
+  const board: ModelBoard = {
     create(jobs) {
       const id = randomUUID();
       workflows.set(id, jobs);
@@ -136,4 +147,19 @@ export function modelBoard(defect: Defect): ModelBoard {
       return true;
     },
   };
+  return journal ? journaled(board, () => journal.save(JSON.stringify({ workflows: [...workflows], runs: [...runs] }))) : board;
+}
+
+/** Saves after every call, before its answer leaves: slow, and plainly right. */
+function journaled(board: ModelBoard, save: () => void): ModelBoard {
+  return new Proxy(board, {
+    get: (target, name) => {
+      const method = Reflect.get(target, name) as (...given: unknown[]) => unknown;
+      return (...given: unknown[]) => {
+        const answer = method(...given);
+        save();
+        return answer;
+      };
+    },
+  });
 }

@@ -2,15 +2,15 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Job } from "./api.ts";
-import { type Defect, type ModelBoard, type ModelTask, modelBoard } from "./model-board.ts";
+import { type Defect, type Journal, type ModelBoard, type ModelTask, modelBoard } from "./model-board.ts";
 
 export interface ModelServer {
   url: string;
   close(): Promise<void>;
 }
 
-export async function startModelServer(defect: Defect): Promise<ModelServer> {
-  const board = modelBoard(defect);
+export async function startModelServer(defect: Defect, port = 0, journal?: Journal): Promise<ModelServer> {
+  const board = modelBoard(defect, journal);
   const server = createServer((request, response) => {
     readBody(request).then(
       (body) => {
@@ -22,7 +22,7 @@ export async function startModelServer(defect: Defect): Promise<ModelServer> {
       () => response.destroy(),
     );
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () =>

@@ -25,12 +25,12 @@ export interface ServerOptions {
   port: number;
   data: string;
   history: HistoryWriter;
-  /** Put before `node` when the server must run under another program, such as a limit. */
-  under?: string[];
+  /** What to run, by default our server with this process's Node; the flags of `longshore start` follow. */
+  command?: string[] | undefined;
 }
 
-const REPOSITORY = fileURLToPath(new URL("../../../..", import.meta.url));
-const SERVER_PROGRAM = join(REPOSITORY, "packages/longshore/dist/cli/main.js");
+export const REPOSITORY = fileURLToPath(new URL("../../../..", import.meta.url));
+export const SERVER_PROGRAM = join(REPOSITORY, "packages/longshore/dist/cli/main.js");
 const WORKER_PROGRAM = fileURLToPath(new URL("./worker-process.ts", import.meta.url));
 
 /** A loaded machine may take seconds to start a process; one that takes this long has failed. */
@@ -60,12 +60,18 @@ function canListen(port: number): Promise<boolean> {
   });
 }
 
-export function serverProcess({ directory, port, data, history, under = [] }: ServerOptions): ManagedProcess {
+export function serverProcess({
+  directory,
+  port,
+  data,
+  history,
+  command = [process.execPath, SERVER_PROGRAM],
+}: ServerOptions): ManagedProcess {
   const flags = ["start", "--port", String(port), "--data", data, "--workflows", join(directory, "workflows"), "--json"];
-  const [program = process.execPath, ...parameters] = [...under, process.execPath, SERVER_PROGRAM, ...flags];
+  const [program = "", ...parameters] = [...command, ...flags];
   return managed("server", history, async () => {
     const log = openSync(join(directory, "server.log"), "a");
-    const child = spawn(program, parameters, { cwd: directory, stdio: ["ignore", "pipe", log] });
+    const child = spawn(program, parameters, { cwd: REPOSITORY, stdio: ["ignore", "pipe", log] });
     closeSync(log);
     await readyLine(child, join(directory, "server.log"));
     return child;

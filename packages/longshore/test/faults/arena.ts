@@ -1,0 +1,90 @@
+// The place of a fault test: a directory with a server's data, every process's history and log, and the processes themselves.
+import { randomInt } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { check, describeViolations } from "./checker.ts";
+import { type Client, openClient } from "./client.ts";
+import { type Entry, openHistory, readHistory } from "./history.ts";
+import { freePort, type ManagedProcess, type ServerOptions, serverProcess, workerProcess } from "./processes.ts";
+import type { WorkerSettings } from "./raw-worker.ts";
+import type { FinalState } from "./story.ts";
+
+export interface Arena {
+  directory: string;
+  url: string;
+  server: ManagedProcess;
+  workers: ManagedProcess[];
+  client: Client;
+  addWorker(habits: WorkerHabits): ManagedProcess;
+  /** Reads the histories, asks the server how the runs ended, and throws what the checker finds. */
+  judge(runIds: readonly string[]): Promise<Verdict>;
+  /** Ends every process. The files stay behind when the test failed, for whoever reads the evidence. */
+  close(options: { keepFiles: boolean }): Promise<void>;
+}
+
+export interface Verdict {
+  final: FinalState;
+  history: Entry[];
+}
+
+export type WorkerHabits = Omit<WorkerSettings, "url" | "name" | "history">;
+
+export async function openArena(other: Pick<ServerOptions, "command"> & { data?: string } = {}): Promise<Arena> {
+  const directory = mkdtempSync(join(tmpdir(), "longshore-faults-"));
+  mkdirSync(join(directory, "workflows"));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const chaos = openHistory(join(directory, "chaos.0.jsonl"));
+  const data = other.data ?? join(directory, "data");
+  const server = serverProcess({ directory, port, data, history: chaos, command: other.command });
+  const client = openClient(url, join(directory, "client.0.jsonl"));
+  const workers: ManagedProcess[] = [];
+  return {
+    directory,
+    url,
+    server,
+    workers,
+    client,
+    addWorker(habits) {
+      const worker = workerProcess({ ...habits, url, name: `worker-${workers.length}` }, directory, chaos);
+      workers.push(worker);
+      return worker;
+    },
+    async judge(runIds) {
+      const final = await client.readFinal(runIds);
+      const history = readHistory(directory);
+      const violations = check(history, final);
+      if (violations.length > 0)
+        throw new Error(`${violations.length} broken promises, evidence in ${directory}\n${describeViolations(violations)}`);
+      return { final, history };
+    },
+    async close({ keepFiles }) {
+      await Promise.all([...workers, server].map((process) => process.kill()));
+      client.close();
+      chaos.close();
+      if (!keepFiles) rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+/** Opens an arena with a running server for one test, and closes it whatever happens. */
+export async function inArena(body: (arena: Arena) => Promise<void>, other?: Parameters<typeof openArena>[0]): Promise<void> {
+  const arena = await openArena(other);
+  let passed = false;
+  try {
+    await arena.server.start();
+    await body(arena);
+    passed = true;
+  } finally {
+    await arena.close({ keepFiles: !passed });
+  }
+}
+
+/** The seed from LONGSHORE_FAULT_SEED, or a new one; printed either way, so that a failure can be played again. */
+export function faultSeed(): number {
+  const given = process.env.LONGSHORE_FAULT_SEED;
+  const seed = given === undefined ? randomInt(1_000_000_000) : Number(given);
+  process.stdout.write(`faults: seed ${seed} (LONGSHORE_FAULT_SEED=${seed} plays the same schedule again)\n`);
+  return seed;
+}

@@ -1,0 +1,26 @@
+// Tries the harness itself on a model server in a process of its own, with the same kills, stops and cancels as the real one.
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { inArena } from "./arena.ts";
+import { playRound } from "./round.ts";
+
+const model = (kind: "durable" | "volatile"): { command: string[] } => ({
+  command: [process.execPath, "--import", "tsx", fileURLToPath(new URL("./model-process.ts", import.meta.url)), kind],
+});
+
+it("the harness finds nothing wrong with a model that writes everything down", async () => {
+  await inArena(async (arena) => {
+    const counts = { "kill-server": 1, "kill-worker": 1, "stop-worker": 1, "cancel-run": 2 };
+    const { final, history } = await playRound(arena, { seed: 7, durationMs: 3000, runs: 12, workers: 2, counts });
+    expect(final.runs).toHaveLength(12);
+    expect(history.filter((entry) => entry.kind === "process-killed")).toHaveLength(2);
+  }, model("durable"));
+});
+
+it("the harness catches a model that forgets its runs when it is killed", async () => {
+  await inArena(async (arena) => {
+    const counts = { "kill-server": 1, "kill-worker": 0, "stop-worker": 0, "cancel-run": 0 };
+    const round = playRound(arena, { seed: 7, durationMs: 2000, runs: 8, workers: 1, counts });
+    await expect(round).rejects.toThrow("acknowledged-run-kept");
+  }, model("volatile"));
+});
