@@ -1,0 +1,25 @@
+// How long to wait before trying again, as data, so that a policy can be stored with a task and computed without a clock.
+
+export type Backoff =
+  | { kind: "fixed"; delayMs: number; jitter?: number }
+  | { kind: "linear"; delayMs: number; maxMs?: number; jitter?: number }
+  | { kind: "exponential"; delayMs: number; maxMs?: number; factor?: number; jitter?: number };
+
+/** No delay computed here may exceed a week: beyond that a retry is a forgotten task. */
+export const backoffMsMax = 7 * 24 * 3_600_000;
+
+/**
+ * The wait before retry number `retry` (1 = the first retry). `jitter` is the share of the delay that is drawn at random,
+ * so 0.2 means between 80 % and 120 %. `random` lies in [0, 1).
+ */
+export function backoffMs(policy: Backoff, retry: number, random: number): number {
+  const base = Math.min(rawDelay(policy, Math.max(1, retry)), backoffMsMax);
+  const jitter = Math.min(Math.max(policy.jitter ?? 0, 0), 1);
+  return Math.round(base * (1 + jitter * (2 * random - 1)));
+}
+
+function rawDelay(policy: Backoff, retry: number): number {
+  if (policy.kind === "fixed") return policy.delayMs;
+  if (policy.kind === "linear") return Math.min(policy.delayMs * retry, policy.maxMs ?? backoffMsMax);
+  return Math.min(policy.delayMs * (policy.factor ?? 2) ** (retry - 1), policy.maxMs ?? backoffMsMax);
+}

@@ -1,0 +1,160 @@
+// The only place where a task's state changes: the verbs that every protocol pours its own words onto. The store applies them; here
+// are the things that need time and patience: claims that wait, deadlines, and results that somebody waits for.
+
+import type { Clock } from "../clock.ts";
+import { LongshoreError } from "../errors.ts";
+import { Results } from "../results.ts";
+import type { Verdict } from "../verdict.ts";
+import { Deadlines } from "./deadlines.ts";
+import type { Reach } from "./lanes.ts";
+import type { BoardStore, Extension, Leave, NewTask } from "./store.ts";
+import { type Hold, isOpen, type Task } from "./task.ts";
+
+export interface Claim {
+  reach: Reach;
+  holder: string;
+  termMs: number;
+  max?: number;
+  /** How long to wait for work when there is none; 0 or absent answers at once. */
+  waitMs?: number;
+  /** Aborted when the client has gone: the claim leaves the line, or its task goes back. */
+  signal?: AbortSignal;
+}
+
+/** Idle long polls held at once; each costs about a kilobyte. Above it, workers are told to come back later. */
+export const waitersMax = 20_000;
+/** When the store could not be written, what is due is looked at again after this long. */
+const retryMs = 1_000;
+
+export class Board {
+  readonly #store: BoardStore;
+  readonly #clock: Clock;
+  readonly #deadlines: Deadlines;
+  readonly #results = new Results<Task>();
+  #waiting = 0;
+
+  constructor(options: { store: BoardStore; clock: Clock }) {
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#deadlines = new Deadlines(options.clock, (ids) => this.#expire(ids));
+  }
+
+  post(tasks: readonly NewTask[]): Promise<void> {
+    return this.#store.post(tasks);
+  }
+
+  /** Hands out tasks to a known owner, best first. Empty when there are none and the wait is over. */
+  async claim(claim: Claim): Promise<Task[]> {
+    const request = { reach: claim.reach, holder: claim.holder, termMs: claim.termMs, max: claim.max ?? 1 };
+    if (!claim.waitMs) return (await this.#store.claim(request)).tasks;
+    if (this.#waiting >= waitersMax) {
+      throw new LongshoreError(
+        "LONGSHORE_LIMIT",
+        `${waitersMax} claims are waiting already, which is the limit: ask again later without waiting.`,
+      );
+    }
+    this.#waiting++;
+    try {
+      return await this.#claimPatiently(request, claim.waitMs, claim.signal);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /** Hands out tasks whose owner becomes known at its first extend. */
+  offer(claim: Omit<Claim, "holder" | "waitMs" | "signal">): Promise<Task[]> {
+    return this.#store.offer({ reach: claim.reach, termMs: claim.termMs, max: claim.max ?? 1 });
+  }
+
+  extend(hold: Hold, options?: { part?: string; holder?: string }): Promise<Extension> {
+    return this.#store.extend(hold, options);
+  }
+
+  /** `output` is JSON text. With `merge` it is laid over the parts sent before, else it replaces them. */
+  complete(hold: Hold, output: string, options: { merge?: boolean } = {}): Promise<Verdict> {
+    return this.#store.settle({ verb: "complete", hold, output, merge: options.merge });
+  }
+
+  fail(hold: Hold, failure: { error: string; retryable: boolean; delayMs?: number }): Promise<Verdict> {
+    return this.#store.settle({ verb: "fail", hold, ...failure });
+  }
+
+  /** Later, please: spends no budget. */
+  defer(hold: Hold, delayMs: number, output?: string): Promise<Verdict> {
+    return this.#store.settle({ verb: "defer", hold, delayMs, output });
+  }
+
+  /** Back to the line at once: the claim did not reach its client. */
+  giveBack(hold: Hold): Promise<Verdict> {
+    return this.defer(hold, 0);
+  }
+
+  /** False when it had ended already. A holder learns of it by its next extend. */
+  cancel(taskId: string): Promise<boolean> {
+    return this.#store.cancelTask(taskId);
+  }
+
+  task(taskId: string): Promise<Task | undefined> {
+    return this.#store.task(taskId);
+  }
+
+  /** Resolves with the task once it has ended; undefined when there is no such task. */
+  result(taskId: string): Promise<Task | undefined> {
+    return this.#results.of(
+      taskId,
+      () => this.#store.task(taskId),
+      (task) => isOpen(task.state),
+    );
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** To be called by the store: when something next happens to `id` by itself. */
+  deadline(id: string, at: number | null): void {
+    if (at === null) this.#deadlines.drop(id);
+    else this.#deadlines.add(id, at);
+  }
+
+  /** To be called by the store after each commit that changed this task. */
+  changed(task: Task): void {
+    if (this.#results.size > 0 && !isOpen(task.state)) this.#results.tell(task.id, task);
+  }
+
+  close(): void {
+    this.#deadlines.close();
+  }
+
+  #claimPatiently(request: Parameters<BoardStore["claim"]>[0], waitMs: number, signal: AbortSignal | undefined): Promise<Task[]> {
+    return new Promise((resolve, reject) => {
+      let leave: Leave = () => {};
+      let stopTimer = () => {};
+      let over = false;
+      const gone = () => leave();
+      const finish = (tasks: Task[]) => {
+        over = true;
+        stopTimer();
+        signal?.removeEventListener("abort", gone);
+        resolve(tasks);
+      };
+      const standing = { settle: (task: Task | null) => finish(task === null ? [] : [task]) };
+      this.#store.claim(request, standing).then((answer) => {
+        if (answer.leave === null) return finish(answer.tasks);
+        if (over) return;
+        leave = answer.leave;
+        if (signal?.aborted) return leave();
+        stopTimer = this.#clock.at(this.#clock.now() + waitMs, leave);
+        signal?.addEventListener("abort", gone, { once: true });
+      }, reject);
+    });
+  }
+
+  #expire(ids: string[]): void {
+    this.#store.expire(ids).catch(() => {
+      // The store says by itself that it cannot be written; what is due stays due.
+      const at = this.#clock.now() + retryMs;
+      for (const id of ids) this.#deadlines.add(id, at);
+    });
+  }
+}

@@ -1,0 +1,60 @@
+// A binary heap: the smallest entry first, push and pop in logarithmic time. Entries are never removed from the middle; their
+// owner checks at the top whether an entry still means something (ready queues and deadlines both work that way).
+
+export class Heap<T> {
+  readonly #items: T[] = [];
+  readonly #before: (a: T, b: T) => boolean;
+
+  constructor(before: (a: T, b: T) => boolean) {
+    this.#before = before;
+  }
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  peek(): T | undefined {
+    return this.#items[0];
+  }
+
+  push(item: T): void {
+    const items = this.#items;
+    let at = items.length;
+    items.push(item);
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!this.#before(item, items[parent] as T)) break;
+      items[at] = items[parent] as T;
+      at = parent;
+    }
+    items[at] = item;
+  }
+
+  pop(): T | undefined {
+    const items = this.#items;
+    const top = items[0];
+    const last = items.pop();
+    if (items.length > 0 && last !== undefined) this.#sink(last);
+    return top;
+  }
+
+  /** In no particular order. */
+  values(): IterableIterator<T> {
+    return this.#items.values();
+  }
+
+  #sink(item: T): void {
+    const items = this.#items;
+    const length = items.length;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= length) break;
+      if (child + 1 < length && this.#before(items[child + 1] as T, items[child] as T)) child++;
+      if (!this.#before(items[child] as T, item)) break;
+      items[at] = items[child] as T;
+      at = child;
+    }
+    items[at] = item;
+  }
+}

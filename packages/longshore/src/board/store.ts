@@ -1,0 +1,73 @@
+// The board's port to a store. Narrow and batch-shaped: each verb is one durable step, and calls that arrive together share a commit.
+// A promise resolves only after the commit that holds the change; it rejects with LONGSHORE_STORE_UNAVAILABLE when nothing can be
+// written now, and then nothing has changed.
+
+import type { Verdict } from "../verdict.ts";
+import type { Reach } from "./lanes.ts";
+import type { LimitKey } from "./limits.ts";
+import type { Hold, Lane, Task } from "./task.ts";
+
+export interface ClaimRequest {
+  reach: Reach;
+  holder: string;
+  termMs: number;
+  /** At most this many tasks; the store may answer fewer. */
+  max: number;
+}
+
+/** A claim that found nothing and is willing to wait for one task. */
+export interface Standing {
+  /** Called once, after the commit that holds the task for it; or with null when it left. Never both. */
+  settle(task: Task | null): void;
+}
+
+/** Lets a standing claim go. Safe to call at any time, more than once. */
+export type Leave = () => void;
+
+export type Report = { hold: Hold } & (
+  | { verb: "complete"; output: string; merge?: boolean }
+  | { verb: "fail"; error: string; retryable: boolean; delayMs?: number }
+  | { verb: "defer"; delayMs: number; output?: string }
+);
+
+export interface Extension {
+  verdict: Verdict;
+  /** End of the hold after this extend; null unless the verdict is `ok` or `cancel`. */
+  holdUntil: number | null;
+}
+
+/** A task that belongs to no run. */
+export interface NewTask {
+  id: string;
+  step: string;
+  lanes: readonly Lane[];
+  input: string;
+  priority?: number;
+  delayMs?: number;
+  policy: string | null;
+  limits?: readonly LimitKey[];
+  claimMs?: number;
+  endMs?: number;
+  totalMs?: number;
+}
+
+export interface BoardStore {
+  /** Posts tasks that belong to no run; an id that exists already is left as it is. */
+  post(tasks: readonly NewTask[]): Promise<void>;
+  /**
+   * Hands out up to `max` queued tasks, best first. With `standing` and nothing to hand out, the claim stands in line until it is settled
+   * or let go; `leave` is given before the promise resolves.
+   */
+  claim(request: ClaimRequest, standing?: Standing): Promise<{ tasks: Task[]; leave: Leave | null }>;
+  /** Like claim, but the owner becomes known only at its first extend. */
+  offer(request: Omit<ClaimRequest, "holder">): Promise<Task[]>;
+  /** Renews a hold by its own term. `part` replaces the output so far. Without it, nothing need be written: at start every live hold gets a full term. */
+  extend(hold: Hold, options?: { part?: string; holder?: string }): Promise<Extension>;
+  /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
+  settle(report: Report): Promise<Verdict>;
+  /** Cancels one task, whoever has it. Answers false when it had ended. */
+  cancelTask(taskId: string): Promise<boolean>;
+  /** Looks at tasks and runs whose deadline may have passed, and does what is due. */
+  expire(ids: readonly string[]): Promise<void>;
+  task(taskId: string): Promise<Task | undefined>;
+}

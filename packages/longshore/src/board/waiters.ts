@@ -1,0 +1,62 @@
+// Idle long polls. A waiter stands in its claim group until a task is handed to it, its time is over, or its client goes away.
+// A task is handed over inside the transaction that queues it, so no wake-up can be lost or spent on nothing; if the client has
+// gone by the time the transaction is durable, the task is given back.
+
+import type { ClaimGroup, LaneQueue } from "./lanes.ts";
+
+/** Two states: standing (in its group) and settled. Settling twice does nothing. */
+export class Waiter {
+  readonly group: ClaimGroup;
+  readonly holder: string;
+  readonly termMs: number;
+  /** Order of arrival over all groups. */
+  readonly arrival: number;
+  readonly #settle: (taskId: string | null) => void;
+  #settled = false;
+
+  /** `settle` is called once: with the task now held for it, or with null when it left empty-handed. */
+  constructor(options: { group: ClaimGroup; holder: string; termMs: number; arrival: number; settle: (taskId: string | null) => void }) {
+    this.group = options.group;
+    this.holder = options.holder;
+    this.termMs = options.termMs;
+    this.arrival = options.arrival;
+    this.#settle = options.settle;
+    this.group.waiting.add(this);
+  }
+
+  /** Takes it out of the line while a transaction decides. */
+  reserve(): void {
+    this.group.waiting.delete(this);
+  }
+
+  /** The transaction failed: back in line, unless it has left meanwhile. */
+  release(): void {
+    if (!this.#settled) this.group.waiting.add(this);
+  }
+
+  /** The task is durably held for it. Answers false when the waiter had already left: the caller gives the task back. */
+  deliver(taskId: string): boolean {
+    if (this.#settled) return false;
+    this.#settled = true;
+    this.#settle(taskId);
+    return true;
+  }
+
+  /** Time is over or the client has gone. */
+  leave(): void {
+    this.group.waiting.delete(this);
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#settle(null);
+  }
+}
+
+/** The longest waiting claim that may take from this lane. */
+export function nextWaiter(queue: LaneQueue): Waiter | undefined {
+  let found: Waiter | undefined;
+  for (const group of queue.groups) {
+    const [first] = group.waiting;
+    if (first !== undefined && (found === undefined || first.arrival < found.arrival)) found = first;
+  }
+  return found;
+}

@@ -1,0 +1,107 @@
+// The dialect of workflows written in code: compiles what `workflow()` made, and resolves its references.
+
+import { LongshoreError } from "../../errors.ts";
+import type { Json } from "../../json.ts";
+import type { Dialect, Resolved, Scope } from "../../run/dialect.ts";
+import { findCycle, makePlan, nodesMax, type Plan, type PlanNode, type Template } from "../../run/plan.ts";
+import { isWrapped, type Reference, referenceOf, references, type StepSource, type Value, type WorkflowSource } from "./source.ts";
+
+export const codeDialect: Dialect = { name: "code", compile, resolve };
+
+/** A crash of one worker is forgiven without being asked; a task that takes several workers down is not. */
+const lostDefault = 2;
+
+function compile(text: string): Plan {
+  const source = JSON.parse(text) as WorkflowSource;
+  if (source.steps.length > nodesMax)
+    throw bad(`Workflow ${source.name} has ${source.steps.length} steps, at most ${nodesMax} are allowed.`, "steps");
+  const index = new Map(source.steps.map((step, at) => [step.id, at]));
+  const nodes = source.steps.map((step) => nodeOf(source, step, index));
+  const cycle = findCycle(nodes);
+  if (cycle !== null) throw bad(`Workflow ${source.name} runs in a circle: ${cycle.join(" -> ")}.`, "steps");
+  return makePlan({ dialect: "code", nodes, output: source.output, timeoutMs: source.timeoutMs ?? null });
+}
+
+function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<string, number>): PlanNode {
+  const used = [step.input, ...(step.when === undefined ? [] : [step.when])].flatMap((value) => references(value));
+  const names = [...used.flatMap((reference) => (reference.step === undefined ? [] : [reference.step])), ...(step.after ?? [])];
+  const after = names.map((name) => {
+    const at = index.get(name);
+    if (at === undefined)
+      throw bad(`Step ${step.id} of workflow ${source.name} refers to ${name}, which does not exist.`, `steps.${step.id}`);
+    return at;
+  });
+  const timeouts = { claimMs: step.claimMs, endMs: step.timeoutMs, totalMs: step.totalMs };
+  const base = {
+    id: step.id,
+    input: step.input,
+    when: step.when,
+    after,
+    waitsFor: step.always ? ("settled" as const) : ("done" as const),
+    timeouts,
+  };
+  if (step.workflow !== undefined) return { ...base, kind: "run", workflow: step.workflow };
+  return {
+    ...base,
+    kind: "task",
+    lanes: [{ name: step.task ?? step.id, labels: [...new Set(step.labels ?? [])].sort() }],
+    priority: step.priority ?? 0,
+    retry: {
+      failures: step.retry?.failures ?? 0,
+      lost: step.retry?.lost ?? lostDefault,
+      backoff: step.retry?.backoff ?? { kind: "exponential", delayMs: 1_000, maxMs: 60_000, jitter: 0.2 },
+    },
+    limits: step.limits ?? [],
+  };
+}
+
+function resolve(plan: Plan, template: Template, scope: Scope): Resolved {
+  const needs: number[] = [];
+  try {
+    const value = fill(template as Value, (reference) => lookUp(plan, reference, scope, needs));
+    return needs.length > 0 ? { needs } : { value };
+  } catch (error) {
+    if (error instanceof MissingPart) return { failed: error.message };
+    throw error;
+  }
+}
+
+class MissingPart extends Error {}
+
+function fill(value: Value, find: (reference: Reference) => Json): Json {
+  const reference = referenceOf(value);
+  if (reference !== null) return find(reference);
+  if (isWrapped(value)) return value.$value;
+  if (Array.isArray(value)) return value.map((item) => fill(item, find));
+  if (typeof value !== "object" || value === null) return value;
+  const filled: { [key: string]: Json } = {};
+  for (const key of Object.keys(value)) filled[key] = fill(value[key] as Value, find);
+  return filled;
+}
+
+function lookUp(plan: Plan, reference: Reference, scope: Scope, needs: number[]): Json {
+  let value: Json | undefined;
+  if (reference.step === undefined) value = scope.input();
+  else {
+    const node = plan.index.get(reference.step) as number;
+    value = scope.output(node);
+    if (value === undefined) {
+      needs.push(node);
+      return null;
+    }
+  }
+  // A step that was skipped or failed has no output; whoever starts all the same sees null all the way down.
+  if (value === null) return null;
+  const from = reference.step === undefined ? "the run's input" : `the output of step ${reference.step}`;
+  reference.path.forEach((part, depth) => {
+    const here = value as Json;
+    const own = typeof here === "object" && here !== null && Object.hasOwn(here, part);
+    if (!own) throw new MissingPart(`${from} has nothing at ${JSON.stringify(reference.path.slice(0, depth + 1).join("."))}`);
+    value = (here as { [key: string]: Json })[part];
+  });
+  return value as Json;
+}
+
+function bad(message: string, field: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail: { field } });
+}

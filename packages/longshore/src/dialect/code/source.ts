@@ -1,0 +1,68 @@
+// Workflows written in code, as they are kept: plain JSON, made by `workflow()` and compiled by this dialect.
+
+import type { Backoff } from "../../backoff.ts";
+import type { Json } from "../../json.ts";
+
+/** A place in a value: property names and array indexes. */
+export type Path = readonly (string | number)[];
+
+/**
+ * A value in which references stand for results that are not known yet:
+ * `{"$ref": {"step": "greet", "path": ["text"]}}` for a step's output, `{"$ref": {"path": ["name"]}}` for the run's input.
+ * An object of the user's own that has the single key `$ref` or `$value` is wrapped as `{"$value": ...}`.
+ */
+export type Value = Json;
+
+export interface Reference {
+  /** Absent for the run's input. */
+  step?: string;
+  path: Path;
+}
+
+export interface StepSource {
+  id: string;
+  /** The handler's name, for work; or the name of another workflow. */
+  task?: string;
+  workflow?: string;
+  input: Value;
+  /** Steps that must end first although their results are not used. */
+  after?: string[];
+  when?: Value;
+  /** Start even when a step that it waits for did not succeed. */
+  always?: boolean;
+  retry?: { failures: number; lost?: number; backoff?: Backoff };
+  timeoutMs?: number;
+  totalMs?: number;
+  claimMs?: number;
+  priority?: number;
+  labels?: string[];
+  limits?: { key: string; held?: number; rate?: { count: number; windowMs: number } }[];
+}
+
+export interface WorkflowSource {
+  name: string;
+  steps: StepSource[];
+  output: Value;
+  timeoutMs?: number;
+}
+
+/** The reference that `value` is, or null. */
+export function referenceOf(value: Value): Reference | null {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  const keys = Object.keys(value);
+  return keys.length === 1 && keys[0] === "$ref" ? (value.$ref as unknown as Reference) : null;
+}
+
+/** Every reference inside a value. */
+export function references(value: Value, found: Reference[] = []): Reference[] {
+  const reference = referenceOf(value);
+  if (reference !== null) found.push(reference);
+  else if (isWrapped(value)) return found;
+  else if (Array.isArray(value)) for (const item of value) references(item, found);
+  else if (typeof value === "object" && value !== null) for (const key of Object.keys(value)) references(value[key] as Value, found);
+  return found;
+}
+
+export function isWrapped(value: Value): value is { $value: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && "$value" in value && Object.keys(value).length === 1;
+}

@@ -1,0 +1,95 @@
+// What a protocol's server half is made of: routes, request in and reply out. No sockets here; `server/` owns those.
+// A protocol lists its routes as data, so that one gate guards all of them and a test can walk the table.
+
+import type { IncomingHttpHeaders } from "node:http";
+import type { Readable } from "node:stream";
+
+/** What a token must allow. `open` routes answer anyone: health only. */
+export type Scope = "worker" | "operator" | "read" | "open";
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  /** Percent-decoded path parameters, by name. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  /** The whole body as text; empty for routes whose `body` is not `text`. */
+  readonly text: string;
+  /** The body as a stream, only for routes whose `body` is `stream`. */
+  readonly stream: Readable;
+  /** Who the token belongs to, when there was one. */
+  readonly principal: string | undefined;
+  /** Aborted when the client goes away before the reply was written. Made on first use: most requests never look. */
+  readonly gone: AbortSignal;
+}
+
+/** One server-sent event. Control frames carry no id, so that a client never resumes after one. */
+export interface ServerSentEvent {
+  event?: string;
+  id?: string;
+  data: string;
+}
+
+/** Handed to a streaming reply: `send` answers false when the reader is too slow and the frame was not taken. */
+export interface EventSink {
+  send(event: ServerSentEvent): boolean;
+  /** Resolves when the reader has caught up after a `send` that answered false; also when it has gone. */
+  drained(): Promise<void>;
+  end(): void;
+  readonly gone: AbortSignal;
+}
+
+export interface HttpReply {
+  status: number;
+  headers?: Readonly<Record<string, string>>;
+  body?: string | Uint8Array | Readable;
+  /** Instead of a body: server-sent events, until `end` or the client goes. */
+  events?: (sink: EventSink) => void;
+  /** Called when the reply could not be delivered because the client had gone: give back what it was granted. */
+  undelivered?: () => void;
+}
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** Segments; `:name` takes one segment. For example `/api/jobs/:lease/heartbeat`. */
+  readonly path: string;
+  readonly scope: Scope;
+  /** `text` reads the body whole (at most `bodyMax` bytes); `stream` hands it over unread; `none` ignores it. */
+  readonly body: "none" | "text" | "stream";
+  readonly bodyMax?: number;
+  handle(request: HttpRequest): HttpReply | Promise<HttpReply>;
+}
+
+/** What the gate and the server refuse by themselves, before or instead of a route's own answer. */
+export type ProblemKind =
+  | "unauthorized"
+  | "forbidden"
+  | "not-found"
+  | "method-not-allowed"
+  | "too-large"
+  | "bad-request"
+  | "overloaded"
+  | "unavailable"
+  | "internal";
+
+export interface Problem {
+  kind: ProblemKind;
+  /** The status our own API would answer. */
+  status: number;
+  message: string;
+  /** The code of the LongshoreError that a handler threw, when it was one. */
+  code?: string;
+  /** Where the input went wrong, when the error told. */
+  detail?: Readonly<{ field?: string; expected?: string; line?: number; column?: number }>;
+  /** Headers that belong to this refusal (`allow`, `retry-after`, `www-authenticate`); the server adds them to a reply of 400 or above. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** A protocol's routes with its own way of saying no. */
+export interface RouteGroup {
+  readonly name: string;
+  readonly routes: readonly Route[];
+  /** Turns a refusal into this protocol's own error shape. `route` is absent when none matched. */
+  refuse(problem: Problem, route: Route | undefined): HttpReply;
+}

@@ -1,0 +1,38 @@
+// JSON values, and parsing that refuses what would hurt later: texts too deep to walk and the NUL character that SQLite may cut at.
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+/** Deep enough for any real document; shallow enough that recursive walkers cannot overflow the stack. */
+export const jsonDepthMax = 100;
+
+export function isObject(value: unknown): value is { [key: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** True when `text` nests arrays or objects deeper than `max`. Scans bytes without parsing, so it is cheap and cannot overflow. */
+export function deeperThan(text: string, max: number = jsonDepthMax): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (inString) {
+      if (code === 0x5c) at++;
+      else if (code === 0x22) inString = false;
+    } else if (code === 0x22) inString = true;
+    else if (code === 0x7b || code === 0x5b) {
+      if (++depth > max) return true;
+    } else if (code === 0x7d || code === 0x5d) depth--;
+  }
+  return false;
+}
+
+/**
+ * What JSON would make of a handler's value: `undefined` becomes null, dates become texts, functions vanish.
+ * Throws a TypeError for what JSON cannot carry at all (cycles, bigint).
+ */
+export function toJson(value: unknown): Json {
+  if (value === undefined) return null;
+  const text = JSON.stringify(value);
+  return text === undefined ? null : (JSON.parse(text) as Json);
+}

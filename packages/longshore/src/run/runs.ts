@@ -1,0 +1,176 @@
+// Runs from the outside: definitions, starting, cancelling, trying again, waiting for the result; and the messages that runs and
+// their children leave for each other, carried out one after the other.
+
+import type { Clock } from "../clock.ts";
+import { LongshoreError } from "../errors.ts";
+import type { MakeId } from "../ids.ts";
+import { Results } from "../results.ts";
+import { decide } from "./decide.ts";
+import type { Definition, Dialect } from "./dialect.ts";
+import { isRunOpen, type Run } from "./run.ts";
+import type { Brain, RunStore } from "./store.ts";
+
+export interface StartOptions {
+  workflow: string;
+  /** JSON text. */
+  input: string;
+  /** Starting twice with one key starts one run. */
+  key?: string;
+  alias?: string;
+  unlessRunning?: boolean;
+}
+
+/** When a message could not be carried out, it is tried again after this long. */
+const retryMs = 1_000;
+
+export class Runs {
+  readonly #store: RunStore;
+  readonly #clock: Clock;
+  readonly #makeId: MakeId;
+  readonly #dialects: ReadonlyMap<string, Dialect>;
+  readonly #results = new Results<Run>();
+  #carrying: Promise<void> | null = null;
+  #moreLeft = false;
+  #closed = false;
+
+  constructor(options: { store: RunStore; clock: Clock; makeId: MakeId; dialects: ReadonlyMap<string, Dialect> }) {
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#makeId = options.makeId;
+    this.#dialects = options.dialects;
+  }
+
+  /** Keeps a definition under its name. `source` has been through its dialect's parser; compiling it here proves that it can run. */
+  define(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
+    dialectOf(this.#dialects, definition.dialect).compile(definition.source);
+    return this.#store.define({
+      id: definition.id ?? this.#makeId(this.#clock.now()),
+      name: definition.name,
+      dialect: definition.dialect,
+      source: definition.source,
+    });
+  }
+
+  definition(name: string): Promise<Definition | undefined> {
+    return this.#store.definition(name);
+  }
+
+  definitionById(id: string): Promise<Definition | undefined> {
+    return this.#store.definitionById(id);
+  }
+
+  async start(options: StartOptions): Promise<{ run: Run; created: boolean }> {
+    const definition = await this.#store.definition(options.workflow);
+    if (definition === undefined) throw unknownWorkflow(options.workflow);
+    return this.#store.start({ ...options, id: this.#makeId(this.#clock.now()), definitionId: definition.id });
+  }
+
+  run(runId: string): Promise<Run | undefined> {
+    return this.#store.run(runId);
+  }
+
+  /** The run afterwards; undefined when there is none. A run that has ended stays as it is. */
+  cancel(runId: string): Promise<Run | undefined> {
+    return this.#store.tell(runId, { kind: "cancel" });
+  }
+
+  /** Tries again whatever did not succeed, in the same run, keeping what did. */
+  async retry(runId: string): Promise<Run | undefined> {
+    const run = await this.#store.run(runId);
+    if (run === undefined) return undefined;
+    if (isRunOpen(run.state))
+      throw new LongshoreError("LONGSHORE_CONFLICT", `Run ${runId} is still running: cancel it first, or wait for its end.`);
+    if (run.state === "succeeded")
+      throw new LongshoreError("LONGSHORE_CONFLICT", `Run ${runId} has succeeded: there is nothing to try again. Use rerun for a new run.`);
+    return this.#store.tell(runId, { kind: "retry" });
+  }
+
+  /** A new run of the same version with the same input. */
+  async rerun(runId: string): Promise<Run | undefined> {
+    const run = await this.#store.run(runId);
+    if (run === undefined) return undefined;
+    const { workflow, definitionId, input } = run;
+    return (await this.#store.start({ id: this.#makeId(this.#clock.now()), workflow, definitionId, input })).run;
+  }
+
+  /** Resolves with the run once it has ended; undefined when there is no such run. */
+  result(runId: string): Promise<Run | undefined> {
+    return this.#results.of(
+      runId,
+      () => this.#store.run(runId),
+      (run) => isRunOpen(run.state),
+    );
+  }
+
+  /** To be called by the store after each commit that changed this run. */
+  changed(run: Run): void {
+    if (!isRunOpen(run.state)) this.#results.tell(run.id, run);
+  }
+
+  /** To be called by the store when messages were left, and once at start. */
+  carry(): void {
+    this.#moreLeft = true;
+    if (this.#carrying !== null || this.#closed) return;
+    this.#carrying = this.#carryAll().finally(() => {
+      this.#carrying = null;
+      if (this.#moreLeft) this.carry();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#carrying;
+  }
+
+  async #carryAll(): Promise<void> {
+    while (this.#moreLeft && !this.#closed) {
+      this.#moreLeft = false;
+      try {
+        await this.#carryOnce();
+      } catch {
+        // The store cannot be written now, or has been closed. Messages are durable, so they only come later.
+        this.#clock.at(this.#clock.now() + retryMs, () => this.carry());
+        return;
+      }
+    }
+  }
+
+  async #carryOnce(): Promise<void> {
+    for (let messages = await this.#store.messages(); messages.length > 0 && !this.#closed; messages = await this.#store.messages()) {
+      for (const stored of messages) {
+        const workflow = stored.message.kind === "start-run" ? stored.message.workflow : undefined;
+        const definition = workflow === undefined ? undefined : await this.#store.definition(workflow);
+        const child = definition === undefined ? null : { id: this.#makeId(this.#clock.now()), definitionId: definition.id };
+        await this.#store.deliver(stored, child);
+      }
+    }
+  }
+}
+
+/** The pure half that a store is opened with. */
+export function brainOf(dialects: ReadonlyMap<string, Dialect>): Brain {
+  return {
+    plan: (definition) => dialectOf(dialects, definition.dialect).compile(definition.source),
+    decide: (plan, frontier, event) => decide(plan, dialectOf(dialects, plan.dialect), frontier, event),
+  };
+}
+
+function dialectOf(dialects: ReadonlyMap<string, Dialect>, name: string): Dialect {
+  const dialect = dialects.get(name);
+  if (dialect === undefined)
+    throw new LongshoreError(
+      "LONGSHORE_BAD_DEFINITION",
+      `There is no dialect ${name}, expected one of ${[...dialects.keys()].join(", ")}.`,
+    );
+  return dialect;
+}
+
+function unknownWorkflow(name: string): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_NOT_FOUND",
+    `There is no workflow ${JSON.stringify(name)}. Define it first, or look at the list of definitions.`,
+    {
+      detail: { field: "workflow", expected: "the name of a definition" },
+    },
+  );
+}

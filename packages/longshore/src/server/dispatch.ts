@@ -1,0 +1,184 @@
+// The way of a request, in order: find its route, pass the gate, read its body, ask the handler, write the reply. Every refusal on that
+// way takes the words of the group that owns the path.
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HttpReply, Problem, Route } from "../http.ts";
+import { announcesBody, announcesMoreThan, type BodyOutcome, readText } from "./body.ts";
+import type { Connections } from "./connections.ts";
+import { Exchange } from "./exchange.ts";
+import type { Gate } from "./gate.ts";
+import type { HttpLimits } from "./limits.ts";
+import type { Logger } from "./logger.ts";
+import { badRequest, bodyTooLarge, noRoute, overloaded, problemOf, urlTooLong } from "./problems.ts";
+import type { ReplyWriter } from "./reply.ts";
+import type { Match, Router } from "./router.ts";
+import type { Traffic } from "./traffic.ts";
+
+export interface DispatchOptions {
+  router: Router;
+  gate: Gate;
+  connections: Connections;
+  writer: ReplyWriter;
+  traffic: Traffic;
+  logger: Logger;
+  limits: HttpLimits;
+}
+
+export type Dispatch = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean) => void;
+
+export function createDispatch(options: DispatchOptions): Dispatch {
+  const { router, gate, connections, writer, traffic, logger, limits } = options;
+
+  function dispatch(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
+    const connection = connections.of(request.socket);
+    // Closed between the arrival of the bytes and now: there is nobody to answer.
+    if (connection === undefined) return;
+    const url = request.url as string;
+    const queryAt = url.indexOf("?");
+    const path = queryAt < 0 ? url : url.slice(0, queryAt);
+    const match = router.find(request.method as string, path);
+    const exchange = new Exchange(request, response, connection, path, queryAt, match.entry, match.group);
+    connections.begin(connection, exchange);
+    exchange.bodyLeft = announcesBody(request);
+    exchange.awaitsContinue = awaitsContinue;
+
+    const problem = screen(exchange, url);
+    if (problem !== undefined) return refuse(exchange, problem);
+    if (isPreflight(exchange, match)) return answer(exchange, preflight(exchange, match));
+    const refused = admit(exchange, match);
+    if (refused !== undefined) return refuse(exchange, refused);
+    receive(exchange, (match.entry as NonNullable<Match["entry"]>).route);
+  }
+
+  /** What is checked for every request, whatever its path. */
+  function screen(exchange: Exchange, url: string): Problem | undefined {
+    if (url.length > limits.urlChars) return urlTooLong(limits.urlChars);
+    const foreign = gate.screen(exchange.headers);
+    if (foreign !== undefined) return foreign;
+    exchange.allowedOrigin = gate.allowedOrigin(exchange.headers);
+    return connections.inFlight > limits.inFlight ? overloaded(limits.inFlight) : undefined;
+  }
+
+  /** What is checked for a route: that there is one, its parameters, the token. */
+  function admit(exchange: Exchange, match: Match): Problem | undefined {
+    const { entry } = match;
+    if (entry === undefined) return noRoute(exchange.method, exchange.path, match.methods);
+    const admission = gate.authorize(exchange.headers, entry.route.scope);
+    if (admission.problem !== undefined) return admission.problem;
+    exchange.principal = admission.principal;
+    return entry.names.length === 0 ? undefined : takeParams(exchange, entry.names, match.values, limits.idChars);
+  }
+
+  function receive(exchange: Exchange, route: Route): void {
+    if (!exchange.bodyLeft) return run(exchange, route);
+    const { request } = exchange;
+    const bytesMax = route.bodyMax ?? limits.bodyBytes;
+    if (announcesMoreThan(request, bytesMax)) return refuse(exchange, bodyTooLarge(bytesMax));
+    if (exchange.awaitsContinue) {
+      exchange.awaitsContinue = false;
+      exchange.response.writeContinue();
+    }
+    exchange.streamBytesMax = bytesMax;
+    if (route.body === "stream") return run(exchange, route);
+    readText(request, bytesMax, route.body === "text", (outcome) => received(exchange, route, outcome, bytesMax));
+  }
+
+  function received(exchange: Exchange, route: Route, outcome: BodyOutcome, bytesMax: number): void {
+    if (outcome === "too-large") return refuse(exchange, bodyTooLarge(bytesMax));
+    exchange.bodyLeft = false;
+    if (outcome === "not-utf8") return refuse(exchange, badRequest("The body is not valid UTF-8."));
+    exchange.text = outcome.text;
+    run(exchange, route);
+  }
+
+  function run(exchange: Exchange, route: Route): void {
+    let reply: HttpReply | Promise<HttpReply>;
+    try {
+      reply = route.handle(exchange);
+    } catch (error) {
+      return fail(exchange, error);
+    }
+    if (!(reply instanceof Promise)) return answer(exchange, reply);
+    reply.then(
+      (settled) => answer(exchange, settled),
+      (error: unknown) => fail(exchange, error),
+    );
+  }
+
+  function answer(exchange: Exchange, reply: HttpReply): void {
+    try {
+      writer.write(exchange, reply);
+      traffic.answered(exchange, reply.status);
+    } catch (error) {
+      fail(exchange, error);
+    }
+  }
+
+  function fail(exchange: Exchange, error: unknown): void {
+    const { problem, incident } = problemOf(error);
+    if (incident !== undefined) {
+      logger.error("A request failed", { incident, method: exchange.method, route: exchange.entry?.route.path, error });
+    }
+    if (exchange.response.headersSent) exchange.request.socket.destroy();
+    else refuse(exchange, problem);
+  }
+
+  function refuse(exchange: Exchange, problem: Problem): void {
+    traffic.refused(exchange, problem);
+    try {
+      const reply = exchange.group.refuse(problem, exchange.entry?.route);
+      const complete = problem.headers !== undefined && reply.status >= 400;
+      writer.write(exchange, complete ? { ...reply, headers: { ...problem.headers, ...reply.headers } } : reply);
+      traffic.answered(exchange, reply.status);
+    } catch (error) {
+      // A refusal that cannot be written is a mistake of its group; nothing is left but to hang up.
+      logger.error("A refusal could not be written", { group: exchange.group.name, kind: problem.kind, error });
+      exchange.request.socket.destroy();
+    }
+  }
+
+  return dispatch;
+}
+
+function takeParams(exchange: Exchange, names: readonly string[], values: readonly string[], charsMax: number): Problem | undefined {
+  const params: Record<string, string> = {};
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at] as string;
+    const value = decode(values[at] as string);
+    if (value === undefined) return badRequest(`The path parameter ${name} has a malformed percent-escape.`);
+    if (value.length > charsMax) return badRequest(`The path parameter ${name} is longer than ${charsMax} characters.`);
+    params[name] = value;
+  }
+  exchange.params = params;
+  return undefined;
+}
+
+function decode(text: string): string | undefined {
+  if (!text.includes("%")) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // The only thing it throws for is the malformed escape that the caller names.
+    return undefined;
+  }
+}
+
+function isPreflight(exchange: Exchange, match: Match): boolean {
+  if (exchange.method !== "OPTIONS" || exchange.allowedOrigin === undefined || match.methods.length === 0) return false;
+  return exchange.headers["access-control-request-method"] !== undefined;
+}
+
+/** How long a browser may remember the answer, in seconds: the ten minutes that every browser honours. */
+const preflightSecs = "600";
+
+/** Only ever for an allowed origin: `screen` has refused the others. What such a page may send is its own affair. */
+function preflight(exchange: Exchange, match: Match): HttpReply {
+  const headers: Record<string, string> = {
+    "access-control-allow-methods": match.methods.join(","),
+    "access-control-max-age": preflightSecs,
+  };
+  const wanted = exchange.headers["access-control-request-headers"];
+  if (wanted !== undefined) headers["access-control-allow-headers"] = wanted;
+  if (exchange.headers["access-control-request-private-network"] === "true") headers["access-control-allow-private-network"] = "true";
+  return { status: 204, headers };
+}

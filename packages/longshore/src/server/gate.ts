@@ -1,0 +1,144 @@
+// The one gate in front of every route: is this request meant for us (Host), may the page that sent it talk to us (Origin), and does its
+// token allow it (scope). A server on loopback has no tokens by default, yet every web page its user opens can reach it; the first two
+// checks are what keeps such a page out, whatever method or content type it uses.
+
+import type { IncomingHttpHeaders } from "node:http";
+import { isIP } from "node:net";
+import { LongshoreError } from "../errors.ts";
+import type { Problem, Scope } from "../http.ts";
+import type { Auth } from "./auth.ts";
+
+export interface GateOptions {
+  auth: Auth;
+  /** The address the server is bound to. */
+  bound: string;
+  /** Further names under which clients may call us. */
+  hosts?: readonly string[];
+  /** Web origins, such as `https://ci.example.org`, whose pages may call us. Our own origin is always one of them. */
+  origins?: readonly string[];
+}
+
+/** What `authorize` found: exactly one is set, or none when nobody is asked for a token. */
+export interface Admission {
+  readonly problem?: Problem;
+  readonly principal?: string;
+}
+
+export interface Gate {
+  /** Refuses a request by its Host and Origin. For every request, also to unknown paths and open routes. */
+  screen(headers: IncomingHttpHeaders): Problem | undefined;
+  /** Refuses a request whose token does not allow `scope`. */
+  authorize(headers: IncomingHttpHeaders, scope: Scope): Admission;
+  /** The foreign origin that the answer must name so that its page may read it; undefined for anyone else. */
+  allowedOrigin(headers: IncomingHttpHeaders): string | undefined;
+}
+
+export function createGate(options: GateOptions): Gate {
+  const { auth } = options;
+  const acceptsHost = hostRule(options);
+  const origins = new Set((options.origins ?? []).map(parseOrigin));
+
+  /** A page that we served ourselves. Host was checked before, so a rebound name does not come this far. */
+  const isOwn = (origin: string, host: string | undefined) => origin === `http://${host}` || origin === `https://${host}`;
+
+  return {
+    screen(headers) {
+      const { host, origin } = headers;
+      if (!acceptsHost(host)) return wrongHost(host);
+      if (origin !== undefined) return origins.has(origin) || isOwn(origin, host) ? undefined : foreignOrigin(origin);
+      // Images, scripts and no-cors fetches of a foreign page carry no Origin, but browsers tell where they come from.
+      const site = headers["sec-fetch-site"];
+      if (site === undefined || site === "same-origin" || site === "none" || headers["sec-fetch-mode"] === "navigate") return undefined;
+      return foreignOrigin(`${String(site)} page`);
+    },
+    authorize(headers, scope) {
+      if (scope === "open" || !auth.required) return anonymous;
+      const principal = auth.identify(headers.authorization);
+      if (principal === undefined) return headers.authorization === undefined ? noToken : badToken;
+      return principal.allows(scope) ? { principal: principal.name } : { problem: lesserScope(scope) };
+    },
+    allowedOrigin(headers) {
+      const { origin } = headers;
+      return origin !== undefined && origins.has(origin) ? origin : undefined;
+    },
+  };
+}
+
+/** True for addresses that only this machine can reach. A name counts only when it is `localhost` itself. */
+export function isLoopback(host: string): boolean {
+  const bare = host.toLowerCase().replace(/^\[|\]$/g, "");
+  if (bare === "localhost" || bare === "::1") return true;
+  const v4 = bare.startsWith("::ffff:") ? bare.slice(7) : bare;
+  return isIP(v4) === 4 && v4.startsWith("127.");
+}
+
+/**
+ * Which Host headers are answered. On loopback only loopback names, the bound address and `hosts`: a page whose own name was rebound to 127.0.0.1
+ * sends that name. Elsewhere the same when `hosts` is given; without it any name where tokens protect, and where they do not (insecure)
+ * only what public DNS cannot hand out: addresses and names of one label.
+ */
+function hostRule(options: GateOptions): (host: string | undefined) => boolean {
+  const names = new Set(["localhost", "127.0.0.1", "[::1]", bracketed(options.bound.toLowerCase())]);
+  for (const host of options.hosts ?? []) names.add(nameOf(host));
+  const strict = isLoopback(options.bound) || (options.hosts ?? []).length > 0;
+  if (strict) return (host) => host !== undefined && names.has(nameOf(host));
+  if (options.auth.required) return () => true;
+  return (host) => host !== undefined && !isPublicName(nameOf(host));
+}
+
+function isPublicName(name: string): boolean {
+  return !name.startsWith("[") && isIP(name) === 0 && name.includes(".");
+}
+
+/** A Host value without its port, in lower case. */
+function nameOf(host: string): string {
+  const colon = host.lastIndexOf(":");
+  const name = colon > host.lastIndexOf("]") ? host.slice(0, colon) : host;
+  return name.toLowerCase();
+}
+
+function bracketed(address: string): string {
+  return isIP(address) === 6 ? `[${address}]` : address;
+}
+
+function parseOrigin(text: string): string {
+  const origin = URL.canParse(text) ? new URL(text).origin : "null";
+  if (origin !== "null" && origin === text.replace(/\/$/, "").toLowerCase()) return origin;
+  throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${JSON.stringify(text)} is not a web origin; expected scheme, host and port only.`, {
+    detail: { field: "origins", expected: "for example https://ci.example.org or http://localhost:5173" },
+  });
+}
+
+const anonymous: Admission = {};
+const noToken: Admission = { problem: unauthorized("This route needs a token: send `Authorization: Bearer TOKEN`.", "Bearer") };
+const badToken: Admission = { problem: unauthorized("The token is not known to this server.", 'Bearer error="invalid_token"') };
+
+function unauthorized(message: string, challenge: string): Problem {
+  return { kind: "unauthorized", status: 401, message, headers: { "www-authenticate": challenge } };
+}
+
+function lesserScope(scope: Scope): Problem {
+  return {
+    kind: "forbidden",
+    status: 403,
+    message: `The token does not have the scope ${scope}.`,
+    headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` },
+  };
+}
+
+function wrongHost(host: string | undefined): Problem {
+  const named = host === undefined ? "Without a Host header" : `As ${JSON.stringify(host)}`;
+  return {
+    kind: "forbidden",
+    status: 403,
+    message: `${named} this server does not answer; the names it answers to are configured at its start.`,
+  };
+}
+
+function foreignOrigin(origin: string): Problem {
+  return {
+    kind: "forbidden",
+    status: 403,
+    message: `Web pages of ${JSON.stringify(origin)} may not call this server; allowed origins are configured at its start.`,
+  };
+}

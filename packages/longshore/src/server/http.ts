@@ -1,0 +1,166 @@
+// The listener: one node:http server for every route group, with its limits, its gate and an orderly end. What happens to a request is
+// in dispatch.ts.
+
+import { createServer, type Server, STATUS_CODES } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { type Clock, systemClock } from "../clock.ts";
+import { LongshoreError } from "../errors.ts";
+import type { RouteGroup } from "../http.ts";
+import { type Auth, createAuth } from "./auth.ts";
+import { Connections } from "./connections.ts";
+import { createDispatch } from "./dispatch.ts";
+import { createGate, isLoopback } from "./gate.ts";
+import { type HttpLimits, httpLimits } from "./limits.ts";
+import type { Logger } from "./logger.ts";
+import type { Metrics } from "./metrics.ts";
+import { createReplyWriter } from "./reply.ts";
+import { createRouter } from "./router.ts";
+import { createEventStreams } from "./sse.ts";
+import { createTraffic, type Traffic } from "./traffic.ts";
+
+export interface ListenOptions {
+  /** The routes of everybody who is served on this port. */
+  groups: readonly RouteGroup[];
+  /** Answers for paths that belong to no group, or to several. Default: the first group. */
+  fallback?: RouteGroup;
+  /** Default 127.0.0.1. Any address that is not loopback needs tokens or `insecure`. */
+  host?: string;
+  /** 0 takes any free port. */
+  port: number;
+  auth?: Auth;
+  /** Web origins whose pages may call; none by default. */
+  origins?: readonly string[];
+  /** Further names in the Host header that are answered. */
+  hosts?: readonly string[];
+  /** Serve beyond loopback although nobody is asked for a token. */
+  insecure?: boolean;
+  metrics: Metrics;
+  logger: Logger;
+  clock?: Clock;
+  limits?: Partial<HttpLimits>;
+}
+
+export interface HttpServer {
+  readonly host: string;
+  /** The port in use, also when 0 was asked for. */
+  readonly port: number;
+  readonly url: string;
+  /** Open sockets. */
+  connections(): number;
+  /**
+   * Stops accepting, ends event streams after what they had accepted, lets requests in flight be answered, and cuts what is left after
+   * `deadlineMs`. Resolves when every socket is closed. A second call waits for the first. Long polls are requests in flight: whoever
+   * owns the waiters answers them first.
+   */
+  close(deadlineMs?: number): Promise<void>;
+}
+
+export async function listen(options: ListenOptions): Promise<HttpServer> {
+  const { metrics, logger, clock = systemClock, host = "127.0.0.1", auth = createAuth([]) } = options;
+  const limits: HttpLimits = { ...httpLimits, ...options.limits };
+  const [first] = options.groups;
+  if (first === undefined) throw new TypeError("listen needs at least one route group.");
+  refuseOpenDoor(host, auth, options.insecure ?? false);
+
+  const connections = new Connections();
+  const streams = createEventStreams(clock, limits);
+  const router = createRouter(options.groups, options.fallback ?? first);
+  const traffic = createTraffic(metrics, logger, clock, connections, router.entries);
+  const writer = createReplyWriter({ connections, streams, logger, limits, onUndelivered: traffic.undelivered });
+  const gate = createGate({ auth, bound: host, hosts: options.hosts, origins: options.origins });
+  const dispatch = createDispatch({ router, gate, connections, writer, traffic, logger, limits });
+
+  const server = createServer({
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: Math.min(limits.headersMs, limits.requestMs),
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: limits.checkMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    noDelay: true,
+    // A peer that vanished without a word is noticed by the system, so that its long poll does not wait for ever.
+    keepAlive: true,
+    keepAliveInitialDelay: limits.eventQuietMs,
+  });
+  server.maxConnections = limits.connections;
+  server.on("connection", (socket: Socket) => connections.add(socket));
+  server.on("request", (request, response) => dispatch(request, response, false));
+  server.on("checkContinue", (request, response) => dispatch(request, response, true));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuseBroken(error, socket as Socket, traffic));
+  await bind(server, host, options.port);
+
+  const { port } = server.address() as AddressInfo;
+  let closed: Promise<void> | undefined;
+  return {
+    host,
+    port,
+    url: `http://${urlHost(host)}:${port}`,
+    connections: () => connections.size,
+    close(deadlineMs = limits.closeMs) {
+      closed ??= new Promise((resolve) => {
+        const cancelDeadline = clock.at(clock.now() + deadlineMs, () => connections.destroyAll());
+        server.close(() => {
+          cancelDeadline();
+          resolve();
+        });
+        streams.endAll();
+        connections.drain();
+      });
+      return closed;
+    },
+  };
+}
+
+/** The one rule that `insecure` lifts. */
+function refuseOpenDoor(host: string, auth: Auth, insecure: boolean): void {
+  if (isLoopback(host) || auth.required || insecure) return;
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `Serving on ${host} without tokens would let everyone who can reach it run commands on your workers. ` +
+      "Give tokens (--token, --token-file), stay on 127.0.0.1, or say --insecure.",
+    { detail: { field: "host", expected: "a loopback address, or tokens" } },
+  );
+}
+
+function bind(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: NodeJS.ErrnoException) => reject(bindError(error, host, port));
+    server.once("error", onError);
+    server.listen(port, host, () => {
+      server.removeListener("error", onError);
+      resolve();
+    });
+  });
+}
+
+function bindError(cause: NodeJS.ErrnoException, host: string, port: number): LongshoreError {
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `Port ${port} on ${host} is in use. Stop the program that has it, or choose another with --port (0 takes any free one).`,
+    EACCES: `Port ${port} on ${host} is not open to this user. Choose one above 1023 with --port.`,
+    EADDRNOTAVAIL: `This machine has no address ${host}. Choose one of its own with --host, or 127.0.0.1.`,
+  };
+  const message = reasons[cause.code ?? ""] ?? `Cannot listen on ${host} port ${port}: ${cause.message}.`;
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause, detail: { field: "port" } });
+}
+
+/** Bytes that never became a request have no route and no group: a bare status, then the end. What was sent is not logged. */
+function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Traffic): void {
+  const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+  const status = statuses[error.code ?? ""] ?? 400;
+  if (error.code !== "ECONNRESET") traffic.broken(status);
+  const busy = (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
+  // In the middle of another answer these bytes would become a part of it.
+  if (!socket.writable || busy?.headersSent) {
+    socket.destroy();
+    return;
+  }
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  // Not `end` alone: a peer that never hangs up would keep the socket.
+  socket.destroySoon();
+}
+
+/** The address that a client on this machine would dial. */
+function urlHost(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,52 @@
+// Every limit of the HTTP listener, with the reason for its value. `listen` takes any of them as an option; tests make them small.
+
+export interface HttpLimits {
+  /** Largest request body a route reads unless it names its own: what workflow-graph workers already know (2 MiB). */
+  bodyBytes: number;
+  /** How much of a refused body is read and thrown away so that the client can read the refusal; beyond it the socket is cut. */
+  discardBytes: number;
+  /** Request line and headers together: Node's own default, twice what proxies commonly pass on. */
+  headerBytes: number;
+  /** Below `headerBytes`, so that a long URL is refused in the protocol's own words; what common proxies accept. */
+  urlChars: number;
+  /** One path parameter, decoded. Ids are at most 256 characters wherever they are made; twice that leaves room for scoped ones. */
+  idChars: number;
+  /** Open sockets. About 15 KB each when idle, so ten thousand stay near 150 MB. */
+  connections: number;
+  /** Requests being read, waiting or being answered, long polls and event streams included: a socket may pipeline several. */
+  inFlight: number;
+  /** A client that has not sent its headers by then is not a worker on a slow line but a slow-header attack. */
+  headersMs: number;
+  /** For the whole request to arrive, body included; the answer may take as long as it likes. Allows 100 MB at 3 Mbit/s. */
+  requestMs: number;
+  /** How often Node looks for sockets past the two limits above. Those limits are late by at most this. */
+  checkMs: number;
+  /** How long an idle socket is kept. Above the 90 s of Go and reqwest clients, so that never the server closes first. */
+  keepAliveMs: number;
+  /** What may wait in memory for one reader of server-sent events before `send` answers false. */
+  eventBufferBytes: number;
+  /** Quiet time after which an event stream gets a comment: below the 30 s to 60 s after which proxies cut. */
+  eventQuietMs: number;
+  /** Quiet periods in which a reader may take nothing before it is cut: one minute with the defaults. */
+  eventStallsMax: number;
+  /** What `close` waits for requests in flight unless told otherwise: an orchestrator commonly kills after 30 s. */
+  closeMs: number;
+}
+
+export const httpLimits: Readonly<HttpLimits> = {
+  bodyBytes: 2_097_152,
+  discardBytes: 8_388_608,
+  headerBytes: 16_384,
+  urlChars: 8_000,
+  idChars: 512,
+  connections: 10_000,
+  inFlight: 20_000,
+  headersMs: 10_000,
+  requestMs: 300_000,
+  checkMs: 5_000,
+  keepAliveMs: 95_000,
+  eventBufferBytes: 262_144,
+  eventQuietMs: 15_000,
+  eventStallsMax: 4,
+  closeMs: 10_000,
+};

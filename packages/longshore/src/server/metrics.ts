@@ -1,0 +1,191 @@
+// A small metrics registry and its Prometheus text (exposition format 0.0.4). A series is looked up once, when its owner is built,
+// and then costs an addition; nothing is computed until somebody reads.
+
+export interface Counter {
+  add(by?: number): void;
+}
+
+export interface Gauge {
+  set(value: number): void;
+  add(by: number): void;
+}
+
+export interface Histogram {
+  observe(value: number): void;
+}
+
+/** One metric name with its label names; `with` gives the series of these label values, made on first use. */
+export interface Family<Series> {
+  with(...values: string[]): Series;
+}
+
+export interface Sample {
+  labels: readonly string[];
+  value: number;
+}
+
+export interface Metrics {
+  counter(name: string, help: string, labels?: readonly string[]): Family<Counter>;
+  gauge(name: string, help: string, labels?: readonly string[]): Family<Gauge>;
+  /** `bounds` are upper bounds in rising order; the last bucket, without bound, is added. */
+  histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[]): Family<Histogram>;
+  /** A metric whose value is asked for at reading time. When `read` throws, the metric is left out of that reading. */
+  sampled(kind: "counter" | "gauge", name: string, help: string, read: () => number | Iterable<Sample>, labels?: readonly string[]): void;
+  /** The whole registry as Prometheus text. */
+  text(): string;
+}
+
+export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+/** Series of one family. A label that grows without end (an id, say) must not eat the memory: what comes later is counted as `other`. */
+const seriesMax = 2_000;
+
+interface Entry {
+  readonly kind: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** What `counter`, `gauge` or `histogram` answered; absent for sampled ones. */
+  readonly family: unknown;
+  lines(name: string): Iterable<string>;
+}
+
+export function createMetrics(): Metrics {
+  const entries = new Map<string, Entry>();
+
+  /** Asking twice for the same family gives the same one; asking for another under a name in use is a programmer's mistake. */
+  function register(name: string, entry: Entry): Entry {
+    if (!/^[a-z_][a-z0-9_]*$/.test(name)) throw new TypeError(`Metric name ${JSON.stringify(name)} must match [a-z_][a-z0-9_]*.`);
+    const known = entries.get(name);
+    if (known === undefined) {
+      entries.set(name, entry);
+      return entry;
+    }
+    if (known.kind !== entry.kind || known.labels.join() !== entry.labels.join() || entry.family === undefined) {
+      throw new TypeError(`Metric ${name} is registered already, as a ${known.kind} of [${known.labels.join()}].`);
+    }
+    return known;
+  }
+
+  function scalar(kind: "counter" | "gauge", name: string, help: string, labels: readonly string[]): Family<Scalar> {
+    const family = new SeriesMap(labels, () => new Scalar());
+    const lines = function* (called: string) {
+      for (const [values, series] of family.all()) yield `${called}${labelText(labels, values)} ${series.value}`;
+    };
+    return register(name, { kind, help, labels, family, lines }).family as SeriesMap<Scalar>;
+  }
+
+  return {
+    counter: (name, help, labels = []) => scalar("counter", name, help, labels),
+    gauge: (name, help, labels = []) => scalar("gauge", name, help, labels),
+    histogram(name, help, bounds, labels = []) {
+      const family = new SeriesMap(labels, () => new Buckets(bounds));
+      const lines = function* (called: string) {
+        for (const [values, series] of family.all()) yield* series.lines(called, labels, values);
+      };
+      return register(name, { kind: "histogram", help, labels, family, lines }).family as SeriesMap<Buckets>;
+    },
+    sampled(kind, name, help, read, labels = []) {
+      register(name, { kind, help, labels, family: undefined, lines: (called) => sampledLines(called, labels, read) });
+    },
+    text() {
+      let text = "";
+      for (const [name, entry] of entries) {
+        let lines = "";
+        for (const line of entry.lines(name)) lines += `${line}\n`;
+        if (lines !== "") text += `# HELP ${name} ${escapeHelp(entry.help)}\n# TYPE ${name} ${entry.kind}\n${lines}`;
+      }
+      return text;
+    },
+  };
+}
+
+class SeriesMap<Series> implements Family<Series> {
+  private readonly series = new Map<string, { values: readonly string[]; series: Series }>();
+  private readonly labels: readonly string[];
+  private readonly make: () => Series;
+
+  constructor(labels: readonly string[], make: () => Series) {
+    this.labels = labels;
+    this.make = make;
+  }
+
+  with(...values: string[]): Series {
+    if (values.length !== this.labels.length) throw new TypeError(`Expected values for [${this.labels.join()}], got ${values.length}.`);
+    const key = values.join("\u0000");
+    const known = this.series.get(key);
+    if (known !== undefined) return known.series;
+    if (this.series.size >= seriesMax && values.some((value) => value !== "other")) return this.with(...values.map(() => "other"));
+    const series = this.make();
+    this.series.set(key, { values, series });
+    return series;
+  }
+
+  *all(): Iterable<[readonly string[], Series]> {
+    for (const { values, series } of this.series.values()) yield [values, series];
+  }
+}
+
+class Scalar implements Counter, Gauge {
+  value = 0;
+
+  add(by = 1): void {
+    this.value += by;
+  }
+
+  set(value: number): void {
+    this.value = value;
+  }
+}
+
+class Buckets implements Histogram {
+  private readonly bounds: readonly number[];
+  private readonly counts: number[];
+  private sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+    this.counts = new Array<number>(bounds.length + 1).fill(0);
+  }
+
+  observe(value: number): void {
+    let at = 0;
+    while (at < this.bounds.length && value > (this.bounds[at] as number)) at++;
+    this.counts[at] = (this.counts[at] as number) + 1;
+    this.sum += value;
+  }
+
+  *lines(name: string, labels: readonly string[], values: readonly string[]): Iterable<string> {
+    let total = 0;
+    for (const [at, count] of this.counts.entries()) {
+      total += count;
+      const bound = at < this.bounds.length ? String(this.bounds[at]) : "+Inf";
+      yield `${name}_bucket${labelText([...labels, "le"], [...values, bound])} ${total}`;
+    }
+    yield `${name}_sum${labelText(labels, values)} ${this.sum}`;
+    yield `${name}_count${labelText(labels, values)} ${total}`;
+  }
+}
+
+function sampledLines(name: string, labels: readonly string[], read: () => number | Iterable<Sample>): string[] {
+  try {
+    const answer = read();
+    const samples = typeof answer === "number" ? [{ labels: [], value: answer }] : [...answer];
+    return samples.map((sample) => `${name}${labelText(labels, sample.labels)} ${sample.value}`);
+  } catch {
+    // A store that is closing must not take the other metrics with it; the gap in this one tells.
+    return [];
+  }
+}
+
+function labelText(names: readonly string[], values: readonly string[]): string {
+  if (names.length === 0) return "";
+  return `{${names.map((name, at) => `${name}="${escapeLabel(values[at] ?? "")}"`).join(",")}}`;
+}
+
+function escapeLabel(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
+
+function escapeHelp(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+}

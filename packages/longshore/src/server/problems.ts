@@ -1,0 +1,82 @@
+// What the listener refuses by itself, and what a handler's error means on the wire. Each is a Problem, which the group that owns the
+// path turns into its own words.
+
+import { randomUUID } from "node:crypto";
+import { type ErrorCode, LongshoreError } from "../errors.ts";
+import type { Problem, ProblemKind } from "../http.ts";
+
+/** Seconds a refused client is asked to wait: long enough for a full disk not to be hammered, short enough to resume unnoticed. */
+const retryAfterSecs = "5";
+/** A server at its limit of requests frees places within a second. */
+const overloadedSecs = "1";
+/** What of an unknown path is quoted back. */
+const shownCharsMax = 200;
+
+const byCode: Readonly<Partial<Record<ErrorCode, { kind: ProblemKind; status: number; retryAfter?: string }>>> = {
+  LONGSHORE_BAD_INPUT: { kind: "bad-request", status: 400 },
+  LONGSHORE_BAD_DEFINITION: { kind: "bad-request", status: 400 },
+  LONGSHORE_NOT_FOUND: { kind: "not-found", status: 404 },
+  LONGSHORE_LIMIT: { kind: "overloaded", status: 429, retryAfter: overloadedSecs },
+  LONGSHORE_STORE_UNAVAILABLE: { kind: "unavailable", status: 503, retryAfter: retryAfterSecs },
+  LONGSHORE_CLOSED: { kind: "unavailable", status: 503, retryAfter: retryAfterSecs },
+  LONGSHORE_SHUTDOWN: { kind: "unavailable", status: 503, retryAfter: retryAfterSecs },
+};
+
+/** Thrown into a streamed body that turns out longer than its route reads; a handler that lets it pass answers 413. */
+export function bodyLimitError(bytesMax: number): LongshoreError {
+  const detail = { field: "body", expected: `at most ${bytesMax} bytes` };
+  return new LongshoreError("LONGSHORE_LIMIT", tooLargeMessage(bytesMax), { detail });
+}
+
+/**
+ * What a thrown error means. `incident` is set when it was nobody's expected failure: the text that the client sees carries that id alone,
+ * and the log the rest.
+ */
+export function problemOf(error: unknown): { problem: Problem; incident?: string } {
+  const known = error instanceof LongshoreError ? meaningOf(error) : undefined;
+  if (known !== undefined) return { problem: known };
+  const incident = randomUUID();
+  const message = `The server failed to answer; its log tells why under ${incident}.`;
+  return { problem: { kind: "internal", status: 500, message }, incident };
+}
+
+function meaningOf(error: LongshoreError): Problem | undefined {
+  const { code, detail, message } = error;
+  // The limit of the body itself is not a matter of waiting: 413 instead of 429.
+  if (code === "LONGSHORE_LIMIT" && detail.field === "body") return { kind: "too-large", status: 413, message, code, detail };
+  const known = byCode[code];
+  if (known === undefined) return undefined;
+  const { kind, status, retryAfter } = known;
+  const problem: Problem = { kind, status, message, code, detail };
+  if (retryAfter !== undefined) problem.headers = { "retry-after": retryAfter };
+  return problem;
+}
+
+export function bodyTooLarge(bytesMax: number): Problem {
+  return { kind: "too-large", status: 413, message: tooLargeMessage(bytesMax) };
+}
+
+export function urlTooLong(charsMax: number): Problem {
+  return { kind: "too-large", status: 414, message: `The URL is longer than ${charsMax} characters.` };
+}
+
+export function badRequest(message: string): Problem {
+  return { kind: "bad-request", status: 400, message };
+}
+
+export function overloaded(inFlightMax: number): Problem {
+  const message = `The server is answering ${inFlightMax} requests already, its limit.`;
+  return { kind: "overloaded", status: 503, message, headers: { "retry-after": overloadedSecs } };
+}
+
+/** No route: 404 for an unknown path, 405 naming the methods of a known one. */
+export function noRoute(method: string, path: string, methods: readonly string[]): Problem {
+  const shown = path.length > shownCharsMax ? `${path.slice(0, shownCharsMax)}...` : path;
+  if (methods.length === 0) return { kind: "not-found", status: 404, message: `There is nothing at ${shown}.` };
+  const allow = methods.join(",");
+  return { kind: "method-not-allowed", status: 405, message: `${shown} does not take ${method}, only ${allow}.`, headers: { allow } };
+}
+
+function tooLargeMessage(bytesMax: number): string {
+  return `The body is larger than ${bytesMax} bytes, the limit of this route.`;
+}

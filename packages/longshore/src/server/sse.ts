@@ -1,0 +1,160 @@
+// Server-sent events over one response. Frames sent in the same tick leave in one write; a reader that falls behind makes `send` answer
+// false until it has caught up; a stream that is quiet gets a comment now and then, so that proxies keep it and dead readers are noticed.
+
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../clock.ts";
+import type { EventSink, ServerSentEvent } from "../http.ts";
+import type { HttpLimits } from "./limits.ts";
+
+export interface EventStreams {
+  /** Opens a stream on a response whose head has been written. */
+  open(response: ServerResponse): EventStream;
+  /** Ends every stream after what was accepted, and aborts each sink's `gone` so that its owner stops. */
+  endAll(): void;
+}
+
+export type EventLimits = Pick<HttpLimits, "eventBufferBytes" | "eventQuietMs" | "eventStallsMax">;
+
+export const eventHeaders = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache",
+  // Without this nginx collects events until its buffer is full.
+  "x-accel-buffering": "no",
+};
+
+/** One timer serves all streams, and only while there are any. */
+export function createEventStreams(clock: Clock, limits: EventLimits): EventStreams {
+  const open = new Set<EventStream>();
+  let cancelTick: (() => void) | undefined;
+
+  function tick(): void {
+    for (const stream of open) stream.tick();
+    cancelTick = clock.at(clock.now() + limits.eventQuietMs, tick);
+  }
+
+  function closed(stream: EventStream): void {
+    open.delete(stream);
+    if (open.size > 0) return;
+    cancelTick?.();
+    cancelTick = undefined;
+  }
+
+  return {
+    open(response) {
+      const stream = new EventStream(response, limits, closed);
+      open.add(stream);
+      cancelTick ??= clock.at(clock.now() + limits.eventQuietMs, tick);
+      return stream;
+    },
+    endAll() {
+      for (const stream of [...open]) {
+        stream.end();
+        stream.lost();
+      }
+    },
+  };
+}
+
+export class EventStream implements EventSink {
+  private readonly response: ServerResponse;
+  private readonly limits: EventLimits;
+  private readonly onClosed: (stream: EventStream) => void;
+  private readonly controller = new AbortController();
+  private pending = "";
+  private flushing = false;
+  private closed = false;
+  private quiet = true;
+  private stalls = 0;
+  private waiting: (() => void)[] = [];
+
+  constructor(response: ServerResponse, limits: EventLimits, onClosed: (stream: EventStream) => void) {
+    this.response = response;
+    this.limits = limits;
+    this.onClosed = onClosed;
+    response.on("drain", () => this.caughtUp());
+  }
+
+  get gone(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  send(event: ServerSentEvent): boolean {
+    if (this.closed || this.isFull()) return false;
+    this.pending += frameText(event);
+    this.quiet = false;
+    if (!this.flushing) {
+      this.flushing = true;
+      setImmediate(() => this.flush());
+    }
+    return true;
+  }
+
+  drained(): Promise<void> {
+    if (this.closed || !this.isFull()) return Promise.resolve();
+    return new Promise((resolve) => this.waiting.push(resolve));
+  }
+
+  end(): void {
+    if (this.closed) return;
+    this.flush();
+    this.close();
+    this.response.end();
+  }
+
+  /** The reader has gone, or the server closes: whoever waits goes on and finds `gone` aborted. */
+  lost(): void {
+    this.close();
+    this.controller.abort();
+  }
+
+  /** Once per quiet period: says something when nothing was said, cuts a reader that has taken nothing for too long. */
+  tick(): void {
+    if (this.response.writableNeedDrain) {
+      if (++this.stalls >= this.limits.eventStallsMax) this.response.destroy();
+      return;
+    }
+    if (this.quiet) this.response.write(":\n\n");
+    this.quiet = true;
+  }
+
+  private flush(): void {
+    this.flushing = false;
+    if (this.pending === "" || this.closed) return;
+    const text = this.pending;
+    this.pending = "";
+    // A write that was taken at once emits no drain, so whoever waited for the frames of this tick is let go here.
+    if (this.response.write(text)) this.caughtUp();
+  }
+
+  private caughtUp(): void {
+    this.stalls = 0;
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+
+  private close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.caughtUp();
+    this.onClosed(this);
+  }
+
+  private isFull(): boolean {
+    return this.pending.length + this.response.writableLength >= this.limits.eventBufferBytes;
+  }
+}
+
+/** One frame. A line end inside `data` becomes another data line, in names it would break the frame and is dropped. */
+export function frameText(event: ServerSentEvent): string {
+  let text = "";
+  if (event.event !== undefined) text += `event: ${oneLine(event.event)}\n`;
+  if (event.id !== undefined) text += `id: ${oneLine(event.id)}\n`;
+  if (!/[\r\n]/.test(event.data)) return `${text}data: ${event.data}\n\n`;
+  for (const line of event.data.split(/\r\n|\r|\n/)) text += `data: ${line}\n`;
+  return `${text}\n`;
+}
+
+function oneLine(text: string): string {
+  return /[\r\n\0]/.test(text) ? text.replace(/[\r\n\0]/g, "") : text;
+}

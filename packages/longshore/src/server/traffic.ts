@@ -1,0 +1,80 @@
+// What the listener counts and logs about requests. Series are found once per route and status class, so that a request costs additions
+// only; log lines name the route's pattern, never the path or the headers, which may carry what must not be written down.
+
+import type { Clock } from "../clock.ts";
+import type { Problem } from "../http.ts";
+import type { Connections } from "./connections.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Logger } from "./logger.ts";
+import type { Counter, Metrics } from "./metrics.ts";
+import type { RouteEntry } from "./router.ts";
+
+export interface Traffic {
+  answered(exchange: Exchange, status: number): void;
+  refused(exchange: Exchange, problem: Problem): void;
+  undelivered(): void;
+  /** A request that never became one: broken bytes, too slow, headers too large. */
+  broken(status: number): void;
+}
+
+/** A worker with a wrong token asks several times a second; one line in this time tells as much. */
+const refusalLogMs = 60_000;
+
+export function createTraffic(
+  metrics: Metrics,
+  logger: Logger,
+  clock: Clock,
+  connections: Connections,
+  entries: readonly RouteEntry[],
+): Traffic {
+  const requests = metrics.counter("longshore_http_requests_total", "Requests answered.", ["group", "method", "route", "status"]);
+  const refusals = metrics.counter("longshore_http_refusals_total", "Requests refused before or instead of their handler.", ["kind"]);
+  const broken = metrics.counter("longshore_http_broken_total", "Connections ended for what is not a complete request.", ["status"]);
+  const undelivered = metrics.counter("longshore_http_undelivered_total", "Replies whose client had gone.").with();
+  metrics.sampled(
+    "gauge",
+    "longshore_http_in_flight",
+    "Requests under way, long polls and event streams included.",
+    () => connections.inFlight,
+  );
+  metrics.sampled("gauge", "longshore_http_connections", "Open sockets.", () => connections.size);
+
+  const verbose = logger.enabled("debug");
+  /** By route, then by status class; the last row is for requests without a route. */
+  const counters: (Counter | undefined)[][] = Array.from({ length: entries.length + 1 }, () => new Array(6).fill(undefined));
+  const logged = new Map<Problem["kind"], { untilMs: number; dropped: number }>();
+
+  function counterFor(exchange: Exchange, statusClass: number): Counter {
+    const { entry } = exchange;
+    const row = counters[entry === undefined ? entries.length : entry.index] as (Counter | undefined)[];
+    const known = row[statusClass];
+    if (known !== undefined) return known;
+    const made = requests.with(exchange.group.name, entry?.route.method ?? "", entry?.route.path ?? "", `${statusClass}xx`);
+    row[statusClass] = made;
+    return made;
+  }
+
+  return {
+    answered(exchange, status) {
+      counterFor(exchange, Math.trunc(status / 100)).add();
+      if (verbose)
+        logger.debug("answered", { method: exchange.method, route: exchange.entry?.route.path, status, principal: exchange.principal });
+    },
+    refused(exchange, problem) {
+      refusals.with(problem.kind).add();
+      if (problem.kind !== "unauthorized" && problem.kind !== "forbidden" && problem.kind !== "overloaded") return;
+      const now = clock.now();
+      const last = logged.get(problem.kind);
+      if (last !== undefined && now < last.untilMs) {
+        last.dropped++;
+        return;
+      }
+      logged.set(problem.kind, { untilMs: now + refusalLogMs, dropped: 0 });
+      const { method, entry } = exchange;
+      const fields = { kind: problem.kind, method, route: entry?.route.path, from: exchange.request.socket.remoteAddress };
+      logger.warn("A request was refused", { ...fields, reason: problem.message, alsoRefused: last?.dropped });
+    },
+    undelivered: () => undelivered.add(),
+    broken: (status) => broken.with(String(status)).add(),
+  };
+}

@@ -1,0 +1,468 @@
+// The board's verbs on SQLite. Ready queues, waiting claims and limits live in memory and are rebuilt at start; a task's row is the
+// truth. Every change goes through the group commit, which takes memory back when the write fails.
+
+import { type LaneQueue, Lanes, type Place } from "../../board/lanes.ts";
+import { type Blocked, Limits } from "../../board/limits.ts";
+import type { BoardStore, ClaimRequest, Extension, Leave, NewTask, Report, Standing } from "../../board/store.ts";
+import { cell, type EndState, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task, type Verb } from "../../board/task.ts";
+import { nextWaiter, Waiter } from "../../board/waiters.ts";
+import type { Clock } from "../../clock.ts";
+import type { RetryPolicy } from "../../run/plan.ts";
+import { type Closure, type NextTry, nextTry, noRetry } from "../../run/retry.ts";
+import type { Verdict } from "../../verdict.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Database } from "./driver.ts";
+import { Additions, type Rows } from "./rows.ts";
+import { taskColumns, taskOf, taskRows } from "./task-rows.ts";
+
+/** What a settled task means for its run; implemented by the run store, called inside the same operation. */
+export interface Follower {
+  done(task: Task): void;
+  closed(task: Task, closure: Closure): NextTry;
+  ended(task: Task, state: EndState, error: string | null): void;
+  /** A record on no lane was cancelled: whatever it stands for should stop too. */
+  abandoned(task: Task): void;
+  expireRun(runId: string): void;
+}
+
+/** How long a lane counts as polled after a claim asked for it. */
+const polledMs = 60_000;
+/** Deadlines of runs share the heap with those of tasks. */
+export const runDeadlinePrefix = "run:";
+
+export interface SqliteBoardOptions {
+  db: Database;
+  commit: GroupCommit;
+  clock: Clock;
+  random: () => number;
+  /** Told about each task that a commit changed. A hint for whoever waits or shows. */
+  changed: (task: Task) => void;
+  /** When something next happens to `id` by itself; null for never again. */
+  deadline: (id: string, at: number | null) => void;
+}
+
+interface Attempt {
+  task: Task;
+  closedBy: Verb;
+  error: string | null;
+  endedAt: number;
+}
+
+export class SqliteBoard implements BoardStore {
+  readonly tasks: Rows<Task>;
+  readonly lanes: Lanes = new Lanes();
+  readonly limits: Limits = new Limits();
+  readonly #db: Database;
+  readonly #commit: GroupCommit;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #deadline: SqliteBoardOptions["deadline"];
+  readonly #attempts: Additions<Attempt>;
+  readonly #pastClosing: (taskId: string, grant: number) => Verb | null;
+  #follower: Follower | null = null;
+  #sequence = 0;
+  #arrivals = 0;
+
+  constructor(options: SqliteBoardOptions) {
+    this.#db = options.db;
+    this.#commit = options.commit;
+    this.#clock = options.clock;
+    this.#random = options.random;
+    this.#deadline = options.deadline;
+    this.tasks = taskRows(options.db, options.commit, (task) => {
+      options.deadline(task.id, nextDeadline(task, options.clock.now()));
+      options.changed(task);
+    });
+    const insert = options.db.prepare(
+      "INSERT INTO attempt (task_id, grant_count, attempt, closed_by, holder, error, queued_at, started_at, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    );
+    this.#attempts = new Additions(options.commit, ({ task, closedBy, error, endedAt }) => {
+      insert.run(task.id, task.grant, task.attempt, closedBy, task.holder, error, task.queuedAt, task.startedAt, endedAt);
+    });
+    const past = options.db.prepare("SELECT closed_by FROM attempt WHERE task_id = ? AND grant_count = ?");
+    this.#pastClosing = (taskId, grant) => (past.get(taskId, grant)?.closed_by as Verb | undefined) ?? null;
+  }
+
+  follow(follower: Follower): void {
+    this.#follower = follower;
+  }
+
+  post(tasks: readonly NewTask[]): Promise<void> {
+    return this.#commit.run(() => {
+      const now = this.#clock.now();
+      for (const task of tasks)
+        if (this.tasks.get(task.id) === null) this.place(freshTask(task, now, this.lanes.choose(task.lanes, now - polledMs)));
+    });
+  }
+
+  claim(request: ClaimRequest, standing?: Standing): Promise<{ tasks: Task[]; leave: Leave | null }> {
+    return this.#commit.run(() => {
+      const now = this.#clock.now();
+      const group = this.lanes.group(request.reach, now);
+      const tasks: Task[] = [];
+      while (tasks.length < request.max) {
+        const task = this.#take(group.lanes, now);
+        if (task === null) break;
+        tasks.push(this.#handOut(task, { state: "held", holder: request.holder, termMs: request.termMs, now }));
+      }
+      if (tasks.length > 0 || standing === undefined) return { tasks, leave: null };
+      const waiter = new Waiter({
+        group,
+        holder: request.holder,
+        termMs: request.termMs,
+        arrival: ++this.#arrivals,
+        settle: (taskId) => standing.settle(taskId === null ? null : this.tasks.get(taskId)),
+      });
+      this.#commit.undo(() => waiter.reserve());
+      return { tasks, leave: () => waiter.leave() };
+    });
+  }
+
+  offer(request: Omit<ClaimRequest, "holder">): Promise<Task[]> {
+    return this.#commit.run(() => {
+      const now = this.#clock.now();
+      const { lanes } = this.lanes.group(request.reach, now);
+      const tasks: Task[] = [];
+      while (tasks.length < request.max) {
+        const task = this.#take(lanes, now);
+        if (task === null) break;
+        tasks.push(this.#handOut(task, { state: "offered", holder: null, termMs: request.termMs, now }));
+      }
+      return tasks;
+    });
+  }
+
+  extend(hold: Hold, options: { part?: string; holder?: string } = {}): Promise<Extension> {
+    const now = this.#clock.now();
+    const task = this.tasks.kept(hold.taskId) ?? null;
+    // Between batches memory is the committed state, so a plain renewal needs no operation of its own.
+    if (
+      task?.state === "held" &&
+      options.part === undefined &&
+      task.holdUntil !== null &&
+      now - (task.holdUntil - task.termMs) < task.termMs / 3
+    ) {
+      if (fence(task, hold, "extend", now, () => null) === "current") {
+        const holdUntil = now + task.termMs;
+        this.tasks.refresh(task.id, { ...task, holdUntil });
+        return Promise.resolve({ verdict: "ok", holdUntil });
+      }
+    }
+    return this.#commit.run(() => this.#extendNow(hold, options, this.#clock.now()));
+  }
+
+  settle(report: Report): Promise<Verdict> {
+    return this.#commit.run(() => this.#settleNow(report));
+  }
+
+  cancelTask(taskId: string): Promise<boolean> {
+    return this.#commit.run(() => {
+      const task = this.tasks.get(taskId);
+      if (task === null || !isOpen(task.state) || task.state === "cancelling") return false;
+      this.cancelOne(task);
+      if (task.runId !== null) this.#runs.ended(task, "cancelled", null);
+      return true;
+    });
+  }
+
+  expire(ids: readonly string[]): Promise<void> {
+    return this.#commit.run(() => {
+      for (const id of ids) {
+        if (id.startsWith(runDeadlinePrefix)) this.#runs.expireRun(id.slice(runDeadlinePrefix.length));
+        else this.#expireTask(id);
+      }
+    });
+  }
+
+  task(taskId: string): Promise<Task | undefined> {
+    return Promise.resolve(this.tasks.get(taskId) ?? undefined);
+  }
+
+  /** Inside an operation: puts a new task on the board, or a record beside it when it has no lane. */
+  place(task: Task): void {
+    const before = this.tasks.get(task.id);
+    // A step that is tried anew after its run had ended goes on counting, so that holds of its earlier life stay fenced off.
+    const counted = before === null ? task : { ...task, attempt: before.attempt + 1, grant: before.grant + (before.grant % 2) };
+    const placed = { ...counted, sequence: ++this.#sequence };
+    this.tasks.put(placed.id, placed, true);
+    if (before !== null && isOpen(before.state)) this.#leaveHold(before, placed.queuedAt);
+    if (isOpen(placed.state)) this.#ready(placed, placed.queuedAt);
+  }
+
+  /** Inside an operation: cancels an open task without telling its run. */
+  cancelOne(task: Task): void {
+    const next = cell(task.state, "cancel");
+    if (next === null) return;
+    const now = this.#clock.now();
+    if (next.to === "cancelling") this.tasks.put(task.id, { ...task, state: "cancelling" });
+    else this.#end(task, "cancelled", { now, by: "cancel", output: task.output, error: null });
+    if (task.lane === null) this.#runs.abandoned(task);
+  }
+
+  /** Brings memory up to what the file says. Every live hold gets one full term: its holder may have renewed it unwritten. */
+  recover(): void {
+    const now = this.#clock.now();
+    for (const row of this.#db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL`).iterate()) {
+      const stored = taskOf(row);
+      this.#sequence = Math.max(this.#sequence, stored.sequence);
+      const task = stored.state === "queued" ? stored : { ...stored, holdUntil: now + stored.termMs };
+      if (task.state !== "queued") {
+        this.tasks.refresh(task.id, task);
+        if (task.limits.length > 0) this.limits.take(task.limits, task.claimedAt ?? now);
+      } else if (task.lane !== null && task.dueAt <= now) this.lanes.queue(task.lane).ready.push(placeOf(task));
+      const next = nextDeadline(task, now);
+      if (next !== null) this.#deadline(task.id, next);
+    }
+  }
+
+  get #runs(): Follower {
+    if (this.#follower === null) throw new Error("The board has no follower yet.");
+    return this.#follower;
+  }
+
+  /** The best task among the heads of these lanes. Leftover entries are dropped, blocked tasks parked, so neither stops the ones behind. */
+  #take(lanes: readonly LaneQueue[], now: number): Task | null {
+    for (;;) {
+      let best: LaneQueue | null = null;
+      let head: Place | undefined;
+      for (const lane of lanes) {
+        const top = lane.ready.peek();
+        if (top === undefined) continue;
+        if (head === undefined || top.priority < head.priority || (top.priority === head.priority && top.sequence < head.sequence)) {
+          best = lane;
+          head = top;
+        }
+      }
+      if (best === null || head === undefined) return null;
+      const queue = best;
+      const place = head;
+      queue.ready.pop();
+      this.#commit.undo(() => queue.ready.push(place));
+      const task = this.tasks.get(place.id);
+      if (task === null || task.state !== "queued" || task.sequence !== place.sequence) continue;
+      const blocked = this.limits.blocked(task.limits, now);
+      if (blocked === null) return task;
+      this.#park(task, blocked);
+    }
+  }
+
+  #park(task: Task, blocked: Blocked): void {
+    this.limits.park(blocked.key, task.id);
+    this.#commit.undo(() => this.limits.unpark(blocked.key, task.id));
+    // A window opens by itself; a permit comes back with the end of a hold.
+    if (blocked.freeAt !== null) this.#commit.after(() => this.#deadline(task.id, blocked.freeAt));
+  }
+
+  #handOut(task: Task, to: { state: "held" | "offered"; holder: string | null; termMs: number; now: number }): Task {
+    const held: Task = {
+      ...task,
+      state: to.state,
+      grant: task.grant + 1,
+      holder: to.holder,
+      termMs: to.termMs,
+      claimedAt: to.now,
+      startedAt: task.startedAt ?? to.now,
+      holdUntil: to.now + to.termMs,
+      endBy: task.endBy ?? (task.endMs === null ? null : to.now + task.endMs),
+    };
+    if (task.limits.length > 0) {
+      this.limits.take(task.limits, to.now);
+      this.#commit.undo(() => this.limits.untake(task.limits));
+    }
+    this.tasks.put(held.id, held);
+    return held;
+  }
+
+  /** A queued task that may be taken now goes straight to a waiting claim, else to its lane. */
+  #ready(task: Task, now: number): void {
+    if (task.lane === null || task.dueAt > now) return;
+    const queue = this.lanes.queue(task.lane);
+    const waiter = nextWaiter(queue);
+    if (waiter === undefined) {
+      queue.ready.push(placeOf(task));
+      return;
+    }
+    const blocked = this.limits.blocked(task.limits, now);
+    if (blocked !== null) return this.#park(task, blocked);
+    waiter.reserve();
+    this.#commit.undo(() => waiter.release());
+    const held = this.#handOut(task, { state: "held", holder: waiter.holder, termMs: waiter.termMs, now });
+    this.#commit.after(() => {
+      if (!waiter.deliver(held.id)) void this.settle({ verb: "defer", hold: { taskId: held.id, grant: held.grant }, delayMs: 0 });
+    });
+  }
+
+  #extendNow(hold: Hold, options: { part?: string; holder?: string }, now: number): Extension {
+    const task = this.tasks.get(hold.taskId) ?? undefined;
+    const verdict = fence(task, hold, "extend", now, () => null);
+    if (verdict !== "current" || task === undefined) return { verdict: verdict as Verdict, holdUntil: null };
+    const next = cell(task.state, "extend");
+    if (next?.to === "same") return { verdict: next.verdict, holdUntil: task.holdUntil };
+    const holdUntil = task.state === "queued" ? null : now + task.termMs;
+    const state = task.state === "offered" ? "held" : task.state;
+    this.tasks.put(task.id, {
+      ...task,
+      state,
+      holdUntil,
+      holder: task.holder ?? options.holder ?? null,
+      output: options.part ?? task.output,
+    });
+    return { verdict: "ok", holdUntil };
+  }
+
+  #settleNow(report: Report): Verdict {
+    const { verb } = report;
+    const now = this.#clock.now();
+    const task = this.tasks.get(report.hold.taskId) ?? undefined;
+    const closedBy = (grant: number) => (task?.closedGrant === grant ? task.closedBy : this.#pastClosing(report.hold.taskId, grant));
+    const fenced = fence(task, report.hold, verb, now, closedBy);
+    if (fenced !== "current" || task === undefined) return fenced as Verdict;
+    const next = cell(task.state, verb);
+    if (next === null) return "stale";
+    if (next.to === "cancelled") {
+      const output = verb === "complete" ? report.output : task.output;
+      this.#end(task, "cancelled", { now, by: verb, output, error: verb === "fail" ? report.error : null });
+    } else if (verb === "complete") {
+      const done = this.#end(task, "done", { now, by: verb, output: merged(task, report), error: null });
+      if (done.runId !== null) this.#runs.done(done);
+    } else if (verb === "defer") this.#deferNow(task, report, now);
+    else this.#close(task, verb, { kind: "failed", error: report.error, retryable: report.retryable, delayMs: report.delayMs }, now);
+    return next.verdict;
+  }
+
+  /** Back in line; the attempt goes on and neither budget is spent. */
+  #deferNow(task: Task, report: Report & { verb: "defer" }, now: number): void {
+    this.#requeue(task, "defer", { ...task, dueAt: now + report.delayMs, output: report.output ?? task.output }, now);
+  }
+
+  #expireTask(id: string): void {
+    const now = this.#clock.now();
+    const task = this.tasks.get(id);
+    if (task === null || !isOpen(task.state)) return;
+    const passed = passedDeadline(task, now);
+    if (passed === null) {
+      // Its delay is over, or a window that it was parked on has opened; a deadline that moved is only noted anew.
+      if (task.state === "queued" && task.dueAt <= now) this.#ready(task, now);
+      const next = nextDeadline(task, now);
+      if (next !== null) this.#commit.after(() => this.#deadline(id, next));
+    } else if (task.state === "cancelling") this.#end(task, "cancelled", { now, by: "expire", output: task.output, error: null });
+    else this.#close(task, "expire", passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed }, now);
+  }
+
+  /** An attempt is over without a result: policy says whether another follows. */
+  #close(task: Task, by: Verb, closure: Closure, now: number): void {
+    const next = task.runId === null ? nextTry(policyOf(task), task, closure, now, this.#random()) : this.#runs.closed(task, closure);
+    const counted = { ...task, failures: next.failures, lost: next.lost };
+    if (!next.again) {
+      this.#end(counted, "failed", { now, by, output: task.output, error: next.error });
+      return;
+    }
+    const error = closure.kind === "failed" ? closure.error : closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
+    this.#attempts.add({ task, closedBy: by, error, endedAt: now });
+    const fresh = { startedAt: null, endBy: null, output: null };
+    this.#requeue(task, by, { ...counted, ...fresh, attempt: task.attempt + 1, dueAt: next.dueAt }, now);
+  }
+
+  #requeue(before: Task, by: Verb, task: Task, now: number): void {
+    const queued: Task = {
+      ...task,
+      state: "queued",
+      // Even numbers are never handed out: the counter moves when the task leaves `queued` and when it comes back.
+      grant: before.state === "queued" ? before.grant : before.grant + 1,
+      sequence: ++this.#sequence,
+      holder: null,
+      holdUntil: null,
+      claimedAt: null,
+      queuedAt: now,
+      claimBy: task.claimMs === null ? null : now + task.claimMs,
+      closedGrant: before.grant,
+      closedBy: by,
+    };
+    this.tasks.put(queued.id, queued);
+    this.#leaveHold(before, now);
+    this.#ready(queued, now);
+  }
+
+  #end(task: Task, state: EndState, how: { now: number; by: Verb; output: string | null; error: string | null }): Task {
+    const ended: Task = {
+      ...task,
+      state,
+      output: how.output,
+      error: how.error,
+      endedAt: how.now,
+      holdUntil: null,
+      claimBy: null,
+      closedGrant: task.grant,
+      closedBy: how.by,
+    };
+    this.tasks.put(ended.id, ended);
+    this.#leaveHold(task, how.now);
+    return ended;
+  }
+
+  /** The hold is over: its permits go back, and those who waited for them are tried again. */
+  #leaveHold(task: Task, now: number): void {
+    if (task.state === "queued" || task.limits.length === 0) return;
+    const woken = this.limits.giveBack(task.limits);
+    this.#commit.undo(() => {
+      this.limits.take(task.limits, now);
+      for (const id of woken) for (const limit of task.limits) this.limits.park(limit.key, id);
+    });
+    for (const id of woken) {
+      const parked = this.tasks.get(id);
+      if (parked !== null && parked.state === "queued") this.#ready(parked, now);
+    }
+  }
+}
+
+function placeOf(task: Task): Place {
+  return { id: task.id, priority: task.priority, sequence: task.sequence };
+}
+
+function policyOf(task: Task): RetryPolicy {
+  return task.policy === null ? noRetry : (JSON.parse(task.policy) as RetryPolicy);
+}
+
+function merged(task: Task, report: Report & { verb: "complete" }): string {
+  if (!report.merge || task.output === null) return report.output;
+  return JSON.stringify({ ...(JSON.parse(task.output) as object), ...(JSON.parse(report.output) as object) });
+}
+
+/** A queued task as it first stands on the board. */
+export function freshTask(task: NewTask & { runId?: string; node?: number }, now: number, lane: Task["lane"]): Task {
+  return {
+    id: task.id,
+    runId: task.runId ?? null,
+    node: task.node ?? 0,
+    step: task.step,
+    lane,
+    priority: task.priority ?? 0,
+    state: "queued",
+    sequence: 0,
+    attempt: 0,
+    grant: 0,
+    holder: null,
+    termMs: 0,
+    input: task.input,
+    output: null,
+    error: null,
+    failures: 0,
+    lost: 0,
+    policy: task.policy,
+    limits: task.limits ?? [],
+    claimMs: task.claimMs ?? null,
+    endMs: task.endMs ?? null,
+    postedAt: now,
+    queuedAt: now,
+    dueAt: now + (task.delayMs ?? 0),
+    startedAt: null,
+    claimedAt: null,
+    endedAt: null,
+    claimBy: task.claimMs === undefined ? null : now + task.claimMs,
+    holdUntil: null,
+    endBy: null,
+    totalBy: task.totalMs === undefined ? null : now + task.totalMs,
+    closedGrant: 0,
+    closedBy: null,
+  };
+}

@@ -1,0 +1,176 @@
+// Group commit: operations that arrive together run one after the other on memory, then all rows they touched are written in one
+// transaction, and each caller is answered after that COMMIT. An operation that throws takes back its own changes only. When the
+// transaction itself fails, everything of the batch is taken back and its operations are tried one by one, so that a row which
+// cannot be written fails nobody but its writer.
+
+import { LongshoreError, toError } from "../../errors.ts";
+import { type Database, isUnavailable } from "./driver.ts";
+
+interface Job {
+  work: () => unknown;
+  resolve: (value: never) => void;
+  reject: (error: Error) => void;
+  value: unknown;
+  error: Error | null;
+}
+
+/** What a batch has changed; implemented by `Rows` and by the small insert-only lists. */
+export interface Writable {
+  /** True when something has to be written. */
+  readonly dirty: boolean;
+  /** Called in every transaction, dirty or not: what can wait is written along. */
+  write(): void;
+  /** The batch is over. What is still pending is durable: what failed was taken back before. */
+  applied(): void;
+}
+
+/** Operations of one transaction at most: keeps the longest pause of the event loop near 20 ms. */
+const batchMax = 500;
+/** After the disk refused a commit, callers are refused for this long before the next try. */
+const restMs = 250;
+
+export class GroupCommit {
+  readonly #db: Database;
+  readonly #parts: Writable[] = [];
+  readonly #undo: (() => void)[] = [];
+  readonly #after: (() => void)[] = [];
+  readonly #now: () => number;
+  #queue: Job[] = [];
+  #scheduled = false;
+  #closed = false;
+  #restUntil = 0;
+  #commits = 0;
+
+  constructor(db: Database, now: () => number) {
+    this.#db = db;
+    this.#now = now;
+  }
+
+  /** Takes part in every commit from now on. */
+  join(part: Writable): void {
+    this.#parts.push(part);
+  }
+
+  /** Runs `work` in the next batch. It must not await, and must make its changes through parts of this commit. */
+  run<T>(work: () => T): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError());
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ work, resolve, reject, value: undefined, error: null });
+      if (this.#scheduled) return;
+      this.#scheduled = true;
+      setImmediate(() => this.#drain());
+    });
+  }
+
+  /** Inside an operation: how to take a change of memory back. Called in reverse order. */
+  undo(takeBack: () => void): void {
+    this.#undo.push(takeBack);
+  }
+
+  /** Inside an operation: called once its change is durable. */
+  after(then: () => void): void {
+    this.#after.push(then);
+  }
+
+  /** How many transactions were committed; the proof of how few are needed. */
+  get commits(): number {
+    return this.#commits;
+  }
+
+  /** Null when writing works; else why it does not. */
+  get unavailable(): LongshoreError | null {
+    return this.#restUntil === 0 ? null : unavailableError(undefined);
+  }
+
+  /** Carries out what is queued, then refuses everything. */
+  close(): void {
+    while (this.#queue.length > 0) this.#drain();
+    this.#closed = true;
+  }
+
+  #drain(): void {
+    this.#scheduled = false;
+    const jobs = this.#queue.splice(0, batchMax);
+    if (this.#queue.length > 0 && !this.#scheduled) {
+      this.#scheduled = true;
+      setImmediate(() => this.#drain());
+    }
+    this.#commit(jobs);
+  }
+
+  #commit(jobs: Job[]): void {
+    for (const job of jobs) this.#perform(job);
+    const failure = this.#write();
+    if (failure === null) return this.#answer(jobs);
+    this.#takeBack(0);
+    this.#after.length = 0;
+    if (jobs.length === 1) {
+      (jobs[0] as Job).error ??= failure;
+      return this.#answer(jobs);
+    }
+    for (const job of jobs) {
+      job.error = null;
+      this.#commit([job]);
+    }
+  }
+
+  #perform(job: Job): void {
+    const undoFrom = this.#undo.length;
+    const afterFrom = this.#after.length;
+    try {
+      job.value = job.work();
+    } catch (thrown) {
+      job.error = toError(thrown);
+      this.#takeBack(undoFrom);
+      this.#after.length = afterFrom;
+    }
+  }
+
+  #write(): Error | null {
+    if (!this.#parts.some((part) => part.dirty)) return null;
+    // Resting is asked only here: operations that change nothing are answered all the same.
+    if (this.#restUntil > this.#now()) return unavailableError(undefined);
+    try {
+      this.#db.transaction(() => {
+        for (const part of this.#parts) part.write();
+      });
+      this.#commits++;
+      this.#restUntil = 0;
+      return null;
+    } catch (thrown) {
+      if (!isUnavailable(thrown)) return toError(thrown);
+      this.#restUntil = this.#now() + restMs;
+      return unavailableError(thrown);
+    }
+  }
+
+  #answer(jobs: Job[]): void {
+    this.#undo.length = 0;
+    for (const part of this.#parts) part.applied();
+    const after = this.#after.splice(0);
+    for (const then of after) then();
+    for (const job of jobs) {
+      if (job.error === null) job.resolve(job.value as never);
+      else job.reject(job.error);
+    }
+  }
+
+  #takeBack(from: number): void {
+    while (this.#undo.length > from) this.#undo.pop()?.();
+  }
+}
+
+function closedError(): LongshoreError {
+  return new LongshoreError("LONGSHORE_CLOSED", "The store has been closed.");
+}
+
+function unavailableError(cause: unknown): LongshoreError {
+  const why = cause === undefined ? "" : `: ${toError(cause).message}`;
+  return new LongshoreError(
+    "LONGSHORE_STORE_UNAVAILABLE",
+    `The data file cannot be written now${why}. Make room on the disk; service resumes by itself.`,
+    {
+      cause,
+    },
+  );
+}

@@ -1,0 +1,77 @@
+// Definitions and their plans. A definition is never changed; its plan is compiled once and shared by all its runs.
+
+import type { Clock } from "../../clock.ts";
+import type { Definition } from "../../run/dialect.ts";
+import type { Plan } from "../../run/plan.ts";
+import type { Brain } from "../../run/store.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Database, SqlRow } from "./driver.ts";
+import { Rows } from "./rows.ts";
+
+/** Definitions and plans kept in memory. */
+const keptMax = 2_000;
+
+const columns = "id, name, version, dialect, source, created_at";
+
+export class Definitions {
+  readonly #rows: Rows<Definition>;
+  readonly #plans = new Map<string, Plan>();
+  readonly #newest: (name: string) => Definition | null;
+  readonly #clock: Clock;
+  readonly #brain: Brain;
+
+  constructor(db: Database, commit: GroupCommit, clock: Clock, brain: Brain) {
+    this.#clock = clock;
+    this.#brain = brain;
+    const byId = db.prepare(`SELECT ${columns} FROM definition WHERE id = ?`);
+    const byName = db.prepare(`SELECT ${columns} FROM definition WHERE name = ? ORDER BY version DESC LIMIT 1`);
+    const insert = db.prepare(`INSERT INTO definition (${columns}) VALUES (?, ?, ?, ?, ?, ?)`);
+    this.#rows = new Rows<Definition>(commit, {
+      load: (id) => orNull(byId.get(id)),
+      save: (row) => insert.run(row.id, row.name, row.version, row.dialect, row.source, row.createdAt),
+      keep: () => "while-room",
+      keptMax,
+    });
+    this.#newest = (name) => orNull(byName.get(name));
+  }
+
+  byId(id: string): Definition | null {
+    return this.#rows.get(id);
+  }
+
+  newest(name: string): Definition | null {
+    let newest = this.#newest(name);
+    for (const row of this.#rows.pending()) if (row.name === name && row.version > (newest?.version ?? 0)) newest = row;
+    return newest;
+  }
+
+  /** Inside an operation. The same source again is no new version. */
+  keep(wanted: Omit<Definition, "version" | "createdAt">): Definition {
+    const newest = this.newest(wanted.name);
+    if (newest !== null && newest.dialect === wanted.dialect && newest.source === wanted.source) return newest;
+    const definition: Definition = { ...wanted, version: (newest?.version ?? 0) + 1, createdAt: this.#clock.now() };
+    this.#rows.put(definition.id, definition, true);
+    return definition;
+  }
+
+  plan(definition: Definition): Plan {
+    const known = this.#plans.get(definition.id);
+    if (known !== undefined) return known;
+    const plan = this.#brain.plan(definition);
+    if (this.#plans.size >= keptMax) this.#plans.delete(this.#plans.keys().next().value as string);
+    this.#plans.set(definition.id, plan);
+    return plan;
+  }
+}
+
+function orNull(row: SqlRow | undefined): Definition | null {
+  if (row === undefined) return null;
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    version: row.version as number,
+    dialect: row.dialect as string,
+    source: row.source as string,
+    createdAt: row.created_at as number,
+  };
+}

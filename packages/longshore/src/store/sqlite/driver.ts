@@ -1,0 +1,106 @@
+// The only file that knows which SQLite is underneath: Node's own from 22.13 on, else the prebuilt `@photostructure/sqlite`.
+// Both export the same `DatabaseSync` class with the same errors, so everything above is one code path.
+
+import { LongshoreError } from "../../errors.ts";
+
+export type SqlValue = null | number | string | Uint8Array;
+export type SqlRow = { [column: string]: unknown };
+
+export interface Statement {
+  run(...values: SqlValue[]): unknown;
+  get(...values: SqlValue[]): SqlRow | undefined;
+  all(...values: SqlValue[]): SqlRow[];
+  iterate(...values: SqlValue[]): IterableIterator<SqlRow>;
+}
+
+interface DatabaseSync {
+  exec(sql: string): void;
+  prepare(sql: string): Statement;
+  close(): void;
+  readonly isTransaction: boolean;
+}
+
+type Module = { DatabaseSync: new (file: string) => DatabaseSync };
+
+export interface Database {
+  prepare(sql: string): Statement;
+  exec(sql: string): void;
+  /** Runs `work` in one transaction. Nothing of it remains when it throws. */
+  transaction(work: () => void): void;
+  close(): void;
+}
+
+export interface OpenOptions {
+  /** FULL survives a power cut; NORMAL only a crash of the process. */
+  synchronous?: "FULL" | "NORMAL";
+}
+
+/** How long a statement waits for a lock that another program (a backup, a shell) holds. */
+const busyMs = 5_000;
+/** Pages kept in memory, in KiB: a working set of some hundred thousand tasks. */
+const cacheKib = 64 * 1_024;
+/** The write-ahead log is folded back after this many pages (about 16 MiB): larger batches of folding cost fewer syncs. */
+const checkpointPages = 4_000;
+
+export async function openDatabase(file: string, options: OpenOptions = {}): Promise<Database> {
+  const { DatabaseSync } = await load();
+  const db = new DatabaseSync(file);
+  // Both builds of the second driver default the write-ahead log to NORMAL, so it is always said.
+  db.exec(
+    `PRAGMA busy_timeout=${busyMs}; PRAGMA journal_mode=WAL; PRAGMA synchronous=${options.synchronous ?? "FULL"}; PRAGMA foreign_keys=ON`,
+  );
+  db.exec(`PRAGMA cache_size=-${cacheKib}; PRAGMA wal_autocheckpoint=${checkpointPages}; PRAGMA temp_store=MEMORY`);
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  const commit = db.prepare("COMMIT");
+  const rollback = db.prepare("ROLLBACK");
+  return {
+    prepare: (sql) => db.prepare(sql),
+    exec: (sql) => db.exec(sql),
+    transaction(work) {
+      begin.run();
+      try {
+        work();
+        commit.run();
+      } catch (error) {
+        // On a full disk SQLite has already rolled back, and a second ROLLBACK would throw.
+        if (db.isTransaction) rollback.run();
+        throw error;
+      }
+    },
+    close: () => db.close(),
+  };
+}
+
+async function load(): Promise<Module> {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  if (major > 22 || (major === 22 && minor >= 13)) return withoutWarning(async () => (await import("node:sqlite" as string)) as Module);
+  try {
+    return (await import("@photostructure/sqlite")) as unknown as Module;
+  } catch (cause) {
+    throw new LongshoreError(
+      "LONGSHORE_UNSUPPORTED_NODE",
+      `No SQLite for Node ${process.versions.node}: use Node 22.13 or newer, or install again without --omit=optional.`,
+      { cause },
+    );
+  }
+}
+
+/** Node 22 warns on first load that its SQLite is experimental; the users of a server need not read that. */
+async function withoutWarning<T>(work: () => Promise<T>): Promise<T> {
+  const emit = process.emitWarning;
+  process.emitWarning = ((warning: string | Error, ...rest: never[]) => {
+    if (!String(warning instanceof Error ? warning.message : warning).includes("SQLite")) emit.call(process, warning as string, ...rest);
+  }) as typeof process.emitWarning;
+  try {
+    return await work();
+  } finally {
+    process.emitWarning = emit;
+  }
+}
+
+/** Conditions of the machine rather than of the data: a full or read-only disk, an I/O error, a lock that does not go away. */
+export function isUnavailable(error: unknown): boolean {
+  const code = (error as { errcode?: unknown }).errcode;
+  // 5 busy, 6 locked, 8 read-only, 10 I/O, 13 full, 14 cannot open; the low byte is the primary code.
+  return typeof code === "number" && [5, 6, 8, 10, 13, 14].includes(code & 0xff);
+}

@@ -1,0 +1,77 @@
+// Runs and joins as rows.
+
+import type { Join, Run, RunState } from "../../run/run.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Database, SqlRow } from "./driver.ts";
+import { Rows } from "./rows.ts";
+
+/** Open runs that stay in memory; others are read when something happens to them. */
+const runsKeptMax = 20_000;
+
+const columns = [
+  ...["id", "workflow", "definition_id", "input", "created_at", "alias", "parent_task_id"],
+  ...["state", "output", "error", "ended_at", "end_by", "left_count", "failed_count"],
+];
+const changing = columns.slice(columns.indexOf("state"));
+
+export const runColumns: string = columns.join(", ");
+
+export function runRows(db: Database, commit: GroupCommit, committed: (run: Run) => void): Rows<Run> {
+  const select = db.prepare(`SELECT ${runColumns} FROM run WHERE id = ?`);
+  const insert = db.prepare(`INSERT INTO run (${runColumns}) VALUES (${columns.map(() => "?").join(", ")})`);
+  const update = db.prepare(`UPDATE run SET ${changing.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`);
+  return new Rows<Run>(commit, {
+    load(id) {
+      const row = select.get(id);
+      return row === undefined ? null : runOf(row);
+    },
+    save(run, isNew) {
+      const rest = [run.state, run.output, run.error, run.endedAt, run.endBy, run.left, run.failed];
+      if (isNew) insert.run(run.id, run.workflow, run.definitionId, run.input, run.createdAt, run.alias, run.parentTaskId, ...rest);
+      else update.run(...rest, run.id);
+    },
+    keep: (run) => (run.endedAt === null ? "while-room" : "no"),
+    keptMax: runsKeptMax,
+    committed,
+  });
+}
+
+export function runOf(row: SqlRow): Run {
+  return {
+    id: row.id as string,
+    workflow: row.workflow as string,
+    definitionId: row.definition_id as string,
+    state: row.state as RunState,
+    input: row.input as string,
+    output: row.output as string | null,
+    error: row.error as string | null,
+    createdAt: row.created_at as number,
+    endedAt: row.ended_at as number | null,
+    endBy: row.end_by as number | null,
+    left: row.left_count as number,
+    failed: row.failed_count as number,
+    alias: row.alias as string | null,
+    parentTaskId: row.parent_task_id as string | null,
+  };
+}
+
+export function joinKey(runId: string, node: number): string {
+  return `${runId}.${node}`;
+}
+
+export function joinRows(db: Database, commit: GroupCommit): Rows<Join> {
+  const select = db.prepare("SELECT left_count FROM node_join WHERE run_id = ? AND node = ?");
+  const upsert = db.prepare("INSERT OR REPLACE INTO node_join (run_id, node, left_count) VALUES (?, ?, ?)");
+  return new Rows<Join>(commit, {
+    load(key) {
+      const dot = key.lastIndexOf(".");
+      const runId = key.slice(0, dot);
+      const node = Number(key.slice(dot + 1));
+      const row = select.get(runId, node);
+      return row === undefined ? null : { runId, node, left: row.left_count as number };
+    },
+    save: (join) => upsert.run(join.runId, join.node, join.left),
+    keep: () => "no",
+    keptMax: 0,
+  });
+}

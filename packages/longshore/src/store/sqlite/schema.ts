@@ -1,0 +1,76 @@
+// The tables, as numbered migrations. A file records in `user_version` how far it has come.
+
+import { LongshoreError } from "../../errors.ts";
+import type { Database } from "./driver.ts";
+
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE definition (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, version INTEGER NOT NULL, dialect TEXT NOT NULL, source TEXT NOT NULL,
+    created_at INTEGER NOT NULL, UNIQUE (name, version)
+  ) WITHOUT ROWID;
+
+  CREATE TABLE run (
+    id TEXT PRIMARY KEY, workflow TEXT NOT NULL, definition_id TEXT NOT NULL REFERENCES definition, state TEXT NOT NULL, input TEXT NOT NULL,
+    output TEXT, error TEXT, created_at INTEGER NOT NULL, ended_at INTEGER, end_by INTEGER, left_count INTEGER NOT NULL,
+    failed_count INTEGER NOT NULL, alias TEXT, parent_task_id TEXT
+  ) WITHOUT ROWID;
+  CREATE INDEX run_workflow ON run (workflow, id);
+  CREATE INDEX run_open ON run (workflow) WHERE ended_at IS NULL;
+  CREATE UNIQUE INDEX run_parent ON run (parent_task_id) WHERE parent_task_id IS NOT NULL;
+  CREATE INDEX run_alias ON run (alias, id) WHERE alias IS NOT NULL;
+
+  CREATE TABLE run_key (workflow TEXT NOT NULL, key TEXT NOT NULL, run_id TEXT NOT NULL, PRIMARY KEY (workflow, key)) WITHOUT ROWID;
+  CREATE INDEX run_key_run ON run_key (run_id);
+
+  -- One row per activation of a step; the key of a run's step is '<run id>.<node>', so a run's rows lie side by side.
+  CREATE TABLE task (
+    id TEXT PRIMARY KEY, run_id TEXT, node INTEGER NOT NULL, step TEXT NOT NULL, lane TEXT, labels TEXT, priority INTEGER NOT NULL,
+    state TEXT NOT NULL, sequence INTEGER NOT NULL, attempt INTEGER NOT NULL, grant_count INTEGER NOT NULL, holder TEXT, term_ms INTEGER NOT NULL,
+    input TEXT NOT NULL, output TEXT, error TEXT, failures INTEGER NOT NULL, lost INTEGER NOT NULL, policy TEXT, limits TEXT,
+    claim_ms INTEGER, end_ms INTEGER, posted_at INTEGER NOT NULL, queued_at INTEGER NOT NULL, due_at INTEGER NOT NULL, started_at INTEGER,
+    claimed_at INTEGER, ended_at INTEGER, claim_by INTEGER, hold_until INTEGER, end_by INTEGER, total_by INTEGER,
+    closed_grant INTEGER NOT NULL, closed_by TEXT
+  ) WITHOUT ROWID;
+  CREATE INDEX task_open ON task (id) WHERE ended_at IS NULL;
+
+  -- Attempts that closed and were followed by another; the newest attempt of a task is in its own row.
+  CREATE TABLE attempt (
+    task_id TEXT NOT NULL, grant_count INTEGER NOT NULL, attempt INTEGER NOT NULL, closed_by TEXT NOT NULL, holder TEXT, error TEXT,
+    queued_at INTEGER NOT NULL, started_at INTEGER, ended_at INTEGER NOT NULL, PRIMARY KEY (task_id, grant_count)
+  ) WITHOUT ROWID;
+
+  CREATE TABLE node_join (run_id TEXT NOT NULL, node INTEGER NOT NULL, left_count INTEGER NOT NULL, PRIMARY KEY (run_id, node)) WITHOUT ROWID;
+
+  CREATE TABLE message (id INTEGER PRIMARY KEY, body TEXT NOT NULL);
+
+  CREATE TABLE worker (id TEXT PRIMARY KEY, protocol TEXT NOT NULL, labels TEXT NOT NULL, registered_at INTEGER NOT NULL, seen_at INTEGER NOT NULL) WITHOUT ROWID;
+
+  CREATE TABLE log (
+    id INTEGER PRIMARY KEY, task_id TEXT NOT NULL, attempt INTEGER NOT NULL, grant_count INTEGER NOT NULL, at INTEGER NOT NULL, chunks TEXT NOT NULL,
+    bytes INTEGER NOT NULL
+  );
+  CREATE INDEX log_task ON log (task_id, id);
+
+  CREATE TABLE blob (hash TEXT PRIMARY KEY, bytes INTEGER NOT NULL, created_at INTEGER NOT NULL, used_at INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE INDEX blob_used ON blob (used_at);
+  `,
+];
+
+export const schemaVersion = migrations.length;
+
+export function migrate(db: Database): void {
+  const from = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+  if (from > migrations.length) {
+    throw new LongshoreError(
+      "LONGSHORE_BAD_CONFIG",
+      `The data file has schema version ${from}, this Longshore knows up to ${migrations.length}: it was written by a newer version.`,
+    );
+  }
+  migrations.slice(from).forEach((sql, at) => {
+    db.transaction(() => {
+      db.exec(sql);
+      db.exec(`PRAGMA user_version=${from + at + 1}`);
+    });
+  });
+}

@@ -1,0 +1,104 @@
+// Opens a data file and puts the parts of the SQLite store together.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Task } from "../../board/task.ts";
+import type { Clock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { Run } from "../../run/run.ts";
+import type { Brain } from "../../run/store.ts";
+import { SqliteBoard } from "./board.ts";
+import { GroupCommit } from "./commit.ts";
+import { type Database, openDatabase } from "./driver.ts";
+import { SqliteRuns } from "./runs.ts";
+import { migrate } from "./schema.ts";
+
+/** Told after each commit. Hints for whoever waits or shows: correctness never depends on them. */
+export interface StoreHooks {
+  /** When something next happens to `id` by itself; null for never again. */
+  deadline(id: string, at: number | null): void;
+  taskChanged(task: Task): void;
+  runChanged(run: Run): void;
+  /** Runs have left messages for each other. */
+  messagesLeft(): void;
+}
+
+export interface SqliteStoreOptions {
+  /** The folder of the data file; null keeps everything in memory. */
+  directory: string | null;
+  clock: Clock;
+  random: () => number;
+  brain: Brain;
+  hooks: StoreHooks;
+  synchronous?: "FULL" | "NORMAL";
+}
+
+export interface SqliteStore {
+  readonly db: Database;
+  readonly commit: GroupCommit;
+  readonly board: SqliteBoard;
+  readonly runs: SqliteRuns;
+  /** Brings memory up to what the file says; to be called once, when everybody listens. */
+  recover(): void;
+  close(): void;
+}
+
+const fileName = "longshore.db";
+
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
+  const { directory, clock, random, brain, hooks } = options;
+  const release = directory === null ? () => {} : await lock(directory);
+  try {
+    const db = await openDatabase(directory === null ? ":memory:" : join(directory, fileName), { synchronous: options.synchronous });
+    migrate(db);
+    const commit = new GroupCommit(db, () => clock.now());
+    const board = new SqliteBoard({ db, commit, clock, random, changed: hooks.taskChanged, deadline: hooks.deadline });
+    const runs = new SqliteRuns({
+      db,
+      commit,
+      clock,
+      random,
+      brain,
+      board,
+      changed: hooks.runChanged,
+      deadline: hooks.deadline,
+      left: hooks.messagesLeft,
+    });
+    return {
+      db,
+      commit,
+      board,
+      runs,
+      recover() {
+        board.recover();
+        runs.recover();
+        hooks.messagesLeft();
+      },
+      close() {
+        commit.close();
+        db.close();
+        release();
+      },
+    };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** One server per folder: two would hand out the same tasks. The lock is SQLite's own, so a killed process leaves none behind. */
+async function lock(directory: string): Promise<() => void> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const db = await openDatabase(join(directory, "lock"), { synchronous: "NORMAL" });
+  try {
+    db.exec("PRAGMA busy_timeout=0; PRAGMA journal_mode=DELETE; BEGIN EXCLUSIVE");
+  } catch (cause) {
+    db.close();
+    throw new LongshoreError(
+      "LONGSHORE_CONFLICT",
+      `Another Longshore server is using ${directory}: stop it first, or choose another folder with --data.`,
+      { cause },
+    );
+  }
+  return () => db.close();
+}

@@ -1,0 +1,204 @@
+// Workflows written in code. `workflow()` calls its builder once, at definition time, with references instead of values: what the
+// builder does with them becomes a graph. A reference has the type of what it stands for, so a misspelt field is a compile error.
+
+import type { Backoff } from "./backoff.ts";
+import type { Path, StepSource, Value, WorkflowSource } from "./dialect/code/source.ts";
+import { type Duration, durationMs } from "./duration.ts";
+import { LongshoreError } from "./errors.ts";
+import type { Json } from "./json.ts";
+import type { Task } from "./task.ts";
+
+declare const stands: unique symbol;
+
+/** Stands for a value that will exist when the workflow runs. Its fields are references too. */
+export type Ref<T> = { readonly [stands]: T } & (T extends readonly (infer Item)[]
+  ? { readonly [index: number]: Ref<Item> }
+  : T extends object
+    ? { readonly [Key in keyof T]-?: Ref<Exclude<T[Key], undefined>> }
+    : unknown);
+
+/** A value in which any part may be a reference instead. */
+export type Arg<T> =
+  | Ref<T>
+  | (T extends readonly (infer Item)[] ? readonly Arg<Item>[] : T extends object ? { readonly [Key in keyof T]: Arg<T[Key]> } : T);
+
+export interface StepOptions {
+  /** The step's name, unique in the workflow. Default: the task's name, with a number when it is used again. */
+  id?: string;
+  /** Steps that must succeed first although their results are not used. */
+  after?: readonly Ref<unknown>[];
+  /** The step is skipped, with all that depend on it, when this turns out false. */
+  when?: Ref<boolean> | boolean;
+  /** Start even when a step that it waits for did not succeed; their results are then null. */
+  always?: boolean;
+  retry?: { limit: number; lost?: number; backoff?: Backoff };
+  /** For one attempt. */
+  timeout?: Duration;
+  /** For all attempts together. */
+  totalTimeout?: Duration;
+  /** Until somebody must have taken it. */
+  queueTimeout?: Duration;
+  /** Smaller first; 0 when absent. */
+  priority?: number;
+  /** Only workers that carry all of these take it. */
+  labels?: readonly string[];
+  limits?: readonly { key: string; held?: number; rate?: { count: number; window: Duration } }[];
+}
+
+export interface Builder {
+  /** Adds a step that runs `task`; answers a reference to its result. */
+  step<Input, Output>(task: Task<Input, Output>, input: Arg<Input>, options?: StepOptions): Ref<Output>;
+  /** Adds a step that runs another workflow to its end. */
+  run<Input, Output>(
+    workflow: Workflow<Input, Output>,
+    input: Arg<Input>,
+    options?: Pick<StepOptions, "id" | "after" | "when" | "always" | "totalTimeout">,
+  ): Ref<Output>;
+}
+
+export interface Workflow<Input = unknown, Output = unknown> {
+  readonly name: string;
+  /** The graph, as it is stored. */
+  readonly source: WorkflowSource;
+  /** Only for the compiler. */
+  readonly types?: { input: Input; output: Output };
+}
+
+export interface WorkflowOptions {
+  /** For the whole run. */
+  timeout?: Duration;
+}
+
+/** The builder must not look at values: there are none yet. */
+export function workflow<Input, Output = null>(
+  name: string,
+  build: (w: Builder, input: Ref<Input>) => Arg<Output> | undefined | void,
+  options: WorkflowOptions = {},
+): Workflow<Input, Output> {
+  if (!/^[\w./:@-]{1,200}$/.test(name)) {
+    throw new LongshoreError(
+      "LONGSHORE_BAD_DEFINITION",
+      `The workflow name ${JSON.stringify(name)} is not usable, expected 1 to 200 letters, digits and . _ - / : @`,
+      {
+        detail: { field: "name", expected: "letters, digits and . _ - / : @" },
+      },
+    );
+  }
+  const steps: StepSource[] = [];
+  const output = build(builder(name, steps), reference(undefined, []) as Ref<Input>);
+  const source: WorkflowSource = { name, steps, output: output === undefined ? null : toValue(output) };
+  if (options.timeout !== undefined) source.timeoutMs = durationMs(options.timeout, `timeout of workflow ${name}`);
+  return Object.freeze({ name, source });
+}
+
+function builder(name: string, steps: StepSource[]): Builder {
+  const taken = new Set<string>();
+  const uses = new Map<string, number>();
+  const freeId = (called: string) => {
+    for (let use = (uses.get(called) ?? 0) + 1; ; use++) {
+      uses.set(called, use);
+      const id = use === 1 ? called : `${called}-${use}`;
+      if (!taken.has(id)) return id;
+    }
+  };
+  const add = (what: Pick<StepSource, "task" | "workflow">, input: unknown, options: StepOptions, called: string) => {
+    const id = options.id ?? freeId(called);
+    if (taken.has(id)) {
+      throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `Workflow ${name} has two steps called ${id}: give one of them another id.`, {
+        detail: { field: `steps.${id}` },
+      });
+    }
+    taken.add(id);
+    steps.push({ id, ...what, input: toValue(input), ...stepSettings(options, id) });
+    return reference(id, []);
+  };
+  return {
+    step: (task, input, options = {}) => {
+      const retry = options.retry ?? task.retry;
+      const timeout = options.timeout ?? task.timeoutMs;
+      return add({ task: task.name }, input, { ...options, retry, timeout }, task.name) as never;
+    },
+    run: (child, input, options = {}) => add({ workflow: child.name }, input, options, child.name) as never,
+  };
+}
+
+function stepSettings(options: StepOptions, id: string): Partial<StepSource> {
+  const settings: Partial<StepSource> = {};
+  if (options.after !== undefined) settings.after = options.after.map((ref) => stepOf(ref, id));
+  if (options.when !== undefined) settings.when = toValue(options.when);
+  if (options.always) settings.always = true;
+  if (options.retry !== undefined)
+    settings.retry = { failures: options.retry.limit, lost: options.retry.lost, backoff: options.retry.backoff };
+  if (options.timeout !== undefined) settings.timeoutMs = durationMs(options.timeout, `timeout of step ${id}`);
+  if (options.totalTimeout !== undefined) settings.totalMs = durationMs(options.totalTimeout, `totalTimeout of step ${id}`);
+  if (options.queueTimeout !== undefined) settings.claimMs = durationMs(options.queueTimeout, `queueTimeout of step ${id}`);
+  if (options.priority !== undefined) settings.priority = options.priority;
+  if (options.labels !== undefined) settings.labels = [...options.labels];
+  if (options.limits !== undefined) {
+    settings.limits = options.limits.map(({ key, held, rate }) => ({
+      key,
+      held,
+      ...(rate === undefined ? {} : { rate: { count: rate.count, windowMs: durationMs(rate.window, `limits of step ${id}`) } }),
+    }));
+  }
+  return settings;
+}
+
+const placeOf = Symbol("longshore.reference");
+interface Place {
+  step: string | undefined;
+  path: Path;
+}
+
+/** Every property of a reference is a reference one level deeper; it cannot be looked at, only passed on. */
+function reference(step: string | undefined, path: Path): object {
+  const place: Place = { step, path };
+  return new Proxy(
+    {},
+    {
+      get(_, key) {
+        if (key === placeOf) return place;
+        // A promise would be awaited for ever, and a text made of a reference would be wrong for ever.
+        if (typeof key === "symbol" || key === "then" || key === "toJSON") return key === "then" ? undefined : refuse(place, String(key));
+        return reference(step, [...path, /^(0|[1-9]\d*)$/.test(key) ? Number(key) : key]);
+      },
+      has: (_, key) => key === placeOf,
+      ownKeys: () => refuse(place, "its keys"),
+    },
+  );
+}
+
+function refuse(place: Place, what: string): never {
+  const where = [place.step ?? "input", ...place.path].join(".");
+  throw new LongshoreError(
+    "LONGSHORE_BAD_DEFINITION",
+    `${where} stands for a value that exists only when the workflow runs: ${what} cannot be read while it is defined. Do that in a task.`,
+  );
+}
+
+function isReference(value: unknown): value is { [placeOf]: Place } {
+  return typeof value === "object" && value !== null && placeOf in value;
+}
+
+function stepOf(ref: unknown, id: string): string {
+  const step = isReference(ref) ? ref[placeOf].step : undefined;
+  if (step === undefined)
+    throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `"after" of step ${id} must list results of earlier steps.`, {
+      detail: { field: `steps.${id}.after` },
+    });
+  return step;
+}
+
+function toValue(value: unknown): Value {
+  if (isReference(value)) {
+    const { step, path } = value[placeOf];
+    return { $ref: step === undefined ? { path: [...path] } : { step, path: [...path] } };
+  }
+  if (Array.isArray(value)) return value.map(toValue);
+  if (typeof value !== "object" || value === null) return value === undefined ? null : (value as Json);
+  if ("toJSON" in value) return JSON.parse(JSON.stringify(value)) as Json;
+  const made: { [key: string]: Json } = {};
+  for (const [key, part] of Object.entries(value)) if (part !== undefined) made[key] = toValue(part);
+  const keys = Object.keys(made);
+  return keys.length === 1 && (keys[0] === "$ref" || keys[0] === "$value") ? { $value: made } : made;
+}
