@@ -22,6 +22,17 @@ export type Arg<T> =
   | Ref<T>
   | (T extends readonly (infer Item)[] ? readonly Arg<Item>[] : T extends object ? { readonly [Key in keyof T]: Arg<T[Key]> } : T);
 
+/** What a builder's result becomes when every reference in it is known. */
+export type Known<R> = [R] extends [void]
+  ? null
+  : R extends { readonly [stands]: infer T }
+    ? T
+    : R extends readonly (infer Item)[]
+      ? Known<Item>[]
+      : R extends object
+        ? { [Key in keyof R]: Known<R[Key]> }
+        : R;
+
 export interface StepOptions {
   /** The step's name, unique in the workflow. Default: the task's name, with a number when it is used again. */
   id?: string;
@@ -47,11 +58,11 @@ export interface StepOptions {
 
 export interface Builder {
   /** Adds a step that runs `task`; answers a reference to its result. */
-  step<Input, Output>(task: Task<Input, Output>, input: Arg<Input>, options?: StepOptions): Ref<Output>;
+  step<Input, Output>(task: Task<Input, Output>, input: Arg<NoInfer<Input>>, options?: StepOptions): Ref<Output>;
   /** Adds a step that runs another workflow to its end. */
   run<Input, Output>(
     workflow: Workflow<Input, Output>,
-    input: Arg<Input>,
+    input: Arg<NoInfer<Input>>,
     options?: Pick<StepOptions, "id" | "after" | "when" | "always" | "totalTimeout">,
   ): Ref<Output>;
 }
@@ -70,11 +81,11 @@ export interface WorkflowOptions {
 }
 
 /** The builder must not look at values: there are none yet. */
-export function workflow<Input, Output = null>(
+export function workflow<Input, Result>(
   name: string,
-  build: (w: Builder, input: Ref<Input>) => Arg<Output> | undefined | void,
+  build: (w: Builder, input: Ref<Input>) => Result,
   options: WorkflowOptions = {},
-): Workflow<Input, Output> {
+): Workflow<Input, Known<Result>> {
   if (!/^[\w./:@-]{1,200}$/.test(name)) {
     throw new LongshoreError(
       "LONGSHORE_BAD_DEFINITION",
