@@ -14,7 +14,7 @@ export interface Job {
   max_lost_leases: number;
 }
 
-export interface HeartbeatAnswer {
+interface HeartbeatAnswer {
   status: number;
   expiresAt?: number | undefined;
 }

@@ -21,7 +21,7 @@ export interface ChaosOptions {
   counts: Record<Fault["do"], number>;
 }
 
-export interface ChaosTargets {
+interface ChaosTargets {
   server: ManagedProcess;
   workers: ManagedProcess[];
   cancelOne(random: Random): Promise<void>;

@@ -3,7 +3,7 @@ import type { RuleName } from "./checker.ts";
 import type { Entry } from "./history.ts";
 import { accepted, compareAge, type FinalState, type Lease, type Story, taskName, tellStory } from "./story.ts";
 
-export interface Corruption {
+interface Corruption {
   rule: RuleName;
   /** Changes its arguments and returns true, or finds no place for this defect and returns false. `pick` chooses among the places. */
   apply(history: Entry[], final: FinalState, pick: number): boolean;

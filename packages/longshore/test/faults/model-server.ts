@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { Job } from "./api.ts";
 import { type Defect, type Journal, type ModelBoard, type ModelTask, modelBoard } from "./model-board.ts";
 
-export interface ModelServer {
+interface ModelServer {
   url: string;
   close(): Promise<void>;
 }

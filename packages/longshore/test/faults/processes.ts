@@ -1,6 +1,6 @@
 // The processes of a fault test: the real server and the workers, started, killed with SIGKILL, stopped and resumed by their process ids.
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, createWriteStream, openSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -29,7 +29,7 @@ export interface ServerOptions {
   command?: string[] | undefined;
 }
 
-export const REPOSITORY = fileURLToPath(new URL("../../../..", import.meta.url));
+const REPOSITORY = fileURLToPath(new URL("../../../..", import.meta.url));
 export const SERVER_PROGRAM = join(REPOSITORY, "packages/longshore/dist/cli/main.js");
 const WORKER_PROGRAM = fileURLToPath(new URL("./worker-process.ts", import.meta.url));
 
@@ -70,10 +70,11 @@ export function serverProcess({
   const flags = ["start", "--port", String(port), "--data", data, "--workflows", join(directory, "workflows"), "--json"];
   const [program = "", ...parameters] = [...command, ...flags];
   return managed("server", history, async () => {
-    const log = openSync(join(directory, "server.log"), "a");
-    const child = spawn(program, parameters, { cwd: REPOSITORY, stdio: ["ignore", "pipe", log] });
-    closeSync(log);
-    await readyLine(child, join(directory, "server.log"));
+    const log = join(directory, "server.log");
+    const child = spawn(program, parameters, { cwd: REPOSITORY, stdio: ["ignore", "pipe", "pipe"] });
+    // Through this process, so that a limit on the server's files does not reach its log.
+    child.stderr?.pipe(createWriteStream(log, { flags: "a" }));
+    await readyLine(child, log);
     return child;
   });
 }

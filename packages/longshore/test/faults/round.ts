@@ -6,7 +6,7 @@ import type { Happening } from "./history.ts";
 import { type Random, seededRandom } from "./random.ts";
 import { chain, diamond, fanOut, fanOutAndIn } from "./shapes.ts";
 
-export interface RoundOptions extends Pick<ChaosOptions, "seed" | "durationMs" | "counts"> {
+interface RoundOptions extends Pick<ChaosOptions, "seed" | "durationMs" | "counts"> {
   runs: number;
   workers: number;
 }
@@ -51,7 +51,7 @@ export async function playRound(arena: Arena, { seed, durationMs, counts, runs, 
 }
 
 /** What the round really met, for the reader: a round without a refused report has proved little. */
-export function describeRound({ final, history }: Verdict): string {
+function describeRound({ final, history }: Verdict): string {
   const count = (test: (entry: Happening) => boolean): number => history.filter(test).length;
   const tasks = final.tasks.length;
   return [

@@ -20,7 +20,7 @@ export interface FinalTask {
   failures?: number | undefined;
 }
 
-export interface Report {
+interface Report {
   verb: ReportVerb;
   /** Every time it was sent: a report without an answer is sent again. */
   sent: Entry<"report-sent">[];
@@ -39,7 +39,7 @@ export interface Lease {
   reports: Report[];
 }
 
-export interface RunStory {
+interface RunStory {
   id: string;
   started?: Entry<"run-start-acknowledged"> | undefined;
   cancelSent?: Entry<"cancel-sent"> | undefined;

@@ -1,0 +1,15 @@
+// Waits for something that another process does, by looking again and again up to a stated time.
+import { setTimeout as pause } from "node:timers/promises";
+
+const LOOK_MS = 20;
+
+/** Resolves with the first answer that is not undefined, null or false; says what was awaited when none came in time. */
+export async function until<T>(what: string, msMax: number, look: () => Promise<T> | T): Promise<Exclude<NonNullable<T>, false>> {
+  const endsAt = Date.now() + msMax;
+  for (;;) {
+    const seen = await look();
+    if (seen) return seen as Exclude<NonNullable<T>, false>;
+    if (Date.now() > endsAt) throw new Error(`Waited ${msMax} ms in vain for ${what}`);
+    await pause(LOOK_MS);
+  }
+}
