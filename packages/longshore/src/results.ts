@@ -8,7 +8,7 @@ export class Results<T> {
    * that comes in between is not missed.
    */
   async of(id: string, look: () => Promise<T | undefined>, isOpen: (found: T) => boolean): Promise<T | undefined> {
-    const { ended, leave } = this.#stand(id);
+    const { ended, leave } = this.expect(id);
     const found = await look();
     if (found !== undefined && isOpen(found)) return ended;
     leave();
@@ -26,7 +26,8 @@ export class Results<T> {
     return this.#waiting.size;
   }
 
-  #stand(id: string): { ended: Promise<T>; leave: () => void } {
+  /** Stands in line for something that is about to exist. */
+  expect(id: string): { ended: Promise<T>; leave: () => void } {
     let resolve: (ended: T) => void = () => {};
     const ended = new Promise<T>((settle) => {
       resolve = settle;

@@ -43,6 +43,18 @@ export class Board {
     return this.#store.post(tasks);
   }
 
+  /** Posts a task and waits for its end. */
+  async perform(task: NewTask): Promise<Task> {
+    const { ended, leave } = this.#results.expect(task.id);
+    try {
+      await this.#store.post([task]);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    return ended;
+  }
+
   /** Hands out tasks to a known owner, best first. Empty when there are none and the wait is over. */
   async claim(claim: Claim): Promise<Task[]> {
     const request = { reach: claim.reach, holder: claim.holder, termMs: claim.termMs, max: claim.max ?? 1 };

@@ -1,0 +1,3 @@
+// The server side of Longshore.
+
+export { type CallOptions, type RunResult, type ServeOptions, type Server, serve } from "./server.ts";

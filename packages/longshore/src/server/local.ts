@@ -1,0 +1,114 @@
+// Workers in the server's own process: the same runner and the same board, with no socket between them. A report and the claim of the
+// next task are sent in the same tick, so they share a commit.
+
+import type { Board } from "../board/board.ts";
+import type { Reach } from "../board/lanes.ts";
+import type { Hold, Task as BoardTask } from "../board/task.ts";
+import { LongshoreError } from "../errors.ts";
+import type { Json } from "../json.ts";
+import type { Assignment, BeatAnswer, Call, Capabilities, LogEntry, Outcome, ReportAnswer, Transport, TransportHost } from "../runner/transport.ts";
+import type { Task } from "../task.ts";
+
+export interface LocalOptions {
+  board: Board;
+  /** What the holds of this worker are called. */
+  holder: string;
+  log: (task: BoardTask, entries: readonly LogEntry[]) => Promise<void>;
+  /** Told whenever this worker asks for work, so that it counts as alive. */
+  seen: (holder: string, reach: Reach) => void;
+  blobs?: Assignment["blobs"];
+}
+
+/** The worker dies with the server, so a hold only has to outlive a stall of this process. */
+const termMs = 10_000;
+const beatMs = 3_000;
+
+const capabilities: Capabilities = { defer: true, parts: true, logs: true, blobs: true, cancel: true };
+
+export function localTransport(options: LocalOptions): Transport {
+  let host: TransportHost | null = null;
+  let reach: Reach = { names: [], labels: [] };
+  const receiving: Promise<void>[] = [];
+
+  /** One loop per slot: each may stand in line, so tasks posted together are handed out together. */
+  const receive = async (around: TransportHost): Promise<void> => {
+    for (let slot = await around.slots.take(); slot !== undefined; slot = await around.slots.take()) {
+      const task = await claim(around, around.waitMsMax);
+      if (task === undefined) slot.release();
+      else if (around.draining.aborted) {
+        slot.release();
+        await giveBack(task);
+      } else void slot.run(assign(task));
+    }
+  };
+
+  /** A task that nobody will run. When the store cannot be written now, its hold ends by itself. */
+  const giveBack = (task: BoardTask) => options.board.giveBack(holdOf(task)).catch(() => undefined);
+
+  const claim = async (around: TransportHost, waitMs: number): Promise<BoardTask | undefined> => {
+    try {
+      options.seen(options.holder, reach);
+      const [task] = await options.board.claim({ reach, holder: options.holder, termMs, waitMs, signal: waitMs > 0 ? around.draining : undefined });
+      around.working("claim");
+      return task;
+    } catch (error) {
+      around.failing("claim", error);
+      return undefined;
+    }
+  };
+
+  const assign = (task: BoardTask): Assignment => ({
+    ids: { runId: task.runId ?? "", stepId: task.step, taskId: task.id, grantId: `${task.id}-${task.grant}` },
+    attempt: task.attempt + 1,
+    idempotencyKey: task.id,
+    hold: { termMs, everyMs: beatMs },
+    deferred: task.closedBy === "defer" && task.output !== null ? (JSON.parse(task.output) as Json) : undefined,
+    blobs: options.blobs,
+    resolve: (tasks) => callOf(task, tasks),
+    beat: async (): Promise<BeatAnswer> => ({ verdict: (await options.board.extend(holdOf(task))).verdict }),
+    log: (entries) => options.log(task, entries),
+    part: async (value) => {
+      await options.board.extend(holdOf(task), { part: JSON.stringify(value) });
+    },
+    report: (outcome, { wantNext }) => report(task, outcome, wantNext),
+  });
+
+  const report = async (task: BoardTask, outcome: Outcome, wantNext: boolean): Promise<ReportAnswer> => {
+    const settled = settle(options.board, holdOf(task), outcome);
+    const next = wantNext && host !== null ? claim(host, 0) : undefined;
+    const verdict = await settled;
+    const found = await next;
+    return { verdict, next: found === undefined ? undefined : assign(found) };
+  };
+
+  return {
+    name: "local",
+    capabilities,
+    async start(around) {
+      host = around;
+      const tasks = [...around.tasks.values()];
+      reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
+      for (let slot = 0; slot < around.slots.total; slot++) receiving.push(receive(around));
+    },
+    async drain() {
+      await Promise.all(receiving);
+    },
+    async stop() {},
+  };
+}
+
+function holdOf(task: BoardTask): Hold {
+  return { taskId: task.id, grant: task.grant };
+}
+
+function settle(board: Board, hold: Hold, outcome: Outcome): Promise<ReportAnswer["verdict"]> {
+  if (outcome.kind === "done") return board.complete(hold, JSON.stringify(outcome.output));
+  if (outcome.kind === "failed") return board.fail(hold, { error: outcome.error.message, retryable: outcome.retryable });
+  return board.defer(hold, outcome.delayMs, outcome.output === undefined ? undefined : JSON.stringify(outcome.output));
+}
+
+function callOf(task: BoardTask, tasks: ReadonlyMap<string, Task>): Call {
+  const found = tasks.get(task.lane?.name ?? "");
+  if (found === undefined) throw new LongshoreError("LONGSHORE_NO_HANDLER", `No handler is called ${task.lane?.name}; this worker has ${[...tasks.keys()].join(", ")}.`);
+  return { task: found, input: JSON.parse(task.input) };
+}
