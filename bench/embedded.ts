@@ -1,8 +1,8 @@
 // In-process no-op tasks at three concurrencies: ours, BullMQ on a durable Redis, and the bare SQLite ceiling.
 import type { CeilingResult } from "./bare-sqlite.ts";
 import type { LoopResult } from "./closed-loop.ts";
-import { requireCommand } from "./environment.ts";
 import type { EmbeddedRequest } from "./embedded-side.ts";
+import { requireCommand } from "./environment.ts";
 import { measureApart } from "./processes.ts";
 import type { Cell, Options, Report, Target } from "./report.ts";
 import { median, ratioByRound } from "./stats.ts";
@@ -43,32 +43,76 @@ function summarise(rounds: readonly Round[]): Report {
   const targets: Target[] = [];
   for (const concurrency of CONCURRENCIES) {
     const own = rounds.filter((round) => round.concurrency === concurrency);
-    const rates = { ours: own.map((r) => r.ours.perSecond), bullmq: own.map((r) => r.bullmq.perSecond), sqlite: own.map((r) => r.sqlite.perSecond) };
-    for (const [label, side] of [["ours", own.map((r) => r.ours)], ["BullMQ", own.map((r) => r.bullmq)]] as const) rows.push(row(concurrency, label, side));
+    const rates = {
+      ours: own.map((r) => r.ours.perSecond),
+      bullmq: own.map((r) => r.bullmq.perSecond),
+      sqlite: own.map((r) => r.sqlite.perSecond),
+    };
+    for (const [label, side] of [
+      ["ours", own.map((r) => r.ours)],
+      ["BullMQ", own.map((r) => r.bullmq)],
+    ] as const)
+      rows.push(row(concurrency, label, side));
     const ceilingCpu = median(own.map((r) => r.sqlite.cpuPerTask));
     rows.push([`${concurrency}  bare SQLite`, median(rates.sqlite), "-", "-", ceilingCpu, ceilingCpu, 0]);
     const beside = ratioByRound(rates.ours, rates.bullmq);
-    const cost = ratioByRound(own.map((r) => r.ours.cpuPerTask), own.map((r) => r.bullmq.cpuPerTask));
-    ratios.push([String(concurrency), beside.median, `${beside.lowest.toFixed(2)}-${beside.highest.toFixed(2)}`, cost.median, ratioByRound(rates.ours, rates.sqlite).median]);
-    targets.push({ what: `tasks a second beside BullMQ at ${concurrency}`, value: beside.median, wanted: "at least", ...(WANTED[concurrency] ?? { bound: 1 }) });
+    const cost = ratioByRound(
+      own.map((r) => r.ours.cpuPerTask),
+      own.map((r) => r.bullmq.cpuPerTask),
+    );
+    ratios.push([
+      String(concurrency),
+      beside.median,
+      `${beside.lowest.toFixed(2)}-${beside.highest.toFixed(2)}`,
+      cost.median,
+      ratioByRound(rates.ours, rates.sqlite).median,
+    ]);
+    targets.push({
+      what: `tasks a second beside BullMQ at ${concurrency}`,
+      value: beside.median,
+      wanted: "at least",
+      ...(WANTED[concurrency] ?? { bound: 1 }),
+    });
   }
   const columns = ["concurrency  side", "tasks/s", "p50 ms", "p99 ms", "CPU us/task", "of it in this process", "of it in Redis"];
   const tables = [
     { title: "Medians over rounds", columns, rows },
-    { title: "Ratios, ours to the other, medians of the ratios of each round", columns: ["concurrency", "rate to BullMQ", "range", "CPU to BullMQ", "rate to bare SQLite"], rows: ratios },
+    {
+      title: "Ratios, ours to the other, medians of the ratios of each round",
+      columns: ["concurrency", "rate to BullMQ", "range", "CPU to BullMQ", "rate to bare SQLite"],
+      rows: ratios,
+    },
   ];
-  return { tables, targets, violations: rounds.flatMap(violations), rounds };
+  return {
+    tables,
+    targets,
+    violations: rounds.flatMap(violations),
+    checked: rounds.reduce((sum, { ours, bullmq }) => sum + ours.tasks + bullmq.tasks, 0),
+    rounds,
+  };
 }
 
 function row(concurrency: number, label: string, side: readonly LoopResult[]): Cell[] {
   const of = (pick: (result: LoopResult) => number) => median(side.map(pick));
-  return [`${concurrency}  ${label}`, of((r) => r.perSecond), of((r) => r.p50), of((r) => r.p99), of((r) => r.cpuPerTask), of((r) => r.ownCpuPerTask), of((r) => r.storeCpuPerTask)];
+  return [
+    `${concurrency}  ${label}`,
+    of((r) => r.perSecond),
+    of((r) => r.p50),
+    of((r) => r.p99),
+    of((r) => r.cpuPerTask),
+    of((r) => r.ownCpuPerTask),
+    of((r) => r.storeCpuPerTask),
+  ];
 }
 
 function violations({ concurrency, ours, bullmq, sqlite }: Round): string[] {
   const found: string[] = [];
-  for (const [name, side] of [["ours", ours], ["BullMQ", bullmq]] as const) {
-    if (side.lost + side.repeated + side.wrong > 0) found.push(`${name} at ${concurrency}: ${side.lost} lost, ${side.repeated} repeated, ${side.wrong} wrongly answered`);
+  for (const [name, side] of [
+    ["ours", ours],
+    ["BullMQ", bullmq],
+  ] as const) {
+    if (side.lost + side.repeated + side.wrong > 0)
+      found.push(`${name} at ${concurrency}: ${side.lost} lost, ${side.repeated} repeated, ${side.wrong} wrongly answered`);
   }
   if (sqlite.lost > 0) found.push(`bare SQLite at ${concurrency}: ${sqlite.lost} lost`);
   return found;

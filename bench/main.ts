@@ -1,6 +1,7 @@
-// npm run bench -- NAME [--json] [--rounds N] [--quick]
+// npm run bench -- NAME [--json] [--rounds N] [--quick] [--client undici|raw]
 import { parseArgs } from "node:util";
 import { describeMachine, enterNamespace, refuseMemoryDisk } from "./environment.ts";
+import { CLIENTS } from "./http-connection.ts";
 import { type Options, printReport, type Report } from "./report.ts";
 
 interface Benchmark {
@@ -12,24 +13,51 @@ interface Benchmark {
 }
 
 const BENCHMARKS: Record<string, Benchmark> = {
-  embedded: { says: "in-process tasks beside BullMQ on a durable Redis and beside bare SQLite", rounds: 5, load: async () => (await import("./embedded.ts")).embedded },
-  "workflow-graph": { says: "claim and complete over HTTP beside the real in-memory server", rounds: 5, apart: true, load: async () => (await import("./workflow-graph.ts")).workflowGraph },
-  latency: { says: "time from start to handler on an idle server beside BullMQ", rounds: 5, load: async () => (await import("./latency.ts")).latency },
-  growth: { says: "cost of a task in a full file, and of a late step in a long run", rounds: 5, load: async () => (await import("./growth.ts")).growth },
-  start: { says: "cold start, idle memory and idle CPU beside a bare Node server", rounds: 5, load: async () => (await import("./start.ts")).start },
+  embedded: {
+    says: "in-process tasks beside BullMQ on a durable Redis and beside bare SQLite",
+    rounds: 5,
+    load: async () => (await import("./embedded.ts")).embedded,
+  },
+  "workflow-graph": {
+    says: "claim and complete over HTTP beside the real in-memory server",
+    rounds: 5,
+    apart: true,
+    load: async () => (await import("./workflow-graph.ts")).workflowGraph,
+  },
+  latency: {
+    says: "time from start to handler on an idle server beside BullMQ",
+    rounds: 5,
+    load: async () => (await import("./latency.ts")).latency,
+  },
+  growth: {
+    says: "cost of a task in a full file, and of a late step in a long run",
+    rounds: 5,
+    load: async () => (await import("./growth.ts")).growth,
+  },
+  start: {
+    says: "cold start, idle memory and idle CPU beside a bare Node server",
+    rounds: 5,
+    load: async () => (await import("./start.ts")).start,
+  },
 };
 
 const QUICK_ROUNDS = 2;
 
 function usage(): string {
   const names = Object.entries(BENCHMARKS).map(([name, { says }]) => `  ${name.padEnd(16)}${says}`);
-  return ["usage: npm run bench -- NAME [--json] [--rounds N] [--quick]", ...names, ""].join("\n");
+  return ["usage: npm run bench -- NAME [--json] [--rounds N] [--quick] [--client undici|raw]", ...names, ""].join("\n");
 }
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { json: { type: "boolean" }, quick: { type: "boolean" }, rounds: { type: "string" }, help: { type: "boolean" } },
+    options: {
+      json: { type: "boolean" },
+      quick: { type: "boolean" },
+      rounds: { type: "string" },
+      client: { type: "string" },
+      help: { type: "boolean" },
+    },
   });
   const [name = "", ...rest] = positionals;
   const benchmark = BENCHMARKS[name];
@@ -40,12 +68,14 @@ async function main(): Promise<number> {
   const quick = values.quick ?? false;
   const rounds = values.rounds === undefined ? (quick ? QUICK_ROUNDS : benchmark.rounds) : Number(values.rounds);
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds must be a whole number from 1, not ${values.rounds}`);
+  const client = CLIENTS.find((known) => known === (values.client ?? CLIENTS[0]));
+  if (client === undefined) throw new Error(`--client must be one of ${CLIENTS.join(", ")}, not ${values.client}`);
   await refuseMemoryDisk();
   const inside = benchmark.apart ? enterNamespace() : undefined;
   if (inside !== undefined) return inside;
 
   const machine = describeMachine();
-  const options = { rounds, quick };
+  const options = { rounds, quick, client };
   const report = await (await benchmark.load())(options);
   if (values.json) process.stdout.write(`${JSON.stringify({ name, machine, ...options, ...report }, null, 2)}\n`);
   else printReport(name, machine, options, report);

@@ -1,20 +1,63 @@
 // Everything the benchmarks know of Longshore: its public entry points and its command.
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { task, work } from "longshore";
+import { task, work, workflow } from "longshore";
 import { serve } from "longshore/server";
+import { workflowGraph } from "longshore/workflow-graph";
 import type { Input, Output, Side } from "./closed-loop.ts";
-import { type Running, start } from "./processes.ts";
+import { openConnection } from "./http-connection.ts";
+import { start } from "./processes.ts";
 
 export interface OpenEmbedded extends Side {
   close(): Promise<void>;
 }
 
-export async function openEmbedded(folder: string, slots: number, handler: (input: Input) => Output): Promise<OpenEmbedded> {
+type Handler = (input: Input) => Output;
+
+/** Each task is a run of its own with one step, as a caller who wants a result would start it. */
+export async function openEmbedded(folder: string, slots: number, handler: Handler): Promise<OpenEmbedded> {
   const server = await serve({ data: folder, port: null });
   const worker = await work({ tasks: [task("noop", async (input: Input) => handler(input))], on: server, slots });
   return {
     submit: (input) => server.call("noop", input) as Promise<Output>,
+    close: async () => {
+      await worker.stop();
+      await server.close();
+    },
+  };
+}
+
+export interface Chain {
+  /** Runs a chain of `steps` steps to its end; `entered` is told the index of each step as its handler is entered. */
+  run(steps: number, entered: (index: number) => void): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Link {
+  readonly index: number;
+}
+
+export async function openChain(folder: string): Promise<Chain> {
+  let onEnter: (index: number) => void = () => undefined;
+  const server = await serve({ data: folder, port: null });
+  const link = task("link", async (input: Link) => {
+    onEnter(input.index);
+    return { index: input.index + 1 };
+  });
+  const worker = await work({ tasks: [link], on: server, slots: 1 });
+  return {
+    run: async (steps, entered) => {
+      onEnter = entered;
+      const chain = workflow(`chain-${steps}`, (w, input: Link) => {
+        let last = w.step(link, input);
+        for (let index = 1; index < steps; index++) last = w.step(link, last);
+        return last;
+      });
+      await server.define(chain);
+      const { id } = await server.start(chain.name, { index: 0 });
+      const { state } = await server.result(id);
+      if (state !== "done") throw new Error(`the chain of ${steps} steps ended as ${state}`);
+    },
     close: async () => {
       await worker.stop();
       await server.close();
@@ -32,8 +75,42 @@ export interface OurServer {
 }
 
 export async function startServer(folder: string, args: readonly string[] = []): Promise<OurServer> {
-  const running: Running = start(process.execPath, [command, "start", "--port", "0", "--data", folder, "--json", ...args]);
+  const running = start(process.execPath, [command, "start", "--port", "0", "--data", folder, "--json", ...args]);
   const line = await running.line((text) => text.startsWith("{") && text.includes('"ready"'));
   const { url } = JSON.parse(line) as { url: string };
   return { url, pid: running.pid, stop: running.stop };
+}
+
+export interface Remote {
+  startAndFinish(sequence: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A server process, and in this process one worker in its long poll and one connection that starts runs. */
+export async function openRemote(folder: string, handler: Handler): Promise<Remote> {
+  const server = await startServer(folder);
+  let current = -1;
+  const noop = task("noop", async () => handler({ sequence: current, padding: "" }));
+  const worker = await work({ tasks: [noop], on: workflowGraph(server.url), slots: 1 });
+  const connection = await openConnection(server.url, "undici");
+  const job = { id: "noop", name: "noop", status: "queued", command: "@noop", depends_on: [] };
+  const created = await connection.request("POST", "/api/workflows", JSON.stringify({ name: "noop", trigger: "manual", jobs: [job] }));
+  const { id } = JSON.parse(created.body) as { id: string };
+  const finished = async (): Promise<boolean> => {
+    const { body } = await connection.request("GET", `/api/workflows/${id}/status`);
+    return (JSON.parse(body) as { jobs: { status: string }[] }).jobs[0]?.status === "success";
+  };
+  return {
+    startAndFinish: async (sequence) => {
+      current = sequence;
+      const { status } = await connection.request("POST", `/api/workflows/${id}/run`);
+      if (status !== 202) throw new Error(`a run was answered with ${status}`);
+      while (!(await finished())) await new Promise((resolve) => setTimeout(resolve, 1));
+    },
+    close: async () => {
+      connection.close();
+      await worker.stop();
+      await server.stop();
+    },
+  };
 }

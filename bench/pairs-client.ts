@@ -1,7 +1,7 @@
 // The load of the workflow-graph comparison, as its own process: c connections that each claim a job and complete it, again
 // and again. It loads the jobs first, and reads every workflow afterwards to see which acknowledged jobs were lost.
-import { HttpConnection } from "./http-connection.ts";
-import { answerApart, cpuMicroseconds, ownCpuMicroseconds } from "./processes.ts";
+import { type ClientName, type HttpConnection, openConnection } from "./http-connection.ts";
+import { answerApart, cpuMicroseconds, fineCpuMicroseconds, ownCpuMicroseconds } from "./processes.ts";
 import { quantile } from "./stats.ts";
 
 // A claim that finds nothing waits a little; when nothing was found for this long, the server will give no more.
@@ -14,12 +14,15 @@ const SETTLE_PAUSE_MS = 100;
 export interface PairsRequest {
   readonly url: string;
   readonly serverPid: number;
+  readonly client: ClientName;
   readonly connections: number;
   readonly warmUpPairs: number;
   readonly workflows: number;
   readonly jobs: number;
   /** "independent": all jobs of a workflow are ready at once; "fan-out": all but the first wait for the first; "chain": each for the one before. */
   readonly shape: "independent" | "fan-out" | "chain";
+  /** Only for a chain: the pairs before which the server's CPU time is read. */
+  readonly readCpuAt?: readonly number[];
 }
 
 export interface PairsAnswer {
@@ -33,12 +36,14 @@ export interface PairsAnswer {
   readonly claimP99: number;
   readonly completeP50: number;
   readonly completeP99: number;
-  /** Jobs that should have ended in success and did not. */
+  /** Jobs that the server itself says ended in success, and those that should have and did not. */
+  readonly finished: number;
   readonly lost: number;
   readonly refused: number;
   readonly repeated: number;
-  /** Only for a chain: milliseconds of each pair, in order. */
+  /** Only for a chain, in order: milliseconds of each pair, and the server's CPU microseconds read before each of some pairs. */
   readonly each?: readonly number[];
+  readonly serverCpuAt?: Readonly<Record<number, number>>;
 }
 
 interface Claim {
@@ -54,17 +59,24 @@ class Pairs {
   repeated = 0;
   refused = 0;
   done = 0;
+  lastDone = 0;
+  readonly serverCpuAt: Record<number, number> = {};
   #started = 0;
   #lastFound = performance.now();
+  #readCpu: ((pair: number) => number | undefined) | undefined;
 
   /** Each connection goes on until `limit` pairs were begun in all, or the server has had nothing for a long time. */
-  async run(connections: readonly HttpConnection[], limit: number): Promise<void> {
+  async run(connections: readonly HttpConnection[], limit: number, readCpu?: (pair: number) => number | undefined): Promise<void> {
+    this.#readCpu = readCpu;
+    this.#started = 0;
     this.#lastFound = performance.now();
     await Promise.all(connections.map((connection, index) => this.#work(connection, index, limit)));
   }
 
-  forgetTimes(): void {
+  /** After the warm-up: what was seen stays seen, so that a job handed out again is noticed. */
+  forget(): void {
     for (const times of [this.claims, this.completes, this.whole]) times.length = 0;
+    this.done = 0;
   }
 
   async #work(connection: HttpConnection, index: number, limit: number): Promise<void> {
@@ -89,6 +101,8 @@ class Pairs {
   }
 
   #record(claim: Claim, status: number, began: number, claimed: number): void {
+    const cpu = this.#readCpu?.(this.whole.length);
+    if (cpu !== undefined) this.serverCpuAt[this.whole.length] = cpu;
     const now = performance.now();
     this.claims.push(claimed - began);
     this.completes.push(now - claimed);
@@ -96,6 +110,7 @@ class Pairs {
     const key = `${claim.job.workflow_id}/${claim.job.job_id}`;
     if (this.seen.has(key)) this.repeated++;
     this.seen.add(key);
+    this.lastDone = now;
     if (status === 200) this.done++;
     else this.refused++;
   }
@@ -149,18 +164,31 @@ async function settled(connection: HttpConnection, ids: readonly string[]): Prom
   }
 }
 
-await answerApart<PairsRequest, PairsAnswer>(async (request) => {
-  const connections = await Promise.all(Array.from({ length: request.connections }, () => HttpConnection.open(request.url)));
+/** A chain warms up on a chain of its own, because its first steps are part of what is measured. */
+async function warmUpAndLoad(connections: readonly HttpConnection[], pairs: Pairs, request: PairsRequest): Promise<string[]> {
   const control = connections[0] as HttpConnection;
-  const ids = await load(control, request);
-  const pairs = new Pairs();
+  const apart = request.shape === "chain";
+  if (apart) await load(control, { ...request, jobs: request.warmUpPairs });
+  const ids = apart ? [] : await load(control, request);
   await pairs.run(connections, request.warmUpPairs);
-  pairs.forgetTimes();
+  pairs.forget();
+  return apart ? load(control, request) : ids;
+}
 
-  const before = { done: pairs.done, server: cpuMicroseconds(request.serverPid), own: ownCpuMicroseconds(), time: performance.now() };
-  await pairs.run(connections, request.workflows * request.jobs);
-  const elapsed = (performance.now() - before.time) / 1000;
-  const count = pairs.done - before.done;
+await answerApart<PairsRequest, PairsAnswer>(async (request) => {
+  const connections = await Promise.all(Array.from({ length: request.connections }, () => openConnection(request.url, request.client)));
+  const control = connections[0] as HttpConnection;
+  const pairs = new Pairs();
+  const ids = await warmUpAndLoad(connections, pairs, request);
+  const readCpuAt = new Set(request.readCpuAt);
+  const readCpu = (pair: number) => (readCpuAt.has(pair) ? fineCpuMicroseconds(request.serverPid) : undefined);
+
+  const before = { server: cpuMicroseconds(request.serverPid), own: ownCpuMicroseconds(), time: performance.now() };
+  const remaining = request.workflows * request.jobs - (request.shape === "chain" ? 0 : request.warmUpPairs);
+  await pairs.run(connections, remaining, readCpu);
+  // Until the last pair: a server that lost jobs keeps the client asking for nothing, which is no part of its rate.
+  const elapsed = (pairs.lastDone - before.time) / 1000;
+  const count = pairs.done;
   const own = ownCpuMicroseconds() - before.own;
   const server = cpuMicroseconds(request.serverPid) - before.server;
 
@@ -177,9 +205,10 @@ await answerApart<PairsRequest, PairsAnswer>(async (request) => {
     claimP99: quantile(pairs.claims, 0.99),
     completeP50: quantile(pairs.completes, 0.5),
     completeP99: quantile(pairs.completes, 0.99),
+    finished: request.workflows * request.jobs - lost,
     lost,
     refused: pairs.refused,
     repeated: pairs.repeated,
-    ...(request.shape === "chain" ? { each: pairs.whole } : {}),
+    ...(request.shape === "chain" ? { each: pairs.whole, serverCpuAt: pairs.serverCpuAt } : {}),
   };
 });

@@ -1,6 +1,7 @@
 // One shape for every benchmark's answer: rows for the reader, targets with a verdict, and the deliveries that were checked.
 import os from "node:os";
 import type { Machine } from "./environment.ts";
+import type { ClientName } from "./http-connection.ts";
 
 export type Cell = string | number;
 
@@ -24,6 +25,8 @@ export interface Report {
   readonly targets: readonly Target[];
   /** A task of ours that was lost, repeated or answered wrongly. Any entry makes the command fail. */
   readonly violations: readonly string[];
+  /** How many tasks were counted, on every side. */
+  readonly checked: number;
   /** The figures of each round, for --json. */
   readonly rounds: unknown;
 }
@@ -31,6 +34,8 @@ export interface Report {
 export interface Options {
   readonly rounds: number;
   readonly quick: boolean;
+  /** Who makes the requests of the workflow-graph benchmark. */
+  readonly client: ClientName;
 }
 
 export function met(target: Target): boolean {
@@ -45,7 +50,9 @@ export function printReport(name: string, machine: Machine, options: Options, re
   ];
   for (const table of report.tables) lines.push("", table.title, ...format(table));
   if (report.targets.length > 0) lines.push("", ...report.targets.map(formatTarget));
-  lines.push("", report.violations.length === 0 ? "Every task was delivered exactly once." : `NOT EXACT: ${report.violations.join("; ")}`);
+  if (report.violations.length > 0) lines.push("", `NOT EXACT: ${report.violations.join("; ")}`);
+  else if (report.checked > 0)
+    lines.push("", `${report.checked.toLocaleString("en-US")} tasks measured; each of ours was delivered exactly once.`);
   process.stdout.write(`${lines.join("\n")}\n`);
 }
 
@@ -57,7 +64,9 @@ function formatTarget(target: Target): string {
 function format(table: Table): string[] {
   const rows = [table.columns, ...table.rows.map((row) => row.map(formatCell))];
   const widths = table.columns.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
-  return rows.map((row) => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join("  "));
+  return rows.map((row) =>
+    row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join("  "),
+  );
 }
 
 /** Three figures are more than a shared machine can promise. */

@@ -1,14 +1,17 @@
 // Claim and complete over HTTP: our durable server beside the real server of the protocol, which keeps everything in memory.
-import { workflowGraphServer } from "./environment.ts";
-import { withFolder } from "./environment.ts";
+import { fileURLToPath } from "node:url";
+import { withFolder, workflowGraphServer } from "./environment.ts";
+import type { ClientName } from "./http-connection.ts";
 import { startServer } from "./ours.ts";
 import type { PairsAnswer, PairsRequest } from "./pairs-client.ts";
 import { measureApart, start } from "./processes.ts";
 import type { Cell, Options, Report, Target } from "./report.ts";
-import { median, ratioByRound } from "./stats.ts";
+import { median, type Ratio, ratioByRound } from "./stats.ts";
 
 // One workflow of 500 jobs is what a large build has; the number of workflows makes the load long enough to measure.
 const JOBS = 500;
+const BARE_SERVER = fileURLToPath(new URL("./bare-http.js", import.meta.url));
+const FAN_OUT_LABEL = "20 fan-outs x 300";
 const FAN_OUTS = { workflows: 20, jobs: 301, connections: 16 } as const;
 
 interface Load {
@@ -18,27 +21,43 @@ interface Load {
   readonly jobs: number;
   readonly warmUpPairs: number;
   readonly shape: "independent" | "fan-out";
+  readonly client: ClientName;
 }
 
 interface Round {
   readonly load: string;
   readonly ours: PairsAnswer;
   readonly reference: PairsAnswer;
+  /** Not measured for the fan-outs, where nothing but losses is compared. */
+  readonly bare?: PairsAnswer;
 }
 
-const RATE: Record<string, { readonly bound: number; readonly aim: number }> = { "16": { bound: 0.4, aim: 0.6 }, "100": { bound: 0.6, aim: 0.8 } };
-const COST: Record<string, { readonly bound: number }> = { "16": { bound: 2.3 }, "100": { bound: 1.8 } };
+const WANTED: Record<
+  string,
+  { readonly rate: { readonly bound: number; readonly aim: number }; readonly cost: { readonly bound: number } }
+> = {
+  "16": { rate: { bound: 0.4, aim: 0.6 }, cost: { bound: 2.3 } },
+  "100": { rate: { bound: 0.6, aim: 0.8 }, cost: { bound: 1.8 } },
+};
 
-function loads(quick: boolean): readonly Load[] {
+function loads({ quick, client }: Options): readonly Load[] {
   const independent = (connections: number, workflows: number): Load => {
     const half = Math.ceil(workflows / (quick ? 4 : 1));
-    return { label: String(connections), connections, workflows: half, jobs: JOBS, warmUpPairs: Math.min(2_000, (half * JOBS) / 2), shape: "independent" };
+    return {
+      label: String(connections),
+      connections,
+      workflows: half,
+      jobs: JOBS,
+      warmUpPairs: Math.min(2_000, (half * JOBS) / 2),
+      shape: "independent",
+      client,
+    };
   };
   return [
     independent(1, 8),
-    independent(16, 16),
-    independent(100, 24),
-    { label: "20 fan-outs x 300", ...FAN_OUTS, warmUpPairs: 0, shape: "fan-out" },
+    independent(16, 24),
+    independent(100, 44),
+    { label: FAN_OUT_LABEL, ...FAN_OUTS, warmUpPairs: 0, shape: "fan-out", client },
   ];
 }
 
@@ -46,10 +65,11 @@ export async function workflowGraph(options: Options): Promise<Report> {
   const binary = workflowGraphServer();
   const rounds: Round[] = [];
   for (let round = 0; round < options.rounds; round++) {
-    for (const load of loads(options.quick)) {
+    for (const load of loads(options)) {
       const ours = await measureOurs(load);
-      const reference = await measureReference(binary, load);
-      rounds.push({ load: load.label, ours, reference });
+      const reference = await measureProcess(binary, [], load);
+      const bare = load.shape === "independent" ? { bare: await measureProcess(process.execPath, [BARE_SERVER], load) } : {};
+      rounds.push({ load: load.label, ours, reference, ...bare });
     }
   }
   return summarise(rounds);
@@ -69,13 +89,12 @@ function measureOurs(load: Load): Promise<PairsAnswer> {
   });
 }
 
-function measureReference(binary: string, load: Load): Promise<PairsAnswer> {
+function measureProcess(file: string, args: readonly string[], load: Load): Promise<PairsAnswer> {
   return withFolder(async (folder) => {
-    // It takes the next port when its own is busy, so the port is read from what it prints.
-    const server = start(binary, [], { cwd: folder, env: { PORT: "3001", WORKFLOWS_DIR: folder } });
+    // Both print their address; the reference takes another port than it was given when that one is busy.
+    const server = start(file, args, { cwd: folder, env: { PORT: "3001", WORKFLOWS_DIR: folder } });
     try {
-      const line = await server.line((text) => /:\d+/.test(text));
-      const port = /:(\d+)/.exec(line)?.[1];
+      const port = /:(\d+)/.exec(await server.line((text) => /:\d+/.test(text)))?.[1];
       return await measure(`http://127.0.0.1:${port}`, server.pid, load);
     } finally {
       await server.stop();
@@ -83,38 +102,81 @@ function measureReference(binary: string, load: Load): Promise<PairsAnswer> {
   });
 }
 
-const wholeCost = (side: PairsAnswer): number => side.serverCpuPerPair + side.clientCpuPerPair;
-
 function summarise(rounds: readonly Round[]): Report {
   const rows: Cell[][] = [];
   const ratios: Cell[][] = [];
   const targets: Target[] = [];
   for (const label of new Set(rounds.map((round) => round.load))) {
     const own = rounds.filter((round) => round.load === label);
-    rows.push(row(label, "ours", own.map((r) => r.ours)));
-    rows.push(row(label, "reference", own.map((r) => r.reference)));
-    const by = (pick: (side: PairsAnswer) => number) => ratioByRound(own.map((r) => pick(r.ours)), own.map((r) => pick(r.reference)));
-    const rate = by((side) => side.perSecond);
-    const cost = by(wholeCost);
-    const range = `${rate.lowest.toFixed(2)}-${rate.highest.toFixed(2)}`;
-    ratios.push([label, rate.median, range, cost.median, by((side) => side.serverCpuPerPair).median, by((side) => side.clientCpuPerPair).median]);
-    const wantedRate = RATE[label];
-    const wantedCost = COST[label];
-    if (wantedRate) targets.push({ what: `pairs a second at ${label} connections`, value: rate.median, wanted: "at least", ...wantedRate });
-    if (wantedCost) targets.push({ what: `server and client CPU a pair at ${label} connections`, value: cost.median, wanted: "at most", ...wantedCost });
+    for (const side of ["ours", "reference"] as const) {
+      const answers = own.map((round) => round[side]);
+      rows.push(row(`${label}  ${side}`, answers));
+    }
+    const bare = own.flatMap((round) => round.bare ?? []);
+    if (bare.length > 0) rows.push(row(`${label}  bare node:http`, bare));
+    // The reference does not get to the end of the fan-outs, so only what was lost can be compared there.
+    if (label === FAN_OUT_LABEL) continue;
+    const compared = compare(own);
+    const range = `${compared.rate.lowest.toFixed(2)}-${compared.rate.highest.toFixed(2)}`;
+    ratios.push([
+      label,
+      compared.rate.median,
+      range,
+      compared.cost.median,
+      compared.serverCost.median,
+      compared.clientCost.median,
+      compared.bareRate.median,
+    ]);
+    targets.push(...wanted(label, compared.rate.median, compared.cost.median));
   }
-  const columns = ["connections  side", "pairs/s", "p50 ms", "p99 ms", "server us/pair", "client us/pair", "jobs lost, all rounds"];
+  const columns = ["connections  side", "pairs/s", "p50 ms", "p99 ms", "server us/pair", "client us/pair", "finished", "lost"];
+  const ratioColumns = ["connections", "rate", "range", "CPU", "server CPU", "client CPU", "rate of bare node:http"];
   const tables = [
-    { title: "Medians over rounds; a pair is one claim and one complete", columns, rows },
-    { title: "Ratios, ours to the reference, medians of the ratios of each round", columns: ["connections", "rate", "range", "CPU", "server CPU", "client CPU"], rows: ratios },
+    { title: "Medians over rounds, jobs summed over rounds; a pair is one claim and one complete", columns, rows },
+    { title: "Ratios, ours to the reference, medians of the ratios of each round", columns: ratioColumns, rows: ratios },
   ];
-  return { tables, targets, violations: rounds.flatMap(violations), rounds };
+  const checked = rounds.reduce((sum, { ours, reference }) => sum + ours.pairs + reference.pairs, 0);
+  return { tables, targets, violations: rounds.flatMap(violations), checked, rounds };
 }
 
-function row(label: string, name: string, side: readonly PairsAnswer[]): Cell[] {
+function compare(rounds: readonly Round[]): Record<"rate" | "cost" | "serverCost" | "clientCost" | "bareRate", Ratio> {
+  const by = (pick: (side: PairsAnswer) => number): Ratio => {
+    const ours = rounds.map((round) => pick(round.ours));
+    const reference = rounds.map((round) => pick(round.reference));
+    return ratioByRound(ours, reference);
+  };
+  return {
+    rate: by((side) => side.perSecond),
+    cost: by((side) => side.serverCpuPerPair + side.clientCpuPerPair),
+    serverCost: by((side) => side.serverCpuPerPair),
+    clientCost: by((side) => side.clientCpuPerPair),
+    bareRate: ratioByRound(
+      rounds.map((round) => round.bare?.perSecond ?? Number.NaN),
+      rounds.map((round) => round.reference.perSecond),
+    ),
+  };
+}
+
+function wanted(label: string, rate: number, cost: number): Target[] {
+  const bounds = WANTED[label];
+  if (!bounds) return [];
+  return [
+    { what: `pairs a second at ${label} connections`, value: rate, wanted: "at least", ...bounds.rate },
+    { what: `server and client CPU a pair at ${label} connections`, value: cost, wanted: "at most", ...bounds.cost },
+  ];
+}
+
+function row(label: string, side: readonly PairsAnswer[]): Cell[] {
   const of = (pick: (answer: PairsAnswer) => number) => median(side.map(pick));
-  const lost = side.reduce((sum, answer) => sum + answer.lost, 0);
-  return [`${label}  ${name}`, of((a) => a.perSecond), of((a) => a.pairP50), of((a) => a.pairP99), of((a) => a.serverCpuPerPair), of((a) => a.clientCpuPerPair), lost];
+  const sum = (pick: (answer: PairsAnswer) => number) => side.reduce((total, answer) => total + pick(answer), 0);
+  const speed = [
+    of((a) => a.perSecond),
+    of((a) => a.pairP50),
+    of((a) => a.pairP99),
+    of((a) => a.serverCpuPerPair),
+    of((a) => a.clientCpuPerPair),
+  ];
+  return [label, ...speed, sum((a) => a.finished), sum((a) => a.lost)];
 }
 
 /** Only ours can violate; what the reference loses is reported, not judged. */
