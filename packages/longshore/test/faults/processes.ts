@@ -1,6 +1,6 @@
 // The processes of a fault test: the real server and the workers, started, killed with SIGKILL, stopped and resumed by their process ids.
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, createWriteStream, openSync } from "node:fs";
+import { closeSync, createWriteStream, existsSync, openSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -70,6 +70,7 @@ export function serverProcess({
   const flags = ["start", "--port", String(port), "--data", data, "--workflows", join(directory, "workflows"), "--json"];
   const [program = "", ...parameters] = [...command, ...flags];
   return managed("server", history, async () => {
+    if (parameters.includes(SERVER_PROGRAM) && !existsSync(SERVER_PROGRAM)) throw new Error(`${SERVER_PROGRAM} is missing: run npm run build`);
     const log = join(directory, "server.log");
     const child = spawn(program, parameters, { cwd: REPOSITORY, stdio: ["ignore", "pipe", "pipe"] });
     // Through this process, so that a limit on the server's files does not reach its log.
