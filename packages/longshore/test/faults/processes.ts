@@ -70,7 +70,8 @@ export function serverProcess({
   const flags = ["start", "--port", String(port), "--data", data, "--workflows", join(directory, "workflows"), "--json"];
   const [program = "", ...parameters] = [...command, ...flags];
   return managed("server", history, async () => {
-    if (parameters.includes(SERVER_PROGRAM) && !existsSync(SERVER_PROGRAM)) throw new Error(`${SERVER_PROGRAM} is missing: run npm run build`);
+    if (parameters.includes(SERVER_PROGRAM) && !existsSync(SERVER_PROGRAM))
+      throw new Error(`${SERVER_PROGRAM} is missing: run npm run build`);
     const log = join(directory, "server.log");
     const child = spawn(program, parameters, { cwd: REPOSITORY, stdio: ["ignore", "pipe", "pipe"] });
     // Through this process, so that a limit on the server's files does not reach its log.
