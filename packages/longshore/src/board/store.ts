@@ -52,7 +52,7 @@ export interface NewTask {
 }
 
 export interface BoardStore {
-  /** Posts tasks that belong to no run; an id that exists already is left as it is. */
+  /** Posts tasks that belong to no run. Their ids must be new. */
   post(tasks: readonly NewTask[]): Promise<void>;
   /**
    * Hands out up to `max` queued tasks, best first. With `standing` and nothing to hand out, the claim stands in line until it is settled

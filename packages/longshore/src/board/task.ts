@@ -8,6 +8,7 @@
 //   held        a holder works on it until `holdUntil`
 //   cancelling  held, but no longer wanted; ends as cancelled however the holder reports
 //   done, failed, cancelled, skipped   ended; nothing moves it but pruning, or a retry of its run
+//   forgotten   ended in an earlier life of its run, to be started anew; kept so that its grants go on counting
 //
 // `table` is the whole machine as data. docs/concepts/board.md draws it and a test walks it cell by cell.
 
@@ -15,7 +16,7 @@ import type { Verdict } from "../verdict.ts";
 import type { LimitKey } from "./limits.ts";
 
 export type OpenState = "queued" | "offered" | "held" | "cancelling";
-export type EndState = "done" | "failed" | "cancelled" | "skipped";
+export type EndState = "done" | "failed" | "cancelled" | "skipped" | "forgotten";
 export type TaskState = OpenState | EndState;
 export type Verb = "claim" | "offer" | "extend" | "complete" | "fail" | "defer" | "cancel" | "expire";
 /** The verbs that a holder reports with. */

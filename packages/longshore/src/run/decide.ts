@@ -46,7 +46,7 @@ export type Change =
   | { kind: "join"; node: number; left: number }
   | { kind: "run"; run: Run }
   | { kind: "message"; message: Message }
-  /** Forget what was recorded about a step that will be tried anew. */
+  /** What was recorded about a step is void: it will be started anew. */
   | { kind: "forget"; node: number }
   /** Cancel whatever is still open on the board. */
   | { kind: "cancel-open" };
@@ -171,6 +171,7 @@ class Deciding {
       output: null,
       endedAt: null,
       failed: 0,
+      retries: this.#run.retries + 1,
       left: again.length,
       endBy: timeoutMs === null ? null : this.#now + timeoutMs,
     };

@@ -20,6 +20,8 @@ export interface Run {
   /** Nodes that have not settled yet, and nodes that failed: kept, never counted. */
   readonly left: number;
   readonly failed: number;
+  /** How often it was tried again after its end. */
+  readonly retries: number;
   /** What outside ids of a dialect this run goes by, such as a workflow id on a foreign wire. */
   readonly alias: string | null;
   /** The record in another run that waits for this one. */

@@ -31,9 +31,9 @@ export function localTransport(options: LocalOptions): Transport {
   const receiving: Promise<void>[] = [];
 
   /** One loop per slot: each may stand in line, so tasks posted together are handed out together. */
-  const receive = async (around: TransportHost): Promise<void> => {
+  const receive = async (around: TransportHost, draining: AbortSignal): Promise<void> => {
     for (let slot = await around.slots.take(); slot !== undefined; slot = await around.slots.take()) {
-      const task = await claim(around, around.waitMsMax);
+      const task = await claim(around, around.waitMsMax, draining);
       if (task === undefined) slot.release();
       else if (around.draining.aborted) {
         slot.release();
@@ -45,10 +45,10 @@ export function localTransport(options: LocalOptions): Transport {
   /** A task that nobody will run. When the store cannot be written now, its hold ends by itself. */
   const giveBack = (task: BoardTask) => options.board.giveBack(holdOf(task)).catch(() => undefined);
 
-  const claim = async (around: TransportHost, waitMs: number): Promise<BoardTask | undefined> => {
+  const claim = async (around: TransportHost, waitMs: number, signal?: AbortSignal): Promise<BoardTask | undefined> => {
     try {
       options.seen(options.holder, reach);
-      const [task] = await options.board.claim({ reach, holder: options.holder, termMs, waitMs, signal: waitMs > 0 ? around.draining : undefined });
+      const [task] = await options.board.claim({ reach, holder: options.holder, termMs, waitMs, signal });
       around.working("claim");
       return task;
     } catch (error) {
@@ -88,7 +88,10 @@ export function localTransport(options: LocalOptions): Transport {
       host = around;
       const tasks = [...around.tasks.values()];
       reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
-      for (let slot = 0; slot < around.slots.total; slot++) receiving.push(receive(around));
+      // Each loop listens to a signal of its own, so that listeners do not pile up on the shared one.
+      const loops = Array.from({ length: around.slots.total }, () => new AbortController());
+      around.draining.addEventListener("abort", () => loops.forEach((loop) => loop.abort()), { once: true });
+      for (const loop of loops) receiving.push(receive(around, loop.signal));
     },
     async drain() {
       await Promise.all(receiving);

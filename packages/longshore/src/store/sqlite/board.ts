@@ -90,8 +90,7 @@ export class SqliteBoard implements BoardStore {
   post(tasks: readonly NewTask[]): Promise<void> {
     return this.#commit.run(() => {
       const now = this.#clock.now();
-      for (const task of tasks)
-        if (this.tasks.get(task.id) === null) this.place(freshTask(task, now, this.lanes.choose(task.lanes, now - polledMs)));
+      for (const task of tasks) this.place(freshTask(task, now, this.lanes.choose(task.lanes, now - polledMs)), false);
     });
   }
 
@@ -178,9 +177,9 @@ export class SqliteBoard implements BoardStore {
     return Promise.resolve(this.tasks.get(taskId) ?? undefined);
   }
 
-  /** Inside an operation: puts a new task on the board, or a record beside it when it has no lane. */
-  place(task: Task): void {
-    const before = this.tasks.get(task.id);
+  /** Inside an operation: puts a new task on the board, or a record beside it when it has no lane. `anew`: it may have lived before. */
+  place(task: Task, anew: boolean): void {
+    const before = anew ? this.tasks.get(task.id) : null;
     // A step that is tried anew after its run had ended goes on counting, so that holds of its earlier life stay fenced off.
     const counted = before === null ? task : { ...task, attempt: before.attempt + 1, grant: before.grant + (before.grant % 2) };
     const placed = { ...counted, sequence: ++this.#sequence };

@@ -10,7 +10,7 @@ const runsKeptMax = 20_000;
 
 const columns = [
   ...["id", "workflow", "definition_id", "input", "created_at", "alias", "parent_task_id"],
-  ...["state", "output", "error", "ended_at", "end_by", "left_count", "failed_count"],
+  ...["state", "output", "error", "ended_at", "end_by", "left_count", "failed_count", "retries"],
 ];
 const changing = columns.slice(columns.indexOf("state"));
 
@@ -26,7 +26,7 @@ export function runRows(db: Database, commit: GroupCommit, committed: (run: Run)
       return row === undefined ? null : runOf(row);
     },
     save(run, isNew) {
-      const rest = [run.state, run.output, run.error, run.endedAt, run.endBy, run.left, run.failed];
+      const rest = [run.state, run.output, run.error, run.endedAt, run.endBy, run.left, run.failed, run.retries];
       if (isNew) insert.run(run.id, run.workflow, run.definitionId, run.input, run.createdAt, run.alias, run.parentTaskId, ...rest);
       else update.run(...rest, run.id);
     },
@@ -50,6 +50,7 @@ export function runOf(row: SqlRow): Run {
     endBy: row.end_by as number | null,
     left: row.left_count as number,
     failed: row.failed_count as number,
+    retries: row.retries as number,
     alias: row.alias as string | null,
     parentTaskId: row.parent_task_id as string | null,
   };

@@ -162,6 +162,7 @@ export class SqliteRuns implements RunStore, Follower {
       endBy: timeoutMs === null ? null : now + timeoutMs,
       left: 0,
       failed: 0,
+      retries: 0,
       alias: wanted.alias ?? null,
       parentTaskId: wanted.parentTaskId ?? null,
     };
@@ -248,7 +249,9 @@ export class SqliteRuns implements RunStore, Follower {
     for (let round = 0; round < roundsMax; round++) {
       const decision = this.#options.brain.decide(plan, loaded, event);
       if ("changes" in decision) {
-        for (const change of decision.changes) this.#apply(run, plan, change, event.now);
+        // In a run that is tried again, a step that starts may have left a row in its earlier life.
+        const about: About = { run, plan, now: event.now, anew: run.retries > 0 || event.kind === "retry" };
+        for (const change of decision.changes) this.#apply(about, change);
         return decision.next;
       }
       this.#load(loaded, decision.need);
@@ -275,44 +278,51 @@ export class SqliteRuns implements RunStore, Follower {
     return [...records.keys()].map((id) => this.#options.board.tasks.get(id)).filter((task) => task !== null);
   }
 
-  #apply(run: Run, plan: Plan, change: Change, now: number): void {
-    const { board } = this.#options;
-    if (change.kind === "post") this.#post(run, plan, change, now);
-    else if (change.kind === "record") this.#record(run, plan, change, now);
+  #apply(about: About, change: Change): void {
+    const { run } = about;
+    if (change.kind === "post") this.#post(about, change);
+    else if (change.kind === "record") this.#record(about, change);
     else if (change.kind === "join") this.#joins.put(joinKey(run.id, change.node), { runId: run.id, node: change.node, left: change.left });
     else if (change.kind === "run") this.runs.put(run.id, change.run);
     else if (change.kind === "message") this.#leave(change.message);
-    else if (change.kind === "forget") board.tasks.remove(taskIdOf(run.id, change.node));
-    else for (const task of this.records(run.id)) board.cancelOne(task);
+    else if (change.kind === "forget") this.#forget(taskIdOf(run.id, change.node), about.now);
+    else for (const task of this.records(run.id)) this.#options.board.cancelOne(task);
   }
 
-  #post(run: Run, plan: Plan, change: Change & { kind: "post" }, now: number): void {
+  #forget(taskId: string, now: number): void {
+    const { tasks } = this.#options.board;
+    const task = tasks.get(taskId);
+    if (task !== null) tasks.put(taskId, { ...task, state: "forgotten", endedAt: now, grant: task.grant + (task.grant % 2) });
+  }
+
+  #post({ run, plan, now, anew }: About, change: Change & { kind: "post" }): void {
     const node = plan.nodes[change.node];
     if (node === undefined) throw new Error(`The plan of run ${run.id} has no node ${change.node}.`);
-    const base = {
-      id: taskIdOf(run.id, change.node),
-      runId: run.id,
-      node: change.node,
-      step: node.id,
-      input: change.input,
-      policy: null,
-      ...node.timeouts,
-    };
-    if (node.kind === "run") return this.#options.board.place(freshTask({ ...base, lanes: [] }, now, null));
-    const lane = this.#options.board.lanes.choose(node.lanes, now - polledMs);
-    this.#options.board.place(freshTask({ ...base, lanes: node.lanes, priority: node.priority, limits: node.limits }, now, lane));
+    const { board } = this.#options;
+    const base = { id: taskIdOf(run.id, change.node), runId: run.id, node: change.node, step: node.id, input: change.input, policy: null, ...node.timeouts };
+    if (node.kind === "run") return board.place(freshTask({ ...base, lanes: [] }, now, null), anew);
+    const lane = board.lanes.choose(node.lanes, now - polledMs);
+    board.place(freshTask({ ...base, lanes: node.lanes, priority: node.priority, limits: node.limits }, now, lane), anew);
   }
 
-  #record(run: Run, plan: Plan, change: Change & { kind: "record" }, now: number): void {
+  #record({ run, plan, now, anew }: About, change: Change & { kind: "record" }): void {
     const base = { id: taskIdOf(run.id, change.node), runId: run.id, node: change.node, step: plan.nodes[change.node]?.id ?? "" };
     const task = freshTask({ ...base, lanes: [], input: "null", policy: null }, now, null);
-    this.#options.board.place({ ...task, state: change.state, error: change.error, endedAt: now });
+    this.#options.board.place({ ...task, state: change.state, error: change.error, endedAt: now }, anew);
   }
 
   #leave(message: Message): void {
     this.#messages.add({ id: ++this.#messageId, message });
     this.#options.commit.after(this.#options.left);
   }
+}
+
+/** What every change of one decision has in common. */
+interface About {
+  run: Run;
+  plan: Plan;
+  now: number;
+  anew: boolean;
 }
 
 /** The rows a decision has seen so far. */

@@ -13,7 +13,7 @@ const migrations: readonly string[] = [
   CREATE TABLE run (
     id TEXT PRIMARY KEY, workflow TEXT NOT NULL, definition_id TEXT NOT NULL REFERENCES definition, state TEXT NOT NULL, input TEXT NOT NULL,
     output TEXT, error TEXT, created_at INTEGER NOT NULL, ended_at INTEGER, end_by INTEGER, left_count INTEGER NOT NULL,
-    failed_count INTEGER NOT NULL, alias TEXT, parent_task_id TEXT
+    failed_count INTEGER NOT NULL, retries INTEGER NOT NULL, alias TEXT, parent_task_id TEXT
   ) WITHOUT ROWID;
   CREATE INDEX run_workflow ON run (workflow, id);
   CREATE INDEX run_open ON run (workflow) WHERE ended_at IS NULL;
