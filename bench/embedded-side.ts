@@ -17,7 +17,7 @@ await answerApart<EmbeddedRequest, LoopResult | CeilingResult>((request) =>
       const { bareSqlite } = await import("./bare-sqlite.ts");
       return bareSqlite(folder, { ...request, batch: request.concurrency });
     }
-    const open = request.side === "ours" ? (await import("./ours.ts")).openEmbedded : (await import("./bullmq.ts")).openBullmq;
+    const open = request.side === "ours" ? (await import("./ours.ts")).openTasks : (await import("./bullmq.ts")).openBullmq;
     const witness = new Witness();
     const side = await open(folder, request.concurrency, witness.handler);
     const result = await closedLoop(side, witness, request);

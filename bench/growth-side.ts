@@ -1,6 +1,6 @@
 // One embedded measurement of growth, in a process of its own: filling a file, tasks on a file, or the steps of one long run.
 import { closedLoop, type LoopResult, Witness } from "./closed-loop.ts";
-import { openChain, openEmbedded } from "./ours.ts";
+import { openChain, openRuns } from "./ours.ts";
 import { answerApart, ownCpuMicroseconds } from "./processes.ts";
 import { median } from "./stats.ts";
 
@@ -43,7 +43,7 @@ export interface StepsAnswer {
 
 async function fill(folder: string, runs: number): Promise<{ readonly seconds: number }> {
   const witness = new Witness();
-  const side = await openEmbedded(folder, FILL_CONCURRENCY, witness.handler);
+  const side = await openRuns(folder, FILL_CONCURRENCY, witness.handler);
   const before = performance.now();
   let next = 0;
   const caller = async (): Promise<void> => {
@@ -58,7 +58,7 @@ async function fill(folder: string, runs: number): Promise<{ readonly seconds: n
 
 async function tasks(request: GrowthRequest & { kind: "tasks" }): Promise<LoopResult> {
   const witness = new Witness();
-  const side = await openEmbedded(request.folder, request.concurrency, witness.handler);
+  const side = await openRuns(request.folder, request.concurrency, witness.handler);
   const result = await closedLoop(side, witness, request);
   await side.close();
   return result;

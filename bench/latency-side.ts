@@ -59,7 +59,7 @@ await answerApart<LatencyRequest, LatencyAnswer>((request) =>
       await remote.close();
       return answer;
     }
-    const open = request.side === "embedded" ? (await import("./ours.ts")).openEmbedded : (await import("./bullmq.ts")).openBullmq;
+    const open = request.side === "embedded" ? (await import("./ours.ts")).openTasks : (await import("./bullmq.ts")).openBullmq;
     const side = await open(folder, 1, entries.handler);
     const answer = await sample(entries, (sequence) => side.submit({ sequence, padding: "" }), request);
     await side.close();

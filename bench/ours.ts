@@ -1,7 +1,7 @@
 // Everything the benchmarks know of Longshore: its public entry points and its command.
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { task, work, workflow } from "longshore";
+import { type Ref, task, work, workflow } from "longshore";
 import { serve } from "longshore/server";
 import { workflowGraph } from "longshore/workflow-graph";
 import type { Input, Output, Side } from "./closed-loop.ts";
@@ -14,18 +14,41 @@ export interface OpenEmbedded extends Side {
 
 type Handler = (input: Input) => Output;
 
-/** Each task is a run of its own with one step, as a caller who wants a result would start it. */
-export async function openEmbedded(folder: string, slots: number, handler: Handler): Promise<OpenEmbedded> {
+/** A task by itself, as a caller who wants a durable result and no workflow would ask for it. */
+export async function openTasks(folder: string, slots: number, handler: Handler): Promise<OpenEmbedded> {
   const server = await serve({ data: folder, port: null });
-  const worker = await work({ tasks: [task("noop", async (input: Input) => handler(input))], on: server, slots });
+  const worker = await work({ tasks: [noop(handler)], on: server, slots });
   return {
-    submit: (input) => server.call("noop", input) as Promise<Output>,
+    submit: (input) => server.call<Input, Output>("noop", input),
     close: async () => {
       await worker.stop();
       await server.close();
     },
   };
 }
+
+/** A run of a workflow with one step, which leaves a finished run behind. */
+export async function openRuns(folder: string, slots: number, handler: Handler): Promise<OpenEmbedded> {
+  const server = await serve({ data: folder, port: null });
+  const only = noop(handler);
+  const single = workflow<Input, Ref<Output>>("single", (w, input) => w.step(only, input));
+  await server.define(single);
+  const worker = await work({ tasks: [only], on: server, slots });
+  return {
+    submit: async (input) => {
+      const { id } = await server.start(single.name, input);
+      const { state, output, error } = await server.result<Output>(id);
+      if (state !== "succeeded" || output === null) throw new Error(`run ${id} ended as ${state}: ${error}`);
+      return output;
+    },
+    close: async () => {
+      await worker.stop();
+      await server.close();
+    },
+  };
+}
+
+const noop = (handler: Handler) => task("noop", async (input: Input) => handler(input));
 
 export interface Chain {
   /** Runs a chain of `steps` steps to its end; `entered` is told the index of each step as its handler is entered. */
@@ -48,7 +71,7 @@ export async function openChain(folder: string): Promise<Chain> {
   return {
     run: async (steps, entered) => {
       onEnter = entered;
-      const chain = workflow(`chain-${steps}`, (w, input: Link) => {
+      const chain = workflow<Link, unknown>(`chain-${steps}`, (w, input) => {
         let last = w.step(link, input);
         for (let index = 1; index < steps; index++) last = w.step(link, last);
         return last;
@@ -56,7 +79,7 @@ export async function openChain(folder: string): Promise<Chain> {
       await server.define(chain);
       const { id } = await server.start(chain.name, { index: 0 });
       const { state } = await server.result(id);
-      if (state !== "done") throw new Error(`the chain of ${steps} steps ended as ${state}`);
+      if (state !== "succeeded") throw new Error(`the chain of ${steps} steps ended as ${state}`);
     },
     close: async () => {
       await worker.stop();
