@@ -68,12 +68,9 @@ export class TestClock implements Clock {
     this.#nowMs += ms;
   }
 
-  /** Resolves when a timer due at or before `withinMs` from now is armed. For code that arms its timer after real I/O. */
-  armed(withinMs: number): Promise<void> {
-    const ready = () => {
-      const next = this.#next();
-      return next !== undefined && next.atMs <= this.#nowMs + withinMs;
-    };
+  /** Resolves when at least `count` timers due at or before `withinMs` from now are armed. For code that arms its timer after real I/O. */
+  armed(withinMs: number, count = 1): Promise<void> {
+    const ready = () => [...this.#timers].filter((timer) => timer.atMs <= this.#nowMs + withinMs).length >= count;
     if (ready()) return Promise.resolve();
     return new Promise((resolve) => {
       const watcher = () => {

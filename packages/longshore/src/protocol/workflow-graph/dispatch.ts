@@ -1,0 +1,85 @@
+// Which handler a command means. The protocol has no task type, only a command text, so there is a convention:
+//
+//   1. A JSON object with a text `handler`:    {"handler":"greet","input":{"name":"Ada"}}
+//   2. `@name`, then optional JSON:            @greet {"name":"Ada"}
+//   3. Anything else is a shell command, run only when the worker allows it.
+//
+// The handler's input. An object (or nothing, which counts as an empty object) gets the outputs of the job's direct dependencies added
+// as `upstreamOutputs`, when there are dependencies and the input has no field of that name. Any other JSON value is passed as it is.
+// In every case the same outputs are at `ctx.upstream`.
+
+import { deeperThan, isObject, jsonDepthMax } from "../../json.ts";
+import { refusal } from "../../runner/settle.ts";
+import type { Call } from "../../runner/transport.ts";
+import type { Task } from "../../task.ts";
+import type { QueuedJob } from "./wire.ts";
+
+type Upstream = QueuedJob["upstream_outputs"];
+
+/** How many handler names an error lists. */
+const namesMax = 20;
+
+/** Throws a TerminalError when the command names no handler of this worker, or is a shell command and `shell` is undefined. */
+export function dispatch(job: QueuedJob, tasks: ReadonlyMap<string, Task>, shell: Task | undefined): Call {
+  const { command, upstream_outputs: upstream } = job;
+  const named = parseObject(command) ?? parseAt(command);
+  if (named === undefined) return shellCall(job, shell);
+  const found = tasks.get(named.handler);
+  if (found === undefined) throw unknownHandler(named.handler, tasks);
+  return { task: found, input: withUpstream(named.input, upstream), upstream };
+}
+
+interface Named {
+  readonly handler: string;
+  readonly input: unknown;
+}
+
+function parseObject(command: string): Named | undefined {
+  if (!command.trimStart().startsWith("{")) return undefined;
+  let value: unknown;
+  try {
+    value = deeperThan(command) ? undefined : JSON.parse(command);
+  } catch {
+    // `{ make; }` is a shell command that happens to begin with a brace.
+    return undefined;
+  }
+  return isObject(value) && typeof value.handler === "string" ? { handler: value.handler, input: value.input } : undefined;
+}
+
+function parseAt(command: string): Named | undefined {
+  const match = /^\s*@([\w./:-]+)(?:\s+([\s\S]*))?$/.exec(command);
+  if (match === null) return undefined;
+  const handler = match[1] as string;
+  const text = (match[2] ?? "").trim();
+  if (text === "") return { handler, input: undefined };
+  if (deeperThan(text)) throw badInput(`The input after @${handler} nests deeper than ${jsonDepthMax} levels.`);
+  try {
+    return { handler, input: JSON.parse(text) };
+  } catch (error) {
+    throw badInput(`The text after @${handler} is not JSON: ${(error as Error).message}. Expected for example: @${handler} {"name":"Ada"}`);
+  }
+}
+
+function badInput(message: string): Error {
+  return refusal("LONGSHORE_BAD_INPUT", message, "command");
+}
+
+function withUpstream(input: unknown, upstream: Upstream): unknown {
+  if (input !== undefined && !isObject(input)) return input;
+  const base = input ?? {};
+  if (Object.keys(upstream).length === 0 || Object.hasOwn(base, "upstreamOutputs")) return base;
+  return { ...base, upstreamOutputs: upstream };
+}
+
+function shellCall(job: QueuedJob, shell: Task | undefined): Call {
+  if (shell !== undefined) return { task: shell, input: job, upstream: job.upstream_outputs };
+  const message = `Job ${job.job_id} is a shell command and this worker runs none: start it with --shell (or shell: true), or write the command as @name {"input":"as JSON"}.`;
+  throw refusal("LONGSHORE_SHELL_OFF", message, "command");
+}
+
+function unknownHandler(name: string, tasks: ReadonlyMap<string, Task>): Error {
+  const known = [...tasks.keys()].sort();
+  const listed = known.slice(0, namesMax).join(", ") + (known.length > namesMax ? ` and ${known.length - namesMax} more` : "");
+  const message = `No handler is named "${name}" here; this worker knows ${known.length === 0 ? "none" : listed}.`;
+  return refusal("LONGSHORE_NO_HANDLER", message, "handler");
+}

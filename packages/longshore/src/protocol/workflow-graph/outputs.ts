@@ -1,0 +1,21 @@
+// A handler's result as the flat map of texts that this protocol carries.
+
+import { isObject, type Json } from "../../json.ts";
+import type { Outputs } from "./wire.ts";
+
+/** Where a result that is not an object goes. */
+export const resultKey = "result";
+
+/** Texts stay as they are, other values become JSON. No result (null) is no outputs; a single value stands under `result`. */
+export function encodeOutputs(output: Json): Outputs {
+  if (output === null) return {};
+  if (!isObject(output)) return { [resultKey]: encode(output) };
+  // A null prototype, so that an output named `__proto__` is an output like any other.
+  const outputs: Outputs = Object.create(null);
+  for (const [key, value] of Object.entries(output)) outputs[key] = encode(value as Json);
+  return outputs;
+}
+
+function encode(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,30 @@
+// The process groups that shell commands run in, and the promise that none outlives this process.
+
+export class ProcessGroups {
+  readonly #leaders = new Set<number>();
+  readonly #onExit = () => {
+    for (const pid of this.#leaders) this.kill(pid, "SIGKILL");
+  };
+
+  add(pid: number | undefined): void {
+    if (pid === undefined) return;
+    // One listener however many commands run: Node warns about more than ten.
+    if (this.#leaders.size === 0) process.on("exit", this.#onExit);
+    this.#leaders.add(pid);
+  }
+
+  remove(pid: number | undefined): void {
+    if (pid === undefined || !this.#leaders.delete(pid)) return;
+    if (this.#leaders.size === 0) process.off("exit", this.#onExit);
+  }
+
+  /** Signals the whole group. A group that is gone already is fine. */
+  kill(pid: number | undefined, signal: "SIGTERM" | "SIGKILL"): void {
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // ESRCH: nobody is left. EPERM: a member changed its user; the others were signalled.
+    }
+  }
+}

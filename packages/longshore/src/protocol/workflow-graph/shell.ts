@@ -1,0 +1,132 @@
+// Runs a job's command with `sh -c`, as a task like any other.
+//
+// What a command finds in its environment, besides this process's own variables and the `env` option:
+//   WFG_WORKFLOW_ID, WFG_JOB_ID, WFG_ATTEMPT (1 on the first try)
+//   WFG_<JOB>_<KEY>   each output of each direct dependency; names in capitals, other characters than A-Z and 0-9 become `_`.
+//                     A value above 32 KiB is left out, because the kernel limits the environment; it is in the file:
+//   WFG_UPSTREAM      path of a JSON file with all of them: {"job": {"key": "value"}}
+//   WFG_OUTPUT        path of an empty file for outputs (see shell-output.ts)
+//
+// The command runs in a process group of its own, which is ended (SIGTERM, then SIGKILL) when the task's signal aborts, and whose
+// left-overs are ended when the command is over: a job leaves no processes behind.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "../../clock.ts";
+import type { Context } from "../../context.ts";
+import { type Task, task } from "../../task.ts";
+import { cutTail } from "../../text.ts";
+import { OutputLines, readOutputFile } from "./shell-output.ts";
+import { ProcessGroups } from "./shell-processes.ts";
+import type { Outputs, QueuedJob } from "./wire.ts";
+
+export interface ShellOptions {
+  readonly env: { readonly [name: string]: string };
+  readonly cwd: string | undefined;
+  readonly clock: Clock;
+}
+
+/** Between the polite signal and the one that cannot be refused; below the runner's grace for handlers that were aborted. */
+const killAfterMs = 3_000;
+/** After the group is dead: a process that left the group may still hold the pipes open. */
+const pipesMs = 500;
+const envValueBytesMax = 32 * 1024;
+/** The kernel's limit for arguments and environment together is far higher; this leaves room for the rest. */
+const envBytesMax = 512 * 1024;
+
+/** Never offered under this name: commands are dispatched to it, not handler names. */
+export function shellTask(options: ShellOptions): Task<QueuedJob, Outputs> {
+  const groups = new ProcessGroups();
+  return task("shell", (job: QueuedJob, context) => runCommand(job, context, options, groups));
+}
+
+async function runCommand(job: QueuedJob, context: Context, options: ShellOptions, groups: ProcessGroups): Promise<Outputs> {
+  const folder = await mkdtemp(join(tmpdir(), "longshore-job-"));
+  try {
+    const files = { output: join(folder, "output"), upstream: join(folder, "upstream.json") };
+    await Promise.all([writeFile(files.output, ""), writeFile(files.upstream, JSON.stringify(job.upstream_outputs))]);
+    context.signal.throwIfAborted();
+    const stdout = new OutputLines((text) => context.log(text, "stdout"));
+    const stderr = new OutputLines((text) => context.log(text, "stderr"));
+    const env = { ...process.env, ...options.env, ...upstreamEnv(job), WFG_OUTPUT: files.output, WFG_UPSTREAM: files.upstream };
+    const child = spawn("sh", ["-c", job.command], { cwd: options.cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    child.stdout.on("data", (chunk: Buffer) => stdout.write(chunk));
+    child.stderr.on("data", (chunk: Buffer) => stderr.write(chunk));
+    const exit = await ended(child, context.signal, options.clock, groups);
+    stdout.end();
+    stderr.end();
+    context.signal.throwIfAborted();
+    if (exit !== "exit code 0") throw new Error(describeExit(exit, stderr.tail || stdout.tail));
+    stdout.checkOutputs();
+    return { ...stdout.outputs, ...(await readOutputFile(files.output)) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Resolves when the command is over and both its outputs are closed: what comes on stderr after stdout closed is still read. */
+function ended(child: ChildProcess, signal: AbortSignal, clock: Clock, groups: ProcessGroups): Promise<string> {
+  const { pid } = child;
+  return new Promise((resolve, reject) => {
+    let disarm = () => {};
+    const onAbort = () => {
+      groups.kill(pid, "SIGTERM");
+      disarm = clock.at(clock.now() + killAfterMs, () => {
+        groups.kill(pid, "SIGKILL");
+        disarm = clock.at(clock.now() + pipesMs, () => {
+          child.stdout?.destroy();
+          child.stderr?.destroy();
+        });
+      });
+    };
+    const finish = () => {
+      disarm();
+      signal.removeEventListener("abort", onAbort);
+      groups.kill(pid, "SIGKILL");
+      groups.remove(pid);
+    };
+    groups.add(pid);
+    child.once("error", (error) => {
+      finish();
+      reject(new Error(`failed to spawn sh: ${error.message}`, { cause: error }));
+    });
+    child.once("close", (code, signalName) => {
+      finish();
+      resolve(signalName === null ? `exit code ${code}` : `killed by ${signalName}`);
+    });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** The end of stderr says why; a command that wrote only to stdout said it there. */
+function describeExit(exit: string, tail: string): string {
+  const text = cutTail(tail, 4_000).trim();
+  return text === "" ? exit : `${exit}: ${text}`;
+}
+
+function upstreamEnv(job: QueuedJob): { [name: string]: string } {
+  const env: { [name: string]: string } = {
+    WFG_WORKFLOW_ID: job.workflow_id,
+    WFG_JOB_ID: job.job_id,
+    WFG_ATTEMPT: String(job.attempt + 1),
+  };
+  let bytes = 0;
+  for (const [jobId, outputs] of Object.entries(job.upstream_outputs)) {
+    for (const [key, value] of Object.entries(outputs)) {
+      const name = `WFG_${upperSnake(jobId)}_${upperSnake(key)}`;
+      const size = Buffer.byteLength(value) + name.length + 2;
+      // No text with a NUL character can be in an environment; the file has it.
+      if (size > envValueBytesMax || bytes + size > envBytesMax || value.includes("\0")) continue;
+      bytes += size;
+      env[name] = value;
+    }
+  }
+  return env;
+}
+
+function upperSnake(text: string): string {
+  return text.toUpperCase().replace(/[^A-Z0-9]/g, "_");
+}

@@ -1,0 +1,17 @@
+// Waiting for a state that no event announces. The loop turns without pausing, so it ends in the turn in which the state is reached;
+// the test runner's own limit ends it when that never happens.
+
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A promise with its ends in the test's hand. */
+export function deferred<Value>() {
+  let resolve!: (value: Value) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<Value>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}
