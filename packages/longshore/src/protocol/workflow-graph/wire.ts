@@ -122,6 +122,11 @@ export interface Job {
   ports: Port[];
   children: Job[] | null;
   collapsed: boolean;
+  /** Ours, taken when a workflow is created and shown when they were given. */
+  backoff?: WireBackoff;
+  max_lost_leases?: number;
+  timeout_secs?: number;
+  priority?: number;
 }
 
 export interface Workflow {

@@ -1,0 +1,60 @@
+// One shell command out of a job's environment, steps and texts. Parts are joined with `&&`, so that nothing runs after a failure:
+//
+//   export G='it'\''s' && echo '=== one ===' && echo one && ( export X='1' && echo '=== two ===' && { echo two
+//   echo three
+//   } )
+//
+// A step's text that is more than one plain command is grouped, else `&&` would protect its first line only. A step with an
+// environment of its own runs in a subshell, so that the environment does not leak into later steps.
+
+export interface ShellStep {
+  label: string;
+  env: readonly EnvVar[];
+  run: string;
+}
+
+export interface EnvVar {
+  name: string;
+  value: string;
+}
+
+const envNamePattern = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Anything else in place of a name would be run as shell text. */
+export function isEnvName(name: string): boolean {
+  return envNamePattern.test(name);
+}
+
+/** A job of one text. */
+export function runCommand(env: readonly EnvVar[], run: string): string {
+  const text = run.trim();
+  if (env.length === 0) return text;
+  return join([...exports(env), grouped(text)]);
+}
+
+/** A job of several steps. */
+export function stepsCommand(env: readonly EnvVar[], steps: readonly ShellStep[]): string {
+  return join([...exports(env), ...steps.map(stepCommand)]);
+}
+
+export function shellQuote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function stepCommand(step: ShellStep): string {
+  const body = join([...exports(step.env), `echo ${shellQuote(`=== ${step.label} ===`)}`, grouped(step.run.trim())]);
+  return step.env.length === 0 ? body : `( ${body} )`;
+}
+
+function exports(env: readonly EnvVar[]): string[] {
+  return env.map(({ name, value }) => `export ${name}=${shellQuote(value)}`);
+}
+
+/** A text whose parts `&&` could tear apart, or whose comment would swallow what follows, becomes one group. */
+function grouped(text: string): string {
+  return /[\n\r#;&|\\<(){}!]/.test(text) ? `{ ${text}\n}` : text;
+}
+
+function join(parts: readonly string[]): string {
+  return parts.filter((part) => part !== "").join(" && ");
+}

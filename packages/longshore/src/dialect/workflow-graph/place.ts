@@ -1,0 +1,142 @@
+// One value of a definition file together with where it stands. Files are read through these, so that every refusal and every warning
+// can name line and column. YAML and JSON are read by the same parser: JSON is YAML.
+
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { LongshoreError } from "../../errors.ts";
+import { findJsonFault, type JsonPath, pathText } from "../../json-position.ts";
+
+/** A definition larger than this is generated; the HTTP API takes it as jobs. */
+const fileCharsMax = 2_097_152;
+/** How much aliases may multiply: generous for people, too little for a bomb. */
+const aliasesMax = 1_000;
+
+export interface Warning {
+  message: string;
+  field: string;
+  line: number;
+  column: number;
+}
+
+export type Kind = "map" | "list" | "text" | "number" | "boolean" | "null" | "other";
+
+/** Reads a whole file. `json` holds it to JSON's own grammar. */
+export function readFile(text: string, json: boolean): { root: Place; warnings: Warning[] } {
+  if (text.length > fileCharsMax)
+    throw bad(`The file has ${text.length} characters.`, { field: "", line: 1, column: 1, expected: `at most ${fileCharsMax}` });
+  const fault = json ? findJsonFault(text) : null;
+  if (fault !== null)
+    throw bad(`This is not JSON: ${fault.message}`, { field: fault.path, line: fault.line, column: fault.column, expected: "JSON" });
+  const lines = new LineCounter();
+  const document = parseYaml(text, lines);
+  const warnings: Warning[] = [];
+  const file: File = { document, lines, warnings };
+  for (const { message, pos } of document.warnings) warnings.push({ message, field: "", ...lineColumn(lines, pos[0]) });
+  return { root: new Place(file, document.contents, [], 0), warnings };
+}
+
+interface File {
+  document: Document;
+  lines: LineCounter;
+  warnings: Warning[];
+}
+
+export class Place {
+  readonly path: JsonPath;
+  readonly #file: File;
+  readonly #node: Node | null;
+  readonly #offset: number;
+
+  /** `offset` is where to point when the value itself takes no room. */
+  constructor(file: File, node: unknown, path: JsonPath, offset: number) {
+    this.#file = file;
+    // An alias stands for what it names, and errors point to where it is used.
+    this.#node = (isAlias(node) ? node.resolve(file.document) : node) as Node | null;
+    this.#offset = (node as Node | null)?.range?.[0] ?? offset;
+    this.path = path;
+  }
+
+  get kind(): Kind {
+    if (this.#node === null || this.#node === undefined) return "null";
+    if (isMap(this.#node)) return "map";
+    if (isSeq(this.#node)) return "list";
+    const { value } = this;
+    if (value === null || value === undefined) return "null";
+    if (typeof value === "string") return "text";
+    if (typeof value === "number") return "number";
+    return typeof value === "boolean" ? "boolean" : "other";
+  }
+
+  get value(): unknown {
+    return isScalar(this.#node) ? this.#node.value : undefined;
+  }
+
+  /** A scalar as it is written: `1.10` stays `1.10`. */
+  get text(): string {
+    if (!isScalar(this.#node)) return "";
+    return typeof this.#node.value === "string" ? this.#node.value : (this.#node.source ?? String(this.#node.value));
+  }
+
+  /** The fields of a map, in order. A key that is written twice is refused. */
+  entries(): { key: string; at: Place; value: Place }[] {
+    if (!isMap(this.#node)) return [];
+    const seen = new Set<string>();
+    return this.#node.items.map((pair) => {
+      const at = new Place(this.#file, pair.key, this.path, this.#offset);
+      if (at.kind === "map" || at.kind === "list" || at.kind === "null") throw at.refuse("A key must be a plain text.", "a text as key");
+      const key = at.text;
+      const field = new Place(this.#file, pair.key, [...this.path, key], this.#offset);
+      if (seen.has(key)) throw field.refuse(`The key '${key}' is there twice.`, "each key once");
+      seen.add(key);
+      return { key, at: field, value: new Place(this.#file, pair.value, [...this.path, key], field.#offset) };
+    });
+  }
+
+  items(): Place[] {
+    if (!isSeq(this.#node)) return [];
+    return this.#node.items.map((item, index) => new Place(this.#file, item, [...this.path, index], this.#offset));
+  }
+
+  refuse(message: string, expected: string): LongshoreError {
+    return bad(message, { field: pathText(this.path), expected, ...lineColumn(this.#file.lines, this.#offset) });
+  }
+
+  warn(message: string): void {
+    this.#file.warnings.push({ message, field: pathText(this.path), ...lineColumn(this.#file.lines, this.#offset) });
+  }
+}
+
+function parseYaml(text: string, lineCounter: LineCounter): Document {
+  try {
+    // The check for keys that are there twice compares all with all; `entries` does it in one pass.
+    const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false, version: "1.2", schema: "core" });
+    const [error] = document.errors;
+    if (error !== undefined) {
+      throw bad(`This is not YAML: ${error.message}`, {
+        field: "",
+        expected: "YAML 1.2 or JSON",
+        ...lineColumn(lineCounter, error.pos[0]),
+      });
+    }
+    // Walks everything once, only to count what aliases would multiply to, and to find those that name nothing.
+    document.toJS({ maxAliasCount: aliasesMax });
+    return document;
+  } catch (error) {
+    if (error instanceof LongshoreError) throw error;
+    const reason = error instanceof RangeError ? "it is nested too deeply" : (error as Error).message;
+    throw bad(`This cannot be read: ${reason}`, {
+      field: "",
+      line: 1,
+      column: 1,
+      expected: "a definition of ordinary depth, with few aliases",
+    });
+  }
+}
+
+function lineColumn(lines: LineCounter, offset: number): { line: number; column: number } {
+  const { line, col } = lines.linePos(offset);
+  return { line: Math.max(line, 1), column: Math.max(col, 1) };
+}
+
+function bad(message: string, detail: { field: string; expected: string; line: number; column: number }): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", `${message} (line ${detail.line}, column ${detail.column})`, { detail });
+}
