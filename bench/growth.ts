@@ -31,7 +31,7 @@ const FULL: Size = {
   warmUpSeconds: 1,
   seconds: 3,
   workflows: 16,
-  warmUpSteps: 2_000,
+  warmUpSteps: 10_001,
   steps: 10_001,
   spans: [
     { from: 10, to: 1_010 },
@@ -43,7 +43,7 @@ const QUICK: Size = {
   warmUpSeconds: 0.3,
   seconds: 0.7,
   workflows: 4,
-  warmUpSteps: 200,
+  warmUpSteps: 1_001,
   steps: 1_001,
   spans: [
     { from: 10, to: 210 },
