@@ -1,3 +1,4 @@
 // What tests of handlers and workflows need, published as `longshore/testing`.
 
 export { TestClock } from "./clock.ts";
+export { Loopback, type LoopbackCall, type LoopbackOptions } from "./loopback.ts";

@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { encodeOutputs } from "./outputs.ts";
+
+it("keeps texts and writes other values as JSON", () => {
+  expect({ ...encodeOutputs({ a: "text", b: 1, c: [true], d: { e: null } }) }).toEqual({ a: "text", b: "1", c: "[true]", d: '{"e":null}' });
+});
+
+it("puts a single value under result, and nothing for no value", () => {
+  expect(encodeOutputs("done")).toEqual({ result: "done" });
+  expect(encodeOutputs([1, 2])).toEqual({ result: "[1,2]" });
+  expect(encodeOutputs(0)).toEqual({ result: "0" });
+  expect(encodeOutputs(null)).toEqual({});
+});
+
+it("keeps an output named __proto__", () => {
+  expect(JSON.stringify(encodeOutputs(JSON.parse('{"__proto__":"x"}')))).toBe('{"__proto__":"x"}');
+});

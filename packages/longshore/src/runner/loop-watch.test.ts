@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { TestClock } from "../testing/clock.ts";
+import { LoopWatch } from "./loop-watch.ts";
+
+it("tells once about an event loop that stood still, and again about the next time", async () => {
+  const clock = new TestClock();
+  const blocked: number[] = [];
+  const watch = new LoopWatch(clock, (ms) => blocked.push(ms));
+  watch.start();
+  await clock.advance(5_000);
+  expect(blocked).toEqual([]);
+  clock.jump(4_000);
+  await clock.advance(0);
+  expect(blocked).toEqual([3_000]);
+  clock.jump(3_000);
+  await clock.advance(0);
+  expect(blocked).toEqual([3_000]);
+  await clock.advance(3_000);
+  clock.jump(6_000);
+  await clock.advance(0);
+  expect(blocked).toEqual([3_000, 5_000]);
+  watch.stop();
+  expect(clock.pending).toBe(0);
+});
+
+it("notices a task that blocked until its end, before any timer could fire", () => {
+  const clock = new TestClock();
+  const blocked: number[] = [];
+  const watch = new LoopWatch(clock, (ms) => blocked.push(ms));
+  watch.start();
+  clock.jump(10_000);
+  watch.stop();
+  expect(blocked).toEqual([9_000]);
+});

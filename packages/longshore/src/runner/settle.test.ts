@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { LongshoreError, TerminalError } from "../errors.ts";
+import { type Ended, outcomeOf } from "./settle.ts";
+
+const deferral = { "longshore.deferral": true, delayMs: 5, output: { at: 1 } } as const;
+const ends: Record<string, Ended> = {
+  value: { kind: "returned", value: { a: 1 } },
+  deferral: { kind: "returned", value: deferral },
+  terminal: { kind: "threw", error: new TerminalError("never") },
+  error: { kind: "threw", error: new Error("oops") },
+};
+const cancelled = new LongshoreError("LONGSHORE_CANCELLED", "cancelled");
+const deadline = new LongshoreError("LONGSHORE_DEADLINE", "timed out");
+const shutdown = new LongshoreError("LONGSHORE_SHUTDOWN", "stopping");
+
+/** Outcome in short: kind, then for failures the text and whether it may be retried. */
+function short(end: string, stopped?: LongshoreError): string {
+  const outcome = outcomeOf(ends[end] as Ended, stopped);
+  return outcome.kind === "failed" ? `${outcome.error.message} ${outcome.retryable ? "retry" : "final"}` : outcome.kind;
+}
+
+describe("the table of outcomes", () => {
+  it.each([
+    ["value", undefined, "done"],
+    ["deferral", undefined, "deferred"],
+    ["terminal", undefined, "never final"],
+    ["error", undefined, "oops retry"],
+    ["value", cancelled, "cancelled final"],
+    ["deferral", cancelled, "cancelled final"],
+    ["terminal", cancelled, "cancelled final"],
+    ["error", cancelled, "cancelled final"],
+    ["value", deadline, "done"],
+    ["deferral", deadline, "deferred"],
+    ["terminal", deadline, "never final"],
+    ["error", deadline, "timed out retry"],
+    ["value", shutdown, "done"],
+    ["deferral", shutdown, "deferred"],
+    ["terminal", shutdown, "never final"],
+    ["error", shutdown, "stopping retry"],
+  ] as const)("a handler that ended with %s when stopped by %s gives: %s", (end, stopped, expected) => {
+    expect(short(end, stopped)).toBe(expected);
+  });
+
+  it("makes no value null and refuses for good what JSON cannot carry", () => {
+    expect(outcomeOf({ kind: "returned", value: undefined }, undefined)).toEqual({ kind: "done", output: null });
+    const cycle: { self?: unknown } = {};
+    cycle.self = cycle;
+    expect(outcomeOf({ kind: "returned", value: cycle }, undefined)).toMatchObject({ kind: "failed", retryable: false, error: { code: "LONGSHORE_BAD_OUTPUT" } });
+    expect(outcomeOf({ kind: "returned", value: 1n }, undefined)).toMatchObject({ kind: "failed", retryable: false });
+  });
+
+  it("tells the causes, once each, and takes what is not an Error", () => {
+    const error = new Error("fetch failed", { cause: new Error("fetch failed", { cause: new Error("ECONNREFUSED") }) });
+    expect(outcomeOf({ kind: "threw", error }, undefined)).toMatchObject({ error: { message: "fetch failed\ncaused by: ECONNREFUSED" } });
+    expect(outcomeOf({ kind: "threw", error: "plain text" }, undefined)).toMatchObject({ error: { message: "plain text" } });
+    expect(outcomeOf({ kind: "threw", error: new RangeError() }, undefined)).toMatchObject({ error: { message: "RangeError" } });
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { pause } from "../clock.ts";
+import { TestClock } from "./clock.ts";
+
+describe("the test clock", () => {
+  it("fires timers in order of time and then of arming, each at its own time", async () => {
+    const clock = new TestClock(1_000);
+    const fired: string[] = [];
+    const note = (name: string) => () => fired.push(`${name}@${clock.now()}`);
+    clock.at(1_300, note("c"));
+    clock.at(1_100, note("a"));
+    clock.at(1_100, note("b"));
+    const cancel = clock.at(1_200, note("never"));
+    cancel();
+    await clock.advance(250);
+    expect(fired).toEqual(["a@1100", "b@1100"]);
+    expect(clock.now()).toBe(1_250);
+    await clock.advance(50);
+    expect(fired).toEqual(["a@1100", "b@1100", "c@1300"]);
+  });
+
+  it("gives promises their turn between timers, so that chains of waits pass within one advance", async () => {
+    const clock = new TestClock();
+    const started = clock.now();
+    const passed: number[] = [];
+    const chain = (async () => {
+      for (let step = 0; step < 3; step++) {
+        await pause(clock, 100);
+        passed.push(clock.now() - started);
+      }
+    })();
+    await clock.advance(300);
+    await chain;
+    expect(passed).toEqual([100, 200, 300]);
+  });
+
+  it("can let time pass without firing, and fires what is overdue later", async () => {
+    const clock = new TestClock(0);
+    const fired: number[] = [];
+    clock.at(10, () => fired.push(clock.now()));
+    clock.jump(500);
+    expect(fired).toEqual([]);
+    await clock.advance(0);
+    expect(fired).toEqual([500]);
+  });
+
+  it("tells when a timer has been armed", async () => {
+    const clock = new TestClock();
+    let armed = false;
+    const waiting = clock.armed(100).then(() => {
+      armed = true;
+    });
+    clock.at(clock.now() + 200, () => {});
+    await clock.advance(0);
+    expect(armed).toBe(false);
+    clock.at(clock.now() + 100, () => {});
+    await waiting;
+    expect(clock.pending).toBe(2);
+  });
+});

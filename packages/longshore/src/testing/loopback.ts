@@ -1,0 +1,89 @@
+// A transport without a peer: the test is the orchestrator. Everything else is real: slots, validation, context, deadlines, draining.
+//
+//   const loop = new Loopback();
+//   await using worker = await work({ tasks: [greet], on: loop, signals: false });
+//   expect(await loop.run("greet", { name: "Ada" })).toEqual({ kind: "done", output: { text: "Hello, Ada!" } });
+
+import { LongshoreError } from "../errors.ts";
+import type { Json } from "../json.ts";
+import { refusal } from "../runner/settle.ts";
+import type { Assignment, Capabilities, LogEntry, Outcome, Slot, Transport, TransportHost } from "../runner/transport.ts";
+
+export interface LoopbackOptions {
+  readonly name?: string;
+  readonly capabilities?: Partial<Capabilities>;
+}
+
+/** Parts of an assignment that a test may want to set or replace. */
+export type LoopbackCall = Partial<Omit<Assignment, "resolve" | "log" | "part">>;
+
+export class Loopback implements Transport {
+  readonly name: string;
+  readonly capabilities: Capabilities;
+  /** Every log line and every progress value that was sent, in order. */
+  readonly logs: LogEntry[] = [];
+  readonly parts: Json[] = [];
+  #host: TransportHost | undefined;
+  #sequence = 0;
+
+  constructor(options: LoopbackOptions = {}) {
+    this.name = options.name ?? "loopback";
+    this.capabilities = { defer: true, parts: true, logs: true, blobs: false, cancel: true, ...options.capabilities };
+  }
+
+  async start(host: TransportHost): Promise<void> {
+    this.#host = host;
+  }
+
+  async drain(): Promise<void> {}
+
+  async stop(): Promise<void> {}
+
+  /** What the worker reported. Rejects with LONGSHORE_CLOSED when it takes no more work, and when a lost hold left nothing to report. */
+  async run(task: string, input: unknown = {}, call: LoopbackCall = {}): Promise<Outcome> {
+    const slot = await this.#host?.slots.take();
+    if (slot === undefined) throw new LongshoreError("LONGSHORE_CLOSED", `${this.name} takes no work: its worker has not started or is stopping.`);
+    return this.runIn(slot, task, input, call);
+  }
+
+  /** The same in a slot that the test took itself. */
+  async runIn(slot: Slot, task: string, input: unknown, call: LoopbackCall = {}): Promise<Outcome> {
+    let reported: Outcome | undefined;
+    const assignment = this.assignment(task, input, {
+      ...call,
+      report: async (outcome, options) => {
+        const answer = await (call.report?.(outcome, options) ?? { verdict: "ok" as const });
+        reported = outcome;
+        return answer;
+      },
+    });
+    await slot.run(assignment);
+    if (reported !== undefined) return reported;
+    throw new LongshoreError("LONGSHORE_LEASE_LOST", `Nothing was reported for task "${task}".`);
+  }
+
+  /** For tests of what comes with a report's answer. */
+  assignment(task: string, input: unknown, call: LoopbackCall = {}): Assignment {
+    const id = `${task}-${this.#sequence++}`;
+    return {
+      ids: { runId: "run", stepId: task, taskId: id, grantId: `${id}-grant` },
+      attempt: 1,
+      idempotencyKey: id,
+      report: async () => ({ verdict: "ok" }),
+      ...call,
+      resolve: (tasks) => {
+        const found = tasks.get(task);
+        if (found === undefined) throw refusal("LONGSHORE_NO_HANDLER", `No task is named "${task}" here.`);
+        return { task: found, input };
+      },
+      log: async (entries) => void this.logs.push(...entries),
+      ...(this.capabilities.parts ? { part: async (value: Json) => void this.parts.push(value) } : {}),
+    };
+  }
+
+  /** The slots as the worker gave them to this transport. */
+  get host(): TransportHost {
+    if (this.#host === undefined) throw new LongshoreError("LONGSHORE_CLOSED", `${this.name} has not been started.`);
+    return this.#host;
+  }
+}

@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import { cutMiddle, cutTail } from "./text.ts";
+
+it("leaves a text that fits alone and cuts the middle out of one that does not", () => {
+  expect(cutMiddle("short", 5)).toBe("short");
+  const cut = cutMiddle(`${"a".repeat(100)}${"b".repeat(100)}`, 50);
+  expect(cut).toHaveLength(50);
+  expect(cut).toMatch(/^a+\n\.\.\. cut here \.\.\.\nb+$/);
+  expect(cutMiddle("abcdefghij", 3)).toBe("abc");
+});
+
+it("never cuts a character in two", () => {
+  for (let max = 1; max < 40; max++) {
+    for (const text of [cutMiddle("😀".repeat(40), max), cutTail("😀".repeat(40), max)]) {
+      expect(text.length).toBeLessThanOrEqual(max);
+      expect(Buffer.from(text).toString()).toBe(text);
+    }
+  }
+});
