@@ -5,6 +5,7 @@ import { Board } from "../board/board.ts";
 import type { Task } from "../board/task.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { codeDialect } from "../dialect/code/dialect.ts";
+import { workflowGraphDialect } from "../dialect/workflow-graph/compile.ts";
 import { idMaker, type MakeId } from "../ids.ts";
 import type { Dialect } from "../run/dialect.ts";
 import type { Run } from "../run/run.ts";
@@ -39,7 +40,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const clock = options.clock ?? systemClock;
   const random = options.random ?? Math.random;
   const makeId = idMaker();
-  const dialects = new Map<string, Dialect>([codeDialect].map((dialect) => [dialect.name, dialect]));
+  const dialects = new Map<string, Dialect>([codeDialect, workflowGraphDialect].map((dialect) => [dialect.name, dialect]));
   const listeners = new Set<ChangeListener>();
   const store = await openSqliteStore({
     directory: options.directory,

@@ -3,10 +3,20 @@
 
 import type { Board } from "../board/board.ts";
 import type { Reach } from "../board/lanes.ts";
-import type { Hold, Task as BoardTask } from "../board/task.ts";
+import type { Task as BoardTask, Hold } from "../board/task.ts";
 import { LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
-import type { Assignment, BeatAnswer, Call, Capabilities, LogEntry, Outcome, ReportAnswer, Transport, TransportHost } from "../runner/transport.ts";
+import type {
+  Assignment,
+  BeatAnswer,
+  Call,
+  Capabilities,
+  LogEntry,
+  Outcome,
+  ReportAnswer,
+  Transport,
+  TransportHost,
+} from "../runner/transport.ts";
 import type { Task } from "../task.ts";
 
 export interface LocalOptions {
@@ -112,6 +122,10 @@ function settle(board: Board, hold: Hold, outcome: Outcome): Promise<ReportAnswe
 
 function callOf(task: BoardTask, tasks: ReadonlyMap<string, Task>): Call {
   const found = tasks.get(task.lane?.name ?? "");
-  if (found === undefined) throw new LongshoreError("LONGSHORE_NO_HANDLER", `No handler is called ${task.lane?.name}; this worker has ${[...tasks.keys()].join(", ")}.`);
+  if (found === undefined)
+    throw new LongshoreError(
+      "LONGSHORE_NO_HANDLER",
+      `No handler is called ${task.lane?.name}; this worker has ${[...tasks.keys()].join(", ")}.`,
+    );
   return { task: found, input: JSON.parse(task.input) };
 }

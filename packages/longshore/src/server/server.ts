@@ -4,7 +4,7 @@
 import { resolve } from "node:path";
 import type { Task as BoardTask } from "../board/task.ts";
 import type { Clock } from "../clock.ts";
-import { durationMs, type Duration } from "../duration.ts";
+import { type Duration, durationMs } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
 import { type Json, toJson } from "../json.ts";
 import type { Definition } from "../run/dialect.ts";
@@ -13,8 +13,14 @@ import type { Run, RunState } from "../run/run.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
 import type { RetryHint, Task } from "../task.ts";
 import type { Workflow } from "../workflow.ts";
+import { adminRoutes } from "./admin/routes.ts";
+import { createAuth, parseToken, readTokenFile } from "./auth.ts";
 import { type Engine, openEngine } from "./engine.ts";
+import { type HttpServer, listen } from "./http.ts";
+import type { HttpLimits } from "./limits.ts";
 import { localTransport } from "./local.ts";
+import { createLogger, type LoggerOptions } from "./logger.ts";
+import { createMetrics } from "./metrics.ts";
 
 export interface ServeOptions {
   /** Where the data file lies; `.longshore` when absent. */
@@ -23,6 +29,21 @@ export interface ServeOptions {
   ephemeral?: boolean;
   /** 4500 when absent; 0 takes any free port; null opens no socket. */
   port?: number | null;
+  /** 127.0.0.1 when absent. Another address needs tokens, or `insecure`. */
+  host?: string;
+  /** Who may call, as `SECRET`, `SCOPES:SECRET` or `SCOPES:SECRET:NAME`. Nobody is asked for one when there are none. */
+  tokens?: readonly string[];
+  /** A file with one token a line. */
+  tokenFile?: string;
+  /** Serve beyond loopback although nobody is asked for a token. */
+  insecure?: boolean;
+  /** Web origins whose pages may call; none by default. */
+  origins?: readonly string[];
+  /** Further names in the Host header that are answered. */
+  hosts?: readonly string[];
+  /** What is logged and where to: warnings and worse, as text, to standard error, unless told otherwise. */
+  logger?: Partial<Pick<LoggerOptions, "level" | "format" | "write">>;
+  limits?: Partial<HttpLimits>;
   clock?: Clock;
 }
 
@@ -67,16 +88,47 @@ export const dataDefault = ".longshore";
 
 export async function serve(options: ServeOptions = {}): Promise<Server> {
   const directory = options.ephemeral ? null : resolve(options.data ?? dataDefault);
+  const tokens = [
+    ...(options.tokens ?? []).map((text, at) => parseToken(text, `token ${at + 1}`)),
+    ...(options.tokenFile === undefined ? [] : readTokenFile(options.tokenFile)),
+  ];
   const engine = await openEngine({ directory, clock: options.clock });
-  return makeServer(engine);
+  if (options.port === null) return makeServer(engine, null);
+  const { clock } = engine;
+  const logger = createLogger({
+    level: "warn",
+    format: "text",
+    write: (line) => process.stderr.write(`${line}\n`),
+    ...options.logger,
+    clock,
+    secrets: tokens.map((token) => token.secret),
+  });
+  const { host, hosts, origins, insecure, limits } = options;
+  try {
+    const http = await listen({
+      groups: [adminRoutes(engine)],
+      port: options.port ?? portDefault,
+      auth: createAuth(tokens),
+      metrics: createMetrics(),
+      ...{ host, hosts, origins, insecure, limits, logger, clock },
+    });
+    return makeServer(engine, http);
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
 }
 
-function makeServer(engine: Engine): Server {
+function makeServer(engine: Engine, http: HttpServer | null): Server {
+  const close = async () => {
+    await http?.close();
+    await engine.close();
+  };
   const { board, runs, clock, makeId } = engine;
   const define = (workflow: Workflow) => runs.define({ name: workflow.name, dialect: "code", source: JSON.stringify(workflow.source) });
   const server: Server = {
-    url: null,
-    port: null,
+    url: http?.url ?? null,
+    port: http?.port ?? null,
     define,
     async start(workflow, input, startOptions = {}) {
       const name = typeof workflow === "string" ? workflow : (await define(workflow as Workflow)).name;
@@ -95,10 +147,9 @@ function makeServer(engine: Engine): Server {
     async cancel(runId) {
       return (await runs.cancel(runId))?.state === "cancelled";
     },
-    transport: () =>
-      localTransport({ board, holder: `local-${makeId(clock.now())}`, log: async () => {}, seen: () => {} }),
-    close: () => engine.close(),
-    [Symbol.asyncDispose]: () => engine.close(),
+    transport: () => localTransport({ board, holder: `local-${makeId(clock.now())}`, log: async () => {}, seen: () => {} }),
+    close,
+    [Symbol.asyncDispose]: close,
   };
   return server;
 }
@@ -110,7 +161,10 @@ function resultOf(run: Run): RunResult {
 function newTask(id: string, task: string | Task, input: Json, options: CallOptions) {
   const name = typeof task === "string" ? task : task.name;
   const retry = options.retry ?? (typeof task === "string" ? undefined : task.retry);
-  const policy = retry === undefined ? null : JSON.stringify({ ...noRetry, failures: retry.limit, ...(retry.backoff === undefined ? {} : { backoff: retry.backoff }) });
+  const policy =
+    retry === undefined
+      ? null
+      : JSON.stringify({ ...noRetry, failures: retry.limit, ...(retry.backoff === undefined ? {} : { backoff: retry.backoff }) });
   return {
     id,
     step: name,

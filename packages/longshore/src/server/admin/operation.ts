@@ -1,0 +1,165 @@
+// One operation of our own API: a route together with what it takes and answers. The same description validates requests and becomes
+// the OpenAPI document, so the two cannot drift apart.
+
+import type { z } from "zod";
+import { LongshoreError } from "../../errors.ts";
+import type { HttpReply, HttpRequest, Route, Scope } from "../../http.ts";
+import { deeperThan, jsonDepthMax } from "../../json.ts";
+import { problemReply } from "./problem.ts";
+
+export const apiPrefix = "/api/longshore/v1";
+
+/** What an operation may answer with one status. */
+export interface Answer {
+  readonly description: string;
+  /** The shape of a JSON answer; absent when the answer has no body or is no JSON. */
+  readonly schema?: z.ZodType;
+  /** `application/json` unless told. */
+  readonly contentType?: string;
+}
+
+/** How the body of a request may look, when it is not JSON of one shape. */
+export interface RawBody {
+  readonly contentTypes: readonly string[];
+  readonly description: string;
+}
+
+export interface Asked<Query, Body> {
+  /** Path parameters. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: Body;
+  readonly request: HttpRequest;
+}
+
+interface Description {
+  readonly id: string;
+  /** One line for lists. */
+  readonly summary: string;
+  readonly tag: string;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType | RawBody;
+  readonly answers: Readonly<Record<number, Answer>>;
+}
+
+export interface Operation extends Route {
+  readonly description: Description;
+}
+
+export interface OperationSpec<Query extends z.ZodObject, Body extends z.ZodType> {
+  readonly id: string;
+  readonly summary: string;
+  readonly tag: string;
+  readonly method: Route["method"];
+  /** Below the prefix of the API, unless it is absolute by `at`. */
+  readonly path: string;
+  readonly scope: Scope;
+  readonly query?: Query;
+  readonly body?: Body;
+  readonly answers: Readonly<Record<number, Answer>>;
+  handle(asked: Asked<z.output<Query>, z.output<Body>>): HttpReply | Promise<HttpReply>;
+}
+
+/** An operation whose body, if it has one, is JSON of one shape. */
+export function operation<Query extends z.ZodObject = z.ZodObject<Record<never, never>>, Body extends z.ZodType = z.ZodUndefined>(
+  spec: OperationSpec<Query, Body>,
+): Operation {
+  const { query, body } = spec;
+  return {
+    ...described(spec),
+    body: body === undefined ? "none" : "text",
+    handle: (request) =>
+      guarded(() =>
+        spec.handle({
+          params: request.params,
+          query: (query === undefined ? {} : parse(query, queryObject(request.query), "query")) as z.output<Query>,
+          body: (body === undefined ? undefined : parse(body, parseJson(request.text), "")) as z.output<Body>,
+          request,
+        }),
+      ),
+  };
+}
+
+/** An operation that reads its body by itself: as text of several types, or as a stream. */
+export function rawOperation(
+  spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "query" | "handle"> & {
+    readonly body: RawBody & { readonly read: "text" | "stream" };
+    readonly bodyMax?: number;
+    handle(request: HttpRequest): HttpReply | Promise<HttpReply>;
+  },
+): Operation {
+  return {
+    ...described(spec),
+    body: spec.body.read,
+    bodyMax: spec.bodyMax,
+    handle: (request) => guarded(() => spec.handle(request)),
+  };
+}
+
+function described(spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "handle"> & { body?: Description["body"] }) {
+  const { id, summary, tag, method, path, scope, query, body, answers } = spec;
+  return {
+    method,
+    path: path.startsWith("//") ? path.slice(1) : apiPrefix + path,
+    scope,
+    description: { id, summary, tag, query, body, answers },
+  };
+}
+
+/** A conflict is an answer of this API; everything else that is thrown is the listener's to explain. */
+async function guarded(work: () => HttpReply | Promise<HttpReply>): Promise<HttpReply> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof LongshoreError) || error.code !== "LONGSHORE_CONFLICT") throw error;
+    return problemReply(409, { code: error.code, message: error.message, ...error.detail });
+  }
+}
+
+/** Repeated parameters are kept as lists, so that a schema which wants one refuses them. */
+function queryObject(query: URLSearchParams): Record<string, string | string[]> {
+  const values: Record<string, string | string[]> = {};
+  for (const name of new Set(query.keys())) {
+    const all = query.getAll(name);
+    values[name] = all.length === 1 ? (all[0] as string) : all;
+  }
+  return values;
+}
+
+function parseJson(text: string): unknown {
+  if (deeperThan(text)) throw badInput(`The body is nested deeper than ${jsonDepthMax} levels.`, "", `at most ${jsonDepthMax} levels`);
+  try {
+    return JSON.parse(text === "" ? "{}" : text);
+  } catch (error) {
+    throw badInput(`The body is not JSON: ${(error as Error).message}.`, "", "JSON");
+  }
+}
+
+function parse(schema: z.ZodType, value: unknown, where: string): unknown {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const path = (issue?.path ?? []).map(String);
+  const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;
+  const field = [...(where === "" ? [] : [where]), ...path, ...(unknown === undefined ? [] : [unknown])].join(".");
+  const message =
+    unknown === undefined ? `${field === "" ? "The body" : field}: ${issue?.message ?? "not valid"}.` : `There is no field ${field}.`;
+  throw badInput(message, field, expectedOf(schema, issue));
+}
+
+/** Schemas say in their description what they expect; what has none is told in zod's words. */
+function expectedOf(schema: z.ZodType, issue: z.core.$ZodIssue | undefined): string {
+  if (issue === undefined) return "another value";
+  let at: unknown = schema;
+  for (const part of issue.path) at = (at as { shape?: Record<string, unknown> }).shape?.[String(part)];
+  const described = issue.path.length === 0 ? undefined : (at as z.ZodType | undefined)?.description;
+  return described ?? issue.message;
+}
+
+export function badInput(message: string, field: string, expected: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field, expected } });
+}
+
+export function json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): HttpReply {
+  return { status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
+}

@@ -1,0 +1,166 @@
+// What our own API answers: shapes for the document, and the functions that make them from what the store keeps. Times are epoch
+// milliseconds; inputs and outputs are the JSON values themselves.
+
+import { z } from "zod";
+import type { Task } from "../../board/task.ts";
+import type { Json } from "../../json.ts";
+import type { Definition } from "../../run/dialect.ts";
+import type { Plan, PlanNode } from "../../run/plan.ts";
+import type { Run } from "../../run/run.ts";
+
+const time = z.number().int();
+const maybeTime = time.nullable();
+const value = z.unknown();
+
+export const runStates = ["running", "succeeded", "failed", "cancelled", "timed-out"] as const;
+export const taskStates = ["queued", "offered", "held", "cancelling", "done", "failed", "cancelled", "skipped"] as const;
+
+export const runShape = z
+  .object({
+    id: z.string(),
+    workflow: z.string(),
+    definitionId: z.string().describe("The version that it runs, whatever has been defined since."),
+    state: z.enum(runStates),
+    input: value,
+    output: value,
+    error: z.string().nullable(),
+    createdAt: time,
+    endedAt: maybeTime,
+    endBy: maybeTime.describe("When the run must have ended."),
+    left: z.number().int().describe("Steps that have not settled."),
+    failed: z.number().int().describe("Steps that failed."),
+    retries: z.number().int().describe("How often it was tried again after its end."),
+    alias: z.string().nullable().describe("What a protocol calls this run."),
+    parentTaskId: z.string().nullable().describe("The step of another run that waits for this one."),
+  })
+  .meta({ id: "Run" });
+
+export function runBody(run: Run) {
+  return {
+    id: run.id,
+    workflow: run.workflow,
+    definitionId: run.definitionId,
+    state: run.state,
+    input: parsed(run.input),
+    output: parsed(run.output),
+    error: run.error,
+    createdAt: run.createdAt,
+    endedAt: run.endedAt,
+    endBy: run.endBy,
+    left: run.left,
+    failed: run.failed,
+    retries: run.retries,
+    alias: run.alias,
+    parentTaskId: run.parentTaskId,
+  };
+}
+
+export const taskShape = z
+  .object({
+    id: z.string(),
+    runId: z.string().nullable(),
+    step: z.string(),
+    state: z.enum(taskStates),
+    attempt: z.number().int().describe("Number of the current try, from 1."),
+    grant: z.number().int().describe("Rises whenever the task is handed out and whenever it comes back."),
+    failures: z.number().int(),
+    lost: z.number().int().describe("How often its worker vanished."),
+    holder: z.string().nullable(),
+    lane: z.string().nullable().describe("What workers ask for; null for a step that no worker takes."),
+    labels: z.array(z.string()),
+    priority: z.number().int(),
+    input: value,
+    output: value,
+    error: z.string().nullable(),
+    postedAt: time,
+    dueAt: time.describe("Not handed out before."),
+    startedAt: maybeTime.describe("When this attempt was first handed out."),
+    endedAt: maybeTime,
+    waiting: z.string().optional().describe("Why it is not being worked on, while it is queued."),
+  })
+  .meta({ id: "Task" });
+
+export function taskBody(task: Task, waiting?: string) {
+  return {
+    id: task.id,
+    runId: task.runId,
+    step: task.step,
+    state: task.state,
+    attempt: task.attempt + 1,
+    grant: task.grant,
+    failures: task.failures,
+    lost: task.lost,
+    holder: task.holder,
+    lane: task.lane?.name ?? null,
+    labels: task.lane?.labels ?? [],
+    priority: task.priority,
+    input: parsed(task.input),
+    output: parsed(task.output),
+    error: task.error,
+    postedAt: task.postedAt,
+    dueAt: task.dueAt,
+    startedAt: task.startedAt,
+    endedAt: task.endedAt,
+    waiting,
+  };
+}
+
+/** A step whose earlier life is void has no task now: it waits to be started anew. */
+export function isShown(task: Task): boolean {
+  return task.state !== "forgotten";
+}
+
+const definitionFields = {
+  id: z.string(),
+  name: z.string(),
+  version: z.number().int().describe("Counts from 1 for each name."),
+  dialect: z.string().describe("The language it is written in."),
+  createdAt: time,
+};
+
+export const definitionShape = z.object(definitionFields).meta({ id: "Definition" });
+
+export const planStepShape = z
+  .object({
+    id: z.string(),
+    kind: z.enum(["task", "run"]),
+    after: z.array(z.string()).describe("Steps that must settle first."),
+    lane: z.string().nullable(),
+    labels: z.array(z.string()),
+    workflow: z.string().nullable().describe("The workflow that a step of kind `run` starts."),
+  })
+  .meta({ id: "PlanStep" });
+
+export const wholeDefinitionShape = z
+  .object({ ...definitionFields, source: value.describe("As it is kept, in its own dialect."), steps: z.array(planStepShape) })
+  .meta({ id: "WholeDefinition" });
+
+export function definitionBody(definition: Definition) {
+  const { id, name, version, dialect, createdAt } = definition;
+  return { id, name, version, dialect, createdAt };
+}
+
+export function wholeDefinitionBody(definition: Definition, plan: Plan) {
+  return { ...definitionBody(definition), source: parsed(definition.source), steps: plan.nodes.map((node) => planStep(plan, node)) };
+}
+
+function planStep(plan: Plan, node: PlanNode) {
+  const lane = node.kind === "task" ? node.lanes.at(-1) : undefined;
+  return {
+    id: node.id,
+    kind: node.kind,
+    after: node.after.map((at) => plan.nodes[at]?.id ?? ""),
+    lane: lane?.name ?? null,
+    labels: lane?.labels ?? [],
+    workflow: node.kind === "run" ? node.workflow : null,
+  };
+}
+
+/** A page of anything, newest or first first; `next` is what to ask with for the following one, null at the end. */
+export function pageOf<Item extends z.ZodType>(item: Item) {
+  return z.object({ items: z.array(item), next: z.string().nullable() });
+}
+
+function parsed(text: string | null): Json {
+  return text === null ? null : (JSON.parse(text) as Json);
+}
