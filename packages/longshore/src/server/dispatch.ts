@@ -1,9 +1,9 @@
 // The way of a request, in order: find its route, pass the gate, read its body, ask the handler, write the reply. Every refusal on that
 // way takes the words of the group that owns the path.
 
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { HttpReply, Problem, Route } from "../http.ts";
-import { announcesBody, announcesMoreThan, type BodyOutcome, readText } from "./body.ts";
+import { announcesBody, announcesMoreThan, type BodyOutcome, type BodyRequest, readText } from "./body.ts";
 import type { Connections } from "./connections.ts";
 import { Exchange } from "./exchange.ts";
 import type { Gate } from "./gate.ts";
@@ -24,12 +24,12 @@ export interface DispatchOptions {
   limits: HttpLimits;
 }
 
-export type Dispatch = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean) => void;
+export type Dispatch = (request: BodyRequest, response: ServerResponse, awaitsContinue: boolean) => void;
 
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { router, gate, connections, writer, traffic, logger, limits } = options;
 
-  function dispatch(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
+  function dispatch(request: BodyRequest, response: ServerResponse, awaitsContinue: boolean): void {
     const connection = connections.of(request.socket);
     // Closed between the arrival of the bytes and now: there is nobody to answer.
     if (connection === undefined) return;

@@ -1,16 +1,16 @@
 // One request and its answer: what a route sees as HttpRequest, with the costly parts made on first use, and what the listener needs
 // to know of it until the answer has left.
 
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { HttpRequest, RouteGroup } from "../http.ts";
-import { boundedStream } from "./body.ts";
+import { type BodyRequest, boundedStream } from "./body.ts";
 import type { Connection } from "./connections.ts";
 import type { RouteEntry } from "./router.ts";
 import type { EventStream } from "./sse.ts";
 
 export class Exchange implements HttpRequest {
-  readonly request: IncomingMessage;
+  readonly request: BodyRequest;
   readonly response: ServerResponse;
   readonly connection: Connection;
   readonly method: string;
@@ -39,7 +39,7 @@ export class Exchange implements HttpRequest {
   private body: Readable | undefined = undefined;
 
   constructor(
-    request: IncomingMessage,
+    request: BodyRequest,
     response: ServerResponse,
     connection: Connection,
     path: string,

@@ -81,9 +81,21 @@ function hostRule(options: GateOptions): (host: string | undefined) => boolean {
   const names = new Set(["localhost", "127.0.0.1", "[::1]", bracketed(options.bound.toLowerCase())]);
   for (const host of options.hosts ?? []) names.add(nameOf(host));
   const strict = isLoopback(options.bound) || (options.hosts ?? []).length > 0;
-  if (strict) return (host) => host !== undefined && names.has(nameOf(host));
+  if (strict) return remembering((host) => names.has(nameOf(host)));
   if (options.auth.required) return () => true;
-  return (host) => host !== undefined && !isPublicName(nameOf(host));
+  return remembering((host) => !isPublicName(nameOf(host)));
+}
+
+/** Clients of one server send one Host: the last that was accepted is not taken apart again. */
+function remembering(accepts: (host: string) => boolean): (host: string | undefined) => boolean {
+  let last: string | undefined;
+  return (host) => {
+    if (host === undefined) return false;
+    if (host === last) return true;
+    if (!accepts(host)) return false;
+    last = host;
+    return true;
+  };
 }
 
 function isPublicName(name: string): boolean {

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import { LongshoreError } from "../errors.ts";
 import type { RouteGroup } from "../http.ts";
 import { type Auth, createAuth } from "./auth.ts";
+import { BodyRequest } from "./body.ts";
 import { Connections } from "./connections.ts";
 import { createDispatch } from "./dispatch.ts";
 import { createGate, isLoopback } from "./gate.ts";
@@ -71,6 +72,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const dispatch = createDispatch({ router, gate, connections, writer, traffic, logger, limits });
 
   const server = createServer({
+    IncomingMessage: BodyRequest,
     maxHeaderSize: limits.headerBytes,
     headersTimeout: Math.min(limits.headersMs, limits.requestMs),
     requestTimeout: limits.requestMs,
@@ -121,7 +123,7 @@ function refuseOpenDoor(host: string, auth: Auth, insecure: boolean): void {
   );
 }
 
-function bind(server: Server, host: string, port: number): Promise<void> {
+function bind(server: Server<typeof BodyRequest>, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException) => reject(bindError(error, host, port));
     server.once("error", onError);

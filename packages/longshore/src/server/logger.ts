@@ -32,7 +32,7 @@ export interface LoggerOptions {
 
 const severity: Readonly<Record<LogLevel, number>> = { debug: 10, info: 20, warn: 30, error: 40, silent: 50 };
 const redacted = "[redacted]";
-const secretKey = /^(.*[-_.])?(authorization|cookie|set-cookie|password|secret|token|access_?token|api_?key)s?$/i;
+const secretKey = /^(.*[-_.])?(authorization|cookie|set-cookie|password|secret|token|access[-_]?token|api[-_]?key)s?$/i;
 const bearer = /\bbearer\s+[^\s"',;]+/gi;
 /** Longer lines are cut: a log that carries whole payloads is neither read nor kept. */
 const lineCharsMax = 16_384;

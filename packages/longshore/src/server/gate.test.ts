@@ -1,0 +1,154 @@
+import { describe, expect, it } from "vitest";
+import { createAuth, parseToken } from "./auth.ts";
+import { createGate, type GateOptions, isLoopback } from "./gate.ts";
+
+const open = createAuth([]);
+const closed = createAuth([parseToken("worker:kV3mQ0rT8xLw2ZpB:w", "1")]);
+
+function gate(options: Partial<GateOptions> = {}) {
+  return createGate({ auth: open, bound: "127.0.0.1", ...options });
+}
+
+describe("loopback addresses", () => {
+  it.each(["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]", "::ffff:127.0.0.1"])("include %s", (host) => {
+    expect(isLoopback(host)).toBe(true);
+  });
+
+  it.each(["0.0.0.0", "::", "192.168.1.4", "127.evil.example", "localhost.evil.example", "10.127.0.1", "", "::ffff:10.0.0.1"])(
+    "do not include %j",
+    (host) => {
+      expect(isLoopback(host)).toBe(false);
+    },
+  );
+});
+
+describe("the Host header on loopback", () => {
+  it.each(["localhost", "localhost:4500", "LocalHost:1", "127.0.0.1:4500", "[::1]:4500", "[::1]"])("may be %s", (host) => {
+    expect(gate().screen({ host })).toBeUndefined();
+  });
+
+  it.each([
+    undefined,
+    "",
+    "evil.example",
+    "evil.example:4500",
+    "127.0.0.1.evil.example",
+    "localhost@evil.example",
+    "localhost:4500:1",
+    "0.0.0.0",
+  ])("may not be %j, so that a rebound name cannot drive the server", (host) => {
+    expect(gate().screen({ host })).toMatchObject({ kind: "forbidden", status: 403 });
+  });
+
+  it("may be a configured name", () => {
+    const named = gate({ hosts: ["Build.Example.Org"] });
+    expect(named.screen({ host: "build.example.org:4500" })).toBeUndefined();
+    expect(named.screen({ host: "other.example.org" })).toMatchObject({ status: 403 });
+  });
+
+  it("may be the address the server is bound to", () => {
+    expect(gate({ bound: "127.0.0.2" }).screen({ host: "127.0.0.2:4500" })).toBeUndefined();
+  });
+
+  it("is looked at anew for every request, also after one was accepted", () => {
+    const one = gate();
+    expect(one.screen({ host: "localhost:4500" })).toBeUndefined();
+    expect(one.screen({ host: "evil.example" })).toMatchObject({ status: 403 });
+    expect(one.screen({ host: "localhost:4500" })).toBeUndefined();
+  });
+});
+
+describe("the Host header beyond loopback", () => {
+  it("may be anything where tokens protect and no names are configured", () => {
+    expect(gate({ auth: closed, bound: "0.0.0.0" }).screen({ host: "any.example.org" })).toBeUndefined();
+  });
+
+  it("must be a configured name once there are any", () => {
+    const named = gate({ auth: closed, bound: "0.0.0.0", hosts: ["ci.example.org"] });
+    expect(named.screen({ host: "ci.example.org" })).toBeUndefined();
+    expect(named.screen({ host: "other.example.org" })).toMatchObject({ status: 403 });
+  });
+
+  it("must not be a public name where nothing protects", () => {
+    const insecure = gate({ bound: "0.0.0.0" });
+    for (const host of ["10.0.0.7:4500", "[fe80::1]:4500", "longshore:4500", "localhost"])
+      expect(insecure.screen({ host })).toBeUndefined();
+    for (const host of ["evil.example", "evil.example.:4500", undefined]) expect(insecure.screen({ host })).toMatchObject({ status: 403 });
+  });
+});
+
+describe("the Origin header", () => {
+  const host = "localhost:4500";
+
+  it("is closed to every foreign page by default", () => {
+    for (const origin of ["https://evil.example", "null", "http://localhost:3000", "http://localhost", "http://127.0.0.1:4500", ""]) {
+      expect(gate().screen({ host, origin })).toMatchObject({ kind: "forbidden", status: 403 });
+    }
+  });
+
+  it("admits a page that this server served itself", () => {
+    expect(gate().screen({ host, origin: "http://localhost:4500" })).toBeUndefined();
+  });
+
+  it("does not admit a rebound page that calls itself the same origin", () => {
+    expect(gate().screen({ host: "evil.example:4500", origin: "http://evil.example:4500" })).toMatchObject({ status: 403 });
+  });
+
+  it("admits exactly the configured origins", () => {
+    const configured = gate({ origins: ["https://ci.example.org", "http://localhost:5173/"] });
+    expect(configured.screen({ host, origin: "https://ci.example.org" })).toBeUndefined();
+    expect(configured.screen({ host, origin: "http://localhost:5173" })).toBeUndefined();
+    for (const origin of [
+      "http://ci.example.org",
+      "https://ci.example.org:8443",
+      "https://ci.example.org.evil.example",
+      "https://ci.example.org, x",
+    ]) {
+      expect(configured.screen({ host, origin })).toMatchObject({ status: 403 });
+    }
+  });
+
+  it("is named in answers only for configured origins", () => {
+    const configured = gate({ origins: ["https://ci.example.org"] });
+    expect(configured.allowedOrigin({ host, origin: "https://ci.example.org" })).toBe("https://ci.example.org");
+    expect(configured.allowedOrigin({ host, origin: "http://localhost:4500" })).toBeUndefined();
+    expect(configured.allowedOrigin({ host })).toBeUndefined();
+  });
+
+  it.each(["*", "ci.example.org", "https://ci.example.org/path", "null", "file:///x", ""])("cannot be configured as %j", (origin) => {
+    expect(() => gate({ origins: [origin] })).toThrow(/origin/);
+  });
+
+  it("is not needed to refuse what a browser says comes from another site", () => {
+    expect(gate().screen({ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" })).toMatchObject({ status: 403 });
+    expect(gate().screen({ host, "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors" })).toMatchObject({ status: 403 });
+    expect(gate().screen({ host, "sec-fetch-site": "same-origin" })).toBeUndefined();
+    expect(gate().screen({ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" })).toBeUndefined();
+  });
+});
+
+describe("the token", () => {
+  it("is asked of nobody when none is configured", () => {
+    expect(gate().authorize({}, "operator")).toEqual({});
+  });
+
+  it("is not needed for open routes", () => {
+    expect(gate({ auth: closed }).authorize({}, "open")).toEqual({});
+  });
+
+  it("is 401 with a challenge when absent or unknown, and 403 naming the scope when it allows less", () => {
+    const guarded = gate({ auth: closed });
+    expect(guarded.authorize({}, "worker").problem).toMatchObject({ status: 401, headers: { "www-authenticate": "Bearer" } });
+    expect(guarded.authorize({ authorization: "Bearer nobody-knows-this-one" }, "worker").problem).toMatchObject({
+      status: 401,
+      headers: { "www-authenticate": 'Bearer error="invalid_token"' },
+    });
+    const { problem } = guarded.authorize({ authorization: "Bearer kV3mQ0rT8xLw2ZpB" }, "operator");
+    expect(problem).toMatchObject({ kind: "forbidden", status: 403 });
+    expect(problem?.message).toContain("operator");
+  });
+
+  it("gives the principal its name", () => {
+    expect(gate({ auth: closed }).authorize({ authorization: "Bearer kV3mQ0rT8xLw2ZpB" }, "worker")).toEqual({ principal: "w" });
+  });
+});

@@ -1,0 +1,173 @@
+// A listener under test on a free loopback port, and two ways to talk to it: by requests, and by bytes where the bytes are the point.
+
+import { type IncomingHttpHeaders, request } from "node:http";
+import { connect, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+import type { Clock } from "../../src/clock.ts";
+import type { Route, RouteGroup } from "../../src/http.ts";
+import { type HttpServer, type ListenOptions, listen } from "../../src/server/http.ts";
+import { createLogger } from "../../src/server/logger.ts";
+import { createMetrics, type Metrics } from "../../src/server/metrics.ts";
+
+export interface TestServer extends HttpServer {
+  readonly log: string[];
+  readonly metrics: Metrics;
+}
+
+/** A group that refuses in JSON under its own name, so that a test sees who refused. */
+export function groupOf(name: string, routes: readonly Route[]): RouteGroup {
+  return {
+    name,
+    routes,
+    refuse: (problem) => ({
+      status: problem.status,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ group: name, kind: problem.kind, message: problem.message, code: problem.code, detail: problem.detail }),
+    }),
+  };
+}
+
+/** Listens with everything logged; closed at the end of the test. */
+export async function startServer(options: Partial<ListenOptions> & { groups: readonly RouteGroup[] }): Promise<TestServer> {
+  const log: string[] = [];
+  const metrics = createMetrics();
+  const logger = createLogger({ level: "debug", write: (line) => log.push(line), clock: { now: () => 0 } });
+  const server = await listen({ port: 0, metrics, logger, ...options });
+  onTestFinished(() => server.close(0));
+  return { ...server, log, metrics };
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+export interface CallOptions {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Uint8Array;
+}
+
+/** One request on a connection of its own. */
+export function call(url: string, options: CallOptions = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const { method = "GET", headers = {}, body } = options;
+    const length: Record<string, string> = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
+    const sent = request(url, { method, headers: { ...length, ...headers }, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(chunks).toString("utf8") });
+      });
+      response.on("error", reject);
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+/** A socket to the server, destroyed at the end of the test. `received` grows as bytes arrive. */
+export class RawClient {
+  readonly socket: Socket;
+  received = "";
+  private readonly changed = new Set<() => void>();
+  private ended = false;
+
+  constructor(server: HttpServer) {
+    this.socket = connect(server.port, server.host);
+    this.socket.on("data", (chunk: Buffer) => {
+      this.received += chunk.toString("latin1");
+      this.notify();
+    });
+    // A server that cuts the connection is what some tests are about; they look at `closed`.
+    this.socket.on("error", () => undefined);
+    this.socket.on("close", () => {
+      this.ended = true;
+      this.notify();
+    });
+    onTestFinished(() => {
+      this.socket.destroy();
+    });
+  }
+
+  send(bytes: string): this {
+    this.socket.write(bytes, "latin1");
+    return this;
+  }
+
+  /** Waits until `text` has arrived, and fails when the socket closes without. */
+  async until(text: string): Promise<string> {
+    while (!this.received.includes(text)) {
+      if (this.ended)
+        throw new Error(`The connection closed before ${JSON.stringify(text)} came; received ${JSON.stringify(this.received)}.`);
+      await this.change();
+    }
+    return this.received;
+  }
+
+  /** Everything that came until the server closed the connection. */
+  async closed(): Promise<string> {
+    while (!this.ended) await this.change();
+    return this.received;
+  }
+
+  private change(): Promise<void> {
+    return new Promise((resolve) => {
+      const once = () => {
+        this.changed.delete(once);
+        resolve();
+      };
+      this.changed.add(once);
+    });
+  }
+
+  private notify(): void {
+    for (const resolve of [...this.changed]) resolve();
+  }
+}
+
+export interface Latch<T> {
+  readonly opened: Promise<T>;
+  open(value: T): void;
+}
+
+/** A promise that the test settles. */
+export function latch<T = void>(): Latch<T> {
+  let open: (value: T) => void = () => undefined;
+  const opened = new Promise<T>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+export interface ManualClock extends Clock {
+  /** Moves time on and fires what is due, in order. */
+  advance(ms: number): void;
+}
+
+export function manualClock(): ManualClock {
+  let now = 0;
+  let timers: { atMs: number; fn: () => void }[] = [];
+  return {
+    now: () => now,
+    at(atMs, fn) {
+      const timer = { atMs, fn };
+      timers.push(timer);
+      return () => {
+        timers = timers.filter((other) => other !== timer);
+      };
+    },
+    advance(ms) {
+      const end = now + ms;
+      for (;;) {
+        const due = timers.filter((timer) => timer.atMs <= end).sort((a, b) => a.atMs - b.atMs)[0];
+        if (due === undefined) break;
+        timers = timers.filter((timer) => timer !== due);
+        now = Math.max(now, due.atMs);
+        due.fn();
+      }
+      now = end;
+    },
+  };
+}

@@ -1,0 +1,54 @@
+// Walks a route table as a stranger would: every route that is not open must refuse who has no token and who has a lesser one.
+
+import type { Route, RouteGroup, Scope } from "../../src/http.ts";
+import type { TokenScope } from "../../src/server/auth.ts";
+import { call } from "./http.ts";
+
+export interface Finding {
+  route: string;
+  expected: number;
+  status: number;
+}
+
+/** Which scopes must not open a route of this scope. */
+const lesser: Readonly<Record<Scope, readonly TokenScope[]>> = {
+  open: [],
+  read: ["worker"],
+  worker: ["read"],
+  operator: ["worker", "read"],
+};
+
+/**
+ * Calls every route without a token, with an unknown one and with each lesser scope, and answers how many calls were made and which did not
+ * get 401 or 403. `tokens` holds one secret of each scope that the server at `url` knows.
+ */
+export async function walkRouteTable(
+  groups: readonly RouteGroup[],
+  url: string,
+  tokens: Readonly<Record<TokenScope, string>>,
+): Promise<{ calls: number; findings: Finding[] }> {
+  const findings: Finding[] = [];
+  let calls = 0;
+  for (const route of groups.flatMap((group) => group.routes)) {
+    if (route.scope === "open") continue;
+    const attempts: [string | undefined, number][] = [
+      [undefined, 401],
+      ["a-token-that-nobody-knows", 401],
+      ...lesser[route.scope].map((scope): [string, number] => [tokens[scope], 403]),
+    ];
+    for (const [token, expected] of attempts) {
+      calls++;
+      const { status } = await visit(route, url, token);
+      if (status !== expected) findings.push({ route: `${route.method} ${route.path}`, expected, status });
+    }
+  }
+  return { calls, findings };
+}
+
+function visit(route: Route, url: string, token: string | undefined) {
+  const path = route.path.replace(/:[^/]+/g, "some-id");
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const body = route.body === "none" ? undefined : "{}";
+  if (body !== undefined) headers["content-type"] = "application/json";
+  return call(`${url}${path}`, { method: route.method, headers, body });
+}
