@@ -101,7 +101,12 @@ describe("a task's log", () => {
     const s = setup();
     s.log.add("ä".repeat(3_000), "stdout");
     await s.close();
-    expect(s.batches.flat().map((entry) => entry.text).join("")).toBe(`${"ä".repeat(3_000)}\n`);
+    expect(
+      s.batches
+        .flat()
+        .map((entry) => entry.text)
+        .join(""),
+    ).toBe(`${"ä".repeat(3_000)}\n`);
     for (const batch of s.batches) expect(Buffer.byteLength(batch.map((entry) => entry.text).join(""))).toBeLessThanOrEqual(1_000);
   });
 });

@@ -45,7 +45,11 @@ describe("the table of outcomes", () => {
     expect(outcomeOf({ kind: "returned", value: undefined }, undefined)).toEqual({ kind: "done", output: null });
     const cycle: { self?: unknown } = {};
     cycle.self = cycle;
-    expect(outcomeOf({ kind: "returned", value: cycle }, undefined)).toMatchObject({ kind: "failed", retryable: false, error: { code: "LONGSHORE_BAD_OUTPUT" } });
+    expect(outcomeOf({ kind: "returned", value: cycle }, undefined)).toMatchObject({
+      kind: "failed",
+      retryable: false,
+      error: { code: "LONGSHORE_BAD_OUTPUT" },
+    });
     expect(outcomeOf({ kind: "returned", value: 1n }, undefined)).toMatchObject({ kind: "failed", retryable: false });
   });
 

@@ -42,7 +42,8 @@ export class Loopback implements Transport {
   /** What the worker reported. Rejects with LONGSHORE_CLOSED when it takes no more work, and when a lost hold left nothing to report. */
   async run(task: string, input: unknown = {}, call: LoopbackCall = {}): Promise<Outcome> {
     const slot = await this.#host?.slots.take();
-    if (slot === undefined) throw new LongshoreError("LONGSHORE_CLOSED", `${this.name} takes no work: its worker has not started or is stopping.`);
+    if (slot === undefined)
+      throw new LongshoreError("LONGSHORE_CLOSED", `${this.name} takes no work: its worker has not started or is stopping.`);
     return this.runIn(slot, task, input, call);
   }
 
