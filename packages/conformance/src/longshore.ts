@@ -32,11 +32,7 @@ export async function startOurServer(stage: Stage, options: OurServerOptions = {
 export function startOurShellWorker(stage: Stage, url: string, options: { labels?: string[]; env?: Record<string, string> } = {}): Child {
   const args = ["work", "--shell", "--on", url];
   if (options.labels) args.push("--labels", options.labels.join(","));
-  return stage.start(process.execPath, [builtCommand(), ...args], { name: "longshore work", cwd: stage.folder(), ...pick(options) });
-}
-
-function pick({ env }: { env?: Record<string, string> }): { env?: Record<string, string> } {
-  return env ? { env } : {};
+  return stage.start(process.execPath, [builtCommand(), ...args], { name: "longshore work", cwd: stage.folder(), env: options.env ?? {} });
 }
 
 function builtCommand(): string {

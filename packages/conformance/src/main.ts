@@ -9,9 +9,6 @@ import { requireTool, type ToolName } from "./tools.ts";
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const say = (line: string): void => void process.stderr.write(`conformance: ${line}\n`);
 
-const built = spawnSync(process.execPath, ["scripts/build.mjs"], { cwd: root, stdio: "inherit" });
-if (built.status !== 0) process.exit(built.status ?? 1);
-
 for (const tool of ["python", "go"] satisfies ToolName[]) attempt(() => requireTool(tool));
 await fetchPeers(crateNames, say).catch(complain);
 

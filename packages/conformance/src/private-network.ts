@@ -9,7 +9,8 @@ import { PeerUnavailable } from "./tools.ts";
  * started can outlive it, the mount namespace so that a test may mount a small disk and fill it.
  */
 export function runInPrivateNetwork(command: readonly string[], options: SpawnOptions = {}): Promise<number> {
-  const script = 'ip link set lo up && "$@"';
+  // The shell stays, instead of becoming the command: as the first process of the namespace it reaps what others leave behind.
+  const script = 'ip link set lo up || exit; "$@"; exit $?';
   const args = ["-rnmp", "--fork", "--kill-child", "--", "sh", "-c", script, "sh", ...command];
   const child = spawn("unshare", args, { stdio: "inherit", ...options });
   // Ctrl-C reaches the command by itself, being in the same process group; this process only waits for it to end.

