@@ -109,6 +109,8 @@ class RunningChild implements Child {
   }
 
   private endGroup(): void {
+    // Group 0 would be our own.
+    if (this.pid === 0) return;
     try {
       process.kill(-this.pid, "SIGKILL");
     } catch {

@@ -19,11 +19,6 @@ export const crateNames = Object.keys(crates) as CrateName[];
 /** A release build prints some 200 crate names; a line for each 25 shows life without filling the terminal. */
 const PROGRESS_EVERY_CRATES = 25;
 
-export function peersFolder(): string {
-  const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
-  return process.env.LONGSHORE_PEERS || join(cache, "longshore", "peers");
-}
-
 /** The path of a program that has been fetched. Throws `PeerUnavailable` when it has not: nothing is fetched from inside a test. */
 export function peerBinary(name: CrateName): string {
   if (!isInstalled(name)) {
@@ -73,6 +68,12 @@ async function cargoInstall(name: CrateName, target: string, say: (line: string)
   const code = await exited;
   if (code !== 0) throw new PeerUnavailable(`cargo ${args.join(" ")} ended with code ${code}:\n${lastLines.join("\n")}`);
   say(`built ${name} ${version} in ${elapsed()}`);
+}
+
+/** Outside the project, so that a fresh clone finds what an earlier one built. */
+function peersFolder(): string {
+  const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
+  return process.env.LONGSHORE_PEERS || join(cache, "longshore", "peers");
 }
 
 function installRoot(name: CrateName): string {

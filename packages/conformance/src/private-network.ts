@@ -29,8 +29,8 @@ export function runInPrivateNetwork(command: readonly string[], options: SpawnOp
 }
 
 /** Throws unless loopback is the only interface here, which is what makes listening on every address harmless. */
-export function assertPrivateNetwork(peer: string): void {
-  const others = Object.keys(networkInterfaces()).filter((name) => name !== "lo");
+export function assertPrivateNetwork(peer: string, interfaces: readonly string[] = Object.keys(networkInterfaces())): void {
+  const others = interfaces.filter((name) => name !== "lo");
   if (others.length === 0) return;
   throw new PeerUnavailable(
     `${peer} listens on every address and this machine has the interfaces ${others.join(", ")}.\n  run it by: npm run conformance (it enters a private network first)`,

@@ -1,12 +1,12 @@
 // What the habits of a plain Python worker ask of our server, one by one. The worker is workers/plain.py; the requirement ids in
 // brackets name the habits.
 
-import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "vitest";
 import { type OurServer, startOurServer } from "../src/longshore.ts";
 import { type Exchange, openRecordingProxy, type RecordingProxy } from "../src/recording-proxy.ts";
+import { fillDisk, mountSmallDisk } from "../src/small-disk.ts";
 import { openStage, type Stage } from "../src/stage.ts";
 import { until } from "../src/until.ts";
 import { countExecutions } from "./executions.ts";
@@ -60,6 +60,7 @@ describe("the plain Python worker on our server", () => {
     let disk = "";
     const { stage, proxy, operator } = await setup(context, (stage) => {
       disk = mountSmallDisk(stage);
+      mkdirSync(join(disk, "data"));
       return join(disk, "data");
     });
     const id = await operator.run(job("waiting", "true"));
@@ -184,32 +185,3 @@ describe("the plain Python worker on our server", () => {
     context.expect(await operator.states(long)).toEqual({ long: "success" });
   });
 });
-
-/** Room for the database, little enough to be filled in an instant. */
-const DISK_BYTES = 16 * 1024 * 1024;
-
-/** A disk of its own, which only a mount namespace allows: the suite runs in one. */
-function mountSmallDisk(stage: Stage): string {
-  const folder = stage.folder();
-  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${DISK_BYTES}`, "none", folder], { encoding: "utf8" });
-  if (mounted.status !== 0) throw new Error(`cannot mount a small disk: ${mounted.stderr}; run the suite by npm run conformance`);
-  stage.onClose(() => spawnSync("umount", ["-l", folder]));
-  mkdirSync(join(folder, "data"));
-  return folder;
-}
-
-/** Writes until the disk is full, in pieces that become smaller; answers the file to remove. */
-function fillDisk(folder: string): string {
-  const path = join(folder, "ballast");
-  const file = openSync(path, "w");
-  for (let bytes = 1024 * 1024; bytes >= 1; ) {
-    try {
-      writeSync(file, Buffer.alloc(bytes));
-    } catch {
-      // Full for a piece of this size: smaller ones may still fit.
-      bytes = Math.floor(bytes / 2);
-    }
-  }
-  closeSync(file);
-  return path;
-}

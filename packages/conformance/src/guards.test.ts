@@ -1,0 +1,67 @@
+// The guards of this package fire: a missing tool or peer is named with the way to get it, and nothing that was started stays.
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { peerBinary } from "./peers.ts";
+import { assertPrivateNetwork } from "./private-network.ts";
+import { openStage } from "./stage.ts";
+import { requireTool } from "./tools.ts";
+import { until } from "./until.ts";
+
+function setVariable(name: string, value: string): void {
+  vi.stubEnv(name, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+}
+
+describe("what is missing", () => {
+  it("a missing tool is an error that names the tool and how to get it", () => {
+    setVariable("PATH", "/nowhere");
+    expect(() => requireTool("go")).toThrow(/MISSING TOOL: go[\s\S]*apt-get install golang-go/);
+    expect(() => requireTool("python")).toThrow(/MISSING TOOL: python[\s\S]*python3-requests/);
+    expect(() => requireTool("cargo")).toThrow(/MISSING TOOL: cargo[\s\S]*rustup/);
+  });
+
+  it("a missing peer is an error that names the peer, the cache and how to fill it", () => {
+    setVariable("LONGSHORE_PEERS", "/nowhere");
+    expect(() => peerBinary("workflow-graph-server")).toThrow(
+      /MISSING PEER: workflow-graph-server 1\.2\.11 is not in \/nowhere[\s\S]*npm run conformance/,
+    );
+  });
+
+  it("a peer that listens everywhere is refused beside any interface but loopback", () => {
+    expect(() => assertPrivateNetwork("peer", ["lo"])).not.toThrow();
+    expect(() => assertPrivateNetwork("peer", ["lo", "eth0"])).toThrow(/eth0[\s\S]*npm run conformance/);
+  });
+});
+
+describe("a stage", () => {
+  it("ends a process and everything that it started", async () => {
+    const cleanups: (() => Promise<void>)[] = [];
+    const stage = openStage({ onTestFinished: (cleanup) => void cleanups.push(cleanup) });
+    const child = stage.start("sh", ["-c", "sleep 600 & echo started $!; wait"], { name: "a shell" });
+    const [, pid] = await child.printed(/started (\d+)\n/);
+    for (const cleanup of cleanups) await cleanup();
+    expect(await child.ended).toBe("SIGTERM");
+    expect(() => process.kill(child.pid, 0)).toThrow("ESRCH");
+    // The orphan is reaped by the namespace's first process, a moment later.
+    await until("the grandchild to end", () => {
+      try {
+        process.kill(Number(pid), 0);
+        return undefined;
+      } catch {
+        return true;
+      }
+    });
+  });
+
+  it("tells what a process wrote when the expected line never comes", async () => {
+    const stage = openStage({ onTestFinished });
+    const child = stage.start("sh", ["-c", "echo something else"], { name: "a shell" });
+    await expect(child.printed(/ready/)).rejects.toThrow(/a shell ended without printing \/ready\/; it wrote:\nsomething else/);
+  });
+
+  it("tells which program could not be started at all", async () => {
+    const stage = openStage({ onTestFinished });
+    const child = stage.start("/nowhere/program", [], { name: "a ghost" });
+    expect(await child.ended).toContain("ENOENT");
+    await expect(child.printed(/ready/)).rejects.toThrow("a ghost ended");
+  });
+});

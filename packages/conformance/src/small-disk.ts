@@ -1,0 +1,33 @@
+// A disk that is really full, for servers that must survive one.
+import { spawnSync } from "node:child_process";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { Stage } from "./stage.ts";
+
+/** Room for the database, little enough to be filled in an instant. */
+const DISK_BYTES = 16 * 1024 * 1024;
+
+/** A disk of its own, which only a mount namespace allows: the suite runs in one. */
+export function mountSmallDisk(stage: Stage): string {
+  const folder = stage.folder();
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${DISK_BYTES}`, "none", folder], { encoding: "utf8" });
+  if (mounted.status !== 0) throw new Error(`cannot mount a small disk: ${mounted.stderr}; run the suite by npm run conformance`);
+  stage.onClose(() => spawnSync("umount", ["-l", folder]));
+  return folder;
+}
+
+/** Writes until the disk is full, in pieces that become smaller; answers the file to remove. */
+export function fillDisk(folder: string): string {
+  const path = join(folder, "ballast");
+  const file = openSync(path, "w");
+  for (let bytes = 1024 * 1024; bytes >= 1; ) {
+    try {
+      writeSync(file, Buffer.alloc(bytes));
+    } catch {
+      // Full for a piece of this size: smaller ones may still fit.
+      bytes = Math.floor(bytes / 2);
+    }
+  }
+  closeSync(file);
+  return path;
+}
