@@ -1,0 +1,37 @@
+// How a command ends badly: one message for the person who typed it, and an exit code for the script that did.
+
+import { CommanderError } from "commander";
+import { LongshoreError, toError } from "../errors.ts";
+
+/** The run failed, or something that was examined is not well. */
+export const exitFailed = 1;
+/** The command could not do its work. */
+export const exitUsage = 2;
+
+/** A failure whose message already says what to do about it. */
+export class CommandFailure extends Error {
+  override readonly name = "CommandFailure";
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = exitUsage, options?: { cause?: unknown }) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
+
+/** Tells what went wrong, once, and answers the exit code. A stack trace appears only for what nobody foresaw. */
+export function exitCodeOf(thrown: unknown, tell: (line: string) => void): number {
+  // Commander has already printed its help, its version or its complaint.
+  if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : exitUsage;
+  const error = toError(thrown);
+  if (error instanceof CommandFailure) {
+    if (error.message !== "") tell(`longshore: ${error.message}`);
+    return error.exitCode;
+  }
+  if (error instanceof LongshoreError) {
+    tell(`longshore: ${error.message}`);
+    return exitUsage;
+  }
+  tell(`longshore: ${error.stack ?? error.message}`);
+  return exitUsage;
+}

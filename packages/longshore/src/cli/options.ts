@@ -1,0 +1,67 @@
+// Options that several commands share, and how their texts become values.
+
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Duration, durationMs } from "../duration.ts";
+
+export const urlDefault = "http://127.0.0.1:4500";
+
+const portMax = 65_535;
+
+export interface ConnectionOptions {
+  on: string;
+  token?: string;
+}
+
+/** Where the server is and how to be let in. */
+export function withConnection(command: Command): Command {
+  return command
+    .addOption(new Option("--on <url>", "the server").env("LONGSHORE_URL").default(urlDefault))
+    .addOption(new Option("--token <secret>", "what the server asks for; better in the environment").env("LONGSHORE_TOKEN"));
+}
+
+export function withJson(command: Command): Command {
+  return command.option("--json", "print JSON for programs instead of text for people");
+}
+
+/** Examples at the end of a command's help: what is typed, and what it does. */
+export function withExamples(command: Command, examples: readonly (readonly [line: string, meaning: string])[], rest = ""): Command {
+  const width = Math.max(...examples.map(([line]) => line.length));
+  const lines = examples.map(([line, meaning]) => `  $ ${line.padEnd(width)}   ${meaning}`.trimEnd());
+  return command.addHelpText("after", `\nExamples:\n${lines.join("\n")}${rest === "" ? "" : `\n\n${rest}`}`);
+}
+
+export function parsePort(text: string): number {
+  const port = wholeNumber(text);
+  if (port > portMax) throw new InvalidArgumentError(`Expected a port from 0 to ${portMax}; 0 takes any free one.`);
+  return port;
+}
+
+export function parseCount(text: string): number {
+  const count = wholeNumber(text);
+  if (count < 1) throw new InvalidArgumentError("Expected a whole number above 0.");
+  return count;
+}
+
+/** `30s`, `5m` or milliseconds. */
+export function parseDuration(text: string): Duration {
+  try {
+    return durationMs(/^\d+$/.test(text) ? Number(text) : text, "It");
+  } catch {
+    throw new InvalidArgumentError('Expected a duration such as "500ms", "30s", "5m" or "7d".');
+  }
+}
+
+/** `a,b` and a repeated option add up. */
+export function parseList(text: string, before: readonly string[] = []): string[] {
+  return [...before, ...text.split(",").map((part) => part.trim())].filter((part) => part !== "");
+}
+
+/** For values that may hold commas: each use of the option adds one. */
+export function parseRepeated(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("Expected a whole number.");
+  return Number(text);
+}

@@ -1,0 +1,48 @@
+// The list of commands. Each lives in a file of its own and loads what it needs only when it runs, so that help is instant and a
+// worker loads no server.
+
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { startCommand } from "./start.ts";
+import { workCommand } from "./work.ts";
+
+const groups: readonly { readonly heading: string; readonly commands: readonly (() => Command)[] }[] = [
+  { heading: "Serve:", commands: [startCommand] },
+  { heading: "Work:", commands: [workCommand] },
+];
+
+const examples = `
+Examples:
+  $ longshore dev                                    a server on this machine, with its data in ./.longshore
+  $ longshore work tasks.mjs                         a worker for the tasks that tasks.mjs exports
+  $ longshore run greeting --input '{"name":"Ada"}' --follow
+
+Exit codes:
+  0  it worked
+  1  the run did not succeed, or the doctor found something wrong
+  2  wrong arguments, or the server could not be reached or said no
+
+Settings: LONGSHORE_URL stands for --on, LONGSHORE_TOKEN for --token. NO_COLOR switches colours off.`;
+
+export function createProgram(): Command {
+  const program = new Command("longshore")
+    .description("Durable tasks and workflows: one server for every worker, one worker for every server.")
+    .version(packageVersion(), "-V, --version", "print the version")
+    .helpOption("-h, --help", "print help")
+    .helpCommand("help [command]", "print the help of a command")
+    .addHelpText("after", examples);
+  for (const { heading, commands } of groups) {
+    program.commandsGroup(heading);
+    for (const make of commands) program.addCommand(make());
+  }
+  // A process ends by itself when its work is over; `exitOverride` keeps commander from ending it in the middle of a write.
+  for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)]) {
+    command.exitOverride().showHelpAfterError(`Try \`longshore ${command === program ? "" : `${command.name()} `}--help\`.`);
+  }
+  return program;
+}
+
+function packageVersion(): string {
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}

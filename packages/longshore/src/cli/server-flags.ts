@@ -1,0 +1,53 @@
+// The flags of the server, and what they mean to `serve()`.
+
+import { resolve } from "node:path";
+import { type Command, Option } from "commander";
+import type { ServeOptions } from "../server/index.ts";
+import type { LogLevel } from "../server/logger.ts";
+import { parseList, parsePort, parseRepeated } from "./options.ts";
+
+export interface ServerFlags {
+  port: number;
+  host: string;
+  data: string;
+  ephemeral?: boolean;
+  workflows?: string;
+  token?: string[];
+  tokenFile?: string;
+  insecure?: boolean;
+  origin?: string[];
+  allowHost?: string[];
+  logLevel: LogLevel;
+}
+
+export function withServerFlags(command: Command): Command {
+  return command
+    .option("--port <number>", "where to listen; 0 takes any free port", parsePort, 4_500)
+    .option("--host <address>", "on which address; beyond loopback, tokens are needed", "127.0.0.1")
+    .option("--data <folder>", "where the data lies", ".longshore")
+    .addOption(new Option("--ephemeral", "keep everything in memory; nothing survives").conflicts("data"))
+    .option("--workflows <folder>", "load its *.yml, *.yaml and *.json at the start")
+    .option("--token <token>", "let in whoever shows it; may be repeated", parseRepeated)
+    .option("--token-file <file>", "tokens, one a line")
+    .option("--insecure", "serve beyond loopback although nobody is asked for a token")
+    .option("--origin <origins>", "web origins whose pages may call, such as https://ops.example", parseList)
+    .option("--allow-host <names>", "further names by which this server is called", parseList)
+    .addOption(
+      new Option("--log-level <level>", "least level that is logged").choices(["debug", "info", "warn", "error", "silent"]).default("info"),
+    );
+}
+
+export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" }): ServeOptions {
+  return {
+    port: flags.port,
+    host: flags.host,
+    ...(flags.ephemeral ? { ephemeral: true } : { data: resolve(flags.data) }),
+    ...(flags.workflows === undefined ? {} : { workflows: resolve(flags.workflows) }),
+    tokens: flags.token,
+    tokenFile: flags.tokenFile,
+    insecure: flags.insecure,
+    origins: flags.origin,
+    hosts: flags.allowHost,
+    logger: { level: flags.logLevel, format: log.format },
+  };
+}

@@ -1,0 +1,45 @@
+// `longshore start`: the server as a service. What a person at a terminal wants is in dev.ts.
+
+import { Command } from "commander";
+import type { Server } from "../server/index.ts";
+import { untilTold } from "./ending.ts";
+import { withExamples, withJson } from "./options.ts";
+import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
+
+interface StartFlags extends ServerFlags {
+  json?: boolean;
+}
+
+const files = `With --json, one line is printed when the server is ready:
+  {"ready":true,"url":"http://127.0.0.1:4500","port":4500,"data":"/var/lib/longshore"}
+The log goes to standard error, one JSON object a line.
+
+A token is SECRET, SCOPES:SECRET or SCOPES:SECRET:NAME, with SCOPES out of worker, operator, read; a token file has one a line.`;
+
+export function startCommand(): Command {
+  const command = new Command("start").description("run the server as a service: JSON logs, tokens beyond loopback, retention on");
+  withJson(withServerFlags(command)).action(start);
+  return withExamples(
+    command,
+    [
+      ["longshore start --data /var/lib/longshore", "for programs on this machine"],
+      ["longshore start --host 0.0.0.0 --token-file tokens.txt", "for others, who must show a token"],
+      ["longshore start --workflows ./workflows", "with the workflows of a folder"],
+    ],
+    files,
+  );
+}
+
+async function start(flags: StartFlags): Promise<void> {
+  const { serve } = await import("../server/index.ts");
+  const options = serveOptions(flags, { format: "json" });
+  const server = await serve(options);
+  process.stdout.write(flags.json ? `${JSON.stringify(readyLine(server, options.data ?? null))}\n` : `Longshore serves on ${server.url}\n`);
+  await untilTold();
+  await server.close();
+}
+
+/** Other programs wait for this line: its fields stay. */
+function readyLine(server: Server, data: string | null) {
+  return { ready: true, url: server.url, port: server.port, data };
+}
