@@ -1,3 +1,6 @@
 // The server side of Longshore.
 
-export { type CallOptions, type RunResult, type ServeOptions, type Server, serve } from "./server.ts";
+export { dataDefault, portDefault, type ServeOptions } from "./config.ts";
+export type { CallOptions, RunResult, Server } from "./handle.ts";
+export { serve } from "./server.ts";
+export type { LoadedWorkflows } from "./workflows.ts";

@@ -4,6 +4,7 @@
 import type { Board } from "../board/board.ts";
 import type { Reach } from "../board/lanes.ts";
 import type { Task as BoardTask, Hold } from "../board/task.ts";
+import { pause } from "../clock.ts";
 import { LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type {
@@ -32,6 +33,8 @@ export interface LocalOptions {
 /** The worker dies with the server, so a hold only has to outlive a stall of this process. */
 const termMs = 10_000;
 const beatMs = 3_000;
+/** After a claim that failed (the store cannot be written, the server is closing) the next one waits this long. */
+const retryMs = 500;
 
 const capabilities: Capabilities = { defer: true, parts: true, logs: true, blobs: true, cancel: true };
 
@@ -63,6 +66,7 @@ export function localTransport(options: LocalOptions): Transport {
       return task;
     } catch (error) {
       around.failing("claim", error);
+      if (signal !== undefined) await pause(around.clock, retryMs, signal);
       return undefined;
     }
   };
@@ -100,7 +104,13 @@ export function localTransport(options: LocalOptions): Transport {
       reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
       // Each loop listens to a signal of its own, so that listeners do not pile up on the shared one.
       const loops = Array.from({ length: around.slots.total }, () => new AbortController());
-      around.draining.addEventListener("abort", () => loops.forEach((loop) => loop.abort()), { once: true });
+      around.draining.addEventListener(
+        "abort",
+        () => {
+          for (const loop of loops) loop.abort();
+        },
+        { once: true },
+      );
       for (const loop of loops) receiving.push(receive(around, loop.signal));
     },
     async drain() {

@@ -1,0 +1,56 @@
+// What a server is told at its start, and what follows from it before anything is opened.
+
+import { resolve } from "node:path";
+import type { Clock } from "../clock.ts";
+import { parseToken, readTokenFile, type Token } from "./auth.ts";
+import type { HttpLimits } from "./limits.ts";
+import { createLogger, type Logger, type LoggerOptions } from "./logger.ts";
+
+export interface ServeOptions {
+  /** Where the data file lies; `.longshore` when absent. */
+  data?: string;
+  /** Keep everything in memory: nothing survives the process. */
+  ephemeral?: boolean;
+  /** 4500 when absent; 0 takes any free port; null opens no socket. */
+  port?: number | null;
+  /** 127.0.0.1 when absent. Another address needs tokens, or `insecure`. */
+  host?: string;
+  /** Who may call, as `SECRET`, `SCOPES:SECRET` or `SCOPES:SECRET:NAME`. Nobody is asked for one when there are none. */
+  tokens?: readonly string[];
+  /** A file with one token a line. */
+  tokenFile?: string;
+  /** Serve beyond loopback although nobody is asked for a token. */
+  insecure?: boolean;
+  /** Web origins whose pages may call; none by default. */
+  origins?: readonly string[];
+  /** Further names in the Host header that are answered. */
+  hosts?: readonly string[];
+  /** A folder of definition files (.yaml, .yml, .json) that are defined at the start. */
+  workflows?: string;
+  /** What a definition file with a mistake does: `refuse` (the default) the start, or be reported and left out. */
+  badWorkflows?: "refuse" | "skip";
+  /** Define the sample workflow `ci-1` when nothing else is defined. */
+  sample?: boolean;
+  /** What is logged and where to: warnings and worse, as text, to standard error, unless told otherwise. Tokens never appear. */
+  logger?: Partial<Pick<LoggerOptions, "level" | "format" | "write">>;
+  limits?: Partial<HttpLimits>;
+  clock?: Clock;
+}
+
+export const portDefault = 4_500;
+export const dataDefault = ".longshore";
+
+/** The folder of the data file; null for memory. */
+export function directoryOf(options: ServeOptions): string | null {
+  return options.ephemeral ? null : resolve(options.data ?? dataDefault);
+}
+
+export function tokensOf(options: ServeOptions): Token[] {
+  const given = (options.tokens ?? []).map((text, at) => parseToken(text, `token ${at + 1}`));
+  return options.tokenFile === undefined ? given : [...given, ...readTokenFile(options.tokenFile)];
+}
+
+export function loggerOf(options: ServeOptions, clock: Clock, tokens: readonly Token[]): Logger {
+  const { level = "warn", format = "text", write = (line: string) => process.stderr.write(`${line}\n`) } = options.logger ?? {};
+  return createLogger({ level, format, write, clock, secrets: tokens.map((token) => token.secret) });
+}

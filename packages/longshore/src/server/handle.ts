@@ -1,0 +1,112 @@
+// A server as a program sees it: workflows defined, runs started and awaited, tasks called, workers attached.
+
+import type { Task as BoardTask } from "../board/task.ts";
+import { type Duration, durationMs } from "../duration.ts";
+import { LongshoreError } from "../errors.ts";
+import { type Json, toJson } from "../json.ts";
+import type { Definition } from "../run/dialect.ts";
+import { noRetry } from "../run/retry.ts";
+import type { Run, RunState } from "../run/run.ts";
+import type { Transport, TransportSource } from "../runner/transport.ts";
+import type { RetryHint, Task } from "../task.ts";
+import type { Workflow } from "../workflow.ts";
+import type { Engine } from "./engine.ts";
+import { localTransport } from "./local.ts";
+import type { LoadedWorkflows } from "./workflows.ts";
+
+export interface RunResult<Output = unknown> {
+  readonly id: string;
+  readonly state: RunState;
+  readonly output: Output | null;
+  readonly error: string | null;
+}
+
+export interface CallOptions {
+  /** Smaller first. */
+  priority?: number;
+  /** Not before this much time has passed. */
+  delay?: Duration;
+  retry?: RetryHint;
+  /** For one attempt. */
+  timeout?: Duration;
+  labels?: readonly string[];
+}
+
+export interface Server extends TransportSource, AsyncDisposable {
+  /** Null when no socket was asked for. */
+  readonly url: string | null;
+  readonly port: number | null;
+  /** What became of the definition files. */
+  readonly workflows: LoadedWorkflows;
+  /** Keeps a workflow, or a new version of it, so that it can be started by name. */
+  define(workflow: Workflow): Promise<Definition>;
+  /** Starts a run. A workflow that is handed over is defined first; a name must be known. With `key`, starting twice starts once. */
+  start<Input>(workflow: string | Workflow<Input>, input: Input, options?: { key?: string }): Promise<{ id: string }>;
+  /** Waits for the run's end. */
+  result<Output = unknown>(runId: string): Promise<RunResult<Output>>;
+  /** Runs one task durably, without a workflow, and waits for its result. */
+  call<Input, Output>(task: string | Task<Input, Output>, input: Input, options?: CallOptions): Promise<Output>;
+  cancel(runId: string): Promise<boolean>;
+  /** A transport to this server for `work()`; that is what `on: server` uses. */
+  transport(): Transport;
+  /**
+   * Stops accepting, answers waiting claims empty, lets requests in flight end, then closes the store. `deadlineMs` bounds the requests.
+   * Calling it again waits for the first.
+   */
+  close(deadlineMs?: number): Promise<void>;
+}
+
+/** The part of a server that a program uses, whether or not it listens. */
+export function programSide(engine: Engine): Omit<Server, "url" | "port" | "workflows" | "close" | typeof Symbol.asyncDispose> {
+  const { board, runs, clock, makeId } = engine;
+  const define = (workflow: Workflow) => runs.define({ name: workflow.name, dialect: "code", source: JSON.stringify(workflow.source) });
+  return {
+    define,
+    async start(workflow, input, options = {}) {
+      const name = typeof workflow === "string" ? workflow : (await define(workflow as Workflow)).name;
+      const { run } = await runs.start({ workflow: name, input: JSON.stringify(toJson(input)), key: options.key });
+      return { id: run.id };
+    },
+    async result(runId) {
+      const run = await runs.result(runId);
+      if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${runId}.`);
+      return resultOf(run) as never;
+    },
+    async call(task, input, options = {}) {
+      const ended = await board.perform(newTask(makeId(clock.now()), task as string | Task, toJson(input), options));
+      return outputOf(ended) as never;
+    },
+    async cancel(runId) {
+      return (await runs.cancel(runId))?.state === "cancelled";
+    },
+    transport: () => localTransport({ board, holder: `local-${makeId(clock.now())}`, log: async () => {}, seen: () => {} }),
+  };
+}
+
+function resultOf(run: Run): RunResult {
+  return { id: run.id, state: run.state, output: run.output === null ? null : JSON.parse(run.output), error: run.error };
+}
+
+function newTask(id: string, task: string | Task, input: Json, options: CallOptions) {
+  const name = typeof task === "string" ? task : task.name;
+  const retry = options.retry ?? (typeof task === "string" ? undefined : task.retry);
+  const policy =
+    retry === undefined
+      ? null
+      : JSON.stringify({ ...noRetry, failures: retry.limit, ...(retry.backoff === undefined ? {} : { backoff: retry.backoff }) });
+  return {
+    id,
+    step: name,
+    lanes: [{ name, labels: [...new Set(options.labels ?? [])].sort() }],
+    input: JSON.stringify(input),
+    policy,
+    priority: options.priority,
+    delayMs: options.delay === undefined ? undefined : durationMs(options.delay, "delay"),
+    endMs: options.timeout === undefined ? undefined : durationMs(options.timeout, "timeout"),
+  };
+}
+
+function outputOf(task: BoardTask): Json {
+  if (task.state === "done") return JSON.parse(task.output ?? "null") as Json;
+  throw new LongshoreError("LONGSHORE_TASK_FAILED", `Task ${task.step} ${task.state}${task.error === null ? "" : `: ${task.error}`}`);
+}

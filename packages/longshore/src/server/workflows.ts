@@ -1,0 +1,89 @@
+// Definition files: a folder of them is read at the start, and every mistake is told with file, line and column.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ParsedFile, parseFile } from "../dialect/workflow-graph/file.ts";
+import { dialectName } from "../dialect/workflow-graph/source.ts";
+import { LongshoreError } from "../errors.ts";
+import type { Definition } from "../run/dialect.ts";
+import type { Runs } from "../run/runs.ts";
+
+export interface LoadedWorkflows {
+  readonly defined: readonly { file: string; definition: Definition }[];
+  /** `file:line:column: what is odd about it`. */
+  readonly warnings: readonly string[];
+  /** Files that were left out, each with an error whose message begins with `file:line:column`. */
+  readonly bad: readonly LongshoreError[];
+}
+
+export const noWorkflows: LoadedWorkflows = { defined: [], warnings: [], bad: [] };
+
+/** A folder with more definition files than this was probably not meant. */
+const filesMax = 5_000;
+const endings = /\.(ya?ml|json)$/;
+
+/** Reads every file before anything is defined: a folder with a mistake is refused as a whole, unless `skip` is asked for. */
+export async function loadWorkflows(directory: string, runs: Runs, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
+  const bad: LongshoreError[] = [];
+  const parsed = new Map<string, { file: string; workflow: ParsedFile }>();
+  for (const name of filesOf(directory)) {
+    const file = join(directory, name);
+    try {
+      const workflow = parse(file, name);
+      const other = parsed.get(workflow.id);
+      if (other !== undefined) throw inFile(file, `The name ${workflow.id} is taken by ${other.file}.`, { expected: "another file name" });
+      parsed.set(workflow.id, { file, workflow });
+    } catch (error) {
+      if (!(error instanceof LongshoreError) || onBad === "refuse") throw error;
+      bad.push(error);
+    }
+  }
+  const defined: LoadedWorkflows["defined"][number][] = [];
+  const warnings: string[] = [];
+  for (const { file, workflow } of parsed.values()) {
+    const definition = await runs.define({ name: workflow.id, dialect: dialectName, source: workflow.source });
+    defined.push({ file, definition });
+    for (const { message, line, column } of workflow.warnings) warnings.push(`${file}:${line}:${column}: ${message}`);
+  }
+  return { defined, warnings, bad };
+}
+
+function filesOf(directory: string): string[] {
+  let names: string[];
+  try {
+    names = readdirSync(directory, { withFileTypes: true })
+      .filter((entry) => !entry.isDirectory() && endings.test(entry.name) && !entry.name.startsWith("."))
+      .map((entry) => entry.name)
+      .sort();
+  } catch (cause) {
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `The workflows folder ${directory} cannot be read: ${(cause as Error).message}.`, {
+      cause,
+      detail: { field: "workflows", expected: "a folder of .yaml, .yml and .json files" },
+    });
+  }
+  if (names.length <= filesMax) return names;
+  throw new LongshoreError("LONGSHORE_LIMIT", `${directory} holds ${names.length} definition files; at most ${filesMax} are read.`);
+}
+
+function parse(file: string, name: string): ParsedFile {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw inFile(file, `The file cannot be read: ${(error as Error).message}.`, {}, error);
+  }
+  try {
+    return parseFile(text, { file: name });
+  } catch (error) {
+    if (error instanceof LongshoreError) throw inFile(file, error.message, error.detail, error);
+    throw error;
+  }
+}
+
+function inFile(file: string, message: string, detail: LongshoreError["detail"], cause?: unknown): LongshoreError {
+  const { line = 1, column = 1 } = detail;
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", `${file}:${line}:${column}: ${message}`, {
+    cause,
+    detail: { ...detail, line, column },
+  });
+}
