@@ -15,11 +15,12 @@ export const backoffMsMax = 7 * 24 * 3_600_000;
 export function backoffMs(policy: Backoff, retry: number, random: number): number {
   const base = Math.min(rawDelay(policy, Math.max(1, retry)), backoffMsMax);
   const jitter = Math.min(Math.max(policy.jitter ?? 0, 0), 1);
-  return Math.round(base * (1 + jitter * (2 * random - 1)));
+  return Math.min(Math.round(base * (1 + jitter * (2 * random - 1))), backoffMsMax);
 }
 
 function rawDelay(policy: Backoff, retry: number): number {
-  if (policy.kind === "fixed") return policy.delayMs;
+  // Nothing times a power that has grown to infinity would be no number.
+  if (policy.kind === "fixed" || policy.delayMs === 0) return policy.delayMs;
   if (policy.kind === "linear") return Math.min(policy.delayMs * retry, policy.maxMs ?? backoffMsMax);
   return Math.min(policy.delayMs * (policy.factor ?? 2) ** (retry - 1), policy.maxMs ?? backoffMsMax);
 }

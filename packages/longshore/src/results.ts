@@ -9,7 +9,13 @@ export class Results<T> {
    */
   async of(id: string, look: () => Promise<T | undefined>, isOpen: (found: T) => boolean): Promise<T | undefined> {
     const { ended, leave } = this.expect(id);
-    const found = await look();
+    let found: T | undefined;
+    try {
+      found = await look();
+    } catch (error) {
+      leave();
+      throw error;
+    }
     if (found !== undefined && isOpen(found)) return ended;
     leave();
     return found;

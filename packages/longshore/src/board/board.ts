@@ -31,7 +31,10 @@ export class Board {
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
   readonly #results = new Results<Task>();
+  /** Lets each waiting claim go. */
+  readonly #standing = new Set<Leave>();
   #waiting = 0;
+  #dismissed = false;
 
   constructor(options: { store: BoardStore; clock: Clock }) {
     this.#store = options.store;
@@ -58,7 +61,8 @@ export class Board {
   /** Hands out tasks to a known owner, best first. Empty when there are none and the wait is over. */
   async claim(claim: Claim): Promise<Task[]> {
     const request = { reach: claim.reach, holder: claim.holder, termMs: claim.termMs, max: claim.max ?? 1 };
-    if (!claim.waitMs) return (await this.#store.claim(request)).tasks;
+    if (this.#dismissed) throw new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work.");
+    if (!claim.waitMs) return this.#unlessGone((await this.#store.claim(request)).tasks, claim.signal);
     if (this.#waiting >= waitersMax) {
       throw new LongshoreError(
         "LONGSHORE_LIMIT",
@@ -67,7 +71,7 @@ export class Board {
     }
     this.#waiting++;
     try {
-      return await this.#claimPatiently(request, claim.waitMs, claim.signal);
+      return await this.#unlessGone(await this.#claimPatiently(request, claim.waitMs, claim.signal), claim.signal);
     } finally {
       this.#waiting--;
     }
@@ -123,6 +127,12 @@ export class Board {
     return this.#waiting;
   }
 
+  /** The server is closing: answers every waiting claim empty and refuses further ones. Reports are taken as before. */
+  dismiss(): void {
+    this.#dismissed = true;
+    for (const leave of [...this.#standing]) leave();
+  }
+
   /** To be called by the store: when something next happens to `id` by itself. */
   deadline(id: string, at: number | null): void {
     if (at === null) this.#deadlines.drop(id);
@@ -146,6 +156,7 @@ export class Board {
       const gone = () => leave();
       const finish = (tasks: Task[]) => {
         over = true;
+        this.#standing.delete(leave);
         stopTimer();
         signal?.removeEventListener("abort", gone);
         resolve(tasks);
@@ -155,11 +166,20 @@ export class Board {
         if (answer.leave === null) return finish(answer.tasks);
         if (over) return;
         leave = answer.leave;
-        if (signal?.aborted) return leave();
+        if (signal?.aborted || this.#dismissed) return leave();
+        this.#standing.add(leave);
         stopTimer = this.#clock.at(this.#clock.now() + waitMs, leave);
         signal?.addEventListener("abort", gone, { once: true });
       }, reject);
     });
+  }
+
+  /** What was handed out to a client that has gone meanwhile goes back. */
+  async #unlessGone(tasks: Task[], signal: AbortSignal | undefined): Promise<Task[]> {
+    if (!signal?.aborted || tasks.length === 0) return tasks;
+    // Should the store be unable to write now, the holds end by themselves.
+    await Promise.allSettled(tasks.map(({ id: taskId, grant }) => this.giveBack({ taskId, grant })));
+    return [];
   }
 
   #expire(ids: string[]): void {

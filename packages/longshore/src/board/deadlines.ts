@@ -11,9 +11,12 @@ interface Entry {
 
 /** How many due ids one call hands over: keeps a burst of expiries from starving everything else. */
 const dueMax = 500;
+/** Leftovers are swept out of the heap when they outnumber what counts by this factor, and are not just a few. */
+const leftoversFactor = 4;
+const leftoversMin = 1_000;
 
 export class Deadlines {
-  readonly #heap = new Heap<Entry>((a, b) => a.at < b.at);
+  #heap = newHeap();
   /** The one entry of an id that counts; others in the heap are leftovers. */
   readonly #pending = new Map<string, number>();
   readonly #clock: Clock;
@@ -39,16 +42,29 @@ export class Deadlines {
 
   drop(id: string): void {
     this.#pending.delete(id);
+    if (this.#heap.size > leftoversMin && this.#heap.size > leftoversFactor * this.#pending.size) this.#sweepOutLeftovers();
   }
 
   get size(): number {
     return this.#pending.size;
   }
 
+  /** Entries carried, leftovers included. */
+  get carried(): number {
+    return this.#heap.size;
+  }
+
   close(): void {
     this.#closed = true;
     this.#cancel?.();
     this.#cancel = null;
+  }
+
+  /** Tasks that end in time leave their deadlines behind; a busy server must not carry a day's worth of them. */
+  #sweepOutLeftovers(): void {
+    this.#heap = newHeap();
+    for (const [id, at] of this.#pending) this.#heap.push({ at, id });
+    this.#arm();
   }
 
   #arm(): void {
@@ -72,4 +88,8 @@ export class Deadlines {
     this.#arm();
     if (due.size > 0) this.#fire([...due]);
   }
+}
+
+function newHeap(): Heap<Entry> {
+  return new Heap((a, b) => a.at < b.at);
 }

@@ -83,11 +83,13 @@ export class Lanes {
     return group;
   }
 
-  /** The first lane with a recent poller, else the last: a task that may stand on several is never stranded on a deserted one. */
+  /** The first lane with a recent or waiting poller, else the last: a task that may stand on several is never stranded on a deserted one. */
   choose(lanes: readonly Lane[], polledSince: number): Lane {
+    if (lanes.length === 1) return lanes[0] as Lane;
     for (const lane of lanes) {
-      const polledAt = this.#lanes.get(laneKey(lane))?.polledAt ?? 0;
-      if (polledAt > 0 && polledAt >= polledSince) return lane;
+      const queue = this.queue(lane);
+      if (queue.polledAt > 0 && queue.polledAt >= polledSince) return lane;
+      for (const group of queue.groups) if (group.waiting.size > 0) return lane;
     }
     const last = lanes[lanes.length - 1];
     if (last === undefined) throw new Error("A task needs at least one lane.");
@@ -120,4 +122,6 @@ export function eligible(lane: Lane, reach: Reach): boolean {
 function link(queue: LaneQueue, group: ClaimGroup): void {
   queue.groups.add(group);
   group.lanes.push(queue);
+  // A worker may have asked for this lane before the first task stood on it.
+  queue.polledAt = Math.max(queue.polledAt, group.usedAt);
 }

@@ -23,6 +23,12 @@ export interface Blocked {
   freeAt: number | null;
 }
 
+/** A task that waits for room under a key. */
+export interface Parked {
+  key: string;
+  taskId: string;
+}
+
 export class Limits {
   readonly #usage = new Map<string, Usage>();
 
@@ -58,16 +64,22 @@ export class Limits {
   }
 
   /** The hold is over. Answers the tasks that were parked on its keys; they may be tried again. */
-  giveBack(limits: readonly LimitKey[]): string[] {
-    const woken: string[] = [];
-    for (const limit of limits) {
-      const usage = this.#of(limit.key);
+  giveBack(limits: readonly LimitKey[]): Parked[] {
+    const woken: Parked[] = [];
+    for (const { key } of limits) {
+      const usage = this.#of(key);
       usage.held = Math.max(0, usage.held - 1);
-      woken.push(...usage.parked);
+      for (const taskId of usage.parked) woken.push({ key, taskId });
       usage.parked.clear();
-      this.#tidy(limit.key, usage);
+      this.#tidy(key, usage);
     }
     return woken;
+  }
+
+  /** Undoes a `giveBack` whose transaction failed. */
+  takeAgain(limits: readonly LimitKey[], woken: readonly Parked[]): void {
+    for (const limit of limits) this.#of(limit.key).held++;
+    for (const { key, taskId } of woken) this.park(key, taskId);
   }
 
   park(key: string, taskId: string): void {

@@ -29,9 +29,13 @@ export class Waiter {
     this.group.waiting.delete(this);
   }
 
-  /** The transaction failed: back in line, unless it has left meanwhile. */
+  /** The transaction failed: back in line, before those who came later, unless it has left meanwhile. */
   release(): void {
-    if (!this.#settled) this.group.waiting.add(this);
+    if (this.#settled) return;
+    const { waiting } = this.group;
+    const line = [...waiting, this].sort((a, b) => a.arrival - b.arrival);
+    waiting.clear();
+    for (const waiter of line) waiting.add(waiter);
   }
 
   /** The task is durably held for it. Answers false when the waiter had already left: the caller gives the task back. */

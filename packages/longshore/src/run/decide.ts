@@ -19,7 +19,7 @@ export type RunEvent = { now: number; random: number } & (
   | { kind: "ended"; node: number; state: EndState; error: string | null }
   | { kind: "cancel" }
   | { kind: "timeout" }
-  /** Try again what did not succeed; keep what did. */
+  /** Try again what did not succeed and what came after it; keep the rest. */
   | { kind: "retry" }
 );
 
@@ -50,6 +50,9 @@ export type Change =
   | { kind: "forget"; node: number }
   /** Cancel whatever is still open on the board. */
   | { kind: "cancel-open" };
+
+/** Joins asked for at once at least, when a cascade of skips runs into one that has not been loaded. */
+const aheadMin = 16;
 
 export type Decision = { need: Need } | { changes: Change[]; next: NextTry | null };
 
@@ -98,6 +101,8 @@ class Deciding {
   readonly #need: Need = { joins: [], outputs: [], states: false };
   readonly #changes: Change[] = [];
   readonly #joins = new Map<number, number>();
+  /** Joins that have been looked at, which is how far this decision has come. */
+  #seen = 0;
   #run: Run;
 
   constructor(plan: Plan, dialect: Dialect, frontier: Frontier, now: number) {
@@ -127,7 +132,7 @@ class Deciding {
   begin(): void {
     this.#run = { ...this.#run, left: this.#plan.nodes.length };
     this.#plan.nodes.forEach((node, at) => {
-      if (node.after.length === 0) this.#activate(at);
+      if (node.after.length === 0) this.#start(at);
     });
     this.#finishWhenSettled();
   }
@@ -135,12 +140,7 @@ class Deciding {
   /** A node ended otherwise than by a result. A cancelled step fails its run like a failed one does: its dependents cannot start. */
   end(node: number, state: EndState, error: string | null): void {
     if (state === "done") return this.settle(node, true);
-    const step = this.#plan.nodes[node]?.id ?? "";
-    this.#run = {
-      ...this.#run,
-      failed: this.#run.failed + 1,
-      error: this.#run.error ?? `step ${step} ${state}${error ? `: ${error}` : ""}`,
-    };
+    this.#countFailure(this.#plan.nodes[node]?.id ?? "", state, error);
     this.settle(node, false);
   }
 
@@ -162,8 +162,7 @@ class Deciding {
       return;
     }
     const { nodes, timeoutMs } = this.#plan;
-    const done = (node: number) => states.get(node) === "done";
-    const again = nodes.map((_, at) => at).filter((at) => !done(at));
+    const again = this.#toBeTriedAgain(states);
     this.#run = {
       ...this.#run,
       state: "running",
@@ -172,17 +171,35 @@ class Deciding {
       endedAt: null,
       failed: 0,
       retries: this.#run.retries + 1,
-      left: again.length,
+      left: again.size,
       endBy: timeoutMs === null ? null : this.#now + timeoutMs,
     };
+    const first: number[] = [];
     for (const at of again) {
       const upstreams = (nodes[at] as PlanNode).after;
-      const left = upstreams.filter((upstream) => !done(upstream)).length;
+      const left = upstreams.filter((upstream) => again.has(upstream)).length;
       if (left > 0 && states.has(at)) this.#changes.push({ kind: "forget", node: at });
       if (upstreams.length > 1) this.#joins.set(at, left === 0 ? -1 : left);
-      if (left === 0) this.#activate(at);
+      if (left === 0) first.push(at);
     }
+    // Only now: a step that is skipped at once reaches others, whose counters must be right by then.
+    for (const at of first) this.#start(at);
     this.#finishWhenSettled();
+  }
+
+  /** Steps without a result, and all that come after them: what they were given may change. */
+  #toBeTriedAgain(states: ReadonlyMap<number, string>): Set<number> {
+    const again = new Set<number>();
+    this.#plan.nodes.forEach((_, at) => {
+      if (states.get(at) !== "done") again.add(at);
+    });
+    // What is added on the way is walked over as well.
+    for (const at of again) for (const dependent of this.#plan.dependents[at] ?? []) again.add(dependent);
+    return again;
+  }
+
+  #start(at: number): void {
+    if (!this.#activate(at)) this.#follow(at, false);
   }
 
   #follow(first: number, succeeded: boolean): void {
@@ -196,7 +213,7 @@ class Deciding {
         if (blocked) {
           this.#changes.push({ kind: "record", node: dependent, state: "skipped", error: null });
           settled.push({ node: dependent, succeeded: false });
-        } else this.#activate(dependent);
+        } else if (!this.#activate(dependent)) settled.push({ node: dependent, succeeded: false });
       }
     }
   }
@@ -209,28 +226,32 @@ class Deciding {
     const left = this.#joins.get(node) ?? (row === null ? upstreams : row?.left);
     if (left === undefined) {
       this.#need.joins.push(node);
-      return false;
+      this.#joins.set(node, -1);
+      // Asks ahead along a cascade of skips, as far again as it has come: a long one takes few rounds, a short one asks for little too much.
+      return blocked && this.#need.joins.length < Math.max(aheadMin, this.#seen);
     }
+    this.#seen++;
     if (left === -1) return false;
     const starts = blocked || left === 1;
     this.#joins.set(node, starts ? -1 : left - 1);
     return starts;
   }
 
-  /** Starts a node whose upstreams allow it: works out its condition and input, then posts it. */
-  #activate(at: number): void {
+  /** Starts a node whose upstreams allow it: works out its condition and input, then posts it. False when it has ended at once. */
+  #activate(at: number): boolean {
     const node = this.#plan.nodes[at] as PlanNode;
     const when: Resolved = node.when === undefined ? { value: true } : this.#resolve(node.when);
-    if ("needs" in when) return;
+    if ("needs" in when) return true;
     if ("value" in when && when.value === false) {
       this.#changes.push({ kind: "record", node: at, state: "skipped", error: null });
-      return this.#follow(at, false);
+      return false;
     }
     const input = "failed" in when ? when : this.#resolve(node.input);
-    if ("needs" in input) return;
+    if ("needs" in input) return true;
     if ("failed" in input) {
       this.#changes.push({ kind: "record", node: at, state: "failed", error: input.failed });
-      return this.#failedAtStart(at, node.id, input.failed);
+      this.#countFailure(node.id, "failed", input.failed);
+      return false;
     }
     const text = JSON.stringify(input.value);
     this.#changes.push({ kind: "post", node: at, input: text });
@@ -238,11 +259,12 @@ class Deciding {
       const parentTaskId = taskIdOf(this.#run.id, at);
       this.#changes.push({ kind: "message", message: { kind: "start-run", workflow: node.workflow, input: text, parentTaskId } });
     }
+    return true;
   }
 
-  #failedAtStart(at: number, step: string, error: string): void {
-    this.#run = { ...this.#run, failed: this.#run.failed + 1, error: this.#run.error ?? `step ${step} failed: ${error}` };
-    this.#follow(at, false);
+  #countFailure(step: string, state: EndState, error: string | null): void {
+    const first = `step ${step} ${state}${error ? `: ${error}` : ""}`;
+    this.#run = { ...this.#run, failed: this.#run.failed + 1, error: this.#run.error ?? first };
   }
 
   #resolve(template: Template): Resolved {
@@ -265,7 +287,8 @@ class Deciding {
     this.#run = { ...run, endedAt: this.#now };
     if (run.parentTaskId === null) return;
     const state: EndState = run.state === "succeeded" ? "done" : run.state === "cancelled" ? "cancelled" : "failed";
-    const message: Message = { kind: "settle-task", taskId: run.parentTaskId, state, output: run.output, error: run.error };
+    const { parentTaskId: taskId, parentAttempt: attempt, output, error } = run;
+    const message: Message = { kind: "settle-task", taskId, attempt, state, output, error };
     this.#changes.push({ kind: "message", message });
   }
 }

@@ -24,8 +24,9 @@ export interface Run {
   readonly retries: number;
   /** What outside ids of a dialect this run goes by, such as a workflow id on a foreign wire. */
   readonly alias: string | null;
-  /** The record in another run that waits for this one. */
+  /** The record in another run that waits for this one, and which attempt of it: a parent that is retried has a child for each. */
   readonly parentTaskId: string | null;
+  readonly parentAttempt: number;
 }
 
 /** How far a node with several upstreams has come: absent until the first of them settles. */
@@ -39,8 +40,8 @@ export interface Join {
 /** One decision touches one run. What it means for another run is left here, in the same transaction, and carried out after it. */
 export type Message =
   | { kind: "start-run"; workflow: string; input: string; parentTaskId: string }
-  | { kind: "settle-task"; taskId: string; state: EndState; output: string | null; error: string | null }
-  | { kind: "cancel-child"; parentTaskId: string };
+  | { kind: "settle-task"; taskId: string; attempt: number; state: EndState; output: string | null; error: string | null }
+  | { kind: "cancel-child"; parentTaskId: string; attempt: number };
 
 export interface StoredMessage {
   readonly id: number;

@@ -19,6 +19,8 @@ export interface NewRun {
   input: string;
   alias?: string | null;
   parentTaskId?: string | null;
+  /** Which attempt of the parent; 0 when absent. */
+  parentAttempt?: number;
   /** With a key that was used before for this workflow, the earlier run is answered instead of a new one. */
   key?: string | null;
   /** Answer the run that is going on, if there is one, instead of a new one. */

@@ -71,11 +71,11 @@ class MissingPart extends Error {}
 function fill(value: Value, find: (reference: Reference) => Json): Json {
   const reference = referenceOf(value);
   if (reference !== null) return find(reference);
-  if (isWrapped(value)) return value.$value;
   if (Array.isArray(value)) return value.map((item) => fill(item, find));
   if (typeof value !== "object" || value === null) return value;
+  const parts = isWrapped(value) ? value.$value : value;
   const filled: { [key: string]: Json } = {};
-  for (const key of Object.keys(value)) filled[key] = fill(value[key] as Value, find);
+  for (const key of Object.keys(parts)) filled[key] = fill(parts[key] as Value, find);
   return filled;
 }
 

@@ -1,7 +1,7 @@
 // Workflows written in code, as they are kept: plain JSON, made by `workflow()` and compiled by this dialect.
 
 import type { Backoff } from "../../backoff.ts";
-import type { Json } from "../../json.ts";
+import type { Json, JsonObject } from "../../json.ts";
 
 /** A place in a value: property names and array indexes. */
 export type Path = readonly (string | number)[];
@@ -9,7 +9,7 @@ export type Path = readonly (string | number)[];
 /**
  * A value in which references stand for results that are not known yet:
  * `{"$ref": {"step": "greet", "path": ["text"]}}` for a step's output, `{"$ref": {"path": ["name"]}}` for the run's input.
- * An object of the user's own that has the single key `$ref` or `$value` is wrapped as `{"$value": ...}`.
+ * An object of the user's own that has the single key `$ref` or `$value` is wrapped as `{"$value": ...}`; its parts are values again.
  */
 export type Value = Json;
 
@@ -57,12 +57,12 @@ export function referenceOf(value: Value): Reference | null {
 export function references(value: Value, found: Reference[] = []): Reference[] {
   const reference = referenceOf(value);
   if (reference !== null) found.push(reference);
-  else if (isWrapped(value)) return found;
   else if (Array.isArray(value)) for (const item of value) references(item, found);
-  else if (typeof value === "object" && value !== null) for (const key of Object.keys(value)) references(value[key] as Value, found);
+  else if (typeof value === "object" && value !== null)
+    for (const part of Object.values(isWrapped(value) ? value.$value : value)) references(part, found);
   return found;
 }
 
-export function isWrapped(value: Value): value is { $value: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && "$value" in value && Object.keys(value).length === 1;
+export function isWrapped(value: JsonObject): value is { $value: JsonObject } {
+  return "$value" in value && Object.keys(value).length === 1;
 }

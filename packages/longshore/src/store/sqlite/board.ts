@@ -20,7 +20,7 @@ export interface Follower {
   done(task: Task): void;
   closed(task: Task, closure: Closure): NextTry;
   ended(task: Task, state: EndState, error: string | null): void;
-  /** A record on no lane was cancelled: whatever it stands for should stop too. */
+  /** A record on no lane has ended by itself: whatever it stands for should stop too. */
   abandoned(task: Task): void;
   expireRun(runId: string): void;
 }
@@ -70,7 +70,8 @@ export class SqliteBoard implements BoardStore {
     this.#random = options.random;
     this.#deadline = options.deadline;
     this.tasks = taskRows(options.db, options.commit, (task) => {
-      options.deadline(task.id, nextDeadline(task, options.clock.now()));
+      // As seen when it was queued: a delay that ends while its own commit is being written must still be noticed.
+      options.deadline(task.id, nextDeadline(task, task.queuedAt));
       options.changed(task);
     });
     const insert = options.db.prepare(
@@ -79,7 +80,7 @@ export class SqliteBoard implements BoardStore {
     this.#attempts = new Additions(options.commit, ({ task, closedBy, error, endedAt }) => {
       insert.run(task.id, task.grant, task.attempt, closedBy, task.holder, error, task.queuedAt, task.startedAt, endedAt);
     });
-    const past = options.db.prepare("SELECT closed_by FROM attempt WHERE task_id = ? AND grant_count = ?");
+    const past = options.db.prepare("SELECT closed_by FROM attempt WHERE task_id = ? AND grant_count = ? ORDER BY attempt DESC LIMIT 1");
     this.#pastClosing = (taskId, grant) => (past.get(taskId, grant)?.closed_by as Verb | undefined) ?? null;
   }
 
@@ -158,19 +159,22 @@ export class SqliteBoard implements BoardStore {
     return this.#commit.run(() => {
       const task = this.tasks.get(taskId);
       if (task === null || !isOpen(task.state) || task.state === "cancelling") return false;
-      this.cancelOne(task);
+      this.cancelOne(taskId);
       if (task.runId !== null) this.#runs.ended(task, "cancelled", null);
       return true;
     });
   }
 
-  expire(ids: readonly string[]): Promise<void> {
-    return this.#commit.run(() => {
-      for (const id of ids) {
+  /** An operation each, so that one which cannot be carried out holds up no other. */
+  async expire(ids: readonly string[]): Promise<void> {
+    const expiries = ids.map((id) =>
+      this.#commit.run(() => {
         if (id.startsWith(runDeadlinePrefix)) this.#runs.expireRun(id.slice(runDeadlinePrefix.length));
         else this.#expireTask(id);
-      }
-    });
+      }),
+    );
+    const failed = (await Promise.allSettled(expiries)).find((expiry) => expiry.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   }
 
   task(taskId: string): Promise<Task | undefined> {
@@ -184,18 +188,26 @@ export class SqliteBoard implements BoardStore {
     const counted = before === null ? task : { ...task, attempt: before.attempt + 1, grant: before.grant + (before.grant % 2) };
     const placed = { ...counted, sequence: ++this.#sequence };
     this.tasks.put(placed.id, placed, true);
-    if (before !== null && isOpen(before.state)) this.#leaveHold(before, placed.queuedAt);
+    if (before !== null) this.#leaveLife(before, placed.queuedAt);
     if (isOpen(placed.state)) this.#ready(placed, placed.queuedAt);
   }
 
   /** Inside an operation: cancels an open task without telling its run. */
-  cancelOne(task: Task): void {
-    const next = cell(task.state, "cancel");
-    if (next === null) return;
-    const now = this.#clock.now();
+  cancelOne(taskId: string): void {
+    const task = this.tasks.get(taskId);
+    const next = task === null ? null : cell(task.state, "cancel");
+    if (task === null || next === null) return;
     if (next.to === "cancelling") this.tasks.put(task.id, { ...task, state: "cancelling" });
-    else this.#end(task, "cancelled", { now, by: "cancel", output: task.output, error: null });
-    if (task.lane === null) this.#runs.abandoned(task);
+    else this.#end(task, "cancelled", { now: this.#clock.now(), by: "cancel", output: task.output, error: null });
+  }
+
+  /** Inside an operation: what is recorded about a step is void, but its grants go on counting. */
+  forget(taskId: string): void {
+    const task = this.tasks.get(taskId);
+    if (task === null) return;
+    const now = this.#clock.now();
+    this.tasks.put(taskId, { ...task, state: "forgotten", endedAt: now, holdUntil: null, grant: task.grant + (task.grant % 2) });
+    this.#leaveLife(task, now);
   }
 
   /** Brings memory up to what the file says. Every live hold gets one full term: its holder may have renewed it unwritten. */
@@ -287,7 +299,9 @@ export class SqliteBoard implements BoardStore {
     this.#commit.undo(() => waiter.release());
     const held = this.#handOut(task, { state: "held", holder: waiter.holder, termMs: waiter.termMs, now });
     this.#commit.after(() => {
-      if (!waiter.deliver(held.id)) void this.settle({ verb: "defer", hold: { taskId: held.id, grant: held.grant }, delayMs: 0 });
+      if (waiter.deliver(held.id)) return;
+      // Should the store be unable to write now, the hold ends by itself.
+      this.settle({ verb: "defer", hold: { taskId: held.id, grant: held.grant }, delayMs: 0 }).catch(() => {});
     });
   }
 
@@ -303,7 +317,7 @@ export class SqliteBoard implements BoardStore {
       ...task,
       state,
       holdUntil,
-      holder: task.holder ?? options.holder ?? null,
+      holder: task.holder ?? (task.state === "queued" ? null : (options.holder ?? null)),
       output: options.part ?? task.output,
     });
     return { verdict: "ok", holdUntil };
@@ -320,12 +334,18 @@ export class SqliteBoard implements BoardStore {
     if (next === null) return "stale";
     if (next.to === "cancelled") {
       const output = verb === "complete" ? report.output : task.output;
-      this.#end(task, "cancelled", { now, by: verb, output, error: verb === "fail" ? report.error : null });
+      this.#end(task, "cancelled", { now, by: verb, output, error: verb === "fail" ? withoutNul(report.error) : null });
     } else if (verb === "complete") {
       const done = this.#end(task, "done", { now, by: verb, output: merged(task, report), error: null });
       if (done.runId !== null) this.#runs.done(done);
     } else if (verb === "defer") this.#deferNow(task, report, now);
-    else this.#close(task, verb, { kind: "failed", error: report.error, retryable: report.retryable, delayMs: report.delayMs }, now);
+    else
+      this.#close(
+        task,
+        verb,
+        { kind: "failed", error: withoutNul(report.error), retryable: report.retryable, delayMs: report.delayMs },
+        now,
+      );
     return next.verdict;
   }
 
@@ -373,7 +393,7 @@ export class SqliteBoard implements BoardStore {
       holdUntil: null,
       claimedAt: null,
       queuedAt: now,
-      claimBy: task.claimMs === null ? null : now + task.claimMs,
+      claimBy: task.claimMs === null ? null : task.dueAt + task.claimMs,
       closedGrant: before.grant,
       closedBy: by,
     };
@@ -396,22 +416,33 @@ export class SqliteBoard implements BoardStore {
     };
     this.tasks.put(ended.id, ended);
     this.#leaveHold(task, how.now);
+    // It stood for something else, which nobody waits for any more.
+    if (task.lane === null) this.#runs.abandoned(task);
     return ended;
+  }
+
+  /** A step starts anew: how its last attempt ended goes to its history, and whoever still works on it holds nothing any more. */
+  #leaveLife(task: Task, now: number): void {
+    if (task.startedAt !== null && task.state !== "forgotten")
+      this.#attempts.add({ task, closedBy: task.closedBy ?? "cancel", error: task.error, endedAt: task.endedAt ?? now });
+    if (isOpen(task.state)) this.#leaveHold(task, now);
   }
 
   /** The hold is over: its permits go back, and those who waited for them are tried again. */
   #leaveHold(task: Task, now: number): void {
     if (task.state === "queued" || task.limits.length === 0) return;
     const woken = this.limits.giveBack(task.limits);
-    this.#commit.undo(() => {
-      this.limits.take(task.limits, now);
-      for (const id of woken) for (const limit of task.limits) this.limits.park(limit.key, id);
-    });
-    for (const id of woken) {
-      const parked = this.tasks.get(id);
+    this.#commit.undo(() => this.limits.takeAgain(task.limits, woken));
+    for (const { taskId } of woken) {
+      const parked = this.tasks.get(taskId);
       if (parked !== null && parked.state === "queued") this.#ready(parked, now);
     }
   }
+}
+
+/** SQLite's texts end at the first NUL when they are read back. What a program had to say is kept readable. */
+function withoutNul(text: string): string {
+  return text.replaceAll("\u0000", "\ufffd");
 }
 
 function placeOf(task: Task): Place {
@@ -457,7 +488,7 @@ export function freshTask(task: NewTask & { runId?: string; node?: number }, now
     startedAt: null,
     claimedAt: null,
     endedAt: null,
-    claimBy: task.claimMs === undefined ? null : now + task.claimMs,
+    claimBy: task.claimMs === undefined ? null : now + (task.delayMs ?? 0) + task.claimMs,
     holdUntil: null,
     endBy: null,
     totalBy: task.totalMs === undefined ? null : now + task.totalMs,

@@ -33,10 +33,12 @@ export interface Database {
 export interface OpenOptions {
   /** FULL survives a power cut; NORMAL only a crash of the process. */
   synchronous?: "FULL" | "NORMAL";
+  journal?: "WAL" | "DELETE";
+  /** How long a statement waits for a lock that another program (a backup, a shell) holds. */
+  busyMs?: number;
 }
 
-/** How long a statement waits for a lock that another program (a backup, a shell) holds. */
-const busyMs = 5_000;
+const busyMsDefault = 5_000;
 /** Pages kept in memory, in KiB: a working set of some hundred thousand tasks. */
 const cacheKib = 64 * 1_024;
 /** The write-ahead log is folded back after this many pages (about 16 MiB): larger batches of folding cost fewer syncs. */
@@ -45,11 +47,15 @@ const checkpointPages = 4_000;
 export async function openDatabase(file: string, options: OpenOptions = {}): Promise<Database> {
   const { DatabaseSync } = await load();
   const db = new DatabaseSync(file);
-  // Both builds of the second driver default the write-ahead log to NORMAL, so it is always said.
-  db.exec(
-    `PRAGMA busy_timeout=${busyMs}; PRAGMA journal_mode=WAL; PRAGMA synchronous=${options.synchronous ?? "FULL"}; PRAGMA foreign_keys=ON`,
-  );
-  db.exec(`PRAGMA cache_size=-${cacheKib}; PRAGMA wal_autocheckpoint=${checkpointPages}; PRAGMA temp_store=MEMORY`);
+  const { busyMs = busyMsDefault, journal = "WAL", synchronous = "FULL" } = options;
+  try {
+    // Both builds of the second driver default the write-ahead log to NORMAL, so it is always said.
+    db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA journal_mode=${journal}; PRAGMA synchronous=${synchronous}; PRAGMA foreign_keys=ON`);
+    db.exec(`PRAGMA cache_size=-${cacheKib}; PRAGMA wal_autocheckpoint=${checkpointPages}; PRAGMA temp_store=MEMORY`);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   const rollback = db.prepare("ROLLBACK");
@@ -103,4 +109,10 @@ export function isUnavailable(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode;
   // 5 busy, 6 locked, 8 read-only, 10 I/O, 13 full, 14 cannot open; the low byte is the primary code.
   return typeof code === "number" && [5, 6, 8, 10, 13, 14].includes(code & 0xff);
+}
+
+/** Somebody else has the file. */
+export function isLocked(error: unknown): boolean {
+  const code = (error as { errcode?: unknown }).errcode;
+  return typeof code === "number" && [5, 6].includes(code & 0xff);
 }

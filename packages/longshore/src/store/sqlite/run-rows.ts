@@ -9,7 +9,7 @@ import { Rows } from "./rows.ts";
 const runsKeptMax = 20_000;
 
 const columns = [
-  ...["id", "workflow", "definition_id", "input", "created_at", "alias", "parent_task_id"],
+  ...["id", "workflow", "definition_id", "input", "created_at", "alias", "parent_task_id", "parent_attempt"],
   ...["state", "output", "error", "ended_at", "end_by", "left_count", "failed_count", "retries"],
 ];
 const changing = columns.slice(columns.indexOf("state"));
@@ -20,6 +20,7 @@ export function runRows(db: Database, commit: GroupCommit, committed: (run: Run)
   const select = db.prepare(`SELECT ${runColumns} FROM run WHERE id = ?`);
   const insert = db.prepare(`INSERT INTO run (${runColumns}) VALUES (${columns.map(() => "?").join(", ")})`);
   const update = db.prepare(`UPDATE run SET ${changing.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`);
+  const remove = db.prepare("DELETE FROM run WHERE id = ?");
   return new Rows<Run>(commit, {
     load(id) {
       const row = select.get(id);
@@ -27,9 +28,21 @@ export function runRows(db: Database, commit: GroupCommit, committed: (run: Run)
     },
     save(run, isNew) {
       const rest = [run.state, run.output, run.error, run.endedAt, run.endBy, run.left, run.failed, run.retries];
-      if (isNew) insert.run(run.id, run.workflow, run.definitionId, run.input, run.createdAt, run.alias, run.parentTaskId, ...rest);
+      if (isNew)
+        insert.run(
+          run.id,
+          run.workflow,
+          run.definitionId,
+          run.input,
+          run.createdAt,
+          run.alias,
+          run.parentTaskId,
+          run.parentAttempt,
+          ...rest,
+        );
       else update.run(...rest, run.id);
     },
+    remove: (id) => remove.run(id),
     keep: (run) => (run.endedAt === null ? "while-room" : "no"),
     keptMax: runsKeptMax,
     committed,
@@ -53,6 +66,7 @@ export function runOf(row: SqlRow): Run {
     retries: row.retries as number,
     alias: row.alias as string | null,
     parentTaskId: row.parent_task_id as string | null,
+    parentAttempt: row.parent_attempt as number,
   };
 }
 

@@ -16,11 +16,9 @@ import type { GroupCommit } from "./commit.ts";
 import { Definitions } from "./definitions.ts";
 import type { Database } from "./driver.ts";
 import { Additions, type Rows } from "./rows.ts";
-import { joinKey, joinRows, runColumns, runOf, runRows } from "./run-rows.ts";
+import { joinKey, joinRows, runRows } from "./run-rows.ts";
 import { taskColumns, taskOf } from "./task-rows.ts";
 
-/** A decision that still lacks rows after this many rounds asks for what does not exist. */
-const roundsMax = 50;
 /** How long a lane counts as polled after a claim asked for it. */
 const polledMs = 60_000;
 
@@ -127,7 +125,7 @@ export class SqliteRuns implements RunStore, Follower {
   }
 
   abandoned(task: Task): void {
-    this.#leave({ kind: "cancel-child", parentTaskId: task.id });
+    this.#leave({ kind: "cancel-child", parentTaskId: task.id, attempt: task.attempt });
   }
 
   expireRun(runId: string): void {
@@ -165,6 +163,7 @@ export class SqliteRuns implements RunStore, Follower {
       retries: 0,
       alias: wanted.alias ?? null,
       parentTaskId: wanted.parentTaskId ?? null,
+      parentAttempt: wanted.parentAttempt ?? 0,
     };
     this.runs.put(run.id, run, true);
     if (wanted.key) this.#keys.add({ workflow: wanted.workflow, key: wanted.key, runId: run.id });
@@ -185,8 +184,8 @@ export class SqliteRuns implements RunStore, Follower {
       if (id !== undefined) return this.runs.get(id);
     }
     if (wanted.parentTaskId) {
-      const row = db.prepare(`SELECT ${runColumns} FROM run WHERE parent_task_id = ?`).get(wanted.parentTaskId);
-      if (row !== undefined) return runOf(row);
+      const child = this.#childOf(wanted.parentTaskId, wanted.parentAttempt ?? 0);
+      if (child !== null) return child;
     }
     return wanted.unlessRunning ? this.openRun(wanted.workflow) : null;
   }
@@ -206,10 +205,10 @@ export class SqliteRuns implements RunStore, Follower {
     const { board } = this.#options;
     if (message.kind === "settle-task") {
       const task = board.tasks.get(message.taskId);
-      if (task?.state === "queued" && task.lane === null) this.#settleRecord(task, message);
+      // Whatever an earlier attempt's child comes to means nothing to this one.
+      if (task?.state === "queued" && task.lane === null && task.attempt === message.attempt) this.#settleRecord(task, message);
     } else if (message.kind === "cancel-child") {
-      const row = this.#options.db.prepare("SELECT id FROM run WHERE parent_task_id = ?").get(message.parentTaskId);
-      const run = row === undefined ? null : this.runs.get(row.id as string);
+      const run = this.#childOf(message.parentTaskId, message.attempt);
       if (run !== null && isRunOpen(run.state)) this.#decide(run, { kind: "cancel" });
     } else this.#startChild(message, child);
   }
@@ -222,7 +221,13 @@ export class SqliteRuns implements RunStore, Follower {
       return;
     }
     const { workflow, input, parentTaskId } = message;
-    this.#startNow({ id: child.id, definitionId: child.definitionId, workflow, input, parentTaskId });
+    this.#startNow({ ...child, workflow, input, parentTaskId, parentAttempt: parent.attempt });
+  }
+
+  #childOf(parentTaskId: string, parentAttempt: number): Run | null {
+    const child = this.#options.db.prepare("SELECT id FROM run WHERE parent_task_id = ? AND parent_attempt = ?");
+    const row = child.get(parentTaskId, parentAttempt);
+    return row === undefined ? null : this.runs.get(row.id as string);
   }
 
   #settleRecord(task: Task, how: { state: EndState; output: string | null; error: string | null }): void {
@@ -246,7 +251,7 @@ export class SqliteRuns implements RunStore, Follower {
     const plan = this.definitions.plan(definition);
     const event = { ...happening, now: this.#options.clock.now(), random: this.#options.random() } as RunEvent;
     const loaded = new Loaded(run);
-    for (let round = 0; round < roundsMax; round++) {
+    for (;;) {
       const decision = this.#options.brain.decide(plan, loaded, event);
       if ("changes" in decision) {
         // In a run that is tried again, a step that starts may have left a row in its earlier life.
@@ -254,19 +259,21 @@ export class SqliteRuns implements RunStore, Follower {
         for (const change of decision.changes) this.#apply(about, change);
         return decision.next;
       }
-      this.#load(loaded, decision.need);
+      if (!this.#load(loaded, decision.need)) throw new Error(`The decision about run ${run.id} asks again for rows that it has seen.`);
     }
-    throw new Error(`The decision about run ${run.id} still asks for rows after ${roundsMax} rounds.`);
   }
 
-  #load(loaded: Loaded, need: Need): void {
+  /** False when everything had been loaded before: asking on would never end. */
+  #load(loaded: Loaded, need: Need): boolean {
     const { id } = loaded.run;
+    const before = loaded.size;
     for (const node of need.joins) loaded.joins.set(node, this.#joins.get(joinKey(id, node)));
     for (const node of need.outputs) {
       const output = this.#options.board.tasks.get(taskIdOf(id, node))?.output ?? null;
       loaded.outputs.set(node, output === null ? null : (JSON.parse(output) as Json));
     }
     if (need.states) loaded.all = new Map(this.records(id).map((task) => [task.node, task.state]));
+    return loaded.size > before;
   }
 
   /** Inside an operation: every record of a run, as the batch has left it. */
@@ -285,21 +292,23 @@ export class SqliteRuns implements RunStore, Follower {
     else if (change.kind === "join") this.#joins.put(joinKey(run.id, change.node), { runId: run.id, node: change.node, left: change.left });
     else if (change.kind === "run") this.runs.put(run.id, change.run);
     else if (change.kind === "message") this.#leave(change.message);
-    else if (change.kind === "forget") this.#forget(taskIdOf(run.id, change.node), about.now);
-    else for (const task of this.records(run.id)) this.#options.board.cancelOne(task);
-  }
-
-  #forget(taskId: string, now: number): void {
-    const { tasks } = this.#options.board;
-    const task = tasks.get(taskId);
-    if (task !== null) tasks.put(taskId, { ...task, state: "forgotten", endedAt: now, grant: task.grant + (task.grant % 2) });
+    else if (change.kind === "forget") this.#options.board.forget(taskIdOf(run.id, change.node));
+    else for (const { id } of this.records(run.id)) this.#options.board.cancelOne(id);
   }
 
   #post({ run, plan, now, anew }: About, change: Change & { kind: "post" }): void {
     const node = plan.nodes[change.node];
     if (node === undefined) throw new Error(`The plan of run ${run.id} has no node ${change.node}.`);
     const { board } = this.#options;
-    const base = { id: taskIdOf(run.id, change.node), runId: run.id, node: change.node, step: node.id, input: change.input, policy: null, ...node.timeouts };
+    const base = {
+      id: taskIdOf(run.id, change.node),
+      runId: run.id,
+      node: change.node,
+      step: node.id,
+      input: change.input,
+      policy: null,
+      ...node.timeouts,
+    };
     if (node.kind === "run") return board.place(freshTask({ ...base, lanes: [] }, now, null), anew);
     const lane = board.lanes.choose(node.lanes, now - polledMs);
     board.place(freshTask({ ...base, lanes: node.lanes, priority: node.priority, limits: node.limits }, now, lane), anew);
@@ -346,5 +355,9 @@ class Loaded implements Frontier {
 
   states(): ReadonlyMap<number, string> | undefined {
     return this.all;
+  }
+
+  get size(): number {
+    return this.joins.size + this.outputs.size + (this.all === undefined ? 0 : 1);
   }
 }

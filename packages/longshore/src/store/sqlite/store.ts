@@ -9,7 +9,7 @@ import type { Run } from "../../run/run.ts";
 import type { Brain } from "../../run/store.ts";
 import { SqliteBoard } from "./board.ts";
 import { GroupCommit } from "./commit.ts";
-import { type Database, openDatabase } from "./driver.ts";
+import { type Database, isLocked, openDatabase } from "./driver.ts";
 import { SqliteRuns } from "./runs.ts";
 import { migrate } from "./schema.ts";
 
@@ -31,6 +31,8 @@ export interface SqliteStoreOptions {
   brain: Brain;
   hooks: StoreHooks;
   synchronous?: "FULL" | "NORMAL";
+  /** How a database is opened. Replaced in tests by one that fails on purpose. */
+  open?: typeof openDatabase;
 }
 
 export interface SqliteStore {
@@ -49,8 +51,14 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   const { directory, clock, random, brain, hooks } = options;
   const release = directory === null ? () => {} : await lock(directory);
   try {
-    const db = await openDatabase(directory === null ? ":memory:" : join(directory, fileName), { synchronous: options.synchronous });
-    migrate(db);
+    const open = options.open ?? openDatabase;
+    const db = await open(directory === null ? ":memory:" : join(directory, fileName), { synchronous: options.synchronous });
+    try {
+      migrate(db);
+    } catch (error) {
+      db.close();
+      throw error;
+    }
     const commit = new GroupCommit(db, () => clock.now());
     const board = new SqliteBoard({ db, commit, clock, random, changed: hooks.taskChanged, deadline: hooks.deadline });
     const runs = new SqliteRuns({
@@ -89,16 +97,19 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
 /** One server per folder: two would hand out the same tasks. The lock is SQLite's own, so a killed process leaves none behind. */
 async function lock(directory: string): Promise<() => void> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const db = await openDatabase(join(directory, "lock"), { synchronous: "NORMAL" });
+  let db: Database | undefined;
   try {
-    db.exec("PRAGMA busy_timeout=0; PRAGMA journal_mode=DELETE; BEGIN EXCLUSIVE");
+    db = await openDatabase(join(directory, "lock"), { synchronous: "NORMAL", journal: "DELETE", busyMs: 0 });
+    db.exec("BEGIN EXCLUSIVE");
   } catch (cause) {
-    db.close();
+    db?.close();
+    if (!isLocked(cause)) throw cause;
     throw new LongshoreError(
       "LONGSHORE_CONFLICT",
       `Another Longshore server is using ${directory}: stop it first, or choose another folder with --data.`,
       { cause },
     );
   }
-  return () => db.close();
+  const held = db;
+  return () => held.close();
 }

@@ -2,6 +2,7 @@
 
 import type { LimitKey } from "../../board/limits.ts";
 import type { Lane, Task, TaskState, Verb } from "../../board/task.ts";
+import { LongshoreError } from "../../errors.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { Rows } from "./rows.ts";
@@ -45,6 +46,7 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
       return row === undefined ? null : taskOf(row);
     },
     save(task, isNew) {
+      refuseNul(task);
       if (isNew) insert.run(...fixedValues(task), ...changingValues(task));
       else update.run(...changingValues(task), task.id);
     },
@@ -54,6 +56,20 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
     keptMax: queuedKeptMax,
     committed,
   });
+}
+
+/** SQLite's texts end at the first NUL when they are read back: a name cut like that would be another name. */
+function refuseNul(task: Task): void {
+  refuseNulIn(task.holder, "holder", task);
+  refuseNulIn(task.id, "id", task);
+  refuseNulIn(task.step, "step", task);
+  if (task.lane !== null) refuseNulIn(task.lane.name, "lane", task);
+}
+
+function refuseNulIn(name: string | null, field: string, task: Task): void {
+  if (name === null || !name.includes("\u0000")) return;
+  const message = `The ${field} of task ${JSON.stringify(task.id)} is ${JSON.stringify(name)}, expected a text without the NUL character.`;
+  throw new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field, expected: "text without NUL" } });
 }
 
 type Value = string | number | null;
