@@ -1,0 +1,29 @@
+// The port of blobs to a store: bytes too large to travel inside inputs and outputs, addressed by the SHA-256 of their content.
+
+import type { Readable } from "node:stream";
+
+export interface StoredBlob {
+  /** SHA-256 of the content, 64 hexadecimal digits in lower case. */
+  readonly hash: string;
+  readonly bytes: number;
+}
+
+export interface BlobStore {
+  /**
+   * Stores content that arrives in pieces, without holding it in memory; resolves when it is durable. The same content again is
+   * stored once. With `hash`, content that does not match is refused with LONGSHORE_BAD_INPUT; content above the limit with
+   * LONGSHORE_LIMIT; a full disk with LONGSHORE_STORE_UNAVAILABLE. Nothing remains of what was refused.
+   */
+  put(content: AsyncIterable<Uint8Array> | Uint8Array, options?: { hash?: string }): Promise<StoredBlob>;
+  /** Undefined when there is no such blob. The reader owns the stream; it stays readable even if the blob is pruned meanwhile. */
+  get(hash: string): Promise<(StoredBlob & { content: Readable }) | undefined>;
+  /** Undefined when there is no such blob. Counts as a use, so what was just asked for is not pruned. */
+  stat(hash: string): Promise<StoredBlob | undefined>;
+}
+
+/** Largest blob unless configured otherwise: an archive of build results, not a disk image. */
+export const blobBytesMax: number = 1024 * 1024 * 1024;
+
+export function isBlobHash(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
+}

@@ -1,0 +1,90 @@
+// Why a queued task has not been taken yet, in words that a person can act on.
+
+import { eligible, type Lanes } from "./lanes.ts";
+import type { Limits } from "./limits.ts";
+import type { Lane, Task } from "./task.ts";
+import type { WorkerView } from "./workers.ts";
+
+export type WaitReason =
+  /** Its delay is not over. */
+  | "not-due"
+  /** A limit key that it names is used up. */
+  | "limit"
+  /** No live worker could take it: it waits until somebody starts one. */
+  | "no-worker"
+  /** Every worker that could take it is at work. */
+  | "busy"
+  /** A worker that could take it is idle: it is taken at that worker's next poll. */
+  | "next"
+  /** It is no work for a worker: it waits for something else, such as a child run. */
+  | "record";
+
+export interface Waiting {
+  readonly reason: WaitReason;
+  readonly text: string;
+  /** When it may be taken, if that is known. */
+  readonly at?: number;
+  /** The limit key in the way. */
+  readonly key?: string;
+  /** Labels that no live worker of this lane offers. */
+  readonly missing?: readonly string[];
+  /** Workers that could take it. */
+  readonly workers?: readonly string[];
+}
+
+export interface WaitingContext {
+  lanes: Lanes;
+  limits: Limits;
+  workers: readonly WorkerView[];
+  now: number;
+}
+
+/** Null for a task that is not waiting. */
+export function whyWaiting(task: Task, context: WaitingContext): Waiting | null {
+  if (task.state !== "queued") return null;
+  if (task.lane === null) return { reason: "record", text: "it is not work for a worker; it waits for something else to end" };
+  if (task.dueAt > context.now) {
+    return { reason: "not-due", text: `it is not due for another ${seconds(task.dueAt - context.now)}`, at: task.dueAt };
+  }
+  const blocked = context.limits.blocked(task.limits, context.now);
+  if (blocked !== null) {
+    const until = blocked.freeAt === null ? "a task that counts against it ends" : `${seconds(blocked.freeAt - context.now)} have passed`;
+    const at = blocked.freeAt === null ? {} : { at: blocked.freeAt };
+    return { reason: "limit", text: `the limit ${blocked.key} is used up until ${until}`, key: blocked.key, ...at };
+  }
+  return whoCould(task.lane, context);
+}
+
+function whoCould(lane: Lane, context: WaitingContext): Waiting {
+  const live = context.workers.filter((worker) => worker.status !== "offline");
+  const able = live.filter((worker) => reaches(worker, lane));
+  const workers = able.map((worker) => worker.id);
+  const stands = [...context.lanes.queue(lane).groups].some((group) => group.waiting.size > 0);
+  if (stands || able.some((worker) => worker.status === "idle"))
+    return { reason: "next", text: "an idle worker takes it at its next poll", workers };
+  if (able.length > 0) return { reason: "busy", text: `every worker that could take it is at work (${able.length})`, workers };
+  return nobody(lane, live);
+}
+
+function nobody(lane: Lane, live: readonly WorkerView[]): Waiting {
+  if (live.length === 0) return { reason: "no-worker", text: "no worker is connected", missing: lane.labels };
+  // A worker that has not claimed yet has only told its labels.
+  const near = live.filter((worker) => worker.reach === null || worker.reach.names.includes(lane.name));
+  if (near.length === 0) return { reason: "no-worker", text: `no live worker asks for ${lane.name}`, missing: lane.labels };
+  const offered = new Set(near.flatMap((worker) => worker.reach?.labels ?? worker.labels));
+  const missing = lane.labels.filter((label) => !offered.has(label));
+  if (missing.length > 0) return { reason: "no-worker", text: `no live worker has ${named(missing)}`, missing };
+  return { reason: "no-worker", text: `no live worker has all of ${named(lane.labels)}`, missing: [] };
+}
+
+function reaches(worker: WorkerView, lane: Lane): boolean {
+  return eligible(lane, worker.reach ?? { names: [lane.name], labels: worker.labels });
+}
+
+function named(labels: readonly string[]): string {
+  return `${labels.length === 1 ? "the label" : "the labels"} ${labels.join(", ")}`;
+}
+
+function seconds(ms: number): string {
+  return `${Math.ceil(ms / 1_000)} s`;
+}

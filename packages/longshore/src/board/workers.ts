@@ -1,0 +1,245 @@
+// Who works: every worker that registered, claimed or holds a task. Nothing here decides anything; it is for people, and for saying
+// why a task waits. All of it lives in memory. Registrations are written down now and then, so that they outlast a restart.
+//
+//   busy     holds at least one task
+//   idle     holds none, and has been heard of lately
+//   offline  not heard of for three of its intervals; a report, claim or heartbeat of any kind brings it back
+
+import type { Clock } from "../clock.ts";
+import type { Reach } from "./lanes.ts";
+import { isOpen, type Task } from "./task.ts";
+
+export type WorkerStatus = "idle" | "busy" | "offline";
+
+/** What a restart must not forget. */
+export interface Registration {
+  readonly id: string;
+  readonly protocol: string;
+  readonly labels: readonly string[];
+  readonly registeredAt: number;
+  readonly seenAt: number;
+}
+
+export interface WorkerHold {
+  readonly taskId: string;
+  readonly runId: string | null;
+  readonly step: string;
+  readonly claimedAt: number;
+}
+
+export interface WorkerView extends Registration {
+  /** False for one that only ever claimed; its `registeredAt` is when it was first seen. */
+  readonly registered: boolean;
+  /** What its newest claim asked for; null when it has not claimed since the server started. */
+  readonly reach: Reach | null;
+  readonly status: WorkerStatus;
+  /** What it holds now, oldest first. */
+  readonly tasks: readonly WorkerHold[];
+}
+
+/** What a sign of life tells besides being one. */
+export interface Sign {
+  protocol?: string;
+  /** What a claim asked for. */
+  reach?: Reach;
+  /** When to expect the next sign at the latest, such as the wait of a long poll. */
+  everyMs?: number;
+}
+
+interface Worker {
+  id: string;
+  protocol: string;
+  labels: readonly string[];
+  registered: boolean;
+  registeredAt: number;
+  seenAt: number;
+  reach: Reach | null;
+  everyMs: number;
+  readonly holds: Map<string, WorkerHold>;
+  /** The longest term among what it holds, from which its heartbeats are expected. */
+  termMs: number;
+  /** Its `seenAt` as it was last written down. */
+  writtenAt: number;
+}
+
+export interface WorkersOptions {
+  clock: Clock;
+  /** Those of earlier processes. */
+  registrations?: Iterable<Registration>;
+  /** There is something to write down: see `unwritten`. Called again only after `written`. */
+  changed?: () => void;
+}
+
+/** How often a worker is expected to be heard of when it does not say: common pollers ask every 2 s and beat every 10 s. */
+const intervalMs = 10_000;
+const intervalsMissedMax = 3;
+/** Silent for this long, a worker is forgotten. */
+const forgetMs = 86_400_000;
+/** A sign of life is written down at most this often; a restart asks for no more. */
+const writeMs = 60_000;
+/** Workers remembered. Above this the longest silent ones go, a tenth at a time. */
+const workersMax = 10_000;
+
+export class Workers {
+  readonly #options: WorkersOptions;
+  readonly #clock: Clock;
+  readonly #workers = new Map<string, Worker>();
+  readonly #holders = new Map<string, string>();
+  readonly #unwritten = new Set<string>();
+  readonly #forgotten = new Set<string>();
+
+  constructor(options: WorkersOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+    for (const { id, ...row } of options.registrations ?? []) Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt });
+  }
+
+  /** A worker says who it is. Saying it again begins anew: other labels replace the earlier ones. */
+  register(id: string, protocol: string, labels: readonly string[]): void {
+    const worker = this.#of(id);
+    const now = this.#clock.now();
+    Object.assign(worker, {
+      protocol,
+      labels: [...labels],
+      registered: true,
+      registeredAt: now,
+      seenAt: now,
+      reach: null,
+      everyMs: intervalMs,
+    });
+    this.#write(this.#unwritten, id);
+  }
+
+  /** Any sign of life: a claim, a heartbeat, a report. Cheap, and remembers workers that never registered. */
+  seen(id: string, sign: Sign = {}): void {
+    const worker = this.#of(id);
+    worker.seenAt = this.#clock.now();
+    if (sign.protocol !== undefined) worker.protocol = sign.protocol;
+    if (sign.reach !== undefined) {
+      worker.reach = sign.reach;
+      if (!worker.registered) worker.labels = sign.reach.labels;
+      worker.everyMs = Math.max(intervalMs, sign.everyMs ?? 0);
+    }
+    if (worker.registered && worker.seenAt - worker.writtenAt >= writeMs) this.#write(this.#unwritten, id);
+  }
+
+  /** True for a worker that registered, now or before a restart, and has not been forgotten. */
+  known(id: string): boolean {
+    return this.#workers.get(id)?.registered === true;
+  }
+
+  /** To be told of each task that a commit changed, and at start of each task that is held. */
+  changed(task: Task): void {
+    const holder = task.holder !== null && isOpen(task.state) && task.state !== "queued" ? task.holder : null;
+    const before = this.#holders.get(task.id);
+    if (before !== undefined && before !== holder) this.#drop(before, task.id);
+    if (holder === null) return;
+    const worker = this.#of(holder);
+    this.#holders.set(task.id, holder);
+    worker.holds.set(task.id, { taskId: task.id, runId: task.runId, step: task.step, claimedAt: task.claimedAt ?? task.queuedAt });
+    worker.termMs = Math.max(worker.termMs, task.termMs);
+  }
+
+  /** In the order in which they came. */
+  list(): WorkerView[] {
+    this.#forgetSilent();
+    const now = this.#clock.now();
+    const views = Array.from(this.#workers.values(), (worker) => viewOf(worker, now));
+    return views.sort((a, b) => a.registeredAt - b.registeredAt || (a.id < b.id ? -1 : 1));
+  }
+
+  get(id: string): WorkerView | undefined {
+    const worker = this.#workers.get(id);
+    return worker === undefined ? undefined : viewOf(worker, this.#clock.now());
+  }
+
+  /** What has to be written down. It stays so until `written` is called. */
+  unwritten(): { registrations: Registration[]; forgotten: string[] } {
+    const registrations: Registration[] = [];
+    for (const id of this.#unwritten) {
+      const worker = this.#workers.get(id);
+      if (worker === undefined) continue;
+      registrations.push({
+        id,
+        protocol: worker.protocol,
+        labels: worker.labels,
+        registeredAt: worker.registeredAt,
+        seenAt: worker.seenAt,
+      });
+    }
+    return { registrations, forgotten: [...this.#forgotten] };
+  }
+
+  /** Everything that `unwritten` answers is durable. To be called before anything else can change. */
+  written(): void {
+    for (const id of this.#unwritten) {
+      const worker = this.#workers.get(id);
+      if (worker !== undefined) worker.writtenAt = worker.seenAt;
+    }
+    this.#unwritten.clear();
+    this.#forgotten.clear();
+  }
+
+  #write(list: Set<string>, id: string): void {
+    const first = this.#unwritten.size + this.#forgotten.size === 0;
+    list.add(id);
+    if (first) this.#options.changed?.();
+  }
+
+  #of(id: string): Worker {
+    const known = this.#workers.get(id);
+    if (known !== undefined) return known;
+    if (this.#workers.size >= workersMax) this.#makeRoom();
+    const now = this.#clock.now();
+    const fresh = { id, protocol: "", labels: [], registered: false, registeredAt: now, seenAt: now, reach: null };
+    const worker: Worker = { ...fresh, everyMs: intervalMs, holds: new Map(), termMs: 0, writtenAt: 0 };
+    this.#workers.set(id, worker);
+    this.#forgotten.delete(id);
+    return worker;
+  }
+
+  #drop(holder: string, taskId: string): void {
+    this.#holders.delete(taskId);
+    const worker = this.#workers.get(holder);
+    worker?.holds.delete(taskId);
+    if (worker?.holds.size === 0) worker.termMs = 0;
+  }
+
+  #forgetSilent(): void {
+    const before = this.#clock.now() - forgetMs;
+    for (const worker of this.#workers.values()) if (worker.seenAt < before && worker.holds.size === 0) this.#forget(worker);
+  }
+
+  #makeRoom(): void {
+    const idle = [...this.#workers.values()].filter((worker) => worker.holds.size === 0).sort((a, b) => a.seenAt - b.seenAt);
+    for (const worker of idle.slice(0, workersMax / 10)) this.#forget(worker);
+  }
+
+  #forget(worker: Worker): void {
+    this.#workers.delete(worker.id);
+    this.#unwritten.delete(worker.id);
+    if (worker.registered) this.#write(this.#forgotten, worker.id);
+  }
+}
+
+function viewOf(worker: Worker, now: number): WorkerView {
+  const { id, protocol, labels, registeredAt, seenAt, registered, reach } = worker;
+  return {
+    id,
+    protocol,
+    labels,
+    registeredAt,
+    seenAt,
+    registered,
+    reach,
+    status: statusOf(worker, now),
+    tasks: [...worker.holds.values()],
+  };
+}
+
+/** A holder may be silent for its whole term: not every worker beats while it works. */
+function statusOf(worker: Worker, now: number): WorkerStatus {
+  const patienceMs = Math.max(intervalsMissedMax * worker.everyMs, worker.termMs);
+  if (now - worker.seenAt >= patienceMs) return "offline";
+  return worker.holds.size > 0 ? "busy" : "idle";
+}

@@ -1,0 +1,98 @@
+// How long what has ended is kept, and the loop that sees to it.
+
+import type { Clock } from "../clock.ts";
+
+export interface Keep {
+  /** Counted from the end. */
+  readonly ageMs: number;
+  /** Above this many the oldest go, whatever their age. */
+  readonly count: number;
+}
+
+export interface RetentionPolicy {
+  /** Runs that ended, with their tasks, attempts and logs. */
+  readonly runs: Keep;
+  /** Tasks that ended and belong to no run. */
+  readonly tasks: Keep;
+  /** Blobs that nobody has stored again, read or asked for in this time. */
+  readonly blobs: { readonly ageMs: number };
+}
+
+const dayMs = 86_400_000;
+
+/** A month of history, or what a laptop's disk takes without notice: a small run with its task is about 1 KB. */
+export const retentionDefault: RetentionPolicy = {
+  runs: { ageMs: 30 * dayMs, count: 500_000 },
+  tasks: { ageMs: 7 * dayMs, count: 500_000 },
+  blobs: { ageMs: 30 * dayMs },
+};
+
+/**
+ * What has just ended is not pruned by count: whoever started it still reads its result, and a worker that repeats its report still
+ * gets the same answer.
+ */
+export const lingerMs = 300_000;
+
+export interface Pruned {
+  runs: number;
+  tasks: number;
+  blobs: number;
+}
+
+export interface RetentionStore {
+  /**
+   * Removes what the policy no longer keeps, a small transaction at a time. Safe to break off: the next call goes on. When `signal`
+   * aborts it stops after the transaction at hand.
+   */
+  prune(policy: RetentionPolicy, now: number, signal?: AbortSignal): Promise<Pruned>;
+}
+
+export interface RetentionOptions {
+  store: RetentionStore;
+  clock: Clock;
+  policy?: RetentionPolicy;
+  pruned?: (pruned: Pruned) => void;
+  /** Told when pruning failed, such as on a full disk. It is tried again a minute later. */
+  failed?: (error: unknown) => void;
+}
+
+/** Between the end of one pruning and the begin of the next. */
+const everyMs = 60_000;
+
+export class Retention {
+  readonly #options: RetentionOptions;
+  readonly #stopping = new AbortController();
+  #cancelTimer: (() => void) | null = null;
+  #pruning: Promise<void> | null = null;
+
+  /** Prunes a minute from now for the first time, then each minute. */
+  constructor(options: RetentionOptions) {
+    this.#options = options;
+    this.#arm();
+  }
+
+  /** Resolves when no pruning is going on any more. May be called twice. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#cancelTimer?.();
+    await this.#pruning;
+  }
+
+  #arm(): void {
+    if (this.#stopping.signal.aborted) return;
+    const { clock } = this.#options;
+    this.#cancelTimer = clock.at(clock.now() + everyMs, () => {
+      this.#pruning = this.#prune().finally(() => this.#arm());
+    });
+  }
+
+  async #prune(): Promise<void> {
+    const { store, clock, policy = retentionDefault } = this.#options;
+    try {
+      const pruned = await store.prune(policy, clock.now(), this.#stopping.signal);
+      if (pruned.runs + pruned.tasks + pruned.blobs > 0) this.#options.pruned?.(pruned);
+    } catch (error) {
+      this.#options.failed?.(error);
+    }
+  }
+}

@@ -1,0 +1,286 @@
+// Blobs: content in files named by its hash, and a row for each that says it is whole. Content is written to a temporary file, synced
+// and renamed before the row is committed, so a row never stands for bytes that a crash could take. A file without a row is litter:
+// an upload that a crash cut off, or a removal that it interrupted. Retention sweeps it up, a folder at a time.
+
+import { createHash, randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { type BlobStore, blobBytesMax, isBlobHash, type StoredBlob } from "../../blob/blob.ts";
+import type { Clock } from "../../clock.ts";
+import { LongshoreError, toError } from "../../errors.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Database, SqlRow } from "./driver.ts";
+import { Rows } from "./rows.ts";
+
+export interface SqliteBlobsOptions {
+  db: Database;
+  commit: GroupCommit;
+  clock: Clock;
+  /** Where the files lie; null for a temporary folder that `close` removes. */
+  directory: string | null;
+  bytesMax?: number;
+}
+
+interface Blob {
+  readonly hash: string;
+  readonly bytes: number;
+  readonly createdAt: number;
+  readonly usedAt: number;
+}
+
+/** A use is noted at most this often: retention counts in days. */
+const useMs = 3_600_000;
+/** Uses that wait to be noted. A use that finds no room is forgotten: the blob then counts as unused a while longer than it is. */
+const usesMax = 10_000;
+/** Blobs that one transaction of pruning removes. */
+const pruneMax = 100;
+/** Files younger than this may belong to an upload whose row is on its way. */
+const litterMs = 3_600_000;
+
+export class SqliteBlobs implements BlobStore {
+  readonly #options: SqliteBlobsOptions;
+  readonly #directory: string;
+  readonly #bytesMax: number;
+  readonly #rows: Rows<Blob>;
+  readonly #oldest: (usedBefore: number, limit: number) => Blob[];
+  /** Content that is in place but has no row yet: it must not be pruned under the hands of its writer. */
+  readonly #arriving = new Map<string, number>();
+  readonly #uses = new Map<string, number>();
+  #nextFolder = 0;
+
+  constructor(options: SqliteBlobsOptions) {
+    this.#options = options;
+    this.#bytesMax = options.bytesMax ?? blobBytesMax;
+    this.#directory = options.directory ?? mkdtempSync(join(tmpdir(), "longshore-blobs-"));
+    mkdirSync(join(this.#directory, "incoming"), { recursive: true, mode: 0o700 });
+    // Uploads that the last process did not finish.
+    for (const name of readdirSync(join(this.#directory, "incoming"))) rmSync(join(this.#directory, "incoming", name), { force: true });
+    this.#rows = blobRows(options.db, options.commit);
+    const oldest = options.db.prepare("SELECT hash, bytes, created_at, used_at FROM blob WHERE used_at < ? ORDER BY used_at LIMIT ?");
+    this.#oldest = (usedBefore, limit) => oldest.all(usedBefore, limit).map(blobOf);
+  }
+
+  async put(content: AsyncIterable<Uint8Array> | Uint8Array, { hash }: { hash?: string } = {}): Promise<StoredBlob> {
+    if (hash !== undefined && !isBlobHash(hash)) throw badHash(hash);
+    const temporary = this.#incoming();
+    try {
+      const blob = await this.#receive(temporary, content instanceof Uint8Array ? [content] : content);
+      if (hash !== undefined && hash !== blob.hash) throw mismatch(hash, blob.hash);
+      await this.#keep(temporary, blob);
+      return blob;
+    } catch (error) {
+      throw isDiskTrouble(error) ? unavailable(error) : error;
+    } finally {
+      await rm(temporary, { force: true });
+    }
+  }
+
+  async get(hash: string): Promise<(StoredBlob & { content: Readable }) | undefined> {
+    const blob = this.#use(hash);
+    if (blob === null) return undefined;
+    try {
+      const file = await open(this.#path(hash));
+      return { hash, bytes: blob.bytes, content: file.createReadStream() };
+    } catch (error) {
+      // Somebody removed the file behind our back; for readers that is the same as no blob.
+      if ((error as { code?: unknown }).code === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+
+  stat(hash: string): Promise<StoredBlob | undefined> {
+    const blob = this.#use(hash);
+    return Promise.resolve(blob === null ? undefined : { hash, bytes: blob.bytes });
+  }
+
+  /** Removes up to a hundred blobs that nobody has used since `usedBefore`; answers how many. */
+  async prune(usedBefore: number): Promise<number> {
+    await this.#noteUses();
+    if (this.#oldest(usedBefore, 1).length === 0) return 0;
+    const removed = await this.#options.commit.run(() => {
+      const stale = this.#oldest(usedBefore, pruneMax).filter(({ hash }) => !this.#arriving.has(hash) && !this.#uses.has(hash));
+      const aside = stale.map(({ hash }) => [this.#path(hash), this.#incoming()] as const);
+      for (const { hash } of stale) this.#rows.remove(hash);
+      // Right after the commit and before anything else can run: the same content may be put again at once.
+      this.#options.commit.after(() => {
+        for (const [from, to] of aside) renameIfThere(from, to);
+      });
+      return aside.map(([, to]) => to);
+    });
+    for (const path of removed) await rm(path, { force: true });
+    return removed.length;
+  }
+
+  /** Removes old files without a row from one of the 256 folders, the next one at each call. */
+  async sweep(): Promise<number> {
+    const folder = join(this.#directory, (this.#nextFolder++ % 256).toString(16).padStart(2, "0"));
+    let removed = 0;
+    // A folder or file that is not there needs no sweeping.
+    for (const name of await readdir(folder).catch(() => [])) {
+      const path = join(folder, name);
+      const changedAt = (await stat(path).catch(() => null))?.mtimeMs ?? Number.POSITIVE_INFINITY;
+      if (this.#options.clock.now() - changedAt < litterMs || this.#arriving.has(name) || this.#rows.get(name) !== null) continue;
+      rmSync(path, { force: true });
+      removed++;
+    }
+    return removed;
+  }
+
+  close(): void {
+    if (this.#options.directory === null) rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  async #receive(path: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<StoredBlob> {
+    const digest = createHash("sha256");
+    let bytes = 0;
+    const file = await open(path, "wx", 0o600);
+    try {
+      for await (const piece of content) {
+        bytes += piece.byteLength;
+        if (bytes > this.#bytesMax) throw tooLarge(this.#bytesMax);
+        digest.update(piece);
+        await writeAll(file, piece);
+      }
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    return { hash: digest.digest("hex"), bytes };
+  }
+
+  async #keep(temporary: string, { hash, bytes }: StoredBlob): Promise<void> {
+    const folder = join(this.#directory, hash.slice(0, 2));
+    if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(this.#directory);
+    this.#arriving.set(hash, (this.#arriving.get(hash) ?? 0) + 1);
+    try {
+      await rename(temporary, this.#path(hash));
+      await syncFolder(folder);
+      await this.#options.commit.run(() => {
+        const now = this.#options.clock.now();
+        const known = this.#rows.get(hash);
+        this.#rows.put(hash, known === null ? { hash, bytes, createdAt: now, usedAt: now } : { ...known, usedAt: now }, known === null);
+      });
+    } finally {
+      const others = (this.#arriving.get(hash) ?? 1) - 1;
+      if (others > 0) this.#arriving.set(hash, others);
+      else this.#arriving.delete(hash);
+    }
+  }
+
+  #use(hash: string): Blob | null {
+    const blob = isBlobHash(hash) ? this.#rows.get(hash) : null;
+    const now = this.#options.clock.now();
+    if (blob !== null && now - blob.usedAt >= useMs && this.#uses.size < usesMax) this.#uses.set(hash, now);
+    return blob;
+  }
+
+  async #noteUses(): Promise<void> {
+    while (this.#uses.size > 0) {
+      await this.#options.commit.run(() => {
+        for (const [hash, usedAt] of [...this.#uses].slice(0, pruneMax)) {
+          const blob = this.#rows.get(hash);
+          if (blob !== null) this.#rows.put(hash, { ...blob, usedAt });
+          this.#options.commit.after(() => this.#uses.delete(hash));
+        }
+      });
+    }
+  }
+
+  #incoming(): string {
+    return join(this.#directory, "incoming", randomUUID());
+  }
+
+  #path(hash: string): string {
+    return join(this.#directory, hash.slice(0, 2), hash);
+  }
+}
+
+function blobRows(db: Database, commit: GroupCommit): Rows<Blob> {
+  const select = db.prepare("SELECT hash, bytes, created_at, used_at FROM blob WHERE hash = ?");
+  const insert = db.prepare("INSERT INTO blob (hash, bytes, created_at, used_at) VALUES (?, ?, ?, ?)");
+  const update = db.prepare("UPDATE blob SET used_at = ? WHERE hash = ?");
+  const remove = db.prepare("DELETE FROM blob WHERE hash = ?");
+  return new Rows<Blob>(commit, {
+    load(hash) {
+      const row = select.get(hash);
+      return row === undefined ? null : blobOf(row);
+    },
+    save(blob, isNew) {
+      if (isNew) insert.run(blob.hash, blob.bytes, blob.createdAt, blob.usedAt);
+      else update.run(blob.usedAt, blob.hash);
+    },
+    remove: (hash) => remove.run(hash),
+    keep: () => "no",
+    keptMax: 0,
+  });
+}
+
+function blobOf(row: SqlRow): Blob {
+  return {
+    hash: row.hash as string,
+    bytes: row.bytes as number,
+    createdAt: row.created_at as number,
+    usedAt: row.used_at as number,
+  };
+}
+
+async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
+  for (let at = 0; at < piece.byteLength; ) at += (await file.write(piece, at)).bytesWritten;
+}
+
+/** Makes the names in a folder durable: a renamed file is only safe once its folder is. */
+async function syncFolder(path: string): Promise<void> {
+  // Windows cannot open a folder; its file system writes names down by itself.
+  if (process.platform === "win32") return;
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function renameIfThere(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch {
+    // The row is gone, which is what counts; a file that cannot be moved is litter for the sweep.
+  }
+}
+
+function isDiskTrouble(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT", "EROFS", "EIO"].includes(String((error as { code?: unknown }).code));
+}
+
+function unavailable(cause: unknown): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_STORE_UNAVAILABLE",
+    `The blob cannot be written now: ${toError(cause).message}. Make room on the disk.`,
+    { cause },
+  );
+}
+
+function tooLarge(bytesMax: number): LongshoreError {
+  const expected = `at most ${bytesMax} bytes`;
+  return new LongshoreError("LONGSHORE_LIMIT", `The blob is larger than ${bytesMax} bytes.`, { detail: { expected } });
+}
+
+function badHash(hash: string): LongshoreError {
+  const expected = "64 hexadecimal digits in lower case (SHA-256)";
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `"${hash.slice(0, 100)}" is no blob hash; expected ${expected}.`, {
+    detail: { field: "hash", expected },
+  });
+}
+
+function mismatch(expected: string, actual: string): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_BAD_INPUT",
+    `The content has the hash ${actual}, not ${expected} as announced: it was damaged on its way.`,
+    {
+      detail: { field: "hash", expected },
+    },
+  );
+}

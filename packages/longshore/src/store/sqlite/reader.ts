@@ -1,0 +1,222 @@
+// Reading on SQLite. Every list walks an index from the newest entry and looks at a bounded number of rows, so a rare filter costs
+// several pages rather than a pause for everybody.
+
+import type { Lanes } from "../../board/lanes.ts";
+import { isOpen, type Task, type Verb } from "../../board/task.ts";
+import type { Definition } from "../../run/dialect.ts";
+import {
+  type AttemptView,
+  type CountsView,
+  type Page,
+  pageMax,
+  type QueueView,
+  type Reader,
+  type RunQuery,
+  type TaskQuery,
+} from "../../run/reader.ts";
+import { isRunOpen, type Run } from "../../run/run.ts";
+import type { Counts } from "./counts.ts";
+import type { Database, SqlRow, Statement } from "./driver.ts";
+import type { Rows } from "./rows.ts";
+import { runColumns, runOf } from "./run-rows.ts";
+import { taskColumns, taskOf } from "./task-rows.ts";
+
+export interface SqliteReaderOptions {
+  db: Database;
+  tasks: Rows<Task>;
+  definitions: { newest(name: string): Definition | null; byId(id: string): Definition | null };
+  lanes: Lanes;
+  counts: Counts;
+}
+
+/** Rows that one page looks at while it searches for matches: a few milliseconds. */
+const scanMax = 5_000;
+/** Above every id in SQLite's byte order. */
+const last = "\u{10ffff}";
+
+export class SqliteReader implements Reader {
+  readonly #options: SqliteReaderOptions;
+  readonly #sql: ReturnType<typeof prepareStatements>;
+
+  constructor(options: SqliteReaderOptions) {
+    this.#options = options;
+    this.#sql = prepareStatements(options.db);
+  }
+
+  run(id: string): Promise<Run | undefined> {
+    return Promise.resolve(this.#run(id));
+  }
+
+  runs(query: RunQuery): Promise<Page<Run>> {
+    const { workflow, state, before = last } = query;
+    const found = scan(this.#runRows(workflow, state, before), query.limit, (row) => state === undefined || row.state === state);
+    return Promise.resolve(pageOf(found, (id) => this.#run(id)));
+  }
+
+  newestRun(workflow: string): Promise<Run | undefined> {
+    return Promise.resolve(orUndefined(this.#sql.newestRun.get(workflow), runOf));
+  }
+
+  openRuns(workflow: string, limit: number = pageMax): Promise<Run[]> {
+    return Promise.resolve(this.#sql.openRunsOf.all(workflow, limit).map(runOf));
+  }
+
+  runByAlias(alias: string): Promise<Run | undefined> {
+    return Promise.resolve(orUndefined(this.#sql.runByAlias.get(alias), runOf));
+  }
+
+  records(runId: string): Promise<Task[]> {
+    const records = this.#sql.records.all(`${runId}.`, `${runId}/`).map((row) => this.#newer(taskOf(row)));
+    return Promise.resolve(records.sort((a, b) => a.node - b.node));
+  }
+
+  task(id: string): Promise<Task | undefined> {
+    return Promise.resolve(this.#task(id));
+  }
+
+  tasks(query: TaskQuery): Promise<Page<Task>> {
+    const { state, lane } = query;
+    const matches = (row: SqlRow) => (state === undefined || row.state === state) && (lane === undefined || row.lane === lane);
+    return Promise.resolve(pageOf(scan(this.#taskRows(query), query.limit, matches), (id) => this.#task(id)));
+  }
+
+  attempts(taskId: string): Promise<AttemptView[]> {
+    const task = this.#task(taskId);
+    if (task === undefined) return Promise.resolve([]);
+    return Promise.resolve([...this.#sql.attempts.all(taskId).map(attemptOf), currentAttempt(task)]);
+  }
+
+  definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]> {
+    const dialect = page.dialect ?? null;
+    const names = this.#sql.names.all(dialect, dialect, limited(page.limit), page.offset ?? 0);
+    const newest = names.map((row) => this.#options.definitions.newest(row.name as string));
+    return Promise.resolve(newest.filter((definition) => definition !== null));
+  }
+
+  definition(name: string): Promise<Definition | undefined> {
+    return Promise.resolve(this.#options.definitions.newest(name) ?? undefined);
+  }
+
+  definitionById(id: string): Promise<Definition | undefined> {
+    return Promise.resolve(this.#options.definitions.byId(id) ?? undefined);
+  }
+
+  queues(): QueueView[] {
+    return Array.from(this.#options.lanes.all(), ({ lane, ready, groups, polledAt }) => {
+      let waiting = 0;
+      for (const group of groups) waiting += group.waiting.size;
+      return { lane, ready: ready.size, waiting, polledAt };
+    });
+  }
+
+  async counts(): Promise<CountsView> {
+    const { counts } = this.#options;
+    await counts.counted();
+    return { openRuns: counts.openRuns, endedRuns: counts.endedRuns, endedTasks: counts.endedTasks };
+  }
+
+  #run(id: string): Run | undefined {
+    return orUndefined(this.#sql.run.get(id), runOf);
+  }
+
+  #task(id: string): Task | undefined {
+    return this.#options.tasks.get(id) ?? undefined;
+  }
+
+  /** A hold may have been renewed in memory since its row was written. */
+  #newer(task: Task): Task {
+    return this.#options.tasks.kept(task.id) ?? task;
+  }
+
+  /** The index that comes nearest to the question, newest first. */
+  #runRows(workflow: string | undefined, state: Run["state"] | undefined, before: string): Iterable<SqlRow> {
+    if (workflow !== undefined) return this.#sql.runsOf.iterate(workflow, before);
+    if (state === undefined || state === "succeeded") return this.#sql.runs.iterate(before);
+    return isRunOpen(state) ? this.#sql.openRuns.iterate(before) : this.#sql.unsuccessfulRuns.iterate(state, before);
+  }
+
+  #taskRows({ runId, state, before = last }: TaskQuery): Iterable<SqlRow> {
+    if (runId !== undefined) return this.#sql.tasksOf.iterate(`${runId}.`, before < `${runId}/` ? before : `${runId}/`);
+    return state !== undefined && isOpen(state) ? this.#sql.openTasks.iterate(before) : this.#sql.tasks.iterate(before);
+  }
+}
+
+function prepareStatements(db: Database) {
+  const prepare = (sql: string): Statement => db.prepare(sql);
+  return {
+    run: prepare(`SELECT ${runColumns} FROM run WHERE id = ?`),
+    newestRun: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? ORDER BY id DESC LIMIT 1`),
+    openRunsOf: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? AND ended_at IS NULL ORDER BY id DESC LIMIT ?`),
+    runByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? ORDER BY id DESC LIMIT 1`),
+    runs: prepare("SELECT id, state FROM run WHERE id < ? ORDER BY id DESC"),
+    runsOf: prepare("SELECT id, state FROM run WHERE workflow = ? AND id < ? ORDER BY id DESC"),
+    // Sorts the open runs, which are few beside those that ended.
+    openRuns: prepare("SELECT id, 'running' AS state FROM run WHERE ended_at IS NULL AND id < ? ORDER BY id DESC"),
+    unsuccessfulRuns: prepare(
+      "SELECT id, state FROM run WHERE state IN ('failed', 'cancelled', 'timed-out') AND state = ? AND id < ? ORDER BY id DESC",
+    ),
+    records: prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`),
+    tasks: prepare("SELECT id, state, lane FROM task WHERE id < ? ORDER BY id DESC"),
+    tasksOf: prepare("SELECT id, state, lane FROM task WHERE id > ? AND id < ? ORDER BY id DESC"),
+    openTasks: prepare("SELECT id, state, lane FROM task WHERE ended_at IS NULL AND id < ? ORDER BY id DESC"),
+    attempts: prepare("SELECT * FROM attempt WHERE task_id = ? ORDER BY grant_count"),
+    names: prepare(
+      "SELECT name FROM definition WHERE version = 1 AND (? IS NULL OR dialect = ?) ORDER BY created_at, name LIMIT ? OFFSET ?",
+    ),
+  };
+}
+
+/** Walks rows until `limit` of them match, or enough were looked at. */
+function scan(rows: Iterable<SqlRow>, limit: number, matches: (row: SqlRow) => boolean): { ids: string[]; next: string | null } {
+  const ids: string[] = [];
+  const wanted = limited(limit);
+  let looked = 0;
+  let previous: string | null = null;
+  for (const row of rows) {
+    // Only a row beyond the page tells that there is a next one.
+    if (ids.length === wanted || looked === scanMax) return { ids, next: previous };
+    looked++;
+    previous = row.id as string;
+    if (matches(row)) ids.push(previous);
+  }
+  return { ids, next: null };
+}
+
+function pageOf<T>(found: { ids: string[]; next: string | null }, load: (id: string) => T | undefined): Page<T> {
+  return { items: found.ids.map(load).filter((item) => item !== undefined), next: found.next };
+}
+
+function limited(limit: number): number {
+  return Math.min(Math.max(0, Math.floor(limit)), pageMax);
+}
+
+function orUndefined<T>(row: SqlRow | undefined, of: (row: SqlRow) => T): T | undefined {
+  return row === undefined ? undefined : of(row);
+}
+
+function attemptOf(row: SqlRow): AttemptView {
+  return {
+    attempt: row.attempt as number,
+    grant: row.grant_count as number,
+    holder: row.holder as string | null,
+    error: row.error as string | null,
+    queuedAt: row.queued_at as number,
+    startedAt: row.started_at as number | null,
+    endedAt: row.ended_at as number,
+    closedBy: row.closed_by as Verb,
+  };
+}
+
+function currentAttempt(task: Task): AttemptView {
+  const ended = task.endedAt !== null;
+  return {
+    attempt: task.attempt,
+    grant: task.grant,
+    holder: task.holder,
+    error: ended ? task.error : null,
+    queuedAt: task.queuedAt,
+    startedAt: task.startedAt,
+    endedAt: task.endedAt,
+    closedBy: ended ? task.closedBy : null,
+  };
+}

@@ -1,0 +1,187 @@
+// Pruning on SQLite. A run or task disappears for every reader in one small transaction that also notes its id; the rows that belong
+// to it in other tables follow in slices, so that a run of ten thousand steps stalls nobody. The noted ids survive a crash: the next
+// pruning goes on with them.
+
+import type { Task } from "../../board/task.ts";
+import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "../../run/retention.ts";
+import type { Run } from "../../run/run.ts";
+import type { SqliteBlobs } from "./blobs.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Counts } from "./counts.ts";
+import type { Database } from "./driver.ts";
+import { Additions, type Rows } from "./rows.ts";
+
+export interface SqliteRetentionOptions {
+  db: Database;
+  commit: GroupCommit;
+  runs: Rows<Run>;
+  tasks: Rows<Task>;
+  counts: Counts;
+  blobs: SqliteBlobs;
+}
+
+/** Runs or tasks that disappear in one transaction. */
+const batchMax = 100;
+/** Rows of other tables that one transaction removes: about 2 ms. */
+const sliceRows = 200;
+/** A log row is a batch of up to many pages, and counts as this many rows. */
+const logRowWeight = 10;
+
+export class SqliteRetention implements RetentionStore {
+  readonly #options: SqliteRetentionOptions;
+  /** Deletions that an operation has decided on; they are carried out inside its transaction. */
+  readonly #deletions: Additions<() => void>;
+  readonly #sql: ReturnType<typeof prepareStatements>;
+
+  constructor(options: SqliteRetentionOptions) {
+    this.#options = options;
+    this.#deletions = new Additions(options.commit, (remove) => remove());
+    this.#sql = prepareStatements(options.db);
+  }
+
+  async prune(policy: RetentionPolicy, now: number, signal?: AbortSignal): Promise<Pruned> {
+    const pruned: Pruned = { runs: 0, tasks: 0, blobs: 0 };
+    await this.#options.counts.counted();
+    await this.#removeRest(signal);
+    await repeat(signal, async () => {
+      const runs = await this.#pruneRuns(policy.runs, now);
+      pruned.runs += runs;
+      await this.#removeRest(signal);
+      return runs > 0;
+    });
+    await repeat(signal, async () => {
+      const tasks = await this.#pruneTasks(policy.tasks, now);
+      pruned.tasks += tasks;
+      await this.#removeRest(signal);
+      return tasks > 0;
+    });
+    await repeat(signal, async () => {
+      const blobs = await this.#options.blobs.prune(now - policy.blobs.ageMs);
+      pruned.blobs += blobs;
+      return blobs > 0;
+    });
+    await this.#options.blobs.sweep();
+    return pruned;
+  }
+
+  #pruneRuns(keep: Keep, now: number): Promise<number> {
+    const { commit, runs, counts } = this.#options;
+    return this.#whenAny(this.#sql.endedRuns, keep, counts.endedRuns, now, (ids) => {
+      // A retry in the same batch may have opened it again.
+      const ended = ids.filter((id) => runs.get(id)?.endedAt != null);
+      for (const id of ended) {
+        runs.remove(id);
+        this.#deletions.add(() => this.#sql.forgetRun(id));
+      }
+      commit.after(() => counts.pruned({ runs: ended.length, tasks: 0 }));
+      return ended.length;
+    });
+  }
+
+  #pruneTasks(keep: Keep, now: number): Promise<number> {
+    const { commit, tasks, counts } = this.#options;
+    return this.#whenAny(this.#sql.endedTasks, keep, counts.endedTasks, now, (ids) => {
+      for (const id of ids) {
+        tasks.remove(id);
+        this.#deletions.add(() => this.#sql.forgetTask(id));
+      }
+      commit.after(() => counts.pruned({ runs: 0, tasks: ids.length }));
+      return ids.length;
+    });
+  }
+
+  /** Looks first, so that a pruning which finds nothing costs no transaction. */
+  #whenAny(find: Find, keep: Keep, count: number, now: number, remove: (ids: string[]) => number): Promise<number> {
+    const look = () => findExcess(find, keep, count, now);
+    return look().length === 0 ? Promise.resolve(0) : this.#options.commit.run(() => remove(look()));
+  }
+
+  async #removeRest(signal: AbortSignal | undefined): Promise<void> {
+    await repeat(signal, async () => {
+      if (!this.#sql.hasRest()) return false;
+      await this.#options.commit.run(() => this.#deletions.add(() => this.#sql.removeSlice()));
+      return true;
+    });
+  }
+}
+
+/** Ids in order of their ending, oldest first, that ended at `endedBy` or before. */
+type Find = (endedBy: number, limit: number) => string[];
+
+/** Both rules take from the same end, so whichever takes more decides. */
+function findExcess(find: Find, keep: Keep, count: number, now: number): string[] {
+  const old = find(now - keep.ageMs, batchMax);
+  const excess = Math.min(batchMax, count - keep.count);
+  return excess <= old.length ? old : find(now - Math.min(lingerMs, keep.ageMs), excess);
+}
+
+async function repeat(signal: AbortSignal | undefined, step: () => Promise<boolean>): Promise<void> {
+  while (signal?.aborted !== true && (await step()));
+}
+
+function prepareStatements(db: Database) {
+  const endedRuns = db.prepare("SELECT id FROM run WHERE ended_at IS NOT NULL AND ended_at <= ? ORDER BY ended_at, id LIMIT ?");
+  const endedTasks = db.prepare(
+    "SELECT id FROM task WHERE ended_at IS NOT NULL AND run_id IS NULL AND ended_at <= ? ORDER BY ended_at, id LIMIT ?",
+  );
+  const forgetKeys = db.prepare("DELETE FROM run_key WHERE run_id = ?");
+  const note = db.prepare("INSERT OR IGNORE INTO pruned (id) VALUES (?)");
+  const forgetAttempts = db.prepare("DELETE FROM attempt WHERE task_id = ?");
+  const hasLog = db.prepare("SELECT 1 AS found FROM log WHERE task_id = ? LIMIT 1");
+  const noted = db.prepare("SELECT id FROM pruned LIMIT ?");
+  const cross = db.prepare("DELETE FROM pruned WHERE id = ?");
+  const removeRows = prepareSlices(db);
+  return {
+    endedRuns: ((endedBy, limit) => endedRuns.all(endedBy, limit).map((row) => row.id as string)) as Find,
+    endedTasks: ((endedBy, limit) => endedTasks.all(endedBy, limit).map((row) => row.id as string)) as Find,
+    forgetRun(id: string): void {
+      forgetKeys.run(id);
+      note.run(id);
+    },
+    forgetTask(id: string): void {
+      forgetAttempts.run(id);
+      if (hasLog.get(id) !== undefined) note.run(id);
+    },
+    hasRest: () => noted.get(1) !== undefined,
+    removeSlice(): void {
+      let room = sliceRows;
+      for (const row of noted.all(batchMax)) {
+        room -= removeRows(row.id as string, room);
+        if (room <= 0) return;
+        cross.run(row.id as string);
+      }
+    },
+  };
+}
+
+/** Removes rows that belong to a pruned run or task, up to `room` of them. Fewer means that none are left. */
+function prepareSlices(db: Database): (id: string, room: number) => number {
+  // '.' and '/' are neighbours, so these are the keys that begin with '<run id>.'.
+  const range = [".", "/"] as const;
+  const taskLogs = db.prepare("DELETE FROM log WHERE id IN (SELECT id FROM log WHERE task_id = ? LIMIT ?)");
+  const runLogs = db.prepare("DELETE FROM log WHERE id IN (SELECT id FROM log WHERE run_id = ? LIMIT ?)");
+  const joins = db.prepare("DELETE FROM node_join WHERE run_id = ? AND node IN (SELECT node FROM node_join WHERE run_id = ? LIMIT ?)");
+  const attempts = db.prepare(
+    "DELETE FROM attempt WHERE (task_id, grant_count) IN (SELECT task_id, grant_count FROM attempt WHERE task_id > ? AND task_id < ? LIMIT ?)",
+  );
+  const tasks = db.prepare("DELETE FROM task WHERE id IN (SELECT id FROM task WHERE id > ? AND id < ? LIMIT ?)");
+  const steps: ((id: string, room: number) => number)[] = [
+    (id, room) => logRowWeight * changes(taskLogs.run(id, Math.ceil(room / logRowWeight))),
+    (id, room) => logRowWeight * changes(runLogs.run(id, Math.ceil(room / logRowWeight))),
+    (id, room) => changes(joins.run(id, id, room)),
+    (id, room) => changes(attempts.run(id + range[0], id + range[1], room)),
+    (id, room) => changes(tasks.run(id + range[0], id + range[1], room)),
+  ];
+  return (id, room) => {
+    let removed = 0;
+    for (const step of steps) {
+      if (removed >= room) return removed;
+      removed += step(id, room - removed);
+    }
+    return removed;
+  };
+}
+
+function changes(result: unknown): number {
+  return Number((result as { changes: number | bigint }).changes);
+}
