@@ -1,30 +1,48 @@
 // The context object of one execution, and what stands in for what its transport lacks.
 
-import type { Blobs, Context, ContextIds, Deferral, OutputStream } from "../context.ts";
+import type { Blobs, Context, Deferral } from "../context.ts";
 import { type Duration, durationMs } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
 import { type Json, toJson } from "../json.ts";
+import type { Execution } from "./execution.ts";
+import { Progress } from "./progress.ts";
+import type { Call } from "./transport.ts";
 
-export interface ContextParts {
-  readonly task: string;
-  readonly signal: AbortSignal;
-  readonly attempt: number;
-  readonly ids: ContextIds;
-  readonly idempotencyKey: string;
-  readonly upstream: { readonly [stepId: string]: unknown };
-  readonly deferrals: number;
-  readonly deferred: Json | undefined;
-  readonly blobs: Blobs;
-  readonly log: (text: string, stream: OutputStream) => void;
-  readonly progress: (value: Json) => void;
-  readonly heartbeat: () => Promise<void>;
-}
-
-export function makeContext(parts: ContextParts): Context {
+/** Makes the context of one call. An object of closures, so that a handler may take it apart: `({ log, signal })`. */
+export function makeContext(
+  execution: Execution,
+  call: Call,
+  round: { readonly deferrals: number; readonly deferred: Json | undefined },
+): Context {
+  const { assignment, around } = execution;
+  let progress: Progress | undefined;
   return {
-    ...parts,
-    log: (entry, stream = "stdout") => parts.log(lineOf(entry), stream),
-    progress: (value) => parts.progress(toJson(value)),
+    task: call.task.name,
+    // Made on first use, see Execution.
+    get signal() {
+      return execution.signal;
+    },
+    attempt: assignment.attempt,
+    ids: assignment.ids,
+    idempotencyKey: assignment.idempotencyKey,
+    upstream: call.upstream ?? {},
+    deferrals: round.deferrals,
+    deferred: round.deferred,
+    get blobs() {
+      return assignment.blobs ?? noBlobs(around.transport.name);
+    },
+    log: (entry, stream = "stdout") => execution.log.add(lineOf(entry), stream),
+    progress: (value) => {
+      const json = toJson(value);
+      if (around.events.wants("progress")) around.events.emit("progress", { ...execution.event(), value: json });
+      if (assignment.part === undefined) return execution.log.add(`progress: ${JSON.stringify(json)}`, "stdout");
+      progress ??= new Progress(assignment.part.bind(assignment), (error) => around.failing("progress", error));
+      progress.tell(json);
+    },
+    heartbeat: async () => {
+      await execution.hold?.beat();
+      if (execution.stopped !== undefined) throw execution.stopped;
+    },
     defer: (delay: Duration, output?: unknown): Deferral => ({
       "longshore.deferral": true,
       delayMs: durationMs(delay, "delay of ctx.defer"),
@@ -44,7 +62,7 @@ function lineOf(entry: string | { readonly [field: string]: unknown }): string {
 }
 
 /** Stands in where the transport carries no blobs. */
-export function noBlobs(transport: string): Blobs {
+function noBlobs(transport: string): Blobs {
   const refuse = () =>
     Promise.reject(
       new LongshoreError(

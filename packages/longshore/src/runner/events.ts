@@ -47,6 +47,11 @@ export class Events {
     return () => all.delete(listener as Listener<EventName>);
   }
 
+  /** Whether anybody listens: on the path of every task an event nobody wants is not even made. */
+  wants(name: EventName): boolean {
+    return (this.#listeners.get(name)?.size ?? 0) > 0;
+  }
+
   emit<Name extends EventName>(name: Name, event: WorkerEvents[Name]): void {
     const all = this.#listeners.get(name);
     if (all === undefined) return;

@@ -192,6 +192,7 @@ describe("stopping a handler", () => {
     const theirs = s.loop.run("slow", {}, { timeoutMs: 3_000 });
     await s.clock.advance(3_000);
     expect(await theirs).toMatchObject({ error: { message: 'Task "slow" timed out after 3.0 s.' } });
+    await s.clock.advance(1_000);
     expect(s.clock.pending).toBe(0);
   });
 

@@ -1,14 +1,13 @@
 // The life of one assignment, as a pipeline: accept, start, perform, settle, report.
 
 import { pause } from "../clock.ts";
-import { type Context, type Deferral, isDeferral, withContext } from "../context.ts";
+import { type Deferral, isDeferral, withContext } from "../context.ts";
 import { formatDuration } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
 import { type Json, toJson } from "../json.ts";
 import { validate } from "../schema.ts";
-import { makeContext, noBlobs } from "./context.ts";
+import { makeContext } from "./context.ts";
 import { Execution, type Surroundings } from "./execution.ts";
-import { Progress } from "./progress.ts";
 import { deliver } from "./report.ts";
 import { type Ended, outcomeOf } from "./settle.ts";
 import type { Assignment, Call, Outcome } from "./transport.ts";
@@ -37,7 +36,7 @@ async function start(execution: Execution): Promise<{ readonly kind: "ready"; re
     const found = assignment.resolve(around.config.tasks);
     const call = found instanceof Promise ? await untilStopped(execution, found) : found;
     execution.taskName = call.task.name;
-    around.events.emit("taskStarted", execution.event());
+    if (around.events.wants("taskStarted")) around.events.emit("taskStarted", execution.event());
     if (call.task.input === undefined) return { kind: "ready", call };
     return { kind: "ready", call: { ...call, input: await validate(call.task.input, call.input, "input") } };
   } catch (error) {
@@ -83,8 +82,11 @@ async function settle(execution: Execution, ended: Ended): Promise<Outcome | und
 async function report(execution: Execution, outcome: Outcome | undefined): Promise<Assignment | undefined> {
   const { assignment, around, hold } = execution;
   const { clock, random } = around.config;
-  await execution.log.close(around.giveUp);
-  const answer = outcome === undefined ? undefined : await deliver(assignment, outcome, { clock, random, hold, ...around });
+  const logSent = execution.closeLog();
+  if (logSent !== undefined) await logSent;
+  const { wantNext, giveUp, failing, working } = around;
+  const answer =
+    outcome === undefined ? undefined : await deliver(assignment, outcome, { clock, random, hold, wantNext, giveUp, failing, working });
   const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
   around.events.emit("taskEnded", {
     ...execution.event(),
@@ -96,37 +98,9 @@ async function report(execution: Execution, outcome: Outcome | undefined): Promi
 }
 
 function handle(execution: Execution, call: Call, deferrals: number, deferred: Json | undefined): Promise<unknown> {
-  const context = contextOf(execution, call, deferrals, deferred);
+  const context = makeContext(execution, call, { deferrals, deferred });
   // An async function, so that a handler that throws synchronously is no special case.
   return withContext(context, async () => call.task.handle(call.input, context));
-}
-
-function contextOf(execution: Execution, call: Call, deferrals: number, deferred: Json | undefined): Context {
-  const { assignment, around, hold } = execution;
-  const { ids, attempt, idempotencyKey } = assignment;
-  const send = assignment.part?.bind(assignment);
-  const progress = send === undefined ? undefined : new Progress(send, (error) => around.failing("progress", error));
-  return makeContext({
-    task: call.task.name,
-    signal: execution.signal,
-    attempt,
-    ids,
-    idempotencyKey,
-    upstream: call.upstream ?? {},
-    deferrals,
-    deferred,
-    blobs: assignment.blobs ?? noBlobs(around.transport.name),
-    log: (text, stream) => execution.log.add(text, stream),
-    progress: (value) => {
-      around.events.emit("progress", { ...execution.event(), value });
-      if (progress !== undefined) progress.tell(value);
-      else execution.log.add(`progress: ${JSON.stringify(value)}`, "stdout");
-    },
-    heartbeat: async () => {
-      await hold?.beat();
-      if (execution.stopped !== undefined) throw execution.stopped;
-    },
-  });
 }
 
 /** Waits for `work`, but not much longer than the signal's abort: a handler that ignores it is abandoned after the grace period. */
@@ -145,7 +119,16 @@ function untilStopped<Value>(execution: Execution, work: Promise<Value>): Promis
         reject(reason);
       });
     });
-    work.then(resolve, reject).finally(finish);
+    work.then(
+      (value) => {
+        finish();
+        resolve(value);
+      },
+      (error) => {
+        finish();
+        reject(error);
+      },
+    );
   });
 }
 

@@ -5,7 +5,7 @@ import type { RunnerConfig } from "./config.ts";
 import type { Events, TaskEvent } from "./events.ts";
 import { Hold } from "./heartbeat.ts";
 import { logBatchDefault, TaskLog } from "./logs.ts";
-import type { Assignment, Transport } from "./transport.ts";
+import type { Assignment, Control, HoldTerms, Transport } from "./transport.ts";
 
 /** What every execution of one transport shares. */
 export interface Surroundings {
@@ -24,52 +24,56 @@ export interface Surroundings {
 /** What a task is called before its handler is known. */
 const unresolved = "(not resolved)";
 
+/** The reason of `over`. A constant, because an abort without a reason makes an exception with a stack each time. */
+const overReason = "The assignment is over.";
+
 export class Execution {
   readonly assignment: Assignment;
   readonly around: Surroundings;
   readonly startedMs: number;
   readonly hold: Hold | undefined;
-  readonly log: TaskLog;
   taskName = unresolved;
-  readonly #aborter = new AbortController();
-  readonly #over = new AbortController();
+  // Most handlers never look at their signal, log nothing and are never stopped: what that needs is made on first use.
+  #aborter: AbortController | undefined;
+  #over: AbortController | undefined;
+  #log: TaskLog | undefined;
+  #stopped: LongshoreError | undefined;
+  #finished = false;
   #onStop: ((reason: LongshoreError) => void) | undefined;
 
   constructor(assignment: Assignment, around: Surroundings) {
     this.assignment = assignment;
     this.around = around;
     const { clock } = around.config;
-    const { failing, working } = around;
     this.startedMs = clock.now();
-    const stop = (reason: LongshoreError) => this.stop(reason);
-    const keeps = assignment.hold !== undefined && assignment.beat !== undefined;
-    this.hold = keeps ? new Hold(assignment, assignment.hold, { clock, stop, failing, working, over: this.#over.signal }) : undefined;
-    this.log = new TaskLog({
-      clock,
-      batch: around.transport.logBatch ?? logBatchDefault,
-      // Without a place to send them, lines end here; the execution still counts them.
-      send: (entries) => assignment.log?.(entries) ?? Promise.resolve(),
-      failing,
-      working,
-      dropped: (lines) => around.events.emit("logsDropped", { ...this.event(), lines }),
-    });
-    assignment.begin?.({ stop, over: this.#over.signal });
+    this.hold = assignment.hold !== undefined && assignment.beat !== undefined ? this.#keep(assignment.hold) : undefined;
+    if (assignment.begin !== undefined) assignment.begin(this.#control());
   }
 
   /** The handler's signal. */
   get signal(): AbortSignal {
+    if (this.#aborter === undefined) {
+      this.#aborter = new AbortController();
+      if (this.#stopped !== undefined) this.#aborter.abort(this.#stopped);
+    }
     return this.#aborter.signal;
   }
 
   /** Why the work was stopped, or undefined while nobody stopped it. */
   get stopped(): LongshoreError | undefined {
-    return this.signal.aborted ? (this.signal.reason as LongshoreError) : undefined;
+    return this.#stopped;
+  }
+
+  get log(): TaskLog {
+    this.#log ??= this.#makeLog();
+    return this.#log;
   }
 
   /** Aborts the handler's signal. Only the first reason counts. */
   stop(reason: LongshoreError): void {
-    if (this.signal.aborted || this.#over.signal.aborted) return;
-    this.#aborter.abort(reason);
+    if (this.#stopped !== undefined || this.#finished) return;
+    this.#stopped = reason;
+    this.#aborter?.abort(reason);
     this.around.events.emit("taskStopped", { ...this.event(), reason });
     this.#onStop?.(reason);
   }
@@ -77,17 +81,60 @@ export class Execution {
   /** Calls `listener` when the work is stopped, at once when it already was. One listener at a time. */
   onStop(listener: ((reason: LongshoreError) => void) | undefined): void {
     this.#onStop = listener;
-    if (listener !== undefined && this.stopped !== undefined) listener(this.stopped);
+    if (listener !== undefined && this.#stopped !== undefined) listener(this.#stopped);
+  }
+
+  /** Sends the last log lines; undefined when there were none. */
+  closeLog(): Promise<void> | undefined {
+    return this.#log?.close(this.around.giveUp);
   }
 
   /** Ends the beats and the transport's watchers. */
   finish(): void {
+    this.#finished = true;
     this.hold?.end();
-    this.#over.abort();
+    this.#over?.abort(overReason);
   }
 
   event(): TaskEvent {
     const { ids, attempt } = this.assignment;
     return { task: this.taskName, transport: this.around.transport.name, ids, attempt };
+  }
+
+  get #overSignal(): AbortSignal {
+    if (this.#over === undefined) {
+      this.#over = new AbortController();
+      if (this.#finished) this.#over.abort(overReason);
+    }
+    return this.#over.signal;
+  }
+
+  #control(): Control {
+    const over = () => this.#overSignal;
+    return {
+      stop: (reason) => this.stop(reason),
+      get over() {
+        return over();
+      },
+    };
+  }
+
+  #keep(terms: HoldTerms): Hold {
+    const { config, failing, working } = this.around;
+    const stop = (reason: LongshoreError) => this.stop(reason);
+    return new Hold(this.assignment, terms, { clock: config.clock, stop, failing, working, over: () => this.#overSignal });
+  }
+
+  #makeLog(): TaskLog {
+    const { transport, config, events, failing, working } = this.around;
+    return new TaskLog({
+      clock: config.clock,
+      batch: transport.logBatch ?? logBatchDefault,
+      // Without a place to send them, lines end here.
+      send: (entries) => this.assignment.log?.(entries) ?? Promise.resolve(),
+      failing,
+      working,
+      dropped: (lines) => events.emit("logsDropped", { ...this.event(), lines }),
+    });
   }
 }

@@ -17,7 +17,7 @@ function setup(beat: () => Promise<BeatAnswer>, terms = { termMs: 30_000, everyM
     },
   } as unknown as Assignment;
   const stop = (reason: LongshoreError) => void reasons.push(reason);
-  const hold = new Hold(assignment, terms, { clock, stop, failing: () => {}, working: () => {}, over: new AbortController().signal });
+  const hold = new Hold(assignment, terms, { clock, stop, failing: () => {}, working: () => {}, over: () => new AbortController().signal });
   return { clock, reasons, beats, hold, startMs };
 }
 

@@ -18,8 +18,8 @@ export interface HoldOptions {
   readonly stop: (reason: LongshoreError) => void;
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
-  /** Aborts when the assignment is over; passed to each beat. */
-  readonly over: AbortSignal;
+  /** The signal that aborts when the assignment is over; passed to each beat. */
+  readonly over: () => AbortSignal;
 }
 
 export class Hold {
@@ -82,7 +82,7 @@ export class Hold {
     this.#arm(this.#untilMs);
     let answer: BeatAnswer;
     try {
-      answer = await (this.#assignment.beat as NonNullable<Assignment["beat"]>)(this.#options.over);
+      answer = await (this.#assignment.beat as NonNullable<Assignment["beat"]>).call(this.#assignment, this.#options.over());
     } catch (error) {
       if (this.#ended) return;
       this.#options.failing("heartbeat", error);

@@ -29,6 +29,18 @@ it("notices a task that blocked until its end, before any timer could fire", () 
   const watch = new LoopWatch(clock, (ms) => blocked.push(ms));
   watch.start();
   clock.jump(10_000);
-  watch.stop();
+  watch.pause();
   expect(blocked).toEqual([9_000]);
+});
+
+it("lets its timer run out when nothing runs any more", async () => {
+  const clock = new TestClock();
+  const watch = new LoopWatch(clock, () => {});
+  watch.start();
+  watch.pause();
+  expect(clock.pending).toBe(1);
+  await clock.advance(1_000);
+  expect(clock.pending).toBe(0);
+  watch.start();
+  expect(clock.pending).toBe(1);
 });

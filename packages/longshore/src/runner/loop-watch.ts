@@ -12,6 +12,7 @@ export class LoopWatch {
   readonly #report: (blockedMs: number) => void;
   #dueMs = 0;
   #blocked = false;
+  #wanted = false;
   #disarm: (() => void) | undefined;
 
   constructor(clock: Clock, report: (blockedMs: number) => void) {
@@ -21,16 +22,23 @@ export class LoopWatch {
 
   /** Called when the first task begins; watching an idle worker would only wake it up. */
   start(): void {
+    this.#wanted = true;
     if (this.#disarm === undefined) this.#arm();
   }
 
-  /** Called while the last task is still known: a task that blocked until its end is noticed here, before the timer could fire. */
+  /**
+   * Called while the last task is still known: a task that blocked until its end is noticed here, before the timer could fire. The timer
+   * is left to fire once more, because a worker with one task after the other would otherwise arm and disarm it each time.
+   */
+  pause(): void {
+    if (this.#disarm !== undefined) this.#look();
+    this.#wanted = false;
+  }
+
   stop(): void {
-    if (this.#disarm === undefined) return;
-    this.#look();
-    this.#disarm();
+    this.#wanted = false;
+    this.#disarm?.();
     this.#disarm = undefined;
-    this.#blocked = false;
   }
 
   #arm(): void {
@@ -39,6 +47,8 @@ export class LoopWatch {
   }
 
   #onTick(): void {
+    this.#disarm = undefined;
+    if (!this.#wanted) return;
     this.#look();
     this.#arm();
   }

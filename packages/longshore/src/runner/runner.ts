@@ -197,7 +197,7 @@ export class Runner {
       around.failing("execution", error);
       return undefined;
     } finally {
-      if (this.#running.size === 1) this.#watch.stop();
+      if (this.#running.size === 1) this.#watch.pause();
       this.#running.delete(execution);
     }
   }
