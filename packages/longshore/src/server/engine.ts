@@ -1,20 +1,39 @@
 // The server without its doors: a store, the board, runs, and what stands beside them. Everything that serves or works is built on one
 // of these, whether over a socket or in the same process.
 
+import { join } from "node:path";
+import type { BlobStore } from "../blob/blob.ts";
 import { Board } from "../board/board.ts";
 import type { Task } from "../board/task.ts";
+import { type Waiting, whyWaiting } from "../board/why.ts";
+import type { Workers } from "../board/workers.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { codeDialect } from "../dialect/code/dialect.ts";
 import { workflowGraphDialect } from "../dialect/workflow-graph/compile.ts";
 import { idMaker, type MakeId } from "../ids.ts";
-import type { Dialect } from "../run/dialect.ts";
+import { Logs } from "../log/log.ts";
+import type { LogStore } from "../log/store.ts";
+import type { Definition, Dialect } from "../run/dialect.ts";
+import type { Plan } from "../run/plan.ts";
+import type { Reader } from "../run/reader.ts";
+import { Retention, type RetentionPolicy } from "../run/retention.ts";
 import type { Run } from "../run/run.ts";
 import { brainOf, Runs } from "../run/runs.ts";
+import { SqliteBlobs } from "../store/sqlite/blobs.ts";
+import { Counts } from "../store/sqlite/counts.ts";
+import { SqliteLogs } from "../store/sqlite/logs.ts";
+import { SqliteReader } from "../store/sqlite/reader.ts";
+import { SqliteRetention } from "../store/sqlite/retention.ts";
 import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
+import { taskColumns, taskOf } from "../store/sqlite/task-rows.ts";
+import { SqliteWorkers } from "../store/sqlite/workers.ts";
 
 export interface EngineOptions {
   /** The folder of the data file; null keeps everything in memory. */
   directory: string | null;
+  retention?: RetentionPolicy;
+  /** Told of what went wrong with nobody to answer to. */
+  failed?: (what: string, error: unknown) => void;
   clock?: Clock;
   random?: () => number;
 }
@@ -31,19 +50,26 @@ export interface Engine {
   readonly store: SqliteStore;
   readonly board: Board;
   readonly runs: Runs;
+  readonly logs: Logs;
+  readonly logStore: LogStore;
+  readonly blobs: BlobStore;
+  readonly reader: Reader;
+  readonly workers: Workers;
+  /** Tells why a queued task has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
+  waiting(): (task: Task) => Waiting | null;
+  plan(definition: Definition): Plan;
   /** Ends with the function that is returned. A listener must not throw. */
   listen(listener: ChangeListener): () => void;
   close(): Promise<void>;
 }
 
 export async function openEngine(options: EngineOptions): Promise<Engine> {
-  const clock = options.clock ?? systemClock;
-  const random = options.random ?? Math.random;
+  const { directory, clock = systemClock, random = Math.random, failed = () => {} } = options;
   const makeId = idMaker();
   const dialects = new Map<string, Dialect>([codeDialect, workflowGraphDialect].map((dialect) => [dialect.name, dialect]));
   const listeners = new Set<ChangeListener>();
   const store = await openSqliteStore({
-    directory: options.directory,
+    directory,
     clock,
     random,
     brain: brainOf(dialects),
@@ -51,18 +77,38 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => {
         board.changed(task);
+        counts.taskChanged(task);
+        workers.changed(task);
         for (const listener of listeners) listener.task?.(task);
       },
       runChanged: (run) => {
         runs.changed(run);
+        counts.runChanged(run);
         for (const listener of listeners) listener.run?.(run);
       },
       messagesLeft: () => runs.carry(),
     },
   });
+  const { db, commit } = store;
+  const counts = new Counts(db);
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
+  const logStore = new SqliteLogs({ db, commit });
+  const blobs = new SqliteBlobs({ db, commit, clock, directory: directory === null ? null : join(directory, "blobs") });
+  const registry = new SqliteWorkers({ db, commit, clock });
+  const { workers } = registry;
+  const { tasks, lanes, limits } = store.board;
+  const reader = new SqliteReader({ db, tasks, lanes, counts, definitions: store.runs.definitions });
   store.recover();
+  for (const row of db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL AND holder IS NOT NULL`).iterate()) {
+    workers.changed(taskOf(row));
+  }
+  const retention = new Retention({
+    store: new SqliteRetention({ db, commit, runs: store.runs.runs, tasks, counts, blobs }),
+    clock,
+    policy: options.retention,
+    failed: (error) => failed("retention", error),
+  });
   let closing: Promise<void> | undefined;
   return {
     clock,
@@ -70,6 +116,16 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     store,
     board,
     runs,
+    logs: new Logs(logStore),
+    logStore,
+    blobs,
+    reader,
+    workers,
+    waiting() {
+      const context = { lanes, limits, workers: workers.list(), now: clock.now() };
+      return (task) => whyWaiting(task, context);
+    },
+    plan: (definition) => store.runs.definitions.plan(definition),
     listen(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -77,8 +133,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     close() {
       closing ??= (async () => {
         board.close();
+        await retention.stop();
         await runs.close();
+        registry.close();
         store.close();
+        blobs.close();
       })();
       return closing;
     },

@@ -3,9 +3,11 @@
 
 import { z } from "zod";
 import type { Task } from "../../board/task.ts";
+import type { Waiting } from "../../board/why.ts";
 import type { Json } from "../../json.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
+import type { AttemptView } from "../../run/reader.ts";
 import type { Run } from "../../run/run.ts";
 
 const time = z.number().int();
@@ -55,6 +57,17 @@ export function runBody(run: Run) {
   };
 }
 
+const waitingShape = z
+  .object({
+    reason: z.enum(["not-due", "limit", "no-worker", "busy", "next", "record"]),
+    text: z.string().describe("For people."),
+    at: time.optional().describe("When it may be taken, if that is known."),
+    key: z.string().optional().describe("The limit in the way."),
+    missing: z.array(z.string()).optional().describe("Labels that no live worker of this lane offers."),
+    workers: z.array(z.string()).optional().describe("Workers that could take it."),
+  })
+  .meta({ id: "Waiting" });
+
 export const taskShape = z
   .object({
     id: z.string(),
@@ -76,11 +89,11 @@ export const taskShape = z
     dueAt: time.describe("Not handed out before."),
     startedAt: maybeTime.describe("When this attempt was first handed out."),
     endedAt: maybeTime,
-    waiting: z.string().optional().describe("Why it is not being worked on, while it is queued."),
+    waiting: waitingShape.optional().describe("Why it has not been taken, while it is queued."),
   })
   .meta({ id: "Task" });
 
-export function taskBody(task: Task, waiting?: string) {
+export function taskBody(task: Task, waiting: Waiting | null) {
   return {
     id: task.id,
     runId: task.runId,
@@ -101,8 +114,56 @@ export function taskBody(task: Task, waiting?: string) {
     dueAt: task.dueAt,
     startedAt: task.startedAt,
     endedAt: task.endedAt,
-    waiting,
+    waiting: waiting ?? undefined,
   };
+}
+
+export const stepShape = z
+  .object({
+    id: z.string(),
+    state: z.enum(["waiting", ...taskStates]).describe("`waiting`: its turn has not come; in a run that has ended, it never will."),
+    after: z.array(z.string()).describe("Steps that must settle first."),
+    taskId: z.string().nullable().describe("Null while it waits."),
+    attempt: z.number().int(),
+    holder: z.string().nullable(),
+    error: z.string().nullable(),
+    startedAt: maybeTime,
+    endedAt: maybeTime,
+    lastLine: z.string().nullable().optional().describe("The last line of its log, when asked for."),
+  })
+  .meta({ id: "Step" });
+
+export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, lastLine?: string | null) {
+  const recorded = task !== undefined && isShown(task);
+  return {
+    id: node.id,
+    state: recorded ? task.state : "waiting",
+    after: node.after.map((at) => plan.nodes[at]?.id ?? ""),
+    taskId: recorded ? task.id : null,
+    attempt: recorded ? task.attempt + 1 : 0,
+    holder: recorded ? task.holder : null,
+    error: recorded ? task.error : null,
+    startedAt: recorded ? task.startedAt : null,
+    endedAt: recorded ? task.endedAt : null,
+    lastLine,
+  };
+}
+
+export const attemptShape = z
+  .object({
+    attempt: z.number().int().describe("From 1."),
+    grant: z.number().int(),
+    holder: z.string().nullable(),
+    error: z.string().nullable(),
+    queuedAt: time,
+    startedAt: maybeTime,
+    endedAt: maybeTime,
+    closedBy: z.string().nullable().describe("What ended it: complete, fail, defer, cancel or expire."),
+  })
+  .meta({ id: "Attempt" });
+
+export function attemptBody(attempt: AttemptView) {
+  return { ...attempt, attempt: attempt.attempt + 1 };
 }
 
 /** A step whose earlier life is void has no task now: it waits to be started anew. */

@@ -1,0 +1,29 @@
+// Query parameters that several operations take.
+
+import { z } from "zod";
+
+/** Items of one page when nothing is asked for, and at most. */
+const limitDefault = 100;
+const limitMax = 1_000;
+
+const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/)
+  .transform(Number);
+
+export const limit = wholeNumber
+  .pipe(z.number().min(1).max(limitMax))
+  .default(limitDefault)
+  .describe(`a whole number from 1 to ${limitMax}; ${limitDefault} when absent`);
+
+/** A position in something that is counted: steps, log positions. */
+export const position = wholeNumber.optional().describe("a whole number: the `next` of the page before");
+
+/** An id that a page ends with. */
+export const cursor = z.string().min(1).max(600).optional().describe("the `next` of the page before");
+
+export const flag = z
+  .enum(["true", "false"])
+  .transform((text) => text === "true")
+  .default(false)
+  .describe("true or false");

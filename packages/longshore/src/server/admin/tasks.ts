@@ -1,0 +1,121 @@
+// Tasks and their attempts, and the steps of a run whether or not their turn has come.
+
+import { z } from "zod";
+import type { Task } from "../../board/task.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { PlanNode } from "../../run/plan.ts";
+import { taskIdOf } from "../../run/run.ts";
+import type { Engine } from "../engine.ts";
+import { json, type Operation, operation } from "./operation.ts";
+import { cursor, flag, limit, position } from "./query.ts";
+import { knownRun, noSuchRun } from "./runs.ts";
+import { attemptBody, attemptShape, isShown, pageOf, stepBody, stepShape, taskBody, taskShape, taskStates } from "./shapes.ts";
+
+const tag = "tasks";
+const noSuchTask = { 404: { description: "There is no such task." } };
+
+const listQuery = z.strictObject({
+  state: z
+    .enum(taskStates)
+    .optional()
+    .describe(`one of ${taskStates.join(", ")}`),
+  lane: z.string().max(512).optional().describe("only tasks of this lane"),
+  limit,
+  before: cursor,
+});
+
+export function taskOperations(engine: Engine): Operation[] {
+  const { board, reader } = engine;
+  const body = (task: Task) => taskBody(task, engine.waiting()(task));
+  const bodies = (tasks: readonly Task[]) => {
+    const why = engine.waiting();
+    return tasks.filter(isShown).map((task) => taskBody(task, why(task)));
+  };
+  return [
+    operation({
+      ...{ id: "listRunTasks", tag, method: "GET", path: "/runs/:id/tasks", scope: "read" },
+      summary: "List the tasks of one run, in the order of its steps.",
+      query: z.strictObject({ limit, after: position }),
+      answers: {
+        200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskShape) },
+        ...noSuchRun,
+      },
+      async handle({ params, query }) {
+        const { steps, next } = await stepsOf(engine, params.id as string, query);
+        return json(200, { items: bodies(steps.flatMap(({ task }) => task ?? [])), next });
+      },
+    }),
+    operation({
+      ...{ id: "listRunSteps", tag, method: "GET", path: "/runs/:id/steps", scope: "read" },
+      summary: "List every step of one run, also those whose turn has not come.",
+      query: z.strictObject({ limit, after: position, lines: flag.describe("true adds the last log line of each") }),
+      answers: { 200: { description: "A page of steps, in the order of the definition.", schema: pageOf(stepShape) }, ...noSuchRun },
+      async handle({ params, query }) {
+        const { plan, steps, next } = await stepsOf(engine, params.id as string, query);
+        const lastLine = (task: Task | undefined) => (task === undefined ? null : engine.logs.lastLine(task.id));
+        const items = steps.map(async ({ node, task }) => stepBody(plan, node, task, query.lines ? await lastLine(task) : undefined));
+        return json(200, { items: await Promise.all(items), next });
+      },
+    }),
+    operation({
+      ...{ id: "listTasks", tag, method: "GET", path: "/tasks", scope: "read" },
+      summary: "List tasks of all runs, newest first.",
+      query: listQuery,
+      answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskShape) } },
+      async handle({ query }) {
+        const { items, next } = await reader.tasks(query);
+        return json(200, { items: bodies(items), next });
+      },
+    }),
+    operation({
+      ...{ id: "getTask", tag, method: "GET", path: "/tasks/:id", scope: "read" },
+      summary: "Look at one task.",
+      answers: { 200: { description: "How it stands.", schema: taskShape }, ...noSuchTask },
+      handle: async ({ params }) => json(200, body(await knownTask(engine, params.id as string))),
+    }),
+    operation({
+      ...{ id: "listTaskAttempts", tag, method: "GET", path: "/tasks/:id/attempts", scope: "read" },
+      summary: "List the attempts of one task, oldest first.",
+      answers: { 200: { description: "The last one is the current one.", schema: pageOf(attemptShape) }, ...noSuchTask },
+      async handle({ params }) {
+        const { id } = await knownTask(engine, params.id as string);
+        return json(200, { items: (await reader.attempts(id)).map(attemptBody), next: null });
+      },
+    }),
+    operation({
+      ...{ id: "cancelTask", tag, method: "POST", path: "/tasks/:id/cancel", scope: "operator" },
+      summary: "Cancel one task. A step that is cancelled fails its run, as a failed one does; one that has ended stays as it is.",
+      answers: {
+        202: { description: "The task afterwards. A worker learns of it by its next heartbeat.", schema: taskShape },
+        ...noSuchTask,
+      },
+      async handle({ params }) {
+        const { id } = await knownTask(engine, params.id as string);
+        await board.cancel(id);
+        return json(202, body(await knownTask(engine, id)));
+      },
+    }),
+  ];
+}
+
+async function knownTask({ reader }: Engine, id: string): Promise<Task> {
+  const task = await reader.task(id);
+  if (task === undefined || !isShown(task))
+    throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "id" } });
+  return task;
+}
+
+/** One page of a run's steps with their tasks. Looked up one by one, so a page costs the same in a run of any size. */
+async function stepsOf(engine: Engine, runId: string, page: { limit: number; after?: number }) {
+  const run = await knownRun(engine.reader.run(runId), runId);
+  const definition = await engine.reader.definitionById(run.definitionId);
+  if (definition === undefined) throw new Error(`Run ${runId} has no definition ${run.definitionId}.`);
+  const plan = engine.plan(definition);
+  const from = page.after ?? 0;
+  const to = Math.min(from + page.limit, plan.nodes.length);
+  const steps: { node: PlanNode; task: Task | undefined }[] = [];
+  for (let at = from; at < to; at++) {
+    steps.push({ node: plan.nodes[at] as PlanNode, task: await engine.reader.task(taskIdOf(runId, at)) });
+  }
+  return { plan, steps, next: to < plan.nodes.length ? String(to) : null };
+}
