@@ -151,12 +151,10 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Tra
   if (error.code !== "ECONNRESET") traffic.broken(status);
   const busy = (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
   // In the middle of another answer these bytes would become a part of it.
-  if (!socket.writable || busy?.headersSent) {
-    socket.destroy();
-    return;
+  if (socket.writable && !busy?.headersSent) {
+    socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
   }
-  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-  // Not `end` alone: a peer that never hangs up would keep the socket.
+  // What was written still leaves. Not `end` alone: a peer that never hangs up would keep the socket.
   socket.destroySoon();
 }
 

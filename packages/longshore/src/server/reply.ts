@@ -89,7 +89,9 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     }
   }
 
+  /** Node says `finish` also of bytes that died with their socket; then the socket's end has told, or will tell, the exchange. */
   function delivered(exchange: Exchange): void {
+    if (exchange.request.socket.destroyed) return;
     exchange.undelivered = undefined;
     connections.finish(exchange.connection, exchange);
   }

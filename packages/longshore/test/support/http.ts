@@ -3,11 +3,11 @@
 import { type IncomingHttpHeaders, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import type { Clock } from "../../src/clock.ts";
 import type { Route, RouteGroup } from "../../src/http.ts";
 import { type HttpServer, type ListenOptions, listen } from "../../src/server/http.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { createMetrics, type Metrics } from "../../src/server/metrics.ts";
+import { TestClock } from "../../src/testing/clock.ts";
 
 export interface TestServer extends HttpServer {
   readonly log: string[];
@@ -27,13 +27,28 @@ export function groupOf(name: string, routes: readonly Route[]): RouteGroup {
   };
 }
 
+/** A route written as "METHOD /path". Open, and with a text body unless it is a GET, when nothing else is said. */
+export function route(text: string, handle: Route["handle"], more: Partial<Route> = {}): Route {
+  const [method, path] = text.split(" ") as [Route["method"], string];
+  return { method, path, scope: "open", body: method === "GET" ? "none" : "text", handle, ...more };
+}
+
+/** Lets timers, sockets and promises have a turn. For loops that wait for a condition. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Listens with everything logged; closed at the end of the test. */
 export async function startServer(options: Partial<ListenOptions> & { groups: readonly RouteGroup[] }): Promise<TestServer> {
   const log: string[] = [];
   const metrics = createMetrics();
   const logger = createLogger({ level: "debug", write: (line) => log.push(line), clock: { now: () => 0 } });
   const server = await listen({ port: 0, metrics, logger, ...options });
-  onTestFinished(() => server.close(0));
+  onTestFinished(async () => {
+    const closed = server.close(0);
+    if (options.clock instanceof TestClock) await options.clock.advance(0);
+    await closed;
+  });
   return { ...server, log, metrics };
 }
 
@@ -139,35 +154,4 @@ export function latch<T = void>(): Latch<T> {
     open = resolve;
   });
   return { opened, open };
-}
-
-export interface ManualClock extends Clock {
-  /** Moves time on and fires what is due, in order. */
-  advance(ms: number): void;
-}
-
-export function manualClock(): ManualClock {
-  let now = 0;
-  let timers: { atMs: number; fn: () => void }[] = [];
-  return {
-    now: () => now,
-    at(atMs, fn) {
-      const timer = { atMs, fn };
-      timers.push(timer);
-      return () => {
-        timers = timers.filter((other) => other !== timer);
-      };
-    },
-    advance(ms) {
-      const end = now + ms;
-      for (;;) {
-        const due = timers.filter((timer) => timer.atMs <= end).sort((a, b) => a.atMs - b.atMs)[0];
-        if (due === undefined) break;
-        timers = timers.filter((timer) => timer !== due);
-        now = Math.max(now, due.atMs);
-        due.fn();
-      }
-      now = end;
-    },
-  };
 }
