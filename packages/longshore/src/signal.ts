@@ -3,7 +3,7 @@
 
 export type TerminationSignal = "SIGINT" | "SIGTERM";
 
-export const terminationSignals: readonly TerminationSignal[] = ["SIGINT", "SIGTERM"];
+const terminationSignals: readonly TerminationSignal[] = ["SIGINT", "SIGTERM"];
 
 /** The part of `process` that is needed, so that a test can stand in for it. */
 export interface SignalSource {
@@ -11,17 +11,27 @@ export interface SignalSource {
   off(signal: TerminationSignal, listener: (signal: TerminationSignal) => void): unknown;
 }
 
+/**
+ * One Ctrl-C may arrive twice: from the terminal, which signals the whole foreground group, and from npm, which passes it on. A person
+ * who means it twice takes longer than this.
+ */
+const echoMs = 100;
+
 /** Calls `first` on the first signal and `again` on each later one. The returned function removes the listeners and may be called twice. */
 export function onTermination(
   source: SignalSource,
   first: (signal: TerminationSignal) => void,
   again: (signal: TerminationSignal) => void,
+  now: () => number = Date.now,
 ): () => void {
-  let seen = false;
+  let seenMs: number | undefined;
   const listener = (signal: TerminationSignal) => {
-    if (seen) return again(signal);
-    seen = true;
-    first(signal);
+    const echo = seenMs !== undefined && signal === "SIGINT" && now() - seenMs < echoMs;
+    if (echo) return;
+    const isFirst = seenMs === undefined;
+    seenMs = now();
+    if (isFirst) first(signal);
+    else again(signal);
   };
   for (const name of terminationSignals) source.on(name, listener);
   return () => {

@@ -1,7 +1,7 @@
 // Starts a worker: `await work({ tasks, on })`. The returned handle stops it; until then the process stays alive.
 
 import { LongshoreError } from "./errors.ts";
-import { type RunnerOptions, runnerConfig } from "./runner/config.ts";
+import { type RunnerConfig, type RunnerOptions, runnerConfig } from "./runner/config.ts";
 import type { EventName, Listener } from "./runner/events.ts";
 import { Runner } from "./runner/runner.ts";
 import type { RunnerStatus } from "./runner/status.ts";
@@ -34,7 +34,7 @@ const keepAliveMs = 2_147_483_647;
 export async function work(options: WorkOptions): Promise<WorkHandle> {
   const config = runnerConfig(options);
   const runner = new Runner(config, transportsOf(options.on));
-  const removeListeners = listenForSignals(options, runner, config.logger);
+  const removeListeners = listenForSignals(options.signals ?? true, runner, config);
   const keepAlive = setInterval(() => {}, keepAliveMs);
   void runner.closed.then(() => {
     clearInterval(keepAlive);
@@ -58,16 +58,16 @@ function transportsOf(on: WorkOptions["on"]): readonly Transport[] {
   return targets.map((target) => ("transport" in target ? target.transport() : target));
 }
 
-function listenForSignals(options: WorkOptions, runner: Runner, logger: (notice: { level: "info"; message: string }) => void): () => void {
-  if (options.signals === false) return () => {};
-  const source: SignalSource = typeof options.signals === "object" ? options.signals : process;
+function listenForSignals(signals: boolean | SignalSource, runner: Runner, { logger, clock }: RunnerConfig): () => void {
+  if (signals === false) return () => {};
   return onTermination(
-    source,
+    signals === true ? process : signals,
     (signal) => {
       const running = runner.status().running.length;
       logger({ level: "info", message: `${signal}: stopping; waiting for ${running} running tasks. Send it again to abort them.` });
       void runner.stop();
     },
     () => void runner.stop({ force: true }),
+    () => clock.now(),
   );
 }

@@ -31,11 +31,11 @@ export function makeContext(
     get blobs() {
       return assignment.blobs ?? noBlobs(around.transport.name);
     },
-    log: (entry, stream = "stdout") => execution.log.add(lineOf(entry), stream),
+    log: (entry, stream = "stdout") => execution.addLog(lineOf(entry), stream),
     progress: (value) => {
       const json = toJson(value);
       if (around.events.wants("progress")) around.events.emit("progress", { ...execution.event(), value: json });
-      if (assignment.part === undefined) return execution.log.add(`progress: ${JSON.stringify(json)}`, "stdout");
+      if (assignment.part === undefined) return execution.addLog(`progress: ${JSON.stringify(json)}`, "stdout");
       progress ??= new Progress(assignment.part.bind(assignment), (error) => around.failing("progress", error));
       progress.tell(json);
     },

@@ -207,6 +207,26 @@ describe("stopping a handler", () => {
     expect(s.notices[0]?.message).toContain('Task "deaf"');
   });
 
+  it("what an abandoned handler logs after its report goes nowhere", async () => {
+    const late = deferred<Context>();
+    const deaf = task(
+      "deaf",
+      (_input: unknown, ctx) => {
+        late.resolve(ctx);
+        return new Promise(() => {});
+      },
+      { timeout: "1s" },
+    );
+    await using s = await setup([deaf]);
+    const outcome = s.loop.run("deaf");
+    await s.clock.advance(6_000);
+    await outcome;
+    (await late.promise).log("too late");
+    await s.clock.advance(10_000);
+    expect(s.loop.logs).toEqual([]);
+    expect(s.clock.pending).toBe(0);
+  });
+
   it("a handler that returns its value after the deadline is still done", async () => {
     const tidy = task(
       "tidy",

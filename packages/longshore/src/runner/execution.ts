@@ -1,5 +1,6 @@
 // The state of one assignment while it is worked on: its signal, its hold, its log, and the one way to stop it.
 
+import type { OutputStream } from "../context.ts";
 import type { LongshoreError } from "../errors.ts";
 import type { RunnerConfig } from "./config.ts";
 import type { Events, TaskEvent } from "./events.ts";
@@ -38,6 +39,7 @@ export class Execution {
   #over: AbortController | undefined;
   #log: TaskLog | undefined;
   #stopped: LongshoreError | undefined;
+  #logClosed = false;
   #finished = false;
   #onStop: ((reason: LongshoreError) => void) | undefined;
 
@@ -64,9 +66,11 @@ export class Execution {
     return this.#stopped;
   }
 
-  get log(): TaskLog {
+  /** Adds to the log. What an abandoned handler says after its report goes nowhere. */
+  addLog(text: string, stream: OutputStream): void {
+    if (this.#logClosed) return;
     this.#log ??= this.#makeLog();
-    return this.#log;
+    this.#log.add(text, stream);
   }
 
   /** Aborts the handler's signal. Only the first reason counts. */
@@ -86,6 +90,7 @@ export class Execution {
 
   /** Sends the last log lines; undefined when there were none. */
   closeLog(): Promise<void> | undefined {
+    this.#logClosed = true;
     return this.#log?.close(this.around.giveUp);
   }
 

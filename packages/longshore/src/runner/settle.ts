@@ -42,7 +42,7 @@ function returned(value: unknown): Outcome {
 }
 
 /** A failure as it is reported: the message with its causes, so that "fetch failed" also says why. */
-export function failureOf(thrown: unknown): Failure {
+function failureOf(thrown: unknown): Failure {
   const error = toError(thrown);
   const messages = [error.message === "" ? error.name : error.message];
   let cause = error.cause;

@@ -4,7 +4,7 @@ import { isObject, type Json } from "../../json.ts";
 import type { Outputs } from "./wire.ts";
 
 /** Where a result that is not an object goes. */
-export const resultKey = "result";
+const resultKey = "result";
 
 /** Texts stay as they are, other values become JSON. No result (null) is no outputs; a single value stands under `result`. */
 export function encodeOutputs(output: Json): Outputs {
