@@ -2,6 +2,7 @@
 
 import { resolve } from "node:path";
 import type { Clock } from "../clock.ts";
+import type { RetentionPolicy } from "../run/retention.ts";
 import { parseToken, readTokenFile, type Token } from "./auth.ts";
 import type { HttpLimits } from "./limits.ts";
 import { createLogger, type Logger, type LoggerOptions } from "./logger.ts";
@@ -31,6 +32,8 @@ export interface ServeOptions {
   badWorkflows?: "refuse" | "skip";
   /** Define the sample workflow `ci-1` when nothing else is defined. */
   sample?: boolean;
+  /** How long what has ended is kept: a month or half a million runs unless told otherwise. */
+  retention?: RetentionPolicy;
   /** What is logged and where to: warnings and worse, as text, to standard error, unless told otherwise. Tokens never appear. */
   logger?: Partial<Pick<LoggerOptions, "level" | "format" | "write">>;
   limits?: Partial<HttpLimits>;

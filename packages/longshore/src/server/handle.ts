@@ -1,6 +1,9 @@
 // A server as a program sees it: workflows defined, runs started and awaited, tasks called, workers attached.
 
+import { buffer } from "node:stream/consumers";
+import type { BlobStore } from "../blob/blob.ts";
 import type { Task as BoardTask } from "../board/task.ts";
+import type { Blobs } from "../context.ts";
 import { type Duration, durationMs } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
 import { type Json, toJson } from "../json.ts";
@@ -58,7 +61,7 @@ export interface Server extends TransportSource, AsyncDisposable {
 
 /** The part of a server that a program uses, whether or not it listens. */
 export function programSide(engine: Engine): Omit<Server, "url" | "port" | "workflows" | "close" | typeof Symbol.asyncDispose> {
-  const { board, runs, clock, makeId } = engine;
+  const { board, runs, workers, logs, clock, makeId } = engine;
   const define = (workflow: Workflow) => runs.define({ name: workflow.name, dialect: "code", source: JSON.stringify(workflow.source) });
   return {
     define,
@@ -79,7 +82,19 @@ export function programSide(engine: Engine): Omit<Server, "url" | "port" | "work
     async cancel(runId) {
       return (await runs.cancel(runId))?.state === "cancelled";
     },
-    transport: () => localTransport({ board, holder: `local-${makeId(clock.now())}`, log: async () => {}, seen: () => {} }),
+    transport: () => localTransport({ board, workers, logs, blobs: blobsFor(engine.blobs), holder: `local-${makeId(clock.now())}` }),
+  };
+}
+
+/** Blobs as a handler sees them: whole, and addressed by their hash. */
+function blobsFor(store: BlobStore): Blobs {
+  return {
+    put: async (bytes) => (await store.put(typeof bytes === "string" ? Buffer.from(bytes) : bytes)).hash,
+    async get(id) {
+      const found = await store.get(id);
+      if (found === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no blob ${id}.`);
+      return buffer(found.content);
+    },
   };
 }
 

@@ -4,9 +4,12 @@
 import type { Board } from "../board/board.ts";
 import type { Reach } from "../board/lanes.ts";
 import type { Task as BoardTask, Hold } from "../board/task.ts";
+import type { Workers } from "../board/workers.ts";
 import { pause } from "../clock.ts";
+import type { Blobs } from "../context.ts";
 import { LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
+import type { Logs } from "../log/log.ts";
 import type {
   Assignment,
   BeatAnswer,
@@ -22,17 +25,18 @@ import type { Task } from "../task.ts";
 
 export interface LocalOptions {
   board: Board;
+  workers: Pick<Workers, "seen">;
+  logs: Pick<Logs, "append">;
+  blobs: Blobs;
   /** What the holds of this worker are called. */
   holder: string;
-  log: (task: BoardTask, entries: readonly LogEntry[]) => Promise<void>;
-  /** Told whenever this worker asks for work, so that it counts as alive. */
-  seen: (holder: string, reach: Reach) => void;
-  blobs?: Assignment["blobs"];
 }
 
 /** The worker dies with the server, so a hold only has to outlive a stall of this process. */
 const termMs = 10_000;
 const beatMs = 3_000;
+/** An empty wait ends after this long and begins anew, so that the list of workers knows that it is alive. */
+const waitMs = 30_000;
 /** After a claim that failed (the store cannot be written, the server is closing) the next one waits this long. */
 const retryMs = 500;
 
@@ -46,7 +50,7 @@ export function localTransport(options: LocalOptions): Transport {
   /** One loop per slot: each may stand in line, so tasks posted together are handed out together. */
   const receive = async (around: TransportHost, draining: AbortSignal): Promise<void> => {
     for (let slot = await around.slots.take(); slot !== undefined; slot = await around.slots.take()) {
-      const task = await claim(around, around.waitMsMax, draining);
+      const task = await claim(around, Math.min(around.waitMsMax, waitMs), draining);
       if (task === undefined) slot.release();
       else if (around.draining.aborted) {
         slot.release();
@@ -58,10 +62,11 @@ export function localTransport(options: LocalOptions): Transport {
   /** A task that nobody will run. When the store cannot be written now, its hold ends by itself. */
   const giveBack = (task: BoardTask) => options.board.giveBack(holdOf(task)).catch(() => undefined);
 
-  const claim = async (around: TransportHost, waitMs: number, signal?: AbortSignal): Promise<BoardTask | undefined> => {
+  const claim = async (around: TransportHost, patienceMs: number, signal?: AbortSignal): Promise<BoardTask | undefined> => {
+    const { board, workers, holder } = options;
     try {
-      options.seen(options.holder, reach);
-      const [task] = await options.board.claim({ reach, holder: options.holder, termMs, waitMs, signal });
+      workers.seen(holder, { protocol: "local", reach, everyMs: waitMs });
+      const [task] = await board.claim({ reach, holder, termMs, waitMs: patienceMs, signal });
       around.working("claim");
       return task;
     } catch (error) {
@@ -80,7 +85,7 @@ export function localTransport(options: LocalOptions): Transport {
     blobs: options.blobs,
     resolve: (tasks) => callOf(task, tasks),
     beat: async (): Promise<BeatAnswer> => ({ verdict: (await options.board.extend(holdOf(task))).verdict }),
-    log: (entries) => options.log(task, entries),
+    log: (entries) => append(options.logs, task, entries),
     part: async (value) => {
       await options.board.extend(holdOf(task), { part: JSON.stringify(value) });
     },
@@ -122,6 +127,12 @@ export function localTransport(options: LocalOptions): Transport {
 
 function holdOf(task: BoardTask): Hold {
   return { taskId: task.id, grant: task.grant };
+}
+
+async function append(logs: LocalOptions["logs"], task: BoardTask, entries: readonly LogEntry[]): Promise<void> {
+  const { id: taskId, runId, attempt, grant } = task;
+  const chunks = entries.map(({ stream, sequence, text, atMs }) => ({ stream, sequence, data: text, at: atMs }));
+  await logs.append({ taskId, runId, attempt, grant, chunks });
 }
 
 function settle(board: Board, hold: Hold, outcome: Outcome): Promise<ReportAnswer["verdict"]> {

@@ -1,6 +1,7 @@
 // Puts everything together: the only place that knows every part. `serve()` is what the command line runs, and what a program uses
 // that wants durable workflows without another process.
 
+import { systemClock } from "../clock.ts";
 import { sampleId, sampleSource } from "../dialect/workflow-graph/sample.ts";
 import { dialectName } from "../dialect/workflow-graph/source.ts";
 import { adminRoutes } from "./admin/routes.ts";
@@ -9,17 +10,23 @@ import { directoryOf, loggerOf, portDefault, type ServeOptions, tokensOf } from 
 import { type Engine, openEngine } from "./engine.ts";
 import { programSide, type Server } from "./handle.ts";
 import { type HttpServer, listen } from "./http.ts";
+import type { Logger } from "./logger.ts";
 import { createMetrics } from "./metrics.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
 export async function serve(options: ServeOptions = {}): Promise<Server> {
+  const { clock = systemClock, retention } = options;
   const tokens = tokensOf(options);
-  const engine = await openEngine({ directory: directoryOf(options), clock: options.clock });
+  const logger = loggerOf(options, clock, tokens);
+  const failed = (what: string, error: unknown) => logger.warn(`The ${what} failed and is tried again`, { error });
+  const engine = await openEngine({ directory: directoryOf(options), clock, retention, failed });
   try {
     const workflows =
       options.workflows === undefined ? noWorkflows : await loadWorkflows(options.workflows, engine.runs, options.badWorkflows ?? "refuse");
-    if (options.sample && workflows.defined.length === 0) await defineSample(engine);
-    const http = options.port === null ? null : await openDoor(engine, options, tokens);
+    for (const warning of workflows.warnings) logger.warn(warning);
+    for (const { message } of workflows.bad) logger.error(message);
+    if (options.sample) await defineSampleIfEmpty(engine);
+    const http = options.port === null ? null : await openDoor(engine, options, logger, tokens);
     const close = closing(engine, http);
     return {
       ...programSide(engine),
@@ -35,7 +42,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   }
 }
 
-function openDoor(engine: Engine, options: ServeOptions, tokens: readonly Token[]): Promise<HttpServer> {
+function openDoor(engine: Engine, options: ServeOptions, logger: Logger, tokens: readonly Token[]): Promise<HttpServer> {
   const { clock } = engine;
   const { host, hosts, origins, insecure, limits } = options;
   return listen({
@@ -43,8 +50,7 @@ function openDoor(engine: Engine, options: ServeOptions, tokens: readonly Token[
     port: options.port ?? portDefault,
     auth: createAuth(tokens),
     metrics: createMetrics(),
-    logger: loggerOf(options, clock, tokens),
-    ...{ host, hosts, origins, insecure, limits, clock },
+    ...{ host, hosts, origins, insecure, limits, logger, clock },
   });
 }
 
@@ -62,6 +68,7 @@ function closing(engine: Engine, http: HttpServer | null): (deadlineMs?: number)
   };
 }
 
-async function defineSample(engine: Engine): Promise<void> {
+async function defineSampleIfEmpty(engine: Engine): Promise<void> {
+  if ((await engine.reader.definitions({ limit: 1 })).length > 0) return;
   await engine.runs.define({ name: sampleId, dialect: dialectName, source: sampleSource });
 }
