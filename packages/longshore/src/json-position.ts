@@ -34,7 +34,13 @@ export function findJsonFault(text: string): JsonFault | null {
 
 /** The last character of the value at `path`, as a place. A path that leads nowhere ends at the value that lacks it. `text` must be JSON. */
 export function positionOf(text: string, path: JsonPath): Position {
-  return positionAt(text, new Scanner(text).find(path) - 1);
+  try {
+    return positionAt(text, new Scanner(text).find(path) - 1);
+  } catch (fault) {
+    // Nested deeper than the scan goes: that is as near as it gets.
+    if (fault instanceof Fault) return positionAt(text, fault.offset);
+    throw fault;
+  }
 }
 
 /** `jobs[0].depends_on[1]`. */

@@ -18,7 +18,8 @@ const budgetMax = 1_000;
 export const timeoutSecsMax = 30 * 86_400;
 const priorityMax = 1_000_000;
 
-export type Refuse = (path: JsonPath, message: string, expected: string) => LongshoreError;
+/** Makes the error that refuses what stands at `path`. */
+export type Refuse = (path: JsonPath, message: string, expected: string) => Error;
 
 /** The plain refusal, for definitions without a text at hand. */
 export const refuse: Refuse = (path, message, expected) =>
@@ -61,7 +62,7 @@ export function checkGraph(graph: GraphSource, layout: Layout, refuse: Refuse): 
   throw refuse(layout.job(index.get(cycle[0] as string) as number), message, "dependencies without a cycle");
 }
 
-function checkJob(job: GraphJob, refuse: (message: string, expected: string) => LongshoreError): void {
+function checkJob(job: GraphJob, refuse: (message: string, expected: string) => Error): void {
   if (job.id === "" || job.id.length > idCharsMax) throw refuse(`A job's id has ${job.id.length} characters.`, `1 to ${idCharsMax}`);
   if (hasControl(job.id))
     throw refuse(`The id of job ${JSON.stringify(job.id)} has a control character.`, "an id without control characters");

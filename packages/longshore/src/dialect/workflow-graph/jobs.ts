@@ -2,13 +2,16 @@
 // here the graph is checked and what a definition keeps is taken over.
 
 import type { Job } from "../../protocol/workflow-graph/wire.ts";
-import { checkGraph, refuse } from "./check.ts";
+import { checkGraph, type Refuse, refuse } from "./check.ts";
 import { encodeSource, type GraphJob, type GraphSource, maxLostLeasesDefault } from "./source.ts";
 
-/** Throws LONGSHORE_BAD_DEFINITION naming the field, such as `jobs[2].depends_on[0]`. */
-export function fromJobs(workflow: { name: string; trigger: string; jobs: readonly Job[] }): { graph: GraphSource; source: string } {
+/** Throws what `refusal` makes of the first fault: LONGSHORE_BAD_DEFINITION naming the field, such as `jobs[2].depends_on[0]`, unless told. */
+export function fromJobs(
+  workflow: { name: string; trigger: string; jobs: readonly Job[] },
+  refusal: Refuse = refuse,
+): { graph: GraphSource; source: string } {
   const graph: GraphSource = { name: workflow.name, trigger: workflow.trigger, jobs: workflow.jobs.map(graphJob) };
-  checkGraph(graph, { job: (at) => ["jobs", at, "id"], dependency: (at, place) => ["jobs", at, "depends_on", place] }, refuse);
+  checkGraph(graph, { job: (at) => ["jobs", at, "id"], dependency: (at, place) => ["jobs", at, "depends_on", place] }, refusal);
   return { graph, source: encodeSource(graph) };
 }
 

@@ -73,10 +73,15 @@ export interface LogChunk {
   data: string;
   timestamp_ms: number;
   stream: LogStream;
+  /** Ours, on chunks that are read: which run and which attempt wrote it. */
+  run_id?: string;
+  attempt?: number;
 }
 
 export interface CompleteRequest {
   outputs: Outputs;
+  /** Ours: the handler's result as it is. `outputs` carries it as texts, which is all that the reference knows. */
+  output?: Json;
 }
 
 export interface FailRequest {

@@ -1,0 +1,97 @@
+// Which run an id on this wire means. Three kinds of ids stand in the same place of a path: a workflow's id, which means its newest
+// run; the alias that a run was given out under; and a run's own id, which claims carry when two runs of one workflow overlap.
+
+import type { Definition } from "../../run/dialect.ts";
+import type { Plan } from "../../run/plan.ts";
+import { type Run, taskIdOf } from "../../run/run.ts";
+import { Memory, type View, viewOf } from "./view.ts";
+
+/** Views are small and cheap to make again; this is about every workflow that anyone looks at in a day. */
+const viewsMax = 1_000;
+/** Runs whose jobs are being claimed. Small, and read again from the store in microseconds. */
+const runsMax = 10_000;
+
+export interface FindDeps {
+  runs: {
+    run(id: string): Promise<Run | undefined>;
+    definition(name: string): Promise<Definition | undefined>;
+    definitionById(id: string): Promise<Definition | undefined>;
+  };
+  reader: {
+    newestRun(workflow: string): Promise<Run | undefined>;
+    runByAlias(alias: string): Promise<Run | undefined>;
+  };
+  plan(definition: Definition): Plan;
+}
+
+export interface Found {
+  workflow: string;
+  view: View;
+  /** Undefined for a workflow that has not run since it was defined. */
+  run: Run | undefined;
+}
+
+/** What a claim's answer needs of a run, ready as JSON texts. */
+export interface ClaimedRun {
+  view: View;
+  workflowId: string;
+  runId: string;
+}
+
+export class Finder {
+  readonly #deps: FindDeps;
+  readonly #views = new Memory<View>(viewsMax);
+  readonly #claimed = new Memory<ClaimedRun>(runsMax);
+
+  constructor(deps: FindDeps) {
+    this.#deps = deps;
+  }
+
+  /** For people: the newest run of a workflow, else the run with this alias or id. */
+  async find(id: string): Promise<Found | undefined> {
+    const definition = await this.#deps.runs.definition(id);
+    if (definition === undefined) return this.#ofRun((await this.#deps.reader.runByAlias(id)) ?? (await this.#deps.runs.run(id)));
+    const newest = await this.#deps.reader.newestRun(id);
+    // A definition that was replaced since shows itself, not the run of what it was.
+    const run = newest?.definitionId === definition.id ? newest : undefined;
+    return { workflow: id, view: this.view(definition), run };
+  }
+
+  /** For workers: the run that an id in a claim's answer stood for. An alias comes first: a newer run may go by another id. */
+  async claimedUnder(id: string): Promise<Run | undefined> {
+    const { reader, runs } = this.#deps;
+    return (await reader.runByAlias(id)) ?? (await runs.run(id)) ?? (await reader.newestRun(id));
+  }
+
+  async viewOfRun(run: Run): Promise<View | undefined> {
+    const definition = await this.#deps.runs.definitionById(run.definitionId);
+    return definition === undefined ? undefined : this.view(definition);
+  }
+
+  view(definition: Definition): View {
+    return this.#views.get(definition.id) ?? this.#views.set(definition.id, viewOf(definition, this.#deps.plan(definition)));
+  }
+
+  /** The constant parts of a run in a claim's answer. Synchronous once the run was seen: this is the hot path. */
+  claimed(runId: string): ClaimedRun | Promise<ClaimedRun | undefined> {
+    return this.#claimed.get(runId) ?? this.#learn(runId);
+  }
+
+  async #learn(runId: string): Promise<ClaimedRun | undefined> {
+    const run = await this.#deps.runs.run(runId);
+    const view = run === undefined ? undefined : await this.viewOfRun(run);
+    if (run === undefined || view === undefined) return undefined;
+    return this.#claimed.set(runId, { view, workflowId: JSON.stringify(run.alias ?? run.id), runId: JSON.stringify(run.id) });
+  }
+
+  async #ofRun(run: Run | undefined): Promise<Found | undefined> {
+    const view = run === undefined ? undefined : await this.viewOfRun(run);
+    return run === undefined || view === undefined ? undefined : { workflow: run.workflow, view, run };
+  }
+}
+
+/** The id of a job's record in a run; undefined when the workflow has no such job. */
+export function taskIdIn(view: View, run: Run, jobId: string): string | undefined {
+  const node = view.index.get(jobId);
+  return node === undefined ? undefined : taskIdOf(run.id, node);
+}

@@ -1,0 +1,226 @@
+// The server half of workflow-graph: every endpoint, request in and answer out. README.md beside this file is the contract.
+//
+// What happens when a worker claims: `claim` below -> board/board.ts `claim` -> the store's board. A lease is a hold: its id names the
+// task and the grant, so a report on a lease that is over proves by itself that it is late.
+
+import type { Board } from "../../board/board.ts";
+import type { Hold, Task } from "../../board/task.ts";
+import type { Workers } from "../../board/workers.ts";
+import type { Clock } from "../../clock.ts";
+import { commandLane } from "../../dialect/workflow-graph/compile.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { HttpReply, HttpRequest, Problem, Route, RouteGroup, Scope } from "../../http.ts";
+import type { Logs } from "../../log/log.ts";
+import type { Definition } from "../../run/dialect.ts";
+import type { Plan } from "../../run/plan.ts";
+import type { Reader } from "../../run/reader.ts";
+import type { Runs } from "../../run/runs.ts";
+import type { Verdict } from "../../verdict.ts";
+import { idempotencyHeader, reportStatus } from "./codes.ts";
+import { Finder, taskIdIn } from "./find.ts";
+import { type LogStreamDeps, LogStreams } from "./log-stream.ts";
+import { type Claim, expectJson, parseClaim, parseComplete, parseFail, parseRegister } from "./parse.ts";
+import { pushLogs } from "./push-logs.ts";
+import { Refused, textReply, tooLarge } from "./refuse.ts";
+import { isRecorded, parseLeaseId, renderClaim } from "./render.ts";
+import { claimHeaders, conflict, jsonHeaders, no, noJob, notFound, ok, registered, yes } from "./replies.ts";
+import { loosePart } from "./view.ts";
+import { handlerLabelPrefix } from "./wire.ts";
+import { protocolName, renderWorkers } from "./workers.ts";
+import { Workflows } from "./workflows.ts";
+
+/** What this protocol needs of the server. */
+export interface WorkflowGraphDeps {
+  readonly clock: Clock;
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly logs: Logs;
+  readonly reader: Reader;
+  readonly workers: Workers;
+  plan(definition: Definition): Plan;
+  readonly listen: LogStreamDeps["listen"];
+}
+
+export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
+  const finder = new Finder(deps);
+  const workflows = new Workflows(deps, finder, new LogStreams(deps));
+  const jobs = new Jobs(deps, finder);
+  const claim = route("POST", "/api/jobs/claim", "worker", "text", jobs.claim);
+  const routes: Route[] = [
+    route("POST", "/api/workers/register", "worker", "text", jobs.register),
+    route("POST", "/api/workers/:worker/heartbeat", "worker", "none", jobs.workerHeartbeat),
+    route("GET", "/api/workers", "read", "none", jobs.workers),
+    claim,
+    route("POST", "/api/jobs/:lease/heartbeat", "worker", "none", jobs.heartbeat),
+    route("POST", "/api/jobs/:lease/complete", "worker", "text", jobs.complete),
+    route("POST", "/api/jobs/:lease/fail", "worker", "text", jobs.fail),
+    route("POST", "/api/jobs/:lease/logs", "worker", "text", (request) => pushLogs(deps, finder, request)),
+    route("GET", "/api/jobs/:workflow/:job/cancelled", "worker", "none", jobs.cancelled),
+    route("GET", "/api/workflows", "read", "none", workflows.list),
+    route("POST", "/api/workflows", "operator", "text", workflows.create),
+    route("POST", "/api/workflows/sample", "operator", "none", workflows.sample),
+    route("GET", "/api/workflows/:workflow/status", "read", "none", workflows.status),
+    route("POST", "/api/workflows/:workflow/run", "operator", "none", workflows.run),
+    route("POST", "/api/workflows/:workflow/cancel", "operator", "none", workflows.cancel),
+    route("GET", "/api/workflows/:workflow/jobs/:job/logs", "read", "none", workflows.logs),
+    route("GET", "/api/workflows/:workflow/jobs/:job/logs/stream", "read", "none", workflows.stream),
+  ];
+  return { name: "workflow-graph", routes, refuse: (problem, refused) => refuse(problem, refused === claim) };
+}
+
+type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
+
+function route(method: Route["method"], path: string, scope: Scope, body: Route["body"], handler: Handler): Route {
+  const handle = async (request: HttpRequest): Promise<HttpReply> => {
+    try {
+      return await handler(request);
+    } catch (error) {
+      if (error instanceof Refused) return error.reply;
+      throw error;
+    }
+  };
+  return { method, path, scope, body, handle };
+}
+
+/** What the server refuses by itself, in this wire's shape. A claim is never answered with an error that may pass: workers parse it. */
+function refuse(problem: Problem, isClaim: boolean): HttpReply {
+  switch (problem.kind) {
+    case "overloaded":
+    case "unavailable":
+      return isClaim ? noJob : textReply(503, problem.message);
+    case "too-large":
+      return problem.status === 413 ? textReply(413, tooLarge) : textReply(problem.status, problem.message);
+    case "unauthorized":
+    case "forbidden":
+    case "bad-request":
+      return textReply(problem.status, problem.message);
+    case "not-found":
+    case "method-not-allowed":
+    case "internal":
+      return { status: problem.status };
+  }
+}
+
+/** What a worker without handlers may take. */
+const commandOnly: readonly string[] = [commandLane];
+
+class Jobs {
+  readonly #deps: WorkflowGraphDeps;
+  readonly #finder: Finder;
+
+  constructor(deps: WorkflowGraphDeps, finder: Finder) {
+    this.#deps = deps;
+    this.#finder = finder;
+  }
+
+  register = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    const { worker_id, labels } = parseRegister(request.text);
+    this.#deps.workers.register(worker_id, protocolName, labels);
+    return registered;
+  };
+
+  workerHeartbeat = (request: HttpRequest): HttpReply => {
+    const id = request.params.worker as string;
+    if (!this.#deps.workers.known(id)) return notFound;
+    this.#deps.workers.seen(id);
+    return ok;
+  };
+
+  workers = (): HttpReply => ({ status: 200, headers: jsonHeaders, body: JSON.stringify(renderWorkers(this.#deps.workers.list())) });
+
+  /** Labels of the claim decide, not those of the registration; a worker need not be registered. */
+  claim = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    const claim = parseClaim(request.text);
+    const [task] = await this.#take(request, claim);
+    return task === undefined ? noJob : this.#granted(task, claim);
+  };
+
+  heartbeat = async (request: HttpRequest): Promise<HttpReply> => {
+    const hold = parseLeaseId(request.params.lease as string);
+    if (hold === undefined) return conflict;
+    const { verdict, holdUntil } = await this.#deps.board.extend(hold);
+    if (reportStatus(verdict, false) === 409) return conflict;
+    await this.#alive(hold.taskId);
+    if (!request.headers.accept?.includes("application/json")) return ok;
+    return { status: 200, headers: jsonHeaders, body: `{"cancelled":${verdict === "cancel"},"expires_at_ms":${holdUntil ?? 0}}` };
+  };
+
+  complete = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    const output = parseComplete(request.text);
+    const hold = parseLeaseId(request.params.lease as string);
+    return hold === undefined ? conflict : reported(request, await this.#deps.board.complete(hold, output));
+  };
+
+  fail = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    const failure = parseFail(request.text);
+    const hold = parseLeaseId(request.params.lease as string);
+    return hold === undefined ? conflict : reported(request, await this.#deps.board.fail(hold, failure));
+  };
+
+  cancelled = async (request: HttpRequest): Promise<HttpReply> => {
+    const run = await this.#finder.claimedUnder(request.params.workflow as string);
+    const view = run === undefined ? undefined : await this.#finder.viewOfRun(run);
+    const taskId = run === undefined || view === undefined ? undefined : taskIdIn(view, run, request.params.job as string);
+    if (run === undefined || taskId === undefined) return no;
+    const task = await this.#deps.board.task(taskId);
+    if (!isRecorded(task)) return run.state === "cancelled" ? yes : no;
+    return task.state === "cancelling" || task.state === "cancelled" ? yes : no;
+  };
+
+  async #take(request: HttpRequest, claim: Claim): Promise<Task[]> {
+    const { workerId: holder, labels } = claim;
+    const reach = { names: laneNames(labels), labels };
+    const termMs = claim.ttlSecs * 1_000;
+    const waitMs = claim.waitSecs * 1_000;
+    this.#deps.workers.seen(holder, { protocol: protocolName, reach, everyMs: waitMs });
+    try {
+      if (waitMs === 0) return await this.#deps.board.claim({ reach, holder, termMs });
+      return await this.#deps.board.claim({ reach, holder, termMs, waitMs, signal: request.gone });
+    } catch (error) {
+      // A claim that finds no store is an empty one: workers ask again, and many crash on anything but JSON.
+      if (error instanceof LongshoreError) return [];
+      throw error;
+    }
+  }
+
+  async #granted(task: Task, { workerId, ttlSecs }: Claim): Promise<HttpReply> {
+    const hold: Hold = { taskId: task.id, grant: task.grant };
+    const run = task.runId === null ? undefined : await this.#finder.claimed(task.runId);
+    const part = run?.view.parts[task.node] ?? loosePart(task.step, task.lane?.labels ?? []);
+    const workflowId = run?.workflowId ?? JSON.stringify(task.id);
+    const runId = run?.runId ?? "null";
+    const body = renderClaim(task, { part, workflowId, runId, workerId: JSON.stringify(workerId), ttlSecs });
+    return { status: 200, headers: claimHeaders, body, undelivered: () => this.#giveBack(hold) };
+  }
+
+  /** A heartbeat of a lease is one of its worker, too. */
+  async #alive(taskId: string): Promise<void> {
+    const holder = (await this.#deps.board.task(taskId))?.holder;
+    if (typeof holder === "string") this.#deps.workers.seen(holder);
+  }
+
+  /** The client went before it read its lease. When the store cannot be written, the lease ends by itself. */
+  #giveBack(hold: Hold): void {
+    this.#deps.board.giveBack(hold).catch(() => undefined);
+  }
+}
+
+/** A repeated report is answered 409, except to a client that says by its header that it repeats. */
+function reported(request: HttpRequest, verdict: Verdict): HttpReply {
+  return reportStatus(verdict, request.headers[idempotencyHeader] !== undefined) === 200 ? ok : conflict;
+}
+
+/** Every worker may take commands; the label `handler:greet` also opens the lane of the handler `greet`. */
+function laneNames(labels: readonly string[]): readonly string[] {
+  let names: string[] | undefined;
+  for (const label of labels) {
+    if (!label.startsWith(handlerLabelPrefix)) continue;
+    names ??= [commandLane];
+    names.push(label.slice(handlerLabelPrefix.length));
+  }
+  return names ?? commandOnly;
+}

@@ -1,0 +1,107 @@
+// What this wire shows of a definition. A definition never changes, so its view is made once: the jobs for people, and for each node the
+// parts of a claim's answer that are the same every time, as finished text.
+
+import type { Backoff } from "../../backoff.ts";
+import { commandLane } from "../../dialect/workflow-graph/compile.ts";
+import { decodeSource, dialectName, type GraphJob, type GraphSource, plainJob } from "../../dialect/workflow-graph/source.ts";
+import type { Definition } from "../../run/dialect.ts";
+import type { Plan, PlanNode } from "../../run/plan.ts";
+import type { WireBackoff } from "./wire.ts";
+
+export interface View {
+  readonly graph: GraphSource;
+  /** Node index by job id. */
+  readonly index: ReadonlyMap<string, number>;
+  readonly parts: readonly NodePart[];
+}
+
+/** The constant texts around the changing values of one job in a claim's answer. */
+export interface NodePart {
+  /** `"job_id":"build","workflow_id":` */
+  readonly ids: string;
+  /** `,"command":"make","required_labels":[],"retry_policy":{...},"attempt":`; the command is left out when it carries the input. */
+  readonly before: string;
+  /** `{"command":"make","upstream":`: how the input of a command begins; null for a handler's step. */
+  readonly inputHead: string | null;
+  /** `,"timeout_secs":60`, or nothing. */
+  readonly after: string;
+}
+
+export function viewOf(definition: Definition, plan: Plan): View {
+  const graph = definition.dialect === dialectName ? decodeSource(definition.source) : graphOf(definition, plan);
+  return { graph, index: plan.index, parts: graph.jobs.map((job, at) => partOf(job, isCommand(plan.nodes[at]))) };
+}
+
+/** The part of a task that belongs to no run: a handler's call on its own. */
+export function loosePart(step: string, labels: readonly string[]): NodePart {
+  return partOf({ ...plainJob(step, ""), required_labels: [...labels] }, false);
+}
+
+function partOf(job: GraphJob, command: boolean): NodePart {
+  const retry = JSON.stringify({ max_retries: job.max_retries, backoff: job.backoff });
+  const rest = `,"required_labels":${JSON.stringify(job.required_labels)},"retry_policy":${retry},"attempt":`;
+  const text = JSON.stringify(job.command);
+  return {
+    ids: `"job_id":${JSON.stringify(job.id)},"workflow_id":`,
+    before: command ? `,"command":${text}${rest}` : rest,
+    inputHead: command ? `{"command":${text},"upstream":` : null,
+    after: job.timeout_secs === null ? "" : `,"timeout_secs":${job.timeout_secs}`,
+  };
+}
+
+/** Any plan can be shown as jobs, whatever it was written in. */
+function graphOf(definition: Definition, plan: Plan): GraphSource {
+  const jobs = plan.nodes.map((node): GraphJob => {
+    const base = { ...plainJob(node.id, commandText(node)), depends_on: node.after.map((at) => plan.nodes[at]?.id ?? "") };
+    if (node.kind !== "task") return base;
+    const { endMs } = node.timeouts;
+    return {
+      ...base,
+      required_labels: [...(node.lanes[0]?.labels ?? [])],
+      max_retries: node.retry.failures,
+      max_lost_leases: node.retry.lost,
+      backoff: wireBackoff(node.retry.backoff),
+      timeout_secs: endMs === undefined ? null : Math.ceil(endMs / 1_000),
+      priority: node.priority,
+    };
+  });
+  return { name: definition.name, trigger: "", jobs };
+}
+
+function commandText(node: PlanNode): string {
+  return node.kind === "task" ? `@${node.lanes[0]?.name ?? ""}` : `run ${node.workflow}`;
+}
+
+function isCommand(node: PlanNode | undefined): boolean {
+  return node?.kind === "task" && node.lanes[0]?.name === commandLane;
+}
+
+/** The wire knows whole seconds and three forms; a linear backoff is told by its first delay. */
+function wireBackoff(backoff: Backoff): WireBackoff {
+  const delaySecs = Math.ceil(backoff.delayMs / 1_000);
+  if (backoff.kind === "exponential") return { Exponential: { base_secs: delaySecs, max_secs: Math.ceil((backoff.maxMs ?? 0) / 1_000) } };
+  return delaySecs === 0 ? "None" : { Fixed: { delay_secs: delaySecs } };
+}
+
+/** Remembers at most `max` values, forgetting the oldest: everything kept in one can be made again. */
+export class Memory<T> {
+  readonly #values = new Map<string, T>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get(key: string): T | undefined {
+    return this.#values.get(key);
+  }
+
+  set(key: string, value: T): T {
+    if (this.#values.size >= this.#max) {
+      const [oldest] = this.#values.keys();
+      if (oldest !== undefined) this.#values.delete(oldest);
+    }
+    this.#values.set(key, value);
+    return value;
+  }
+}
