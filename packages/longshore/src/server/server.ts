@@ -4,6 +4,8 @@
 import { systemClock } from "../clock.ts";
 import { sampleId, sampleSource } from "../dialect/workflow-graph/sample.ts";
 import { dialectName } from "../dialect/workflow-graph/source.ts";
+import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
+import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
 import { adminRoutes } from "./admin/routes.ts";
 import { createAuth, type Token } from "./auth.ts";
 import { directoryOf, loggerOf, portDefault, type ServeOptions, tokensOf } from "./config.ts";
@@ -46,7 +48,7 @@ function openDoor(engine: Engine, options: ServeOptions, logger: Logger, tokens:
   const { clock } = engine;
   const { host, hosts, origins, insecure, limits } = options;
   return listen({
-    groups: [adminRoutes(engine)],
+    groups: [adminRoutes(engine), workflowGraphRoutes(engine)],
     port: options.port ?? portDefault,
     auth: createAuth(tokens),
     metrics: createMetrics(),
