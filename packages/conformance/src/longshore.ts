@@ -28,9 +28,16 @@ export async function startOurServer(stage: Stage, options: OurServerOptions = {
   return { url: (JSON.parse(line) as { url: string }).url, data, child };
 }
 
-/** `longshore work` with no file: the worker of the protocol, running shell commands. */
-export function startOurShellWorker(stage: Stage, url: string, options: { labels?: string[]; env?: Record<string, string> } = {}): Child {
-  const args = ["work", "--shell", "--on", url];
+export interface OurWorkerOptions {
+  /** A module that exports tasks; without one the worker runs shell commands. */
+  file?: string;
+  labels?: string[];
+  env?: Record<string, string>;
+}
+
+/** `longshore work`, with a file of handlers, or with none and the shell switched on: then it is a whole worker of the protocol. */
+export function startOurWorker(stage: Stage, url: string, options: OurWorkerOptions = {}): Child {
+  const args = ["work", ...(options.file ? [options.file] : ["--shell"]), "--on", url];
   if (options.labels) args.push("--labels", options.labels.join(","));
   return stage.start(process.execPath, [builtCommand(), ...args], { name: "longshore work", cwd: stage.folder(), env: options.env ?? {} });
 }

@@ -16,7 +16,7 @@ export type CrateName = keyof typeof crates;
 
 export const crateNames = Object.keys(crates) as CrateName[];
 
-/** A release build prints some 200 crate names; a line for each 25 shows life without filling the terminal. */
+/** A release build compiles about a hundred crates; a line for each 25 shows life without filling the terminal. */
 const PROGRESS_EVERY_CRATES = 25;
 
 /** The path of a program that has been fetched. Throws `PeerUnavailable` when it has not: nothing is fetched from inside a test. */

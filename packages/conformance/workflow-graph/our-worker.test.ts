@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, it, type TestContext } from "vitest";
 import type { Child } from "../src/child.ts";
-import { startOurShellWorker } from "../src/longshore.ts";
+import { startOurWorker } from "../src/longshore.ts";
 import { openRecordingProxy } from "../src/recording-proxy.ts";
 import { openStage, type Stage } from "../src/stage.ts";
 import { until } from "../src/until.ts";
@@ -12,12 +12,13 @@ import { countExecutions } from "./executions.ts";
 import { type Chunk, job, type Operator, operatorOf } from "./operator.ts";
 import { startReferenceServer } from "./reference.ts";
 
-const handlers = fileURLToPath(new URL("./workers/handlers.mjs", import.meta.url));
+const source = (name: string): string => fileURLToPath(new URL(`./workers/${name}`, import.meta.url));
 
-function startHandlers(stage: Stage, url: string, labels: string[] = []): Child {
-  const env = { SERVER_URL: url, WORKER_LABELS: labels.join(",") };
-  return stage.start(process.execPath, [handlers], { name: "handlers.mjs", cwd: stage.folder(), env });
-}
+const startHandlers = (stage: Stage, url: string, labels: string[] = []): Child =>
+  startOurWorker(stage, url, { file: source("handlers.mjs"), labels });
+
+const startProgram = (stage: Stage, url: string): Child =>
+  stage.start(process.execPath, [source("program.mjs")], { name: "program.mjs", cwd: stage.folder(), env: { SERVER_URL: url } });
 
 async function setup(context: TestContext): Promise<{ stage: Stage; url: string; operator: Operator }> {
   const stage = openStage(context);
@@ -43,7 +44,7 @@ const isAlive = (pid: number): boolean => {
 describe("our worker runs shell commands for the real server", () => {
   it.concurrent("both streams of a job's log arrive, numbered in one sequence, bytes that are no text included", async (context) => {
     const { stage, url, operator } = await setup(context);
-    startOurShellWorker(stage, url);
+    startOurWorker(stage, url);
     const id = await operator.run(
       job("loud", "echo one; sleep 1; echo two >&2; sleep 1; printf 'bad \\377 byte\\n'; exec >&-; echo late >&2"),
     );
@@ -56,7 +57,7 @@ describe("our worker runs shell commands for the real server", () => {
 
   it.concurrent("a failing command is tried again within the server's budget and ends with its exit code and its last words", async (context) => {
     const { stage, url, operator } = await setup(context);
-    startOurShellWorker(stage, url);
+    startOurWorker(stage, url);
     const tries = countExecutions(stage);
     const id = await operator.run(
       job("doomed", `${tries.mark}; echo the reason >&2; exit 3`, { max_retries: 2 }),
@@ -71,7 +72,7 @@ describe("our worker runs shell commands for the real server", () => {
 
   it.concurrent("[G54] a cancelled command ends with everything it started and is not run again", async (context) => {
     const { stage, url, operator } = await setup(context);
-    startOurShellWorker(stage, url);
+    startOurWorker(stage, url);
     const file = join(stage.folder(), "pids");
     const id = await operator.run(job("endless", `sleep 600 & echo $$ $! >> ${file}; echo begins; wait`, { max_retries: 5 }));
     await operator.logged(id, "endless", "begins");
@@ -86,7 +87,7 @@ describe("our worker runs shell commands for the real server", () => {
 
   it.concurrent("outputs of a command reach the next one as environment", async (context) => {
     const { stage, url, operator } = await setup(context);
-    startOurShellWorker(stage, url);
+    startOurWorker(stage, url);
     const id = await operator.run(
       job("build", 'echo "::set-output version=1.2.3"; echo "artifact=a b" >> "$WFG_OUTPUT"'),
       job("deploy", 'echo "got $WFG_BUILD_VERSION and $WFG_BUILD_ARTIFACT"', { depends_on: ["build"] }),
@@ -97,11 +98,11 @@ describe("our worker runs shell commands for the real server", () => {
 
   it.concurrent("a job with labels waits for a worker that has them", async (context) => {
     const { stage, url, operator } = await setup(context);
-    startOurShellWorker(stage, url, { env: { WHO: "plain" } });
+    startOurWorker(stage, url, { env: { WHO: "plain" } });
     const id = await operator.run(job("gpu", "echo by $WHO", { required_labels: ["gpu"] }), job("anywhere", "echo by $WHO"));
     await operator.reaches(id, "anywhere", "success");
     context.expect(await operator.states(id)).toEqual({ gpu: "queued", anywhere: "success" });
-    startOurShellWorker(stage, url, { labels: ["linux", "gpu"], env: { WHO: "the gpu worker" } });
+    startOurWorker(stage, url, { labels: ["linux", "gpu"], env: { WHO: "the gpu worker" } });
     context.expect(await operator.finished(id)).toEqual({ gpu: "success", anywhere: "success" });
     context.expect(textOf(await operator.logs(id, "gpu"), "stdout")).toBe("by the gpu worker\n");
   });
@@ -109,7 +110,7 @@ describe("our worker runs shell commands for the real server", () => {
   it.concurrent("[G55] a result that cannot be delivered is kept and delivered when the server is reachable again", async (context) => {
     const { stage, url, operator } = await setup(context);
     const proxy = await openRecordingProxy(stage, url);
-    startOurShellWorker(stage, proxy.url);
+    startOurWorker(stage, proxy.url);
     const tries = countExecutions(stage);
     const id = await operator.run(job("work", `echo begins; sleep 1; ${tries.mark}`));
     await operator.logged(id, "work", "begins");
@@ -123,7 +124,7 @@ describe("our worker runs shell commands for the real server", () => {
 
   it.concurrent("[G56] asked to end, it finishes its job, takes no other and leaves", async (context) => {
     const { stage, url, operator } = await setup(context);
-    const worker = startOurShellWorker(stage, url);
+    const worker = startOurWorker(stage, url);
     const id = await operator.run(job("last", "echo begins; sleep 2; echo ends"), job("next", "true", { depends_on: ["last"] }));
     await operator.logged(id, "last", "begins");
     worker.signal("SIGTERM");
@@ -135,7 +136,7 @@ describe("our worker runs shell commands for the real server", () => {
 describe("our handlers run for the real server", () => {
   it.concurrent("a command names its handler as JSON or as @name, and outputs travel as texts", async (context) => {
     const { stage, url, operator } = await setup(context);
-    startHandlers(stage, url);
+    startProgram(stage, url);
     const id = await operator.run(
       job("json", JSON.stringify({ handler: "greet", input: { name: "Ada" } })),
       job("at", '@greet {"name":"Grace"}'),

@@ -1,7 +1,7 @@
 // Every worker finishes the eight jobs of the built-in sample on every server: foreign workers on ours, ours on the foreign server, and,
 // so that the small workers are known to be honest, those on the foreign server too.
 import { describe, it, type TestContext } from "vitest";
-import { startOurServer, startOurShellWorker } from "../src/longshore.ts";
+import { startOurServer, startOurWorker } from "../src/longshore.ts";
 import { type Exchange, openRecordingProxy } from "../src/recording-proxy.ts";
 import { openStage, type Stage } from "../src/stage.ts";
 import { operatorOf } from "./operator.ts";
@@ -67,11 +67,11 @@ describe("the eight jobs on our server", () => {
     finishesSample(context, startOurServer, blockingNode));
   it.concurrent("[W-PY-09, G62] the careless Go worker, which sends no logs, finishes them", (context) =>
     finishesSample(context, startOurServer, carelessGo, false));
-  it.concurrent("our own worker finishes them", (context) => finishesSample(context, startOurServer, startOurShellWorker));
+  it.concurrent("our own worker finishes them", (context) => finishesSample(context, startOurServer, startOurWorker));
 });
 
 describe("the eight jobs on the real server", () => {
-  it.concurrent("our worker finishes them", (context) => finishesSample(context, startReferenceServer, startOurShellWorker));
+  it.concurrent("our worker finishes them", (context) => finishesSample(context, startReferenceServer, startOurWorker));
   it.concurrent("the Rust worker finishes them", (context) => finishesSample(context, startReferenceServer, startReferenceWorker));
   it.concurrent("the plain Python worker finishes them", (context) => finishesSample(context, startReferenceServer, plainPython));
   it.concurrent("the Python worker with a time limit finishes them", (context) =>

@@ -1,10 +1,9 @@
-// A worker of ours as a user writes one: a few handlers and the address of a workflow-graph server.
-import { TerminalError, task, work } from "longshore";
-import { workflowGraph } from "longshore/workflow-graph";
+// Handlers as a user writes them, for `longshore work handlers.mjs` and for program.mjs.
+import { TerminalError, task } from "longshore";
 
 let flakyCalls = 0;
 
-const tasks = [
+export const tasks = [
   task("greet", ({ name }) => ({ text: `Hello, ${name}!`, letters: name.length })),
   task("report", ({ upstreamOutputs }, ctx) => ctx.log(upstreamOutputs)),
   task("flaky", (_input, ctx) => {
@@ -25,6 +24,3 @@ const tasks = [
     });
   }),
 ];
-
-const labels = process.env.WORKER_LABELS ? process.env.WORKER_LABELS.split(",") : [];
-await work({ tasks, on: workflowGraph(process.env.SERVER_URL, { labels }) });
