@@ -5,7 +5,6 @@ import { systemClock } from "../clock.ts";
 import { sampleId, sampleSource } from "../dialect/workflow-graph/sample.ts";
 import { dialectName } from "../dialect/workflow-graph/source.ts";
 import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
-import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
 import { adminRoutes } from "./admin/routes.ts";
 import { createAuth, type Token } from "./auth.ts";
 import { directoryOf, loggerOf, portDefault, type ServeOptions, tokensOf } from "./config.ts";
@@ -47,8 +46,10 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
 function openDoor(engine: Engine, options: ServeOptions, logger: Logger, tokens: readonly Token[]): Promise<HttpServer> {
   const { clock } = engine;
   const { host, hosts, origins, insecure, limits } = options;
+  const admin = adminRoutes(engine);
   return listen({
-    groups: [adminRoutes(engine), workflowGraphRoutes(engine)],
+    groups: [workflowGraphRoutes(engine), admin],
+    fallback: admin,
     port: options.port ?? portDefault,
     auth: createAuth(tokens),
     metrics: createMetrics(),
