@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { Lanes, laneOf } from "./lanes.ts";
+import { nextWaiter, Waiter } from "./waiters.ts";
+
+function setup() {
+  const lanes = new Lanes();
+  const queue = lanes.queue(laneOf("build"));
+  const settled: [string, string | null][] = [];
+  let arrival = 0;
+  const wait = (holder: string, labels: string[] = []) =>
+    new Waiter({
+      group: lanes.group({ names: ["build"], labels }, 1),
+      holder,
+      termMs: 1_000,
+      arrival: ++arrival,
+      settle: (taskId) => settled.push([holder, taskId]),
+    });
+  const next = () => nextWaiter(queue)?.holder;
+  return { lanes, queue, settled, wait, next };
+}
+
+describe("waiters", () => {
+  it("stand in line in order of arrival, whatever their labels", () => {
+    const { wait, next } = setup();
+    const ann = wait("ann", ["gpu"]);
+    const bob = wait("bob");
+    const cy = wait("cy", ["gpu"]);
+    expect(next()).toBe("ann");
+    ann.reserve();
+    expect(next()).toBe("bob");
+    bob.reserve();
+    expect(next()).toBe("cy");
+    cy.reserve();
+    expect(next()).toBeUndefined();
+  });
+
+  it("are not asked for lanes that they may not take from", () => {
+    const { lanes, wait } = setup();
+    wait("ann");
+    expect(nextWaiter(lanes.queue(laneOf("build", ["gpu"])))).toBeUndefined();
+    expect(nextWaiter(lanes.queue(laneOf("test")))).toBeUndefined();
+  });
+
+  it("get their old place back when the transaction fails", () => {
+    const { wait, next } = setup();
+    const ann = wait("ann");
+    const bob = wait("bob");
+    wait("cy");
+    ann.reserve();
+    bob.reserve();
+    bob.release();
+    ann.release();
+    expect(next()).toBe("ann");
+    ann.leave();
+    expect(next()).toBe("bob");
+  });
+
+  it("are settled once: a task that comes after they left is not theirs", () => {
+    const { settled, wait, next } = setup();
+    const ann = wait("ann");
+    ann.leave();
+    ann.leave();
+    expect(ann.deliver("t1")).toBe(false);
+    expect(settled).toEqual([["ann", null]]);
+    expect(next()).toBeUndefined();
+  });
+
+  it("keep the task that was delivered before they left", () => {
+    const { settled, wait } = setup();
+    const ann = wait("ann");
+    ann.reserve();
+    expect(ann.deliver("t1")).toBe(true);
+    ann.leave();
+    expect(settled).toEqual([["ann", "t1"]]);
+  });
+
+  it("never swallow a wake-up: who left while reserved does not come back in line", () => {
+    const { wait, next } = setup();
+    const ann = wait("ann");
+    wait("bob");
+    ann.reserve();
+    ann.leave();
+    ann.release();
+    expect(next()).toBe("bob");
+  });
+});

@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { Results } from "./results.ts";
+
+type Thing = { open: boolean; name: string };
+
+const isOpen = (thing: Thing) => thing.open;
+const ended: Thing = { open: false, name: "ended" };
+
+describe("results", () => {
+  it("answers at once what has ended already, and keeps nobody in line", async () => {
+    const results = new Results<Thing>();
+    expect(await results.of("a", async () => ended, isOpen)).toBe(ended);
+    expect(results.size).toBe(0);
+  });
+
+  it("answers undefined for what does not exist", async () => {
+    const results = new Results<Thing>();
+    expect(await results.of("a", async () => undefined, isOpen)).toBeUndefined();
+    expect(results.size).toBe(0);
+  });
+
+  it("tells everybody who waits for the id, and nobody else", async () => {
+    const results = new Results<Thing>();
+    const open = async () => ({ open: true, name: "running" });
+    const first = results.of("a", open, isOpen);
+    const second = results.of("a", open, isOpen);
+    const other = results.of("b", open, isOpen);
+    results.tell("a", ended);
+    expect(await Promise.all([first, second])).toEqual([ended, ended]);
+    expect(results.size).toBe(1);
+    results.tell("b", { open: false, name: "other" });
+    expect((await other)?.name).toBe("other");
+  });
+
+  it("does not miss an end that comes while it looks", async () => {
+    const results = new Results<Thing>();
+    const look = async () => {
+      results.tell("a", ended);
+      return { open: true, name: "as it was before" };
+    };
+    expect(await results.of("a", look, isOpen)).toBe(ended);
+  });
+
+  it("leaves the line when looking fails", async () => {
+    const results = new Results<Thing>();
+    const look = async () => {
+      throw new Error("the store is closed");
+    };
+    await expect(results.of("a", look, isOpen)).rejects.toThrow("the store is closed");
+    expect(results.size).toBe(0);
+  });
+
+  it("lets one leave without disturbing the others", async () => {
+    const results = new Results<Thing>();
+    const { leave } = results.expect("a");
+    const { ended: waiting } = results.expect("a");
+    leave();
+    leave();
+    results.tell("a", ended);
+    expect(await waiting).toBe(ended);
+  });
+});

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import type { RetryPolicy } from "./plan.ts";
+import { type Closure, nextTry, noRetry } from "./retry.ts";
+
+const policy: RetryPolicy = { failures: 2, lost: 1, backoff: { kind: "linear", delayMs: 100 } };
+const failed: Closure = { kind: "failed", error: "boom", retryable: true };
+const after = (closure: Closure, counts = { failures: 0, lost: 0 }, by = policy) => nextTry(by, counts, closure, 1_000, 0.5);
+
+describe("retry", () => {
+  it("tries a failed attempt again after its backoff, as often as its budget allows", () => {
+    expect(after(failed)).toEqual({ again: true, dueAt: 1_100, failures: 1, lost: 0 });
+    expect(after(failed, { failures: 1, lost: 0 })).toEqual({ again: true, dueAt: 1_200, failures: 2, lost: 0 });
+    expect(after(failed, { failures: 2, lost: 0 })).toEqual({ again: false, error: "boom", failures: 3, lost: 0 });
+  });
+
+  it("tries a lost hold again at once, by a budget of its own", () => {
+    expect(after({ kind: "lost" })).toEqual({ again: true, dueAt: 1_000, failures: 0, lost: 1 });
+    expect(after({ kind: "lost" }, { failures: 2, lost: 0 })).toMatchObject({ again: true, failures: 2, lost: 1 });
+    expect(after({ kind: "lost" }, { failures: 0, lost: 1 })).toEqual({ again: false, error: "lease expired", failures: 0, lost: 2 });
+    expect(after(failed, { failures: 0, lost: 7 })).toMatchObject({ again: true });
+  });
+
+  it("never tries again what says that it is final", () => {
+    expect(after({ ...failed, retryable: false })).toEqual({ again: false, error: "boom", failures: 1, lost: 0 });
+  });
+
+  it("waits as long as the report asked for, instead of its backoff", () => {
+    expect(after({ ...failed, delayMs: 5 })).toMatchObject({ again: true, dueAt: 1_005 });
+    expect(after({ ...failed, delayMs: 0 })).toMatchObject({ again: true, dueAt: 1_000 });
+  });
+
+  it("counts an attempt that took too long as a failure", () => {
+    expect(after({ kind: "timed-out", which: "endBy" })).toMatchObject({ again: true, dueAt: 1_100, failures: 1 });
+    expect(after({ kind: "timed-out", which: "endBy" }, { failures: 2, lost: 0 })).toMatchObject({ again: false });
+  });
+
+  it("ends a task that nobody took, or that is out of time altogether", () => {
+    for (const which of ["claimBy", "totalBy"] as const) {
+      const next = after({ kind: "timed-out", which });
+      expect(next).toMatchObject({ again: false, failures: 1 });
+      expect((next as { error: string }).error).toMatch(/^timed out: /);
+    }
+  });
+
+  it("forgives one lost hold and no failure when nothing was said", () => {
+    expect(after(failed, { failures: 0, lost: 0 }, noRetry)).toMatchObject({ again: false });
+    expect(after({ kind: "lost" }, { failures: 0, lost: 0 }, noRetry)).toMatchObject({ again: true });
+    expect(after({ kind: "lost" }, { failures: 0, lost: 1 }, noRetry)).toMatchObject({ again: false });
+  });
+});

@@ -1,0 +1,187 @@
+import { describe, expect, expectTypeOf, it } from "vitest";
+import { codeDialect } from "./dialect/code/dialect.ts";
+import { LongshoreError } from "./errors.ts";
+import { task } from "./task.ts";
+import { type Ref, type Workflow, workflow } from "./workflow.ts";
+
+const greet = task("greet", ({ name }: { name: string }) => ({ text: `Hello, ${name}!`, words: ["Hello", name] }));
+const shout = task("shout", ({ text }: { text: string; loud?: boolean }) => text.toUpperCase());
+const check = task("check", (text: string) => text.length > 3);
+
+describe("workflows in code", () => {
+  it("become a graph of steps with references between them", () => {
+    const greeting = workflow("greeting", (w, input: Ref<{ name: string }>) => {
+      const hello = w.step(greet, { name: input.name });
+      const loud = w.step(shout, { text: hello.text, loud: true });
+      return { loud, first: hello.words[0] };
+    });
+    expect(greeting.source).toEqual({
+      name: "greeting",
+      steps: [
+        { id: "greet", task: "greet", input: { name: { $ref: { path: ["name"] } } } },
+        { id: "shout", task: "shout", input: { text: { $ref: { step: "greet", path: ["text"] } }, loud: true } },
+      ],
+      output: { loud: { $ref: { step: "shout", path: [] } }, first: { $ref: { step: "greet", path: ["words", 0] } } },
+    });
+    const plan = codeDialect.compile(JSON.stringify(greeting.source));
+    expect(plan.nodes.map((node) => node.after)).toEqual([[], [0]]);
+  });
+
+  it("have the types of their references", () => {
+    const greeting = workflow("greeting", (w, input: Ref<{ name: string }>) => {
+      const hello = w.step(greet, { name: input.name });
+      expectTypeOf(hello).toEqualTypeOf<Ref<{ text: string; words: string[] }>>();
+      expectTypeOf(hello.text).toEqualTypeOf<Ref<string>>();
+      expectTypeOf(hello.words[0]).toEqualTypeOf<Ref<string> | undefined>();
+      return { said: hello.text, length: 3 as number };
+    });
+    expectTypeOf(greeting).toEqualTypeOf<Workflow<{ name: string }, { said: string; length: number }>>();
+    const nothing = workflow("nothing", (w) => void w.step(greet, { name: "you" }));
+    expectTypeOf(nothing).toEqualTypeOf<Workflow<unknown, null>>();
+    const outer = workflow("outer", (w) => w.run(greeting, { name: "you" }).said);
+    expectTypeOf(outer).toEqualTypeOf<Workflow<unknown, string>>();
+  });
+
+  it("do not compile with a misspelt field, a missing field or a value of another type", () => {
+    workflow("mistakes", (w, input: Ref<{ name: string; age: number }>) => {
+      // @ts-expect-error The input has no such field.
+      w.step(greet, { name: input.nmae });
+      // @ts-expect-error The task takes a name.
+      w.step(greet, {});
+      // @ts-expect-error A number is no name.
+      w.step(greet, { name: input.age });
+      const hello = w.step(greet, { name: "you" });
+      // @ts-expect-error The result has no such field.
+      w.step(shout, { text: hello.txet });
+      // @ts-expect-error A text is no condition.
+      w.step(shout, { text: "a" }, { when: hello.text });
+      // @ts-expect-error Only results of steps can be waited for.
+      expect(() => w.step(shout, { text: "a" }, { after: ["greet"] })).toThrow();
+    });
+  });
+
+  it.each<[string, (ref: Ref<{ name: string }>) => unknown]>([
+    ["as a text", (ref) => `${ref.name}`],
+    ["as a number", (ref) => Number(ref.name)],
+    ["by its keys", (ref) => Object.keys(ref)],
+    ["by spreading it", (ref) => ({ ...ref })],
+    ["by looping over it", (ref) => [...(ref as unknown as string[])]],
+    ["as JSON", (ref) => JSON.stringify(ref)],
+    ["by comparing it", (ref) => (ref.name as unknown as number) > 3],
+  ])("refuse that a value which does not exist yet is looked at %s", (_, look) => {
+    const build = () =>
+      workflow("looks", (_w, input: Ref<{ name: string }>) => {
+        look(input);
+      });
+    expect(build).toThrow(LongshoreError);
+    expect(build).toThrow(/stands for a value that exists only when the workflow runs/);
+  });
+
+  it("may be built by an async-looking mistake without hanging: a reference is no promise", async () => {
+    let awaited: unknown;
+    const made = workflow("awaits", (_w, input: Ref<{ name: string }>) => {
+      awaited = Promise.resolve(input);
+      return input.name;
+    });
+    await awaited;
+    expect(made.source.output).toEqual({ $ref: { path: ["name"] } });
+  });
+
+  it("number steps of the same task, and refuse an id that is taken", () => {
+    const made = workflow("three", (w) => {
+      w.step(greet, { name: "a" });
+      w.step(greet, { name: "b" });
+      w.step(shout, { text: "c" }, { id: "greet-3" });
+      w.step(greet, { name: "d" });
+    });
+    expect(made.source.steps.map((step) => step.id)).toEqual(["greet", "greet-2", "greet-3", "greet-4"]);
+    expect(() =>
+      workflow("twice", (w) => {
+        w.step(greet, { name: "a" }, { id: "same" });
+        w.step(greet, { name: "b" }, { id: "same" });
+      }),
+    ).toThrow(/two steps called same/);
+  });
+
+  it("keep every setting of a step", () => {
+    const made = workflow(
+      "settings",
+      (w, input: Ref<{ go: boolean }>) => {
+        const first = w.step(greet, { name: "a" });
+        w.step(
+          shout,
+          { text: "b" },
+          {
+            after: [first],
+            when: input.go,
+            always: true,
+            retry: { limit: 3, lost: 4, backoff: { kind: "fixed", delayMs: 5 } },
+            timeout: "2s",
+            totalTimeout: "1m",
+            queueTimeout: 500,
+            priority: -1,
+            labels: ["gpu"],
+            limits: [{ key: "api", held: 2, rate: { count: 5, window: "1s" } }],
+          },
+        );
+      },
+      { timeout: "1h" },
+    );
+    expect(made.source.timeoutMs).toBe(3_600_000);
+    expect(made.source.steps[1]).toEqual({
+      id: "shout",
+      task: "shout",
+      input: { text: "b" },
+      after: ["greet"],
+      when: { $ref: { path: ["go"] } },
+      always: true,
+      retry: { failures: 3, lost: 4, backoff: { kind: "fixed", delayMs: 5 } },
+      timeoutMs: 2_000,
+      totalMs: 60_000,
+      claimMs: 500,
+      priority: -1,
+      labels: ["gpu"],
+      limits: [{ key: "api", held: 2, rate: { count: 5, windowMs: 1_000 } }],
+    });
+  });
+
+  it("take retry and timeout of a task where the step says nothing", () => {
+    const stubborn = task("stubborn", () => 1, { retry: { limit: 7 }, timeout: "3s" });
+    const made = workflow("inherits", (w) => {
+      w.step(stubborn, {});
+      w.step(stubborn, {}, { retry: { limit: 0 }, timeout: "1s" });
+    });
+    expect(made.source.steps.map((step) => [step.retry?.failures, step.timeoutMs])).toEqual([
+      [7, 3_000],
+      [0, 1_000],
+    ]);
+  });
+
+  it("take whole references, lists and plain data as inputs", () => {
+    const passOn = task("pass-on", (value: { all: unknown; list: unknown[]; at: string; none: null }) => value);
+    const made = workflow("data", (w, input: Ref<{ a: string }>) => {
+      w.step(passOn, { all: input, list: [1, input.a, { deep: input.a }], at: new Date(0).toISOString(), none: null });
+      w.step(check, input.a);
+    });
+    expect(made.source.steps.map((step) => step.input)).toEqual([
+      {
+        all: { $ref: { path: [] } },
+        list: [1, { $ref: { path: ["a"] } }, { deep: { $ref: { path: ["a"] } } }],
+        at: "1970-01-01T00:00:00.000Z",
+        none: null,
+      },
+      { $ref: { path: ["a"] } },
+    ]);
+  });
+
+  it("wrap data of one's own that looks like a reference, with true references inside", () => {
+    const passOn = task("pass-on", (value: unknown) => value);
+    const made = workflow("wrapped", (w, input: Ref<{ a: string }>) => w.step(passOn, { $ref: { of: input.a } }));
+    expect(made.source.steps[0]?.input).toEqual({ $value: { $ref: { of: { $ref: { path: ["a"] } } } } });
+  });
+
+  it("refuse names that fit nowhere", () => {
+    for (const name of ["", "with space", "a\u0000b", "x".repeat(201)]) expect(() => workflow(name, () => null)).toThrow(/not usable/);
+    expect(workflow("team/a.b:c@1_2-3", () => null).source).toEqual({ name: "team/a.b:c@1_2-3", steps: [], output: null });
+  });
+});
