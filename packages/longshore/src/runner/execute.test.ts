@@ -196,6 +196,32 @@ describe("stopping a handler", () => {
     expect(s.clock.pending).toBe(0);
   });
 
+  it("the task's timeout is for one call, so a local wait between two calls does not count", async () => {
+    const later = task("later", (_input: unknown, ctx) => (ctx.deferrals === 0 ? ctx.defer("1h") : "done"), { timeout: "1m" });
+    await using s = await setup([later], { capabilities: { defer: false } });
+    const outcome = s.loop.run("later");
+    await s.clock.advance(3_600_000);
+    expect(await outcome).toEqual({ kind: "done", output: "done" });
+  });
+
+  it("nothing is reported when the hold is lost while the last log lines are sent", async () => {
+    let control: Control | undefined;
+    const begin = (given: Control) => {
+      control = given;
+    };
+    await using s = await setup([task("chatty", (_input: unknown, ctx) => ctx.log("bye"))]);
+    const slot = await s.loop.host.slots.take();
+    const reports: unknown[] = [];
+    const report = async (outcome: unknown) => {
+      reports.push(outcome);
+      return { verdict: "ok" as const };
+    };
+    const log = async () => control?.stop(new LongshoreError("LONGSHORE_LEASE_LOST", "gone"));
+    await slot?.run({ ...s.loop.assignment("chatty", {}, { begin, report }), log });
+    expect(reports).toEqual([]);
+    expect(s.worker.status().counts.lost).toBe(1);
+  });
+
   it("a handler that ignores its signal is abandoned after the grace period, reported, and named in a warning", async () => {
     await using s = await setup([task("deaf", () => new Promise(() => {}), { timeout: "1s" })]);
     const outcome = s.loop.run("deaf");

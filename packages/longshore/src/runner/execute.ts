@@ -48,13 +48,13 @@ type Threw = Extract<Ended, { kind: "threw" }>;
 
 /** Calls the handler, and calls it again after a deferral that the transport cannot carry. */
 async function perform(execution: Execution, call: Call): Promise<Ended> {
-  const disarm = armDeadline(execution, call);
   let deferrals = execution.assignment.deferrals ?? 0;
   let deferred = execution.assignment.deferred;
   try {
     for (;;) {
       if (execution.stopped !== undefined) throw execution.stopped;
-      const value = await untilStopped(execution, handle(execution, call, deferrals, deferred));
+      const disarm = armDeadline(execution, call);
+      const value = await untilStopped(execution, handle(execution, call, deferrals, deferred)).finally(disarm);
       if (!isDeferral(value) || execution.around.transport.capabilities.defer) return { kind: "returned", value, output: call.task.output };
       await waitHere(execution, value);
       deferrals++;
@@ -62,8 +62,6 @@ async function perform(execution: Execution, call: Call): Promise<Ended> {
     }
   } catch (error) {
     return { kind: "threw", error };
-  } finally {
-    disarm();
   }
 }
 
@@ -85,8 +83,9 @@ async function report(execution: Execution, outcome: Outcome | undefined): Promi
   const logSent = execution.closeLog();
   if (logSent !== undefined) await logSent;
   const { wantNext, giveUp, failing, working } = around;
-  const answer =
-    outcome === undefined ? undefined : await deliver(assignment, outcome, { clock, random, hold, wantNext, giveUp, failing, working });
+  // The hold may have been lost while the log was sent.
+  const wanted = outcome !== undefined && execution.stopped?.code !== "LONGSHORE_LEASE_LOST";
+  const answer = wanted ? await deliver(assignment, outcome, { clock, random, hold, wantNext, giveUp, failing, working }) : undefined;
   const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
   around.events.emit("taskEnded", {
     ...execution.event(),
@@ -132,13 +131,16 @@ function untilStopped<Value>(execution: Execution, work: Promise<Value>): Promis
   });
 }
 
+/** The task's timeout is for one call of its handler, the orchestrator's for the whole attempt. */
 function armDeadline(execution: Execution, call: Call): () => void {
-  const timeoutMs = Math.min(call.task.timeoutMs ?? Number.POSITIVE_INFINITY, execution.assignment.timeoutMs ?? Number.POSITIVE_INFINITY);
-  if (timeoutMs === Number.POSITIVE_INFINITY) return () => {};
   const { clock } = execution.around.config;
-  return clock.at(execution.startedMs + timeoutMs, () => {
-    execution.stop(new LongshoreError("LONGSHORE_DEADLINE", `Task "${call.task.name}" timed out after ${formatDuration(timeoutMs)}.`));
-  });
+  const ownMs = call.task.timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + call.task.timeoutMs;
+  const theirMs = execution.startedMs + (execution.assignment.timeoutMs ?? Number.POSITIVE_INFINITY);
+  const endMs = Math.min(ownMs, theirMs);
+  if (endMs === Number.POSITIVE_INFINITY) return () => {};
+  const timeoutMs = ownMs < theirMs ? call.task.timeoutMs : execution.assignment.timeoutMs;
+  const message = `Task "${call.task.name}" timed out after ${formatDuration(timeoutMs as number)}.`;
+  return clock.at(endMs, () => execution.stop(new LongshoreError("LONGSHORE_DEADLINE", message)));
 }
 
 /** The wait of a deferral that the protocol cannot carry: in the slot, with the hold kept. Ends early, as a failure, when the worker drains. */
