@@ -47,7 +47,7 @@ export interface Capabilities {
   readonly defer: boolean;
   /** Partial output or progress while the handler runs. Missing: `ctx.progress` becomes a log line. */
   readonly parts: boolean;
-  /** Log lines. Missing: they are dropped after the runner's own `log` event. */
+  /** Log lines. Missing: they are dropped. */
   readonly logs: boolean;
   /** Blobs. Missing: `ctx.blobs` rejects with LONGSHORE_BAD_CONFIG. */
   readonly blobs: boolean;
@@ -98,7 +98,7 @@ export interface Assignment {
   readonly idempotencyKey: string;
   /** How this work is kept. Absent when the protocol asks for no heartbeats. */
   readonly hold?: HoldTerms;
-  /** The orchestrator's own limit for this attempt; the shorter of this and the task's timeout applies. */
+  /** The orchestrator's own limit for the whole attempt; the task's timeout limits each call of its handler. The earlier end applies. */
   readonly timeoutMs?: number;
   /** Earlier deferrals of this attempt, where the protocol brings them back. */
   readonly deferrals?: number;
@@ -162,7 +162,7 @@ export interface LogEntry {
   readonly sequence: number;
   readonly atMs: number;
   readonly stream: OutputStream;
-  /** Ends with a newline. */
+  /** Ends with a newline, unless it is a piece of a text too long for one entry. */
   readonly text: string;
 }
 
