@@ -79,9 +79,8 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     connectionsCheckingInterval: limits.checkMs,
     keepAliveTimeout: limits.keepAliveMs,
     noDelay: true,
-    // A peer that vanished without a word is noticed by the system, so that its long poll does not wait for ever.
     keepAlive: true,
-    keepAliveInitialDelay: limits.eventQuietMs,
+    keepAliveInitialDelay: limits.probeMs,
   });
   server.maxConnections = limits.connections;
   server.on("connection", (socket: Socket) => connections.add(socket));

@@ -23,6 +23,8 @@ export interface HttpLimits {
   checkMs: number;
   /** How long an idle socket is kept. Above the 90 s of Go and reqwest clients, so that never the server closes first. */
   keepAliveMs: number;
+  /** Quiet time after which the system probes the other side, so that the long poll of a machine that vanished does not wait for ever. */
+  probeMs: number;
   /** What may wait in memory for one reader of server-sent events before `send` answers false. */
   eventBufferBytes: number;
   /** Quiet time after which an event stream gets a comment: below the 30 s to 60 s after which proxies cut. */
@@ -45,6 +47,7 @@ export const httpLimits: Readonly<HttpLimits> = {
   requestMs: 300_000,
   checkMs: 5_000,
   keepAliveMs: 95_000,
+  probeMs: 30_000,
   eventBufferBytes: 262_144,
   eventQuietMs: 15_000,
   eventStallsMax: 4,
