@@ -10,7 +10,17 @@ const shell = task("shell", () => null);
 
 function job(command: string, upstream_outputs: QueuedJob["upstream_outputs"] = {}): QueuedJob {
   const retry_policy = { max_retries: 0, backoff: "None" } as const;
-  return { job_id: "j", workflow_id: "w", command, required_labels: [], retry_policy, attempt: 0, upstream_outputs, enqueued_at_ms: 1, delayed_until_ms: 0 };
+  return {
+    job_id: "j",
+    workflow_id: "w",
+    command,
+    required_labels: [],
+    retry_policy,
+    attempt: 0,
+    upstream_outputs,
+    enqueued_at_ms: 1,
+    delayed_until_ms: 0,
+  };
 }
 
 function refusedBy(command: string, allowed: Task | undefined = undefined): { message: string; code: string } {
@@ -27,7 +37,10 @@ function refusedBy(command: string, allowed: Task | undefined = undefined): { me
 
 describe("dispatch", () => {
   it("calls the handler that a JSON command names, with its input", () => {
-    expect(dispatch(job('{"handler":"greet","input":{"name":"Ada"}}'), tasks, undefined)).toMatchObject({ task: greet, input: { name: "Ada" } });
+    expect(dispatch(job('{"handler":"greet","input":{"name":"Ada"}}'), tasks, undefined)).toMatchObject({
+      task: greet,
+      input: { name: "Ada" },
+    });
   });
 
   it("calls the handler after @, with the JSON that follows or with an empty object", () => {

@@ -31,7 +31,14 @@ afterEach(async () => {
 async function run(command: string, job: Partial<QueuedJob> = {}, clock: Clock = new TestClock()): Promise<void> {
   server.enqueue({ command, job_id: "j", ...job });
   const env = { FOLDER: folder, GREETING: "hello" };
-  worker = await work({ tasks: [], on: workflowGraph(server.url, { shell: true, env, cwd: folder }), slots: 1, signals: false, clock, logger: false });
+  worker = await work({
+    tasks: [],
+    on: workflowGraph(server.url, { shell: true, env, cwd: folder }),
+    slots: 1,
+    signals: false,
+    clock,
+    logger: false,
+  });
 }
 
 const completed = async () => {
@@ -127,7 +134,11 @@ describe("shell commands", () => {
 
   it("ends the whole process group on a cancel, politely at first and then by force", async () => {
     const clock = new TestClock();
-    await run("trap '' TERM; (trap '' TERM; while :; do sleep 1000; done) & echo $! > $FOLDER/child; wait; while :; do sleep 1000; done", {}, clock);
+    await run(
+      "trap '' TERM; (trap '' TERM; while :; do sleep 1000; done) & echo $! > $FOLDER/child; wait; while :; do sleep 1000; done",
+      {},
+      clock,
+    );
     const child = await written("child");
     expect(alive(child)).toBe(true);
     server.cancel("wf", "j");
