@@ -3,12 +3,22 @@
 
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { cancelCommand } from "./cancel.ts";
+import { defineCommand } from "./define.ts";
+import { definitionsCommand } from "./definitions.ts";
+import { demoCommand } from "./demo.ts";
+import { doctorCommand } from "./doctor.ts";
+import { rerunCommand } from "./rerun.ts";
+import { retryCommand } from "./retry.ts";
+import { runCommand } from "./run.ts";
+import { runsCommand } from "./runs.ts";
 import { startCommand } from "./start.ts";
 import { workCommand } from "./work.ts";
 
 const groups: readonly { readonly heading: string; readonly commands: readonly (() => Command)[] }[] = [
-  { heading: "Serve:", commands: [startCommand] },
-  { heading: "Work:", commands: [workCommand] },
+  { heading: "Serve and work:", commands: [startCommand, workCommand, demoCommand, doctorCommand] },
+  { heading: "Runs:", commands: [runCommand, runsCommand, cancelCommand, retryCommand, rerunCommand] },
+  { heading: "Look around:", commands: [definitionsCommand, defineCommand] },
 ];
 
 const examples = `

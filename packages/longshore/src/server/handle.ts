@@ -15,6 +15,7 @@ import type { RetryHint, Task } from "../task.ts";
 import type { Workflow } from "../workflow.ts";
 import type { Engine } from "./engine.ts";
 import { localTransport } from "./local.ts";
+import { type WaitingNews, watchWaiting } from "./waiting.ts";
 import type { LoadedWorkflows } from "./workflows.ts";
 
 export interface RunResult<Output = unknown> {
@@ -52,6 +53,8 @@ export interface Server extends TransportSource, AsyncDisposable {
   cancel(runId: string): Promise<boolean>;
   /** A transport to this server for `work()`; that is what `on: server` uses. */
   transport(): Transport;
+  /** Tells of tasks that wait and why, and when that is over; once for each cause. Ends with the function that is returned. */
+  watchWaiting(tell: (news: WaitingNews) => void): () => void;
   /**
    * Stops accepting, answers waiting claims empty, lets requests in flight end, then closes the store. `deadlineMs` bounds the requests.
    * Calling it again waits for the first.
@@ -82,6 +85,7 @@ export function programSide(engine: Engine): Omit<Server, "url" | "port" | "work
     async cancel(runId) {
       return (await runs.cancel(runId))?.state === "cancelled";
     },
+    watchWaiting: (tell) => watchWaiting(engine, tell),
     transport: () => localTransport({ board, workers, logs, blobs: blobsFor(engine.blobs), holder: `local-${makeId(clock.now())}` }),
   };
 }

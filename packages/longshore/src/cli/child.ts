@@ -1,0 +1,55 @@
+// A worker as a child process of `dev` or `demo`: a file of the user's, or of the sample, in a process of its own.
+
+import { type ChildProcess, fork } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+export interface WorkerChild {
+  /** Resolves with what ended it. */
+  readonly ended: Promise<Ending>;
+  /** Asks it to end and waits until it has. May be called at any time and any number of times. */
+  stop(): Promise<void>;
+}
+
+export interface Ending {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface WorkerChildOptions {
+  readonly file: string;
+  /** The server. */
+  readonly url: string;
+  readonly token?: string;
+  /** Takes each line that it writes, to either stream. */
+  readonly line: (text: string) => void;
+}
+
+/** A person is waiting. What still runs then is given to another worker when its hold ends. */
+const graceMs = 5_000;
+
+export function startWorkerChild({ file, url, token, line }: WorkerChildOptions): WorkerChild {
+  const program = fileURLToPath(new URL("./worker-process.js", import.meta.url));
+  const env: NodeJS.ProcessEnv = { ...process.env, LONGSHORE_URL: url, ...(token === undefined ? {} : { LONGSHORE_TOKEN: token }) };
+  // A group of its own: Ctrl-C then reaches this process alone, which stops the child in its own order. Should this process die
+  // without a word, the channel between them breaks and the child ends by itself.
+  const child = fork(program, [file], { env, stdio: ["ignore", "pipe", "pipe", "ipc"], detached: process.platform !== "win32" });
+  for (const stream of [child.stdout, child.stderr]) if (stream !== null) createInterface({ input: stream }).on("line", line);
+  const ended = new Promise<Ending>((resolve) => {
+    child.once("error", () => resolve({ code: null, signal: null }));
+    child.once("close", (code, signal) => resolve({ code, signal }));
+  });
+  return {
+    ended,
+    async stop() {
+      send(child, "SIGTERM");
+      const timer = setTimeout(() => send(child, "SIGKILL"), graceMs);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function send(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+}

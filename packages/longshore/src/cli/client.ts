@@ -1,0 +1,130 @@
+// The commands' way to a server: our own API over HTTP. An answer that is no success becomes one sentence that says what to do.
+
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { CommandFailure } from "./failure.ts";
+import type { ConnectionOptions } from "./options.ts";
+import { type EventMessage, readEvents } from "./read-events.ts";
+
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+export interface Client {
+  readonly url: string;
+  get<Answer>(path: string, query?: Query): Promise<Answer>;
+  /** With a `contentType` the body is a text that is sent as it is; else it is sent as JSON. */
+  post<Answer>(path: string, body?: unknown, options?: { contentType?: string; query?: Query }): Promise<Answer>;
+  /** Server-sent events from now on, or after `lastEventId`. Ends when the server ends it; throws when it could not be begun. */
+  events(path: string, options?: { query?: Query; lastEventId?: string; signal?: AbortSignal }): AsyncGenerator<EventMessage, void, void>;
+}
+
+const apiPrefix = "/api/longshore/v1";
+/** A server that keeps silent for this long is not going to answer. Its event streams beat far more often. */
+const silenceMsMax = 60_000;
+/** An error page that somebody else's server sends is not read whole. */
+const problemCharsMax = 300;
+
+export function connect({ on, token }: ConnectionOptions): Client {
+  const base = parseUrl(on);
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+
+  async function json<Answer>(
+    method: string,
+    path: string,
+    query: Query,
+    body?: string,
+    contentType = "application/json",
+  ): Promise<Answer> {
+    const options: RequestOptions = { method, headers: { ...headers, ...(body === undefined ? {} : { "content-type": contentType }) } };
+    const response = await send(base, path, query, options, body);
+    const text = await readText(response, base);
+    if (isSuccess(response)) return parseAnswer(text, base) as Answer;
+    throw refusal(response.statusCode ?? 0, text, base);
+  }
+
+  return {
+    url: base.origin,
+    get: (path, query = {}) => json("GET", path, query),
+    post: (path, body, { contentType, query = {} } = {}) =>
+      json("POST", path, query, contentType === undefined ? JSON.stringify(body ?? {}) : String(body), contentType),
+    async *events(path, { query = {}, lastEventId, signal } = {}) {
+      const resume = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
+      const options: RequestOptions = { headers: { ...headers, accept: "text/event-stream", ...resume }, signal };
+      const response = await send(base, path, query, options);
+      if (!isSuccess(response)) throw refusal(response.statusCode ?? 0, await readText(response, base), base);
+      try {
+        yield* readEvents(response);
+      } finally {
+        response.destroy();
+      }
+    },
+  };
+}
+
+function send(base: URL, path: string, query: Query, options: RequestOptions, body?: string): Promise<IncomingMessage> {
+  const url = new URL(`${base.pathname.replace(/\/$/, "")}${apiPrefix}${path}`, base);
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+  const make = url.protocol === "https:" ? httpsRequest : httpRequest;
+  return new Promise((resolve, reject) => {
+    const request = make(url, { ...options, timeout: silenceMsMax, agent: false }, resolve);
+    request.on("timeout", () => request.destroy(new Error(`no answer for ${silenceMsMax / 1_000} s`)));
+    request.on("error", (error) => reject(unreachable(base, error)));
+    request.end(body);
+  });
+}
+
+async function readText(response: IncomingMessage, base: URL): Promise<string> {
+  response.setEncoding("utf8");
+  let text = "";
+  try {
+    for await (const part of response) text += part;
+  } catch (error) {
+    throw unreachable(base, error as Error);
+  }
+  return text;
+}
+
+function parseAnswer(text: string, base: URL): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new CommandFailure(`${base.origin} answered something that is not JSON. Is that a Longshore server?`, undefined, { cause });
+  }
+}
+
+function isSuccess(response: IncomingMessage): boolean {
+  const status = response.statusCode ?? 0;
+  return status >= 200 && status < 300;
+}
+
+function refusal(status: number, text: string, base: URL): CommandFailure {
+  if (status === 401) return new CommandFailure(`${base.origin} asks for a token. Give one with --token, or better in LONGSHORE_TOKEN.`);
+  const problem = problemOf(text);
+  if (problem === undefined) {
+    return new CommandFailure(`${base.origin} answered ${status}: ${text.slice(0, problemCharsMax)}. Is that a Longshore server?`);
+  }
+  return new CommandFailure(status === 403 ? `${problem} Give a token that allows more.` : problem);
+}
+
+/** The message of our API's error shape, with its place in a file; undefined when it is no such shape. */
+function problemOf(text: string): string | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: unknown; line?: number; column?: number } };
+    if (typeof error?.message !== "string") return undefined;
+    return error.line === undefined ? error.message : `line ${error.line}, column ${error.column ?? 1}: ${error.message}`;
+  } catch {
+    // Not our server's words; the caller quotes them.
+    return undefined;
+  }
+}
+
+function unreachable(base: URL, cause: Error): CommandFailure {
+  const why = (cause as NodeJS.ErrnoException).code ?? cause.message;
+  const message = `no server answers at ${base.origin} (${why}). Start one with \`longshore dev\`, or say where it is with --on or LONGSHORE_URL.`;
+  return new CommandFailure(message, undefined, { cause });
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === "http:" || url?.protocol === "https:") return url;
+  throw new CommandFailure(`--on is ${JSON.stringify(text)}, expected a URL such as http://127.0.0.1:4500.`);
+}

@@ -1,0 +1,84 @@
+// `longshore define`: hands a server a workflow, from a definition file or from code.
+
+import { readFileSync } from "node:fs";
+import { basename, extname } from "node:path";
+import { Command } from "commander";
+import type { Workflow } from "../workflow.ts";
+import type { Definition } from "./api.ts";
+import { type Client, connect } from "./client.ts";
+import { CommandFailure } from "./failure.ts";
+import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+
+interface Defined {
+  readonly definition: Definition;
+  readonly warnings: readonly { readonly message: string; readonly line: number; readonly column: number }[];
+}
+
+const contentTypes: Readonly<Record<string, string>> = {
+  ".yml": "application/yaml",
+  ".yaml": "application/yaml",
+  ".json": "application/json",
+};
+
+export function defineCommand(): Command {
+  const command = new Command("define")
+    .description("define workflows, or new versions of them")
+    .argument("<file...>", "definition files, or modules that export workflows");
+  withJson(withConnection(command)).action(define);
+  return withExamples(command, [
+    ["longshore define ci.yml", "a definition file in YAML or JSON; it is called ci"],
+    ["longshore define workflows.mjs", "every workflow() that the module exports"],
+  ]);
+}
+
+async function define(files: string[], flags: ConnectionOptions & { json?: boolean }): Promise<void> {
+  const client = connect(flags);
+  for (const file of files) {
+    for (const { definition, warnings } of await defineFile(client, file)) {
+      for (const { message, line, column } of warnings) process.stderr.write(`${file}:${line}:${column}: ${message}\n`);
+      process.stdout.write(flags.json ? `${JSON.stringify(definition)}\n` : `${definition.name} version ${definition.version}\n`);
+    }
+  }
+}
+
+async function defineFile(client: Client, file: string): Promise<Defined[]> {
+  const ending = extname(file);
+  const contentType = contentTypes[ending];
+  if (contentType === undefined) return defineModule(client, file);
+  const text = readText(file);
+  try {
+    return [await client.post<Defined>("/definitions", text, { contentType, query: { name: basename(file, ending) } })];
+  } catch (error) {
+    if (error instanceof CommandFailure) throw new CommandFailure(`${file}: ${error.message}`, error.exitCode, { cause: error });
+    throw error;
+  }
+}
+
+async function defineModule(client: Client, file: string): Promise<Defined[]> {
+  const { importFile } = await import("./load-tasks.ts");
+  const workflows = workflowsOf(await importFile(file));
+  if (workflows.length === 0) {
+    throw new CommandFailure(
+      `${file} exports no workflow. Write \`export const order = workflow("order", ...)\`, or name a .yml or .json file.`,
+    );
+  }
+  const defined: Defined[] = [];
+  for (const { source } of workflows) defined.push(await client.post<Defined>("/definitions", { source }));
+  return defined;
+}
+
+/** By shape: the file may have imported another copy of this package. */
+function workflowsOf(module: Readonly<Record<string, unknown>>): Workflow[] {
+  return Object.values(module).filter((value): value is Workflow => {
+    const source = (value as Partial<Workflow> | null | undefined)?.source;
+    return typeof source === "object" && source !== null && Array.isArray(source.steps);
+  });
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new CommandFailure(`${file} cannot be read: ${(cause as Error).message}.`, undefined, { cause });
+  }
+}

@@ -1,0 +1,98 @@
+// `longshore demo`, which is what `npm start` runs: a server, a worker in a process of its own, and a workflow to watch.
+
+import { fileURLToPath } from "node:url";
+import { Command } from "commander";
+import type { Run } from "./api.ts";
+import { startWorkerChild, type WorkerChild } from "./child.ts";
+import { type Client, connect } from "./client.ts";
+import { untilTold } from "./ending.ts";
+import { CommandFailure, exitFailed } from "./failure.ts";
+import { parsePort, withExamples } from "./options.ts";
+import { type Paint, painter } from "./terminal.ts";
+
+interface DemoFlags {
+  port: number;
+  data: string;
+  once?: boolean;
+}
+
+/** What a worker that died said last. */
+const lastLinesMax = 20;
+
+export function demoCommand(): Command {
+  const command = new Command("demo")
+    .description("start a server and a worker, and watch a sample workflow")
+    .option("--port <number>", "where to listen; 0 takes any free port", parsePort, 4_500)
+    .option("--data <folder>", "where the data lies", ".longshore")
+    .option("--once", "end after the sample; the exit code is 0 only when it succeeded")
+    .action(demo);
+  return withExamples(command, [
+    ["longshore demo", "goes on serving until Ctrl-C"],
+    ["longshore demo --once --port 0", "for scripts"],
+  ]);
+}
+
+async function demo(flags: DemoFlags): Promise<void> {
+  const { serve } = await import("../server/index.ts");
+  const { orderWorkflow } = await import("./sample/workflow.ts");
+  const server = await serve({ port: flags.port, data: flags.data });
+  const told = untilTold();
+  const url = server.url ?? "";
+  const paint = painter(process.stdout);
+  const said: string[] = [];
+  const worker = startWorkerChild({
+    file: fileURLToPath(new URL("./sample/tasks.js", import.meta.url)),
+    url,
+    line: (line) => said.push(line) > lastLinesMax && said.shift(),
+  });
+  try {
+    process.stdout.write(`${opening(url, flags.data, paint)}\n\n`);
+    await server.define(orderWorkflow);
+    const runId = await Promise.race([showSample(connect({ on: url })), told.then(() => undefined), died(worker, said)]);
+    if (runId === undefined || flags.once) return;
+    process.stdout.write(`\n${closing(url, runId, paint)}\n`);
+    await told;
+    process.stdout.write("\n");
+  } finally {
+    await worker.stop();
+    await server.close();
+  }
+}
+
+/** Answers the id of the sample's run when it has succeeded. */
+async function showSample(client: Client): Promise<string> {
+  const { orderWorkflow, sampleOrder } = await import("./sample/workflow.ts");
+  const { showRun } = await import("./live.ts");
+  const { id } = await client.post<Run>("/runs", { workflow: orderWorkflow.name, input: sampleOrder });
+  const { run } = await showRun(client, id, process.stdout);
+  if (run.state === "succeeded") return id;
+  throw new CommandFailure(`the sample ${run.state}${run.error === null ? "" : `: ${run.error}`}`, exitFailed);
+}
+
+/** Never resolves: the sample cannot end without its worker. */
+async function died(worker: WorkerChild, said: readonly string[]): Promise<never> {
+  const { code, signal } = await worker.ended;
+  throw new CommandFailure(`the sample worker ended (${signal ?? `exit code ${code}`}). It said:\n${said.join("\n")}`, exitFailed);
+}
+
+function opening(url: string, data: string, paint: Paint): string {
+  return [
+    `${paint("bold", "Longshore")} serves on ${paint("cyan", url)}, with its data in ${data}.`,
+    paint("dim", "A sample worker runs in a process of its own and takes its tasks over HTTP."),
+  ].join("\n");
+}
+
+function closing(url: string, runId: string, paint: Paint): string {
+  const on = url === "http://127.0.0.1:4500" ? "" : ` --on ${url}`;
+  const rows: [string, string][] = [
+    [`npx longshore logs ${runId}${on}`, "what its steps said"],
+    [`npx longshore rerun ${runId} --follow${on}`, "the same order again"],
+    [`npx longshore workers${on}`, "who works here"],
+    [`${url}/health`, "how the server is"],
+    [`${url}/metrics`, "figures for Prometheus"],
+    [`${url}/api/longshore/v1/openapi.json`, "the API"],
+  ];
+  const width = Math.max(...rows.map(([what]) => what.length));
+  const lines = rows.map(([what, why]) => `  ${paint("cyan", what.padEnd(width))}  ${paint("dim", why)}`);
+  return ["The order went through. Now try, in another terminal:", "", ...lines, "", paint("dim", "Serving until Ctrl-C.")].join("\n");
+}

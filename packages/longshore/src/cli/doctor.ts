@@ -1,0 +1,96 @@
+// `longshore doctor`: what a server would stand on, before it does.
+
+import { get } from "node:http";
+import { createServer } from "node:net";
+import { Command } from "commander";
+import type { Finding } from "../server/doctor.ts";
+import { CommandFailure, exitFailed } from "./failure.ts";
+import { parsePort, withExamples, withJson } from "./options.ts";
+import { painter, table } from "./terminal.ts";
+
+interface DoctorFlags {
+  data: string;
+  port: number;
+  host: string;
+  json?: boolean;
+}
+
+/** A program that does not answer by then is not ours. */
+const answerMsMax = 2_000;
+
+const marks = { ok: { style: "green", sign: "✓" }, warn: { style: "yellow", sign: "!" }, bad: { style: "red", sign: "✗" } } as const;
+
+export function doctorCommand(): Command {
+  const command = new Command("doctor").description("examine this machine: Node, SQLite, the disk, the clock, the port");
+  withJson(command)
+    .option("--data <folder>", "the data folder", ".longshore")
+    .option("--port <number>", "the port of the server", parsePort, 4_500)
+    .option("--host <address>", "its address", "127.0.0.1")
+    .action(doctor);
+  return withExamples(command, [
+    ["longshore doctor", "may be run beside a running server"],
+    ["longshore doctor --data /var/lib/longshore --json", "for a health check; exit code 1 when something is bad"],
+  ]);
+}
+
+async function doctor(flags: DoctorFlags): Promise<void> {
+  const { diagnose } = await import("../server/doctor.ts");
+  const findings = [...(await diagnose(flags.data)), await examinePort(flags)];
+  const bad = findings.some((finding) => finding.state === "bad");
+  process.stdout.write(flags.json ? `${JSON.stringify({ ok: !bad, findings })}\n` : `${asText(findings).join("\n")}\n`);
+  if (bad) throw new CommandFailure("", exitFailed);
+}
+
+function asText(findings: readonly Finding[]): string[] {
+  const paint = painter(process.stdout);
+  const rows = findings.map(({ about, state, seen }) => [paint(marks[state].style, marks[state].sign), about, seen]);
+  const [, ...lines] = table(["", "", ""], rows, paint);
+  return lines.flatMap((line, at) => {
+    const advice = findings[at]?.advice;
+    return advice === undefined ? [line] : [line, `   ${paint("bold", advice)}`];
+  });
+}
+
+async function examinePort({ port, host }: DoctorFlags): Promise<Finding> {
+  const about = "Port";
+  const code = await tryPort(port, host);
+  if (code === undefined) return { about, state: "ok", seen: `${port} on ${host} is free` };
+  if (code !== "EADDRINUSE")
+    return {
+      about,
+      state: "bad",
+      seen: `${host}:${port} cannot be listened on (${code})`,
+      advice: "Choose others with --host and --port.",
+    };
+  if (await isLongshore(port, host)) return { about, state: "ok", seen: `a Longshore server answers on ${host}:${port}` };
+  return {
+    about,
+    state: "bad",
+    seen: `${port} on ${host} is taken by another program`,
+    advice: "Stop that program, or choose another port with --port.",
+  };
+}
+
+/** The code of what is in the way; undefined when nothing is. */
+function tryPort(port: number, host: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    probe.listen(port, host, () => probe.close(() => resolve(undefined)));
+  });
+}
+
+/** Whatever we are asked under our own prefix, with or without a token, is answered with one of our codes. */
+function isLongshore(port: number, host: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get({ host, port, path: "/api/longshore/v1/doctor", agent: false, timeout: answerMsMax }, (response) => {
+      response.setEncoding("utf8").once("data", (text: string) => {
+        resolve(text.includes("LONGSHORE_"));
+        request.destroy();
+      });
+      response.once("end", () => resolve(false));
+    });
+    request.on("timeout", () => request.destroy());
+    request.on("error", () => resolve(false));
+  });
+}

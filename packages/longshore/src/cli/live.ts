@@ -1,0 +1,62 @@
+// Shows a run while it runs: redrawn in place in a terminal, as lines in a file or a pipe.
+
+import type { Client } from "./client.ts";
+import { renderChanges, renderRun } from "./run-view.ts";
+import { type Output, painter } from "./terminal.ts";
+import { type RunView, watchRun } from "./watch-run.ts";
+
+export interface Screen extends Output {
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+/** Durations tick; more often than this nobody reads them. */
+const redrawMs = 100;
+const columnsDefault = 100;
+const rowsDefault = 24;
+const control = String.fromCharCode(27);
+
+/** Resolves with the last view, when the run has ended. */
+export function showRun(client: Client, runId: string, output: Screen): Promise<RunView> {
+  return output.isTTY ? drawRun(client, runId, output) : listRun(client, runId, output);
+}
+
+async function listRun(client: Client, runId: string, output: Screen): Promise<RunView> {
+  const paint = painter(output);
+  let before: RunView | undefined;
+  return watchRun(client, runId, (view) => {
+    for (const line of renderChanges(before, view, paint)) output.write(`${line}\n`);
+    before = view;
+  });
+}
+
+async function drawRun(client: Client, runId: string, output: Screen): Promise<RunView> {
+  const paint = painter(output);
+  let latest: RunView | undefined;
+  let drawn = 0;
+  const draw = () => {
+    if (latest === undefined) return;
+    const { columns = columnsDefault, rows = rowsDefault } = output;
+    // A line that wraps, or more lines than the screen has, cannot be found again by moving up.
+    const lines = renderRun(latest, { now: Date.now(), width: columns - 1, paint });
+    const shown = latest.run.state === "running" ? lines.slice(0, rows - 1) : lines;
+    const up = drawn === 0 ? "" : `${control}[${drawn}A`;
+    output.write(`${up}${shown.map((line) => `${control}[2K${line}\n`).join("")}`);
+    drawn = shown.length;
+  };
+  output.write(`${control}[?25l`);
+  const ticking = setInterval(draw, redrawMs);
+  const showCursor = () => output.write(`${control}[?25h`);
+  // Whatever ends the process, the terminal gets its cursor back.
+  process.once("exit", showCursor);
+  try {
+    return await watchRun(client, runId, (view) => {
+      latest = view;
+      draw();
+    });
+  } finally {
+    clearInterval(ticking);
+    process.off("exit", showCursor);
+    showCursor();
+  }
+}

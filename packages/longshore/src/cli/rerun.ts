@@ -1,0 +1,27 @@
+// `longshore rerun`: a new run with the input of an old one.
+
+import { Command } from "commander";
+import type { Run } from "./api.ts";
+import { connect } from "./client.ts";
+import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { finish } from "./run.ts";
+
+interface RerunFlags extends ConnectionOptions {
+  follow?: boolean;
+  json?: boolean;
+}
+
+export function rerunCommand(): Command {
+  const command = new Command("rerun")
+    .description("start a new run of the same version with the same input")
+    .argument("<run>", "the old one's id");
+  withJson(withConnection(command)).option("--follow", "show it until it has ended").action(rerun);
+  return withExamples(command, [["longshore rerun 0198c0de", "prints the new run's id"]]);
+}
+
+async function rerun(runId: string, flags: RerunFlags): Promise<void> {
+  const client = connect(flags);
+  const run = await client.post<Run>(`/runs/${encodeURIComponent(runId)}/rerun`);
+  if (flags.follow) return finish(client, run.id, flags.json === true);
+  process.stdout.write(flags.json ? `${JSON.stringify(run)}\n` : `${run.id}\n`);
+}

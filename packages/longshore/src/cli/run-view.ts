@@ -1,0 +1,99 @@
+// How a run looks in a terminal: a line a step with its state, its time and what it said last. For files and pipes, a line a change.
+
+import { formatDuration } from "../duration.ts";
+import type { Run, Step } from "./api.ts";
+import { fit, type Paint, pad, type Style, widthOf } from "./terminal.ts";
+import type { RunView } from "./watch-run.ts";
+
+interface Look {
+  readonly mark: string;
+  readonly word: string;
+  readonly style: Style;
+}
+
+const stepLooks: Readonly<Record<Step["state"], Look>> = {
+  waiting: { mark: "·", word: "waits", style: "dim" },
+  queued: { mark: "○", word: "queued", style: "yellow" },
+  offered: { mark: "○", word: "offered", style: "yellow" },
+  held: { mark: "●", word: "running", style: "cyan" },
+  cancelling: { mark: "●", word: "stopping", style: "yellow" },
+  done: { mark: "✓", word: "done", style: "green" },
+  failed: { mark: "✗", word: "failed", style: "red" },
+  cancelled: { mark: "✗", word: "cancelled", style: "red" },
+  skipped: { mark: "–", word: "skipped", style: "dim" },
+};
+
+export const runStyles: Readonly<Record<Run["state"], Style>> = {
+  running: "cyan",
+  succeeded: "green",
+  failed: "red",
+  cancelled: "red",
+  "timed-out": "red",
+};
+
+const wordWidth = 9;
+const timeWidth = 7;
+
+/** All steps as they stand at `now`, each on a line of at most `width` columns. */
+export function renderRun({ run, steps }: RunView, { now, width, paint }: { now: number; width: number; paint: Paint }): string[] {
+  const idWidth = Math.max(...steps.map((step) => step.id.length), 4);
+  const ended = run.state !== "running";
+  const head = `${paint("bold", run.workflow)}  ${paint(runStyles[run.state], run.state)}  ${formatDuration((run.endedAt ?? now) - run.createdAt)}  ${paint("dim", run.id)}`;
+  const lines = steps.map((step) => {
+    const look = lookOf(step, ended);
+    const time = step.startedAt === null ? "" : formatDuration((step.endedAt ?? now) - step.startedAt);
+    const start = `${paint(look.style, look.mark)} ${pad(step.id, idWidth)}  ${paint(look.style, pad(look.word, wordWidth))}  ${time.padStart(timeWidth)}  `;
+    const room = width - widthOf(start);
+    return room < 4 ? start.trimEnd() : `${start}${noteOf(step, room, paint)}`.trimEnd();
+  });
+  return [head, ...lines];
+}
+
+/** What changed from one look to the next, a line a change. `before` is absent at the first look. */
+export function renderChanges(before: RunView | undefined, after: RunView, paint: Paint): string[] {
+  const lines: string[] = [];
+  if (before === undefined) lines.push(`${after.run.workflow} ${after.run.id} ${after.run.state}`);
+  const earlier = new Map((before?.steps ?? []).map((step) => [step.id, step]));
+  for (const step of after.steps) {
+    const old = earlier.get(step.id);
+    const moved = old?.state !== step.state || old.attempt !== step.attempt;
+    if (moved && step.state !== "waiting") lines.push(changeLine(step, after.run, paint));
+    else if (step.lastLine && step.lastLine !== old?.lastLine) lines.push(`  ${step.id}: ${fit(step.lastLine, 200)}`);
+  }
+  if (before !== undefined && after.run.state !== "running")
+    lines.push(
+      `${after.run.workflow} ${paint(runStyles[after.run.state], after.run.state)} after ${formatDuration(durationOf(after.run))}`,
+    );
+  return lines;
+}
+
+function changeLine(step: Step, run: Run, paint: Paint): string {
+  const look = lookOf(step, run.state !== "running");
+  const took = step.endedAt !== null && step.startedAt !== null ? ` after ${formatDuration(step.endedAt - step.startedAt)}` : "";
+  const note = step.error ?? step.lastLine ?? "";
+  return `${paint(look.style, look.mark)} ${step.id} ${look.word}${took}${triesOf(step)}${note === "" ? "" : `: ${fit(note, 200)}`}`;
+}
+
+function lookOf(step: Step, ended: boolean): Look {
+  if (step.state === "waiting" && ended) return { ...stepLooks.waiting, word: "not run" };
+  if (step.state === "queued" && step.attempt > 1) return { mark: "↻", word: "retries", style: "yellow" };
+  return stepLooks[step.state];
+}
+
+/** Log lines and errors come from elsewhere: they are cut before they are painted, so that no escape is torn. */
+function noteOf(step: Step, room: number, paint: Paint): string {
+  if (step.state === "waiting") return paint("dim", fit(step.after.length === 0 ? "" : `after ${step.after.join(", ")}`, room));
+  const tries = triesOf(step).trimStart();
+  const style = step.error === null ? "dim" : step.state === "queued" ? "yellow" : "red";
+  const text = step.error ?? step.lastLine ?? "";
+  const rest = fit(text, room - (tries === "" ? 0 : tries.length + 2));
+  return [paint("yellow", tries), step.state === "held" ? rest : paint(style, rest)].filter((part) => part !== "").join("  ");
+}
+
+function triesOf(step: Step): string {
+  return step.attempt > 1 ? ` (try ${step.attempt})` : "";
+}
+
+function durationOf(run: Run): number {
+  return (run.endedAt ?? run.createdAt) - run.createdAt;
+}

@@ -1,0 +1,73 @@
+// `longshore run`: starts a run, and with --follow stays until it has ended.
+
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import type { Run } from "./api.ts";
+import { connect } from "./client.ts";
+import { CommandFailure, exitFailed } from "./failure.ts";
+import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+
+interface RunFlags extends ConnectionOptions {
+  input?: string;
+  key?: string;
+  follow?: boolean;
+  json?: boolean;
+}
+
+export function runCommand(): Command {
+  const command = new Command("run").description("start a run of a workflow").argument("<name>", "the workflow");
+  withJson(withConnection(command))
+    .option("--input <json>", "its input: JSON, @FILE for a file, - for standard input")
+    .option("--key <key>", "starting twice with one key starts one run")
+    .option("--follow", "show it until it has ended; the exit code is 1 when it did not succeed")
+    .action(run);
+  return withExamples(command, [
+    ['longshore run greeting --input \'{"name":"Ada"}\'', "prints the run's id"],
+    ["longshore run ci --follow", "shows its steps until the end"],
+    ["longshore run import --input @order.json --key order-17", "may be repeated without harm"],
+  ]);
+}
+
+async function run(name: string, flags: RunFlags): Promise<void> {
+  const client = connect(flags);
+  const started = await client.post<Run>("/runs", { workflow: name, input: inputOf(flags.input), key: flags.key });
+  if (!flags.follow) {
+    process.stdout.write(flags.json ? `${JSON.stringify(started)}\n` : `${started.id}\n`);
+    return;
+  }
+  await finish(client, started.id, flags.json === true);
+}
+
+/** Follows a run to its end and lets the exit code tell how it went. */
+export async function finish(client: ReturnType<typeof connect>, runId: string, json: boolean): Promise<void> {
+  const { watchRun } = await import("./watch-run.ts");
+  const { showRun } = await import("./live.ts");
+  const { run: ended } = json ? await watchRun(client, runId, () => {}) : await showRun(client, runId, process.stdout);
+  if (json) process.stdout.write(`${JSON.stringify(ended)}\n`);
+  else if (ended.output !== null) process.stdout.write(`${JSON.stringify(ended.output, null, 2)}\n`);
+  if (ended.state === "succeeded") return;
+  const why = ended.error === null ? "" : `: ${ended.error}`;
+  throw new CommandFailure(
+    `run ${ended.id} ${ended.state}${why}. Look with \`longshore logs ${ended.id}\`, try again with \`longshore retry ${ended.id}\`.`,
+    exitFailed,
+  );
+}
+
+function inputOf(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  const json = text === "-" ? readFileSync(0, "utf8") : text.startsWith("@") ? readInput(text.slice(1)) : text;
+  try {
+    return JSON.parse(json);
+  } catch (cause) {
+    const message = `--input is not JSON: ${(cause as Error).message}. Expected for example '{"name":"Ada"}' or '"a text"'.`;
+    throw new CommandFailure(message, undefined, { cause });
+  }
+}
+
+function readInput(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new CommandFailure(`the input file ${path} cannot be read: ${(cause as Error).message}.`, undefined, { cause });
+  }
+}

@@ -1,0 +1,56 @@
+// What the commands print with: colours only where somebody sees them, and columns that line up.
+
+import { styleText } from "node:util";
+
+export type Paint = (style: Style, text: string) => string;
+export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "blue" | "cyan";
+
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+}
+
+/** Colours for a terminal, none for a file or a pipe; NO_COLOR switches them off, FORCE_COLOR on (see no-color.org). */
+export function painter(output: Output, env: NodeJS.ProcessEnv = process.env): Paint {
+  return wantsColour(output, env) ? (style, text) => (text === "" ? text : styleText(style, text)) : (_, text) => text;
+}
+
+function wantsColour(output: Output, env: NodeJS.ProcessEnv): boolean {
+  if (env.NO_COLOR) return false;
+  if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== "0") return true;
+  return output.isTTY === true && env.TERM !== "dumb";
+}
+
+/** Colours, cursor movements and whatever else begins with "escape, bracket" (ECMA-48, section 5.4). */
+const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[ -/]*[@-~]`, "g");
+
+/** How many columns a text takes. Texts of ours and most log lines take one a character, which is what this counts. */
+export function widthOf(text: string): number {
+  return [...text.replace(escapes, "")].length;
+}
+
+/** One line that fits: control characters that could move the cursor become spaces, and what is too long ends in "…". */
+export function fit(text: string, width: number): string {
+  const plain = [...oneLine(text)];
+  return plain.length <= width ? plain.join("") : `${plain.slice(0, Math.max(0, width - 1)).join("")}…`;
+}
+
+/** Text from elsewhere, such as a task's log, must not be able to drive the terminal. */
+export function oneLine(text: string): string {
+  return text
+    .replace(escapes, "")
+    .replace(/\p{Cc}+/gu, " ")
+    .trimEnd();
+}
+
+/** Rows under a heading; the last column is not padded. */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[], paint: Paint): string[] {
+  const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => widthOf(row[column] ?? ""))));
+  const line = (cells: readonly string[]) =>
+    cells.map((cell, column) => pad(cell, column === cells.length - 1 ? 0 : (widths[column] ?? 0))).join("  ");
+  return [paint("dim", line(headings)), ...rows.map(line)];
+}
+
+export function pad(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - widthOf(text)));
+}

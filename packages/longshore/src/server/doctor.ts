@@ -1,0 +1,170 @@
+// Looks at the ground a server stands on: Node, SQLite, the data folder's disk, the clock. It changes nothing, opens no data file, and
+// may be used beside a running server.
+
+import { closeSync, existsSync, fsyncSync, mkdtempSync, openSync, rmSync, statfsSync, statSync, writeSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { toError } from "../errors.ts";
+import { openDatabase } from "../store/sqlite/driver.ts";
+
+export interface Finding {
+  readonly about: string;
+  readonly state: "ok" | "warn" | "bad";
+  /** What was seen. */
+  readonly seen: string;
+  /** What to do about it; absent when all is well. */
+  readonly advice?: string;
+  /** The same for programs. */
+  readonly figures?: Readonly<Record<string, number | string>>;
+}
+
+const syncRounds = 40;
+const pageBytes = 4_096;
+/** A commit waits for one sync. Slower than this and a server at concurrency 1 does fewer than 50 tasks a second. */
+const syncMsSlow = 20;
+/** No disk writes a page this fast: the sync went to memory, or to a cache that a power cut empties. */
+const syncMsImpossible = 0.02;
+/** The log is folded back near 16 MiB; four times that means that something keeps it from being folded, such as a forgotten reader. */
+const walBytesMany = 64 * 1024 * 1024;
+const freeBytesFew = 1024 * 1024 * 1024;
+const freeBytesMin = 64 * 1024 * 1024;
+/** The two clocks may part by this much while the disk is measured; more means that somebody is setting the time. */
+const driftMsMax = 250;
+/** File times are rounded, and a file may be written while it is looked at. */
+const futureMsMax = 2_000;
+/** This program was not written before. */
+const earliestMs = Date.UTC(2025, 0, 1);
+
+export async function diagnose(directory: string): Promise<Finding[]> {
+  const folder = resolve(directory);
+  const clock = watchClock();
+  return [nodeVersion(), await sqlite(), disk(folder), space(folder), wal(folder), clock(folder)];
+}
+
+function nodeVersion(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const seen = process.versions.node;
+  if (major > 20 || (major === 20 && minor >= 19)) return { about: "Node", state: "ok", seen };
+  return { about: "Node", state: "bad", seen, advice: "Longshore needs Node 20.19 or newer." };
+}
+
+async function sqlite(): Promise<Finding> {
+  try {
+    const database = await openDatabase(":memory:");
+    const version = String(database.prepare("SELECT sqlite_version() AS version").get()?.version);
+    database.close();
+    return { about: "SQLite", state: "ok", seen: version, figures: { version } };
+  } catch (error) {
+    return { about: "SQLite", state: "bad", seen: "cannot be loaded", advice: toError(error).message };
+  }
+}
+
+/** How long a page takes to reach the disk of the folder, or of the nearest folder above it that exists. */
+function disk(folder: string): Finding {
+  const about = "Disk";
+  let place: string | undefined;
+  try {
+    place = mkdtempSync(join(existing(folder), ".longshore-doctor-"));
+    const timings = syncTimings(join(place, "sync"));
+    const median = timings[syncRounds / 2] ?? 0;
+    const slowest = timings.at(-1) ?? 0;
+    const seen = `a page is safe on it after ${formatMs(median)} (median; the slowest of ${syncRounds} took ${formatMs(slowest)})`;
+    const figures = { fsyncMsMedian: median, fsyncMsMax: slowest };
+    if (median > syncMsSlow)
+      return { about, state: "warn", seen, figures, advice: "Every commit waits that long: put --data on a faster disk." };
+    if (median < syncMsImpossible)
+      return { about, state: "warn", seen, figures, advice: "That is memory, not a disk: what is kept there may not survive a power cut." };
+    return { about, state: "ok", seen, figures };
+  } catch (error) {
+    const advice = `Make ${folder} writable for this user, or choose another with --data.`;
+    return { about, state: "bad", seen: `cannot be written: ${toError(error).message}`, advice };
+  } finally {
+    if (place !== undefined) rmSync(place, { recursive: true, force: true });
+  }
+}
+
+function syncTimings(file: string): number[] {
+  const page = Buffer.alloc(pageBytes, 1);
+  const handle = openSync(file, "w");
+  try {
+    return Array.from({ length: syncRounds }, () => {
+      const before = performance.now();
+      writeSync(handle, page);
+      fsyncSync(handle);
+      return performance.now() - before;
+    }).sort((a, b) => a - b);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function space(folder: string): Finding {
+  const { bavail, bsize } = statfsSync(existing(folder));
+  const free = bavail * bsize;
+  const about = "Space";
+  const seen = `${formatBytes(free)} free`;
+  const figures = { freeBytes: free };
+  if (free < freeBytesMin) return { about, state: "bad", seen, figures, advice: "New work is refused when the disk is full: make room." };
+  if (free < freeBytesFew)
+    return { about, state: "warn", seen, figures, advice: "Make room before the disk is full, or shorten the retention." };
+  return { about, state: "ok", seen, figures };
+}
+
+function wal(folder: string): Finding {
+  const data = sizeOf(join(folder, "longshore.db"));
+  const log = sizeOf(join(folder, "longshore.db-wal"));
+  const about = "Data";
+  if (data === undefined) return { about, state: "ok", seen: `no data file in ${folder} yet` };
+  const seen = `${formatBytes(data)}, write-ahead log ${formatBytes(log ?? 0)}`;
+  const figures = { dataBytes: data, walBytes: log ?? 0 };
+  if ((log ?? 0) <= walBytesMany) return { about, state: "ok", seen, figures };
+  const advice = "The log is not being folded back: look for another program (a backup, a shell) that keeps the data file open.";
+  return { about, state: "warn", seen, figures, advice };
+}
+
+/** Leases and deadlines are decided by the wall clock, so it must be near the truth and must not jump. */
+function watchClock(): (folder: string) => Finding {
+  const wall = Date.now();
+  const steady = performance.now();
+  return (folder) => {
+    const about = "Clock";
+    const driftMs = Math.abs(Date.now() - wall - (performance.now() - steady));
+    const seen = new Date().toISOString();
+    const figures = { driftMs };
+    const newest = Math.max(0, ...["longshore.db", "longshore.db-wal"].map((name) => changedAt(join(folder, name)) ?? 0));
+    if (Date.now() < earliestMs)
+      return { about, state: "bad", seen, figures, advice: "That is in the past: set the clock before serving." };
+    if (newest > Date.now() + futureMsMax)
+      return {
+        about,
+        state: "bad",
+        seen,
+        figures,
+        advice: "The data file was written in the future of this clock: set it before serving.",
+      };
+    if (driftMs > driftMsMax)
+      return { about, state: "warn", seen, figures, advice: "It was set while it was watched; leases end early or late then." };
+    return { about, state: "ok", seen, figures };
+  };
+}
+
+function existing(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : existing(dirname(folder));
+}
+
+function sizeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.size;
+}
+
+function changedAt(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+}
+
+function formatMs(ms: number): string {
+  return `${ms < 10 ? ms.toFixed(2) : ms.toFixed(0)} ms`;
+}
+
+function formatBytes(bytes: number): string {
+  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return power === 0 ? `${bytes} bytes` : `${(bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
+}
