@@ -5,6 +5,7 @@ import type { z } from "zod";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest, Route, Scope } from "../../http.ts";
 import { deeperThan, jsonDepthMax } from "../../json.ts";
+import { findJsonFault, type JsonPath, pathText } from "../../json-position.ts";
 import { problemReply } from "./problem.ts";
 
 export const apiPrefix = "/api/longshore/v1";
@@ -72,8 +73,8 @@ export function operation<Query extends z.ZodObject = z.ZodObject<Record<never, 
       guarded(() =>
         spec.handle({
           params: request.params,
-          query: (query === undefined ? {} : parse(query, queryObject(request.query), "query")) as z.output<Query>,
-          body: (body === undefined ? undefined : parse(body, parseJson(request.text), "")) as z.output<Body>,
+          query: (query === undefined ? {} : checked(query, queryObject(request.query), "query")) as z.output<Query>,
+          body: (body === undefined ? undefined : checked(body, parseJson(request.text), "")) as z.output<Body>,
           request,
         }),
       ),
@@ -82,17 +83,19 @@ export function operation<Query extends z.ZodObject = z.ZodObject<Record<never, 
 
 /** An operation that reads its body by itself: as text of several types, or as a stream. */
 export function rawOperation(
-  spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "query" | "handle"> & {
+  spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "handle"> & {
     readonly body: RawBody & { readonly read: "text" | "stream" };
     readonly bodyMax?: number;
-    handle(request: HttpRequest): HttpReply | Promise<HttpReply>;
+    handle(request: HttpRequest, query: Record<string, unknown>): HttpReply | Promise<HttpReply>;
   },
 ): Operation {
+  const { query } = spec;
   return {
     ...described(spec),
     body: spec.body.read,
     bodyMax: spec.bodyMax,
-    handle: (request) => guarded(() => spec.handle(request)),
+    handle: (request) =>
+      guarded(() => spec.handle(request, query === undefined ? {} : checked(query, queryObject(request.query), "query"))),
   };
 }
 
@@ -126,22 +129,31 @@ function queryObject(query: URLSearchParams): Record<string, string | string[]> 
   return values;
 }
 
-function parseJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   if (deeperThan(text)) throw badInput(`The body is nested deeper than ${jsonDepthMax} levels.`, "", `at most ${jsonDepthMax} levels`);
   try {
     return JSON.parse(text === "" ? "{}" : text);
-  } catch (error) {
-    throw badInput(`The body is not JSON: ${(error as Error).message}.`, "", "JSON");
+  } catch (cause) {
+    const {
+      message,
+      path: field,
+      line,
+      column,
+    } = findJsonFault(text) ?? { message: (cause as Error).message, path: "", line: 1, column: 1 };
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `The body is not JSON: ${message} (line ${line}, column ${column}).`, {
+      cause,
+      detail: { field, expected: "JSON", line, column },
+    });
   }
 }
 
-function parse(schema: z.ZodType, value: unknown, where: string): unknown {
+/** The value as the schema makes it. Throws LONGSHORE_BAD_INPUT for the first thing that is wrong; `where` goes before its path. */
+export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, where: string): z.output<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
-  const path = (issue?.path ?? []).map(String);
   const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;
-  const field = [...(where === "" ? [] : [where]), ...path, ...(unknown === undefined ? [] : [unknown])].join(".");
+  const field = pathText([where, ...((issue?.path ?? []) as JsonPath), unknown ?? ""].filter((part) => part !== ""));
   const message =
     unknown === undefined ? `${field === "" ? "The body" : field}: ${issue?.message ?? "not valid"}.` : `There is no field ${field}.`;
   throw badInput(message, field, expectedOf(schema, issue));
@@ -149,11 +161,15 @@ function parse(schema: z.ZodType, value: unknown, where: string): unknown {
 
 /** Schemas say in their description what they expect; what has none is told in zod's words. */
 function expectedOf(schema: z.ZodType, issue: z.core.$ZodIssue | undefined): string {
-  if (issue === undefined) return "another value";
-  let at: unknown = schema;
-  for (const part of issue.path) at = (at as { shape?: Record<string, unknown> }).shape?.[String(part)];
-  const described = issue.path.length === 0 ? undefined : (at as z.ZodType | undefined)?.description;
-  return described ?? issue.message;
+  let at: Described | undefined = schema as Described;
+  for (const part of issue?.path ?? []) at = at?.shape?.[String(part)] ?? at?.element;
+  return (issue?.path.length === 0 ? undefined : at?.description) ?? issue?.message ?? "another value";
+}
+
+interface Described {
+  readonly shape?: Readonly<Record<string, Described>>;
+  readonly element?: Described;
+  readonly description?: string;
 }
 
 export function badInput(message: string, field: string, expected: string): LongshoreError {

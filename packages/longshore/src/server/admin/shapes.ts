@@ -57,7 +57,7 @@ export function runBody(run: Run) {
   };
 }
 
-const waitingShape = z
+export const waitingShape = z
   .object({
     reason: z.enum(["not-due", "limit", "no-worker", "busy", "next", "record"]),
     text: z.string().describe("For people."),

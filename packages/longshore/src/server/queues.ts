@@ -1,0 +1,42 @@
+// What stands in each lane. A lane's heap may still hold places of tasks that were cancelled or moved on meanwhile; they are dropped
+// when a claim meets them, and left out here.
+
+import type { LaneQueue } from "../board/lanes.ts";
+import type { Lane, Task } from "../board/task.ts";
+import type { Engine } from "./engine.ts";
+
+export interface QueueState {
+  readonly lane: Lane;
+  /** Tasks that could be taken now. Exact up to `walkMax`; of more it counts places, which may be a few too many. */
+  readonly ready: number;
+  /** The task that has been waiting for longest, among those looked at. */
+  readonly oldest: Task | null;
+  /** Claims that stand in line for this lane, perhaps among others. */
+  readonly pollers: number;
+  /** When somebody last asked for this lane's tasks; 0 for never. */
+  readonly polledAt: number;
+}
+
+/** Places of one lane that are looked at one by one: about a millisecond. */
+const walkMax = 5_000;
+
+export function queueStates({ store }: Engine): QueueState[] {
+  return Array.from(store.board.lanes.all(), (queue) => stateOf(queue, (id) => store.board.tasks.get(id)));
+}
+
+function stateOf(queue: LaneQueue, find: (id: string) => Task | null): QueueState {
+  let looked = 0;
+  let ready = 0;
+  let oldest: Task | null = null;
+  for (const place of queue.ready.values()) {
+    if (looked++ === walkMax) break;
+    const task = find(place.id);
+    if (task?.state !== "queued" || task.sequence !== place.sequence) continue;
+    ready++;
+    if (oldest === null || task.queuedAt < oldest.queuedAt) oldest = task;
+  }
+  let pollers = 0;
+  for (const group of queue.groups) pollers += group.waiting.size;
+  const beyond = Math.max(0, queue.ready.size - walkMax);
+  return { lane: queue.lane, ready: ready + beyond, oldest, pollers, polledAt: queue.polledAt };
+}
