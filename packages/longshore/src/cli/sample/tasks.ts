@@ -30,7 +30,10 @@ export const reserve = task("reserve-stock", async ({ items }: Pick<Order, "item
 /** Fails the first time, as banks do: the server tries again. */
 export const charge = task("charge-card", async ({ total }: { total: number }, ctx) => {
   await pretend(ctx, 700, [`asking the bank for ${total.toFixed(2)}`]);
-  if (ctx.attempt === 1) throw new Error("the bank did not answer");
+  if (ctx.attempt === 1) {
+    ctx.log("no answer", "stderr");
+    throw new Error("the bank did not answer");
+  }
   ctx.log("paid");
   return { receipt: "R-1042" };
 });

@@ -3,14 +3,15 @@
 import type { Clock } from "../../clock.ts";
 import type { ContextIds } from "../../context.ts";
 import { LongshoreError } from "../../errors.ts";
+import type { Json } from "../../json.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../runner/transport.ts";
 import type { Task } from "../../task.ts";
 import { cutMiddle } from "../../text.ts";
 import type { Client } from "./client.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Settings } from "./options.ts";
-import { encodeOutputs } from "./outputs.ts";
-import { type ClaimResponse, errorCharsMax, leaseTtlSecsDefault } from "./wire.ts";
+import { encodeOutputs, isTexts } from "./outputs.ts";
+import { type ClaimResponse, type CompleteRequest, errorCharsMax, leaseTtlSecsDefault } from "./wire.ts";
 
 /** What all leases of one worker share. */
 export interface LeaseSurroundings {
@@ -94,10 +95,16 @@ export class LeasedJob implements Assignment {
   async report(outcome: Outcome, { signal }: { readonly signal: AbortSignal }): Promise<ReportAnswer> {
     const { client } = this.#around;
     const leaseId = this.#claim.lease.lease_id;
-    if (outcome.kind === "done") return { verdict: await client.complete(leaseId, { outputs: encodeOutputs(outcome.output) }, signal) };
+    if (outcome.kind === "done") return { verdict: await client.complete(leaseId, this.#completion(outcome.output), signal) };
     if (outcome.kind === "deferred") throw new LongshoreError("LONGSHORE_BAD_OUTPUT", "workflow-graph cannot carry a deferral.");
     const error = cutMiddle(outcome.error.message, errorCharsMax);
     return { verdict: await client.fail(leaseId, { error, retryable: outcome.retryable }, signal) };
+  }
+
+  /** A server that told the run's id is of our kind, and takes the result as it is besides the texts that the protocol knows. */
+  #completion(output: Json): CompleteRequest {
+    const outputs = encodeOutputs(output);
+    return this.#claim.job.run_id === undefined || isTexts(output) ? { outputs } : { outputs, output };
   }
 
   /** Asks every `cancelPollMs` until the job is over, or until beats turn out to tell the same. */

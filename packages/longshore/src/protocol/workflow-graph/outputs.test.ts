@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { encodeOutputs } from "./outputs.ts";
+import { encodeOutputs, isTexts } from "./outputs.ts";
 
 it("keeps texts and writes other values as JSON", () => {
   expect({ ...encodeOutputs({ a: "text", b: 1, c: [true], d: { e: null } }) }).toEqual({ a: "text", b: "1", c: "[true]", d: '{"e":null}' });
@@ -14,4 +14,9 @@ it("puts a single value under result, and nothing for no value", () => {
 
 it("keeps an output named __proto__", () => {
   expect(JSON.stringify(encodeOutputs(JSON.parse('{"__proto__":"x"}')))).toBe('{"__proto__":"x"}');
+});
+
+it("tells which results travel as texts without loss", () => {
+  expect([{ a: "text" }, {}].map(isTexts)).toEqual([true, true]);
+  expect([{ a: 1 }, "text", null, ["a"]].map(isTexts)).toEqual([false, false, false, false]);
 });

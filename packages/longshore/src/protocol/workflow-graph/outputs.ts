@@ -16,6 +16,11 @@ export function encodeOutputs(output: Json): Outputs {
   return outputs;
 }
 
+/** True for what the map of texts carries without loss. */
+export function isTexts(output: Json): boolean {
+  return isObject(output) && Object.values(output).every((value) => typeof value === "string");
+}
+
 function encode(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
