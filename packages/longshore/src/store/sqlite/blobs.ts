@@ -42,7 +42,8 @@ const litterMs = 3_600_000;
 
 export class SqliteBlobs implements BlobStore {
   readonly #options: SqliteBlobsOptions;
-  readonly #directory: string;
+  /** Where the files lie. */
+  readonly directory: string;
   readonly #bytesMax: number;
   readonly #rows: Rows<Blob>;
   readonly #oldest: (usedBefore: number, limit: number) => Blob[];
@@ -54,10 +55,10 @@ export class SqliteBlobs implements BlobStore {
   constructor(options: SqliteBlobsOptions) {
     this.#options = options;
     this.#bytesMax = options.bytesMax ?? blobBytesMax;
-    this.#directory = options.directory ?? mkdtempSync(join(tmpdir(), "longshore-blobs-"));
-    mkdirSync(join(this.#directory, "incoming"), { recursive: true, mode: 0o700 });
+    this.directory = options.directory ?? mkdtempSync(join(tmpdir(), "longshore-blobs-"));
+    mkdirSync(join(this.directory, "incoming"), { recursive: true, mode: 0o700 });
     // Uploads that the last process did not finish.
-    for (const name of readdirSync(join(this.#directory, "incoming"))) rmSync(join(this.#directory, "incoming", name), { force: true });
+    for (const name of readdirSync(join(this.directory, "incoming"))) rmSync(join(this.directory, "incoming", name), { force: true });
     this.#rows = blobRows(options.db, options.commit);
     const oldest = options.db.prepare("SELECT hash, bytes, created_at, used_at FROM blob WHERE used_at < ? ORDER BY used_at LIMIT ?");
     this.#oldest = (usedBefore, limit) => oldest.all(usedBefore, limit).map(blobOf);
@@ -116,7 +117,7 @@ export class SqliteBlobs implements BlobStore {
 
   /** Removes old files without a row from one of the 256 folders, the next one at each call. */
   async sweep(): Promise<number> {
-    const folder = join(this.#directory, (this.#nextFolder++ % 256).toString(16).padStart(2, "0"));
+    const folder = join(this.directory, (this.#nextFolder++ % 256).toString(16).padStart(2, "0"));
     let removed = 0;
     // A folder or file that is not there needs no sweeping.
     for (const name of await readdir(folder).catch(() => [])) {
@@ -130,7 +131,7 @@ export class SqliteBlobs implements BlobStore {
   }
 
   close(): void {
-    if (this.#options.directory === null) rmSync(this.#directory, { recursive: true, force: true });
+    if (this.#options.directory === null) rmSync(this.directory, { recursive: true, force: true });
   }
 
   async #receive(path: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<StoredBlob> {
@@ -152,8 +153,8 @@ export class SqliteBlobs implements BlobStore {
   }
 
   async #keep(temporary: string, { hash, bytes }: StoredBlob): Promise<void> {
-    const folder = join(this.#directory, hash.slice(0, 2));
-    if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(this.#directory);
+    const folder = join(this.directory, hash.slice(0, 2));
+    if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(this.directory);
     this.#arriving.set(hash, (this.#arriving.get(hash) ?? 0) + 1);
     try {
       await rename(temporary, this.#path(hash));
@@ -190,11 +191,11 @@ export class SqliteBlobs implements BlobStore {
   }
 
   #incoming(): string {
-    return join(this.#directory, "incoming", randomUUID());
+    return join(this.directory, "incoming", randomUUID());
   }
 
   #path(hash: string): string {
-    return join(this.#directory, hash.slice(0, 2), hash);
+    return join(this.directory, hash.slice(0, 2), hash);
   }
 }
 

@@ -1,0 +1,196 @@
+import { describe, expect, it } from "vitest";
+import { freshTask } from "../store/sqlite/board.ts";
+import { TestClock } from "../testing/clock.ts";
+import type { Task } from "./task.ts";
+import { Workers } from "./workers.ts";
+
+const reach = { names: ["command"], labels: ["linux"] };
+
+describe("the registry of workers", () => {
+  function setup() {
+    const clock = new TestClock();
+    let asked = 0;
+    const workers = new Workers({
+      clock,
+      changed: () => {
+        asked++;
+      },
+    });
+    const status = (id: string) => workers.get(id)?.status;
+    return { clock, workers, status, asked: () => asked };
+  }
+
+  function held(id: string, holder: string, more: Partial<Task> = {}): Task {
+    const task = freshTask({ id, step: `step of ${id}`, lanes: [], input: "null", policy: null }, 0, { name: "command", labels: [] });
+    return { ...task, state: "held", grant: 1, holder, termMs: 30_000, claimedAt: 0, ...more };
+  }
+
+  it("a worker that registers is known and idle", () => {
+    const { clock, workers } = setup();
+    workers.register("w1", "workflow-graph", ["linux", "docker"]);
+    expect(workers.known("w1")).toBe(true);
+    expect(workers.list()).toEqual([
+      {
+        id: "w1",
+        protocol: "workflow-graph",
+        labels: ["linux", "docker"],
+        registeredAt: clock.now(),
+        seenAt: clock.now(),
+        registered: true,
+        reach: null,
+        status: "idle",
+        tasks: [],
+      },
+    ]);
+  });
+
+  it("a worker that only claims is listed, but not known as registered", () => {
+    const { workers } = setup();
+    workers.seen("w1", { protocol: "workflow-graph", reach });
+    expect(workers.known("w1")).toBe(false);
+    expect(workers.list()).toMatchObject([{ id: "w1", registered: false, labels: ["linux"], reach }]);
+  });
+
+  it("registering again replaces the labels", () => {
+    const { clock, workers } = setup();
+    workers.register("w1", "p", ["a"]);
+    clock.jump(5);
+    workers.register("w1", "p", ["b"]);
+    expect(workers.list()).toMatchObject([{ labels: ["b"], registeredAt: clock.now() }]);
+  });
+
+  it("[G51] a worker is busy while it holds a task and idle after its report", () => {
+    const { workers, status } = setup();
+    workers.register("w1", "p", []);
+    workers.changed(held("T1", "w1"));
+    expect(status("w1")).toBe("busy");
+    workers.changed(held("T1", "w1", { state: "done", endedAt: 1 }));
+    expect(status("w1")).toBe("idle");
+    expect(workers.get("w1")?.tasks).toEqual([]);
+  });
+
+  it("[G51] a worker turns idle when its lease is lost, and the next holder busy", () => {
+    const { workers, status } = setup();
+    workers.register("w1", "p", []);
+    workers.register("w2", "p", []);
+    workers.changed(held("T1", "w1"));
+    workers.changed(held("T1", "w1", { state: "queued", holder: null, grant: 2 }));
+    expect([status("w1"), status("w2")]).toEqual(["idle", "idle"]);
+    workers.changed(held("T1", "w2", { grant: 3 }));
+    expect([status("w1"), status("w2")]).toEqual(["idle", "busy"]);
+  });
+
+  it("a task that changes hands within one commit is shown with its new holder only", () => {
+    const { workers, status } = setup();
+    workers.changed(held("T1", "w1"));
+    workers.changed(held("T1", "w2", { grant: 3 }));
+    expect([status("w1"), status("w2")]).toEqual(["idle", "busy"]);
+  });
+
+  it("[G51] a worker with several leases shows all of its jobs", () => {
+    const { workers } = setup();
+    workers.changed(held("R.0", "w1", { runId: "R", claimedAt: 1 }));
+    workers.changed(held("R.1", "w1", { runId: "R", claimedAt: 2, state: "cancelling" }));
+    expect(workers.get("w1")?.tasks).toEqual([
+      { taskId: "R.0", runId: "R", step: "step of R.0", claimedAt: 1 },
+      { taskId: "R.1", runId: "R", step: "step of R.1", claimedAt: 2 },
+    ]);
+    workers.changed(held("R.0", "w1", { state: "done", endedAt: 1 }));
+    expect(workers.get("w1")).toMatchObject({ status: "busy", tasks: [{ taskId: "R.1" }] });
+  });
+
+  it("[G51] a worker is offline after three silent intervals, and any sign of life brings it back", () => {
+    const { clock, workers, status } = setup();
+    workers.register("w1", "p", []);
+    clock.jump(29_999);
+    expect(status("w1")).toBe("idle");
+    clock.jump(1);
+    expect(status("w1")).toBe("offline");
+    workers.seen("w1");
+    expect(status("w1")).toBe("idle");
+  });
+
+  it("[G51] the heartbeat of a lease counts as a sign of life", () => {
+    const { clock, workers, status } = setup();
+    workers.register("w1", "p", []);
+    workers.changed(held("T1", "w1"));
+    for (let beat = 0; beat < 10; beat++) {
+      clock.jump(20_000);
+      workers.seen("w1");
+      expect(status("w1")).toBe("busy");
+    }
+  });
+
+  it("a holder may be silent for its whole term before it counts as offline", () => {
+    const { clock, workers, status } = setup();
+    workers.seen("w1");
+    workers.changed(held("T1", "w1", { termMs: 60_000 }));
+    clock.jump(59_999);
+    expect(status("w1")).toBe("busy");
+    clock.jump(1);
+    expect(status("w1")).toBe("offline");
+  });
+
+  it("a long poll is waited for as long as it may take", () => {
+    const { clock, workers, status } = setup();
+    workers.seen("w1", { reach, everyMs: 30_000 });
+    clock.jump(89_999);
+    expect(status("w1")).toBe("idle");
+    clock.jump(1);
+    expect(status("w1")).toBe("offline");
+  });
+
+  it("[G51] a worker is forgotten after a day of silence, unless it holds something", () => {
+    const { clock, workers } = setup();
+    workers.register("silent", "p", []);
+    workers.register("holder", "p", []);
+    workers.changed(held("T1", "holder"));
+    workers.written();
+    clock.jump(86_400_001);
+    workers.register("new", "p", []);
+    expect(workers.list().map((worker) => worker.id)).toEqual(["holder", "new"]);
+    expect(workers.known("silent")).toBe(false);
+    expect(workers.unwritten().forgotten).toEqual(["silent"]);
+  });
+
+  it("ten thousand workers are remembered, then the longest silent ones go", () => {
+    const { clock, workers } = setup();
+    workers.register("first", "p", []);
+    workers.changed(held("T1", "first"));
+    for (let n = 0; n < 10_500; n++) {
+      clock.jump(1);
+      workers.seen(`w${n}`);
+    }
+    const ids = workers.list().map((worker) => worker.id);
+    expect(ids.length).toBeLessThanOrEqual(10_000);
+    expect(ids).toContain("first");
+    expect(ids).not.toContain("w0");
+    expect(ids).toContain("w10499");
+  });
+
+  it("a registration asks once to be written, signs of life only now and then", () => {
+    const { clock, workers, asked } = setup();
+    workers.register("w1", "p", ["a"]);
+    workers.register("w2", "p", []);
+    expect(asked()).toBe(1);
+    expect(workers.unwritten().registrations.map((row) => row.id)).toEqual(["w1", "w2"]);
+    workers.written();
+    for (let poll = 0; poll < 59; poll++) {
+      clock.jump(1_000);
+      workers.seen("w1", { reach });
+    }
+    expect(asked()).toBe(1);
+    clock.jump(1_000);
+    workers.seen("w1", { reach });
+    expect(asked()).toBe(2);
+    expect(workers.unwritten().registrations).toMatchObject([{ id: "w1", labels: ["a"], seenAt: clock.now() }]);
+  });
+
+  it("workers that never registered are never written", () => {
+    const { clock, workers, asked } = setup();
+    workers.seen("w1", { reach });
+    clock.jump(3_600_000);
+    workers.seen("w1", { reach });
+    expect(asked()).toBe(0);
+  });
+});

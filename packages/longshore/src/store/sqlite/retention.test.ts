@@ -1,0 +1,247 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { openParts, type Parts, type Place, places } from "../../../test/support/parts.ts";
+import { lingerMs, type RetentionPolicy } from "../../run/retention.ts";
+import { SqliteBlobs } from "./blobs.ts";
+import { SqliteLogs } from "./logs.ts";
+import { SqliteRetention } from "./retention.ts";
+
+const dayMs = 86_400_000;
+const forever = { ageMs: 1_000 * dayMs, count: Number.POSITIVE_INFINITY };
+const keepAll: RetentionPolicy = { runs: forever, tasks: forever, blobs: { ageMs: 1_000 * dayMs } };
+const tables = ["run", "task", "attempt", "node_join", "run_key", "log", "blob", "pruned"] as const;
+
+async function setup(place: Place, before?: Parts) {
+  const parts = await openParts(place, before);
+  const blobs = new SqliteBlobs({ ...parts, directory: `${parts.folder}/blobs` });
+  const logs = new SqliteLogs(parts);
+  const retention = new SqliteRetention({ ...parts, runs: parts.runs.runs, tasks: parts.board.tasks, blobs });
+  const prune = (policy: Partial<RetentionPolicy>, signal?: AbortSignal) =>
+    retention.prune({ ...keepAll, ...policy }, parts.clock.now(), signal);
+  const rows = () =>
+    Object.fromEntries(tables.map((table) => [table, Number(parts.db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows)]));
+  const log = (taskId: string, runId: string | null, sequence = 0) =>
+    logs.append({ taskId, runId, attempt: 0, grant: 1, chunks: [{ stream: "stdout", sequence, data: "a line\n", at: 0 }] });
+  const post = async (id: string) => {
+    await parts.board.post([{ id, step: "alone", lanes: [{ name: "work", labels: [] }], input: "null", policy: null }]);
+    return parts.claim();
+  };
+  return { parts, blobs, logs, retention, prune, rows, log, post };
+}
+
+describe.each(places)("retention in %s", (place) => {
+  it("a run goes with its tasks, attempts, joins, keys and logs, and others stay whole", async () => {
+    const { parts, prune, rows, log } = await setup(place);
+    await parts.define("w", ["a", "b"]);
+    const old = await parts.finish("w", { key: "old" });
+    await log(`${old.id}.0`, old.id);
+    parts.db.exec(`INSERT INTO node_join VALUES ('${old.id}', 1, -1)`);
+    parts.db.exec(`INSERT INTO attempt VALUES ('${old.id}.0', 1, 0, 'fail', 'w1', 'x', 0, 0, 0)`);
+    parts.clock.jump(2 * dayMs);
+    const kept = await parts.finish("w", { key: "kept" });
+    await log(`${kept.id}.0`, kept.id);
+    expect(await prune({ runs: { ...forever, ageMs: dayMs } })).toEqual({ runs: 1, tasks: 0, blobs: 0 });
+    expect(rows()).toEqual({ run: 1, task: 2, attempt: 0, node_join: 0, run_key: 1, log: 1, blob: 0, pruned: 0 });
+    expect(await parts.runs.run(old.id)).toBeUndefined();
+    expect((await parts.runs.run(kept.id))?.state).toBe("succeeded");
+    // The key of a pruned run may be used again.
+    expect((await parts.start("w", { key: "old" })).id).not.toBe(old.id);
+  });
+
+  it("a run that has not ended is never pruned, however old", async () => {
+    const { parts, prune } = await setup(place);
+    await parts.define("w", ["a"]);
+    const open = await parts.start("w");
+    parts.clock.jump(100 * dayMs);
+    expect(await prune({ runs: { ageMs: dayMs, count: 0 } })).toEqual({ runs: 0, tasks: 0, blobs: 0 });
+    await parts.complete(await parts.claim());
+    // Its age counts from its end.
+    expect((await prune({ runs: { ...forever, ageMs: dayMs } })).runs).toBe(0);
+    expect((await parts.runs.run(open.id))?.state).toBe("succeeded");
+  });
+
+  it("above the count the oldest endings go, in any number of batches", async () => {
+    const { parts, prune, rows } = await setup(place);
+    await parts.define("w", ["a"]);
+    const ended = [];
+    for (let n = 0; n < 130; n++) {
+      ended.push((await parts.finish("w")).id);
+      parts.clock.jump(1);
+    }
+    parts.clock.jump(lingerMs);
+    expect((await prune({ runs: { ...forever, count: 10 } })).runs).toBe(120);
+    expect(parts.counts.endedRuns).toBe(10);
+    expect(rows()).toMatchObject({ run: 10, task: 10, pruned: 0 });
+    const left = parts.db.prepare("SELECT id FROM run ORDER BY id").all();
+    expect(left.map((row) => row.id)).toEqual(ended.slice(120));
+    expect((await prune({ runs: { ...forever, count: 10 } })).runs).toBe(0);
+  });
+
+  it("what has just ended is not pruned by count", async () => {
+    const { parts, prune } = await setup(place);
+    await parts.define("w", ["a"]);
+    await parts.finish("w");
+    expect((await prune({ runs: { ...forever, count: 0 } })).runs).toBe(0);
+    parts.clock.jump(lingerMs);
+    expect((await prune({ runs: { ...forever, count: 0 } })).runs).toBe(1);
+  });
+
+  it("tasks without a run go by age and by count, with their attempts and logs", async () => {
+    const { parts, prune, rows, log, post } = await setup(place);
+    for (const id of ["T1", "T2", "T3"]) {
+      const task = await post(id);
+      await log(id, null);
+      await parts.complete(task);
+      parts.clock.jump(dayMs);
+    }
+    const open = await post("T4");
+    expect((await prune({ tasks: { ...forever, ageMs: 2.5 * dayMs } })).tasks).toBe(1);
+    expect(rows()).toMatchObject({ task: 3, log: 2, pruned: 0 });
+    expect((await prune({ tasks: { ...forever, count: 1 } })).tasks).toBe(1);
+    expect(await parts.board.task("T3")).toBeDefined();
+    expect((await parts.board.task(open.id))?.state).toBe("held");
+    await parts.complete(open);
+    expect(parts.counts.endedTasks).toBe(2);
+  });
+
+  it("a task without a run is no run's business: pruning runs leaves it, and the other way round", async () => {
+    const { parts, prune, rows, post } = await setup(place);
+    await parts.define("w", ["a"]);
+    await parts.finish("w");
+    await parts.complete(await post("T1"));
+    parts.clock.jump(2 * dayMs);
+    await prune({ tasks: { ...forever, ageMs: dayMs } });
+    expect(rows()).toMatchObject({ run: 1, task: 1 });
+    await prune({ runs: { ...forever, ageMs: dayMs } });
+    expect(rows()).toMatchObject({ run: 0, task: 0 });
+  });
+
+  it("a large run is removed in many small transactions, and service goes on between them", async () => {
+    const { parts, prune, rows, log } = await setup(place);
+    await parts.define(
+      "large",
+      Array.from({ length: 500 }, (_, n) => `s${n}`),
+    );
+    await parts.define("small", ["a"]);
+    const run = await parts.finish("large");
+    for (let n = 0; n < 30; n++) await log(`${run.id}.0`, run.id, n);
+    parts.clock.jump(2 * dayMs);
+    const before = parts.commit.commits;
+    let served = 0;
+    let pruning = true;
+    const service = (async () => {
+      for (; pruning; served++) await parts.finish("small");
+    })();
+    expect((await prune({ runs: { ...forever, ageMs: dayMs } })).runs).toBe(1);
+    pruning = false;
+    await service;
+    expect(parts.commit.commits - before).toBeGreaterThanOrEqual(5);
+    expect(served).toBeGreaterThan(1);
+    expect(rows()).toMatchObject({ run: served, task: served, log: 0, pruned: 0 });
+  });
+
+  it("a run that is retried while it would be pruned stays, or is gone as a whole", async () => {
+    const { parts, prune } = await setup(place);
+    await parts.define("w", ["a"]);
+    const ids = [];
+    for (let n = 0; n < 6; n++) {
+      const run = await parts.start("w");
+      await parts.fail(await parts.claim());
+      ids.push(run.id);
+    }
+    parts.clock.jump(2 * dayMs);
+    const retries = ids.map((id) => parts.runs.tell(id, { kind: "retry" }));
+    const [pruned, ...after] = await Promise.all([prune({ runs: { ...forever, ageMs: dayMs } }), ...retries]);
+    expect(pruned.runs + after.filter((run) => run?.state === "running").length).toBe(6);
+    for (const run of after) if (run !== undefined) await parts.complete(await parts.claim());
+    for (const run of after) if (run !== undefined) expect((await parts.runs.run(run.id))?.state).toBe("succeeded");
+  });
+
+  it("blobs that nobody uses go, more than one batch of them", async () => {
+    const { parts, blobs, prune, rows } = await setup(place);
+    for (let n = 0; n < 120; n++) await blobs.put(randomBytes(8));
+    parts.clock.jump(2 * dayMs);
+    const fresh = await blobs.put(randomBytes(8));
+    expect((await prune({ blobs: { ageMs: dayMs } })).blobs).toBe(120);
+    expect(rows()).toMatchObject({ blob: 1 });
+    expect(await blobs.stat(fresh.hash)).toBeDefined();
+  });
+
+  it("a pruning that finds nothing commits nothing", async () => {
+    const { parts, prune } = await setup(place);
+    await parts.define("w", ["a"]);
+    await parts.finish("w");
+    const before = parts.commit.commits;
+    await prune({});
+    expect(parts.commit.commits).toBe(before);
+  });
+
+  it("an abort stops it after the transaction at hand, and the next pruning goes on", async () => {
+    const { parts, prune, rows } = await setup(place);
+    await parts.define(
+      "large",
+      Array.from({ length: 450 }, (_, n) => `s${n}`),
+    );
+    await parts.finish("large");
+    parts.clock.jump(2 * dayMs);
+    const abort = new AbortController();
+    const before = parts.commit.commits;
+    const pruning = prune({ runs: { ...forever, ageMs: dayMs } }, abort.signal);
+    while (parts.commit.commits < before + 2) await new Promise((resolve) => setImmediate(resolve));
+    abort.abort();
+    await pruning;
+    expect(rows()).toMatchObject({ run: 0, pruned: 1 });
+    expect(rows().task).toBeGreaterThan(0);
+    await prune({});
+    expect(rows()).toMatchObject({ task: 0, pruned: 0 });
+  });
+});
+
+describe("retention over a restart", () => {
+  it("goes on with what a killed process left half removed", async () => {
+    const first = await setup("a file");
+    await first.parts.define(
+      "large",
+      Array.from({ length: 450 }, (_, n) => `s${n}`),
+    );
+    await first.parts.finish("large");
+    first.parts.clock.jump(2 * dayMs);
+    const abort = new AbortController();
+    const before = first.parts.commit.commits;
+    const pruning = first.prune({ runs: { ...forever, ageMs: dayMs } }, abort.signal);
+    while (first.parts.commit.commits < before + 2) await new Promise((resolve) => setImmediate(resolve));
+    abort.abort();
+    await pruning;
+    first.parts.close();
+    const second = await setup("a file", first.parts);
+    expect(second.rows().task).toBeGreaterThan(0);
+    await second.prune({});
+    expect(second.rows()).toMatchObject({ run: 0, task: 0, pruned: 0 });
+  });
+
+  it("counts what earlier processes left, and prunes by it", async () => {
+    const first = await setup("a file");
+    await first.parts.define("w", ["a"]);
+    for (let n = 0; n < 5; n++) await first.parts.finish("w");
+    first.parts.close();
+    const second = await setup("a file", first.parts);
+    second.parts.clock.jump(lingerMs);
+    expect((await second.prune({ runs: { ...forever, count: 2 } })).runs).toBe(3);
+  });
+
+  it("finds what is to go by index alone, however much is kept", async () => {
+    const { parts } = await setup("a file");
+    const plan = (sql: string) =>
+      parts.db
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map((row) => String(row.detail))
+        .join("; ");
+    const runs = "SELECT id FROM run WHERE ended_at IS NOT NULL AND ended_at <= 1 ORDER BY ended_at, id LIMIT 1";
+    const tasks = "SELECT id FROM task WHERE ended_at IS NOT NULL AND run_id IS NULL AND ended_at <= 1 ORDER BY ended_at, id LIMIT 1";
+    const slice = "SELECT ended_at, id FROM run WHERE ended_at IS NOT NULL AND (ended_at, id) > (1, 'x') ORDER BY ended_at, id LIMIT 1";
+    expect(plan(runs)).toMatch(/^SEARCH run USING COVERING INDEX run_ended \(ended_at[^;]*$/);
+    expect(plan(tasks)).toMatch(/^SEARCH task USING COVERING INDEX task_ended \(ended_at[^;]*$/);
+    expect(plan(slice)).toMatch(/^SEARCH run USING COVERING INDEX run_ended \(\(ended_at,id\)>[^;]*$/);
+  });
+});

@@ -1,0 +1,143 @@
+// The parts of the SQLite store, put together for tests of the smaller ones: on a file that can be opened again, or in memory.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import type { Task } from "../../src/board/task.ts";
+import { idMaker, type MakeId } from "../../src/ids.ts";
+import type { Json } from "../../src/json.ts";
+import { decide } from "../../src/run/decide.ts";
+import type { Dialect } from "../../src/run/dialect.ts";
+import { makePlan, type TaskNode } from "../../src/run/plan.ts";
+import { noRetry } from "../../src/run/retry.ts";
+import type { Run } from "../../src/run/run.ts";
+import { SqliteBoard } from "../../src/store/sqlite/board.ts";
+import { GroupCommit } from "../../src/store/sqlite/commit.ts";
+import { Counts } from "../../src/store/sqlite/counts.ts";
+import { openDatabase } from "../../src/store/sqlite/driver.ts";
+import { SqliteRuns } from "../../src/store/sqlite/runs.ts";
+import { migrate } from "../../src/store/sqlite/schema.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+
+export const places = ["a file", "memory"] as const;
+export type Place = (typeof places)[number];
+
+/** A folder that is removed when the test ends. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "longshore-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface Parts {
+  clock: TestClock;
+  folder: string;
+  db: Awaited<ReturnType<typeof openDatabase>>;
+  commit: GroupCommit;
+  board: SqliteBoard;
+  runs: SqliteRuns;
+  counts: Counts;
+  makeId: MakeId;
+  onTask: Set<(task: Task) => void>;
+  /** Defines a workflow of these steps, each after the one before. */
+  define(name: string, steps: readonly string[]): Promise<void>;
+  start(workflow: string, options?: { key?: string; alias?: string }): Promise<Run>;
+  /** Claims whatever is queued, as `holder`. */
+  claim(holder?: string): Promise<Task>;
+  complete(task: Task): Promise<void>;
+  fail(task: Task, retryable?: boolean): Promise<void>;
+  /** Starts a run and completes all its steps. */
+  finish(workflow: string, options?: { key?: string; alias?: string }): Promise<Run>;
+  close(): void;
+}
+
+export async function openParts(place: Place, before?: Pick<Parts, "clock" | "folder">): Promise<Parts> {
+  const clock = before?.clock ?? new TestClock();
+  const folder = before?.folder ?? temporaryFolder();
+  // What a power cut would take is not what these tests are about, and waiting for the disk is most of their time.
+  const db = await openDatabase(place === "memory" ? ":memory:" : join(folder, "test.db"), { synchronous: "NORMAL" });
+  migrate(db);
+  const commit = new GroupCommit(db, () => clock.now());
+  const counts = new Counts(db);
+  const onTask = new Set<(task: Task) => void>();
+  const changed = (task: Task) => {
+    counts.taskChanged(task);
+    for (const listener of onTask) listener(task);
+  };
+  const board = new SqliteBoard({ db, commit, clock, random: () => 0.5, changed, deadline: () => {} });
+  const brain = { plan: (definition: { source: string }) => chain.compile(definition.source), decide: decideChain };
+  const runChanged = (run: Run) => counts.runChanged(run);
+  const runs = new SqliteRuns({
+    db,
+    commit,
+    clock,
+    random: () => 0.5,
+    brain,
+    board,
+    changed: runChanged,
+    deadline: () => {},
+    left: () => {},
+  });
+  board.recover();
+  runs.recover();
+  const makeId = idMaker();
+  let closed = false;
+  const close = () => {
+    if (closed) return;
+    closed = true;
+    commit.close();
+    db.close();
+  };
+  onTestFinished(close);
+  return { clock, folder, db, commit, board, runs, counts, makeId, onTask, close, ...verbs({ clock, board, runs, makeId }) };
+}
+
+type Verbs = "define" | "start" | "claim" | "complete" | "fail" | "finish";
+
+function verbs({ clock, board, runs, makeId }: Pick<Parts, "clock" | "board" | "runs" | "makeId">): Pick<Parts, Verbs> {
+  const parts: Pick<Parts, Verbs> = {
+    async define(name, steps) {
+      await runs.define({ id: makeId(clock.now()), name, dialect: "chain", source: JSON.stringify(steps) });
+    },
+    async start(workflow, options = {}) {
+      const definition = await runs.definition(workflow);
+      const started = await runs.start({ id: makeId(clock.now()), workflow, definitionId: definition!.id, input: "null", ...options });
+      return started.run;
+    },
+    async claim(holder = "w1") {
+      const { tasks } = await board.claim({ reach: { names: ["work"], labels: [] }, holder, termMs: 30_000, max: 1 });
+      if (tasks[0] === undefined) throw new Error("There is nothing to claim.");
+      return tasks[0];
+    },
+    async complete(task) {
+      await board.settle({ verb: "complete", hold: { taskId: task.id, grant: task.grant }, output: '{"ok":true}' });
+    },
+    async fail(task, retryable = false) {
+      await board.settle({ verb: "fail", hold: { taskId: task.id, grant: task.grant }, error: "it broke", retryable });
+    },
+    async finish(workflow, options) {
+      const run = await parts.start(workflow, options);
+      for (let now = run; now.endedAt === null; now = (await runs.run(run.id))!) await parts.complete(await parts.claim());
+      return (await runs.run(run.id))!;
+    },
+  };
+  return parts;
+}
+
+const chain: Dialect = {
+  name: "chain",
+  compile(source) {
+    const steps = JSON.parse(source) as string[];
+    const nodes = steps.map((id, at): TaskNode => {
+      const lanes = [{ name: "work", labels: [] }];
+      const after = at === 0 ? [] : [at - 1];
+      return { kind: "task", id, input: null, after, waitsFor: "done", timeouts: {}, lanes, priority: 0, retry: noRetry, limits: [] };
+    });
+    return makePlan({ dialect: "chain", nodes, output: null });
+  },
+  resolve: (_plan, template) => ({ value: (template ?? null) as Json }),
+};
+
+const decideChain: ConstructorParameters<typeof SqliteRuns>[0]["brain"]["decide"] = (plan, frontier, event) =>
+  decide(plan, chain, frontier, event);
