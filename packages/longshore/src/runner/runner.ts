@@ -95,6 +95,7 @@ export class Runner {
     const { clock, drainMs, abortGraceMs } = this.#config;
     this.#state = "draining";
     this.#draining.abort();
+    this.#pool.close();
     const drained = Promise.allSettled(this.#attached.map(({ transport }) => transport.drain())).then(() => this.#idle());
     await this.#until(drained, drainMs, this.#forced.signal);
     this.#aborting = true;
@@ -149,7 +150,7 @@ export class Runner {
         return pool.free;
       },
       take: async () => {
-        if (!(await pool.take(around.transport, draining))) return undefined;
+        if (!(await pool.take(around.transport))) return undefined;
         if (!draining.aborted) return this.#slot(around);
         pool.release();
         return undefined;

@@ -1,16 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { SlotPool } from "./slots.ts";
 
-const never = new AbortController().signal;
-
 describe("slots", () => {
   it("are given out up to their number, then in the order of asking", async () => {
     const pool = new SlotPool(2);
-    expect(await pool.take("a", never)).toBe(true);
+    expect(await pool.take("a")).toBe(true);
     expect(pool.takeFree(5)).toBe(1);
     const order: string[] = [];
-    const first = pool.take("a", never).then(() => order.push("first"));
-    const second = pool.take("b", never).then(() => order.push("second"));
+    const first = pool.take("a").then(() => order.push("first"));
+    const second = pool.take("b").then(() => order.push("second"));
     pool.release();
     await first;
     pool.release();
@@ -23,22 +21,21 @@ describe("slots", () => {
 
   it("know whether somebody else waits", async () => {
     const pool = new SlotPool(1);
-    await pool.take("a", never);
-    void pool.take("a", never);
+    await pool.take("a");
+    void pool.take("a");
     expect(pool.wantedByOthers("a")).toBe(false);
-    void pool.take("b", never);
+    void pool.take("b");
     expect(pool.wantedByOthers("a")).toBe(true);
   });
 
-  it("are not swallowed by somebody who stopped waiting", async () => {
+  it("are not swallowed by somebody who waits when the pool closes", async () => {
     const pool = new SlotPool(1);
-    await pool.take("a", never);
-    const gone = new AbortController();
-    const waiting = pool.take("b", gone.signal);
-    gone.abort();
+    await pool.take("a");
+    const waiting = pool.take("b");
+    pool.close();
     expect(await waiting).toBe(false);
     pool.release();
     expect(pool.free).toBe(1);
-    expect(await pool.take("c", gone.signal)).toBe(false);
+    expect(await pool.take("c")).toBe(false);
   });
 });

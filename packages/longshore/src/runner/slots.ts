@@ -4,7 +4,8 @@
 export class SlotPool {
   readonly total: number;
   #free: number;
-  #waiting: Waiter[] = [];
+  readonly #waiting: Waiter[] = [];
+  #closed = false;
 
   constructor(total: number) {
     this.total = total;
@@ -20,28 +21,20 @@ export class SlotPool {
     return this.#waiting.some((waiter) => waiter.owner !== owner);
   }
 
-  /** Resolves to true with a slot taken, or to false when `signal` aborted first. */
-  take(owner: unknown, signal: AbortSignal): Promise<boolean> {
-    if (signal.aborted) return Promise.resolve(false);
+  /** Resolves to true with a slot taken, or to false when the pool was closed first. */
+  take(owner: unknown): Promise<boolean> {
+    if (this.#closed) return Promise.resolve(false);
     if (this.#free > 0) {
       this.#free--;
       return Promise.resolve(true);
     }
-    return new Promise((resolve) => {
-      const waiter: Waiter = {
-        owner,
-        give: () => {
-          signal.removeEventListener("abort", leave);
-          resolve(true);
-        },
-      };
-      const leave = () => {
-        this.#waiting = this.#waiting.filter((other) => other !== waiter);
-        resolve(false);
-      };
-      signal.addEventListener("abort", leave, { once: true });
-      this.#waiting.push(waiter);
-    });
+    return new Promise((settle) => this.#waiting.push({ owner, settle }));
+  }
+
+  /** Nobody may wait for a slot any more; those that are taken are given back as before. */
+  close(): void {
+    this.#closed = true;
+    for (const waiter of this.#waiting.splice(0)) waiter.settle(false);
   }
 
   /** Takes up to `max` free slots without waiting and answers how many. */
@@ -54,12 +47,12 @@ export class SlotPool {
   /** Gives one slot back. */
   release(): void {
     const next = this.#waiting.shift();
-    if (next !== undefined) next.give();
+    if (next !== undefined) next.settle(true);
     else this.#free++;
   }
 }
 
 interface Waiter {
   readonly owner: unknown;
-  readonly give: () => void;
+  readonly settle: (taken: boolean) => void;
 }

@@ -7,9 +7,9 @@ import type { Task as BoardTask, Hold } from "../board/task.ts";
 import type { Workers } from "../board/workers.ts";
 import { pause } from "../clock.ts";
 import type { Blobs } from "../context.ts";
-import { LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type { Logs } from "../log/log.ts";
+import { refusal } from "../runner/settle.ts";
 import type {
   Assignment,
   BeatAnswer,
@@ -95,7 +95,12 @@ export function localTransport(options: LocalOptions): Transport {
   const report = async (task: BoardTask, outcome: Outcome, wantNext: boolean): Promise<ReportAnswer> => {
     const settled = settle(options.board, holdOf(task), outcome);
     const next = wantNext && host !== null ? claim(host, 0) : undefined;
-    const verdict = await settled;
+    const verdict = await settled.catch(async (error) => {
+      // The report will be sent again; a task that came with it must not wait for that.
+      const found = await next;
+      if (found !== undefined) await giveBack(found);
+      throw error;
+    });
     const found = await next;
     return { verdict, next: found === undefined ? undefined : assign(found) };
   };
@@ -144,9 +149,6 @@ function settle(board: Board, hold: Hold, outcome: Outcome): Promise<ReportAnswe
 function callOf(task: BoardTask, tasks: ReadonlyMap<string, Task>): Call {
   const found = tasks.get(task.lane?.name ?? "");
   if (found === undefined)
-    throw new LongshoreError(
-      "LONGSHORE_NO_HANDLER",
-      `No handler is called ${task.lane?.name}; this worker has ${[...tasks.keys()].join(", ")}.`,
-    );
+    throw refusal("LONGSHORE_NO_HANDLER", `No handler is called ${task.lane?.name}; this worker has ${[...tasks.keys()].join(", ")}.`);
   return { task: found, input: JSON.parse(task.input) };
 }
