@@ -38,7 +38,7 @@ const migrations: readonly string[] = [
     closed_grant INTEGER NOT NULL, closed_by TEXT
   ) WITHOUT ROWID;
   CREATE INDEX task_open ON task (id) WHERE ended_at IS NULL;
-  CREATE INDEX task_ended ON task (ended_at, id) WHERE ended_at IS NOT NULL AND run_id IS NULL;
+  CREATE INDEX task_ended ON task (ended_at, id, run_id) WHERE ended_at IS NOT NULL AND run_id IS NULL;
 
   -- Attempts that closed and were followed by another; the newest attempt of a task is in its own row.
   CREATE TABLE attempt (
