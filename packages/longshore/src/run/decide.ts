@@ -101,6 +101,8 @@ class Deciding {
   readonly #need: Need = { joins: [], outputs: [], states: false };
   readonly #changes: Change[] = [];
   readonly #joins = new Map<number, number>();
+  /** Nodes that this decision ends without a result. */
+  readonly #ended = new Set<number>();
   /** Joins that have been looked at, which is how far this decision has come. */
   #seen = 0;
   #run: Run;
@@ -117,7 +119,8 @@ class Deciding {
         input ??= JSON.parse(frontier.run.input) as Json;
         return input;
       },
-      output: (node) => frontier.output(node),
+      // What its row says, if it has one, is from an earlier life of the run.
+      output: (node) => (this.#ended.has(node) ? null : frontier.output(node)),
     };
   }
 
@@ -211,7 +214,7 @@ class Deciding {
         const blocked = !top.succeeded && node.waitsFor === "done";
         if (!this.#arrive(dependent, blocked)) continue;
         if (blocked) {
-          this.#changes.push({ kind: "record", node: dependent, state: "skipped", error: null });
+          this.#record(dependent, "skipped", null);
           settled.push({ node: dependent, succeeded: false });
         } else if (!this.#activate(dependent)) settled.push({ node: dependent, succeeded: false });
       }
@@ -243,13 +246,13 @@ class Deciding {
     const when: Resolved = node.when === undefined ? { value: true } : this.#resolve(node.when);
     if ("needs" in when) return true;
     if ("value" in when && when.value === false) {
-      this.#changes.push({ kind: "record", node: at, state: "skipped", error: null });
+      this.#record(at, "skipped", null);
       return false;
     }
     const input = "failed" in when ? when : this.#resolve(node.input);
     if ("needs" in input) return true;
     if ("failed" in input) {
-      this.#changes.push({ kind: "record", node: at, state: "failed", error: input.failed });
+      this.#record(at, "failed", input.failed);
       this.#countFailure(node.id, "failed", input.failed);
       return false;
     }
@@ -260,6 +263,11 @@ class Deciding {
       this.#changes.push({ kind: "message", message: { kind: "start-run", workflow: node.workflow, input: text, parentTaskId } });
     }
     return true;
+  }
+
+  #record(node: number, state: EndState, error: string | null): void {
+    this.#ended.add(node);
+    this.#changes.push({ kind: "record", node, state, error });
   }
 
   #countFailure(step: string, state: EndState, error: string | null): void {

@@ -1,0 +1,189 @@
+// The decider on a ledger: the smallest thing that can answer its needs and carry out its changes, and that counts both.
+
+import assert from "node:assert/strict";
+import type { EndState } from "../../src/board/task.ts";
+import type { Json } from "../../src/json.ts";
+import { type Change, decide, type Frontier, type Need, type RunEvent } from "../../src/run/decide.ts";
+import type { Dialect, Resolved } from "../../src/run/dialect.ts";
+import { makePlan, type Plan, type PlanNode, type TaskNode, type Template } from "../../src/run/plan.ts";
+import type { Closure, NextTry } from "../../src/run/retry.ts";
+import type { Join, Message, Run } from "../../src/run/run.ts";
+
+/** Templates are functions of what they may read; `of` lists the steps, which are asked for first. */
+export interface Reads {
+  of: number[];
+  make(outputs: Json[], input: Json): Resolved;
+}
+export const value = (constant: Json): Reads => ({ of: [], make: () => ({ value: constant }) });
+export const outputsOf = (...of: number[]): Reads => ({ of, make: (outputs) => ({ value: outputs }) });
+
+const dialect: Dialect = {
+  name: "test",
+  compile: () => {
+    throw new Error("Plans are made by hand here.");
+  },
+  resolve(_, template, scope) {
+    const { of, make } = template as Reads;
+    const outputs = of.map((node) => scope.output(node));
+    const needs = of.filter((_node, at) => outputs[at] === undefined);
+    return needs.length > 0 ? { needs } : make(outputs as Json[], scope.input());
+  },
+};
+
+export type Step = Partial<Omit<TaskNode, "kind">> & { runs?: string };
+
+export function planOf(steps: Step[], parts: { output?: Template; timeoutMs?: number } = {}): Plan {
+  const nodes = steps.map(({ runs, ...step }, at): PlanNode => {
+    const base = { id: `s${at}`, input: value(at), after: [], waitsFor: "done" as const, timeouts: {}, ...step };
+    if (runs !== undefined) return { ...base, kind: "run", workflow: runs };
+    return {
+      lanes: [],
+      priority: 0,
+      retry: { failures: 0, lost: 0, backoff: { kind: "fixed", delayMs: 10 } },
+      limits: [],
+      ...base,
+      kind: "task",
+    };
+  });
+  return makePlan({ dialect: "test", nodes, output: parts.output ?? value("out"), timeoutMs: parts.timeoutMs });
+}
+
+/** What a node is: `open` while it is on the board. */
+type State = "open" | EndState;
+
+export class Ledger {
+  readonly plan: Plan;
+  run: Run;
+  now = 0;
+  readonly joins = new Map<number, Join>();
+  readonly states = new Map<number, State>();
+  readonly outputs = new Map<number, Json>();
+  readonly inputs = new Map<number, string>();
+  readonly messages: Message[] = [];
+  /** Every start of a step, in order. */
+  readonly started: number[] = [];
+  /** How many rows each event asked for and changed, and how often the decider was called. */
+  costs: { asked: number; changed: number; calls: number }[] = [];
+  cancelledOpen = 0;
+
+  constructor(plan: Plan, parts: Partial<Run> = {}) {
+    this.plan = plan;
+    this.run = { ...freshRun, ...parts };
+  }
+
+  start(): this {
+    this.tell({ kind: "start" });
+    return this;
+  }
+
+  done(node: number, output: Json = node): void {
+    this.states.set(node, "done");
+    this.outputs.set(node, output);
+    this.tell({ kind: "done", node });
+  }
+
+  fail(
+    node: number,
+    closure: Closure = { kind: "failed", error: "boom", retryable: true },
+    counts = { failures: 0, lost: 0 },
+  ): NextTry | null {
+    const next = this.tell({ kind: "closed", node, closure, ...counts });
+    if (next?.again === false) this.states.set(node, "failed");
+    return next;
+  }
+
+  end(node: number, state: EndState, error: string | null = null): void {
+    this.states.set(node, state);
+    this.tell({ kind: "ended", node, state, error });
+  }
+
+  tell(happening: { kind: RunEvent["kind"] } & Record<string, unknown>): NextTry | null {
+    const event = { ...happening, now: this.now, random: 0.5 } as unknown as RunEvent;
+    const seen = {
+      joins: new Map<number, Join | null>(),
+      outputs: new Map<number, Json>(),
+      states: undefined as ReadonlyMap<number, string> | undefined,
+    };
+    const frontier: Frontier = {
+      run: this.run,
+      join: (node) => seen.joins.get(node),
+      output: (node) => seen.outputs.get(node),
+      states: () => seen.states,
+    };
+    const cost = { asked: 0, changed: 0, calls: 0 };
+    for (;;) {
+      cost.calls++;
+      const decision = decide(this.plan, dialect, frontier, event);
+      if ("changes" in decision) {
+        cost.changed = decision.changes.length;
+        this.costs.push(cost);
+        for (const change of decision.changes) this.#apply(change);
+        return decision.next;
+      }
+      cost.asked += decision.need.joins.length + decision.need.outputs.length;
+      this.#answer(decision.need, seen);
+    }
+  }
+
+  get open(): number[] {
+    return [...this.states].filter(([, state]) => state === "open").map(([node]) => node);
+  }
+
+  stateOf(...nodes: number[]): (State | undefined)[] {
+    return nodes.map((node) => this.states.get(node));
+  }
+
+  #answer(
+    need: Need,
+    seen: { joins: Map<number, Join | null>; outputs: Map<number, Json>; states: ReadonlyMap<number, string> | undefined },
+  ): void {
+    assert.equal(new Set(need.joins).size, need.joins.length);
+    for (const node of need.joins) {
+      assert(!seen.joins.has(node));
+      seen.joins.set(node, this.joins.get(node) ?? null);
+    }
+    for (const node of need.outputs) seen.outputs.set(node, this.outputs.get(node) ?? null);
+    if (need.states) seen.states = new Map(this.states);
+  }
+
+  #apply(change: Change): void {
+    if (change.kind === "post") {
+      assert.notEqual(this.states.get(change.node), "open");
+      this.states.set(change.node, "open");
+      this.inputs.set(change.node, change.input);
+      this.outputs.delete(change.node);
+      this.started.push(change.node);
+    } else if (change.kind === "record") {
+      this.states.set(change.node, change.state);
+      this.outputs.delete(change.node);
+    } else if (change.kind === "join") this.joins.set(change.node, { runId: this.run.id, node: change.node, left: change.left });
+    else if (change.kind === "run") this.run = change.run;
+    else if (change.kind === "message") this.messages.push(change.message);
+    else if (change.kind === "forget") {
+      this.states.set(change.node, "forgotten");
+      this.outputs.delete(change.node);
+    } else {
+      this.cancelledOpen++;
+      for (const node of this.open) this.states.set(node, "cancelled");
+    }
+  }
+}
+
+const freshRun: Run = {
+  id: "r",
+  workflow: "w",
+  definitionId: "d",
+  state: "running",
+  input: '{"go":true}',
+  output: null,
+  error: null,
+  createdAt: 0,
+  endedAt: null,
+  endBy: null,
+  left: 0,
+  failed: 0,
+  retries: 0,
+  alias: null,
+  parentTaskId: null,
+  parentAttempt: 0,
+};
