@@ -1,11 +1,16 @@
 // What the API answers, as types. Only types: the commands load none of the server's code for them.
 
 import type { z } from "zod";
+import type { chunkShape } from "../server/admin/logs.ts";
 import type { definitionShape, runShape, stepShape } from "../server/admin/shapes.ts";
+import type { queueShape, workerShape } from "../server/admin/workers.ts";
 
 export type Run = z.output<typeof runShape>;
 export type Step = z.output<typeof stepShape>;
 export type Definition = z.output<typeof definitionShape>;
+export type LogChunk = z.output<typeof chunkShape>;
+export type Worker = z.output<typeof workerShape>;
+export type Queue = z.output<typeof queueShape>;
 
 export interface Page<Item> {
   readonly items: readonly Item[];

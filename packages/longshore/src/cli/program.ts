@@ -8,17 +8,20 @@ import { defineCommand } from "./define.ts";
 import { definitionsCommand } from "./definitions.ts";
 import { demoCommand } from "./demo.ts";
 import { doctorCommand } from "./doctor.ts";
+import { logsCommand } from "./logs.ts";
+import { queuesCommand } from "./queues.ts";
 import { rerunCommand } from "./rerun.ts";
 import { retryCommand } from "./retry.ts";
 import { runCommand } from "./run.ts";
 import { runsCommand } from "./runs.ts";
 import { startCommand } from "./start.ts";
 import { workCommand } from "./work.ts";
+import { workersCommand } from "./workers.ts";
 
 const groups: readonly { readonly heading: string; readonly commands: readonly (() => Command)[] }[] = [
   { heading: "Serve and work:", commands: [startCommand, workCommand, demoCommand, doctorCommand] },
-  { heading: "Runs:", commands: [runCommand, runsCommand, cancelCommand, retryCommand, rerunCommand] },
-  { heading: "Look around:", commands: [definitionsCommand, defineCommand] },
+  { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, cancelCommand, retryCommand, rerunCommand] },
+  { heading: "Look around:", commands: [definitionsCommand, defineCommand, workersCommand, queuesCommand] },
 ];
 
 const examples = `

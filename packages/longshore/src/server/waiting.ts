@@ -1,16 +1,17 @@
 // Notices tasks that wait and says why, once for each cause, and again when that is over. For a person at a terminal: nothing here
 // decides anything. An idle server pays nothing for it: it looks only after a task has changed, and while something is queued.
 
-import type { Lane, Task } from "../board/task.ts";
-import type { Waiting, WaitReason } from "../board/why.ts";
+import type { Task } from "../board/task.ts";
+import type { WaitReason } from "../board/why.ts";
 import type { Engine } from "./engine.ts";
+import { queueStates } from "./queues.ts";
 
 export interface WaitingNews {
   readonly kind: "waiting" | "over";
   readonly reason: WaitReason;
   /** Why, such as "no live worker has the label gpu". */
   readonly text: string;
-  /** How many tasks wait for this cause, as far as was looked. */
+  /** How many tasks wait for this cause; of delayed ones, as far as was looked. */
   readonly tasks: number;
   /** One of them. */
   readonly step: string;
@@ -21,8 +22,8 @@ export interface WaitingNews {
   readonly forMs: number;
 }
 
-/** Tasks looked at, newest first. Causes are few: more tasks would tell the same. */
-const tasksMax = 200;
+/** Delayed tasks looked at, newest first. Causes are few: more of them would tell the same. */
+const delayedMax = 200;
 /** Between two looks, however much happens. */
 const lookMs = 250;
 /** Between two looks while something is queued and nothing happens: a worker may have gone. */
@@ -43,11 +44,8 @@ interface Cause extends Omit<WaitingNews, "kind" | "forMs"> {
 }
 
 /** Ends with the function that is returned. */
-export function watchWaiting(
-  engine: Pick<Engine, "clock" | "listen" | "reader" | "waiting">,
-  tell: (news: WaitingNews) => void,
-): () => void {
-  const { clock, reader } = engine;
+export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void): () => void {
+  const { clock } = engine;
   let causes = new Map<string, Cause>();
   let planned: { readonly at: number; readonly cancel: () => void } | undefined;
   let looking = false;
@@ -67,10 +65,10 @@ export function watchWaiting(
     looking = true;
     changed = false;
     try {
-      const { items } = await reader.tasks({ state: "queued", limit: tasksMax });
+      const found = await causesNow(engine);
       if (stopped) return;
-      causes = compare(causes, group(items, engine.waiting(), clock.now()), clock.now(), tell);
-      if (items.length > 0) lookIn(againMs);
+      causes = compare(causes, found, clock.now(), tell);
+      if (found.size > 0) lookIn(againMs);
     } catch {
       // The store is closed or cannot be read now; it says so itself, and the next change brings another look.
     } finally {
@@ -94,18 +92,23 @@ export function watchWaiting(
   };
 }
 
-function group(tasks: readonly Task[], why: (task: Task) => Waiting | null, now: number): Map<string, Cause> {
+/** Lanes with ready tasks, each by its oldest, and tasks that are not due. */
+async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
+  const { items } = await engine.reader.tasks({ state: "queued", limit: delayedMax });
+  const now = engine.clock.now();
+  const why = engine.waiting();
   const causes = new Map<string, Cause>();
-  for (const task of tasks) {
+  const add = (task: Task, count: number) => {
     const waiting = why(task);
-    if (waiting === null || task.lane === null) continue;
-    const key = [waiting.reason, waiting.key ?? "", laneKey(task.lane)].join(" ");
-    const known = causes.get(key);
+    if (waiting === null || task.lane === null) return;
     const { step, runId, lane } = task;
     const { reason, text } = waiting;
-    const fresh = { reason, text, tasks: 0, step, runId, lane: lane.name, labels: lane.labels, since: now, told: false };
-    causes.set(key, { ...(known ?? fresh), tasks: (known?.tasks ?? 0) + 1 });
-  }
+    const key = JSON.stringify([reason, waiting.key, lane.name, lane.labels]);
+    const known = causes.get(key) ?? { reason, text, tasks: 0, step, runId, lane: lane.name, labels: lane.labels, since: now, told: false };
+    causes.set(key, { ...known, tasks: known.tasks + count });
+  };
+  for (const { oldest, ready } of queueStates(engine)) if (oldest !== null) add(oldest, ready);
+  for (const task of items) if (task.dueAt > now) add(task, 1);
   return causes;
 }
 
@@ -129,8 +132,4 @@ function compare(
 
 function newsOf({ since: _, told: __, ...cause }: Cause, kind: WaitingNews["kind"], forMs: number): WaitingNews {
   return { kind, ...cause, forMs };
-}
-
-function laneKey(lane: Lane): string {
-  return JSON.stringify([lane.name, lane.labels]);
 }

@@ -22,7 +22,7 @@ import { pageOf } from "./shapes.ts";
 const tag = "logs";
 const step = z.string().max(512).optional().describe("only the log of this step");
 
-const chunkShape = z
+export const chunkShape = z
   .object({
     position: z.number().int().describe("Its place in order of arrival; resume after it."),
     taskId: z.string(),

@@ -12,7 +12,7 @@ import { pageOf, waitingShape } from "./shapes.ts";
 const tag = "workers";
 const time = z.number().int();
 
-const workerShape = z
+export const workerShape = z
   .object({
     id: z.string(),
     protocol: z.string(),
@@ -25,7 +25,7 @@ const workerShape = z
   })
   .meta({ id: "Worker" });
 
-const queueShape = z
+export const queueShape = z
   .object({
     lane: z.string(),
     labels: z.array(z.string()),
