@@ -11,17 +11,29 @@ export interface Difference {
 }
 
 /** Fields that ours may have and the reference has not. Foreign workers ignore unknown fields, so they cost nothing. */
-const additions = new Set(["run_id", "timeout_secs", "expires_at_ms", "heartbeat_secs", "current_jobs"]);
+const additions = new Set([
+  ...["run_id", "timeout_secs"], // in a claimed job
+  ...["expires_at_ms", "heartbeat_secs"], // in a lease
+  "current_jobs", // in a worker
+  "attempt", // in a log chunk
+]);
 
-const comparedHeaders = ["content-type", "allow", "access-control-allow-origin"] as const;
+/** Two readings of the clock in one request lie no further apart. */
+const AT_ONCE_MS = 50;
 
-export function compare(reference: Answer, ours: Answer): Difference[] {
+type ComparedHeader = "content-type" | "allow" | "access-control-allow-origin";
+
+const comparedAlways: readonly ComparedHeader[] = ["content-type", "allow"];
+/** The reference writes its CORS headers on every answer; they mean something only to a page, which names its origin. */
+const comparedForPages: readonly ComparedHeader[] = [...comparedAlways, "access-control-allow-origin"];
+
+export function compare(reference: Answer, ours: Answer, options: { page?: boolean } = {}): Difference[] {
   const differences: Difference[] = [];
   const note = (at: string, left: Plain | undefined, right: Plain | undefined): void => {
     if (!same(left, right)) differences.push({ at, reference: left, ours: right });
   };
   note("status", reference.status, ours.status);
-  for (const name of comparedHeaders) note(name, headerOf(reference, name), headerOf(ours, name));
+  for (const name of options.page ? comparedForPages : comparedAlways) note(name, headerOf(reference, name), headerOf(ours, name));
   compareValues("body", bodyOf(reference), bodyOf(ours), note);
   return differences;
 }
@@ -42,7 +54,7 @@ function compareValues(
   } else note(at, left, right);
 }
 
-function headerOf(answer: Answer, name: (typeof comparedHeaders)[number]): string | undefined {
+function headerOf(answer: Answer, name: ComparedHeader): string | undefined {
   const value = answer.headers[name];
   // The order of methods means nothing, and neither does a space behind the comma.
   return name === "allow" ? value?.split(/, */).sort().join(",") : value;
@@ -63,6 +75,8 @@ function masked(value: Plain): Plain {
 
 function maskOf(key: string, owner: { [key: string]: Plain }): string | undefined {
   const value = owner[key];
+  // "At once" is written as 0 or as the moment of queueing.
+  if (key === "delayed_until_ms" && Number(value) - Number(owner.enqueued_at_ms ?? 0) < AT_ONCE_MS) return "<at once>";
   // 0 and null mean "no time" and are kept.
   if (/_ms$|^started_at$/.test(key) && typeof value === "number" && value > 0) return "<time>";
   if (key === "lease_id" || key === "workflow_id") return "<id>";
