@@ -111,5 +111,9 @@ async function lock(directory: string): Promise<() => void> {
     );
   }
   const held = db;
-  return () => held.close();
+  return () => {
+    // Closing alone leaves the lock to the garbage collector: the driver keeps a connection open while it has prepared statements.
+    held.exec("ROLLBACK");
+    held.close();
+  };
 }
