@@ -150,8 +150,8 @@ function prepareStatements(db: Database) {
     runByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? ORDER BY id DESC LIMIT 1`),
     runs: prepare("SELECT id, state FROM run WHERE id < ? ORDER BY id DESC"),
     runsOf: prepare("SELECT id, state FROM run WHERE workflow = ? AND id < ? ORDER BY id DESC"),
-    // Sorts the open runs, which are few beside those that ended.
-    openRuns: prepare("SELECT id, 'running' AS state FROM run WHERE ended_at IS NULL AND id < ? ORDER BY id DESC"),
+    // Sorts the open runs, which are few beside those that ended. Left to itself SQLite would walk through all runs instead.
+    openRuns: prepare("SELECT id, state FROM run INDEXED BY run_open WHERE ended_at IS NULL AND id < ? ORDER BY id DESC"),
     unsuccessfulRuns: prepare(
       "SELECT id, state FROM run WHERE state IN ('failed', 'cancelled', 'timed-out') AND state = ? AND id < ? ORDER BY id DESC",
     ),
