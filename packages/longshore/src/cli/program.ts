@@ -7,6 +7,7 @@ import { cancelCommand } from "./cancel.ts";
 import { defineCommand } from "./define.ts";
 import { definitionsCommand } from "./definitions.ts";
 import { demoCommand } from "./demo.ts";
+import { devCommand } from "./dev.ts";
 import { doctorCommand } from "./doctor.ts";
 import { logsCommand } from "./logs.ts";
 import { queuesCommand } from "./queues.ts";
@@ -19,7 +20,7 @@ import { workCommand } from "./work.ts";
 import { workersCommand } from "./workers.ts";
 
 const groups: readonly { readonly heading: string; readonly commands: readonly (() => Command)[] }[] = [
-  { heading: "Serve and work:", commands: [startCommand, workCommand, demoCommand, doctorCommand] },
+  { heading: "Serve and work:", commands: [devCommand, startCommand, workCommand, demoCommand, doctorCommand] },
   { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, cancelCommand, retryCommand, rerunCommand] },
   { heading: "Look around:", commands: [definitionsCommand, defineCommand, workersCommand, queuesCommand] },
 ];

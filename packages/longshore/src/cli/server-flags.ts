@@ -2,9 +2,12 @@
 
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
+import { type Duration, durationMs } from "../duration.ts";
+import { retentionDefault } from "../run/retention.ts";
+import { parseToken, readTokenFile } from "../server/auth.ts";
 import type { ServeOptions } from "../server/index.ts";
 import type { LogLevel } from "../server/logger.ts";
-import { parseList, parsePort, parseRepeated } from "./options.ts";
+import { parseCount, parseDuration, parseList, parsePort, parseRepeated } from "./options.ts";
 
 export interface ServerFlags {
   port: number;
@@ -17,10 +20,12 @@ export interface ServerFlags {
   insecure?: boolean;
   origin?: string[];
   allowHost?: string[];
+  keepFor: Duration;
+  keepRuns: number;
   logLevel: LogLevel;
 }
 
-export function withServerFlags(command: Command): Command {
+export function withServerFlags(command: Command, defaults: { logLevel: LogLevel } = { logLevel: "info" }): Command {
   return command
     .option("--port <number>", "where to listen; 0 takes any free port", parsePort, 4_500)
     .option("--host <address>", "on which address; beyond loopback, tokens are needed", "127.0.0.1")
@@ -32,8 +37,12 @@ export function withServerFlags(command: Command): Command {
     .option("--insecure", "serve beyond loopback although nobody is asked for a token")
     .option("--origin <origins>", "web origins whose pages may call, such as https://ops.example", parseList)
     .option("--allow-host <names>", "further names by which this server is called", parseList)
+    .option("--keep-for <duration>", "how long runs are kept after their end", parseDuration, "30d")
+    .option("--keep-runs <number>", "how many of them at most", parseCount, retentionDefault.runs.count)
     .addOption(
-      new Option("--log-level <level>", "least level that is logged").choices(["debug", "info", "warn", "error", "silent"]).default("info"),
+      new Option("--log-level <level>", "least level that is logged")
+        .choices(["debug", "info", "warn", "error", "silent"])
+        .default(defaults.logLevel),
     );
 }
 
@@ -48,6 +57,14 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     insecure: flags.insecure,
     origins: flags.origin,
     hosts: flags.allowHost,
+    retention: { ...retentionDefault, runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns } },
     logger: { level: flags.logLevel, format: log.format },
   };
+}
+
+/** A secret by which a worker of this very process is let in; undefined when nobody is asked for one. */
+export function workerToken({ token = [], tokenFile }: ServerFlags): string | undefined {
+  const given = token.map((text, at) => parseToken(text, `--token ${at + 1}`));
+  const tokens = tokenFile === undefined ? given : [...given, ...readTokenFile(tokenFile)];
+  return tokens.find(({ scopes }) => scopes.includes("worker") || scopes.includes("operator"))?.secret;
 }

@@ -1,5 +1,8 @@
-// Workers that can be copied and pasted, one list per protocol that the server speaks. They are printed by `longshore dev` and run as
-// they are by a test.
+// What `longshore dev` can say about workers, one entry per protocol that the server speaks. The programs are run by a test as they
+// are printed.
+
+import { commandLane } from "../dialect/workflow-graph/compile.ts";
+import { handlerLabelPrefix } from "../protocol/workflow-graph/wire.ts";
 
 export interface Snippet {
   readonly language: string;
@@ -8,25 +11,46 @@ export interface Snippet {
   readonly code: string;
 }
 
-export interface ProtocolSnippets {
+export interface ProtocolHints {
   readonly protocol: string;
   readonly snippets: readonly Snippet[];
-  /** A command that gives those workers something to do. */
+  /** Commands that give those workers something to do. */
   readonly tryIt: string;
+  /** How to start a worker that could take from this lane. */
+  workerFor(lane: { readonly name: string; readonly labels: readonly string[] }): string;
 }
 
-export function workerSnippets(url: string): readonly ProtocolSnippets[] {
+export function protocolHints(url: string): readonly ProtocolHints[] {
   return [
     {
       protocol: "workflow-graph",
       snippets: [
-        { language: "TypeScript", how: "save as worker.mjs, then: node worker.mjs", code: typescript(url) },
+        { language: "TypeScript", how: "save as worker.mjs, then `node worker.mjs`", code: typescript(url) },
         { language: "Python", how: "paste into a shell", code: python(url) },
-        { language: "curl", how: "one job, by hand", code: curl(url) },
+        { language: "curl", how: "one job by hand; the second line takes the lease_id that the first prints", code: curl(url) },
       ],
-      tryIt: `longshore work --shell --on ${url}`,
+      tryIt: tryIt(url),
+      workerFor: ({ name, labels }) => {
+        const isHandler = (label: string) => label.startsWith(handlerLabelPrefix);
+        const asked = labels.filter((label) => !isHandler(label));
+        const flag = asked.length === 0 ? "" : ` --labels ${asked.join(",")}`;
+        const handler = name === commandLane ? labels.find(isHandler)?.slice(handlerLabelPrefix.length) : name;
+        if (handler === undefined) return `longshore work --shell${flag} --on ${url}`;
+        return `longshore work FILE${flag} --on ${url}, where FILE exports a task named ${handler}`;
+      },
     },
   ];
+}
+
+function tryIt(url: string): string {
+  return `cat > hello.yml <<'EOF'
+name: hello
+on: push
+jobs:
+  hello: { run: echo hello from a worker }
+EOF
+npx longshore define hello.yml --on ${url}
+npx longshore run hello --follow --on ${url}`;
 }
 
 function typescript(url: string): string {
@@ -48,7 +72,7 @@ def call(path, body):
     return json.loads(urllib.request.urlopen(request).read() or "null")
 
 while True:
-    claim = call("/jobs/claim", {"worker_id": "python", "labels": [], "lease_ttl_secs": 60, "wait_secs": 20})
+    claim = call("/jobs/claim", {"worker_id": "python", "labels": [], "lease_ttl_secs": 600, "wait_secs": 20})
     if claim is None:
         continue
     lease = "/jobs/" + claim["lease"]["lease_id"]
@@ -62,6 +86,6 @@ EOF`;
 
 function curl(url: string): string {
   return `curl -s ${url}/api/jobs/claim -H 'content-type: application/json' \\
-  -d '{"worker_id":"me","labels":[],"lease_ttl_secs":60}'
+  -d '{"worker_id":"me","labels":[],"lease_ttl_secs":600}'
 curl -s ${url}/api/jobs/LEASE_ID/complete -H 'content-type: application/json' -d '{"outputs":{}}'`;
 }

@@ -1,0 +1,88 @@
+// `longshore dev`: the server for a person at a terminal. It prints workers to copy, says why anything waits, and can run a worker file.
+
+import { Command } from "commander";
+import type { Server } from "../server/index.ts";
+import { untilTold } from "./ending.ts";
+import { withExamples } from "./options.ts";
+import type { RestartingWorker } from "./restarting-worker.ts";
+import { type ServerFlags, serveOptions, withServerFlags, workerToken } from "./server-flags.ts";
+import type { ProtocolHints } from "./snippets.ts";
+import { type Paint, painter } from "./terminal.ts";
+import { waitingLine } from "./waiting-line.ts";
+
+interface DevFlags extends ServerFlags {
+  worker?: string;
+}
+
+export function devCommand(): Command {
+  const command = new Command("dev").description("run the server at a terminal: says why anything waits, prints workers to copy");
+  withServerFlags(command, { logLevel: "warn" })
+    .option("--worker <file>", "run this file as a worker, and again whenever it changes")
+    .action(dev);
+  return withExamples(
+    command,
+    [
+      ["longshore dev", "on port 4500, with the data in ./.longshore"],
+      ["longshore dev --ephemeral --workflows ./workflows", "forgets everything at the end"],
+      ["longshore dev --worker tasks.mjs", "with a worker that is restarted on change"],
+    ],
+    "The worker file exports tasks, or calls work() itself with process.env.LONGSHORE_URL.",
+  );
+}
+
+async function dev(flags: DevFlags): Promise<void> {
+  const { serve } = await import("../server/index.ts");
+  const server = await serve({ ...serveOptions(flags, { format: "text" }), badWorkflows: "skip" });
+  const told = untilTold();
+  const paint = painter(process.stdout);
+  const say = (text: string) => void process.stdout.write(`${text}\n`);
+  const { protocolHints } = await import("./snippets.ts");
+  const hints = protocolHints(server.url ?? "");
+  say(welcome(server, flags, hints, paint));
+  const stopWatching = server.watchWaiting((news) => say(waitingLine(news, hints, paint)));
+  const worker = flags.worker === undefined ? undefined : await startWorker(flags.worker, server, flags, paint, say);
+  await told;
+  say("");
+  stopWatching();
+  await worker?.stop();
+  await server.close();
+}
+
+async function startWorker(
+  file: string,
+  server: Server,
+  flags: DevFlags,
+  paint: Paint,
+  say: (text: string) => void,
+): Promise<RestartingWorker> {
+  const { startRestartingWorker } = await import("./restarting-worker.ts");
+  return startRestartingWorker({
+    file,
+    url: server.url ?? "",
+    token: workerToken(flags),
+    say: (text) => say(`${paint("cyan", "worker")} ${text}`),
+    line: (text) => say(`${paint("dim", "worker |")} ${text}`),
+  });
+}
+
+function welcome(server: Server, flags: DevFlags, hints: readonly ProtocolHints[], paint: Paint): string {
+  const url = server.url ?? "";
+  const data = flags.ephemeral ? "in memory: nothing survives this process" : `in ${flags.data}`;
+  const loaded = server.workflows.defined.map(({ definition }) => definition.name);
+  return [
+    `${paint("bold", "Longshore")} serves on ${paint("cyan", url)}, with its data ${data}.`,
+    ...(loaded.length === 0 ? [] : [`Defined from ${flags.workflows}: ${loaded.join(", ")}.`]),
+    "",
+    ...hints.flatMap(({ protocol, snippets, tryIt }) => [
+      // Not indented: a pasted heredoc would not find its end.
+      paint("bold", `Workers of ${protocol}, to copy:`),
+      ...snippets.flatMap(({ language, how, code }) => ["", paint("dim", `${language}: ${how}`), "", code]),
+      "",
+      paint("dim", "Give them something to do, in another terminal:"),
+      "",
+      tryIt,
+    ]),
+    "",
+    paint("dim", "Serving until Ctrl-C. What waits, and why, is told below."),
+  ].join("\n");
+}

@@ -1,0 +1,19 @@
+// One line about what waits, with what to do about it.
+
+import { formatDuration } from "../duration.ts";
+import type { WaitingNews } from "../server/index.ts";
+import type { ProtocolHints } from "./snippets.ts";
+import type { Paint } from "./terminal.ts";
+
+export function waitingLine(news: WaitingNews, hints: readonly ProtocolHints[], paint: Paint): string {
+  const what = `${news.step}${news.tasks > 1 ? ` and ${news.tasks - 1} more` : ""}`;
+  if (news.kind === "over") return `${paint("green", "goes on")} ${what}, after ${formatDuration(news.forMs)}`;
+  const run = news.runId === null ? "" : paint("dim", ` (run ${news.runId})`);
+  return `${paint("yellow", "waits")} ${what}${run}: ${news.text}.${adviceFor(news, hints, paint)}`;
+}
+
+/** Only where starting a worker would help. */
+function adviceFor({ reason, lane, labels }: WaitingNews, hints: readonly ProtocolHints[], paint: Paint): string {
+  if (reason !== "no-worker") return "";
+  return hints.map(({ workerFor }) => ` Start one: ${paint("cyan", workerFor({ name: lane, labels }))}`).join("");
+}

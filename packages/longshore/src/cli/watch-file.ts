@@ -1,0 +1,46 @@
+// Notices that a worker's file, or a file beside or below it, has changed.
+
+import { type FSWatcher, readdirSync, watch } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+/** An editor writes a file in several steps, and a checkout writes many files: one change is what is quiet for this long. */
+const quietMs = 150;
+/** Folders watched. A worker beside a huge tree is watched in part, which its own folder always belongs to. */
+const foldersMax = 500;
+const ignored = /^(node_modules|\..*)$/;
+const sources = /\.([cm]?[jt]sx?|json)$/;
+
+/** Calls `changed` after each change of a source file in the folder of `file` and the folders below. Ends with what is returned. */
+export function watchFile(file: string, changed: (path: string) => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const noticed = (path: string) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => changed(path), quietMs);
+  };
+  // Folders rather than files: editors replace a file, and a watch of the old one would see nothing more.
+  const watchers = foldersOf(dirname(resolve(file))).map((folder) => watchFolder(folder, noticed));
+  return () => {
+    clearTimeout(timer);
+    for (const watcher of watchers) watcher.close();
+  };
+}
+
+function watchFolder(folder: string, noticed: (path: string) => void): FSWatcher {
+  const watcher = watch(folder, (_, name) => {
+    if (name === null || (sources.test(name) && !ignored.test(name))) noticed(name === null ? folder : join(folder, name));
+  });
+  // A folder that is deleted meanwhile needs no watching.
+  watcher.on("error", () => watcher.close());
+  return watcher;
+}
+
+function foldersOf(root: string): string[] {
+  const found = [root];
+  for (const folder of found) {
+    if (found.length >= foldersMax) break;
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      if (entry.isDirectory() && !ignored.test(entry.name)) found.push(join(folder, entry.name));
+    }
+  }
+  return found.slice(0, foldersMax);
+}
