@@ -21,6 +21,7 @@ import type { Run } from "../run/run.ts";
 import { brainOf, Runs } from "../run/runs.ts";
 import { SqliteBlobs } from "../store/sqlite/blobs.ts";
 import { Counts } from "../store/sqlite/counts.ts";
+import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteLogs } from "../store/sqlite/logs.ts";
 import { SqliteReader } from "../store/sqlite/reader.ts";
 import { SqliteRetention } from "../store/sqlite/retention.ts";
@@ -32,10 +33,17 @@ export interface EngineOptions {
   /** The folder of the data file; null keeps everything in memory. */
   directory: string | null;
   retention?: RetentionPolicy;
+  probe?: EngineProbe;
   /** Told of what went wrong with nobody to answer to. */
   failed?: (what: string, error: unknown) => void;
   clock?: Clock;
   random?: () => number;
+}
+
+/** Told while the engine works, for metrics. Nothing is measured without one. */
+export interface EngineProbe {
+  committed(seconds: number): void;
+  logged(bytes: number): void;
 }
 
 /** Hears of every task and run that a commit changed. */
@@ -55,6 +63,7 @@ export interface Engine {
   readonly blobs: BlobStore;
   readonly reader: Reader;
   readonly workers: Workers;
+  openRuns(): number;
   /** Tells why a queued task has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
   waiting(): (task: Task) => Waiting | null;
   plan(definition: Definition): Plan;
@@ -64,12 +73,13 @@ export interface Engine {
 }
 
 export async function openEngine(options: EngineOptions): Promise<Engine> {
-  const { directory, clock = systemClock, random = Math.random, failed = () => {} } = options;
+  const { directory, clock = systemClock, random = Math.random, probe, failed = () => {} } = options;
   const makeId = idMaker();
   const dialects = new Map<string, Dialect>([codeDialect, workflowGraphDialect].map((dialect) => [dialect.name, dialect]));
   const listeners = new Set<ChangeListener>();
   const store = await openSqliteStore({
     directory,
+    open: probe === undefined ? undefined : timedOpen(probe),
     clock,
     random,
     brain: brainOf(dialects),
@@ -93,7 +103,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const counts = new Counts(db);
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
-  const logStore = new SqliteLogs({ db, commit });
+  const stored = new SqliteLogs({ db, commit });
+  const logStore = probe === undefined ? stored : measured(stored, probe);
   const blobs = new SqliteBlobs({ db, commit, clock, directory: directory === null ? null : join(directory, "blobs") });
   const registry = new SqliteWorkers({ db, commit, clock });
   const { workers } = registry;
@@ -121,6 +132,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     blobs,
     reader,
     workers,
+    openRuns: () => counts.openRuns,
     waiting() {
       const context = { lanes, limits, workers: workers.list(), now: clock.now() };
       return (task) => whyWaiting(task, context);
@@ -141,5 +153,31 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       })();
       return closing;
     },
+  };
+}
+
+/** Opens databases whose transactions are timed. */
+function timedOpen(probe: EngineProbe): typeof openDatabase {
+  return async (file, options) => {
+    const db = await openDatabase(file, options);
+    const transaction = (work: () => void) => {
+      const startedAt = performance.now();
+      db.transaction(work);
+      probe.committed((performance.now() - startedAt) / 1_000);
+    };
+    return { ...db, transaction };
+  };
+}
+
+function measured(store: LogStore, probe: EngineProbe): LogStore {
+  return {
+    async append(batch) {
+      const appended = await store.append(batch);
+      probe.logged(batch.chunks.reduce((sum, chunk) => sum + Buffer.byteLength(chunk.data), 0));
+      return appended;
+    },
+    read: (taskId, page) => store.read(taskId, page),
+    since: (source, after, limit) => store.since(source, after, limit),
+    lastLine: (taskId) => store.lastLine(taskId),
   };
 }

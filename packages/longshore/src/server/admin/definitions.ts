@@ -72,6 +72,7 @@ export function definitionOperations(engine: Engine): Operation[] {
       body: {
         read: "text",
         contentTypes: [jsonType, ...yamlTypes],
+        json: z.union([codeBody, z.looseObject({ name: z.string(), jobs: z.record(z.string(), z.unknown()) })]),
         description: 'A workflow-graph definition file as YAML or JSON; or `{"source": ...}` with what `workflow()` makes, as JSON.',
       },
       answers: {

@@ -23,6 +23,8 @@ export interface Answer {
 export interface RawBody {
   readonly contentTypes: readonly string[];
   readonly description: string;
+  /** What it looks like when it is JSON; for the document only. */
+  readonly json?: z.ZodType;
 }
 
 export interface Asked<Query, Body> {
@@ -52,8 +54,9 @@ export interface OperationSpec<Query extends z.ZodObject, Body extends z.ZodType
   readonly summary: string;
   readonly tag: string;
   readonly method: Route["method"];
-  /** Below the prefix of the API, unless it is absolute by `at`. */
+  /** Below the prefix of the API, unless `root` says that it stands at the top. */
   readonly path: string;
+  readonly root?: boolean;
   readonly scope: Scope;
   readonly query?: Query;
   readonly body?: Body;
@@ -100,13 +103,8 @@ export function rawOperation(
 }
 
 function described(spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "handle"> & { body?: Description["body"] }) {
-  const { id, summary, tag, method, path, scope, query, body, answers } = spec;
-  return {
-    method,
-    path: path.startsWith("//") ? path.slice(1) : apiPrefix + path,
-    scope,
-    description: { id, summary, tag, query, body, answers },
-  };
+  const { id, summary, tag, method, path, root, scope, query, body, answers } = spec;
+  return { method, path: root ? path : apiPrefix + path, scope, description: { id, summary, tag, query, body, answers } };
 }
 
 /** A conflict is an answer of this API; everything else that is thrown is the listener's to explain. */

@@ -2,12 +2,18 @@
 
 import type { RouteGroup } from "../../http.ts";
 import type { Engine } from "../engine.ts";
+import type { Changes } from "../events.ts";
+import type { HealthCheck } from "../health.ts";
+import type { Metrics } from "../metrics.ts";
+import { openApi } from "../openapi.ts";
 import { blobOperations } from "./blobs.ts";
 import { definitionOperations } from "./definitions.ts";
+import { eventOperations } from "./events.ts";
 import { logOperations } from "./logs.ts";
 import type { Operation } from "./operation.ts";
 import { refuse } from "./problem.ts";
 import { runOperations } from "./runs.ts";
+import { systemOperations } from "./system.ts";
 import { taskOperations } from "./tasks.ts";
 import { workerOperations } from "./workers.ts";
 
@@ -15,14 +21,33 @@ export interface AdminGroup extends RouteGroup {
   readonly routes: readonly Operation[];
 }
 
-export function adminRoutes(engine: Engine): AdminGroup {
-  const routes = [
+export interface AdminParts {
+  readonly engine: Engine;
+  readonly changes: Changes;
+  readonly health: HealthCheck;
+  readonly metrics: Metrics;
+  readonly version: string;
+}
+
+export function adminRoutes({ engine, changes, health, metrics, version }: AdminParts): AdminGroup {
+  let document: string | undefined;
+  const routes: Operation[] = [
     ...definitionOperations(engine),
     ...runOperations(engine),
     ...taskOperations(engine),
     ...logOperations(engine),
     ...workerOperations(engine),
     ...blobOperations(engine),
+    ...eventOperations(changes),
+    ...systemOperations({
+      health,
+      metrics,
+      // Made when it is first asked for: most servers are never asked.
+      document: () => {
+        document ??= JSON.stringify(openApi(routes, version));
+        return document;
+      },
+    }),
   ];
   return { name: "longshore", routes, refuse };
 }

@@ -52,6 +52,8 @@ export class SqliteBoard implements BoardStore {
   readonly tasks: Rows<Task>;
   readonly lanes: Lanes = new Lanes();
   readonly limits: Limits = new Limits();
+  /** What has happened since this process started, for people who watch. */
+  readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
   readonly #db: Database;
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -281,8 +283,13 @@ export class SqliteBoard implements BoardStore {
       this.#commit.undo(() => this.limits.untake(task.limits));
     }
     this.tasks.put(held.id, held);
+    this.#commit.after(this.#countClaim);
     return held;
   }
+
+  readonly #countClaim = (): void => {
+    this.counts.claimed++;
+  };
 
   /** A queued task that may be taken now goes straight to a waiting claim, else to its lane. */
   #ready(task: Task, now: number): void {
@@ -370,6 +377,9 @@ export class SqliteBoard implements BoardStore {
 
   /** An attempt is over without a result: policy says whether another follows. */
   #close(task: Task, by: Verb, closure: Closure, now: number): void {
+    this.#commit.after(() => {
+      this.counts[closure.kind]++;
+    });
     const next = task.runId === null ? nextTry(policyOf(task), task, closure, now, this.#random()) : this.#runs.closed(task, closure);
     const counted = { ...task, failures: next.failures, lost: next.lost };
     if (!next.again) {

@@ -1,0 +1,94 @@
+// Live changes as server-sent events.
+//
+//   event: ready                  the stream has begun; what is read from now on can only be newer than what it tells
+//   event: run, event: task       a run or task as a commit left it
+//   event: lagged                 changes were missed: the reader was too slow, or was away for too long; read the state anew
+//
+// Every frame but `lagged` carries an id to resume after.
+
+import { z } from "zod";
+import { LongshoreError } from "../../errors.ts";
+import type { EventSink, ServerSentEvent } from "../../http.ts";
+import type { Change, Changes } from "../events.ts";
+import { type Operation, operation } from "./operation.ts";
+
+/** Readers at once. Each costs its share of every change. */
+const readersMax = 500;
+
+const filter = z.strictObject({
+  run: z.string().max(512).optional().describe("only this run and its tasks"),
+  workflow: z.string().max(200).optional().describe("only runs of this workflow and their tasks"),
+});
+
+export function eventOperations(changes: Changes): Operation[] {
+  return [
+    operation({
+      ...{ id: "streamEvents", tag: "events", method: "GET", path: "/events", scope: "read" },
+      summary: "Follow changes of runs and tasks. Resumes by Last-Event-ID where possible, and says so where it is not.",
+      query: filter,
+      answers: {
+        200: { description: "Events `ready`, `run`, `task` and `lagged`.", contentType: "text/event-stream" },
+        429: { description: `${readersMax} readers follow already.` },
+      },
+      handle({ query: { run, workflow }, request }) {
+        if (changes.readers >= readersMax) {
+          throw new LongshoreError("LONGSHORE_LIMIT", `${readersMax} readers follow changes already, which is the limit.`);
+        }
+        const matches = (change: Change) =>
+          (run === undefined || (change.kind === "run" ? change.id : change.runId) === run) &&
+          (workflow === undefined || change.workflow === workflow);
+        const resumed = request.headers["last-event-id"];
+        return { status: 200, events: (sink) => void follow(changes, matches, typeof resumed === "string" ? resumed : undefined, sink) };
+      },
+    }),
+  ];
+}
+
+/** Never rejects; ends when the reader has gone or the server closes. */
+async function follow(changes: Changes, matches: (change: Change) => boolean, resumed: string | undefined, sink: EventSink): Promise<void> {
+  const { gone } = sink;
+  let hasNews = false;
+  let resume = () => {};
+  const wake = () => {
+    hasNews = true;
+    resume();
+  };
+  const leave = changes.read(wake);
+  gone.addEventListener("abort", wake, { once: true });
+  const place = resumed === undefined ? undefined : changes.numberOf(resumed);
+  let at = place ?? changes.now;
+  await send(sink, { event: "ready", id: changes.idOf(at), data: "{}" });
+  // An id of another process: nobody knows how much has happened since.
+  if (resumed !== undefined && place === undefined) await send(sink, lagged(null));
+  while (!gone.aborted) {
+    hasNews = false;
+    at = await pass(changes, matches, at, sink);
+    if (at === changes.now && !hasNews) {
+      await new Promise<void>((resolve) => {
+        resume = resolve;
+      });
+    }
+  }
+  leave();
+  sink.end();
+}
+
+/** Sends what came after `at`, or a part of it; answers how far it came. */
+async function pass(changes: Changes, matches: (change: Change) => boolean, at: number, sink: EventSink): Promise<number> {
+  const { missed, changes: found } = changes.after(at);
+  if (missed > 0) await send(sink, lagged(missed));
+  for (const { number, change } of found) {
+    const { kind, ...data } = change;
+    if (matches(change)) await send(sink, { event: kind, id: changes.idOf(number), data: JSON.stringify(data) });
+  }
+  return found.at(-1)?.number ?? at + missed;
+}
+
+function lagged(missed: number | null): ServerSentEvent {
+  return { event: "lagged", data: JSON.stringify({ missed }) };
+}
+
+/** Waits for a slow reader; it goes on from its place in the ring. */
+async function send(sink: EventSink, frame: ServerSentEvent): Promise<void> {
+  while (!sink.gone.aborted && !sink.send(frame)) await sink.drained();
+}

@@ -1,0 +1,54 @@
+// What the machinery around a server asks: is it healthy, how is it doing, what does it offer.
+
+import { z } from "zod";
+import type { HealthCheck } from "../health.ts";
+import { type Metrics, metricsContentType } from "../metrics.ts";
+import { json, type Operation, operation } from "./operation.ts";
+
+const tag = "system";
+
+const healthShape = z
+  .object({
+    status: z.enum(["ok", "unavailable"]),
+    version: z.string(),
+    store: z.enum(["ok", "unavailable"]).describe("Whether the data file can be written."),
+    message: z.string().optional().describe("Why not."),
+    uptimeSeconds: z.number().int(),
+  })
+  .meta({ id: "Health" });
+
+export interface SystemParts {
+  readonly health: HealthCheck;
+  readonly metrics: Metrics;
+  /** The OpenAPI document as JSON text. */
+  readonly document: () => string;
+}
+
+export function systemOperations({ health, metrics, document }: SystemParts): Operation[] {
+  return [
+    operation({
+      ...{ id: "health", tag, method: "GET", path: "/health", root: true, scope: "open" },
+      summary: "Tell whether the server can take work. Needs no token.",
+      answers: {
+        200: { description: "It can.", schema: healthShape },
+        503: { description: "The store cannot be written now; reads go on.", schema: healthShape },
+      },
+      async handle() {
+        const found = await health.look();
+        return json(found.status === "ok" ? 200 : 503, found, { "cache-control": "no-store" });
+      },
+    }),
+    operation({
+      ...{ id: "metrics", tag, method: "GET", path: "/metrics", root: true, scope: "read" },
+      summary: "Read figures in the text format of Prometheus.",
+      answers: { 200: { description: "One line a series.", contentType: metricsContentType } },
+      handle: () => ({ status: 200, headers: { "content-type": metricsContentType }, body: metrics.text() }),
+    }),
+    operation({
+      ...{ id: "openapi", tag, method: "GET", path: "/openapi.json", scope: "read" },
+      summary: "Read this document.",
+      answers: { 200: { description: "OpenAPI 3.1.", contentType: "application/json" } },
+      handle: () => ({ status: 200, headers: { "content-type": "application/json" }, body: document() }),
+    }),
+  ];
+}

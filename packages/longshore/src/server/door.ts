@@ -1,0 +1,65 @@
+// The server's door: one port for every protocol and for our own API, with what stands beside it: health, metrics and live changes.
+
+import { readFileSync } from "node:fs";
+import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
+import { adminRoutes } from "./admin/routes.ts";
+import { createAuth, type Token } from "./auth.ts";
+import { portDefault, type ServeOptions } from "./config.ts";
+import type { Engine } from "./engine.ts";
+import { Changes } from "./events.ts";
+import { HealthCheck } from "./health.ts";
+import { listen } from "./http.ts";
+import { instrument } from "./instruments.ts";
+import type { Logger } from "./logger.ts";
+import type { Metrics } from "./metrics.ts";
+
+export interface Door {
+  readonly url: string;
+  readonly port: number;
+  close(deadlineMs?: number): Promise<void>;
+}
+
+export interface DoorParts {
+  readonly engine: Engine;
+  readonly options: ServeOptions;
+  readonly tokens: readonly Token[];
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export async function openDoor({ engine, options, tokens, logger, metrics }: DoorParts): Promise<Door> {
+  const { clock, store } = engine;
+  const { host, hosts, origins, insecure, limits } = options;
+  instrument(engine, metrics);
+  const changes = changesOf(engine);
+  const version = packageVersion();
+  const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version });
+  const admin = adminRoutes({ engine, changes, health, metrics, version });
+  const listener = await listen({
+    groups: [workflowGraphRoutes(engine), admin],
+    fallback: admin,
+    port: options.port ?? portDefault,
+    auth: createAuth(tokens),
+    ...{ host, hosts, origins, insecure, limits, metrics, logger, clock },
+  });
+  return {
+    url: listener.url,
+    port: listener.port,
+    async close(deadlineMs) {
+      await listener.close(deadlineMs);
+      changes.close();
+    },
+  };
+}
+
+function changesOf(engine: Engine): Changes {
+  const { clock, makeId, store, listen: hear } = engine;
+  const changes = new Changes({ clock, epoch: makeId(clock.now()), workflowOf: (id) => store.runs.runs.get(id)?.workflow });
+  hear(changes);
+  return changes;
+}
+
+function packageVersion(): string {
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}

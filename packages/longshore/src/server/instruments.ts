@@ -1,0 +1,83 @@
+// What /metrics tells about the engine. Counters that somebody keeps anyway are read when they are asked for; only endings, commits and
+// log bytes are counted here, as they are heard of.
+
+import type { Engine, EngineProbe } from "./engine.ts";
+import type { Metrics, Sample } from "./metrics.ts";
+import { type QueueState, queueStates } from "./queues.ts";
+
+/** Lanes that get a series of their own; the smaller ones beyond are told together as `other`. Labels make lanes, so there may be many. */
+const lanesMax = 100;
+/** Upper bounds in seconds: from memory, over a good disk, to one that makes everybody wait. */
+const commitBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+/** What the engine itself reports while it works; to be made before it is opened. */
+export function engineProbe(metrics: Metrics): EngineProbe {
+  const commits = metrics.histogram("longshore_commit_seconds", "How long a transaction took, sync included.", commitBounds).with();
+  const bytes = metrics.counter("longshore_log_bytes_total", "Bytes of log text received.").with();
+  return { committed: (seconds) => commits.observe(seconds), logged: (count) => bytes.add(count) };
+}
+
+/** Everything that can be asked of an open engine. */
+export function instrument(engine: Engine, metrics: Metrics): void {
+  const { board, store, workers, logs } = engine;
+  const { counts } = store.board;
+  endings(engine, metrics);
+  metrics.sampled("counter", "longshore_tasks_claimed_total", "Tasks handed out.", () => counts.claimed);
+  metrics.sampled(
+    "counter",
+    "longshore_attempts_closed_total",
+    "Attempts that closed without a result: failed, lost with their worker, or timed out.",
+    () => [sample("failed", counts.failed), sample("lost", counts.lost), sample("timed-out", counts["timed-out"])],
+    ["how"],
+  );
+  const lane = ["lane", "labels"];
+  metrics.sampled("gauge", "longshore_queue_ready", "Tasks that could be taken now.", () => byLane(engine, (queue) => queue.ready), lane);
+  metrics.sampled("gauge", "longshore_queue_pollers", "Claims in line.", () => byLane(engine, (queue) => queue.pollers), lane);
+  metrics.sampled("gauge", "longshore_claims_waiting", "Claims that stand in line for work.", () => board.waiting);
+  metrics.sampled("gauge", "longshore_workers", "Workers by status.", () => workersByStatus(workers.list()), ["status"]);
+  metrics.sampled("gauge", "longshore_runs_open", "Runs that have not ended.", () => engine.openRuns());
+  metrics.sampled("gauge", "longshore_log_followers", "Readers that follow a log.", () => logs.following);
+  metrics.sampled("counter", "longshore_commits_total", "Transactions committed.", () => store.commit.commits);
+  metrics.sampled("gauge", "longshore_store_writable", "1 when the last write went through.", () =>
+    store.commit.unavailable === null ? 1 : 0,
+  );
+  processFigures(metrics);
+}
+
+function endings(engine: Engine, metrics: Metrics): void {
+  const tasks = metrics.counter("longshore_tasks_ended_total", "Tasks that ended, by how.", ["state"]);
+  const runs = metrics.counter("longshore_runs_ended_total", "Runs that ended, by how.", ["state"]);
+  const byTaskState = new Map(["done", "failed", "cancelled", "skipped"].map((state) => [state, tasks.with(state)]));
+  const byRunState = new Map(["succeeded", "failed", "cancelled", "timed-out"].map((state) => [state, runs.with(state)]));
+  engine.listen({
+    task: (task) => byTaskState.get(task.state)?.add(),
+    run: (run) => byRunState.get(run.state)?.add(),
+  });
+}
+
+function byLane(engine: Engine, value: (queue: QueueState) => number): Sample[] {
+  const queues = queueStates(engine).sort((a, b) => value(b) - value(a));
+  const samples = queues
+    .slice(0, lanesMax)
+    .map((queue) => ({ labels: [queue.lane.name, queue.lane.labels.join(",")], value: value(queue) }));
+  if (queues.length <= lanesMax) return samples;
+  return [...samples, { labels: ["other", ""], value: queues.slice(lanesMax).reduce((sum, queue) => sum + value(queue), 0) }];
+}
+
+function workersByStatus(workers: readonly { status: string }[]): Sample[] {
+  return ["idle", "busy", "offline"].map((status) => sample(status, workers.filter((worker) => worker.status === status).length));
+}
+
+function sample(label: string, value: number): Sample {
+  return { labels: [label], value };
+}
+
+/** Under the names that dashboards for any process know. */
+function processFigures(metrics: Metrics): void {
+  metrics.sampled("gauge", "process_resident_memory_bytes", "Memory in use.", () => process.memoryUsage.rss());
+  metrics.sampled("gauge", "process_start_time_seconds", "When this process started.", () => performance.timeOrigin / 1_000);
+  metrics.sampled("counter", "process_cpu_seconds_total", "CPU time used.", () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000_000;
+  });
+}
