@@ -60,7 +60,7 @@ describe("requests that the reference refuses", () => {
     expect(refused.length).toBeGreaterThan(30);
   });
 
-  it.each(refused.map((exchange) => [exchange.name, exchange] as const))("[G2] get the same words from us: %s", (_name, exchange) => {
+  it.each(refused.map((exchange) => [exchange.name, exchange] as const))("get the same words from us: %s", (_name, exchange) => {
     expect(refusalOf(() => play(exchange))).toEqual({ status: exchange.answer.status, body: exchange.answer.body });
   });
 });
