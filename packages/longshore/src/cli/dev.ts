@@ -73,16 +73,19 @@ function welcome(server: Server, flags: DevFlags, hints: readonly ProtocolHints[
     `${paint("bold", "Longshore")} serves on ${paint("cyan", url)}, with its data ${data}.`,
     ...(loaded.length === 0 ? [] : [`Defined from ${flags.workflows}: ${loaded.join(", ")}.`]),
     "",
-    ...hints.flatMap(({ protocol, snippets, tryIt }) => [
-      // Not indented: a pasted heredoc would not find its end.
-      paint("bold", `Workers of ${protocol}, to copy:`),
-      ...snippets.flatMap(({ language, how, code }) => ["", paint("dim", `${language}: ${how}`), "", code]),
-      "",
-      paint("dim", "Give them something to do, in another terminal:"),
-      "",
-      tryIt,
-    ]),
-    "",
+    // Nothing is indented: a pasted heredoc would not find its end.
+    ...hints.flatMap(({ protocol, snippets }) =>
+      snippets.flatMap(({ language, how, code, tryIt }) => [
+        paint("bold", `A ${protocol} worker in ${language}`) + paint("dim", `: ${how}`),
+        "",
+        code,
+        "",
+        paint("dim", "Something for it to do, in another terminal:"),
+        "",
+        tryIt,
+        "",
+      ]),
+    ),
     paint("dim", "Serving until Ctrl-C. What waits, and why, is told below."),
   ].join("\n");
 }

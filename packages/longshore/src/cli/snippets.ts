@@ -9,13 +9,13 @@ export interface Snippet {
   /** What to save or where to paste it. */
   readonly how: string;
   readonly code: string;
+  /** Gives it something to do: a job, and the commands that run it. */
+  readonly tryIt: string;
 }
 
 export interface ProtocolHints {
   readonly protocol: string;
   readonly snippets: readonly Snippet[];
-  /** Commands that give those workers something to do. */
-  readonly tryIt: string;
   /** How to start a worker that could take from this lane. */
   workerFor(lane: { readonly name: string; readonly labels: readonly string[] }): string;
 }
@@ -25,32 +25,39 @@ export function protocolHints(url: string): readonly ProtocolHints[] {
     {
       protocol: "workflow-graph",
       snippets: [
-        { language: "TypeScript", how: "save as worker.mjs, then `node worker.mjs`", code: typescript(url) },
-        { language: "Python", how: "paste into a shell", code: python(url) },
-        { language: "curl", how: "one job by hand; the second line takes the lease_id that the first prints", code: curl(url) },
+        {
+          language: "TypeScript",
+          how: "save as worker.mjs, then `node worker.mjs`",
+          code: typescript(url),
+          tryIt: tryIt(url, "greeting", `{ run: '@greet {"name":"Ada"}', labels: ["handler:greet"] }`),
+        },
+        {
+          language: "Python",
+          how: "paste into a shell; it runs shell commands",
+          code: python(url),
+          tryIt: tryIt(url, "hello", "{ run: echo hello }"),
+        },
       ],
-      tryIt: tryIt(url),
       workerFor: ({ name, labels }) => {
         const isHandler = (label: string) => label.startsWith(handlerLabelPrefix);
         const asked = labels.filter((label) => !isHandler(label));
         const flag = asked.length === 0 ? "" : ` --labels ${asked.join(",")}`;
         const handler = name === commandLane ? labels.find(isHandler)?.slice(handlerLabelPrefix.length) : name;
-        if (handler === undefined) return `longshore work --shell${flag} --on ${url}`;
-        return `longshore work FILE${flag} --on ${url}, where FILE exports a task named ${handler}`;
+        if (handler === undefined) return `npx longshore work --shell${flag} --on ${url}`;
+        return `npx longshore work FILE${flag} --on ${url}, where FILE exports a task named ${handler}`;
       },
     },
   ];
 }
 
-function tryIt(url: string): string {
-  return `cat > hello.yml <<'EOF'
-name: hello
+function tryIt(url: string, name: string, job: string): string {
+  return `cat > ${name}.yml <<'EOF'
+name: ${name}
 on: push
 jobs:
-  hello: { run: echo hello from a worker }
+  ${name}: ${job}
 EOF
-npx longshore define hello.yml --on ${url}
-npx longshore run hello --follow --on ${url}`;
+npx longshore define ${name}.yml --on ${url} && npx longshore run ${name} --follow --on ${url}`;
 }
 
 function typescript(url: string): string {
@@ -82,10 +89,4 @@ while True:
     else:
         call(lease + "/fail", {"error": "exit code %d" % done.returncode, "retryable": True})
 EOF`;
-}
-
-function curl(url: string): string {
-  return `curl -s ${url}/api/jobs/claim -H 'content-type: application/json' \\
-  -d '{"worker_id":"me","labels":[],"lease_ttl_secs":600}'
-curl -s ${url}/api/jobs/LEASE_ID/complete -H 'content-type: application/json' -d '{"outputs":{}}'`;
 }
