@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { TestClock } from "../../testing/clock.ts";
+import { openDatabase } from "./driver.ts";
+import { schemaVersion } from "./schema.ts";
+import { openSqliteStore, type SqliteStore } from "./store.ts";
+
+const folders: string[] = [];
+const stores: SqliteStore[] = [];
+afterEach(() => {
+  for (const store of stores.splice(0)) store.close();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "longshore-store-"));
+  folders.push(made);
+  return made;
+}
+
+async function open(directory: string | null): Promise<SqliteStore> {
+  const never = () => {
+    throw new Error("Nothing is decided here.");
+  };
+  const store = await openSqliteStore({
+    directory,
+    clock: new TestClock(),
+    random: () => 0.5,
+    brain: { plan: never, decide: never },
+    hooks: { deadline: () => {}, taskChanged: () => {}, runChanged: () => {}, messagesLeft: () => {} },
+  });
+  stores.push(store);
+  return store;
+}
+
+describe("the SQLite store", () => {
+  it("writes ahead and waits for the disk with every commit", async () => {
+    const { db } = await open(folder());
+    expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2 });
+  });
+
+  it("makes its folder, for its owner alone", async () => {
+    const directory = join(folder(), "deep", "data");
+    await open(directory);
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+  });
+
+  it("keeps nothing when it is in memory, and may be opened any number of times", async () => {
+    await open(null);
+    await open(null);
+  });
+
+  it("refuses a file that a newer version has written, and leaves it alone", async () => {
+    const directory = folder();
+    const db = await openDatabase(join(directory, "longshore.db"));
+    db.exec(`PRAGMA user_version=${schemaVersion + 1}`);
+    db.close();
+    await expect(open(directory)).rejects.toMatchObject({
+      code: "LONGSHORE_BAD_CONFIG",
+      message: expect.stringContaining("newer version"),
+    });
+    const after = await openDatabase(join(directory, "longshore.db"));
+    expect(after.prepare("SELECT count(*) AS count FROM sqlite_schema").get()).toEqual({ count: 0 });
+    after.close();
+    // The lock was let go with the refusal.
+    await expect(open(directory)).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG" });
+  });
+
+  it("refuses everything once it is closed", async () => {
+    const { board, close } = await open(null);
+    stores.pop();
+    close();
+    await expect(board.claim({ reach: { names: ["work"], labels: [] }, holder: "ann", termMs: 1, max: 1 })).rejects.toMatchObject({
+      code: "LONGSHORE_CLOSED",
+    });
+  });
+});

@@ -1,0 +1,70 @@
+// The SQLite store as the contract suite sees it: in a file, or in memory.
+
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
+import { openSqliteStore } from "../../src/store/sqlite/store.ts";
+import type { CommitProbe, StoreKind, StoreSetup } from "./world.ts";
+
+async function open(setup: StoreSetup) {
+  const { place, probe, ...rest } = setup;
+  const store = await openSqliteStore({
+    ...rest,
+    directory: place,
+    open: async (file, options) => probed(await openDatabase(file, options), probe),
+  });
+  return {
+    board: store.board,
+    runs: store.runs,
+    commits: () => store.commit.commits,
+    recover: () => store.recover(),
+    close: () => store.close(),
+  };
+}
+
+/** A database whose every commit passes the probe; what the probe throws, the caller of the transaction sees. */
+export function probed(db: Database, probe: CommitProbe): Database {
+  return {
+    ...db,
+    transaction(work) {
+      db.transaction(() => {
+        work();
+        probe.before?.();
+      });
+      probe.after?.();
+    },
+  };
+}
+
+export const sqliteMemory: StoreKind = {
+  open,
+  place: () => null,
+  copy: () => {
+    throw new Error("Memory cannot be copied.");
+  },
+};
+
+/** Files in a folder that `clean` removes. */
+export function sqliteFiles(): StoreKind & { clean(): void } {
+  const folder = mkdtempSync(join(tmpdir(), "longshore-contract-"));
+  let places = 0;
+  const place = () => join(folder, String(++places));
+  return {
+    open,
+    place,
+    copy(from) {
+      const to = place();
+      mkdirSync(to);
+      for (const name of ["longshore.db", "longshore.db-wal"])
+        if (existsSync(join(from, name))) copyFileSync(join(from, name), join(to, name));
+      return to;
+    },
+    clean: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** What SQLite's drivers throw when the disk is full. */
+export function diskFull(): Error {
+  return Object.assign(new Error("database or disk is full"), { code: "ERR_SQLITE_ERROR", errcode: 13 });
+}

@@ -1,0 +1,232 @@
+// The verbs of the board, one by one, with their refusals.
+
+import { describe, expect, it } from "vitest";
+import type { Setup } from "./store.ts";
+import { holdOf, policy, termMs } from "./world.ts";
+
+export function boardContract(setup: Setup): void {
+  describe("claim and complete", () => {
+    it("hand a task to one holder, with a grant, until the end of its term", async () => {
+      const { clock, post, claim } = await setup();
+      await post("t", { input: '{"a":1}' });
+      expect(await claim()).toMatchObject({
+        id: "t",
+        state: "held",
+        holder: "ann",
+        grant: 1,
+        attempt: 0,
+        input: '{"a":1}',
+        holdUntil: clock.now() + termMs,
+      });
+      expect(await claim()).toBeUndefined();
+    });
+
+    it("hand out as many as were asked for, and no more than there are", async () => {
+      const { board, post } = await setup();
+      for (const id of ["a", "b", "c"]) await post(id);
+      const ask = async (max: number) =>
+        (await board.claim({ reach: { names: ["work"], labels: [] }, holder: "ann", termMs, max })).map((task) => task.id);
+      expect(await ask(2)).toEqual(["a", "b"]);
+      expect(await ask(2)).toEqual(["c"]);
+      expect(await ask(2)).toEqual([]);
+    });
+
+    it("keep the output, and answer repeated and other reports by what was applied", async () => {
+      const { board, post, claim, task } = await setup();
+      await post("t");
+      const hold = holdOf(await claim());
+      expect(await board.complete(hold, '"fine"')).toBe("ok");
+      expect(await task("t")).toMatchObject({ state: "done", output: '"fine"', closedBy: "complete" });
+      expect(await board.complete(hold, '"other"')).toBe("again");
+      expect(await board.fail(hold, { error: "no", retryable: true })).toBe("stale");
+      expect((await board.extend(hold)).verdict).toBe("stale");
+      expect(await task("t")).toMatchObject({ state: "done", output: '"fine"' });
+    });
+
+    it("merge the output over the parts that were sent before, when asked to", async () => {
+      const { board, post, claim, task } = await setup();
+      await post("t");
+      const hold = holdOf(await claim());
+      await board.extend(hold, { part: '{"a":1,"b":1}' });
+      await board.complete(hold, '{"b":2}', { merge: true });
+      expect((await task("t")).output).toBe('{"a":1,"b":2}');
+    });
+
+    it("refuse a holder who is not the one, and tasks that nobody knows", async () => {
+      const { board, post, claim } = await setup();
+      await post("t");
+      const held = await claim();
+      expect(await board.complete({ taskId: "t", grant: held?.grant, holder: "bob" }, "1")).toBe("busy");
+      expect(await board.complete({ taskId: "nobody" }, "1")).toBe("gone");
+      expect(await board.complete({ taskId: "t", grant: 2 }, "1")).toBe("gone");
+      expect((await board.extend({ taskId: "nobody" })).verdict).toBe("gone");
+      expect(await board.cancel("nobody")).toBe(false);
+    });
+
+    it("take a report by task alone, from protocols that prove no more", async () => {
+      const { board, post, task } = await setup();
+      await post("t");
+      expect(await board.complete({ taskId: "t" }, "1")).toBe("ok");
+      expect((await task("t")).state).toBe("done");
+    });
+
+    it("resolve whoever waits for the result", async () => {
+      const { board, post, claim } = await setup();
+      await post("t");
+      const result = board.result("t");
+      await board.complete(holdOf(await claim()), "42");
+      expect(await result).toMatchObject({ state: "done", output: "42" });
+      expect(await board.result("t")).toMatchObject({ state: "done" });
+      expect(await board.result("nobody")).toBeUndefined();
+    });
+  });
+
+  describe("fail", () => {
+    it("tries again after the backoff, not before, with a new attempt and a new grant", async () => {
+      const { clock, board, post, claim, task } = await setup();
+      await post("t", { policy: policy({ failures: 1, delayMs: 500 }) });
+      const first = await claim();
+      expect(await board.fail(holdOf(first), { error: "boom", retryable: true })).toBe("ok");
+      expect(await task("t")).toMatchObject({ state: "queued", attempt: 1, failures: 1, lost: 0, holder: null });
+      await clock.advance(499);
+      expect(await claim()).toBeUndefined();
+      await clock.advance(1);
+      const second = await claim();
+      expect(second).toMatchObject({ id: "t", attempt: 1, grant: 3 });
+      expect(await board.fail(holdOf(first), { error: "boom", retryable: true })).toBe("again");
+      expect(await board.complete(holdOf(first), "1")).toBe("stale");
+      expect(await board.fail(holdOf(second), { error: "boom again", retryable: true })).toBe("ok");
+      expect(await task("t")).toMatchObject({ state: "failed", error: "boom again", failures: 2 });
+      expect(await board.fail(holdOf(first), { error: "boom", retryable: true })).toBe("again");
+    });
+
+    it("ends at once what says that it is final", async () => {
+      const { board, post, claim, task } = await setup();
+      await post("t", { policy: policy({ failures: 5 }) });
+      await board.fail(holdOf(await claim()), { error: "never", retryable: false });
+      expect(await task("t")).toMatchObject({ state: "failed", error: "never" });
+    });
+
+    it("waits as long as the report asks", async () => {
+      const { clock, board, post, claim } = await setup();
+      await post("t", { policy: policy({ failures: 1, delayMs: 9_000 }) });
+      await board.fail(holdOf(await claim()), { error: "later", retryable: true, delayMs: 20 });
+      await clock.advance(20);
+      expect(await claim()).toMatchObject({ id: "t" });
+    });
+
+    it("counts attempts of a task that fails without ever being handed out", async () => {
+      const { board, post, task } = await setup();
+      await post("t", { policy: policy({ failures: 2 }) });
+      const fail = (attempt: number) => board.fail({ taskId: "t", attempt }, { error: "refused", retryable: true });
+      expect([await fail(0), await fail(1), await fail(1), await fail(2)]).toEqual(["ok", "ok", "again", "ok"]);
+      expect(await task("t")).toMatchObject({ state: "failed", failures: 3, attempt: 2 });
+    });
+
+    it("keeps an error readable that holds characters which texts may not", async () => {
+      const { board, post, claim, task } = await setup();
+      await post("t");
+      await board.fail(holdOf(await claim()), { error: "before\u0000after", retryable: false });
+      expect((await task("t")).error).toBe("before\ufffdafter");
+    });
+  });
+
+  describe("defer", () => {
+    it("brings the task back after its delay, same attempt, without spending a budget", async () => {
+      const { clock, board, post, claim, task } = await setup();
+      await post("t");
+      const hold = holdOf(await claim());
+      expect(await board.defer(hold, 300, '{"seen":1}')).toBe("ok");
+      expect(await task("t")).toMatchObject({ state: "queued", attempt: 0, failures: 0, lost: 0, output: '{"seen":1}' });
+      expect(await board.defer(hold, 300)).toBe("again");
+      await clock.advance(299);
+      expect(await claim()).toBeUndefined();
+      await clock.advance(1);
+      expect(await claim()).toMatchObject({ id: "t", attempt: 0, grant: 3, output: '{"seen":1}' });
+    });
+
+    it("gives a task back at once, and its old hold proves nothing any more", async () => {
+      const { board, post, claim } = await setup();
+      await post("t");
+      const hold = holdOf(await claim());
+      expect(await board.giveBack(hold)).toBe("ok");
+      const next = await claim("work", { holder: "bob" });
+      expect(next).toMatchObject({ id: "t", holder: "bob", grant: 3 });
+      expect(await board.complete(hold, "1")).toBe("stale");
+      expect(await board.complete(holdOf(next), "1")).toBe("ok");
+    });
+  });
+
+  describe("extend", () => {
+    it("renews a hold by its own term, however often", async () => {
+      const { clock, board, post, claim, task } = await setup();
+      await post("t");
+      const hold = holdOf(await claim("work", { termMs: 300 }));
+      for (let beat = 0; beat < 10; beat++) {
+        await clock.advance(250);
+        expect(await board.extend(hold)).toEqual({ verdict: "ok", holdUntil: clock.now() + 300 });
+      }
+      expect((await task("t")).state).toBe("held");
+      await clock.advance(300);
+      expect((await board.extend(hold)).verdict).toBe("stale");
+    });
+
+    it("keeps the newest part as the output so far", async () => {
+      const { board, post, claim, task } = await setup();
+      await post("t");
+      const hold = holdOf(await claim());
+      await board.extend(hold, { part: "1" });
+      await board.extend(hold, { part: "2" });
+      await board.extend(hold);
+      expect(await task("t")).toMatchObject({ state: "held", output: "2" });
+    });
+
+    it("refuses older grants and other holders", async () => {
+      const { board, post, claim } = await setup();
+      await post("t");
+      const old = holdOf(await claim());
+      await board.giveBack(old);
+      const held = await claim("work", { holder: "bob" });
+      expect(await board.extend(old)).toEqual({ verdict: "stale", holdUntil: null });
+      expect(await board.extend({ taskId: "t", grant: held?.grant, holder: "ann" })).toEqual({ verdict: "busy", holdUntil: null });
+    });
+
+    it("of a queued task changes nothing but its part", async () => {
+      const { board, post, claim } = await setup();
+      await post("t");
+      expect(await board.extend({ taskId: "t" }, { part: "1", holder: "ann" })).toEqual({ verdict: "ok", holdUntil: null });
+      expect(await claim("work", { holder: "bob" })).toMatchObject({ id: "t", holder: "bob", output: "1" });
+    });
+  });
+
+  describe("offer", () => {
+    const reach = { names: ["work"], labels: [] };
+
+    it("makes the one who extends first the owner", async () => {
+      const { board, post, claim, task } = await setup();
+      await post("t");
+      const [offered] = await board.offer({ reach, termMs });
+      expect(offered).toMatchObject({ id: "t", state: "offered", holder: null, grant: 1 });
+      expect(await claim()).toBeUndefined();
+      expect((await board.extend({ taskId: "t", grant: 1 }, { holder: "ann" })).verdict).toBe("ok");
+      expect(await task("t")).toMatchObject({ state: "held", holder: "ann", grant: 1 });
+      expect((await board.extend({ taskId: "t", grant: 1, holder: "bob" }, { holder: "bob" })).verdict).toBe("busy");
+    });
+
+    it("can be completed by who never extended", async () => {
+      const { board, post, task } = await setup();
+      await post("t");
+      const [offered] = await board.offer({ reach, termMs });
+      expect(await board.complete(holdOf(offered), "1")).toBe("ok");
+      expect((await task("t")).state).toBe("done");
+    });
+
+    it("that nobody takes up is lost at the end of its term", async () => {
+      const { clock, board, post, task } = await setup();
+      await post("t", { policy: policy({ lost: 1 }) });
+      await board.offer({ reach, termMs });
+      await clock.advance(termMs);
+      expect(await task("t")).toMatchObject({ state: "queued", lost: 1, failures: 0 });
+    });
+  });
+}

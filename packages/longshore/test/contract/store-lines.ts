@@ -1,0 +1,270 @@
+// Who gets what, and in which order: lanes, priorities, delays, limits, and claims that wait.
+
+import { describe, expect, it } from "vitest";
+import type { Claim } from "../../src/board/board.ts";
+import { laneOf } from "../../src/board/lanes.ts";
+import type { Setup } from "./store.ts";
+import { holdOf, policy, termMs, turns, type World } from "./world.ts";
+
+const waiting = (world: World, holder: string, parts: Partial<Claim> = {}) =>
+  world.board.claim({ reach: { names: ["work"], labels: [] }, holder, termMs, waitMs: 5_000, ...parts });
+
+export function lineContract(setup: Setup): void {
+  describe("the order of tasks", () => {
+    it("is by priority, then by queueing", async () => {
+      const { post, claim } = await setup();
+      await post("later");
+      await post("last", { priority: 9 });
+      await post("first", { priority: -1 });
+      await post("latest");
+      const order = [await claim(), await claim(), await claim(), await claim()].map((task) => task?.id);
+      expect(order).toEqual(["first", "later", "latest", "last"]);
+    });
+
+    it("is kept over several lanes of one claim", async () => {
+      const { post, claim } = await setup();
+      for (const [id, lane] of [
+        ["1", "a"],
+        ["2", "b"],
+        ["3", "a"],
+        ["4", "b"],
+      ] as const)
+        await post(id, { lanes: [laneOf(lane)] });
+      const order = [];
+      for (let at = 0; at < 4; at++) order.push((await claim(["b", "a"]))?.id);
+      expect(order).toEqual(["1", "2", "3", "4"]);
+    });
+
+    it("puts a task that is tried again behind those already waiting", async () => {
+      const { board, post, claim } = await setup();
+      await post("a", { policy: policy({ failures: 1 }) });
+      await post("b");
+      await board.fail(holdOf(await claim()), { error: "boom", retryable: true });
+      expect([(await claim())?.id, (await claim())?.id]).toEqual(["b", "a"]);
+    });
+
+    it("never lets a task that nobody may take block the ones behind it", async () => {
+      const { post, claim } = await setup();
+      for (let at = 0; at < 50; at++) await post(`gpu-${at}`, { lanes: [laneOf("work", ["gpu"])], priority: -1 });
+      await post("plain");
+      expect(await claim()).toMatchObject({ id: "plain" });
+      expect(await claim()).toBeUndefined();
+      expect(await claim("work", { labels: ["gpu", "linux"] })).toMatchObject({ id: "gpu-0" });
+    });
+
+    it("shows a delayed task from its time on, not before", async () => {
+      const { clock, post, claim } = await setup();
+      await post("late", { delayMs: 100 });
+      await post("now");
+      expect(await claim()).toMatchObject({ id: "now" });
+      await clock.advance(99);
+      expect(await claim()).toBeUndefined();
+      await clock.advance(1);
+      expect(await claim()).toMatchObject({ id: "late" });
+    });
+
+    it("does not lose a delay that ends while it is being written", async () => {
+      const { clock, probe, post, claim } = await setup();
+      probe.before = () => clock.jump(50);
+      await post("short", { delayMs: 20 });
+      probe.before = undefined;
+      await clock.advance(0);
+      expect(await claim()).toMatchObject({ id: "short" });
+    });
+
+    it("sends a task with several lanes to the first that is polled, else to the last", async () => {
+      const { post, claim, task } = await setup();
+      const lanes = [laneOf("fast"), laneOf("usual"), laneOf("any")];
+      await post("a", { lanes });
+      expect((await task("a")).lane?.name).toBe("any");
+      await claim("usual");
+      await post("b", { lanes });
+      expect((await task("b")).lane?.name).toBe("usual");
+      await claim("fast");
+      await post("c", { lanes });
+      expect((await task("c")).lane?.name).toBe("fast");
+    });
+  });
+
+  describe("limits", () => {
+    const one = { limits: [{ key: "api", held: 1 }] };
+
+    it("keep the number held at once, over all lanes, and block nobody else", async () => {
+      const { board, post, claim } = await setup();
+      await post("a", one);
+      await post("b", { ...one, lanes: [laneOf("other")] });
+      await post("c", { lanes: [laneOf("other")] });
+      const held = await claim();
+      expect(held?.id).toBe("a");
+      expect((await claim("other"))?.id).toBe("c");
+      expect(await claim("other")).toBeUndefined();
+      await board.complete(holdOf(held), "1");
+      expect((await claim("other"))?.id).toBe("b");
+    });
+
+    it.each(["complete", "fail", "defer", "cancel", "expire"] as const)("get their permit back by %s", async (verb) => {
+      const { clock, board, post, claim } = await setup();
+      await post("a", { ...one, policy: policy({}) });
+      await post("b", one);
+      const hold = holdOf(await claim());
+      expect(await claim()).toBeUndefined();
+      if (verb === "complete") await board.complete(hold, "1");
+      else if (verb === "fail") await board.fail(hold, { error: "no", retryable: false });
+      else if (verb === "defer") await board.defer(hold, 10_000);
+      else if (verb === "expire") await clock.advance(termMs);
+      else {
+        await board.cancel("a");
+        expect(await claim()).toBeUndefined();
+        await board.complete(hold, "1");
+      }
+      expect((await claim())?.id).toBe("b");
+    });
+
+    it("wake a claim that waits, as soon as a permit comes back", async () => {
+      const world = await setup();
+      await world.post("a", one);
+      const hold = holdOf(await world.claim());
+      await world.post("b", one);
+      const claim = waiting(world, "bob");
+      await turns();
+      await world.board.complete(hold, "1");
+      expect((await claim).map((task) => task.id)).toEqual(["b"]);
+    });
+
+    it("hold back hand-outs above a rate until the window has moved on", async () => {
+      const { clock, board, post, claim } = await setup();
+      const limits = [{ key: "mail", rate: { count: 2, windowMs: 1_000 } }];
+      for (const id of ["a", "b", "c", "d"]) await post(id, { limits });
+      await board.complete(holdOf(await claim()), "1");
+      await clock.advance(400);
+      await board.complete(holdOf(await claim()), "1");
+      expect(await claim()).toBeUndefined();
+      await clock.advance(599);
+      expect(await claim()).toBeUndefined();
+      await clock.advance(1);
+      expect((await claim())?.id).toBe("c");
+      expect(await claim()).toBeUndefined();
+      await clock.advance(400);
+      expect((await claim())?.id).toBe("d");
+    });
+
+    it("wake a claim that waits for a rate by themselves", async () => {
+      const world = await setup();
+      const limits = [{ key: "mail", rate: { count: 1, windowMs: 1_000 } }];
+      await world.post("a", { limits });
+      await world.claim();
+      await world.post("b", { limits });
+      const claim = waiting(world, "bob", { waitMs: 60_000 });
+      await world.clock.advance(1_000);
+      expect((await claim).map((task) => task.id)).toEqual(["b"]);
+    });
+  });
+
+  describe("claims that wait", () => {
+    it("get a task that is posted later, held for them in the very commit that posts it", async () => {
+      const world = await setup();
+      const claim = waiting(world, "ann");
+      await turns();
+      const before = world.store.commits();
+      await world.post("t");
+      expect(await claim).toMatchObject([{ id: "t", state: "held", holder: "ann", grant: 1 }]);
+      expect(world.store.commits() - before).toBe(1);
+    });
+
+    it("are served in order of arrival", async () => {
+      const world = await setup();
+      const claims = ["ann", "bob", "cy"].map((holder) => waiting(world, holder));
+      await turns();
+      for (const id of ["1", "2", "3"]) await world.post(id);
+      expect((await Promise.all(claims)).map(([task]) => [task?.holder, task?.id])).toEqual([
+        ["ann", "1"],
+        ["bob", "2"],
+        ["cy", "3"],
+      ]);
+    });
+
+    it("answer empty when their time is over, and swallow nothing afterwards", async () => {
+      const world = await setup();
+      const claim = waiting(world, "ann", { waitMs: 100 });
+      await turns();
+      await world.clock.advance(100);
+      expect(await claim).toEqual([]);
+      expect(world.board.waiting).toBe(0);
+      await world.post("t");
+      expect(await world.claim("work", { holder: "bob" })).toMatchObject({ id: "t", holder: "bob", grant: 1 });
+    });
+
+    it("leave the line when their client goes, and swallow nothing afterwards", async () => {
+      const world = await setup();
+      const gone = new AbortController();
+      const first = waiting(world, "ann", { signal: gone.signal });
+      const second = waiting(world, "bob");
+      await turns();
+      gone.abort();
+      expect(await first).toEqual([]);
+      await world.post("t");
+      expect(await second).toMatchObject([{ id: "t", holder: "bob", grant: 1 }]);
+    });
+
+    it("give the task back when their client went while it was being handed over", async () => {
+      const world = await setup();
+      const gone = new AbortController();
+      const first = waiting(world, "ann", { signal: gone.signal });
+      await turns();
+      world.probe.before = () => gone.abort();
+      const posting = world.post("t");
+      await posting;
+      world.probe.before = undefined;
+      expect(await first).toEqual([]);
+      await turns();
+      expect(await world.task("t")).toMatchObject({ state: "queued", attempt: 0, failures: 0, lost: 0 });
+      expect(await world.claim("work", { holder: "bob" })).toMatchObject({ id: "t", holder: "bob" });
+    });
+
+    it("give the task back when their client went before an answer without waiting", async () => {
+      const world = await setup();
+      await world.post("t");
+      const gone = new AbortController();
+      const claim = waiting(world, "ann", { waitMs: 0, signal: gone.signal });
+      gone.abort();
+      expect(await claim).toEqual([]);
+      expect(await world.claim("work", { holder: "bob" })).toMatchObject({ id: "t", holder: "bob", attempt: 0 });
+    });
+
+    it("are woken by whatever makes a task ready", async () => {
+      const world = await setup();
+      const wake = async (make: () => Promise<unknown>) => {
+        const claim = waiting(world, "bob", { waitMs: 100_000 });
+        await turns();
+        await make();
+        const [task] = await claim;
+        return task;
+      };
+      await world.post("t", { policy: policy({ failures: 1, lost: 1, delayMs: 50 }) });
+      let held = await world.claim();
+      held = await wake(() => world.board.giveBack(holdOf(held)));
+      expect(held?.grant).toBe(3);
+      held = await wake(async () => {
+        await world.board.fail(holdOf(held), { error: "boom", retryable: true });
+        await world.clock.advance(50);
+      });
+      expect(held).toMatchObject({ grant: 5, attempt: 1 });
+      held = await wake(() => world.clock.advance(termMs));
+      expect(held).toMatchObject({ grant: 7, attempt: 2, lost: 1 });
+      held = await wake(async () => {
+        await world.board.defer(holdOf(held), 70);
+        await world.clock.advance(70);
+      });
+      expect(held).toMatchObject({ grant: 9, attempt: 2 });
+    });
+
+    it("stand for the lanes that they may take from, made before or after them", async () => {
+      const world = await setup();
+      const gpu = waiting(world, "gpu", { reach: { names: ["work"], labels: ["gpu"] } });
+      await turns();
+      await world.post("arm", { lanes: [laneOf("work", ["arm"])] });
+      await world.post("gpu", { lanes: [laneOf("work", ["gpu"])] });
+      expect(await gpu).toMatchObject([{ id: "gpu" }]);
+    });
+  });
+}

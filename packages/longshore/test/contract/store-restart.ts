@@ -1,0 +1,191 @@
+// What outlives the process, and what a power cut between any two commits may leave.
+
+import { describe, expect, it } from "vitest";
+import type { Setup } from "./store.ts";
+import { holdOf, policy, type StoreKind, step, termMs, turns, type World, type WorldOptions } from "./world.ts";
+
+export function restartContract(setup: Setup, kind: StoreKind): void {
+  const reopen = async (world: World, options: WorldOptions = {}): Promise<World> => {
+    await world.close();
+    return setup({ place: world.place, clock: world.clock, ...options });
+  };
+
+  describe("after a restart", () => {
+    it("queues are in the order in which they were, delays go on, and what ended stays ended", async () => {
+      let world = await setup();
+      await world.post("b", { priority: 1 });
+      await world.post("a");
+      await world.post("late", { delayMs: 500 });
+      await world.post("c", { priority: 1 });
+      await world.post("done", { priority: -9 });
+      await world.board.complete(holdOf(await world.claim()), '"kept"');
+      world = await reopen(world);
+      expect([(await world.claim())?.id, (await world.claim())?.id, (await world.claim())?.id]).toEqual(["a", "b", "c"]);
+      expect(await world.task("done")).toMatchObject({ state: "done", output: '"kept"' });
+      await world.clock.advance(499);
+      expect(await world.claim()).toBeUndefined();
+      await world.clock.advance(1);
+      expect((await world.claim())?.id).toBe("late");
+      await world.post("new");
+      expect((await world.claim())?.id).toBe("new");
+    });
+
+    it("every live hold gets one full term, whether its last extend was written or not", async () => {
+      let world = await setup();
+      await world.post("t");
+      const hold = holdOf(await world.claim());
+      for (let beat = 0; beat < 5; beat++) {
+        await world.clock.advance(900);
+        await world.board.extend(hold);
+      }
+      await world.close();
+      await world.clock.advance(50_000);
+      world = await setup({ place: world.place, clock: world.clock });
+      await world.clock.advance(termMs - 1);
+      expect((await world.task("t")).state).toBe("held");
+      expect(await world.board.extend(hold)).toEqual({ verdict: "ok", holdUntil: world.clock.now() + termMs });
+      await world.clock.advance(termMs);
+      expect(await world.task("t")).toMatchObject({ state: "queued", lost: 1 });
+    });
+
+    it("the holder finishes its work as if nothing had been", async () => {
+      let world = await setup();
+      const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);
+      const hold = holdOf(await world.claim("a"));
+      world = await reopen(world);
+      expect(await world.board.complete(hold, "1")).toBe("ok");
+      world = await reopen(world);
+      expect(await world.board.complete(hold, "1")).toBe("again");
+      await world.board.complete(holdOf(await world.claim("b")), "1");
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("what was closed before is still known", async () => {
+      let world = await setup();
+      await world.post("t", { policy: policy({ failures: 3 }) });
+      const first = holdOf(await world.claim());
+      await world.board.fail(first, { error: "one", retryable: true });
+      const second = holdOf(await world.claim());
+      await world.board.fail(second, { error: "two", retryable: true });
+      world = await reopen(world);
+      const fail = (hold: typeof first) => world.board.fail(hold, { error: "again", retryable: true });
+      expect([await fail(first), await fail(second)]).toEqual(["again", "again"]);
+      expect(await world.board.complete(first, "1")).toBe("stale");
+      expect(await world.claim()).toMatchObject({ grant: 5, attempt: 2, failures: 2 });
+    });
+
+    it("limits count what is still held", async () => {
+      let world = await setup();
+      const limits = [{ key: "api", held: 1 }];
+      await world.post("a", { limits });
+      await world.post("b", { limits });
+      const hold = holdOf(await world.claim());
+      world = await reopen(world);
+      expect(await world.claim()).toBeUndefined();
+      await world.board.complete(hold, "1");
+      expect((await world.claim())?.id).toBe("b");
+    });
+
+    it("deadlines of tasks and runs come true, also those that passed meanwhile", async () => {
+      let world = await setup();
+      const { id } = await world.start("w", [step("a")], { timeoutMs: 5_000 });
+      await world.post("t", { claimMs: 7_000 });
+      await world.close();
+      world.clock.jump(6_000);
+      world = await setup({ place: world.place, clock: world.clock });
+      await world.clock.advance(0);
+      expect((await world.run(id)).state).toBe("timed-out");
+      await world.clock.advance(999);
+      expect((await world.task("t")).state).toBe("queued");
+      await world.clock.advance(1);
+      expect((await world.task("t")).state).toBe("failed");
+    });
+
+    it("cancelled work stays cancelled, and a holder that comes back is told so", async () => {
+      let world = await setup();
+      const { id } = await world.start("w", [step("a"), step("b")]);
+      const hold = holdOf(await world.claim("a"));
+      await world.runs.cancel(id);
+      world = await reopen(world);
+      expect(await world.claim(["a", "b"])).toBeUndefined();
+      expect((await world.board.extend(hold)).verdict).toBe("cancel");
+    });
+
+    it("messages between runs are carried on from where they were", async () => {
+      const silent = await setup({ carries: false });
+      await silent.define("inner", [step("inside")]);
+      const { id } = await silent.start("outer", [step("child", { workflow: "inner" })]);
+      await turns();
+      expect(await silent.claim("inside")).toBeUndefined();
+
+      const speaking = await reopen(silent);
+      await turns(10);
+      const held = await speaking.claim("inside");
+      expect(held).toBeDefined();
+
+      const silentAgain = await reopen(speaking, { carries: false });
+      await silentAgain.board.complete(holdOf(held), "1");
+      await turns();
+      expect((await silentAgain.run(id)).state).toBe("running");
+
+      const last = await reopen(silentAgain);
+      await turns(10);
+      expect((await last.run(id)).state).toBe("succeeded");
+    });
+  });
+
+  describe("a power cut", () => {
+    it("after any commit leaves a run that goes on to its end, with no step lost and none started twice", async () => {
+      const world = await setup();
+      const steps = [step("a"), step("b", { after: ["a"] }), step("c", { after: ["a"] }), step("d", { after: ["b", "c"] })];
+      const cuts: string[] = [];
+      world.probe.after = () => cuts.push(kind.copy(world.place as string));
+      const { id } = await world.start("w", steps);
+      await finish(world);
+      expect((await world.run(id)).state).toBe("succeeded");
+      expect(cuts).toHaveLength(10);
+      const counts = [];
+      // The first commit holds the definition alone: there is no run yet.
+      for (const cut of cuts.slice(1)) {
+        const after = await setup({ place: cut, clock: world.clock });
+        const { left } = await after.run(id);
+        counts.push(left);
+        const states = await Promise.all(steps.map(async (_, at) => (await after.board.task(`${id}.${at}`))?.state));
+        expect(states.filter((state) => state === "done")).toHaveLength(4 - left);
+        await after.clock.advance(termMs);
+        await finish(after);
+        expect((await after.run(id)).state).toBe("succeeded");
+        await after.close();
+      }
+      expect(counts).toEqual([4, 4, 3, 3, 2, 2, 1, 1, 0]);
+    });
+
+    it("never shows a completion without the steps that follow from it", async () => {
+      const world = await setup();
+      const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);
+      const hold = holdOf(await world.claim("a"));
+      const cuts: string[] = [];
+      world.probe.after = () => cuts.push(kind.copy(world.place as string));
+      await world.board.complete(hold, "1");
+      expect(cuts).toHaveLength(1);
+      const after = await setup({ place: cuts[0], clock: world.clock });
+      expect([(await after.task(`${id}.0`)).state, (await after.task(`${id}.1`)).state]).toEqual(["done", "queued"]);
+    });
+  });
+
+  describe("a second server", () => {
+    it("on the same place is refused at once, and let in after the first has closed", async () => {
+      const world = await setup();
+      await expect(setup({ place: world.place })).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
+      await world.close();
+      await setup({ place: world.place });
+    });
+  });
+}
+
+/** Takes and completes everything, one after the other. */
+async function finish(world: World): Promise<void> {
+  for (let task = await world.claim(["a", "b", "c", "d"]); task !== undefined; task = await world.claim(["a", "b", "c", "d"])) {
+    await world.board.complete(holdOf(task), "1");
+  }
+}

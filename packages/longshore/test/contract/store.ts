@@ -1,0 +1,35 @@
+// What every store must do, whatever it is made of. Called with a kind of store; PostgreSQL, when it comes, calls it too.
+
+import { afterEach, describe } from "vitest";
+import { boardContract } from "./store-board.ts";
+import { cancelContract } from "./store-cancel.ts";
+import { commitContract } from "./store-commit.ts";
+import { deadlineContract } from "./store-deadlines.ts";
+import { lineContract } from "./store-lines.ts";
+import { restartContract } from "./store-restart.ts";
+import { runContract } from "./store-runs.ts";
+import { openWorld, type StoreKind, type World, type WorldOptions } from "./world.ts";
+
+/** Opens a fresh world; it is closed after the test. */
+export type Setup = (options?: WorldOptions) => Promise<World>;
+
+export function storeContract(name: string, kind: StoreKind): void {
+  describe(name, () => {
+    const opened: World[] = [];
+    afterEach(async () => {
+      for (const world of opened.splice(0)) await world.close();
+    });
+    const setup: Setup = async (options) => {
+      const world = await openWorld(kind, options);
+      opened.push(world);
+      return world;
+    };
+    boardContract(setup);
+    lineContract(setup);
+    cancelContract(setup);
+    deadlineContract(setup);
+    commitContract(setup);
+    runContract(setup);
+    if (kind.place() !== null) restartContract(setup, kind);
+  });
+}

@@ -1,0 +1,171 @@
+// A store with the board and runs on it, under a clock that the test owns: everything of a server but its doors.
+
+import { Board } from "../../src/board/board.ts";
+import type { Reach } from "../../src/board/lanes.ts";
+import { laneOf } from "../../src/board/lanes.ts";
+import type { BoardStore, NewTask } from "../../src/board/store.ts";
+import type { Hold, Task } from "../../src/board/task.ts";
+import type { Clock } from "../../src/clock.ts";
+import { codeDialect } from "../../src/dialect/code/dialect.ts";
+import type { StepSource, Value } from "../../src/dialect/code/source.ts";
+import { idMaker } from "../../src/ids.ts";
+import type { Dialect } from "../../src/run/dialect.ts";
+import type { Run } from "../../src/run/run.ts";
+import { brainOf, Runs } from "../../src/run/runs.ts";
+import type { Brain, RunStore } from "../../src/run/store.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+
+export interface StoreHooks {
+  deadline(id: string, at: number | null): void;
+  taskChanged(task: Task): void;
+  runChanged(run: Run): void;
+  messagesLeft(): void;
+}
+
+/** What every commit goes through; a test throws from `before` or `after` to make it fail. */
+export interface CommitProbe {
+  before?(): void;
+  after?(): void;
+}
+
+export interface StoreSetup {
+  place: string | null;
+  clock: Clock;
+  random: () => number;
+  brain: Brain;
+  hooks: StoreHooks;
+  probe: CommitProbe;
+}
+
+export interface OpenedStore {
+  readonly board: BoardStore;
+  readonly runs: RunStore;
+  /** Transactions committed so far. */
+  commits(): number;
+  /** Brings memory up to what is stored; called once everybody listens. */
+  recover(): void;
+  close(): void;
+}
+
+/** One implementation of the store port. */
+export interface StoreKind {
+  open(setup: StoreSetup): Promise<OpenedStore>;
+  /** A fresh place whose content outlives the store; null when this kind keeps nothing. */
+  place(): string | null;
+  /** A copy of a place as a power cut would leave it now. */
+  copy(place: string): string;
+}
+
+export interface World {
+  readonly clock: TestClock;
+  readonly store: OpenedStore;
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly probe: CommitProbe;
+  readonly place: string | null;
+  /** Defines a workflow of code steps under `name` and starts it. */
+  start(name: string, steps: StepSource[], parts?: { input?: Value; output?: Value; timeoutMs?: number }): Promise<Run>;
+  define(name: string, steps: StepSource[], parts?: { output?: Value; timeoutMs?: number }): Promise<void>;
+  post(id: string, parts?: Partial<NewTask>): Promise<void>;
+  /** Claims one task at once. */
+  claim(names?: string | string[], parts?: { labels?: string[]; holder?: string; termMs?: number }): Promise<Task | undefined>;
+  task(id: string): Promise<Task>;
+  run(id: string): Promise<Run>;
+  close(): Promise<void>;
+}
+
+export const termMs = 1_000;
+
+export interface WorldOptions {
+  place?: string | null;
+  clock?: TestClock;
+  /** False leaves the messages between runs where they are. */
+  carries?: boolean;
+}
+
+export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Promise<World> {
+  const clock = options.clock ?? new TestClock();
+  const place = options.place === undefined ? kind.place() : options.place;
+  const dialects = new Map<string, Dialect>([[codeDialect.name, codeDialect]]);
+  const probe: CommitProbe = {};
+  const store = await kind.open({
+    place,
+    clock,
+    random: () => 0.5,
+    brain: brainOf(dialects),
+    probe,
+    hooks: {
+      deadline: (id, at) => board.deadline(id, at),
+      taskChanged: (task) => board.changed(task),
+      runChanged: (run) => runs.changed(run),
+      messagesLeft: () => {
+        if (options.carries !== false) runs.carry();
+      },
+    },
+  });
+  const board = new Board({ store: store.board, clock });
+  const runs = new Runs({ store: store.runs, clock, makeId: idMaker(), dialects });
+  store.recover();
+  const define: World["define"] = async (name, steps, parts = {}) => {
+    const source = { name, steps, output: parts.output ?? null, timeoutMs: parts.timeoutMs };
+    await runs.define({ name, dialect: "code", source: JSON.stringify(source) });
+  };
+  let closed = false;
+  return {
+    clock,
+    store,
+    board,
+    runs,
+    probe,
+    place,
+    define,
+    async start(name, steps, parts = {}) {
+      await define(name, steps, parts);
+      return (await runs.start({ workflow: name, input: JSON.stringify(parts.input ?? null) })).run;
+    },
+    post: (id, parts = {}) => board.post([newTask(id, parts)]),
+    async claim(names = "work", parts = {}) {
+      const reach: Reach = { names: typeof names === "string" ? [names] : names, labels: parts.labels ?? [] };
+      const [task] = await board.claim({ reach, holder: parts.holder ?? "ann", termMs: parts.termMs ?? termMs });
+      return task;
+    },
+    task: (id) => found(board.task(id), `task ${id}`),
+    run: (id) => found(runs.run(id), `run ${id}`),
+    async close() {
+      if (closed) return;
+      closed = true;
+      board.close();
+      await runs.close();
+      store.close();
+    },
+  };
+}
+
+export function newTask(id: string, parts: Partial<NewTask> = {}): NewTask {
+  return { id, step: "work", lanes: [laneOf("work")], input: "null", policy: null, ...parts };
+}
+
+export function policy(parts: { failures?: number; lost?: number; delayMs?: number }): string {
+  return JSON.stringify({ failures: parts.failures ?? 0, lost: parts.lost ?? 0, backoff: { kind: "fixed", delayMs: parts.delayMs ?? 0 } });
+}
+
+export function holdOf(task: Task | undefined): Hold {
+  if (task === undefined) throw new Error("There is no task to hold.");
+  return { taskId: task.id, grant: task.grant, holder: task.holder ?? undefined };
+}
+
+/** Steps of a code workflow, on lanes of their own name. */
+export function step(id: string, parts: Partial<StepSource> = {}): StepSource {
+  return { id, ...(parts.workflow === undefined ? { task: id } : {}), input: null, ...parts };
+}
+
+async function found<T>(looked: Promise<T | undefined>, what: string): Promise<T> {
+  const value = await looked;
+  if (value === undefined) throw new Error(`There is no ${what}.`);
+  return value;
+}
+
+/** Lets everything run that has been scheduled already, timers of the test's clock excepted. */
+export async function turns(count = 5): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
