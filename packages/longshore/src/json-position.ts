@@ -51,7 +51,7 @@ export function pathText(path: JsonPath): string {
 }
 
 /** `offset` counts from 0; one past the last character means the end of the text. */
-export function positionAt(text: string, offset: number): Position {
+function positionAt(text: string, offset: number): Position {
   const at = Math.min(offset, text.length);
   let line = 1;
   let lineStart = 0;

@@ -65,7 +65,8 @@ export function job(id: string, more: Partial<Job> = {}): Partial<Job> {
 export async function startGraphServer(options: ServeOptions = {}, before?: Pick<GraphServer, "clock" | "data">): Promise<GraphServer> {
   const clock = before?.clock ?? new TestClock();
   const data = before?.data ?? temporaryFolder();
-  const server = await serve({ data, port: 0, clock, ...options });
+  // Refusals are what some tests are about; nobody needs to read of them in the test run.
+  const server = await serve({ data, port: 0, clock, logger: { write: () => {} }, ...options });
   const url = server.url as string;
   const agent = new Agent({ keepAlive: true });
   let closed: Promise<void> | undefined;

@@ -11,11 +11,11 @@ const idCharsMax = 256;
 const nameCharsMax = 1_000;
 /** One megabyte of shell is a mistake; a file of this size is refused before anyway. */
 const commandCharsMax = 1_000_000;
-export const labelsMax = 64;
-export const labelCharsMax = 256;
+const labelsMax = 64;
+const labelCharsMax = 256;
 /** Retries, lost leases: more than this is a loop. */
 const budgetMax = 1_000;
-export const timeoutSecsMax = 30 * 86_400;
+const timeoutSecsMax = 30 * 86_400;
 const priorityMax = 1_000_000;
 
 /** Makes the error that refuses what stands at `path`. */

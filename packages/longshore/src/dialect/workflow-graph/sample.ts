@@ -4,7 +4,7 @@ import { encodeSource, type GraphJob, type GraphSource, plainJob } from "./sourc
 
 export const sampleId = "ci-1";
 
-export const sampleGraph: GraphSource = {
+const sampleGraph: GraphSource = {
   name: "ci.yml",
   trigger: "on: push",
   jobs: [

@@ -6,9 +6,9 @@ import type { Plan } from "../../run/plan.ts";
 import { type Run, taskIdOf } from "../../run/run.ts";
 import { Memory, type View, viewOf } from "./view.ts";
 
-/** Views are small and cheap to make again; this is about every workflow that anyone looks at in a day. */
-const viewsMax = 1_000;
-/** Runs whose jobs are being claimed. Small, and read again from the store in microseconds. */
+/** Jobs of all views together, at about a kilobyte each. Above the largest definition, so that the one in use always fits. */
+const viewedJobsMax = 50_000;
+/** Runs whose jobs are being claimed; some hundred bytes each, and read again from the store in microseconds. */
 const runsMax = 10_000;
 
 export interface FindDeps {
@@ -31,17 +31,23 @@ export interface Found {
   run: Run | undefined;
 }
 
-/** What a claim's answer needs of a run, ready as JSON texts. */
+/** What a claim's answer needs of a run. */
 export interface ClaimedRun {
   view: View;
+  ids: RunIds;
+}
+
+interface RunIds {
+  definitionId: string;
+  /** JSON texts. */
   workflowId: string;
   runId: string;
 }
 
 export class Finder {
   readonly #deps: FindDeps;
-  readonly #views = new Memory<View>(viewsMax);
-  readonly #claimed = new Memory<ClaimedRun>(runsMax);
+  readonly #views = new Memory<View>(viewedJobsMax);
+  readonly #ids = new Memory<RunIds>(runsMax);
 
   constructor(deps: FindDeps) {
     this.#deps = deps;
@@ -69,19 +75,25 @@ export class Finder {
   }
 
   view(definition: Definition): View {
-    return this.#views.get(definition.id) ?? this.#views.set(definition.id, viewOf(definition, this.#deps.plan(definition)));
+    const known = this.#views.get(definition.id);
+    if (known !== undefined) return known;
+    const view = viewOf(definition, this.#deps.plan(definition));
+    return this.#views.set(definition.id, view, view.parts.length + 1);
   }
 
   /** The constant parts of a run in a claim's answer. Synchronous once the run was seen: this is the hot path. */
   claimed(runId: string): ClaimedRun | Promise<ClaimedRun | undefined> {
-    return this.#claimed.get(runId) ?? this.#learn(runId);
+    const ids = this.#ids.get(runId);
+    const view = ids === undefined ? undefined : this.#views.get(ids.definitionId);
+    return ids === undefined || view === undefined ? this.#learn(runId) : { view, ids };
   }
 
   async #learn(runId: string): Promise<ClaimedRun | undefined> {
     const run = await this.#deps.runs.run(runId);
     const view = run === undefined ? undefined : await this.viewOfRun(run);
     if (run === undefined || view === undefined) return undefined;
-    return this.#claimed.set(runId, { view, workflowId: JSON.stringify(run.alias ?? run.id), runId: JSON.stringify(run.id) });
+    const ids = { definitionId: run.definitionId, workflowId: JSON.stringify(run.alias ?? run.id), runId: JSON.stringify(run.id) };
+    return { view, ids: this.#ids.set(runId, ids) };
   }
 
   async #ofRun(run: Run | undefined): Promise<Found | undefined> {

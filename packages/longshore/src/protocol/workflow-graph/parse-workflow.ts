@@ -7,7 +7,7 @@ import { isWhole, parseObject } from "./parse.ts";
 import { badQuery, misshapen, Refused, wrongField, wrongType } from "./refuse.ts";
 import type { Job, JobStatus, Port, WireBackoff } from "./wire.ts";
 
-export const jobStatuses: readonly JobStatus[] = ["queued", "running", "success", "failure", "skipped", "cancelled"];
+const jobStatuses: readonly JobStatus[] = ["queued", "running", "success", "failure", "skipped", "cancelled"];
 
 /** A job's counts on the wire are unsigned 32-bit numbers. */
 const u32Max = 4_294_967_295;

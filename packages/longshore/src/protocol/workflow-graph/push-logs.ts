@@ -59,7 +59,7 @@ async function checkIds(
 ): Promise<void> {
   if (chunks.length === 0) return;
   const run = task.runId === null ? undefined : await finder.claimed(task.runId);
-  const workflowId = run === undefined ? task.id : (JSON.parse(run.workflowId) as string);
+  const workflowId = run === undefined ? task.id : (JSON.parse(run.ids.workflowId) as string);
   const stored = task.runId === null ? undefined : await deps.runs.run(task.runId);
   for (let at = 0; at < chunks.length; at++) {
     const { workflow_id, job_id } = chunks[at] as LogChunk;

@@ -219,11 +219,19 @@ describe("which attempt a log belongs to", () => {
 });
 
 describe("a memory", () => {
-  it("forgets the oldest beyond its limit", () => {
-    const memory = new Memory<number>(2);
+  it("forgets the oldest beyond its weight", () => {
+    const memory = new Memory<number>(10);
+    memory.set("a", 1, 4);
+    memory.set("b", 2, 4);
+    memory.set("a", 3, 5);
+    memory.set("c", 4, 2);
+    expect([memory.get("a"), memory.get("b"), memory.get("c")]).toEqual([3, undefined, 4]);
+  });
+
+  it("keeps what was just set, however heavy", () => {
+    const memory = new Memory<number>(10);
     memory.set("a", 1);
-    memory.set("b", 2);
-    memory.set("c", 3);
-    expect([memory.get("a"), memory.get("b"), memory.get("c")]).toEqual([undefined, 2, 3]);
+    memory.set("b", 2, 99);
+    expect([memory.get("a"), memory.get("b")]).toEqual([undefined, 2]);
   });
 });

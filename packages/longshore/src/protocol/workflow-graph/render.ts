@@ -8,7 +8,7 @@ import type { NodePart, View } from "./view.ts";
 import type { Job, JobStatus, Workflow } from "./wire.ts";
 
 /** `cancelling` is over for everyone but its holder; `forgotten` waits to be tried anew. */
-export const statusOfState: { readonly [state in TaskState]: JobStatus } = {
+const statusOfState: { readonly [state in TaskState]: JobStatus } = {
   queued: "queued",
   offered: "running",
   held: "running",

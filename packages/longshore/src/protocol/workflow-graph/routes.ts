@@ -191,8 +191,8 @@ class Jobs {
     const hold: Hold = { taskId: task.id, grant: task.grant };
     const run = task.runId === null ? undefined : await this.#finder.claimed(task.runId);
     const part = run?.view.parts[task.node] ?? loosePart(task.step, task.lane?.labels ?? []);
-    const workflowId = run?.workflowId ?? JSON.stringify(task.id);
-    const runId = run?.runId ?? "null";
+    const workflowId = run?.ids.workflowId ?? JSON.stringify(task.id);
+    const runId = run?.ids.runId ?? "null";
     const body = renderClaim(task, { part, workflowId, runId, workerId: JSON.stringify(workerId), ttlSecs });
     return { status: 200, headers: claimHeaders, body, undelivered: () => this.#giveBack(hold) };
   }

@@ -83,25 +83,34 @@ function wireBackoff(backoff: Backoff): WireBackoff {
   return delaySecs === 0 ? "None" : { Fixed: { delay_secs: delaySecs } };
 }
 
-/** Remembers at most `max` values, forgetting the oldest: everything kept in one can be made again. */
+/** Remembers values up to a total weight, forgetting the oldest: everything kept in one can be made again. */
 export class Memory<T> {
-  readonly #values = new Map<string, T>();
-  readonly #max: number;
+  readonly #values = new Map<string, { value: T; weight: number }>();
+  readonly #weightMax: number;
+  #weight = 0;
 
-  constructor(max: number) {
-    this.#max = max;
+  constructor(weightMax: number) {
+    this.#weightMax = weightMax;
   }
 
   get(key: string): T | undefined {
-    return this.#values.get(key);
+    return this.#values.get(key)?.value;
   }
 
-  set(key: string, value: T): T {
-    if (this.#values.size >= this.#max) {
-      const [oldest] = this.#values.keys();
-      if (oldest !== undefined) this.#values.delete(oldest);
+  /** The value just set is kept whatever it weighs. */
+  set(key: string, value: T, weight = 1): T {
+    this.#drop(key);
+    this.#values.set(key, { value, weight });
+    this.#weight += weight;
+    for (const oldest of this.#values.keys()) {
+      if (this.#weight <= this.#weightMax || oldest === key) break;
+      this.#drop(oldest);
     }
-    this.#values.set(key, value);
     return value;
+  }
+
+  #drop(key: string): void {
+    this.#weight -= this.#values.get(key)?.weight ?? 0;
+    this.#values.delete(key);
   }
 }

@@ -1,6 +1,7 @@
 // What people and tools ask: workflows, their states, their logs. README.md, "Workflows".
 
 import { randomUUID } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Task } from "../../board/task.ts";
 import { fromJobs } from "../../dialect/workflow-graph/jobs.ts";
 import { sampleId, sampleSource } from "../../dialect/workflow-graph/sample.ts";
@@ -21,6 +22,8 @@ import type { LogChunk, Workflow } from "./wire.ts";
 
 /** Definitions and chunks fetched at a time. */
 const pageMax = 500;
+/** Jobs shown before others get a turn: a few milliseconds. */
+const jobsPerTurn = 2_000;
 
 export class Workflows {
   readonly #deps: WorkflowGraphDeps;
@@ -122,23 +125,37 @@ export class Workflows {
   }
 
   async #page({ limit, offset }: ListQuery): Promise<Workflow[]> {
-    const definitions = await this.#deps.reader.definitions({ limit, offset });
-    return Promise.all(definitions.map((definition) => this.#ofDefinition(definition)));
+    const workflows: Workflow[] = [];
+    for await (const workflow of this.#each(await this.#deps.reader.definitions({ limit, offset }))) workflows.push(workflow);
+    return workflows;
   }
 
   /** Workflows with at least one job in `status`. States are worked out, not stored, so this looks at each workflow in turn. */
   async #matching({ limit, offset }: ListQuery, status: string): Promise<Workflow[]> {
     const matching: Workflow[] = [];
-    for (let at = 0, skipped = 0; ; at += pageMax) {
+    let skipped = 0;
+    for (let at = 0; ; at += pageMax) {
       const definitions = await this.#deps.reader.definitions({ limit: pageMax, offset: at });
-      for (const definition of definitions) {
-        const workflow = await this.#ofDefinition(definition);
+      for await (const workflow of this.#each(definitions)) {
         if (!workflow.jobs.some((job) => job.status === status)) continue;
         if (skipped++ < offset) continue;
         matching.push(workflow);
         if (matching.length === limit) return matching;
       }
       if (definitions.length < pageMax) return matching;
+    }
+  }
+
+  /** Renders one after the other, and lets claims and reports in between: a long list must not hold up the workers. */
+  async *#each(definitions: readonly Definition[]): AsyncGenerator<Workflow> {
+    let shown = 0;
+    for (const definition of definitions) {
+      const workflow = await this.#ofDefinition(definition);
+      yield workflow;
+      shown += workflow.jobs.length + 1;
+      if (shown < jobsPerTurn) continue;
+      shown = 0;
+      await nextTurn();
     }
   }
 

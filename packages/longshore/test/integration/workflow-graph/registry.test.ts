@@ -46,6 +46,20 @@ describe("the list of workers", () => {
     expect((await workers()).find((worker) => worker.worker_id === "quiet")?.status).toBe("idle");
   });
 
+  it("[G51] shows a worker idle that has just reported after a long silence under a long lease", async () => {
+    const { start, take, complete, fail, workers, clock } = await startGraphServer();
+    await start(job("a"), job("b", { max_retries: 1 }));
+    const first = await take({ ttl: 300 });
+    await clock.advance(200_000);
+    expect((await workers())[0]?.status).toBe("busy");
+    await complete(first.lease.lease_id);
+    expect((await workers())[0]?.status).toBe("idle");
+    const second = await take({ ttl: 300 });
+    await clock.advance(200_000);
+    await fail(second.lease.lease_id, true);
+    expect((await workers())[0]?.status).toBe("idle");
+  });
+
   it("[W-REG-01, W-REG-02] keeps registrations over a restart, under the ids that workers chose", async () => {
     const before = await startGraphServer();
     for (const id of ["worker-abc-123", "w1", "py-0badf00d"])
