@@ -132,7 +132,7 @@ export class Workers {
   changed(task: Task): void {
     const holder = task.holder !== null && isOpen(task.state) && task.state !== "queued" ? task.holder : null;
     const before = this.#holders.get(task.id);
-    if (before !== undefined && before !== holder) this.#drop(before, task.id);
+    if (before !== undefined && before !== holder) this.#drop(before, task);
     if (holder === null) return;
     const worker = this.#of(holder);
     this.#holders.set(task.id, holder);
@@ -198,11 +198,14 @@ export class Workers {
     return worker;
   }
 
-  #drop(holder: string, taskId: string): void {
-    this.#holders.delete(taskId);
+  #drop(holder: string, task: Task): void {
+    this.#holders.delete(task.id);
     const worker = this.#workers.get(holder);
-    worker?.holds.delete(taskId);
-    if (worker?.holds.size === 0) worker.termMs = 0;
+    if (worker === undefined) return;
+    worker.holds.delete(task.id);
+    if (worker.holds.size === 0) worker.termMs = 0;
+    // Its own report is a sign of life: after a long task it may be the first in a while.
+    if (task.closedBy === "complete" || task.closedBy === "fail") worker.seenAt = this.#clock.now();
   }
 
   #forgetSilent(): void {
