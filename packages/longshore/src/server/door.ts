@@ -1,8 +1,9 @@
 // The server's door: one port for every protocol and for our own API, with what stands beside it: health, metrics and live changes.
 
 import { readFileSync } from "node:fs";
+import type { RouteGroup } from "../http.ts";
 import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
-import { adminRoutes } from "./admin/routes.ts";
+import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
 import { createAuth, type Token } from "./auth.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
@@ -28,19 +29,18 @@ export interface DoorParts {
 }
 
 export async function openDoor({ engine, options, tokens, logger, metrics }: DoorParts): Promise<Door> {
-  const { clock, store } = engine;
   const { host, hosts, origins, insecure, limits } = options;
-  instrument(engine, metrics);
   const changes = changesOf(engine);
-  const version = packageVersion();
-  const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version });
-  const admin = adminRoutes({ engine, changes, health, metrics, version });
+  const groups = routeGroups(engine, changes, metrics);
+  instrument(engine, metrics);
   const listener = await listen({
-    groups: [workflowGraphRoutes(engine), admin],
-    fallback: admin,
+    groups,
+    // Ours, last in the list, also answers for paths that belong to nobody.
+    fallback: groups.at(-1),
     port: options.port ?? portDefault,
     auth: createAuth(tokens),
-    ...{ host, hosts, origins, insecure, limits, metrics, logger, clock },
+    clock: engine.clock,
+    ...{ host, hosts, origins, insecure, limits, metrics, logger },
   });
   return {
     url: listener.url,
@@ -52,7 +52,15 @@ export async function openDoor({ engine, options, tokens, logger, metrics }: Doo
   };
 }
 
-function changesOf(engine: Engine): Changes {
+/** Everything that is served: the whole route table. */
+export function routeGroups(engine: Engine, changes: Changes, metrics: Metrics): [RouteGroup, AdminGroup] {
+  const { clock, store } = engine;
+  const version = packageVersion();
+  const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version });
+  return [workflowGraphRoutes(engine), adminRoutes({ engine, changes, health, metrics, version })];
+}
+
+export function changesOf(engine: Engine): Changes {
   const { clock, makeId, store, listen: hear } = engine;
   const changes = new Changes({ clock, epoch: makeId(clock.now()), workflowOf: (id) => store.runs.runs.get(id)?.workflow });
   hear(changes);

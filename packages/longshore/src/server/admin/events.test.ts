@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { startAdminServer } from "../../../test/support/admin.ts";
+import { EventReader, type Frame } from "../../../test/support/event-reader.ts";
+import { eventually, job } from "../../../test/support/workflow-graph.ts";
+
+const dataOf = (frame: Frame | undefined) => JSON.parse(frame?.data ?? "null");
+
+async function nextOf(reader: EventReader, event: string): Promise<Frame> {
+  for (let frame = await reader.next(); frame !== undefined; frame = await reader.next()) if (frame.event === event) return frame;
+  throw new Error(`The stream ended without ${event}.`);
+}
+
+describe("live changes", () => {
+  it("tell of tasks and runs as commits leave them", async () => {
+    const { api, create, url, take, complete } = await startAdminServer();
+    const workflow = await create(job("a"));
+    const reader = await EventReader.open(`${url}/api/longshore/v1/events`);
+    expect(await reader.next()).toMatchObject({ event: "ready", id: expect.any(String) });
+    const { id } = (await api("POST", "/runs", { workflow })).body;
+    expect(dataOf(await nextOf(reader, "task"))).toMatchObject({ runId: id, workflow, step: "a", state: "queued", attempt: 1 });
+    expect(dataOf(await nextOf(reader, "run"))).toMatchObject({ id, workflow, state: "running" });
+    const { lease } = await take();
+    expect(dataOf(await nextOf(reader, "task"))).toMatchObject({ state: "held", holder: "w1" });
+    await complete(lease.lease_id, { secret: "not told" });
+    const done = await nextOf(reader, "task");
+    expect(dataOf(done)).toMatchObject({ state: "done" });
+    expect(done.data).not.toContain("not told");
+    expect(dataOf(await nextOf(reader, "run"))).toMatchObject({ id, state: "succeeded" });
+  });
+
+  it("keep to one run, or to the runs of one workflow", async () => {
+    const { api, create, url } = await startAdminServer();
+    const [one, two] = [await create(job("a")), await create(job("a"))];
+    const byWorkflow = await EventReader.open(`${url}/api/longshore/v1/events?workflow=${two}`);
+    await byWorkflow.next();
+    await api("POST", "/runs", { workflow: one });
+    const { id } = (await api("POST", "/runs", { workflow: two })).body;
+    expect(dataOf(await byWorkflow.next())).toMatchObject({ workflow: two });
+    const byRun = await EventReader.open(`${url}/api/longshore/v1/events?run=${id}`);
+    await byRun.next();
+    await api("POST", "/runs", { workflow: two });
+    await api("POST", `/runs/${id}/cancel`);
+    expect(dataOf(await nextOf(byRun, "task"))).toMatchObject({ runId: id, state: "cancelled" });
+  });
+
+  it("are resumed after the last one that was seen", async () => {
+    const { api, create, url } = await startAdminServer();
+    const workflow = await create(job("a"));
+    const first = await EventReader.open(`${url}/api/longshore/v1/events`);
+    await first.next();
+    await api("POST", "/runs", { workflow });
+    const seen = await nextOf(first, "run");
+    first.close();
+    const { id } = (await api("POST", "/runs", { workflow })).body;
+    const second = await EventReader.open(`${url}/api/longshore/v1/events`, { "last-event-id": seen.id ?? "" });
+    expect(await second.next()).toMatchObject({ event: "ready", id: seen.id });
+    expect(dataOf(await nextOf(second, "run"))).toMatchObject({ id });
+  });
+
+  it("say so when they cannot be resumed", async () => {
+    const before = await startAdminServer();
+    const old = await EventReader.open(`${before.url}/api/longshore/v1/events`);
+    const { id = "" } = (await old.next()) ?? {};
+    await before.close();
+    const { url } = await startAdminServer({}, before);
+    const reader = await EventReader.open(`${url}/api/longshore/v1/events`, { "last-event-id": id });
+    expect([(await reader.next())?.event, await reader.next()]).toMatchObject([
+      "ready",
+      { event: "lagged", id: undefined, data: '{"missed":null}' },
+    ]);
+  });
+
+  it("tell a reader that was too slow how much it missed, and go on", async () => {
+    const { api, server, url, post } = await startAdminServer();
+    const reader = await EventReader.open(`${url}/api/longshore/v1/events`);
+    await reader.next();
+    reader.pause();
+    // Far more than socket, buffer and ring together hold.
+    const jobs = Array.from({ length: 2_000 }, (_, at) => job(`step-with-a-rather-long-name-${"x".repeat(200)}-${at}`));
+    const created = await post("/api/workflows", { name: "n", trigger: "t", jobs });
+    const workflow = (JSON.parse(created.text) as { id: string }).id;
+    for (let at = 0; at < 12; at++) {
+      const { id } = (await api("POST", "/runs", { workflow })).body;
+      await server.cancel(id);
+    }
+    reader.resume();
+    const lagged = await nextOf(reader, "lagged");
+    expect(dataOf(lagged).missed).toBeGreaterThan(0);
+    const { id } = (await api("POST", "/runs", { workflow })).body;
+    for (let frame = await nextOf(reader, "run"); dataOf(frame).id !== id; ) frame = await nextOf(reader, "run");
+  });
+
+  it("end when the server closes", async () => {
+    const { server, url, api } = await startAdminServer();
+    const reader = await EventReader.open(`${url}/api/longshore/v1/events`);
+    await reader.next();
+    await eventually(async () => (await api("GET", "/workers")).status === 200);
+    await server.close();
+    expect(await reader.rest()).toEqual([]);
+  });
+});

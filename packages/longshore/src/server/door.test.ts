@@ -1,0 +1,42 @@
+// The whole server seen by strangers: every real route asks for a token, whatever protocol it belongs to.
+
+import { expect, it } from "vitest";
+import { realGroups } from "../../test/support/admin.ts";
+import { walkRouteTable } from "../../test/support/route-table.ts";
+import { startGraphServer } from "../../test/support/workflow-graph.ts";
+
+const secrets = { worker: "worker-secret-0123456789", operator: "operator-secret-0123456789", read: "read-secret-0123456789" };
+const tokens = Object.entries(secrets).map(([scope, secret]) => `${scope}:${secret}:${scope}-token`);
+
+it("every route but health answers 401 without a token and 403 to a lesser one", async () => {
+  const groups = await realGroups();
+  const { url, get } = await startGraphServer({ tokens, logger: { level: "silent" } });
+  const { calls, findings } = await walkRouteTable(groups, url, secrets);
+  expect(findings).toEqual([]);
+  expect(calls).toBeGreaterThan(2 * 35);
+  expect((await get("/health")).status).toBe(200);
+});
+
+it("a token opens what its scope says", async () => {
+  const { send } = await startGraphServer({ tokens, sample: true, logger: { level: "silent" } });
+  const as = (scope: keyof typeof secrets) => ({ authorization: `Bearer ${secrets[scope]}`, "content-type": "application/json" });
+  const statusOf = async (method: string, path: string, scope: keyof typeof secrets, body?: string) =>
+    (await send(method, path, { headers: as(scope), ...(body === undefined ? {} : { body }) })).status;
+  const start = JSON.stringify({ workflow: "ci-1" });
+  expect(await statusOf("POST", "/api/longshore/v1/runs", "operator", start)).toBe(201);
+  expect(await statusOf("POST", "/api/longshore/v1/runs", "read", start)).toBe(403);
+  expect(await statusOf("GET", "/api/longshore/v1/runs", "read")).toBe(200);
+  expect(await statusOf("GET", "/metrics", "read")).toBe(200);
+  expect(await statusOf("POST", "/api/jobs/claim", "worker", '{"worker_id":"w","labels":[],"lease_ttl_secs":30}')).toBe(200);
+  expect(await statusOf("POST", "/api/workflows/ci-1/run", "worker")).toBe(403);
+});
+
+it("no token appears in the log, whatever is sent", async () => {
+  const lines: string[] = [];
+  const { send } = await startGraphServer({ tokens, logger: { level: "debug", format: "json", write: (line) => lines.push(line) } });
+  await send("GET", `/api/longshore/v1/runs/${secrets.operator}`, { headers: { authorization: `Bearer ${secrets.operator}` } });
+  await send("GET", `/api/longshore/v1/runs?token=${secrets.read}`, { headers: { authorization: `Bearer ${secrets.read}` } });
+  await send("GET", "/api/longshore/v1/runs", { headers: { authorization: "Bearer some-other-secret-0123456789" } });
+  expect(lines.length).toBeGreaterThan(0);
+  for (const secret of [...Object.values(secrets), "some-other-secret"]) expect(lines.join("\n")).not.toContain(secret);
+});

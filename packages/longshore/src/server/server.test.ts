@@ -1,0 +1,119 @@
+// A server as a whole: how it starts, what it does when its store cannot be written, and how it ends.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { startOnSmallDisk } from "../../test/support/admin.ts";
+import { temporaryFolder } from "../../test/support/parts.ts";
+import { eventually, job, startGraphServer } from "../../test/support/workflow-graph.ts";
+import { task } from "../task.ts";
+import { work } from "../work.ts";
+import { type ServeOptions, serve } from "./index.ts";
+
+async function startQuietly(options: ServeOptions) {
+  const server = await serve({ ephemeral: true, port: 0, logger: { level: "silent" }, ...options });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+describe("a server that starts", () => {
+  it("without a socket has no URL and works all the same", async () => {
+    const server = await startQuietly({ port: null });
+    expect([server.url, server.port]).toEqual([null, null]);
+    const greet = task("greet", async (name: string) => `Hello, ${name}!`);
+    const worker = await work({ tasks: [greet], on: server });
+    expect(await server.call(greet, "you")).toBe("Hello, you!");
+    await worker.stop();
+  });
+
+  it("defines the sample only when it is asked to and nothing else is defined", async () => {
+    const idsOf = async (get: (path: string) => Promise<{ text: string }>) =>
+      (JSON.parse((await get("/api/workflows")).text) as { id: string }[]).map(({ id }) => id);
+    expect(await idsOf((await startGraphServer()).get)).toEqual([]);
+    const first = await startGraphServer({ sample: true });
+    expect(await idsOf(first.get)).toEqual(["ci-1"]);
+    const workflows = temporaryFolder();
+    writeFileSync(join(workflows, "mine.yml"), "name: M\non: push\njobs:\n  a: { run: 'true' }\n");
+    expect(await idsOf((await startGraphServer({ sample: true, workflows })).get)).toEqual(["mine"]);
+  });
+
+  it("beyond loopback needs tokens or a word that it is meant", async () => {
+    await expect(serve({ ephemeral: true, port: 0, host: "0.0.0.0" })).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG" });
+    const server = await startQuietly({ host: "127.0.0.2", insecure: true });
+    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.2:/);
+  });
+
+  it("on a port or a folder in use says so and leaves nothing open", async () => {
+    const { server, data } = await startGraphServer();
+    await expect(serve({ data, port: 0 })).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
+    const other = temporaryFolder();
+    await expect(serve({ data: other, port: server.port })).rejects.toThrow(/in use/);
+    const third = await serve({ data: other, port: 0 });
+    await third.close();
+  });
+
+  it("takes tokens from a file beside those of the options", async () => {
+    const tokenFile = join(temporaryFolder(), "tokens");
+    writeFileSync(tokenFile, "# for people\nread:from-the-file-0123456789\n");
+    const { send } = await startGraphServer({ tokens: ["from-the-options-0123456789"], tokenFile, logger: { level: "silent" } });
+    const as = async (token: string) => (await send("GET", "/api/workflows", { headers: { authorization: `Bearer ${token}` } })).status;
+    expect([await as("from-the-file-0123456789"), await as("from-the-options-0123456789"), await as("from-nowhere-0123456789")]).toEqual([
+      200, 200, 401,
+    ]);
+  });
+});
+
+describe("a server that closes", () => {
+  it("answers waiting claims empty, and what was held before is held after", async () => {
+    const { server, claim, start, take, data, clock } = await startGraphServer();
+    await start(job("a"));
+    const { lease } = await take();
+    const waiting = [claim({ worker: "w2", wait: 30 }), claim({ worker: "w3", wait: 30 })];
+    await eventually(async () => (await metric(server.url, "longshore_claims_waiting")) === 2);
+    const closed = server.close();
+    expect(await Promise.all(waiting)).toEqual([null, null]);
+    await closed;
+    const again = await startGraphServer({}, { data, clock });
+    expect(await again.complete(lease.lease_id)).toBe(200);
+  });
+
+  it("may be told twice", async () => {
+    const { server } = await startGraphServer();
+    await Promise.all([server.close(), server.close()]);
+    await server[Symbol.asyncDispose]();
+  });
+
+  it("lets its in-process workers be stopped afterwards", async () => {
+    const server = await startQuietly({ port: null });
+    const worker = await work({ tasks: [task("t", async () => null)], on: server });
+    await server.close();
+    await worker.stop();
+    expect(worker.status().state).toBe("stopped");
+  });
+});
+
+describe("a server whose store cannot be written", () => {
+  it("refuses new work with 503 and Retry-After, answers claims empty, goes on reading, and resumes by itself", async () => {
+    const { api, create, send, clock, post, disk } = await startOnSmallDisk();
+    const workflow = await create(job("a"));
+    const { id } = (await api("POST", "/runs", { workflow })).body;
+    disk.full = true;
+    const refused = await api("POST", "/runs", { workflow });
+    expect([refused.status, refused.body.error.code]).toEqual([503, "LONGSHORE_STORE_UNAVAILABLE"]);
+    expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
+    const claim = await post("/api/jobs/claim", { worker_id: "w", labels: [], lease_ttl_secs: 30 });
+    expect([claim.status, claim.text]).toEqual([200, "null"]);
+    expect((await api("GET", `/runs/${id}`)).status).toBe(200);
+    expect((await api("GET", "/health")).status).toBe(503);
+    expect((await send("GET", "/metrics")).text).toContain("longshore_store_writable 0");
+    disk.full = false;
+    await clock.advance(1_000);
+    expect((await api("POST", "/runs", { workflow })).status).toBe(201);
+    expect((await api("GET", "/health")).status).toBe(200);
+  });
+});
+
+async function metric(url: string | null, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1]);
+}

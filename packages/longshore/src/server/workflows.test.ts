@@ -1,0 +1,66 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../test/support/parts.ts";
+import { startGraphServer } from "../../test/support/workflow-graph.ts";
+import { serve } from "./server.ts";
+
+const good = "name: CI\non: push\njobs:\n  a: { run: 'true' }\n";
+const bad = "name: CI\non: push\njobs:\n  a: { run: 'true', needs: b }\n";
+
+function folderOf(files: Record<string, string>): string {
+  const folder = temporaryFolder();
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+describe("a folder of definition files", () => {
+  it("is defined at the start, each file under its own name", async () => {
+    const workflows = folderOf({
+      "ci.yml": good,
+      "ship.json": JSON.stringify({ name: "S", on: "push", jobs: { a: { run: "x" } } }),
+      "notes.txt": "no",
+    });
+    mkdirSync(join(workflows, "nested.yml"));
+    const { server, get } = await startGraphServer({ workflows });
+    expect(server.workflows.defined.map(({ definition }) => definition.name)).toEqual(["ci", "ship"]);
+    expect(JSON.parse((await get("/api/workflows")).text).map(({ id }: { id: string }) => id)).toEqual(["ci", "ship"]);
+  });
+
+  it("makes no new version of what has not changed", async () => {
+    const workflows = folderOf({ "ci.yml": good });
+    const before = await startGraphServer({ workflows });
+    await before.close();
+    const { server } = await startGraphServer({ workflows }, before);
+    expect(server.workflows.defined).toMatchObject([{ definition: { version: 1 } }]);
+  });
+
+  it("with a mistake in it refuses the start, naming file, line and column", async () => {
+    const workflows = folderOf({ "bad.yml": bad, "ci.yml": good });
+    const start = serve({ ephemeral: true, port: null, workflows });
+    await expect(start).rejects.toMatchObject({ code: "LONGSHORE_BAD_DEFINITION", detail: { line: 4 } });
+    await expect(start).rejects.toThrow(`${join(workflows, "bad.yml")}:4:`);
+  });
+
+  it("with a mistake in it goes without that file when told to skip", async () => {
+    const workflows = folderOf({ "bad.yml": bad, "ci.yml": good });
+    const lines: string[] = [];
+    const { server } = await startGraphServer({ workflows, badWorkflows: "skip", logger: { write: (line) => lines.push(line) } });
+    expect(server.workflows.defined.map(({ definition }) => definition.name)).toEqual(["ci"]);
+    expect(server.workflows.bad).toMatchObject([{ code: "LONGSHORE_BAD_DEFINITION" }]);
+    expect(lines.join("\n")).toContain(`${join(workflows, "bad.yml")}:4:`);
+  });
+
+  it("tells what it does not understand without refusing it", async () => {
+    const workflows = folderOf({ "ci.yml": `${good}colour: red\n` });
+    const { server } = await startGraphServer({ workflows, logger: { level: "silent" } });
+    expect(server.workflows.warnings).toEqual([expect.stringMatching(/ci\.yml:5:\d+: /)]);
+  });
+
+  it("may not hold one name twice, nor be missing", async () => {
+    const twice = folderOf({ "ci.yml": good, "ci.yaml": good });
+    await expect(serve({ ephemeral: true, port: null, workflows: twice })).rejects.toThrow(/taken by .*ci\.yaml/);
+    const missing = join(twice, "nope");
+    await expect(serve({ ephemeral: true, port: null, workflows: missing })).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG" });
+  });
+});

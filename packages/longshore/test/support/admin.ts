@@ -1,0 +1,94 @@
+// Our own API under test. Every answer is held against the shape that its operation documents, so that each test of a route is also
+// a test of the OpenAPI document.
+
+import { expect, onTestFinished } from "vitest";
+import type { Operation } from "../../src/server/admin/operation.ts";
+import type { ServeOptions } from "../../src/server/config.ts";
+import { changesOf, openDoor, routeGroups } from "../../src/server/door.ts";
+import { openEngine } from "../../src/server/engine.ts";
+import { engineProbe } from "../../src/server/instruments.ts";
+import { createLogger } from "../../src/server/logger.ts";
+import { createMetrics } from "../../src/server/metrics.ts";
+import { createRouter } from "../../src/server/router.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+import { temporaryFolder } from "./parts.ts";
+import { conversation, type GraphServer, startGraphServer } from "./workflow-graph.ts";
+
+// Bodies are what the test says they are.
+// biome-ignore lint/suspicious/noExplicitAny: a test reads fields of answers whose shape has been checked before.
+type Body = any;
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly body: Body;
+  readonly headers: Record<string, string | string[] | undefined>;
+}
+
+export interface AdminServer extends GraphServer {
+  /** Calls our own API and checks the answer against its documentation. */
+  api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
+}
+
+export async function startAdminServer(options: ServeOptions = {}, before?: Pick<GraphServer, "clock" | "data">): Promise<AdminServer> {
+  const server = await startGraphServer({ logger: { level: "silent" }, ...options }, before);
+  return { ...server, api: await apiOver(server.send) };
+}
+
+/** A server on a disk that can be told to be full. */
+export async function startOnSmallDisk() {
+  const clock = new TestClock();
+  const metrics = createMetrics();
+  const engine = await openEngine({ directory: temporaryFolder(), clock, probe: engineProbe(metrics) });
+  const disk = { full: false };
+  const { transaction } = engine.store.db;
+  engine.store.db.transaction = (work) => {
+    if (disk.full) throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
+    transaction(work);
+  };
+  const logger = createLogger({ level: "silent", write: () => {}, clock });
+  const door = await openDoor({ engine, options: { port: 0 }, tokens: [], logger, metrics });
+  onTestFinished(async () => {
+    await door.close();
+    await engine.close();
+  });
+  const talk = conversation(door.url);
+  return { ...talk, api: await apiOver(talk.send), clock, disk };
+}
+
+async function apiOver(send: GraphServer["send"]): Promise<AdminServer["api"]> {
+  const operationAt = await operationFinder();
+  return async (method, path, body, headers = {}) => {
+    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const url = path === "/health" || path === "/metrics" ? path : `/api/longshore/v1${path}`;
+    const answer = await send(method, url, { headers, ...(text === undefined ? {} : { body: text }) });
+    const isJson = String(answer.headers["content-type"]).startsWith("application/json");
+    const parsed: unknown = isJson ? JSON.parse(answer.text) : answer.text;
+    documented(operationAt(method, url), answer.status, parsed);
+    return { status: answer.status, body: parsed, headers: answer.headers };
+  };
+}
+
+/** The real route table, without a server in front of it. */
+export async function realGroups() {
+  const engine = await openEngine({ directory: null, clock: new TestClock() });
+  onTestFinished(() => engine.close());
+  return routeGroups(engine, changesOf(engine), createMetrics());
+}
+
+async function operationFinder(): Promise<(method: string, path: string) => Operation | undefined> {
+  const [graph, admin] = await realGroups();
+  const router = createRouter([graph, admin], admin);
+  return (method, path) => router.find(method, path.split("?")[0] as string).entry?.route as Operation | undefined;
+}
+
+/** Statuses that the listener and the checks in front of an operation may answer. */
+const anyOperation = [400, 401, 403, 413, 429, 503];
+
+function documented(operation: Operation | undefined, status: number, body: unknown): void {
+  if (operation === undefined) return;
+  const answer = operation.description.answers[status];
+  if (answer === undefined) expect(anyOperation, `${operation.method} ${operation.path} answered ${status}`).toContain(status);
+  if (answer?.schema !== undefined) expect(answer.schema.parse(body)).toEqual(body);
+  else if (status >= 400)
+    expect(body).toMatchObject({ error: { code: expect.stringMatching(/^LONGSHORE_/), message: expect.any(String) } });
+}
