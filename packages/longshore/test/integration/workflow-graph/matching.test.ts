@@ -1,6 +1,8 @@
 // Who gets which job, and in which order.
 
 import { describe, expect, it } from "vitest";
+import { task } from "../../../src/task.ts";
+import { type Ref, workflow } from "../../../src/workflow.ts";
 import { job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("labels", () => {
@@ -47,6 +49,22 @@ describe("labels", () => {
     expect(JSON.parse(given?.job.command ?? "null")).toEqual({ handler: "greet", input: { name: "Ada" } });
     await complete(given?.lease.lease_id ?? "", { text: "Hello" });
     expect(await called).toEqual({ text: "Hello" });
+  });
+
+  it("let a worker of this wire take the steps of a workflow that was written in code", async () => {
+    const { server, take, complete, push, logs, states, cancelled, workflow: shown } = await startGraphServer();
+    const greet = task("greet", async ({ name }: { name: string }) => ({ text: `Hello, ${name}!` }));
+    const greeting = workflow("greeting", (w, input: Ref<{ name: string }>) => w.step(greet, { name: input.name }, { id: "hello" }));
+    const { id } = await server.start(greeting, { name: "Ada" });
+    const { job: given, lease } = await take({ labels: ["handler:greet"] });
+    expect(given).toMatchObject({ job_id: "hello", workflow_id: id, run_id: id });
+    expect(await push(lease.lease_id, { workflow_id: id, job_id: "hello", data: "working" })).toBe(200);
+    expect(await cancelled(given.workflow_id, "hello")).toBe(false);
+    expect(await states("greeting")).toEqual({ hello: "running" });
+    expect((await shown(id)).jobs[0]).toMatchObject({ id: "hello", command: "@greet" });
+    await complete(lease.lease_id, { text: "Hello, Ada!" });
+    expect(await server.result(id)).toMatchObject({ state: "succeeded", output: { text: "Hello, Ada!" } });
+    expect((await logs(id, "hello")).map(({ data }) => data)).toEqual(["working"]);
   });
 
   it("let a worker send a handler's result as it is", async () => {
