@@ -17,6 +17,7 @@ it("keeps an output named __proto__", () => {
 });
 
 it("tells which results travel as texts without loss", () => {
-  expect([{ a: "text" }, {}].map(isTexts)).toEqual([true, true]);
+  expect(isTexts({ a: "text" })).toBe(true);
+  expect(isTexts({})).toBe(true);
   expect([{ a: 1 }, "text", null, ["a"]].map(isTexts)).toEqual([false, false, false, false]);
 });
