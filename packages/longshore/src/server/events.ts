@@ -50,10 +50,12 @@ export interface ChangesOptions {
   workflowOf: (runId: string) => string | undefined;
   /** Sets these ids apart from those of any other process. */
   epoch: string;
+  /** Changes kept. A reader that is further behind has missed some. */
+  keptMax?: number;
 }
 
-/** Changes kept. A reader that is further behind than this has missed some. About 2 MB. */
-const keptMax = 8_192;
+/** About 2 MB. */
+const keptMaxDefault = 8_192;
 /** Changes that one look brings, so that one reader does not keep the others waiting. */
 const lookMax = 500;
 /** How long after the last reader left changes are still noted. */
@@ -61,6 +63,7 @@ const lingerMs = 60_000;
 
 export class Changes {
   readonly #options: ChangesOptions;
+  readonly #keptMax: number;
   readonly #ring: Change[] = [];
   readonly #readers = new Set<() => void>();
   /** Numbers of the newest change and of the oldest that is kept; they count from 1. */
@@ -72,6 +75,7 @@ export class Changes {
 
   constructor(options: ChangesOptions) {
     this.#options = options;
+    this.#keptMax = options.keptMax ?? keptMaxDefault;
   }
 
   /** Where a reader that comes now stands. */
@@ -114,7 +118,7 @@ export class Changes {
     const first = Math.max(number + 1, this.#first);
     const changes: { number: number; change: Change }[] = [];
     for (let at = first; at <= this.#last && changes.length < lookMax; at++) {
-      changes.push({ number: at, change: this.#ring[at % keptMax] as Change });
+      changes.push({ number: at, change: this.#ring[at % this.#keptMax] as Change });
     }
     return { missed: first - number - 1, changes };
   }
@@ -137,8 +141,8 @@ export class Changes {
 
   #note(change: Change): void {
     this.#last++;
-    this.#ring[this.#last % keptMax] = change;
-    this.#first = Math.max(this.#first, this.#last - keptMax + 1);
+    this.#ring[this.#last % this.#keptMax] = change;
+    this.#first = Math.max(this.#first, this.#last - this.#keptMax + 1);
     if (this.#wakeScheduled || this.#readers.size === 0) return;
     this.#wakeScheduled = true;
     setImmediate(() => {

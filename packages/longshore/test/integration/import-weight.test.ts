@@ -1,0 +1,56 @@
+// What importing the package loads. A hook in a process of its own notes every module that is resolved; the built files are looked at,
+// since they are what is published.
+
+import { spawnSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+
+const dist = new URL("../../dist/", import.meta.url);
+
+/** Notes each module on standard output, one URL a line. The hook runs on a thread of its own, whose output is the process's. */
+const hook = `
+import { writeSync } from "node:fs";
+export async function load(url, context, nextLoad) {
+  writeSync(1, url + "\\n");
+  return nextLoad(url, context);
+}`;
+const register = `
+import { register } from "node:module";
+register("data:text/javascript," + encodeURIComponent(${JSON.stringify(hook)}));`;
+
+/** Every module that importing `entry` loads, as paths below dist/, names of built-in modules, or paths of packages. */
+function loadedBy(entry: string): string[] {
+  const program = `import(${JSON.stringify(new URL(entry, dist).href)})`;
+  const preload = `data:text/javascript,${encodeURIComponent(register)}`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["--import", preload, "--input-type=module", "-e", program], {
+    encoding: "utf8",
+  });
+  expect(stderr).toBe("");
+  expect(status).toBe(0);
+  const urls = stdout.split("\n").filter((line) => line.startsWith("file:") || line.startsWith("node:"));
+  return urls.map((url) => (url.startsWith(dist.href) ? url.slice(dist.href.length) : url));
+}
+
+const isPackage = (url: string) => url.includes("/node_modules/");
+const heavy = /^(server|store|cli|board|run|log|blob)\//;
+const network = /^node:(http|https|http2|net|tls|sqlite|dgram)$/;
+
+describe("importing longshore", () => {
+  it("loads no server, database, broker or HTTP client", () => {
+    const loaded = loadedBy("index.js");
+    expect(loaded).toContain("index.js");
+    expect(loaded.filter(isPackage)).toEqual([]);
+    expect(loaded.filter((path) => heavy.test(path) || network.test(path) || path.startsWith("protocol/"))).toEqual([]);
+  });
+
+  it("for a worker of workflow-graph loads nothing of the server", () => {
+    const loaded = loadedBy("protocol/workflow-graph/index.js");
+    expect(loaded.filter((path) => heavy.test(path) || path === "node:sqlite")).toEqual([]);
+    expect(loaded.filter((path) => isPackage(path) && !path.includes("/undici/"))).toEqual([]);
+  });
+
+  it("is told apart by this test from importing the server", () => {
+    const loaded = loadedBy("server/index.js");
+    expect(loaded.filter((path) => heavy.test(path)).length).toBeGreaterThan(20);
+    expect(loaded.filter(isPackage).length).toBeGreaterThan(0);
+  });
+});
