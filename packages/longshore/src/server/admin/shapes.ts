@@ -181,7 +181,7 @@ const definitionFields = {
 
 export const definitionShape = z.object(definitionFields).meta({ id: "Definition" });
 
-export const planStepShape = z
+const planStepShape = z
   .object({
     id: z.string(),
     kind: z.enum(["task", "run"]),
