@@ -55,24 +55,22 @@ async function defineFile(client: Client, file: string): Promise<Defined[]> {
 }
 
 async function defineModule(client: Client, file: string): Promise<Defined[]> {
-  const { importFile } = await import("./load-tasks.ts");
-  const workflows = workflowsOf(await importFile(file));
+  const { exportsOf, importFile } = await import("./load-tasks.ts");
+  const workflows = exportsOf(await importFile(file)).filter(isWorkflow);
   if (workflows.length === 0) {
     throw new CommandFailure(
       `${file} exports no workflow. Write \`export const order = workflow("order", ...)\`, or name a .yml or .json file.`,
     );
   }
   const defined: Defined[] = [];
-  for (const { source } of workflows) defined.push(await client.post<Defined>("/definitions", { source }));
+  for (const { source } of new Set(workflows)) defined.push(await client.post<Defined>("/definitions", { source }));
   return defined;
 }
 
 /** By shape: the file may have imported another copy of this package. */
-function workflowsOf(module: Readonly<Record<string, unknown>>): Workflow[] {
-  return Object.values(module).filter((value): value is Workflow => {
-    const source = (value as Partial<Workflow> | null | undefined)?.source;
-    return typeof source === "object" && source !== null && Array.isArray(source.steps);
-  });
+function isWorkflow(value: unknown): value is Workflow {
+  const source = (value as Partial<Workflow> | null | undefined)?.source;
+  return typeof source === "object" && source !== null && Array.isArray(source.steps);
 }
 
 function readText(file: string): string {

@@ -33,10 +33,10 @@ export function demoCommand(): Command {
 }
 
 async function demo(flags: DemoFlags): Promise<void> {
+  const told = untilTold();
   const { serve } = await import("../server/index.ts");
   const { orderWorkflow } = await import("./sample/workflow.ts");
   const server = await serve({ port: flags.port, data: flags.data });
-  const told = untilTold();
   const url = server.url ?? "";
   const paint = painter(process.stdout);
   const said: string[] = [];

@@ -25,8 +25,15 @@ export async function loadTasks(files: readonly string[]): Promise<Task[]> {
 
 /** The tasks among a module's exports, also those in exported lists. */
 export function tasksOf(module: Readonly<Record<string, unknown>>): Task[] {
-  const values = Object.values(module).flatMap((value) => (Array.isArray(value) ? value : [value]));
+  const values = exportsOf(module).flatMap((value) => (Array.isArray(value) ? value : [value]));
   return [...new Set(values.filter(isTask))];
+}
+
+/** A CommonJS module arrives as the `default` of what was imported, with its own exports inside. */
+export function exportsOf(module: Readonly<Record<string, unknown>>): unknown[] {
+  const inner = module.default;
+  const nested = typeof inner === "object" && inner !== null && !Array.isArray(inner) ? Object.values(inner) : [];
+  return [...Object.values(module), ...nested];
 }
 
 /** By shape, not by class: the file may have imported another copy of this package. */
@@ -57,8 +64,8 @@ function isTypeScript(path: string): boolean {
 async function prepareTypeScript(path: string): Promise<void> {
   const tsx = findTsx(path);
   if (tsx !== undefined) {
-    const { register } = (await import(pathToFileURL(tsx).href)) as { register: () => unknown };
-    register();
+    // What `node --import tsx` does: from here on TypeScript can be imported.
+    await import(pathToFileURL(tsx).href);
     return;
   }
   if ((process.features as { typescript?: string | false }).typescript) return;
@@ -71,7 +78,7 @@ async function prepareTypeScript(path: string): Promise<void> {
 function findTsx(path: string): string | undefined {
   for (const place of [path, resolve("package.json")]) {
     try {
-      return createRequire(place).resolve("tsx/esm/api");
+      return createRequire(place).resolve("tsx");
     } catch {
       // Not installed there; the next place may have it.
     }

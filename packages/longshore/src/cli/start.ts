@@ -31,11 +31,13 @@ export function startCommand(): Command {
 }
 
 async function start(flags: StartFlags): Promise<void> {
+  // Heard from the beginning: whoever sees the ready line may send a signal at once.
+  const told = untilTold();
   const { serve } = await import("../server/index.ts");
   const options = serveOptions(flags, { format: "json" });
   const server = await serve(options);
   process.stdout.write(flags.json ? `${JSON.stringify(readyLine(server, options.data ?? null))}\n` : `Longshore serves on ${server.url}\n`);
-  await untilTold();
+  await told;
   await server.close();
 }
 

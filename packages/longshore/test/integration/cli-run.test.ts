@@ -1,0 +1,148 @@
+// Starting, following and looking at runs from the command line.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type CliOptions, longshore, type ServerProcess, startLongshore, startServer, temporaryFolder } from "../support/cli.ts";
+
+const definitions = `import { task, workflow } from "longshore";
+export const add = task("add", async ({ a, b }, ctx) => { ctx.log(\`adding \${a} and \${b}\`); return { sum: a + b }; });
+export const halve = task("halve", async ({ n }) => { if (n % 2) throw new Error("odd: " + n); return n / 2; });
+export const patient = task("patient", async (input, ctx) => new Promise((resolve) => {
+  ctx.log("waiting");
+  ctx.signal.addEventListener("abort", () => resolve(null));
+}));
+export const mean = workflow("mean", (w, input) => {
+  const added = w.step(add, { a: input.a, b: input.b });
+  return { mean: w.step(halve, { n: added.sum }) };
+});
+export const forever = workflow("forever", (w, input) => w.step(patient, input));
+`;
+
+interface Setup {
+  readonly server: ServerProcess;
+  readonly options: CliOptions;
+  run(...args: string[]): ReturnType<typeof longshore>;
+}
+
+/** A server with two workflows and a worker that can run them. */
+async function setup(): Promise<Setup> {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "flows.mjs"), definitions);
+  const server = await startServer();
+  const options: CliOptions = { cwd: folder, env: { LONGSHORE_URL: server.url } };
+  const run = (...args: string[]) => longshore(args, options);
+  const defined = await run("define", "flows.mjs");
+  expect(defined.stdout).toBe("forever version 1\nmean version 1\n");
+  const worker = startLongshore(["work", "flows.mjs"], options);
+  await worker.printed(/working for/);
+  return { server, options, run };
+}
+
+describe("longshore run", () => {
+  it("prints the id of a run, and with --follow its steps and its output", async () => {
+    const { run } = await setup();
+    const started = await run("run", "mean", "--input", '{"a":3,"b":5}');
+    expect(started.code).toBe(0);
+    expect(started.stdout).toMatch(/^[0-9A-Z]{26}\n$/);
+    const followed = await run("run", "mean", "--input", '{"a":3,"b":5}', "--follow");
+    expect(followed.code).toBe(0);
+    expect(followed.stdout).toMatch(/✓ add done after .*: adding 3 and 5/);
+    expect(followed.stdout).toMatch(/mean succeeded after [\s\S]*"mean": 4/);
+  });
+
+  it("takes its input from a file or from standard input, and answers JSON for programs", async () => {
+    const { run, options } = await setup();
+    writeFileSync(join(options.cwd ?? "", "input.json"), '{"a":1,"b":1}');
+    const fromFile = JSON.parse((await run("run", "mean", "--input", "@input.json", "--follow", "--json")).stdout);
+    expect(fromFile).toMatchObject({ workflow: "mean", state: "succeeded", output: { mean: 1 } });
+    const piped = await longshore(["run", "mean", "--input", "-", "--follow", "--json"], { ...options, input: '{"a":2,"b":2}' });
+    expect(JSON.parse(piped.stdout)).toMatchObject({ output: { mean: 2 } });
+  });
+
+  it("starts once for one key", async () => {
+    const { run } = await setup();
+    const [first, second] = [await run("run", "mean", "--key", "k", "--input", '{"a":1,"b":3}'), await run("run", "mean", "--key", "k")];
+    expect(second.stdout).toBe(first.stdout);
+    expect(JSON.parse((await run("runs", "--json")).stdout).items).toHaveLength(1);
+  });
+
+  it("ends with 1 and says what to do when the run fails", async () => {
+    const { run } = await setup();
+    const { code, stderr } = await run("run", "mean", "--input", '{"a":1,"b":2}', "--follow");
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/run \w+ failed: .*odd: 3.*longshore logs \w+.*longshore retry \w+/);
+  });
+
+  it("says which workflow is unknown", async () => {
+    const { run } = await setup();
+    const { code, stderr } = await run("run", "maen");
+    expect(code).toBe(2);
+    expect(stderr).toContain("maen");
+  });
+});
+
+describe("a run that failed", () => {
+  it("is listed by its state, tried again and run anew", async () => {
+    const { run } = await setup();
+    await run("run", "mean", "--input", '{"a":1,"b":2}', "--follow");
+    const [failed] = JSON.parse((await run("runs", "--state", "failed", "--workflow", "mean", "--json")).stdout).items;
+    expect((await run("runs")).stdout).toMatch(new RegExp(`${failed.id} +mean +failed`));
+    const retried = await run("retry", failed.id, "--follow", "--json");
+    expect(retried.code).toBe(1);
+    expect(JSON.parse(retried.stdout)).toMatchObject({ id: failed.id, state: "failed", retries: 1 });
+    const again = await run("rerun", failed.id);
+    expect(again.code).toBe(0);
+    expect(again.stdout.trim()).not.toBe(failed.id);
+  });
+});
+
+describe("a run that goes on", () => {
+  it("is followed by its log and cancelled", async () => {
+    const { run, options } = await setup();
+    const id = (await run("run", "forever")).stdout.trim();
+    const following = startLongshore(["logs", id, "--follow"], options);
+    await following.printed(/patient waiting/);
+    expect((await run("workers")).stdout).toMatch(/busy +workflow-graph .* patient/);
+    expect((await run("cancel", id)).stdout).toBe(`${id} cancelled\n`);
+    expect((await following.ended).code).toBe(0);
+    const { stdout } = await run("logs", id, "--step", "patient", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ step: "patient", attempt: 1, stream: "stdout", data: "waiting\n" });
+    expect((await run("logs", id, "--step", "patient")).stdout).toBe("waiting\n");
+  });
+});
+
+describe("what waits", () => {
+  it("is listed with the reason", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "gpu.yml"), "name: gpu\non: push\njobs:\n  train: { run: echo train, labels: [gpu] }\n");
+    const server = await startServer(["--ephemeral", "--workflows", folder]);
+    const run = (...args: string[]) => longshore([...args, "--on", server.url]);
+    expect((await run("queues")).stdout).toContain("No lane has been used");
+    expect((await run("workers")).stdout).toContain("Start one with `longshore work");
+    await run("run", "gpu");
+    expect((await run("queues")).stdout).toMatch(/command +gpu +1 +0 .*no worker is connected/);
+    expect(JSON.parse((await run("queues", "--json")).stdout).items).toMatchObject([
+      { labels: ["gpu"], ready: 1, waiting: { reason: "no-worker" } },
+    ]);
+  });
+});
+
+describe("longshore define", () => {
+  it("refuses a file with a mistake, with its place", async () => {
+    const { run, options } = await setup();
+    writeFileSync(join(options.cwd ?? "", "bad.yml"), "name: bad\non: push\njobs:\n  a:\n    needs: nobody\n    run: echo a\n");
+    const { code, stderr } = await run("define", "bad.yml");
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/bad\.yml: line 5, column \d+: .*nobody/);
+    expect((await run("definitions")).stdout).toMatch(/mean +1 +code/);
+  });
+
+  it("says that a module exports no workflow", async () => {
+    const { run, options } = await setup();
+    writeFileSync(join(options.cwd ?? "", "empty.mjs"), "export const x = 1;\n");
+    const { code, stderr } = await run("define", "empty.mjs");
+    expect(code).toBe(2);
+    expect(stderr).toContain("empty.mjs exports no workflow");
+  });
+});

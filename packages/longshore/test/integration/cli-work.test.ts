@@ -1,0 +1,123 @@
+// `longshore work`: what it loads, what it runs, how it ends.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { longshore, startLongshore, startServer, temporaryFolder } from "../support/cli.ts";
+
+/** A server whose workflow `one` has a single job. */
+async function serverWith(job: string) {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "one.yml"), `name: one\non: push\njobs:\n  only: ${job}\n`);
+  const server = await startServer(["--ephemeral", "--workflows", folder]);
+  const options = { cwd: folder, env: { LONGSHORE_URL: server.url } };
+  const follow = () => longshore(["run", "one", "--follow"], options);
+  return { folder, server, options, follow };
+}
+
+describe("longshore work --shell", () => {
+  it("without any file runs the shell commands of its labels", async () => {
+    const { options, follow } = await serverWith("{ run: 'echo hello from $0', labels: [linux] }");
+    const worker = startLongshore(["work", "--shell", "--labels", "linux,fast", "--slots", "2", "--worker-id", "w1"], options);
+    await worker.printed(/working for .*: shell commands/);
+    const { code, stdout } = await follow();
+    expect(code).toBe(0);
+    expect(stdout).toContain("hello from sh");
+    expect((await longshore(["workers"], options)).stdout).toMatch(/w1 +idle +workflow-graph .* linux, fast/);
+  });
+
+  it("is needed: without it a shell command fails at once and names the switch", async () => {
+    const { folder, options, follow } = await serverWith("{ run: echo no, retries: 5 }");
+    writeFileSync(join(folder, "tasks.mjs"), 'import { task } from "longshore";\nexport default [task("greet", () => "hi")];\n');
+    await startLongshore(["work", "tasks.mjs"], options).printed(/working for .*: greet/);
+    const { code, stderr } = await follow();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/this worker runs none: start it with --shell/);
+  });
+});
+
+describe("the files of longshore work", () => {
+  it("may export tasks by name, as default and in lists", async () => {
+    const { folder, options, follow } = await serverWith(`{ run: '@c {"n":1}', labels: ["handler:c"] }`);
+    writeFileSync(
+      join(folder, "tasks.mjs"),
+      'import { task } from "longshore";\nconst make = (name) => task(name, ({ n }, ctx) => ctx.log(name + n));\n' +
+        'export const a = make("a"); export default make("b"); export const more = [make("c"), a, 7, null];\n',
+    );
+    await startLongshore(["work", "tasks.mjs"], options).printed(/working for .*: (a, b, c|b, a, c|a, c, b|b, c, a)\n/);
+    const { code, stdout } = await follow();
+    expect(code).toBe(0);
+    expect(stdout).toContain("c1");
+  });
+
+  it("may be TypeScript where tsx is installed", async () => {
+    const { folder, options, follow } = await serverWith(`{ run: '@typed {"n":20}', labels: ["handler:typed"] }`);
+    writeFileSync(
+      join(folder, "tasks.ts"),
+      'import { task } from "longshore";\ninterface In { n: number }\n' +
+        'export const typed = task("typed", ({ n }: In, ctx) => ctx.log(`typed ${(n as number) + 1}`));\n',
+    );
+    // From the repository's folder, where tsx is a development dependency.
+    const worker = startLongshore(["work", join(folder, "tasks.ts")], { env: options.env });
+    await worker.printed(/working for .*: typed/);
+    expect((await follow()).stdout).toContain("typed 21");
+  });
+
+  it("are told to be missing, broken or empty before the worker starts", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "broken.mjs"), "throw new Error('on line one');\n");
+    writeFileSync(join(folder, "empty.mjs"), "export const x = 1;\n");
+    const failing: [string, RegExp][] = [
+      ["missing.mjs", /missing\.mjs does not exist/],
+      ["broken.mjs", /broken\.mjs could not be loaded: Error: on line one\n.*broken\.mjs:1/],
+      ["empty.mjs", /empty\.mjs exports no task/],
+    ];
+    for (const [file, message] of failing) {
+      const { code, stderr } = await longshore(["work", file, "--on", "http://127.0.0.1:9"], { cwd: folder });
+      expect(code, file).toBe(2);
+      expect(stderr, file).toMatch(message);
+    }
+  });
+
+  it("are needed unless shell commands are run", async () => {
+    const { code, stderr } = await longshore(["work"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("Name a file that exports tasks, or say --shell");
+  });
+});
+
+describe("the end of longshore work", () => {
+  it("lets the running task finish on SIGTERM", async () => {
+    const { folder, options } = await serverWith(`{ run: '@slow', labels: ["handler:slow"] }`);
+    // The task ends when the test has seen that the worker drains.
+    writeFileSync(
+      join(folder, "tasks.mjs"),
+      'import { existsSync } from "node:fs";\nimport { task } from "longshore";\n' +
+        'export const slow = task("slow", async () => { console.log("slow begins"); while (!existsSync("go")) await new Promise((r) => setTimeout(r, 20)); });\n',
+    );
+    const worker = startLongshore(["work", "tasks.mjs"], options);
+    const { stdout: id } = await longshore(["run", "one"], options);
+    await worker.printed(/slow begins/);
+    worker.kill("SIGTERM");
+    await worker.printed(/SIGTERM: stopping; waiting for 1 running tasks/);
+    writeFileSync(join(folder, "go"), "");
+    expect((await worker.ended).code).toBe(0);
+    expect(JSON.parse((await longshore(["runs", "--json"], options)).stdout).items).toMatchObject([{ id: id.trim(), state: "succeeded" }]);
+  });
+
+  it("does not wait after a second signal", async () => {
+    const { folder, options } = await serverWith(`{ run: '@stuck', labels: ["handler:stuck"] }`);
+    writeFileSync(
+      join(folder, "tasks.mjs"),
+      'import { task } from "longshore";\n' +
+        'export const stuck = task("stuck", (input, ctx) => new Promise((_, reject) => { console.log("stuck begins"); ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason)); }));\n',
+    );
+    const worker = startLongshore(["work", "tasks.mjs", "--drain", "10m"], options);
+    await longshore(["run", "one"], options);
+    await worker.printed(/stuck begins/);
+    worker.kill("SIGINT");
+    await worker.printed(/stopping/);
+    worker.kill("SIGTERM");
+    expect((await worker.ended).signal).toBeNull();
+  });
+});
