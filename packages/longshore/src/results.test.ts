@@ -59,4 +59,14 @@ describe("results", () => {
     results.tell("a", ended);
     expect(await waiting).toBe(ended);
   });
+
+  it("tells everybody who waits when nothing will end any more", async () => {
+    const results = new Results<Thing>();
+    const open = async () => ({ open: true, name: "running" });
+    const waiting = [results.of("a", open, isOpen), results.expect("b").ended];
+    const told = Promise.allSettled(waiting);
+    results.close(new Error("closed"));
+    expect(await told).toMatchObject([{ reason: { message: "closed" } }, { reason: { message: "closed" } }]);
+    expect(results.size).toBe(0);
+  });
 });

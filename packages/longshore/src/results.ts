@@ -1,7 +1,12 @@
 // Callers that wait for something to end, by its id.
 
+interface Waiting<T> {
+  resolve(ended: T): void;
+  reject(error: Error): void;
+}
+
 export class Results<T> {
-  readonly #waiting = new Map<string, ((ended: T) => void)[]>();
+  readonly #waiting = new Map<string, Waiting<T>[]>();
 
   /**
    * Resolves once `id` has ended; with undefined when there is no such thing. `look` is asked after this caller stands in line, so an end
@@ -25,7 +30,14 @@ export class Results<T> {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
     this.#waiting.delete(id);
-    for (const resolve of waiting) resolve(ended);
+    for (const { resolve } of waiting) resolve(ended);
+  }
+
+  /** Nothing will end any more: whoever waits is told why. */
+  close(error: Error): void {
+    const all = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const waiting of all) for (const { reject } of waiting) reject(error);
   }
 
   get size(): number {
@@ -34,15 +46,16 @@ export class Results<T> {
 
   /** Stands in line for something that is about to exist. */
   expect(id: string): { ended: Promise<T>; leave: () => void } {
-    let resolve: (ended: T) => void = () => {};
-    const ended = new Promise<T>((settle) => {
-      resolve = settle;
+    const waiting: Waiting<T> = { resolve() {}, reject() {} };
+    const ended = new Promise<T>((resolve, reject) => {
+      waiting.resolve = resolve;
+      waiting.reject = reject;
     });
     const others = this.#waiting.get(id);
-    if (others === undefined) this.#waiting.set(id, [resolve]);
-    else others.push(resolve);
+    if (others === undefined) this.#waiting.set(id, [waiting]);
+    else others.push(waiting);
     const leave = () => {
-      const rest = this.#waiting.get(id)?.filter((other) => other !== resolve) ?? [];
+      const rest = this.#waiting.get(id)?.filter((other) => other !== waiting) ?? [];
       if (rest.length === 0) this.#waiting.delete(id);
       else this.#waiting.set(id, rest);
     };

@@ -146,6 +146,7 @@ export class Board {
 
   close(): void {
     this.#deadlines.close();
+    this.#results.close(new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the task ended."));
   }
 
   #claimPatiently(request: Parameters<BoardStore["claim"]>[0], waitMs: number, signal: AbortSignal | undefined): Promise<Task[]> {

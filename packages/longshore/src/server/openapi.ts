@@ -10,6 +10,8 @@ const common: Readonly<Record<number, Answer>> = {
   400: { description: "The request is not what was expected; `field` and `expected` tell." },
   401: { description: "A token is needed, or the one that was sent is not known." },
   403: { description: "The token does not allow this, or the Host or Origin is not one of this server's." },
+  413: { description: "The body is larger than this route takes." },
+  429: { description: "A limit is reached, which the message names; Retry-After tells when to come back." },
   503: { description: "The store cannot be written now; Retry-After tells when to come back." },
 };
 

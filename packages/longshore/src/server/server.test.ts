@@ -8,6 +8,7 @@ import { temporaryFolder } from "../../test/support/parts.ts";
 import { eventually, job, startGraphServer } from "../../test/support/workflow-graph.ts";
 import { task } from "../task.ts";
 import { work } from "../work.ts";
+import { workflow } from "../workflow.ts";
 import { type ServeOptions, serve } from "./index.ts";
 
 async function startQuietly(options: ServeOptions) {
@@ -81,6 +82,18 @@ describe("a server that closes", () => {
     const { server } = await startGraphServer();
     await Promise.all([server.close(), server.close()]);
     await server[Symbol.asyncDispose]();
+  });
+
+  it("tells those who wait for a result", async () => {
+    const server = await startQuietly({ port: null });
+    const greet = task("greet", async () => null);
+    const { id } = await server.start(
+      workflow("w", (w) => w.step(greet, null)),
+      null,
+    );
+    const waiting = Promise.allSettled([server.result(id), server.call(greet, null)]);
+    await server.close();
+    expect(await waiting).toMatchObject([{ reason: { code: "LONGSHORE_CLOSED" } }, { reason: { code: "LONGSHORE_CLOSED" } }]);
   });
 
   it("lets its in-process workers be stopped afterwards", async () => {

@@ -6,6 +6,7 @@ import type { Operation } from "../../src/server/admin/operation.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
 import { changesOf, openDoor, routeGroups } from "../../src/server/door.ts";
 import { openEngine } from "../../src/server/engine.ts";
+import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { createMetrics } from "../../src/server/metrics.ts";
@@ -39,11 +40,12 @@ export async function startOnSmallDisk() {
   const clock = new TestClock();
   const metrics = createMetrics();
   const engine = await openEngine({ directory: temporaryFolder(), clock, probe: engineProbe(metrics) });
-  const disk = { full: false };
+  const disk = { full: false, refusals: 0 };
   const { transaction } = engine.store.db;
   engine.store.db.transaction = (work) => {
-    if (disk.full) throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
-    transaction(work);
+    if (!disk.full) return transaction(work);
+    disk.refusals++;
+    throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
   };
   const logger = createLogger({ level: "silent", write: () => {}, clock });
   const door = await openDoor({ engine, options: { port: 0 }, tokens: [], logger, metrics });
@@ -52,7 +54,7 @@ export async function startOnSmallDisk() {
     await engine.close();
   });
   const talk = conversation(door.url);
-  return { ...talk, api: await apiOver(talk.send), clock, disk };
+  return { ...talk, api: await apiOver(talk.send), program: programSide(engine), clock, disk };
 }
 
 async function apiOver(send: GraphServer["send"]): Promise<AdminServer["api"]> {
