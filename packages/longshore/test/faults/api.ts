@@ -31,23 +31,36 @@ export class UnexpectedAnswer extends Error {
   }
 }
 
-/** The states in which a run stays for ever. */
+/** The states in which a run, and a task, stays for ever. */
 const ENDED_RUN_STATES = new Set(["succeeded", "failed", "cancelled", "timed-out"]);
-const ENDED_TASK_STATES = new Set(["done", "succeeded", "completed", "failed", "cancelled", "skipped", "timed-out", "ended"]);
-const COMPLETED_TASK_STATES = new Set(["done", "succeeded", "completed"]);
+const ENDED_TASK_STATES = new Set(["done", "failed", "cancelled", "skipped"]);
+const COMPLETED_TASK_STATE = "done";
 
 export async function createWorkflow(connection: Connection, name: string, jobs: Job[]): Promise<string> {
-  const answer = await ask(connection, "POST", "/api/workflows", { name, trigger: "manual", jobs }, 201);
+  const answer = await ask(connection, "POST", "/api/workflows", { name, trigger: "manual", jobs }, [201]);
   return (JSON.parse(answer.text) as { id: string }).id;
 }
 
-export async function startRun(connection: Connection, workflow: string): Promise<string> {
-  const answer = await ask(connection, "POST", "/api/longshore/v1/runs", { workflow, input: {} }, 201);
+/** Starting again with the same key, because no answer came, starts nothing more. */
+export async function startRun(connection: Connection, workflow: string, key: string): Promise<string> {
+  const answer = await ask(connection, "POST", "/api/longshore/v1/runs", { workflow, input: {}, key }, [201, 200]);
   return (JSON.parse(answer.text) as { id: string }).id;
+}
+
+/** The ids of all runs that the server knows. */
+export async function listRuns(connection: Connection): Promise<string[]> {
+  const ids: string[] = [];
+  for (let before = ""; ; ) {
+    const answer = await ask(connection, "GET", `/api/longshore/v1/runs?limit=1000${before}`, undefined, [200]);
+    const page = JSON.parse(answer.text) as { items: { id: string }[]; next?: string | null };
+    ids.push(...page.items.map(({ id }) => id));
+    if (!page.next) return ids;
+    before = `&before=${encodeURIComponent(page.next)}`;
+  }
 }
 
 export async function cancelRun(connection: Connection, runId: string): Promise<{ status: number; state?: string | undefined }> {
-  const answer = await ask(connection, "POST", `/api/longshore/v1/runs/${runId}/cancel`, undefined, 202);
+  const answer = await ask(connection, "POST", `/api/longshore/v1/runs/${runId}/cancel`, undefined, [202]);
   const said = parseOrNull(answer.text) as { state?: string } | null;
   return { status: answer.status, state: said?.state };
 }
@@ -64,7 +77,7 @@ export async function readTasks(connection: Connection, runId: string): Promise<
   const tasks: FinalTask[] = [];
   let path: string | undefined = `/api/longshore/v1/runs/${runId}/tasks`;
   while (path) {
-    const answer: Answer = await ask(connection, "GET", path, undefined, 200);
+    const answer: Answer = await ask(connection, "GET", path, undefined, [200]);
     const page = JSON.parse(answer.text) as { items: RawTask[]; next?: string | null };
     tasks.push(...page.items.map((task) => finalTask(task, runId)));
     path = page.next ? `/api/longshore/v1/runs/${runId}/tasks?after=${encodeURIComponent(page.next)}` : undefined;
@@ -82,16 +95,16 @@ interface RawTask {
 
 function finalTask({ id, step, state, failures, output }: RawTask, runId: string): FinalTask {
   const token = output === undefined ? undefined : (output?.token ?? null);
-  return { id, runId, step, state, failures, token, ended: ENDED_TASK_STATES.has(state), completed: COMPLETED_TASK_STATES.has(state) };
+  return { id, runId, step, state, failures, token, ended: ENDED_TASK_STATES.has(state), completed: state === COMPLETED_TASK_STATE };
 }
 
-/** Null when there is nothing to do. */
+/** Null when there is nothing to do. The client hangs up when `signal` aborts. */
 export async function claimJob(
   connection: Connection,
-  { workerId, ttlSecs, waitSecs }: { workerId: string; ttlSecs: number; waitSecs: number },
+  { workerId, ttlSecs, waitSecs, signal }: { workerId: string; ttlSecs: number; waitSecs: number; signal?: AbortSignal | undefined },
 ): Promise<Claim | null> {
   const body = { worker_id: workerId, labels: [], lease_ttl_secs: ttlSecs, wait_secs: waitSecs };
-  const answer = await ask(connection, "POST", "/api/jobs/claim", body, 200);
+  const answer = await ask(connection, "POST", "/api/jobs/claim", body, [200], signal);
   const said = JSON.parse(answer.text) as RawClaim | null;
   if (!said) return null;
   const { job, lease } = said;
@@ -114,7 +127,7 @@ interface RawClaim {
 }
 
 export async function heartbeat(connection: Connection, leaseId: string): Promise<HeartbeatAnswer> {
-  const answer = await connection.request("POST", `/api/jobs/${leaseId}/heartbeat`);
+  const answer = await connection.request("POST", `/api/jobs/${leaseId}/heartbeat`, undefined, { headers: { accept: "application/json" } });
   const said = parseOrNull(answer.text) as { expires_at_ms?: number } | null;
   return { status: answer.status, expiresAt: said?.expires_at_ms };
 }
@@ -122,14 +135,22 @@ export async function heartbeat(connection: Connection, leaseId: string): Promis
 /** The same report sent again carries the same key, so that an answer that was lost can be had again. */
 export async function report(connection: Connection, leaseId: string, verb: ReportVerb, token: string): Promise<number> {
   const body = verb === "complete" ? { outputs: { token } } : { error: `planned failure of ${leaseId}`, retryable: true };
-  const answer = await connection.request("POST", `/api/jobs/${leaseId}/${verb}`, body, { "idempotency-key": `${leaseId}-${verb}` });
+  const headers = { "idempotency-key": `${leaseId}-${verb}` };
+  const answer = await connection.request("POST", `/api/jobs/${leaseId}/${verb}`, body, { headers });
   if (answer.status !== 200 && answer.status !== 409) throw new UnexpectedAnswer(verb, answer);
   return answer.status;
 }
 
-async function ask(connection: Connection, method: string, path: string, body: unknown, expected: number): Promise<Answer> {
-  const answer = await connection.request(method, path, body);
-  if (answer.status !== expected) throw new UnexpectedAnswer(`${method} ${path}`, answer);
+async function ask(
+  connection: Connection,
+  method: string,
+  path: string,
+  body: unknown,
+  expected: readonly number[],
+  signal?: AbortSignal,
+): Promise<Answer> {
+  const answer = await connection.request(method, path, body, { signal });
+  if (!expected.includes(answer.status)) throw new UnexpectedAnswer(`${method} ${path}`, answer);
   return answer;
 }
 

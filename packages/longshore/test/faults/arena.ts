@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { check, describeViolations } from "./checker.ts";
 import { type Client, openClient } from "./client.ts";
-import { type Entry, openHistory, readHistory } from "./history.ts";
+import { type Entry, type HistoryWriter, openHistory, readHistory } from "./history.ts";
+import { type Link, openLink } from "./link.ts";
 import { freePort, type ManagedProcess, type ServerOptions, serverProcess, workerProcess } from "./processes.ts";
 import type { WorkerSettings } from "./raw-worker.ts";
 import type { FinalState } from "./story.ts";
@@ -15,8 +16,13 @@ export interface Arena {
   url: string;
   server: ManagedProcess;
   workers: ManagedProcess[];
+  links: (Link & { name: string })[];
   client: Client;
-  addWorker(habits: WorkerHabits): ManagedProcess;
+  /** What the test itself did, for the history. */
+  note: HistoryWriter["write"];
+  addWorker(habits: WorkerHabits, options?: { url?: string }): ManagedProcess;
+  /** A way to the server that can fail. */
+  addLink(): Promise<Link>;
   /** Reads the histories, asks the server how the runs ended, and throws what the checker finds. */
   judge(runIds: readonly string[]): Promise<Verdict>;
   /** Ends every process. The files stay behind when the test failed, for whoever reads the evidence. */
@@ -40,16 +46,24 @@ export async function openArena(other: Pick<ServerOptions, "command"> & { data?:
   const server = serverProcess({ directory, port, data, history: chaos, command: other.command });
   const client = openClient(url, join(directory, "client.0.jsonl"));
   const workers: ManagedProcess[] = [];
+  const links: (Link & { name: string })[] = [];
   return {
     directory,
     url,
     server,
     workers,
+    links,
     client,
-    addWorker(habits) {
-      const worker = workerProcess({ ...habits, url, name: `worker-${workers.length}` }, directory, chaos);
+    note: (happening) => chaos.write(happening),
+    addWorker(habits, options = {}) {
+      const worker = workerProcess({ ...habits, url: options.url ?? url, name: `worker-${workers.length}` }, directory, chaos);
       workers.push(worker);
       return worker;
+    },
+    async addLink() {
+      const link = { ...(await openLink(port)), name: `link-${links.length}` };
+      links.push(link);
+      return link;
     },
     async judge(runIds) {
       const final = await client.readFinal(runIds);
@@ -61,6 +75,7 @@ export async function openArena(other: Pick<ServerOptions, "command"> & { data?:
     },
     async close({ keepFiles }) {
       await Promise.all([...workers, server].map((process) => process.kill()));
+      await Promise.all(links.map((link) => link.close()));
       client.close();
       chaos.close();
       if (!keepFiles) rmSync(directory, { recursive: true });

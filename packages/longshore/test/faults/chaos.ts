@@ -2,79 +2,142 @@
 //
 // The schedule is the same for the same seed. What it meets is not: the operating system decides what each process was doing when it was hit.
 import { setTimeout as pause } from "node:timers/promises";
+import type { Link } from "./link.ts";
 import type { ManagedProcess } from "./processes.ts";
 import { type Random, seededRandom } from "./random.ts";
 
 export type Fault =
-  | { atMs: number; do: "kill-server"; downMs: number }
+  /** Each stumble is a life that is killed this long after its start: in the middle of its recovery, or soon after. */
+  | { atMs: number; do: "kill-server"; downMs: number; stumblesMs: number[] }
+  /** SIGTERM: an orderly end. */
+  | { atMs: number; do: "end-server"; downMs: number }
+  | { atMs: number; do: "stop-server"; stopMs: number }
   | { atMs: number; do: "kill-worker"; worker: number; downMs: number }
   | { atMs: number; do: "stop-worker"; worker: number; stopMs: number }
+  | { atMs: number; do: "silence-link"; link: number; silentMs: number }
+  | { atMs: number; do: "cut-link"; link: number }
   | { atMs: number; do: "cancel-run" };
+
+export type FaultCounts = Record<Fault["do"], number>;
 
 export interface ChaosOptions {
   seed: number;
   durationMs: number;
   workers: number;
+  links: number;
   /** The term of the workers' leases: a stop lasts longer. */
   termMs: number;
   /** How many of each, spread over the whole time. */
-  counts: Record<Fault["do"], number>;
+  counts: FaultCounts;
 }
 
 interface ChaosTargets {
   server: ManagedProcess;
   workers: ManagedProcess[];
+  links: (Link & { name: string })[];
   cancelOne(random: Random): Promise<void>;
+  note(kind: "link-silent" | "link-restored" | "link-cut", name: string): void;
 }
 
 /** A process is away for a moment up to about half a term, so that some leases outlive it and some do not. */
 const DOWN_MS_MAX = 600;
+/** However far a loaded machine falls behind the schedule, what came back has a moment to do something before it is hit again. */
+const UP_MS_MIN = 400;
 /** How far past its term a stopped worker sleeps, at least and at most: it wakes to leases that others hold by now. */
 const OVERSLEEP_MS: [number, number] = [300, 1500];
+/** Every third death of the server is followed by one or two more while it comes back, which takes about this long. */
+const STUMBLE_CHANCE = 1 / 3;
+const STUMBLES_MAX = 2;
+const STUMBLE_MS_MAX = 500;
 
-export function planFaults({ seed, durationMs, workers, termMs, counts }: ChaosOptions): Fault[] {
+export function planFaults({ seed, durationMs, workers, links, termMs, counts }: ChaosOptions): Fault[] {
   const random = seededRandom(seed);
-  const moment = (): number => random.between(0, durationMs);
-  const down = (): number => random.between(0, DOWN_MS_MAX);
+  const atMs = (): number => random.between(0, durationMs);
+  const downMs = (): number => random.between(0, DOWN_MS_MAX);
+  const pastTermMs = (): number => termMs + random.between(...OVERSLEEP_MS);
   const worker = (): number => random.between(0, workers - 1);
+  const link = (): number => random.between(0, links - 1);
+  const stumblesMs = (): number[] => {
+    const count = random.chance(STUMBLE_CHANCE) ? random.between(1, STUMBLES_MAX) : 0;
+    return Array.from({ length: count }, () => random.between(0, STUMBLE_MS_MAX));
+  };
   const make: Record<Fault["do"], () => Fault> = {
-    "kill-server": () => ({ atMs: moment(), do: "kill-server", downMs: down() }),
-    "kill-worker": () => ({ atMs: moment(), do: "kill-worker", worker: worker(), downMs: down() }),
-    "stop-worker": () => ({ atMs: moment(), do: "stop-worker", worker: worker(), stopMs: termMs + random.between(...OVERSLEEP_MS) }),
-    "cancel-run": () => ({ atMs: moment(), do: "cancel-run" }),
+    "kill-server": () => ({ atMs: atMs(), do: "kill-server", downMs: downMs(), stumblesMs: stumblesMs() }),
+    "end-server": () => ({ atMs: atMs(), do: "end-server", downMs: downMs() }),
+    "stop-server": () => ({ atMs: atMs(), do: "stop-server", stopMs: pastTermMs() }),
+    "kill-worker": () => ({ atMs: atMs(), do: "kill-worker", worker: worker(), downMs: downMs() }),
+    "stop-worker": () => ({ atMs: atMs(), do: "stop-worker", worker: worker(), stopMs: pastTermMs() }),
+    "silence-link": () => ({ atMs: atMs(), do: "silence-link", link: link(), silentMs: pastTermMs() }),
+    "cut-link": () => ({ atMs: atMs(), do: "cut-link", link: link() }),
+    "cancel-run": () => ({ atMs: atMs(), do: "cancel-run" }),
   };
   const kinds = Object.keys(make) as Fault["do"][];
   return kinds.flatMap((kind) => Array.from({ length: counts[kind] }, make[kind])).sort((a, b) => a.atMs - b.atMs);
 }
 
-/** Plays a schedule to its end; afterwards every process runs again. Faults of one process follow each other, those of others go on beside. */
-export async function playFaults(faults: readonly Fault[], seed: number, { server, workers, cancelOne }: ChaosTargets): Promise<void> {
+/** Plays a schedule to its end; afterwards everything works again. Faults of one target follow each other, those of others go on beside. */
+export async function playFaults(faults: readonly Fault[], seed: number, targets: ChaosTargets): Promise<void> {
   const random = seededRandom(seed);
   const queues = new Map<string, Promise<void>>();
   const began = Date.now();
-  const enqueue = (name: string, act: () => Promise<void>): void => {
-    queues.set(name, (queues.get(name) ?? Promise.resolve()).then(act));
-  };
   for (const fault of faults) {
     await pause(Math.max(0, began + fault.atMs - Date.now()));
-    if (fault.do === "kill-server") enqueue("server", () => restart(server, fault.downMs));
-    else if (fault.do === "cancel-run") enqueue("cancel", () => cancelOne(random));
-    else {
-      const worker = workers[fault.worker];
-      if (worker) enqueue(worker.name, () => (fault.do === "kill-worker" ? restart(worker, fault.downMs) : doze(worker, fault.stopMs)));
-    }
+    const target = targetOf(fault);
+    queues.set(
+      target,
+      (queues.get(target) ?? Promise.resolve()).then(() => play(fault, targets, random)),
+    );
   }
   await Promise.all(queues.values());
 }
 
-async function restart(target: ManagedProcess, downMs: number): Promise<void> {
-  await target.kill();
-  await pause(downMs);
-  await target.start();
+function targetOf(fault: Fault): string {
+  if ("worker" in fault) return `worker ${fault.worker}`;
+  if ("link" in fault) return `link ${fault.link}`;
+  return fault.do === "cancel-run" ? "runs" : "server";
 }
 
-async function doze(target: ManagedProcess, stopMs: number): Promise<void> {
-  target.pause();
+async function play(fault: Fault, { server, workers, links, cancelOne, note }: ChaosTargets, random: Random): Promise<void> {
+  switch (fault.do) {
+    case "kill-server":
+      await server.kill();
+      for (const afterMs of fault.stumblesMs) await server.stumble(afterMs);
+      return comeBack(server, fault.downMs);
+    case "end-server":
+      await server.end();
+      return comeBack(server, fault.downMs);
+    case "stop-server":
+      return doze(server, fault.stopMs);
+    case "kill-worker":
+      await workers[fault.worker]?.kill();
+      return comeBack(workers[fault.worker], fault.downMs);
+    case "stop-worker":
+      return doze(workers[fault.worker], fault.stopMs);
+    case "silence-link": {
+      const link = links[fault.link];
+      if (!link) return;
+      link.silence();
+      note("link-silent", link.name);
+      await pause(fault.silentMs);
+      note("link-restored", link.name);
+      return link.restore();
+    }
+    case "cut-link":
+      links[fault.link]?.cut();
+      return note("link-cut", links[fault.link]?.name ?? "");
+    case "cancel-run":
+      return cancelOne(random);
+  }
+}
+
+async function comeBack(target: ManagedProcess | undefined, downMs: number): Promise<void> {
+  await pause(downMs);
+  await target?.start();
+  await pause(UP_MS_MIN);
+}
+
+async function doze(target: ManagedProcess | undefined, stopMs: number): Promise<void> {
+  target?.pause();
   await pause(stopMs);
-  target.resume();
+  target?.resume();
 }

@@ -5,7 +5,7 @@ import { check, describeViolations } from "./checker.ts";
 import { CORRUPTIONS } from "./corruptions.ts";
 import { type Move, playWorld } from "./worlds.ts";
 
-const RUNS = 300;
+const RUNS = 150;
 const index = fc.nat({ max: 30 });
 
 const move: fc.Arbitrary<Move> = fc.oneof(

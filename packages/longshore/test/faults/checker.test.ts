@@ -1,8 +1,9 @@
 // Feeds the checker histories that are right and histories that are broken in one way each: a proof that never fires proves nothing.
 import { describe, expect, it } from "vitest";
-import { CLOCK_TOLERANCE_MS, check, describeViolations, type RuleName } from "./checker.ts";
+import { check, describeViolations } from "./checker.ts";
 import { RUN, STEP, succeededBy, TERM_MS, tokenOf, wasCancelled, writePages } from "./pages.ts";
 import type { FinalState } from "./story.ts";
+import { CLOCK_TOLERANCE_MS, type RuleName } from "./violation.ts";
 
 const TASK = `${RUN}/${STEP}`;
 
@@ -173,7 +174,7 @@ describe("an accepted completion carries the newest hold", () => {
     const pages = writePages();
     pages.claim(10, "worker-1", { leaseId: "old" });
     pages.claim(10 + TERM_MS, "worker-2", { leaseId: "new", attempt: 1 });
-    pages.report(1100, "worker-1", "old", "complete");
+    pages.report(1050, "worker-1", "old", "complete");
     const [found, ...others] = check(pages.entries(), succeededBy("old"));
     expect(others).toEqual([]);
     expect(found).toMatchObject({ rule: "accepted-from-newest-hold", subject: TASK });
@@ -183,6 +184,93 @@ describe("an accepted completion carries the newest hold", () => {
       "worker-1.0.jsonl:3",
       "worker-1.0.jsonl:4",
     ]);
+  });
+});
+
+describe("a hold is obeyed only while it is the newest and within its term", () => {
+  const accepts = (act: (pages: ReturnType<typeof writePages>) => void): RuleName[] => {
+    const pages = writePages();
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    act(pages);
+    return rulesOf(pages, succeededBy("a"));
+  };
+
+  it("a failure that is accepted after somebody else has the task is named", () => {
+    const pages = lostLease();
+    pages.report(1050, "worker-1", "old", "fail");
+    expect(rulesOf(pages, succeededBy("new"))).toEqual(["accepted-from-newest-hold"]);
+  });
+
+  it("a completion first sent after the term is named, one sent again then is not", () => {
+    expect(accepts((pages) => pages.report(2000, "worker-1", "a", "complete"))).toEqual(["accepted-within-term"]);
+    const again = accepts((pages) => {
+      pages.at(500, "worker-1", { kind: "report-sent", leaseId: "a", verb: "complete", token: tokenOf("a") });
+      pages.at(900, "worker-1", { kind: "report-unanswered", leaseId: "a", verb: "complete", why: "connection reset" });
+      pages.report(2000, "worker-1", "a", "complete");
+    });
+    expect(again).toEqual([]);
+  });
+
+  it("a heartbeat that is accepted after the term is named", () => {
+    expect(accepts((pages) => pages.heartbeat(2000, "worker-1", "a"))).toEqual(["accepted-within-term"]);
+  });
+
+  it("a restart of the server gives one more term, and so may a heartbeat without an answer", () => {
+    const restarted = (pages: ReturnType<typeof writePages>): void => pages.at(1500, "chaos", { kind: "process-started", name: "server" });
+    const beat = (pages: ReturnType<typeof writePages>): void =>
+      pages.at(500, "worker-1", { kind: "heartbeat-sent", leaseId: "a", beat: 1 });
+    for (const excuse of [restarted, beat]) {
+      const completedAt = (ms: number): RuleName[] =>
+        accepts((pages) => {
+          excuse(pages);
+          pages.report(ms, "worker-1", "a", "complete");
+        });
+      expect(completedAt(2000)).toEqual([]);
+      expect(completedAt(3000)).toEqual(["accepted-within-term"]);
+    }
+  });
+
+  it("a report that is answered once this way and once that way is named", () => {
+    const pages = finished();
+    pages.report(30, "worker-1", "a", "complete", 409);
+    expect(rulesOf(pages, succeededBy("a"))).toEqual(["repeats-are-answered-alike"]);
+  });
+});
+
+describe("steps come in order, and a success is whole", () => {
+  const created = (steps: Record<string, string[]>) => {
+    const pages = writePages();
+    pages.at(0, "client", { kind: "workflow-created", workflow: "w", steps });
+    pages.start(1);
+    return pages;
+  };
+
+  it("a step that is handed out before the completion of its dependency was sent is named", () => {
+    const pages = created({ [STEP]: [], deploy: [STEP] });
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.claim(20, "worker-2", { leaseId: "b", step: "deploy", upstream: { [STEP]: tokenOf("a") } });
+    pages.report(30, "worker-1", "a", "complete");
+    const final = succeededBy("a");
+    final.tasks.push({ id: "task-2", runId: RUN, step: "deploy", state: "done", ended: true, completed: true });
+    expect(rulesOf(pages, final)).toEqual(["dependencies-first"]);
+  });
+
+  it("a step that is given outputs of others than its dependencies is named", () => {
+    const pages = created({ [STEP]: [] });
+    pages.claim(10, "worker-1", { leaseId: "a", upstream: { other: "x" } });
+    pages.report(30, "worker-1", "a", "complete");
+    expect(rulesOf(pages, succeededBy("a"))).toEqual(["dependencies-first"]);
+  });
+
+  it("a run that succeeded without one of its steps is named", () => {
+    const pages = created({ [STEP]: [], deploy: [STEP] });
+    pages.claim(10, "worker-1", { leaseId: "a" });
+    pages.report(30, "worker-1", "a", "complete");
+    expect(rulesOf(pages, succeededBy("a"))).toEqual(["success-is-complete"]);
+  });
+
+  it("a run that no start was answered with is named", () => {
+    expect(rulesOf(finished(), { ...succeededBy("a"), listed: [RUN, "twin"] })).toEqual(["one-run-a-start"]);
   });
 });
 
@@ -216,7 +304,7 @@ describe("no two live holds overlap", () => {
   it("a heartbeat that renews an old hold beside a newer one is named", () => {
     const pages = lostLease();
     pages.heartbeat(1050, "worker-1", "old");
-    expect(rulesOf(pages, succeededBy("new"))).toEqual(["holds-never-overlap"]);
+    expect(rulesOf(pages, succeededBy("new"))).toEqual(["accepted-from-newest-hold", "holds-never-overlap"]);
   });
 
   it("a refused report does not excuse an early claim", () => {

@@ -2,34 +2,12 @@
 //
 // It is a pure function of the two, so that it can be fed broken histories. Every rule speaks only when the history leaves no doubt: where
 // an answer was lost, both ways it may have gone are allowed.
+
+import { nothingIsAcceptedPastItsTerm, repeatsAreAnsweredAlike, theNewestHoldIsObeyed } from "./checker-fence.ts";
+import { dependenciesComeFirst, everyRunEnds, everyRunWasStartedByOneAnswer, successIsComplete } from "./checker-runs.ts";
 import type { Entry } from "./history.ts";
-import { accepted, compareAge, type FinalState, type Lease, type Story, taskName, tellStory } from "./story.ts";
-
-export type RuleName =
-  | "acknowledged-run-kept"
-  | "acknowledged-completion-kept"
-  | "acknowledged-failure-kept"
-  | "acknowledged-cancel-kept"
-  | "one-accepted-completion"
-  | "accepted-from-newest-hold"
-  | "holds-never-overlap"
-  | "no-start-after-cancel"
-  | "every-run-ends";
-
-export interface Violation {
-  rule: RuleName;
-  /** The task (`run/step`) or the run that it is about. */
-  subject: string;
-  message: string;
-  /** Lines of the histories, as `file:line {...}`. */
-  evidence: string[];
-}
-
-/**
- * All processes and the server read one machine's clock, so this covers only rounding to milliseconds and the slewing of that clock between
- * two readings. It is small beside the shortest term of a lease in these tests, one second.
- */
-export const CLOCK_TOLERANCE_MS = 50;
+import { accepted, type FinalState, type Lease, type Story, taskName, tellStory } from "./story.ts";
+import { CLOCK_TOLERANCE_MS, type Violation, violation } from "./violation.ts";
 
 export function check(history: readonly Entry[], final: FinalState): Violation[] {
   const story = tellStory(history, final);
@@ -48,9 +26,14 @@ const RULES: ((story: Story) => Violation[])[] = [
   acknowledgedFailuresAreKept,
   acknowledgedCancelsAreKept,
   atMostOneCompletionIsAccepted,
-  acceptedCompletionsCarryTheNewestHold,
+  theNewestHoldIsObeyed,
+  nothingIsAcceptedPastItsTerm,
+  repeatsAreAnsweredAlike,
   holdsNeverOverlap,
   nothingStartsAfterACancel,
+  dependenciesComeFirst,
+  successIsComplete,
+  everyRunWasStartedByOneAnswer,
   everyRunEnds,
 ];
 
@@ -162,22 +145,6 @@ function atMostOneCompletionIsAccepted({ tasks }: Story): Violation[] {
   });
 }
 
-/**
- * An accepted completion and a newer hold of the same task exclude each other whatever came first: either a stale completion was accepted, or
- * a task that was done was handed out again.
- */
-function acceptedCompletionsCarryTheNewestHold({ tasks }: Story): Violation[] {
-  return [...tasks].flatMap(([task, leases]) =>
-    leases.flatMap((lease) => {
-      const report = accepted(lease, "complete");
-      const newer = leases.find((other) => compareAge(other, lease) > 0);
-      if (!report || !newer) return [];
-      const message = `the completion of hold ${lease.id} was accepted, and hold ${newer.id} is newer`;
-      return [violation("accepted-from-newest-hold", task, message, [lease.claimGot, newer.claimGot, report.sent[0], report.got])];
-    }),
-  );
-}
-
 function holdsNeverOverlap({ tasks, runs, repeatedLeases }: Story): Violation[] {
   const found = repeatedLeases.map(({ first, again }) =>
     violation("holds-never-overlap", taskName(again.runId, again.step), `lease ${again.leaseId} was handed out twice`, [first, again]),
@@ -228,18 +195,4 @@ function nothingStartsAfterACancel({ tasks, runs }: Story): Violation[] {
     const message = "it was handed out after the cancel of its run was acknowledged";
     return [violation("no-start-after-cancel", lease.task, message, [cancel, lease.claimSent, lease.claimGot])];
   });
-}
-
-function everyRunEnds({ final, runs }: Story): Violation[] {
-  const open = final.runs.filter((run) => !run.ended);
-  const openTasks = final.tasks.filter((task) => !task.ended);
-  return [
-    ...open.map((run) => violation("every-run-ends", run.id, `it is still ${run.state}`, [runs.get(run.id)?.started])),
-    ...openTasks.map((task) => violation("every-run-ends", taskName(task.runId, task.step), `the task is still ${task.state}`, [])),
-  ];
-}
-
-function violation(rule: RuleName, subject: string, message: string, evidence: readonly (Entry | undefined)[]): Violation {
-  const lines = evidence.filter((entry) => entry !== undefined).map(({ where, ...said }) => `${where} ${JSON.stringify(said)}`);
-  return { rule, subject, message, evidence: lines };
 }

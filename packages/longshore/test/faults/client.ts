@@ -1,6 +1,7 @@
 // The client of a fault test: starts and cancels runs, writing down what was acknowledged, and reads how everything ended.
+import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { cancelRun, createWorkflow, type Job, readRun, readTasks, startRun, UnexpectedAnswer } from "./api.ts";
+import { cancelRun, createWorkflow, type Job, listRuns, readRun, readTasks, startRun, UnexpectedAnswer } from "./api.ts";
 import { openHistory } from "./history.ts";
 import { type Connection, connect } from "./http.ts";
 import type { FinalState } from "./story.ts";
@@ -8,10 +9,10 @@ import type { FinalState } from "./story.ts";
 export interface Client {
   connection: Connection;
   create(name: string, jobs: Job[]): Promise<string>;
-  /** Sends a start until one is acknowledged. A start without an answer may have left a run behind that nobody knows. */
+  /** Sends a start, with one key, until it is acknowledged. */
   start(workflow: string): Promise<string>;
   cancel(runId: string): Promise<void>;
-  /** Resolves when every run has ended or the time is over; the checker says which it was. */
+  /** Resolves when every run and its tasks have ended or the time is over; the checker says which it was. */
   untilEnded(runIds: readonly string[], msMax: number): Promise<void>;
   readFinal(runIds: readonly string[]): Promise<FinalState>;
   close(): void;
@@ -19,7 +20,7 @@ export interface Client {
 
 const RETRY_MS = 50;
 /** Longer than any restart of the server: a server that is away for this long has failed. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 const LOOK_MS = 100;
 const CLIENT_SOCKETS = 4;
 
@@ -29,20 +30,26 @@ export function openClient(url: string, historyFile: string): Client {
   let requests = 0;
   return {
     connection,
-    create: (name, jobs) => createWorkflow(connection, name, jobs),
-    start: (workflow) =>
-      untilAnswered(async () => {
+    async create(name, jobs) {
+      const workflow = await createWorkflow(connection, name, jobs);
+      history.write({ kind: "workflow-created", workflow, steps: Object.fromEntries(jobs.map((job) => [job.id, job.depends_on])) });
+      return workflow;
+    },
+    start(workflow) {
+      const key = randomUUID();
+      return untilAnswered(async () => {
         const request = requests++;
         history.write({ kind: "run-start-sent", request, workflow });
         try {
-          const runId = await startRun(connection, workflow);
+          const runId = await startRun(connection, workflow, key);
           history.write({ kind: "run-start-acknowledged", request, workflow, runId });
           return runId;
         } catch (error) {
           history.write({ kind: "run-start-unanswered", request, why: String(error) });
           throw error;
         }
-      }),
+      });
+    },
     cancel: (runId) =>
       untilAnswered(async () => {
         history.write({ kind: "cancel-sent", runId });
@@ -61,14 +68,16 @@ export function openClient(url: string, historyFile: string): Client {
       while (open.size > 0 && Date.now() < endsAt) {
         for (const runId of open) {
           const run = await untilAnswered(() => readRun(connection, runId));
-          // A run that the server does not know will not end by waiting.
-          if (!run || run.ended) open.delete(runId);
+          if (run && !run.ended) continue;
+          // A run that the server does not know will not end by waiting. Of a cancelled run, workers may still have tasks in hand.
+          const tasks = run ? await untilAnswered(() => readTasks(connection, runId)) : [];
+          if (tasks.every((task) => task.ended)) open.delete(runId);
         }
         if (open.size > 0) await pause(LOOK_MS);
       }
     },
     async readFinal(runIds) {
-      const final: FinalState = { runs: [], tasks: [] };
+      const final: FinalState = { runs: [], tasks: [], listed: await listRuns(connection) };
       for (const runId of runIds) {
         const run = await readRun(connection, runId);
         if (!run) continue;

@@ -1,7 +1,7 @@
 // Ways to break a true history, each of a kind that a real defect of a server would cause, with the rule that must notice.
-import type { RuleName } from "./checker.ts";
 import type { Entry } from "./history.ts";
 import { accepted, compareAge, type FinalState, type Lease, type Story, taskName, tellStory } from "./story.ts";
+import type { RuleName } from "./violation.ts";
 
 interface Corruption {
   rule: RuleName;
@@ -93,6 +93,65 @@ export const CORRUPTIONS: Record<string, Corruption> = {
         return rival && lease.reports.some((report) => report.verb === "complete" && report.got?.status === 409);
       });
       return change(choose(refused, pick)?.reports.find((report) => report.verb === "complete")?.got, { status: 200 });
+    },
+  },
+  "a late completion is accepted": {
+    rule: "accepted-within-term",
+    apply(history, final, pick) {
+      const story = tellStory(history, final);
+      const lease = choose(
+        completedLeases(story).filter(({ beats, renewals }) => beats === renewals.length),
+        pick,
+      );
+      const report = lease && accepted(lease, "complete");
+      const lateMs = 100_000;
+      for (const entry of report ? [report.sent[0], report.got] : [])
+        change(entry, { at: (entry?.at ?? 0) + lateMs, tick: (entry?.tick ?? 0) + lateMs * 1000 });
+      history.sort((a, b) => a.tick - b.tick);
+      return lease !== undefined;
+    },
+  },
+  "a repeated report is answered otherwise": {
+    rule: "repeats-are-answered-alike",
+    apply(history, _final, pick) {
+      const got = choose(
+        history.filter((entry) => entry.kind === "report-got"),
+        pick,
+      );
+      if (got) history.push({ ...got, status: got.status === 200 ? 409 : 200, tick: (history.at(-1)?.tick ?? 0) + 1 });
+      return got !== undefined;
+    },
+  },
+  "a step is handed out before the one it depends on": {
+    rule: "dependencies-first",
+    apply(history, final, pick) {
+      const second = leasesOf(tellStory(history, final)).filter(({ claimGot }) => claimGot.step === "second");
+      const claim = choose(second, pick)?.claimGot;
+      change(claim, { tick: 0 });
+      history.sort((a, b) => a.tick - b.tick);
+      return claim !== undefined;
+    },
+  },
+  "a step is handed out without the output of the one it depends on": {
+    rule: "dependencies-first",
+    apply(history, final, pick) {
+      const second = leasesOf(tellStory(history, final)).filter(({ claimGot }) => claimGot.step === "second");
+      return change(choose(second, pick)?.claimGot, { upstream: {} });
+    },
+  },
+  "a run succeeds without one of its steps": {
+    rule: "success-is-complete",
+    apply(_history, final, pick) {
+      const succeeded = new Set(final.runs.filter((run) => run.state === "succeeded").map((run) => run.id));
+      const among = final.tasks.filter((task) => succeeded.has(task.runId));
+      return change(choose(among, pick), { state: "skipped", completed: false, token: null });
+    },
+  },
+  "a start makes two runs": {
+    rule: "one-run-a-start",
+    apply(_history, final) {
+      final.listed = [...final.runs.map((run) => run.id), "twin"];
+      return true;
     },
   },
   "a held task is handed out": {

@@ -9,6 +9,7 @@ import { basename, join } from "node:path";
 export type ReportVerb = "complete" | "fail";
 
 export type Happening =
+  | { kind: "workflow-created"; workflow: string; steps: Record<string, string[]> }
   | { kind: "run-start-sent"; request: number; workflow: string }
   | { kind: "run-start-acknowledged"; request: number; workflow: string; runId: string }
   | { kind: "run-start-unanswered"; request: number; why: string }
@@ -26,7 +27,8 @@ export type Happening =
   | { kind: "report-sent"; leaseId: string; verb: ReportVerb; token?: string | undefined }
   | { kind: "report-got"; leaseId: string; verb: ReportVerb; status: number }
   | { kind: "report-unanswered"; leaseId: string; verb: ReportVerb; why: string }
-  | { kind: "process-started" | "process-killed" | "process-stopped" | "process-resumed"; name: string };
+  | { kind: "process-started" | "process-killed" | "process-ended" | "process-stopped" | "process-resumed"; name: string }
+  | { kind: "link-silent" | "link-restored" | "link-cut"; name: string };
 
 /** One answered claim. `token` values in `upstream` are what the completions of the direct dependencies said. */
 export interface Claim {

@@ -7,9 +7,15 @@ export interface Answer {
   text: string;
 }
 
+interface RequestOptions {
+  headers?: Record<string, string>;
+  /** Aborting it closes the socket. */
+  signal?: AbortSignal | undefined;
+}
+
 export interface Connection {
   /** Rejects when no whole answer came: the request may or may not have been carried out. */
-  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  request(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
   close(): void;
 }
 
@@ -19,7 +25,7 @@ const ANSWER_MS_MAX = 10_000;
 export function connect(url: string, sockets: number): Connection {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets });
   return {
-    request: (method, path, body, headers) =>
+    request: (method, path, body, { headers, signal } = {}) =>
       new Promise((resolve, reject) => {
         const payload = body === undefined ? undefined : JSON.stringify(body);
         const sent = send(new URL(path, url), {
@@ -29,7 +35,7 @@ export function connect(url: string, sockets: number): Connection {
             ...(payload === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(payload) }),
             ...headers,
           },
-          signal: AbortSignal.timeout(ANSWER_MS_MAX),
+          signal: signal ? AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]) : AbortSignal.timeout(ANSWER_MS_MAX),
         });
         sent.on("error", reject);
         sent.on("response", (answer) => {

@@ -12,7 +12,12 @@ export type Defect =
   | "forgets runs"
   | "loses dependents"
   | "ignores cancels"
-  | "does not count failures";
+  | "does not count failures"
+  | "honours expired leases"
+  | "refuses repeats"
+  | "starts dependents early"
+  | "skips steps"
+  | "starts runs twice";
 
 export interface ModelTask {
   id: string;
@@ -20,7 +25,7 @@ export interface ModelTask {
   workflow: string;
   step: string;
   dependsOn: string[];
-  state: "waiting" | "queued" | "held" | "done" | "cancelled";
+  state: "waiting" | "queued" | "held" | "done" | "cancelled" | "skipped";
   attempt: number;
   failures: number;
   output: Record<string, string> | null;
@@ -29,7 +34,9 @@ export interface ModelTask {
 
 export interface ModelBoard {
   create(jobs: Job[]): string;
-  start(workflow: string): string | undefined;
+  /** Starting again with the same key answers the run of the first time. */
+  start(workflow: string, key: string): string | undefined;
+  list(): string[];
   cancel(runId: string): boolean;
   state(runId: string): string | undefined;
   tasks(runId: string): ModelTask[];
@@ -51,18 +58,24 @@ export interface Journal {
 const DEFECT_EVERY = 4;
 
 export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
-  const kept = JSON.parse(journal?.load() ?? '{"workflows":[],"runs":[]}') as {
+  const kept = JSON.parse(journal?.load() ?? '{"workflows":[],"runs":[],"keys":[],"told":[]}') as {
     workflows: [string, Job[]][];
     runs: [string, ModelTask[]][];
+    keys: [string, string][];
+    told: string[];
   };
   const workflows = new Map(kept.workflows);
   const runs = new Map(kept.runs);
+  const keys = new Map(kept.keys);
+  /** Reports that were accepted: sent again, they are answered as before. */
+  const told = new Set(kept.told);
   const byLease = new Map<string, ModelTask>();
   for (const task of [...runs.values()].flat()) if (task.lease) byLease.set(task.lease.id, task);
   let chances = 0;
   const strikes = (name: Defect): boolean => defect === name && ++chances % DEFECT_EVERY === 0;
 
   const expire = (): void => {
+    if (defect === "honours expired leases") return;
     for (const task of [...runs.values()].flat()) {
       const early = task.state === "held" && strikes("hands out held tasks");
       if (task.state !== "held" || !task.lease || (Date.now() < task.lease.endsAt && !early)) continue;
@@ -74,15 +87,17 @@ export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
   const heldBy = (leaseId: string): ModelTask | undefined => {
     expire();
     const task = byLease.get(leaseId);
-    const current = task?.lease?.id === leaseId && (task.state === "held" || task.state === "cancelled");
-    return current ? task : undefined;
+    if (!task?.lease || task.lease.id !== leaseId) return undefined;
+    const live = task.state === "held" || (task.state === "cancelled" && Date.now() < task.lease.endsAt);
+    return live ? task : undefined;
   };
 
   const release = (task: ModelTask): void => {
     if (defect === "loses dependents" && task.dependsOn.length === 0) return;
+    const isDone = (step: string): boolean => runs.get(task.runId)?.some((one) => one.step === step && one.state === "done") ?? false;
     for (const next of runs.get(task.runId) ?? []) {
-      const ready = next.dependsOn.every((step) => runs.get(task.runId)?.some((one) => one.step === step && one.state === "done"));
-      if (next.state === "waiting" && ready) next.state = "queued";
+      const ready = defect === "starts dependents early" ? next.dependsOn.some(isDone) : next.dependsOn.every(isDone);
+      if (next.state === "waiting" && ready) next.state = strikes("skips steps") ? "skipped" : "queued";
     }
   };
 
@@ -92,16 +107,21 @@ export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
       workflows.set(id, jobs);
       return id;
     },
-    start(workflow) {
+    start(workflow, key) {
+      const known = keys.get(key);
+      if (known !== undefined) return known;
       const runId = randomUUID();
+      keys.set(key, runId);
       const tasks = workflows.get(workflow)?.map((job): ModelTask => {
         const state = job.depends_on.length === 0 ? "queued" : "waiting";
         const fresh = { attempt: 0, failures: 0, output: null, lease: undefined };
         return { id: `${runId}-${job.id}`, runId, workflow, step: job.id, dependsOn: job.depends_on, state, ...fresh };
       });
       if (tasks && !strikes("forgets runs")) runs.set(runId, tasks);
+      if (tasks && strikes("starts runs twice")) runs.set(randomUUID(), []);
       return tasks && runId;
     },
+    list: () => [...runs.keys()],
     cancel(runId) {
       const tasks = runs.get(runId);
       if (defect !== "ignores cancels") for (const task of tasks ?? []) if (task.state !== "done") task.state = "cancelled";
@@ -111,7 +131,7 @@ export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
       const tasks = runs.get(runId);
       if (!tasks) return undefined;
       if (tasks.some((task) => task.state === "cancelled")) return "cancelled";
-      return tasks.every((task) => task.state === "done") ? "succeeded" : "running";
+      return tasks.every((task) => task.state === "done" || task.state === "skipped") ? "succeeded" : "running";
     },
     tasks: (runId) => runs.get(runId) ?? [],
     claim(ttlMs) {
@@ -132,22 +152,29 @@ export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
       return task !== undefined;
     },
     complete(leaseId, output) {
+      if (told.has(`${leaseId} complete`)) return defect !== "refuses repeats";
       const task = heldBy(leaseId) ?? (defect === "accepts stale completions" ? byLease.get(leaseId) : undefined);
       if (!task) return false;
+      told.add(`${leaseId} complete`);
       if (task.state === "cancelled" || strikes("forgets completions")) return true;
       Object.assign(task, { state: "done", lease: undefined, output: strikes("replaces outputs") ? { token: "replaced" } : output });
       release(task);
       return true;
     },
     fail(leaseId) {
+      if (told.has(`${leaseId} fail`)) return true;
       const task = heldBy(leaseId);
+      if (task) told.add(`${leaseId} fail`);
       if (!task || task.state === "cancelled") return task !== undefined;
       const failures = task.failures + (defect === "does not count failures" ? 0 : 1);
       Object.assign(task, { state: "queued", attempt: task.attempt + 1, failures, lease: undefined });
       return true;
     },
   };
-  return journal ? journaled(board, () => journal.save(JSON.stringify({ workflows: [...workflows], runs: [...runs] }))) : board;
+  if (!journal) return board;
+  return journaled(board, () =>
+    journal.save(JSON.stringify({ workflows: [...workflows], runs: [...runs], keys: [...keys], told: [...told] })),
+  );
 }
 
 /** Saves after every call, before its answer leaves: slow, and plainly right. */

@@ -18,7 +18,7 @@ const journal: Journal = {
   load() {
     if (!existsSync(file)) return undefined;
     const state = readFileSync(file, "utf8");
-    return positionals[0] === "durable" ? state : JSON.stringify({ ...(JSON.parse(state) as object), runs: [] });
+    return positionals[0] === "durable" ? state : JSON.stringify({ ...(JSON.parse(state) as object), runs: [], keys: [], told: [] });
   },
   save(state) {
     // The death of the process in the middle of a write must leave the state before it.

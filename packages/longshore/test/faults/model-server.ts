@@ -14,7 +14,7 @@ export async function startModelServer(defect: Defect, port = 0, journal?: Journ
   const server = createServer((request, response) => {
     readBody(request).then(
       (body) => {
-        const [status, said] = answer(board, request.url ?? "", body);
+        const [status, said] = answer(board, request.method ?? "", request.url ?? "", body);
         response.writeHead(status, said === undefined ? {} : { "content-type": "application/json" });
         response.end(said === undefined ? undefined : JSON.stringify(said));
       },
@@ -42,12 +42,13 @@ async function readBody(request: IncomingMessage): Promise<Record<string, unknow
 
 type Reply = [status: number, said?: object | null];
 
-function answer(board: ModelBoard, path: string, body: Record<string, unknown>): Reply {
-  const [, , ...parts] = path.split("/");
+function answer(board: ModelBoard, method: string, path: string, body: Record<string, unknown>): Reply {
+  const [, , ...parts] = (path.split("?")[0] ?? "").split("/");
   const [head = "", id = "", verb = ""] = parts[0] === "longshore" ? parts.slice(2) : parts;
   if (head === "workflows") return [201, { id: board.create(body.jobs as Job[]) }];
+  if (head === "runs" && id === "" && method === "GET") return [200, { items: board.list().map((runId) => ({ id: runId })), next: null }];
   if (head === "runs" && id === "") {
-    const runId = board.start(body.workflow as string);
+    const runId = board.start(body.workflow as string, body.key as string);
     return runId ? [201, { id: runId }] : [404];
   }
   if (head === "runs" && verb === "cancel") return [board.cancel(id) ? 202 : 404];

@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { check, describeViolations, type RuleName, type Violation } from "./checker.ts";
+import { check, describeViolations } from "./checker.ts";
 import { openClient } from "./client.ts";
 import { readHistory } from "./history.ts";
 import type { Defect } from "./model-board.ts";
 import { startModelServer } from "./model-server.ts";
 import { runWorker } from "./raw-worker.ts";
 import { chain, diamond, fanOutAndIn } from "./shapes.ts";
+import type { RuleName, Violation } from "./violation.ts";
 
 /** Longer than two terms of the shortest lease, so that a lease that is lost is done by the next holder in time. */
 const END_MS_MAX = 8000;
@@ -25,6 +26,11 @@ const CAUGHT: [Defect, RuleName][] = [
   ["loses dependents", "every-run-ends"],
   ["ignores cancels", "no-start-after-cancel"],
   ["does not count failures", "acknowledged-failure-kept"],
+  ["honours expired leases", "accepted-within-term"],
+  ["refuses repeats", "repeats-are-answered-alike"],
+  ["starts dependents early", "dependencies-first"],
+  ["skips steps", "success-is-complete"],
+  ["starts runs twice", "one-run-a-start"],
 ];
 
 async function judge(defect: Defect, endMsMax: number): Promise<Violation[]> {
@@ -34,7 +40,15 @@ async function judge(defect: Defect, endMsMax: number): Promise<Violation[]> {
   const stopping = new AbortController();
   const workers = [1, 2].map((number) => {
     const name = `worker-${number}`;
-    const habits = { slots: 4, ttlSecs: 1, waitSecs: 0, workMs: [5, 60] as [number, number], failRate: 0.2, dozeRate: 0.1 };
+    const habits = {
+      slots: 4,
+      ttlSecs: 1,
+      waitSecs: 0,
+      workMs: [5, 120] as [number, number],
+      failRate: 0.2,
+      dozeRate: 0.1,
+      repeatRate: 0.3,
+    };
     const settings = { url: server.url, name, history: join(directory, `${name}.0.jsonl`), seed: number, ...habits };
     return runWorker(settings, stopping.signal);
   });

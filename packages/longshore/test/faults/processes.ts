@@ -1,9 +1,11 @@
 // The processes of a fault test: the real server and the workers, started, killed with SIGKILL, stopped and resumed by their process ids.
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, createWriteStream, existsSync, openSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { HistoryWriter } from "./history.ts";
 import type { WorkerSettings } from "./raw-worker.ts";
@@ -14,6 +16,10 @@ export interface ManagedProcess {
   start(): Promise<void>;
   /** SIGKILL: no handler of the process runs. Resolves when it is gone. */
   kill(): Promise<void>;
+  /** Starts a life and kills it `afterMs` later, ready or not. */
+  stumble(afterMs: number): Promise<void>;
+  /** SIGTERM, and waits until the process has ended by itself; throws when it does not, or ends otherwise than with 0. */
+  end(): Promise<void>;
   pause(): void;
   resume(): void;
   isPaused(): boolean;
@@ -35,6 +41,8 @@ const WORKER_PROGRAM = fileURLToPath(new URL("./worker-process.ts", import.meta.
 
 /** A loaded machine may take seconds to start a process; one that takes this long has failed. */
 const START_MS_MAX = 30_000;
+/** What an orderly end may take: the server waits up to ten seconds for requests in flight. */
+const END_MS_MAX = 20_000;
 
 /**
  * A port for a server that goes away and comes back. Below the range that the kernel gives to outgoing connections, or a client that dials
@@ -69,21 +77,20 @@ export function serverProcess({
 }: ServerOptions): ManagedProcess {
   const flags = ["start", "--port", String(port), "--data", data, "--workflows", join(directory, "workflows"), "--json"];
   const [program = "", ...parameters] = [...command, ...flags];
-  return managed("server", history, async () => {
+  return managed("server", history, () => {
     if (parameters.includes(SERVER_PROGRAM) && !existsSync(SERVER_PROGRAM))
       throw new Error(`${SERVER_PROGRAM} is missing: run npm run build`);
     const log = join(directory, "server.log");
     const child = spawn(program, parameters, { cwd: REPOSITORY, stdio: ["ignore", "pipe", "pipe"] });
     // Through this process, so that a limit on the server's files does not reach its log.
     child.stderr?.pipe(createWriteStream(log, { flags: "a" }));
-    await readyLine(child, log);
-    return child;
+    return { child, ready: readyLine(child, log) };
   });
 }
 
 export function workerProcess(settings: Omit<WorkerSettings, "history">, directory: string, history: HistoryWriter): ManagedProcess {
   let life = 0;
-  return managed(settings.name, history, async () => {
+  return managed(settings.name, history, () => {
     const file = join(directory, `${settings.name}.${life}.jsonl`);
     // Each life draws other numbers, all from the one seed.
     const own: WorkerSettings = { ...settings, history: file, seed: settings.seed + 1000 * life++ };
@@ -93,29 +100,51 @@ export function workerProcess(settings: Omit<WorkerSettings, "history">, directo
       stdio: ["ignore", log, log],
     });
     closeSync(log);
-    return child;
+    return { child, ready: Promise.resolve() };
   });
 }
 
-function managed(name: string, history: HistoryWriter, launch: () => Promise<ChildProcess>): ManagedProcess {
+type Launch = () => { child: ChildProcess; ready: Promise<void> };
+
+function managed(name: string, history: HistoryWriter, launch: Launch): ManagedProcess {
   let child: ChildProcess | undefined;
   let paused = false;
-  const write = (kind: "process-started" | "process-killed" | "process-stopped" | "process-resumed"): void => history.write({ kind, name });
+  const write = (kind: "process-started" | "process-killed" | "process-ended" | "process-stopped" | "process-resumed"): void =>
+    history.write({ kind, name });
   const alive = (): boolean => child !== undefined && child.exitCode === null && child.signalCode === null;
+  const begin = (): Promise<void> => {
+    if (alive()) throw new Error(`${name} is running already`);
+    const life = launch();
+    child = life.child;
+    paused = false;
+    return life.ready;
+  };
+  const kill = async (): Promise<void> => {
+    if (!child || !alive()) return;
+    const gone = once(child, "exit");
+    child.kill("SIGKILL");
+    write("process-killed");
+    await gone;
+  };
   return {
     name,
     async start() {
-      if (alive()) throw new Error(`${name} is running already`);
-      child = await launch();
-      paused = false;
+      await begin();
       write("process-started");
     },
-    async kill() {
+    kill,
+    async stumble(afterMs) {
+      const ready = begin();
+      // A life that is cut short never becomes ready, which is what it is for.
+      ready.catch(() => undefined);
+      await wait(afterMs);
+      await kill();
+    },
+    async end() {
       if (!child || !alive()) return;
-      const gone = new Promise((resolve) => child?.once("exit", resolve));
-      child.kill("SIGKILL");
-      write("process-killed");
-      await gone;
+      const [code, signal] = (await endOf(child)) as [number | null, string | null];
+      write("process-ended");
+      if (code !== 0) throw new Error(`${name} was asked to end and ended with ${signal ?? code}`);
     },
     pause() {
       if (!alive() || paused) return;
@@ -134,6 +163,16 @@ function managed(name: string, history: HistoryWriter, launch: () => Promise<Chi
   };
 }
 
+async function endOf(child: ChildProcess): Promise<unknown[]> {
+  const gone = once(child, "exit", { signal: AbortSignal.timeout(END_MS_MAX) });
+  child.kill("SIGTERM");
+  try {
+    return await gone;
+  } catch {
+    throw new Error(`The process ${child.pid} was asked to end and did not in ${END_MS_MAX} ms`);
+  }
+}
+
 /** Waits for the line `{"ready":true,...}`; a server that ends or stays silent instead is an error that says where its log is. */
 function readyLine(child: ChildProcess, log: string): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -142,7 +181,10 @@ function readyLine(child: ChildProcess, log: string): Promise<void> {
       reject(new Error(`The server did not become ready: ${why}; see ${log}`));
     };
     const timer = setTimeout(() => fail(`nothing said in ${START_MS_MAX} ms`), START_MS_MAX);
-    const ended = (code: number | null, signal: string | null): void => fail(`it ended with ${signal ?? code}`);
+    const ended = (code: number | null, signal: string | null): void => {
+      clearTimeout(timer);
+      fail(`it ended with ${signal ?? code}`);
+    };
     child.once("exit", ended);
     if (!child.stdout) return fail("it has no output");
     createInterface({ input: child.stdout }).on("line", (line) => {

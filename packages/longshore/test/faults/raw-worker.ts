@@ -23,6 +23,10 @@ export interface WorkerSettings {
   failRate: number;
   /** The share of jobs that send no heartbeat and take longer than their term. */
   dozeRate: number;
+  /** The share of claims that hang up before they are answered. */
+  hangUpRate?: number;
+  /** The share of reports that are sent twice at once. */
+  repeatRate?: number;
 }
 
 /** A worker comes back quickly when the server is away or has nothing: these tests have more to do than time. */
@@ -33,17 +37,19 @@ const REPORT_PATIENCE_MS = 20_000;
 /** Resolves when the signal is aborted and every job in hand has been reported. */
 export async function runWorker(settings: WorkerSettings, signal: AbortSignal): Promise<void> {
   const history = openHistory(settings.history);
-  // One connection a slot for claims and reports, one for its heartbeats, so that neither waits for the other.
-  const connection = connect(settings.url, settings.slots);
+  // Two connections a slot for claims and reports, one for its heartbeats, so that none waits for another.
+  const connection = connect(settings.url, 2 * settings.slots);
   const beats = connect(settings.url, settings.slots);
   const random = seededRandom(settings.seed);
   let claims = 0;
 
   const claimOne = async (): Promise<Claim | null> => {
     const claim = claims++;
+    const { name: workerId, ttlSecs, waitSecs, hangUpRate = 0 } = settings;
+    const signal = random.chance(hangUpRate) ? AbortSignal.timeout(random.between(0, waitSecs * 1000)) : undefined;
     history.write({ kind: "claim-sent", claim });
     try {
-      const got = await claimJob(connection, { workerId: settings.name, ttlSecs: settings.ttlSecs, waitSecs: settings.waitSecs });
+      const got = await claimJob(connection, { workerId, ttlSecs, waitSecs, signal });
       history.write(got ? { kind: "claim-got", claim, ...got } : { kind: "claim-empty", claim });
       return got;
     } catch (error) {
@@ -63,18 +69,26 @@ export async function runWorker(settings: WorkerSettings, signal: AbortSignal): 
     }
   };
 
-  const tell = async ({ leaseId }: Claim, verb: ReportVerb): Promise<void> => {
-    const patienceEnds = Date.now() + REPORT_PATIENCE_MS;
+  /** True when it was answered. */
+  const tellOnce = async ({ leaseId }: Claim, verb: ReportVerb): Promise<boolean> => {
     const token = `done by ${leaseId}`;
+    history.write({ kind: "report-sent", leaseId, verb, token: verb === "complete" ? token : undefined });
+    try {
+      history.write({ kind: "report-got", leaseId, verb, status: await report(connection, leaseId, verb, token) });
+      return true;
+    } catch (error) {
+      history.write({ kind: "report-unanswered", leaseId, verb, why: String(error) });
+      return false;
+    }
+  };
+
+  const tell = async (claim: Claim, verb: ReportVerb): Promise<void> => {
+    const patienceEnds = Date.now() + REPORT_PATIENCE_MS;
     while (Date.now() < patienceEnds) {
-      history.write({ kind: "report-sent", leaseId, verb, token: verb === "complete" ? token : undefined });
-      try {
-        history.write({ kind: "report-got", leaseId, verb, status: await report(connection, leaseId, verb, token) });
-        return;
-      } catch (error) {
-        history.write({ kind: "report-unanswered", leaseId, verb, why: String(error) });
-        await pause(IDLE_MS);
-      }
+      const twice = random.chance(settings.repeatRate ?? 0);
+      const answered = await Promise.all(twice ? [tellOnce(claim, verb), tellOnce(claim, verb)] : [tellOnce(claim, verb)]);
+      if (answered.includes(true)) return;
+      await pause(IDLE_MS);
     }
   };
 

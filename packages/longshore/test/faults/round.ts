@@ -1,25 +1,48 @@
 // One round of chaos: runs are started at an even pace while processes die, sleep and come back; then everything must end, and be right.
 import { setTimeout as pause } from "node:timers/promises";
+import type { Job } from "./api.ts";
 import type { Arena, Verdict } from "./arena.ts";
-import { type ChaosOptions, planFaults, playFaults } from "./chaos.ts";
+import { type ChaosOptions, type FaultCounts, planFaults, playFaults } from "./chaos.ts";
 import type { Happening } from "./history.ts";
 import { type Random, seededRandom } from "./random.ts";
 import { chain, diamond, fanOut, fanOutAndIn } from "./shapes.ts";
 
-interface RoundOptions extends Pick<ChaosOptions, "seed" | "durationMs" | "counts"> {
+interface RoundOptions extends Pick<ChaosOptions, "seed" | "durationMs"> {
+  counts: Partial<FaultCounts>;
   runs: number;
   workers: number;
+  /** How long a job takes, at least and at most. */
+  workMs?: [number, number];
+  shapes?: Job[][];
 }
+
+const NO_FAULTS: FaultCounts = {
+  "kill-server": 0,
+  "end-server": 0,
+  "stop-server": 0,
+  "kill-worker": 0,
+  "stop-worker": 0,
+  "silence-link": 0,
+  "cut-link": 0,
+  "cancel-run": 0,
+};
+/** Long enough for some heartbeats in a term of one second, short enough for many jobs. */
+const WORK_MS: [number, number] = [2, 400];
 
 const TTL_SECS = 1;
 const SLOTS = 4;
 /** Several terms after the last fault, on a machine that does other things too. */
 const END_MS_MAX = 60_000;
 
-export async function playRound(arena: Arena, { seed, durationMs, counts, runs, workers }: RoundOptions): Promise<Verdict> {
-  const habits = { slots: SLOTS, ttlSecs: TTL_SECS, waitSecs: 1, workMs: [2, 250] as [number, number], failRate: 0.1, dozeRate: 0.03 };
-  for (let index = 0; index < workers; index++) await arena.addWorker({ ...habits, seed: seed + index }).start();
-  const shapes = [chain(4), diamond(), fanOut(6), fanOutAndIn(4)];
+export async function playRound(arena: Arena, options: RoundOptions): Promise<Verdict> {
+  const { seed, durationMs, runs, workers, workMs = WORK_MS, shapes = [chain(4), diamond(), fanOut(6), fanOutAndIn(4)] } = options;
+  const rudeness = { failRate: 0.1, dozeRate: 0.03, hangUpRate: 0.05, repeatRate: 0.1 };
+  for (let index = 0; index < workers; index++) {
+    // Every other worker reaches the server over a network that fails.
+    const link = index % 2 === 1 ? await arena.addLink() : undefined;
+    const habits = { slots: SLOTS, ttlSecs: TTL_SECS, waitSecs: 1, workMs, ...rudeness, seed: seed + index };
+    await arena.addWorker(habits, link).start();
+  }
   const workflows: string[] = [];
   for (const jobs of shapes) workflows.push(await arena.client.create("faults", jobs));
 
@@ -39,8 +62,10 @@ export async function playRound(arena: Arena, { seed, durationMs, counts, runs, 
     cancelled.add(runId);
     await arena.client.cancel(runId);
   };
-  const faults = planFaults({ seed, durationMs, workers, termMs: TTL_SECS * 1000, counts });
-  await Promise.all([startAll(), playFaults(faults, seed, { ...arena, cancelOne })]);
+  const counts = { ...NO_FAULTS, ...options.counts };
+  const faults = planFaults({ seed, durationMs, workers, links: arena.links.length, termMs: TTL_SECS * 1000, counts });
+  const note = (kind: "link-silent" | "link-restored" | "link-cut", name: string): void => arena.note({ kind, name });
+  await Promise.all([startAll(), playFaults(faults, seed, { ...arena, cancelOne, note })]);
   await arena.client.untilEnded(runIds, END_MS_MAX);
   const verdict = await arena.judge(runIds);
   const unfinished = verdict.final.runs.filter((run) => run.state !== "succeeded" && !cancelled.has(run.id));
@@ -53,12 +78,14 @@ export async function playRound(arena: Arena, { seed, durationMs, counts, runs, 
 /** What the round really met, for the reader: a round without a refused report has proved little. */
 function describeRound({ final, history }: Verdict): string {
   const count = (test: (entry: Happening) => boolean): number => history.filter(test).length;
-  const tasks = final.tasks.length;
+  const ofServer = (kind: Happening["kind"]): number => count((entry) => entry.kind === kind && "name" in entry && entry.name === "server");
+  const ofWorkers = (kind: Happening["kind"]): number =>
+    count((entry) => entry.kind === kind && "name" in entry && entry.name !== "server");
   return [
-    `${final.runs.length} runs, ${tasks} tasks, ${count((entry) => entry.kind === "claim-got")} holds`,
-    `${count((entry) => entry.kind === "process-killed" && entry.name === "server")} kills of the server`,
-    `${count((entry) => entry.kind === "process-killed" && entry.name !== "server")} of workers`,
-    `${count((entry) => entry.kind === "process-stopped")} stops`,
+    `${final.runs.length} runs, ${final.tasks.length} tasks, ${count((entry) => entry.kind === "claim-got")} holds`,
+    `${ofServer("process-killed")} kills, ${ofServer("process-ended")} ends and ${ofServer("process-stopped")} stops of the server`,
+    `${ofWorkers("process-killed")} kills and ${ofWorkers("process-stopped")} stops of workers`,
+    `${ofWorkers("link-silent")} silences and ${ofWorkers("link-cut")} cuts of links`,
     `${count((entry) => entry.kind === "cancel-acknowledged")} cancels`,
     `${count((entry) => entry.kind === "report-got" && entry.status === 409)} reports refused`,
     `${count((entry) => entry.kind === "report-unanswered")} unanswered`,

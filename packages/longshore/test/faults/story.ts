@@ -5,6 +5,8 @@ import type { Entry, ReportVerb } from "./history.ts";
 export interface FinalState {
   runs: { id: string; state: string; ended: boolean }[];
   tasks: FinalTask[];
+  /** Every run that the server knows; undefined when it was not asked. */
+  listed?: string[] | undefined;
 }
 
 export interface FinalTask {
@@ -26,6 +28,7 @@ interface Report {
   sent: Entry<"report-sent">[];
   /** The first answer, if any came. */
   got?: Entry<"report-got"> | undefined;
+  answers: Entry<"report-got">[];
 }
 
 export interface Lease {
@@ -36,11 +39,15 @@ export interface Lease {
   claimGot: Entry<"claim-got">;
   /** Heartbeats that were answered 200. */
   renewals: { sent: Entry<"heartbeat-sent">; got: Entry<"heartbeat-got"> }[];
+  /** How many heartbeats were sent, answered or not. */
+  beats: number;
   reports: Report[];
 }
 
 interface RunStory {
   id: string;
+  /** What its steps come after; undefined when nobody saw its workflow created. */
+  steps?: Record<string, string[]> | undefined;
   started?: Entry<"run-start-acknowledged"> | undefined;
   cancelSent?: Entry<"cancel-sent"> | undefined;
   cancelAcknowledged?: Entry<"cancel-acknowledged"> | undefined;
@@ -50,6 +57,8 @@ export interface Story {
   /** Leases of each task, oldest hold first. */
   tasks: Map<string, Lease[]>;
   runs: Map<string, RunStory>;
+  /** When the server was there again after each of its deaths: it gives every live hold a full term then. */
+  serverStarts: Entry[];
   /** Claim answers that named a lease that an earlier answer had named already. */
   repeatedLeases: { first: Entry<"claim-got">; again: Entry<"claim-got"> }[];
   final: FinalState;
@@ -76,6 +85,7 @@ export function tellStory(history: readonly Entry[], final: FinalState): Story {
     tasks: new Map(),
     runs: new Map(),
     repeatedLeases: [],
+    serverStarts: [],
     final,
     finalTasks: new Map(final.tasks.map((task) => [taskName(task.runId, task.step), task])),
     finalRuns: new Map(final.runs.map((run) => [run.id, run])),
@@ -83,10 +93,17 @@ export function tellStory(history: readonly Entry[], final: FinalState): Story {
   const leases = new Map<string, Lease>();
   const claimsSent = new Map<string, Entry<"claim-sent">>();
   const beatsSent = new Map<string, Entry<"heartbeat-sent">>();
+  const workflows = new Map<string, Record<string, string[]>>();
   for (const entry of history) {
     switch (entry.kind) {
+      case "workflow-created":
+        workflows.set(entry.workflow, entry.steps);
+        break;
+      case "process-started":
+        if (entry.name === "server") story.serverStarts.push(entry);
+        break;
       case "run-start-acknowledged":
-        runOf(story, entry.runId).started = entry;
+        Object.assign(runOf(story, entry.runId), { started: entry, steps: workflows.get(entry.workflow) });
         break;
       case "cancel-sent":
         runOf(story, entry.runId).cancelSent ??= entry;
@@ -102,6 +119,7 @@ export function tellStory(history: readonly Entry[], final: FinalState): Story {
         break;
       case "heartbeat-sent":
         beatsSent.set(`${entry.leaseId} ${entry.beat}`, entry);
+        beaten(leases.get(entry.leaseId));
         break;
       case "heartbeat-got": {
         const sent = beatsSent.get(`${entry.leaseId} ${entry.beat}`);
@@ -113,6 +131,7 @@ export function tellStory(history: readonly Entry[], final: FinalState): Story {
         break;
       case "report-got": {
         const report = reportOf(leases.get(entry.leaseId), entry.verb);
+        report?.answers.push(entry);
         if (report) report.got ??= entry;
         break;
       }
@@ -120,6 +139,10 @@ export function tellStory(history: readonly Entry[], final: FinalState): Story {
   }
   for (const held of story.tasks.values()) held.sort(compareAge);
   return story;
+}
+
+function beaten(lease: Lease | undefined): void {
+  if (lease) lease.beats++;
 }
 
 /** The process that wrote an entry: numbers of claims are its own. */
@@ -138,7 +161,7 @@ function addLease(story: Story, leases: Map<string, Lease>, got: Entry<"claim-go
     return;
   }
   const task = taskName(got.runId, got.step);
-  const lease: Lease = { id: got.leaseId, task, runId: got.runId, claimSent: sent, claimGot: got, renewals: [], reports: [] };
+  const lease: Lease = { id: got.leaseId, task, runId: got.runId, claimSent: sent, claimGot: got, renewals: [], beats: 0, reports: [] };
   leases.set(lease.id, lease);
   const held = story.tasks.get(task);
   if (held) held.push(lease);
@@ -149,7 +172,7 @@ function reportOf(lease: Lease | undefined, verb: ReportVerb): Report | undefine
   if (!lease) return undefined;
   let report = lease.reports.find((one) => one.verb === verb);
   if (!report) {
-    report = { verb, sent: [] };
+    report = { verb, sent: [], answers: [] };
     lease.reports.push(report);
   }
   return report;

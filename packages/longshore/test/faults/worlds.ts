@@ -44,13 +44,16 @@ export function playWorld(moves: readonly Move[]): { pages: Pages; final: FinalS
   const known: KnownLease[] = [];
   let now = 1000;
   let leases = 0;
+  pages.at(0, "client", { kind: "workflow-created", workflow: "w", steps: { first: [], second: ["first"] } });
 
   /** Every request is sent a millisecond before the server sees it and answered a millisecond after. */
   const pass = (ms: number): void => {
     now += ms;
     for (const task of tasks) {
-      if (task.state !== "held" || now < task.endsAt) continue;
-      Object.assign(task, { state: "queued", leaseId: undefined, attempt: task.attempt + 1 });
+      if (task.leaseId === undefined || now < task.endsAt) continue;
+      task.leaseId = undefined;
+      // A cancelled task is not handed out again, but its hold ends like any other.
+      if (task.state === "held") Object.assign(task, { state: "queued", attempt: task.attempt + 1 });
     }
   };
 

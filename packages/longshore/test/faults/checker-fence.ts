@@ -1,0 +1,70 @@
+// Rules about what a hold may still do: only the newest one, only within its term, and the same answer however often it asks.
+import { accepted, compareAge, type Lease, type Story } from "./story.ts";
+import { CLOCK_TOLERANCE_MS, type Violation, violation } from "./violation.ts";
+
+/**
+ * An accepted completion and a newer hold of the same task exclude each other whatever came first: either a stale completion was accepted, or
+ * a task that was done was handed out again. Failures and heartbeats are refused once somebody has the newer hold.
+ */
+export function theNewestHoldIsObeyed({ tasks }: Story): Violation[] {
+  return [...tasks].flatMap(([task, leases]) =>
+    leases.flatMap((lease) => {
+      const newer = leases.find((other) => compareAge(other, lease) > 0);
+      if (!newer) return [];
+      const broken = (what: string, evidence: Parameters<typeof violation>[3]): Violation[] => {
+        const message = `the ${what} of hold ${lease.id} was accepted, and hold ${newer.id} is newer`;
+        return [violation("accepted-from-newest-hold", task, message, [lease.claimGot, newer.claimGot, ...evidence])];
+      };
+      const completion = accepted(lease, "complete");
+      const failure = accepted(lease, "fail");
+      const late = (tick: number | undefined): boolean => tick !== undefined && tick > newer.claimGot.tick;
+      const renewal = lease.renewals.find(({ sent }) => late(sent.tick));
+      return [
+        ...(completion ? broken("completion", [completion.sent[0], completion.got]) : []),
+        ...(failure && late(failure.sent[0]?.tick) ? broken("failure", [failure.sent[0], failure.got]) : []),
+        ...(renewal ? broken("heartbeat", [renewal.sent, renewal.got]) : []),
+      ];
+    }),
+  );
+}
+
+/** What is first sent when a hold must have been over is refused, whether or not the server had noticed the end by itself. */
+export function nothingIsAcceptedPastItsTerm({ tasks, serverStarts }: Story): Violation[] {
+  return [...tasks.values()].flat().flatMap((lease) => {
+    const tooLate = (sent: { at: number } | undefined): boolean =>
+      sent !== undefined && sent.at > overBy(lease, sent.at, serverStarts) + CLOCK_TOLERANCE_MS;
+    const message = "it was accepted although its hold was over when it was sent";
+    const reports = [accepted(lease, "complete"), accepted(lease, "fail")].filter((report) => report && tooLate(report.sent[0]));
+    const renewals = lease.renewals.filter(({ sent }) => tooLate(sent));
+    return [
+      ...reports.map((report) =>
+        violation("accepted-within-term", lease.task, `the ${report?.verb}: ${message}`, [lease.claimGot, report?.sent[0], report?.got]),
+      ),
+      ...renewals.map(({ sent, got }) =>
+        violation("accepted-within-term", lease.task, `a heartbeat: ${message}`, [lease.claimGot, sent, got]),
+      ),
+    ];
+  });
+}
+
+/** The latest time at which a hold can have been live, as seen at `at`: every doubt goes to the server. */
+function overBy({ claimGot, renewals, beats }: Lease, at: number, serverStarts: Story["serverStarts"]): number {
+  const earlier = renewals.filter(({ sent }) => sent.at < at);
+  const told = earlier.map(({ got }) => got.expiresAt ?? got.at + claimGot.ttlMs);
+  const restarted = serverStarts.filter((start) => start.at <= at).map((start) => start.at + claimGot.ttlMs);
+  // A heartbeat without a 200 may have been carried out at the last moment, each of them.
+  const unsure = (beats - renewals.length) * claimGot.ttlMs;
+  return Math.max(claimGot.expiresAt, ...told, ...restarted) + unsure;
+}
+
+export function repeatsAreAnsweredAlike({ tasks }: Story): Violation[] {
+  return [...tasks.values()].flat().flatMap((lease) =>
+    lease.reports.flatMap(({ verb, answers }) => {
+      const [first, ...others] = answers;
+      const other = others.find((answer) => answer.status !== first?.status);
+      if (!other) return [];
+      const message = `the same ${verb} was answered ${first?.status} and ${other.status}`;
+      return [violation("repeats-are-answered-alike", lease.task, message, [first, other])];
+    }),
+  );
+}

@@ -1,0 +1,93 @@
+// A network between a worker and the server that can be cut or go silent. While it is silent nothing passes in either direction, not even
+// the end of a connection: what a machine that lost its network looks like from both sides. Afterwards everything held back arrives, late.
+
+import type { AddressInfo } from "node:net";
+import { createServer, connect as dial, type Socket } from "node:net";
+
+export interface Link {
+  url: string;
+  silence(): void;
+  /** Delivers what was held back. */
+  restore(): void;
+  /** Resets every connection. New ones may be made at once. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+/** One connection of a worker and the one it stands for. */
+interface Pair {
+  outside: Socket;
+  inside: Socket;
+}
+
+export async function openLink(serverPort: number): Promise<Link> {
+  const pairs = new Set<Pair>();
+  /** Set while silent: what is to be done when sound comes back. */
+  let held: (() => void)[] | undefined;
+  const now = (act: () => void): void => {
+    if (held) held.push(act);
+    else act();
+  };
+
+  /** Hands on what one side says to the other. A side that is paused says nothing, its end included. */
+  const pass = (pair: Pair, from: Socket, to: Socket): void => {
+    from.on("data", (chunk) => to.write(chunk));
+    from.on("end", () => now(() => to.end()));
+    from.on("error", () => now(() => to.resetAndDestroy()));
+    from.on("close", () => {
+      pairs.delete(pair);
+      // An orderly end is passed on by `end`; this is for a side that broke while it was paused.
+      now(() => to.destroySoon());
+    });
+  };
+
+  const join = (outside: Socket): void => {
+    const inside = dial({ port: serverPort, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
+    const pair = { outside, inside };
+    pairs.add(pair);
+    pass(pair, outside, inside);
+    pass(pair, inside, outside);
+    outside.resume();
+  };
+
+  const listener = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (outside) => {
+    // Until it is joined nobody else would listen for its death.
+    outside.on("error", () => outside.destroy());
+    now(() => join(outside));
+  });
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+
+  const cut = (): void => {
+    for (const { outside, inside } of pairs) {
+      outside.resetAndDestroy();
+      inside.resetAndDestroy();
+    }
+  };
+  const restore = (): void => {
+    const acts = held ?? [];
+    held = undefined;
+    for (const { outside, inside } of pairs) {
+      outside.resume();
+      inside.resume();
+    }
+    for (const act of acts) act();
+  };
+  return {
+    url: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+    silence() {
+      held ??= [];
+      for (const { outside, inside } of pairs) {
+        outside.pause();
+        inside.pause();
+      }
+    },
+    restore,
+    cut,
+    async close() {
+      restore();
+      const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
+      cut();
+      await closed;
+    },
+  };
+}
