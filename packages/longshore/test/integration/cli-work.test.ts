@@ -55,7 +55,7 @@ describe("the files of longshore work", () => {
     writeFileSync(
       join(folder, "tasks.ts"),
       'import { task } from "longshore";\ninterface In { n: number }\n' +
-        'export const typed = task("typed", ({ n }: In, ctx) => ctx.log(`typed ${(n as number) + 1}`));\n',
+        'export const typed = task("typed", ({ n }: In, ctx) => ctx.log("typed " + ((n as number) + 1)));\n',
     );
     // From the repository's folder, where tsx is a development dependency.
     const worker = startLongshore(["work", join(folder, "tasks.ts")], { env: options.env });

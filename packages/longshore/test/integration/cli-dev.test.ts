@@ -1,0 +1,157 @@
+// `longshore dev`: the workers it prints, what it says about waiting tasks, the worker it runs.
+
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { longshore, type Running, startLongshore, startProgram, temporaryFolder } from "../support/cli.ts";
+
+interface Dev extends Running {
+  readonly url: string;
+  readonly folder: string;
+  run(...args: string[]): ReturnType<typeof longshore>;
+}
+
+async function startDev(args: readonly string[] = [], files: Readonly<Record<string, string>> = {}): Promise<Dev> {
+  const folder = temporaryFolder();
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const running = startLongshore(["dev", "--port", "0", "--ephemeral", ...args], { cwd: folder });
+  const [, url = ""] = await running.printed(/serves on (http:\S+?),/);
+  await running.printed(/Serving until Ctrl-C/);
+  return { ...running, url, folder, run: (...more) => longshore([...more, "--on", url], { cwd: folder }) };
+}
+
+/** The program printed between a heading and the next remark. */
+function printedBelow(text: string, heading: RegExp): string {
+  const [, ...rest] = text.split(heading);
+  return (rest[0] ?? "").split("Something for it to do")[0]?.trim() ?? "";
+}
+
+const greetYml = 'name: g\non: push\njobs:\n  g: { run: \'@greet {"name":"Ada"}\', labels: ["handler:greet"] }\n';
+const shellYml = "name: s\non: push\njobs:\n  s: { run: echo by shell }\n";
+const tasksOf = (word: string) =>
+  `import { task } from "longshore";\nexport const greet = task("greet", ({ name }, ctx) => ctx.log("${word}, " + name));\n`;
+
+describe("the workers that dev prints", () => {
+  it("run as they are: TypeScript", async () => {
+    const dev = await startDev(["--workflows", "."], { "g.yml": greetYml });
+    writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /worker in TypeScript.*\n/));
+    startProgram(process.execPath, ["worker.mjs"], { cwd: dev.folder });
+    const { code } = await dev.run("run", "g", "--follow");
+    expect(code).toBe(0);
+  });
+
+  it("run as they are: Python, where there is one", async () => {
+    const dev = await startDev(["--workflows", "."], { "s.yml": shellYml });
+    const script = printedBelow(dev.stdout(), /worker in Python.*\n/);
+    expect(script).toMatch(/^python3 - <<'EOF'\n[\s\S]*\nEOF$/);
+    // Node and npm are all that the tests may ask for.
+    if (spawnSync("python3", ["--version"]).status !== 0) return;
+    startProgram("sh", ["-c", `exec ${script}`], { cwd: dev.folder });
+    const { code } = await dev.run("run", "s", "--follow");
+    expect(code).toBe(0);
+  });
+
+  it("come with something to do that dev's own command can start", async () => {
+    const dev = await startDev();
+    for (const name of ["greeting", "hello"]) {
+      const [, yaml = ""] = new RegExp(`cat > ${name}\\.yml <<'EOF'\\n([\\s\\S]*?)\\nEOF\\n`).exec(dev.stdout()) ?? [];
+      writeFileSync(join(dev.folder, `${name}.yml`), `${yaml}\n`);
+      expect((await dev.run("define", `${name}.yml`)).stdout).toBe(`${name} version 1\n`);
+      expect((await dev.run("run", name)).code).toBe(0);
+    }
+  });
+});
+
+describe("a task that waits", () => {
+  it("is told with the reason and the worker that would help, and again when it goes on", async () => {
+    const dev = await startDev(["--workflows", "."], {
+      "gpu.yml": "name: gpu\non: push\njobs:\n  train: { run: echo, labels: [gpu] }\n",
+    });
+    await dev.run("run", "gpu");
+    await dev.printed(/waits train \(run \w+\): no worker is connected\. Start one: npx longshore work --shell --labels gpu --on http/);
+    startLongshore(["work", "--shell", "--labels", "gpu", "--on", dev.url]);
+    await dev.printed(/goes on train, after /);
+    expect(dev.text().match(/waits train/g)).toHaveLength(1);
+  });
+
+  it("for a task by name is told which task a worker must have", async () => {
+    const dev = await startDev(["--workflows", "."], { "g.yml": greetYml });
+    startLongshore(["work", "--shell", "--on", dev.url]);
+    await dev.run("run", "g");
+    await dev.printed(/waits g \(run \w+\): no .*worker.*where FILE exports a task named greet/);
+  });
+});
+
+describe("definition files with mistakes", () => {
+  it("are reported and left out, and the others are served", async () => {
+    const dev = await startDev(["--workflows", "."], { "good.yml": shellYml, "bad.yml": "name: bad\non: push\njobs: 7\n" });
+    expect(dev.text()).toMatch(/bad\.yml:3:\d+/);
+    expect(dev.text()).toContain("Defined from .: good.");
+  });
+});
+
+describe("dev --worker", () => {
+  it("works for a file that exports tasks, and starts it again when it changes", async () => {
+    const dev = await startDev(["--workflows", ".", "--worker", "tasks.mjs"], { "g.yml": greetYml, "tasks.mjs": tasksOf("Hello") });
+    await dev.printed(/worker \| .*working for .*: greet/);
+    expect((await dev.run("run", "g", "--follow")).stdout).toContain("Hello, Ada");
+    writeFileSync(join(dev.folder, "tasks.mjs"), tasksOf("Goodbye"));
+    await dev.printed(/tasks\.mjs changed: tasks\.mjs is started again\.[\s\S]*working for/);
+    expect((await dev.run("run", "g", "--follow")).stdout).toContain("Goodbye, Ada");
+  });
+
+  it("runs a file that calls work() itself, with the server's URL in its environment", async () => {
+    const program = `import { task, work } from "longshore";
+import { workflowGraph } from "longshore/workflow-graph";
+await work({ tasks: [task("greet", ({ name }, ctx) => ctx.log("by myself, " + name))], on: workflowGraph(process.env.LONGSHORE_URL) });
+console.log("up");`;
+    const dev = await startDev(["--workflows", ".", "--worker", "own.mjs"], { "g.yml": greetYml, "own.mjs": program });
+    await dev.printed(/worker \| up/);
+    expect((await dev.run("run", "g", "--follow")).stdout).toContain("by myself, Ada");
+  });
+
+  it("says what is wrong with a file that fails, and tries again when it is mended", async () => {
+    const dev = await startDev(["--worker", "tasks.mjs"], { "tasks.mjs": "throw new Error('not yet');\n" });
+    await dev.printed(/not yet[\s\S]*tasks\.mjs ended with exit code 2/);
+    writeFileSync(join(dev.folder, "tasks.mjs"), "export const nothing = 1;\n");
+    await dev.printed(/tasks\.mjs ended: it exports no task and calls no work\(\)/);
+    writeFileSync(join(dev.folder, "tasks.mjs"), tasksOf("Hello"));
+    await dev.printed(/working for/);
+  });
+
+  it("ends with dev, also when dev is killed", async () => {
+    for (const signal of ["SIGINT", "SIGKILL"] as const) {
+      const dev = await startDev(["--worker", "tasks.mjs"], {
+        "tasks.mjs": `${tasksOf("Hello")}console.log("pid", process.pid);\nprocess.on("exit", () => {});\n`,
+      });
+      const [, pid] = await dev.printed(/pid (\d+)/);
+      await dev.printed(/working for/);
+      dev.kill(signal);
+      expect((await dev.ended).code).toBe(signal === "SIGINT" ? 0 : null);
+      await expect.poll(() => isAlive(Number(pid)), { timeout: 20_000 }).toBe(false);
+    }
+  });
+});
+
+describe("tokens of dev", () => {
+  it("are handed to the worker that dev runs", async () => {
+    const secret = "kV3mQ0rT8xLw2ZpB";
+    const dev = await startDev(["--workflows", ".", "--token", secret, "--worker", "tasks.mjs"], {
+      "g.yml": greetYml,
+      "tasks.mjs": tasksOf("Hello"),
+    });
+    await dev.printed(/working for/);
+    const { code } = await dev.run("run", "g", "--follow", "--token", secret);
+    expect(code).toBe(0);
+    expect(dev.text()).not.toContain(secret);
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,42 @@
+// Every folder of examples/ is run the way its README says.
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { longshore, startLongshore, startProgram } from "../support/cli.ts";
+
+const root = fileURLToPath(new URL("../../../..", import.meta.url));
+const examples = join(root, "examples");
+
+it("no example is left out", () => {
+  const folders = readdirSync(examples, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  expect(folders.map((entry) => entry.name).sort()).toEqual(["embedded", "hello", "workflow"]);
+});
+
+it("hello: the worker runs both jobs of the definition file", async () => {
+  const args = ["dev", "--port", "0", "--ephemeral", "--workflows", "examples/hello", "--worker", "examples/hello/worker.ts"];
+  const dev = startLongshore(args, { cwd: root });
+  const [, url = ""] = await dev.printed(/serves on (http:\S+?),/);
+  const { code, stdout } = await longshore(["run", "hello", "--follow", "--on", url]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/✓ greet-ada done .*greeting Ada[\s\S]*✓ greet-grace done .*greeting Grace/);
+});
+
+it("embedded: server and worker in one process", async () => {
+  const { code, stdout, stderr } = await startProgram(process.execPath, ["--import", "tsx", "examples/embedded/main.ts"], { cwd: root })
+    .ended;
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: "succeeded: 4 words\n" });
+});
+
+it("workflow: the tasks and the workflow of one file", async () => {
+  const dev = startLongshore(["dev", "--port", "0", "--ephemeral", "--worker", "examples/workflow/order.ts"], { cwd: root });
+  const [, url = ""] = await dev.printed(/serves on (http:\S+?),/);
+  const run = (...args: string[]) => longshore([...args, "--on", url], { cwd: root });
+  expect((await run("define", "examples/workflow/order.ts")).stdout).toBe("order version 1\n");
+  const ordered = await run("run", "order", "--input", '{"item":"lantern","count":2}', "--follow", "--json");
+  expect(JSON.parse(ordered.stdout)).toMatchObject({ state: "succeeded", output: { shipped: "from B7, 39 paid" } });
+  const unknown = await run("run", "order", "--input", '{"item":"anchor","count":1}', "--follow");
+  expect(unknown.code).toBe(1);
+  expect(unknown.stderr).toContain("there is no anchor in stock");
+});
