@@ -33,7 +33,7 @@ export function devCommand(): Command {
 async function dev(flags: DevFlags): Promise<void> {
   const told = untilTold();
   const { serve } = await import("../server/index.ts");
-  const server = await serve({ ...serveOptions(flags, { format: "text" }), badWorkflows: "skip" });
+  const server = await serve({ ...serveOptions(flags, { format: "text" }), badWorkflows: "skip", sample: true });
   const paint = painter(process.stdout);
   const say = (text: string) => void process.stdout.write(`${text}\n`);
   const { protocolHints } = await import("./snippets.ts");
