@@ -1,5 +1,6 @@
 // The server side of Longshore.
 
+export type { RetentionPolicy } from "../run/retention.ts";
 export { dataDefault, portDefault, type ServeOptions } from "./config.ts";
 export type { CallOptions, RunResult, Server } from "./handle.ts";
 export { serve } from "./server.ts";

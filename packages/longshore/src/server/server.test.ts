@@ -3,9 +3,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { startOnSmallDisk } from "../../test/support/admin.ts";
+import { startAdminServer, startOnSmallDisk } from "../../test/support/admin.ts";
 import { temporaryFolder } from "../../test/support/parts.ts";
 import { eventually, job, startGraphServer } from "../../test/support/workflow-graph.ts";
+import { retentionDefault } from "../run/retention.ts";
 import { task } from "../task.ts";
 import { work } from "../work.ts";
 import { workflow } from "../workflow.ts";
@@ -61,6 +62,21 @@ describe("a server that starts", () => {
     expect([await as("from-the-file-0123456789"), await as("from-the-options-0123456789"), await as("from-nowhere-0123456789")]).toEqual([
       200, 200, 401,
     ]);
+  });
+});
+
+describe("a server that goes on", () => {
+  it("forgets what ended longer ago than it was told to keep", async () => {
+    const retention = { ...retentionDefault, runs: { ageMs: 600_000, count: 1_000 } };
+    const { api, create, take, complete, clock } = await startAdminServer({ retention });
+    const workflow = await create(job("a"));
+    const { id } = (await api("POST", "/runs", { workflow })).body;
+    await complete((await take()).lease.lease_id);
+    await clock.advance(590_000);
+    expect((await api("GET", `/runs/${id}`)).body.state).toBe("succeeded");
+    await clock.advance(70_000);
+    await eventually(async () => (await api("GET", `/runs/${id}`)).status === 404);
+    expect((await api("GET", "/runs")).body.items).toEqual([]);
   });
 });
 

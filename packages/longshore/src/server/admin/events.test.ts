@@ -124,6 +124,14 @@ describe("live changes", () => {
     await until(() => changes.readers === 0);
   });
 
+  it("are refused to the five hundred and first reader, naming the limit", async () => {
+    const changes = new Changes({ clock: new TestClock(), epoch: "e", workflowOf: () => undefined });
+    for (let at = 0; at < 500; at++) changes.read(() => {});
+    const [operation] = eventOperations(changes);
+    const asked = { params: {}, query: new URLSearchParams(), headers: {} } as HttpRequest;
+    await expect(operation?.handle(asked)).rejects.toMatchObject({ code: "LONGSHORE_LIMIT", message: expect.stringContaining("500") });
+  });
+
   it("end when the server closes", async () => {
     const { server, url, api } = await startAdminServer();
     const reader = await EventReader.open(`${url}/api/longshore/v1/events`);
