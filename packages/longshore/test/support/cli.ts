@@ -17,6 +17,8 @@ export interface CliOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Also end what it started, such as the command behind `npx`. */
+  readonly group?: boolean;
 }
 
 export interface Ended {
@@ -46,19 +48,20 @@ export function startLongshore(args: readonly string[], options: CliOptions = {}
   return startProgram(process.execPath, [program, ...args], options);
 }
 
-export function startProgram(command: string, args: readonly string[], { cwd, env, input }: CliOptions = {}): Running {
+export function startProgram(command: string, args: readonly string[], { cwd, env, input, group = false }: CliOptions = {}): Running {
   const child = spawn(command, args, {
     cwd: cwd ?? packageFolder,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ["pipe", "pipe", "pipe"],
+    detached: group,
   });
   // A command that ends before it has read everything closes its end; what it said tells the test enough.
   child.stdin.on("error", () => {});
   child.stdin.end(input ?? "");
-  return watched(child);
+  return watched(child, (signal) => (group && child.pid !== undefined ? process.kill(-child.pid, signal) : child.kill(signal)));
 }
 
-function watched(child: ChildProcess): Running {
+function watched(child: ChildProcess, kill: (signal: NodeJS.Signals) => boolean): Running {
   const texts = { stdout: "", stderr: "", both: "" };
   const looks = new Set<() => void>();
   for (const name of ["stdout", "stderr"] as const) {
@@ -73,7 +76,7 @@ function watched(child: ChildProcess): Running {
     child.once("close", (code, signal) => resolve({ code, signal, stdout: texts.stdout, stderr: texts.stderr }));
   });
   onTestFinished(async () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+    if (child.exitCode === null && child.signalCode === null) kill("SIGKILL");
     await ended;
   });
   const printed = (pattern: RegExp) =>
@@ -100,7 +103,7 @@ function watched(child: ChildProcess): Running {
     text: () => texts.both,
     stdout: () => texts.stdout,
     printed,
-    kill: (signal) => void child.kill(signal),
+    kill: (signal) => void kill(signal),
     ended,
   };
 }

@@ -1,0 +1,159 @@
+// The package as a stranger gets it: packed, installed into an empty folder, used. What npm needs comes from its registry or its cache.
+
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startProgram } from "../support/cli.ts";
+
+const packageFolder = fileURLToPath(new URL("../..", import.meta.url));
+/** Nobody listens there: whoever tries to reach anything but the registry through it fails. */
+const deadProxy = "http://127.0.0.1:9";
+const timeoutMs = 240_000;
+
+const worker = `import { task, work } from "longshore";
+import { workflowGraph } from "longshore/workflow-graph";
+const greet = task("greet", ({ name }, ctx) => ctx.log("Hello, " + name));
+await work({ tasks: [greet], on: workflowGraph(process.env.LONGSHORE_URL) });
+`;
+const definition = 'name: g\non: push\njobs:\n  g: { run: \'@greet {"name":"Ada"}\', labels: ["handler:greet"] }\n';
+const embedded = `import { task, work } from "longshore";
+import { serve } from "longshore/server";
+const server = await serve({ data: "data", port: null });
+const double = task("double", (n) => n * 2);
+const running = await work({ tasks: [double], on: server });
+console.log(await server.call(double, 21));
+await running.stop();
+await server.close();
+`;
+
+let place = "";
+let tarball = "";
+
+beforeAll(async () => {
+  place = mkdtempSync(join(tmpdir(), "longshore-package-"));
+  // The build has been made before the tests; packing must not make it again beside other tests that use it.
+  const packed = await npm(["pack", "--ignore-scripts", "--json", "--pack-destination", place], { cwd: packageFolder });
+  const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
+  tarball = join(place, filename);
+}, timeoutMs);
+
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+describe("the packed package", () => {
+  it("holds the built files and its papers, and no sources or tests", async () => {
+    const packed = await npm(["pack", "--ignore-scripts", "--dry-run", "--json"], { cwd: packageFolder });
+    const [{ files }] = JSON.parse(packed) as [{ files: { path: string; mode: number }[] }];
+    const paths = files.map((file) => file.path);
+    for (const path of ["LICENSE", "README.md", "package.json", "dist/index.js", "dist/index.d.ts", "dist/cli/main.js"])
+      expect(paths).toContain(path);
+    expect(paths.filter((path) => !/^(LICENSE|README\.md|package\.json|dist\/.+\.(js|d\.ts|js\.map))$/.test(path))).toEqual([]);
+    expect(paths.filter((path) => path.includes(".test."))).toEqual([]);
+    expect((files.find((file) => file.path === "dist/cli/main.js")?.mode ?? 0) & 0o111).not.toBe(0);
+  });
+
+  it(
+    "works after a plain npm install that reaches nothing but the registry",
+    async () => {
+      const folder = await install("plain", [], onlyTheRegistry());
+      const lock = JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8")) as {
+        packages: Record<string, { resolved?: string }>;
+      };
+      const origins = Object.values(lock.packages).flatMap(({ resolved }) =>
+        resolved?.startsWith("http") ? [new URL(resolved).origin] : [],
+      );
+      expect(new Set(origins).size).toBe(1);
+      await tryEverything(folder, process.env.PATH ?? "");
+    },
+    timeoutMs,
+  );
+
+  it(
+    "works after npm install --ignore-scripts on a machine without compilers and Python",
+    async () => {
+      const path = bareFolder();
+      const folder = await install("bare", ["--ignore-scripts"], { PATH: path });
+      await tryEverything(folder, path);
+    },
+    timeoutMs,
+  );
+});
+
+async function install(name: string, args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
+  const folder = join(place, name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
+  await npm(["install", tarball, "--prefer-offline", "--no-audit", "--no-fund", "--no-omit-lockfile-registry-resolved", ...args], {
+    cwd: folder,
+    env,
+  });
+  return folder;
+}
+
+/** The command, a server, a worker file, and a server inside a program. */
+async function tryEverything(cwd: string, path: string): Promise<void> {
+  const env = { ...npmEnvironment(), PATH: path };
+  const npx = (args: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+    startProgram("npx", ["longshore", ...args], { cwd, env: { ...env, ...more }, group: true });
+  const help = await npx(["--help"]).ended;
+  expect(help.code, help.stderr).toBe(0);
+  expect(help.stdout).toContain("Usage: longshore");
+
+  writeFileSync(join(cwd, "worker.mjs"), worker);
+  writeFileSync(join(cwd, "g.yml"), definition);
+  const dev = npx(["dev", "--port", "0"]);
+  const [, url = ""] = await dev.printed(/serves on (http:\S+?),/);
+  startProgram(process.execPath, ["worker.mjs"], { cwd, env: { ...env, LONGSHORE_URL: url } });
+  expect((await npx(["define", "g.yml"], { LONGSHORE_URL: url }).ended).stdout).toBe("g version 1\n");
+  const run = await npx(["run", "g", "--follow"], { LONGSHORE_URL: url }).ended;
+  expect(run.code, run.stderr).toBe(0);
+  expect(run.stdout).toContain("Hello, Ada");
+  dev.kill("SIGTERM");
+  await dev.ended;
+
+  writeFileSync(join(cwd, "embedded.mjs"), embedded);
+  const program = await startProgram(process.execPath, ["embedded.mjs"], { cwd, env }).ended;
+  expect({ code: program.code, stdout: program.stdout }, program.stderr).toEqual({ code: 0, stdout: "42\n" });
+}
+
+async function npm(args: readonly string[], { cwd, env = {} }: { cwd: string; env?: Readonly<Record<string, string>> }): Promise<string> {
+  const { stdout } = await promisify(execFile)("npm", args, { cwd, env: { ...npmEnvironment(), ...env }, timeout: timeoutMs });
+  return stdout;
+}
+
+/** Without what an outer `npm test` says about its own package, which would mislead an npm in another folder. */
+function npmEnvironment(): Record<string, string> {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_(?!config_)|npm_config_(local_prefix|global_prefix|workspace)|INIT_CWD)/i.test(name),
+  );
+  return Object.fromEntries(kept.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** Where a proxy is the only way out it stays, and the lock file alone tells where things came from. */
+function onlyTheRegistry(): Record<string, string> {
+  const hasProxy = Object.keys(process.env).some((name) => /^(npm_config_)?https?_proxy$/i.test(name));
+  if (hasProxy) return {};
+  const registry = new URL(execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8", env: npmEnvironment() }).trim());
+  return { HTTP_PROXY: deadProxy, HTTPS_PROXY: deadProxy, NO_PROXY: registry.hostname };
+}
+
+/** A PATH with Node, npm and a shell, and nothing else. */
+function bareFolder(): string {
+  const folder = join(place, "bin");
+  mkdirSync(folder);
+  symlinkSync(process.execPath, join(folder, "node"));
+  for (const program of ["npm", "npx", "sh"]) symlinkSync(realpathSync(findProgram(program)), join(folder, program));
+  return folder;
+}
+
+function findProgram(name: string): string {
+  const found = (process.env.PATH ?? "")
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find((file) => existsSync(file));
+  if (found === undefined) throw new Error(`${name} is not on the PATH`);
+  return found;
+}
