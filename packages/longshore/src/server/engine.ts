@@ -1,7 +1,6 @@
 // The server without its doors: a store, the board, runs, and what stands beside them. Everything that serves or works is built on one
 // of these, whether over a socket or in the same process.
 
-import { join } from "node:path";
 import type { BlobStore } from "../blob/blob.ts";
 import { Board } from "../board/board.ts";
 import type { Task } from "../board/task.ts";
@@ -19,15 +18,9 @@ import type { Reader } from "../run/reader.ts";
 import { Retention, type RetentionPolicy } from "../run/retention.ts";
 import type { Run } from "../run/run.ts";
 import { brainOf, Runs } from "../run/runs.ts";
-import { SqliteBlobs } from "../store/sqlite/blobs.ts";
-import { Counts } from "../store/sqlite/counts.ts";
+import { type Beside, openBeside } from "../store/sqlite/beside.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
-import { SqliteLogs } from "../store/sqlite/logs.ts";
-import { SqliteReader } from "../store/sqlite/reader.ts";
-import { SqliteRetention } from "../store/sqlite/retention.ts";
 import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
-import { taskColumns, taskOf } from "../store/sqlite/task-rows.ts";
-import { SqliteWorkers } from "../store/sqlite/workers.ts";
 
 export interface EngineOptions {
   /** The folder of the data file; null keeps everything in memory. */
@@ -87,35 +80,26 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => {
         board.changed(task);
-        counts.taskChanged(task);
-        workers.changed(task);
+        beside.taskChanged(task);
         for (const listener of listeners) listener.task?.(task);
       },
       runChanged: (run) => {
         runs.changed(run);
-        counts.runChanged(run);
+        beside.runChanged(run);
         for (const listener of listeners) listener.run?.(run);
       },
       messagesLeft: () => runs.carry(),
     },
   });
-  const { db, commit } = store;
-  const counts = new Counts(db);
+  const beside = besideOf(store, clock, directory);
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
-  const stored = new SqliteLogs({ db, commit });
-  const logStore = probe === undefined ? stored : measured(stored, probe);
-  const blobs = new SqliteBlobs({ db, commit, clock, directory: directory === null ? null : join(directory, "blobs") });
-  const registry = new SqliteWorkers({ db, commit, clock });
-  const { workers } = registry;
-  const { tasks, lanes, limits } = store.board;
-  const reader = new SqliteReader({ db, tasks, lanes, counts, definitions: store.runs.definitions });
   store.recover();
-  for (const row of db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL AND holder IS NOT NULL`).iterate()) {
-    workers.changed(taskOf(row));
-  }
+  beside.recover();
+  const { blobs, reader, workers } = beside;
+  const logStore = probe === undefined ? beside.logs : measured(beside.logs, probe);
   const retention = new Retention({
-    store: new SqliteRetention({ db, commit, runs: store.runs.runs, tasks, counts, blobs }),
+    store: beside.retention,
     clock,
     policy: options.retention,
     failed: (error) => failed("retention", error),
@@ -132,8 +116,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     blobs,
     reader,
     workers,
-    openRuns: () => counts.openRuns,
+    openRuns: beside.openRuns,
     waiting() {
+      const { lanes, limits } = store.board;
       const context = { lanes, limits, workers: workers.list(), now: clock.now() };
       return (task) => whyWaiting(task, context);
     },
@@ -147,13 +132,23 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         board.close();
         await retention.stop();
         await runs.close();
-        registry.close();
+        beside.flush();
         store.close();
-        blobs.close();
+        beside.close();
       })();
       return closing;
     },
   };
+}
+
+/** A folder that cannot be made must not leave the data file locked. */
+function besideOf(store: SqliteStore, clock: Clock, directory: string | null): Beside {
+  try {
+    return openBeside(store, clock, directory);
+  } catch (error) {
+    store.close();
+    throw error;
+  }
 }
 
 /** Opens databases whose transactions are timed. */

@@ -1,6 +1,6 @@
 // A server as a whole: how it starts, what it does when its store cannot be written, and how it ends.
 
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startAdminServer, startOnSmallDisk } from "../../test/support/admin.ts";
@@ -52,6 +52,15 @@ describe("a server that starts", () => {
     await expect(serve({ data: other, port: server.port })).rejects.toThrow(/in use/);
     const third = await serve({ data: other, port: 0 });
     await third.close();
+  });
+
+  it("on a folder it cannot use leaves it unlocked", async () => {
+    const data = temporaryFolder();
+    writeFileSync(join(data, "blobs"), "in the way");
+    await expect(serve({ data, port: null })).rejects.toThrow();
+    rmSync(join(data, "blobs"));
+    const server = await serve({ data, port: null });
+    await server.close();
   });
 
   it("takes tokens from a file beside those of the options", async () => {

@@ -1,0 +1,68 @@
+// What stands beside board and runs on SQLite: logs, blobs, the registry of workers, counts, reading and pruning. Kept apart from the
+// store itself, which works without any of it.
+
+import { join } from "node:path";
+import type { BlobStore } from "../../blob/blob.ts";
+import type { Task } from "../../board/task.ts";
+import type { Workers } from "../../board/workers.ts";
+import type { Clock } from "../../clock.ts";
+import type { LogStore } from "../../log/store.ts";
+import type { Reader } from "../../run/reader.ts";
+import type { RetentionStore } from "../../run/retention.ts";
+import type { Run } from "../../run/run.ts";
+import { SqliteBlobs } from "./blobs.ts";
+import { Counts } from "./counts.ts";
+import { SqliteLogs } from "./logs.ts";
+import { SqliteReader } from "./reader.ts";
+import { SqliteRetention } from "./retention.ts";
+import type { SqliteStore } from "./store.ts";
+import { taskColumns, taskOf } from "./task-rows.ts";
+import { SqliteWorkers } from "./workers.ts";
+
+export interface Beside {
+  readonly logs: LogStore;
+  readonly blobs: BlobStore;
+  readonly workers: Workers;
+  readonly reader: Reader;
+  readonly retention: RetentionStore;
+  openRuns(): number;
+  /** To be told of each task and run that a commit changed. */
+  taskChanged(task: Task): void;
+  runChanged(run: Run): void;
+  /** Brings memory up to what the file says; to be called after the store's own. */
+  recover(): void;
+  /** Writes what is still pending; to be called before the store is closed. */
+  flush(): void;
+  /** To be called when the store is closed. */
+  close(): void;
+}
+
+/** `directory` is the folder of the data file; null for one in memory. */
+export function openBeside(store: SqliteStore, clock: Clock, directory: string | null): Beside {
+  const { db, commit } = store;
+  const { tasks, lanes } = store.board;
+  const { runs, definitions } = store.runs;
+  const counts = new Counts(db);
+  const blobs = new SqliteBlobs({ db, commit, clock, directory: directory === null ? null : join(directory, "blobs") });
+  const registry = new SqliteWorkers({ db, commit, clock });
+  const { workers } = registry;
+  return {
+    logs: new SqliteLogs({ db, commit }),
+    blobs,
+    workers,
+    reader: new SqliteReader({ db, tasks, lanes, counts, definitions }),
+    retention: new SqliteRetention({ db, commit, runs, tasks, counts, blobs }),
+    openRuns: () => counts.openRuns,
+    taskChanged(task) {
+      counts.taskChanged(task);
+      workers.changed(task);
+    },
+    runChanged: (run) => counts.runChanged(run),
+    recover() {
+      const held = db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL AND holder IS NOT NULL`);
+      for (const row of held.iterate()) workers.changed(taskOf(row));
+    },
+    flush: () => registry.close(),
+    close: () => blobs.close(),
+  };
+}
