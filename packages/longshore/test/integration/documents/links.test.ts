@@ -1,0 +1,54 @@
+// Every link from one document to another leads to a file that is there, and to a heading that is in it.
+
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { readDocument } from "../../support/markdown.ts";
+
+const repository = fileURLToPath(new URL("../../../../../", import.meta.url));
+const list = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "--", "*.md"], { cwd: repository, encoding: "utf8" });
+const documents = list.split("\n").filter((path) => path !== "" && existsSync(join(repository, path)));
+
+it("every link between documents leads somewhere", () => {
+  expect(documents.flatMap((path) => linksOf(path).flatMap((link) => brokenLink(path, link)))).toEqual([]);
+});
+
+it("every page of docs/ can be reached from the README", () => {
+  const reached = new Set(["README.md"]);
+  for (const path of reached) {
+    for (const link of linksOf(path)) if (link.split("#")[0]?.endsWith(".md")) reached.add(targetOf(path, link));
+  }
+  expect(documents.filter((path) => path.startsWith("docs/") && !reached.has(path))).toEqual([]);
+});
+
+/** Links of the text; what stands in code blocks is no link. */
+function linksOf(path: string): string[] {
+  const text = readDocument(path).replace(/^( *)(`{3,})[^\n]*\n[\s\S]*?^\1\2 *$/gm, "");
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link).filter((link) => !/^[a-z]+:/.test(link));
+}
+
+function targetOf(path: string, link: string): string {
+  const [file = ""] = link.split("#");
+  return file === "" ? path : normalize(join(dirname(path), file));
+}
+
+function brokenLink(path: string, link: string): string[] {
+  const target = targetOf(path, link);
+  const anchor = link.split("#")[1];
+  if (!existsSync(join(repository, target))) return [`${path}: ${link} does not exist`];
+  if (anchor === undefined || headingsOf(target).includes(anchor)) return [];
+  return [`${path}: ${target} has no heading for #${anchor}`];
+}
+
+/** Headings as anchors, as they are made where repositories are shown: lower case, no punctuation, dashes for spaces. */
+function headingsOf(path: string): string[] {
+  return [...readDocument(path).matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .trim()
+      .replace(/\s/g, "-"),
+  );
+}
