@@ -1,0 +1,3 @@
+import { simulationSuite } from "./simulation-suite.ts";
+
+simulationSuite(1_001, 2_000);

@@ -1,0 +1,92 @@
+// What must be true of the stored rows after every commit, and of memory beside them.
+
+import { isOpen, type Task } from "../../src/board/task.ts";
+import type { Plan, PlanNode } from "../../src/run/plan.ts";
+import type { Run } from "../../src/run/run.ts";
+import type { SqliteStore } from "../../src/store/sqlite/store.ts";
+import type { Stored } from "./simulation-disk.ts";
+import { broken } from "./simulation-model.ts";
+
+export function checkRows(stored: Stored, planOf: (run: Run) => Plan): void {
+  const perRun = new Map<string, Map<number, Task>>();
+  for (const task of stored.tasks.values()) {
+    if (task.runId === null) continue;
+    const tasks = perRun.get(task.runId) ?? new Map<number, Task>();
+    tasks.set(task.node, task);
+    perRun.set(task.runId, tasks);
+  }
+  for (const run of stored.runs.values()) checkRun(run, planOf(run), perRun.get(run.id) ?? new Map());
+  checkLimits(stored);
+}
+
+/** A step whose task is `cancelling` has ended for its run. */
+function isSettled(task: Task | undefined): boolean {
+  return task !== undefined && task.state !== "forgotten" && (!isOpen(task.state) || task.state === "cancelling");
+}
+
+function checkRun(run: Run, plan: Plan, tasks: Map<number, Task>): void {
+  if (run.state !== "running") {
+    for (const task of tasks.values())
+      if (isOpen(task.state) && task.state !== "cancelling")
+        throw broken(`run ${run.id} is ${run.state} and its step ${task.step} is ${task.state}`);
+    return;
+  }
+  const settled = plan.nodes.filter((_, at) => isSettled(tasks.get(at))).length;
+  if (run.left !== plan.nodes.length - settled)
+    throw broken(`run ${run.id} counts ${run.left} steps left of ${plan.nodes.length}, ${settled} have settled`);
+  const bad = [...tasks.values()].filter((task) => ["failed", "cancelled", "cancelling"].includes(task.state)).length;
+  if (run.failed !== bad) throw broken(`run ${run.id} counts ${run.failed} failures, there are ${bad}`);
+  for (const [at, node] of plan.nodes.entries()) checkNode(run, node, tasks.get(at), tasks);
+}
+
+function checkNode(run: Run, node: PlanNode, task: Task | undefined, tasks: Map<number, Task>): void {
+  const upstreams = node.after.map((upstream) => tasks.get(upstream));
+  const started = task !== undefined && task.state !== "forgotten";
+  const succeeded = upstreams.every((upstream) => upstream?.state === "done");
+  const settled = upstreams.every(isSettled);
+  const mayStart = node.waitsFor === "done" ? succeeded : settled;
+  const mustBeSkipped = node.waitsFor === "done" && upstreams.some((upstream) => isSettled(upstream) && upstream?.state !== "done");
+  if (started && task.state !== "skipped" && !mayStart)
+    throw broken(`step ${node.id} of ${run.id} is ${task.state} before its upstreams allow it`);
+  if (!started && (mayStart || mustBeSkipped)) throw broken(`step ${node.id} of ${run.id} should have been started or skipped`);
+  if (mustBeSkipped && task?.state !== "skipped")
+    throw broken(`step ${node.id} of ${run.id} is ${task?.state}, but an upstream did not succeed`);
+}
+
+function checkLimits(stored: Stored): void {
+  const held = new Map<string, number>();
+  for (const task of stored.tasks.values()) {
+    if (!isOpen(task.state) || task.state === "queued") continue;
+    for (const limit of task.limits) {
+      const count = (held.get(limit.key) ?? 0) + 1;
+      held.set(limit.key, count);
+      if (limit.held !== undefined && count > limit.held)
+        throw broken(`${count} tasks are held under ${limit.key}, at most ${limit.held} may be`);
+    }
+  }
+}
+
+/** Memory may be newer than the disk in when a hold ends, and in nothing else. */
+export function checkMemory(store: SqliteStore, stored: Stored): void {
+  const permits = new Map<string, number>();
+  for (const task of stored.tasks.values()) {
+    const held = isOpen(task.state) && task.state !== "queued";
+    for (const { key } of task.limits) permits.set(key, (permits.get(key) ?? 0) + (held ? 1 : 0));
+    const kept = store.board.tasks.kept(task.id);
+    if (kept !== undefined && !same(kept, task))
+      throw broken(`memory says of ${task.id} ${JSON.stringify(kept)}, the disk ${JSON.stringify(task)}`);
+    if (kept === undefined && isOpen(task.state) && task.state !== "queued")
+      throw broken(`memory does not know that ${task.id} is ${task.state}`);
+  }
+  for (const [key, count] of permits)
+    if (store.board.limits.held(key) !== count)
+      throw broken(`memory counts ${store.board.limits.held(key)} held under ${key}, the disk ${count}`);
+}
+
+function same(one: Task, other: Task): boolean {
+  for (const field of Object.keys(one) as (keyof Task)[]) {
+    if (one[field] === other[field] || field === "holdUntil") continue;
+    if (typeof one[field] !== "object" || JSON.stringify(one[field]) !== JSON.stringify(other[field])) return false;
+  }
+  return true;
+}

@@ -1,0 +1,71 @@
+// The disk of simulated servers: one database in memory, used by one life after the other, and a mirror of its rows for the checks,
+// which is kept up to date by what SQLite itself says has changed.
+
+import type { Task } from "../../src/board/task.ts";
+import type { Run } from "../../src/run/run.ts";
+import { type Database, openDatabase, type Statement } from "../../src/store/sqlite/driver.ts";
+import { runColumns, runOf } from "../../src/store/sqlite/run-rows.ts";
+import { migrate } from "../../src/store/sqlite/schema.ts";
+import { taskColumns, taskOf } from "../../src/store/sqlite/task-rows.ts";
+
+export interface Stored {
+  readonly tasks: ReadonlyMap<string, Task>;
+  readonly runs: ReadonlyMap<string, Run>;
+  /** Messages between runs that wait to be carried out. */
+  readonly messages: number;
+}
+
+export interface Disk {
+  readonly db: Database;
+  /** Everything that is committed. */
+  read(): Stored;
+  /** Makes it as new, for the next simulation. */
+  wipe(): void;
+  close(): void;
+}
+
+export async function openDisk(): Promise<Disk> {
+  const raw = await openDatabase(":memory:");
+  // Statements are made once for all lives: that is most of the cost of starting one.
+  const statements = new Map<string, Statement>();
+  const prepare = (sql: string): Statement => {
+    const statement = statements.get(sql) ?? raw.prepare(sql);
+    statements.set(sql, statement);
+    return statement;
+  };
+  const db: Database = { ...raw, prepare };
+  migrate(db);
+  const tables = raw.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();
+  const touches = ["task", "run"].flatMap((table) =>
+    ["INSERT", "UPDATE"].map(
+      (verb) =>
+        `CREATE TEMP TRIGGER ${table}_${verb} AFTER ${verb} ON ${table} BEGIN INSERT INTO touched VALUES ('${table}', NEW.id); END;`,
+    ),
+  );
+  raw.exec(`CREATE TEMP TABLE touched (kind TEXT, id TEXT, PRIMARY KEY (kind, id) ON CONFLICT IGNORE); ${touches.join("\n")}`);
+  const touched = raw.prepare("SELECT kind, id FROM touched");
+  const forget = raw.prepare("DELETE FROM touched");
+  const oneTask = raw.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`);
+  const oneRun = raw.prepare(`SELECT ${runColumns} FROM run WHERE id = ?`);
+  const messages = raw.prepare("SELECT count(*) AS count FROM message");
+  const mirror = { tasks: new Map<string, Task>(), runs: new Map<string, Run>() };
+  return {
+    db,
+    read() {
+      for (const { kind, id } of touched.all() as { kind: string; id: string }[]) {
+        if (kind === "task") mirror.tasks.set(id, taskOf(oneTask.get(id) ?? {}));
+        else mirror.runs.set(id, runOf(oneRun.get(id) ?? {}));
+      }
+      forget.run();
+      return { ...mirror, messages: messages.get()?.count as number };
+    },
+    wipe() {
+      raw.exec(
+        `PRAGMA foreign_keys=OFF; ${tables.map(({ name }) => `DELETE FROM ${name as string};`).join(" ")} DELETE FROM touched; PRAGMA foreign_keys=ON`,
+      );
+      mirror.tasks.clear();
+      mirror.runs.clear();
+    },
+    close: () => raw.close(),
+  };
+}

@@ -1,0 +1,198 @@
+// What the outside world has been told, and what may therefore never be. Every answer goes through here; a broken promise throws.
+
+import type { Task } from "../../src/board/task.ts";
+import type { Run } from "../../src/run/run.ts";
+import type { Verdict } from "../../src/verdict.ts";
+
+export interface KnownHold {
+  readonly taskId: string;
+  readonly runId: string | null;
+  readonly grant: number;
+  readonly holder: string | null;
+  /** Until when the holder may count on it, by what it was told; extends never move it beyond `bound`. */
+  until: number;
+  readonly bound: number;
+  /** Nothing has been done that could end it: no report whose fate is unknown, no cancel. */
+  sure: boolean;
+  /** A complete was sent with it whose fate is unknown, or which was accepted. */
+  maybeCompleted: boolean;
+}
+
+interface KnownTask {
+  /** All that were ever told to anybody, oldest first. */
+  readonly holds: KnownHold[];
+  /** The accepted completion of this life of its run. */
+  accepted: { grant: number; output: string } | null;
+  /** The step in which a cancel of it was acknowledged, unless it may have been started anew since. */
+  cancelledIn: number | null;
+}
+
+interface KnownRun {
+  /** What its end was acknowledged as, and in which step; null when it may go on. */
+  ended: { state: Run["state"]; step: number } | null;
+}
+
+export type Verb = "complete" | "fail" | "defer";
+
+export class Model {
+  readonly tasks = new Map<string, KnownTask>();
+  readonly runs = new Map<string, KnownRun>();
+  /** Times of hand-outs under keys with a rate, since the process started: windows are kept in memory. */
+  readonly rates = new Map<string, number[]>();
+  /** Whether somebody has cancelled the task, directly or with its run: then its holder may be refused. */
+  readonly #isUnwanted: (taskId: string) => boolean;
+  #step = 0;
+
+  constructor(isUnwanted: (taskId: string) => boolean) {
+    this.#isUnwanted = isUnwanted;
+  }
+
+  nextStep(): void {
+    this.#step++;
+  }
+
+  posted(taskId: string): void {
+    this.#task(taskId);
+  }
+
+  started(runId: string): void {
+    if (!this.runs.has(runId)) this.runs.set(runId, { ended: null });
+  }
+
+  /** A claim or an offer was answered with this task. */
+  handedOut(task: Task): KnownHold {
+    const known = this.#task(task.id);
+    const claimedAt = task.claimedAt ?? Number.NaN;
+    const newest = known.holds.at(-1);
+    const run = task.runId === null ? undefined : this.runs.get(task.runId);
+    if (newest !== undefined && task.grant <= newest.grant)
+      throw broken(`grant ${task.grant} of ${task.id} came after grant ${newest.grant}`);
+    for (const hold of known.holds) {
+      if (hold.sure && claimedAt < hold.until)
+        throw broken(`${task.id} was handed out at ${claimedAt} while grant ${hold.grant} was live until ${hold.until}`);
+    }
+    if (known.accepted !== null) throw broken(`${task.id} was handed out after grant ${known.accepted.grant} had completed it`);
+    if (known.cancelledIn !== null && known.cancelledIn < this.#step)
+      throw broken(`${task.id} was handed out after its cancel was acknowledged`);
+    if (run?.ended != null && run.ended.step < this.#step)
+      throw broken(`${task.id} was handed out after its run was said to be ${run.ended.state}`);
+    const bound = Math.min(task.endBy ?? Number.POSITIVE_INFINITY, task.totalBy ?? Number.POSITIVE_INFINITY);
+    // An offer that nobody takes up in time ends with the time to be taken.
+    const claimBy = task.state === "offered" ? (task.claimBy ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
+    const until = Math.min(task.holdUntil ?? Number.NaN, bound, claimBy);
+    const { id: taskId, runId, grant, holder } = task;
+    const hold: KnownHold = { taskId, runId, grant, holder, until, bound, sure: true, maybeCompleted: false };
+    known.holds.push(hold);
+    return hold;
+  }
+
+  extended(hold: KnownHold, verdict: Verdict, holdUntil: number | null, now: number): void {
+    if (verdict === "ok") hold.until = Math.min(holdUntil ?? Number.NaN, hold.bound);
+    else if (verdict !== "cancel") this.#refused(hold, "extend", verdict, now);
+  }
+
+  reported(hold: KnownHold, verb: Verb, verdict: Verdict, output: string, now: number): void {
+    const known = this.#task(hold.taskId);
+    if (verdict === "ok") {
+      const newest = known.holds.at(-1);
+      if (newest !== hold)
+        throw broken(`${verb} of ${hold.taskId} was accepted with grant ${hold.grant}, but grant ${newest?.grant} was newer`);
+      if (verb === "complete") {
+        if (known.accepted !== null)
+          throw broken(`${hold.taskId} was completed twice, with grants ${known.accepted.grant} and ${hold.grant}`);
+        known.accepted = { grant: hold.grant, output };
+      }
+    } else if (verdict === "again") {
+      if (verb === "complete" && !hold.maybeCompleted)
+        throw broken(`complete of ${hold.taskId} was answered again, but was never sent before`);
+    } else if (verdict !== "cancel") this.#refused(hold, verb, verdict, now);
+    if (verb === "complete" && (verdict === "ok" || verdict === "again")) hold.maybeCompleted = true;
+    hold.sure = false;
+  }
+
+  /** The answer was lost: it may have been done, or not. */
+  unknown(hold: KnownHold, verb: Verb): void {
+    hold.sure = false;
+    if (verb === "complete") hold.maybeCompleted = true;
+  }
+
+  /** Somebody may have cancelled the task, or its run. */
+  maybeCancelled(match: { taskId?: string; runId?: string }): void {
+    for (const hold of this.#holds())
+      if (hold.taskId === match.taskId || (match.runId !== undefined && hold.runId === match.runId)) hold.sure = false;
+  }
+
+  taskCancelled(taskId: string): void {
+    this.#task(taskId).cancelledIn = this.#step;
+  }
+
+  runTold(run: Run): void {
+    const known = this.runs.get(run.id);
+    if (known === undefined) return;
+    if (run.state !== "running") known.ended ??= { state: run.state, step: this.#step };
+  }
+
+  /** The run may have been started anew: what was promised about its earlier life is void. */
+  maybeRetried(runId: string): void {
+    this.runs.set(runId, { ended: null });
+    for (const [taskId, known] of this.tasks) {
+      if (!taskId.startsWith(`${runId}.`)) continue;
+      known.accepted = null;
+      known.cancelledIn = null;
+      for (const hold of known.holds) hold.sure = false;
+    }
+  }
+
+  /** What the store says now, against what was acknowledged. */
+  compare(task: (id: string) => Task | null, run: (id: string) => Run | null): void {
+    for (const [id, known] of this.runs) {
+      const stored = run(id);
+      if (stored === null) throw broken(`run ${id} was acknowledged and is gone`);
+      if (known.ended !== null && stored.state !== known.ended.state)
+        throw broken(`run ${id} was said to be ${known.ended.state} and is ${stored.state}`);
+    }
+    for (const [id, known] of this.tasks) {
+      const stored = task(id);
+      if (stored === null) throw broken(`task ${id} was acknowledged and is gone`);
+      if (known.accepted !== null && (stored.state !== "done" || stored.output !== known.accepted.output))
+        throw broken(`${id} was completed with ${known.accepted.output} and is ${stored.state} with ${stored.output}`);
+    }
+  }
+
+  /** A hand-out under keys with a rate, as the commit tells it. */
+  countRate(task: Task): void {
+    for (const { key, rate } of task.limits) {
+      if (rate === undefined || task.claimedAt === null) continue;
+      const times = this.rates.get(key) ?? [];
+      times.push(task.claimedAt);
+      this.rates.set(key, times);
+      const first = times.at(-1 - rate.count);
+      if (first !== undefined && task.claimedAt - first < rate.windowMs)
+        throw broken(`${key} was handed out ${rate.count + 1} times within its window`);
+    }
+  }
+
+  #refused(hold: KnownHold, verb: string, verdict: Verdict, now: number): void {
+    if (hold.sure && now < hold.until && !this.#isUnwanted(hold.taskId))
+      throw broken(`${verb} of ${hold.taskId} was answered ${verdict}, but grant ${hold.grant} is live until ${hold.until}`);
+  }
+
+  #task(id: string): KnownTask {
+    let known = this.tasks.get(id);
+    if (known === undefined) {
+      known = { holds: [], accepted: null, cancelledIn: null };
+      this.tasks.set(id, known);
+    }
+    return known;
+  }
+
+  *#holds(): Generator<KnownHold> {
+    for (const { holds } of this.tasks.values()) yield* holds;
+  }
+}
+
+export class BrokenPromise extends Error {}
+
+export function broken(what: string): BrokenPromise {
+  return new BrokenPromise(what);
+}

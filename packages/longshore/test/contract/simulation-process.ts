@@ -1,0 +1,107 @@
+// One life of a simulated server: a real store, board and runs on a database that outlives it. It ends by crashing: whatever it had
+// begun and not committed is gone, whatever it had promised to answer is never answered.
+
+import { Board } from "../../src/board/board.ts";
+import type { Task } from "../../src/board/task.ts";
+import { codeDialect } from "../../src/dialect/code/dialect.ts";
+import { idMaker, type MakeId } from "../../src/ids.ts";
+import type { Dialect } from "../../src/run/dialect.ts";
+import { brainOf, Runs } from "../../src/run/runs.ts";
+import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite/store.ts";
+import type { TestClock } from "../../src/testing/clock.ts";
+import type { Random } from "../faults/random.ts";
+import type { Disk } from "./simulation-disk.ts";
+import { diskFull } from "./sqlite.ts";
+
+/** What the next commits run into. `lost-answer` commits, and nobody hears of it; both crashes end the process. */
+export type Fault = "disk-full" | "crash-before-commit" | "crash-after-commit";
+
+export interface Process {
+  readonly store: SqliteStore;
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly alive: boolean;
+  /** The next commit meets this fault. */
+  fault: Fault | null;
+  crash(): void;
+}
+
+export interface Machine {
+  readonly disk: Disk;
+  readonly clock: TestClock;
+  readonly random: Random;
+  readonly makeId: MakeId;
+  handedOut(task: Task): void;
+}
+
+export function machineIds(random: Random): MakeId {
+  return idMaker((into) => {
+    for (let at = 0; at < into.length; at++) into[at] = random.between(0, 255);
+  });
+}
+
+export async function startProcess(machine: Machine): Promise<Process> {
+  const { clock, random } = machine;
+  const { db } = machine.disk;
+  const dialects = new Map<string, Dialect>([[codeDialect.name, codeDialect]]);
+  let alive = true;
+  const life = { fault: null as Fault | null };
+  const store = await openSqliteStore({
+    directory: null,
+    clock,
+    random: () => random.next(),
+    brain: brainOf(dialects),
+    open: async () => ({ ...db, transaction, close: () => {} }),
+    hooks: {
+      deadline: (id, at) => board.deadline(id, at),
+      taskChanged: (task) => {
+        board.changed(task);
+        machine.handedOut(task);
+      },
+      runChanged: (run) => runs.changed(run),
+      messagesLeft: () => runs.carry(),
+    },
+  });
+  const board = new Board({ store: store.board, clock });
+  const runs = new Runs({ store: store.runs, clock, makeId: machine.makeId, dialects });
+
+  function transaction(work: () => void): void {
+    const fault = life.fault;
+    life.fault = null;
+    db.transaction(() => {
+      if (!alive) throw new Error("A dead process writes nothing.");
+      work();
+      if (fault === "disk-full") throw diskFull();
+      if (fault === "crash-before-commit") throw crashed();
+    });
+    if (fault === "crash-after-commit") throw crashed();
+  }
+
+  function crashed(): Error {
+    crash();
+    return new Error("The process has crashed.");
+  }
+
+  function crash(): void {
+    alive = false;
+    board.close();
+    void runs.close();
+  }
+
+  store.recover();
+  return {
+    store,
+    board,
+    runs,
+    crash,
+    get alive() {
+      return alive;
+    },
+    get fault() {
+      return life.fault;
+    },
+    set fault(next) {
+      life.fault = next;
+    },
+  };
+}

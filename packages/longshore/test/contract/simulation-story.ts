@@ -1,0 +1,78 @@
+// What is played in a simulation: random workflows on few lanes, with limits, deadlines, conditions and children.
+
+import { laneOf } from "../../src/board/lanes.ts";
+import type { LimitKey } from "../../src/board/limits.ts";
+import type { NewTask } from "../../src/board/store.ts";
+import type { StepSource, WorkflowSource } from "../../src/dialect/code/source.ts";
+import type { Random } from "../faults/random.ts";
+import { policy } from "./world.ts";
+
+export const lanes: readonly string[] = ["a", "b", "c"];
+export const label = "x";
+export const termMs = 1_000;
+
+const limits: readonly LimitKey[] = [
+  { key: "one", held: 1 },
+  { key: "two", held: 2 },
+  { key: "rate", rate: { count: 2, windowMs: 500 } },
+];
+
+export function makeWorkflows(random: Random): WorkflowSource[] {
+  const inner = makeWorkflow(random, "inner", [1, 3], undefined);
+  return [inner, makeWorkflow(random, "outer", [1, 6], "inner"), makeWorkflow(random, "other", [2, 7], "inner")];
+}
+
+function makeWorkflow(random: Random, name: string, [low, high]: [number, number], child: string | undefined): WorkflowSource {
+  const steps: StepSource[] = [];
+  const count = random.between(low, high);
+  for (let at = 0; at < count; at++) steps.push(makeStep(random, at, child));
+  return { name, steps, output: null, ...(random.chance(0.1) ? { timeoutMs: random.between(2, 9) * 1_000 } : {}) };
+}
+
+function makeStep(random: Random, at: number, child: string | undefined): StepSource {
+  const after = Array.from({ length: at }, (_, upstream) => `s${upstream}`).filter(() => random.chance(2 / (at + 1)));
+  const path = random.chance(0.04) ? ["missing"] : [];
+  const input = { results: after.map((id) => ({ $ref: { step: id, path } })) };
+  const step: StepSource = { id: `s${at}`, input, after };
+  if (random.chance(0.25)) step.always = true;
+  if (random.chance(0.12)) step.when = { $ref: { path: ["go"] } };
+  if (random.chance(0.08)) step.totalMs = random.between(1, 8) * 1_000;
+  if (child !== undefined && random.chance(0.2)) return { ...step, workflow: child };
+  const backoff = { kind: "fixed" as const, delayMs: random.pick([0, 50, 700]) as number };
+  return {
+    ...step,
+    task: random.pick(lanes) as string,
+    retry: { failures: random.between(0, 2), lost: random.between(0, 2), backoff },
+    ...settings(random),
+  };
+}
+
+function settings(random: Random): Partial<StepSource> {
+  const made: Partial<StepSource> = {};
+  if (random.chance(0.3)) made.limits = [random.pick(limits) as { key: string }];
+  if (random.chance(0.05)) made.limits = limits.map((limit) => ({ ...limit }));
+  if (random.chance(0.1)) made.timeoutMs = random.pick([600, 1_500]) as number;
+  if (random.chance(0.06)) made.claimMs = random.between(1, 4) * 1_000;
+  if (random.chance(0.2)) made.priority = random.between(-1, 1);
+  if (random.chance(0.2)) made.labels = [label];
+  return made;
+}
+
+export function makeTask(random: Random, id: string): NewTask {
+  return {
+    id,
+    step: "single",
+    lanes: lanes
+      .filter(() => random.chance(0.4))
+      .map((name) => laneOf(name, random.chance(0.2) ? [label] : []))
+      .concat(laneOf("a")),
+    input: "null",
+    policy: policy({ failures: random.between(0, 2), lost: random.between(0, 2), delayMs: random.pick([0, 300]) }),
+    priority: random.between(-1, 1),
+    ...(random.chance(0.3) ? { delayMs: random.pick([20, 900]) } : {}),
+    ...(random.chance(0.4) ? { limits: [random.pick(limits) as LimitKey] } : {}),
+    ...(random.chance(0.1) ? { endMs: 700 } : {}),
+    ...(random.chance(0.1) ? { claimMs: 2_000 } : {}),
+    ...(random.chance(0.1) ? { totalMs: 4_000 } : {}),
+  };
+}

@@ -1,0 +1,42 @@
+// Simulations by the hundred. `LONGSHORE_SIM_SEED=7 npx vitest run --project unit simulation` plays seed 7 alone.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { simulate } from "./simulation.ts";
+import { type Disk, openDisk } from "./simulation-disk.ts";
+
+const perTest = 100;
+/** Far above what is needed: a loaded machine must not fail a simulation. */
+const timeoutMs = 120_000;
+
+export function simulationSuite(first: number, last: number): void {
+  describe("in a simulation, whatever the scheduler does", () => {
+    let disk: Disk;
+    beforeAll(async () => {
+      disk = await openDisk();
+    });
+    afterAll(() => disk.close());
+
+    const only = process.env.LONGSHORE_SIM_SEED;
+    if (only !== undefined) {
+      it(`every promise holds with seed ${only}`, async () => void (await simulate(Number(only), disk)), timeoutMs);
+      return;
+    }
+    for (let from = first; from <= last; from += perTest) {
+      const to = Math.min(from + perTest - 1, last);
+      it(`every promise holds with seeds ${from} to ${to}`, () => playAll(from, to, disk), timeoutMs);
+    }
+  });
+}
+
+async function playAll(from: number, to: number, disk: Disk): Promise<void> {
+  const total = { crashes: 0, refusals: 0, completions: 0 };
+  for (let seed = from; seed <= to; seed++) {
+    const outcome = await simulate(seed, disk);
+    for (const key of ["crashes", "refusals", "completions"] as const) total[key] += outcome[key];
+  }
+  // A simulation in which nothing happens proves nothing.
+  const seeds = to - from + 1;
+  expect(total.crashes).toBeGreaterThan(2 * seeds);
+  expect(total.refusals).toBeGreaterThan(2 * seeds);
+  expect(total.completions).toBeGreaterThan(2 * seeds);
+}
