@@ -85,14 +85,14 @@ function opening(url: string, data: string, paint: Paint): string {
 function closing(url: string, runId: string, paint: Paint): string {
   const on = url === "http://127.0.0.1:4500" ? "" : ` --on ${url}`;
   const rows: [string, string][] = [
-    [`npx longshore logs ${runId}${on}`, "what its steps said"],
-    [`npx longshore rerun ${runId} --follow${on}`, "the same order again"],
-    [`npx longshore workers${on}`, "who works here"],
-    [`${url}/health`, "how the server is"],
-    [`${url}/metrics`, "figures for Prometheus"],
-    [`${url}/api/longshore/v1/openapi.json`, "the API"],
+    ["what its steps said", `npx longshore logs ${runId}${on}`],
+    ["the same order again", `npx longshore rerun ${runId} --follow${on}`],
+    ["who works here", `npx longshore workers${on}`],
+    ["how the server is", `${url}/health`],
+    ["figures for Prometheus", `${url}/metrics`],
+    ["the API", `${url}/api/longshore/v1/openapi.json`],
   ];
   const width = Math.max(...rows.map(([what]) => what.length));
-  const lines = rows.map(([what, why]) => `  ${paint("cyan", what.padEnd(width))}  ${paint("dim", why)}`);
-  return ["The order went through. Now try, in another terminal:", "", ...lines, "", paint("dim", "Serving until Ctrl-C.")].join("\n");
+  const lines = rows.map(([what, how]) => `  ${paint("dim", what.padEnd(width))}  ${paint("cyan", how)}`);
+  return ["The order went through. Now look, from another terminal:", "", ...lines, "", paint("dim", "Serving until Ctrl-C.")].join("\n");
 }

@@ -6,7 +6,7 @@ import { LongshoreError, toError } from "../errors.ts";
 /** The run failed, or something that was examined is not well. */
 export const exitFailed = 1;
 /** The command could not do its work. */
-export const exitUsage = 2;
+const exitUsage = 2;
 
 /** A failure whose message already says what to do about it. */
 export class CommandFailure extends Error {

@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Duration, durationMs } from "../duration.ts";
 
-export const urlDefault = "http://127.0.0.1:4500";
+const urlDefault = "http://127.0.0.1:4500";
 
 const portMax = 65_535;
 

@@ -1,9 +1,11 @@
 // What the commands print with: colours only where somebody sees them, and columns that line up.
 
-import { styleText } from "node:util";
+const control = String.fromCharCode(27);
+/** How a style begins and ends (ECMA-48, section 8.3.117). Node's own `styleText` looks at the process's streams in some versions only. */
+const codes = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39], blue: [34, 39], cyan: [36, 39] } as const;
 
 export type Paint = (style: Style, text: string) => string;
-export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "blue" | "cyan";
+export type Style = keyof typeof codes;
 
 export interface Output {
   write(text: string): unknown;
@@ -12,7 +14,8 @@ export interface Output {
 
 /** Colours for a terminal, none for a file or a pipe; NO_COLOR switches them off, FORCE_COLOR on (see no-color.org). */
 export function painter(output: Output, env: NodeJS.ProcessEnv = process.env): Paint {
-  return wantsColour(output, env) ? (style, text) => (text === "" ? text : styleText(style, text)) : (_, text) => text;
+  if (!wantsColour(output, env)) return (_, text) => text;
+  return (style, text) => (text === "" ? text : `${control}[${codes[style][0]}m${text}${control}[${codes[style][1]}m`);
 }
 
 function wantsColour(output: Output, env: NodeJS.ProcessEnv): boolean {
@@ -22,7 +25,7 @@ function wantsColour(output: Output, env: NodeJS.ProcessEnv): boolean {
 }
 
 /** Colours, cursor movements and whatever else begins with "escape, bracket" (ECMA-48, section 5.4). */
-const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[ -/]*[@-~]`, "g");
+const escapes = new RegExp(`${control}\\[[0-9;?]*[ -/]*[@-~]`, "g");
 
 /** How many columns a text takes. Texts of ours and most log lines take one a character, which is what this counts. */
 export function widthOf(text: string): number {

@@ -5,6 +5,9 @@ import { exitCodeOf } from "./failure.ts";
 import { importFile, tasksOf } from "./load-tasks.ts";
 import { startWorker } from "./worker.ts";
 
+/** A person is watching: log lines wait for company only as long as nobody notices. */
+const logFlushMs = 100;
+
 /** When the parent is gone, however it went, nobody would ever stop this process; so it ends itself as if it had been told. */
 function endWithParent(): void {
   process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
@@ -15,7 +18,7 @@ function endWithParent(): void {
 async function main(file: string, url: string): Promise<void> {
   endWithParent();
   const tasks = tasksOf(await importFile(file));
-  if (tasks.length > 0) await startWorker(tasks, { on: url, token: process.env.LONGSHORE_TOKEN });
+  if (tasks.length > 0) await startWorker(tasks, { on: url, token: process.env.LONGSHORE_TOKEN, logFlush: logFlushMs });
 }
 
 try {

@@ -1,7 +1,7 @@
 // Looks at the ground a server stands on: Node, SQLite, the data folder's disk, the clock. It changes nothing, opens no data file, and
 // may be used beside a running server.
 
-import { closeSync, existsSync, fsyncSync, mkdtempSync, openSync, rmSync, statfsSync, statSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, mkdtempSync, openSync, rmSync, type Stats, statfsSync, statSync, writeSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { toError } from "../errors.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
@@ -152,11 +152,20 @@ function existing(folder: string): string {
 }
 
 function sizeOf(file: string): number | undefined {
-  return statSync(file, { throwIfNoEntry: false })?.size;
+  return look(file)?.size;
 }
 
 function changedAt(file: string): number | undefined {
-  return statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+  return look(file)?.mtimeMs;
+}
+
+function look(file: string): Stats | undefined {
+  try {
+    return statSync(file);
+  } catch {
+    // Not there, or in a place that cannot be looked into, which the disk's finding tells.
+    return undefined;
+  }
 }
 
 function formatMs(ms: number): string {

@@ -1,0 +1,58 @@
+// The drawing in place, read back the way a terminal would: by moving a cursor over lines.
+
+import { expect, it } from "vitest";
+import type { Run, Step } from "./api.ts";
+import type { Client } from "./client.ts";
+import { type Screen, showRun } from "./live.ts";
+
+const control = String.fromCharCode(27);
+
+/** A terminal that knows the three sequences that are used. */
+class FakeTerminal implements Screen {
+  readonly isTTY = true;
+  readonly columns = 60;
+  readonly rows = 10;
+  readonly lines: string[] = [];
+  cursorShown = true;
+  #at = 0;
+
+  write(text: string): boolean {
+    const sequences = new RegExp(`${control}\\[(\\??\\d+)([AKlhm])|\\n|([^${control}\\n]+)`, "g");
+    for (const [whole, count, kind, words] of text.matchAll(sequences)) {
+      if (whole === "\n") this.#at++;
+      else if (words !== undefined) this.lines[this.#at] = (this.lines[this.#at] ?? "") + words;
+      else if (kind === "A") this.#at -= Number(count);
+      else if (kind === "K") this.lines[this.#at] = "";
+      else if (kind === "l" || kind === "h") this.cursorShown = kind === "h";
+    }
+    return true;
+  }
+}
+
+/** Answers one state of affairs after the other. */
+function clientOf(states: readonly { state: Run["state"]; step: Partial<Step> }[]): Client {
+  let at = 0;
+  const now = () => states[Math.min(at, states.length - 1)] as (typeof states)[number];
+  const get = async (path: string) => {
+    if (!path.endsWith("/steps")) return { id: "R1", workflow: "w", state: now().state, createdAt: Date.now(), endedAt: null };
+    const items = [{ id: "build", after: [], attempt: 1, error: null, startedAt: null, endedAt: null, lastLine: null, ...now().step }];
+    at++;
+    return { items, next: null };
+  };
+  return { url: "", get: get as Client["get"], post: get as Client["post"], async *events() {} };
+}
+
+it("draws over itself, leaves the end standing and gives the cursor back", async () => {
+  const terminal = new FakeTerminal();
+  const client = clientOf([
+    { state: "running", step: { state: "queued" } },
+    { state: "running", step: { state: "held", lastLine: "compiling" } },
+    { state: "succeeded", step: { state: "done", lastLine: "compiled" } },
+  ]);
+  const { run } = await showRun(client, "R1", terminal);
+  expect(run.state).toBe("succeeded");
+  expect(terminal.lines).toHaveLength(2);
+  expect(terminal.lines[0]).toMatch(/^w {2}succeeded/);
+  expect(terminal.lines[1]).toMatch(/✓ build {2}done .*compiled$/);
+  expect(terminal.cursorShown).toBe(true);
+});

@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import type { Run, Step } from "./api.ts";
+import { renderChanges, renderRun } from "./run-view.ts";
+import { painter, widthOf } from "./terminal.ts";
+
+const paint = painter({ write: () => true }, {});
+const at = 1_000_000;
+
+function run(more: Partial<Run> = {}): Run {
+  const none = { input: null, output: null, error: null, endedAt: null, endBy: null, alias: null, parentTaskId: null };
+  return {
+    id: "R1",
+    workflow: "order",
+    definitionId: "D1",
+    state: "running",
+    createdAt: at,
+    left: 1,
+    failed: 0,
+    retries: 0,
+    ...none,
+    ...more,
+  };
+}
+
+function step(id: string, more: Partial<Step> = {}): Step {
+  const none = { taskId: null, holder: null, error: null, startedAt: null, endedAt: null, lastLine: null };
+  return { id, state: "waiting", after: [], attempt: 0, ...none, ...more };
+}
+
+describe("a run in a terminal", () => {
+  const steps = [
+    step("price", { state: "done", attempt: 1, startedAt: at, endedAt: at + 500, lastLine: "total 47" }),
+    step("charge-card", { state: "held", attempt: 2, startedAt: at + 600, lastLine: "asking the bank" }),
+    step("pack", { state: "queued", attempt: 2, error: null, lastLine: "no box" }),
+    step("check", { state: "failed", attempt: 1, startedAt: at, endedAt: at + 10, error: "no such street" }),
+    step("ship", { after: ["pack", "charge-card"] }),
+  ];
+
+  it("shows each step with its state, its time and what it said last", () => {
+    expect(renderRun({ run: run(), steps }, { now: at + 2_000, width: 80, paint })).toEqual([
+      "order  running  2.0 s  R1",
+      "✓ price        done        500 ms  total 47",
+      "● charge-card  running      1.4 s  (try 2)  asking the bank",
+      "↻ pack         retries             (try 2)  no box",
+      "✗ check        failed       10 ms  no such street",
+      "· ship         waits               after pack, charge-card",
+    ]);
+  });
+
+  it("never takes more columns than there are", () => {
+    const long = [
+      step("a", { state: "held", attempt: 3, startedAt: at, lastLine: "x".repeat(500) }),
+      step("b", { after: ["y".repeat(300)] }),
+    ];
+    for (const width of [10, 40, 80]) {
+      for (const line of renderRun({ run: run(), steps: long }, { now: at, width, paint }).slice(1)) {
+        expect(widthOf(line)).toBeLessThanOrEqual(Math.max(width, 30));
+      }
+    }
+  });
+
+  it("says of steps whose turn never came that they did not run", () => {
+    const [, line] = renderRun({ run: run({ state: "failed", endedAt: at }), steps: [step("ship")] }, { now: at, width: 80, paint });
+    expect(line).toBe("· ship  not run");
+  });
+});
+
+describe("a run in a file", () => {
+  it("is a line for each change, and nothing when nothing changed", () => {
+    const first = { run: run(), steps: [step("a", { state: "held", attempt: 1, startedAt: at }), step("b", { after: ["a"] })] };
+    expect(renderChanges(undefined, first, paint)).toEqual(["order R1 running", "● a running"]);
+    expect(renderChanges(first, first, paint)).toEqual([]);
+    const said = { ...first, steps: [{ ...(first.steps[0] as Step), lastLine: "half\u001b[2J way" }, first.steps[1] as Step] };
+    expect(renderChanges(first, said, paint)).toEqual(["  a: half way"]);
+    const done = {
+      run: run({ state: "succeeded", endedAt: at + 900 }),
+      steps: [
+        step("a", { state: "done", attempt: 1, startedAt: at, endedAt: at + 800, lastLine: "half way" }),
+        step("b", { state: "skipped" }),
+      ],
+    };
+    expect(renderChanges(said, done, paint)).toEqual(["✓ a done after 800 ms: half way", "– b skipped", "order succeeded after 900 ms"]);
+  });
+});

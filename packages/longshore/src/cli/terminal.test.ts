@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { fit, oneLine, painter, table, widthOf } from "./terminal.ts";
+
+const control = String.fromCharCode(27);
+const plain = painter({ write: () => true }, {});
+
+describe("colours", () => {
+  const terminal = { write: () => true, isTTY: true };
+
+  it("are there for a terminal and nowhere else", () => {
+    expect(painter(terminal, {})("red", "x")).toBe(`${control}[31mx${control}[39m`);
+    expect(plain("red", "x")).toBe("x");
+  });
+
+  it("are switched off by NO_COLOR and a dumb terminal, and on by FORCE_COLOR", () => {
+    expect(painter(terminal, { NO_COLOR: "1" })("red", "x")).toBe("x");
+    expect(painter(terminal, { TERM: "dumb" })("red", "x")).toBe("x");
+    expect(painter({ write: () => true }, { FORCE_COLOR: "1" })("red", "x")).not.toBe("x");
+    expect(painter({ write: () => true }, { FORCE_COLOR: "1", NO_COLOR: "1" })("red", "x")).toBe("x");
+  });
+});
+
+describe("text from elsewhere", () => {
+  it("cannot drive the terminal", () => {
+    expect(oneLine(`${control}[2Jred ${control}[31malert${control}[0m\r\nnext\tcolumn\u0007`)).toBe("red alert next column");
+  });
+
+  it("is cut to the room there is", () => {
+    expect(fit("abcdef", 6)).toBe("abcdef");
+    expect(fit("abcdefg", 6)).toBe("abcde…");
+    expect(fit("ab", 0)).toBe("…");
+  });
+});
+
+it("a table lines its columns up, whatever is painted in them", () => {
+  const paint = painter({ write: () => true }, { FORCE_COLOR: "1" });
+  const lines = table(
+    ["NAME", "STATE", ""],
+    [
+      ["a", paint("red", "failed"), "x"],
+      ["long-name", "ok", ""],
+    ],
+    plain,
+  );
+  expect(lines.map(widthOf)).toEqual([widthOf("long-name  failed  "), widthOf("long-name  failed  x"), widthOf("long-name  ok      ")]);
+});

@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import type { WaitingNews } from "../server/index.ts";
+import { protocolHints } from "./snippets.ts";
+import { waitingLine } from "./waiting-line.ts";
+
+const news: WaitingNews = {
+  kind: "waiting",
+  reason: "no-worker",
+  text: "no live worker has the label gpu",
+  tasks: 3,
+  step: "train",
+  runId: "R1",
+  lane: "command",
+  labels: ["gpu"],
+  forMs: 0,
+};
+const line = (more: Partial<WaitingNews>) => waitingLine({ ...news, ...more }, protocolHints("http://h:1"), (_, text) => text);
+
+it("says what waits, why, and which worker would help", () => {
+  expect(line({})).toBe(
+    "waits train and 2 more (run R1): no live worker has the label gpu. Start one: npx longshore work --shell --labels gpu --on http://h:1",
+  );
+  expect(line({ tasks: 1, runId: null, lane: "greet", labels: ["gpu"] })).toBe(
+    "waits train: no live worker has the label gpu. Start one: npx longshore work FILE --labels gpu --on http://h:1, where FILE exports a task named greet",
+  );
+  expect(line({ tasks: 1, labels: ["handler:greet"] })).toMatch(/work FILE --on http:\/\/h:1, where FILE exports a task named greet$/);
+});
+
+it("advises no worker where none would help", () => {
+  expect(line({ tasks: 1, reason: "busy", text: "every worker is at work" })).toBe("waits train (run R1): every worker is at work.");
+});
+
+it("says when it is over", () => {
+  expect(line({ kind: "over", tasks: 1, forMs: 1_500 })).toBe("goes on train, after 1.5 s");
+});
