@@ -7,24 +7,47 @@ export interface Clock {
   at(atMs: number, fn: () => void): () => void;
 }
 
-/** Longest delay that Node's timers take without firing at once. */
-const timerMsMax = 2_147_483_647;
+/** How soon a timer notices that the machine has slept, or that its clock was set forward. */
+const lookMs = 15_000;
 
 /** The machine's clock. Timers do not keep the process alive: whatever serves or works holds it open by itself. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  at(atMs, fn) {
-    let timer: NodeJS.Timeout;
-    const arm = () => {
-      const wait = Math.max(0, atMs - Date.now());
-      // Node rounds timers down to whole milliseconds, so a timer may fire just before its time: look again.
-      timer = setTimeout(() => (Date.now() < atMs ? arm() : fn()), Math.min(wait, timerMsMax));
-      timer.unref();
-    };
-    arm();
-    return () => clearTimeout(timer);
-  },
-};
+export const systemClock: Clock = clockOf(forwardOnly(Date.now, () => performance.now()));
+
+/** Timers of Node by the given time. */
+export function clockOf(now: () => number): Clock {
+  return {
+    now,
+    at(atMs, fn) {
+      let timer: NodeJS.Timeout;
+      const arm = () => {
+        const wait = Math.max(0, atMs - now());
+        // Node rounds timers down to whole milliseconds, so a timer may fire just before its time: look again.
+        timer = setTimeout(() => (now() < atMs ? arm() : fn()), Math.min(wait, lookMs));
+        timer.unref();
+      };
+      arm();
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
+/**
+ * The wall clock, except that it never goes back: when somebody sets it back, time goes on as the steady clock does until the wall clock
+ * has caught up. Else every hold, delay and heartbeat would last longer by as much.
+ */
+export function forwardOnly(wall: () => number, steady: () => number): () => number {
+  let knownMs = wall();
+  let knownAt = steady();
+  return () => {
+    const at = steady();
+    const wallMs = wall();
+    const leastMs = knownMs + (at - knownAt);
+    if (wallMs <= leastMs) return Math.floor(leastMs);
+    knownMs = wallMs;
+    knownAt = at;
+    return wallMs;
+  };
+}
 
 /** Waits until `ms` have passed on `clock`, or until `signal` aborts; never rejects. */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {

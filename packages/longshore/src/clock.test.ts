@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { clockOf, forwardOnly, systemClock } from "./clock.ts";
+
+describe("time", () => {
+  function machine() {
+    const clocks = { wallMs: 1_000_000, steadyMs: 5_000.25 };
+    const pass = (ms: number) => {
+      clocks.wallMs += ms;
+      clocks.steadyMs += ms;
+    };
+    const now = forwardOnly(
+      () => Math.floor(clocks.wallMs),
+      () => clocks.steadyMs,
+    );
+    return { clocks, pass, now };
+  }
+
+  it("is the wall clock's, to the millisecond, however often it is asked", () => {
+    const { clocks, pass, now } = machine();
+    for (let asked = 0; asked < 10_000; asked++) {
+      pass(0.375);
+      expect(now()).toBe(Math.floor(clocks.wallMs));
+    }
+  });
+
+  it("follows the wall clock forward", () => {
+    const { clocks, now } = machine();
+    clocks.wallMs += 3_600_000;
+    expect(now()).toBe(4_600_000);
+  });
+
+  it("goes on when the wall clock is set back, and follows it again once that has caught up", () => {
+    const { clocks, pass, now } = machine();
+    pass(1_000);
+    const before = now();
+    clocks.wallMs -= 3_600_000;
+    expect(now()).toBe(before);
+    pass(30_000);
+    expect(now()).toBe(before + 30_000);
+    clocks.wallMs += 3_600_000;
+    pass(5_000);
+    expect(now()).toBe(before + 35_000);
+    expect(now()).toBe(clocks.wallMs);
+  });
+
+  it("never goes back, also when the clock was set forward before", () => {
+    const { clocks, pass, now } = machine();
+    clocks.wallMs += 3_600_000;
+    const before = now();
+    clocks.wallMs -= 3_600_000;
+    pass(10);
+    expect(now()).toBe(before + 10);
+  });
+
+  it("of this machine is the wall clock's", () => {
+    expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1_000);
+  });
+});
+
+describe("a timer", () => {
+  let wallMs = 0;
+  beforeEach(() => {
+    wallMs = 1_000_000;
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  });
+  afterEach(() => vi.useRealTimers());
+  const pass = (ms: number) => {
+    wallMs += ms;
+    vi.advanceTimersByTime(ms);
+  };
+
+  it("fires at its time and not before, once", () => {
+    const clock = clockOf(() => wallMs);
+    let fired = 0;
+    clock.at(1_060_000, () => fired++);
+    pass(59_999);
+    expect(fired).toBe(0);
+    pass(1);
+    expect(fired).toBe(1);
+    pass(120_000);
+    expect(fired).toBe(1);
+  });
+
+  it("notices within seconds that the machine has slept past its time", () => {
+    const clock = clockOf(() => wallMs);
+    let fired = 0;
+    clock.at(wallMs + 8 * 3_600_000, () => fired++);
+    pass(1_000);
+    wallMs += 9 * 3_600_000;
+    pass(15_000);
+    expect(fired).toBe(1);
+  });
+
+  it("that is cancelled does not fire, also after it has looked", () => {
+    const clock = clockOf(() => wallMs);
+    let fired = 0;
+    const cancel = clock.at(wallMs + 60_000, () => fired++);
+    pass(40_000);
+    cancel();
+    cancel();
+    pass(60_000);
+    expect(fired).toBe(0);
+  });
+});
