@@ -130,6 +130,39 @@ export function commitContract(setup: Setup): void {
       expect(await claim()).toMatchObject({ id: "u" });
     });
 
+    it("ends no hold of a worker that goes on renewing it, however rarely, and takes its result once there is room", async () => {
+      const { clock, probe, board, post, claim, task } = await setup();
+      await post("t");
+      await post("dead", { policy: policy({ lost: 1 }) });
+      const hold = holdOf(await claim());
+      await claim("work", { holder: "dead" });
+      probe.before = () => {
+        throw diskFull();
+      };
+      for (let beat = 0; beat < 10; beat++) {
+        await clock.advance(termMs - 1);
+        expect(await board.extend(hold)).toEqual({ verdict: "ok", holdUntil: clock.now() + termMs });
+      }
+      await expect(board.extend(hold, { part: "1" })).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
+      await expect(board.complete(hold, "1")).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
+      probe.before = undefined;
+      await clock.advance(termMs - 1);
+      expect(await board.complete(hold, "1")).toBe("ok");
+      await clock.advance(1_000);
+      expect(await task("dead")).toMatchObject({ state: "queued", lost: 1 });
+    });
+
+    it("still ends the hold of a worker that is too late to renew it", async () => {
+      const { clock, probe, board, post, claim } = await setup();
+      await post("t");
+      const hold = holdOf(await claim());
+      probe.before = () => {
+        throw diskFull();
+      };
+      clock.jump(termMs);
+      expect((await board.extend(hold)).verdict).toBe("stale");
+    });
+
     it("takes back permits, parked tasks and waiting claims", async () => {
       const { clock, probe, board, post, claim } = await setup();
       const limits = [{ key: "api", held: 1 }];

@@ -29,6 +29,25 @@ export function deadlineContract(setup: Setup): void {
       expect(await board.complete(hold, "1")).toBe("stale");
     });
 
+    it("come true together when the clock is set forward, and whoever was handed a task before holds nothing any more", async () => {
+      const { clock, board, post, claim, task } = await setup();
+      const tries = { policy: policy({ lost: 1 }) };
+      await post("a", tries);
+      await post("b", { ...tries, delayMs: 500_000 });
+      const waiting = board.claim({ reach: { names: ["work"], labels: [] }, holder: "bob", termMs, waitMs: 600_000 });
+      const hold = holdOf((await waiting)[0]);
+      clock.jump(3_600_000);
+      expect((await board.extend(hold)).verdict).toBe("stale");
+      expect(await board.complete(hold, "1")).toBe("stale");
+      await clock.advance(0);
+      expect(await task("a")).toMatchObject({ state: "queued", lost: 1 });
+      const again = holdOf(await claim());
+      expect(again).toMatchObject({ taskId: "b" });
+      expect(await claim()).toMatchObject({ id: "a", attempt: 1, grant: 3 });
+      expect(await board.complete(hold, "1")).toBe("stale");
+      expect(await board.complete(again, "1")).toBe("ok");
+    });
+
     it("move with an extend", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t");

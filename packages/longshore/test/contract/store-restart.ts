@@ -48,6 +48,24 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect(await world.task("t")).toMatchObject({ state: "queued", lost: 1 });
     });
 
+    it("holds and delays last no longer because the clock was set back meanwhile", async () => {
+      let world = await setup();
+      await world.post("held", { policy: policy({ lost: 1 }) });
+      const hold = holdOf(await world.claim());
+      await world.post("late", { delayMs: 5_000 });
+      await world.close();
+      world.clock.jump(-3_600_000);
+      world = await setup({ place: world.place, clock: world.clock });
+      expect(await world.board.extend(hold)).toEqual({ verdict: "ok", holdUntil: world.clock.now() + termMs });
+      await world.clock.advance(termMs);
+      expect(await world.task("held")).toMatchObject({ state: "queued", lost: 1 });
+      expect(await world.claim()).toMatchObject({ id: "held", attempt: 1 });
+      await world.clock.advance(4_999 - termMs);
+      expect(await world.claim()).toBeUndefined();
+      await world.clock.advance(1);
+      expect((await world.claim())?.id).toBe("late");
+    });
+
     it("the holder finishes its work as if nothing had been", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);

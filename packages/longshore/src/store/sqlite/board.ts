@@ -7,6 +7,7 @@ import type { BoardStore, ClaimRequest, Extension, Leave, NewTask, Report, Stand
 import { cell, type EndState, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task, type Verb } from "../../board/task.ts";
 import { nextWaiter, Waiter } from "../../board/waiters.ts";
 import type { Clock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
 import type { RetryPolicy } from "../../run/plan.ts";
 import { type Closure, type NextTry, nextTry, noRetry } from "../../run/retry.ts";
 import type { Verdict } from "../../verdict.ts";
@@ -135,22 +136,18 @@ export class SqliteBoard implements BoardStore {
   }
 
   extend(hold: Hold, options: { part?: string; holder?: string } = {}): Promise<Extension> {
-    const now = this.#clock.now();
-    const task = this.tasks.kept(hold.taskId) ?? null;
-    // Between batches memory is the committed state, so a plain renewal needs no operation of its own.
-    if (
-      task?.state === "held" &&
-      options.part === undefined &&
-      task.holdUntil !== null &&
-      now - (task.holdUntil - task.termMs) < task.termMs / 3
-    ) {
-      if (fence(task, hold, "extend", now, () => null) === "current") {
-        const holdUntil = now + task.termMs;
-        this.tasks.refresh(task.id, { ...task, holdUntil });
-        return Promise.resolve({ verdict: "ok", holdUntil });
-      }
-    }
-    return this.#commit.run(() => this.#extendNow(hold, options, this.#clock.now()));
+    const plain = options.part === undefined;
+    const renewed = plain ? this.#renewInMemory(hold, true) : null;
+    if (renewed !== null) return Promise.resolve(renewed);
+    const written = this.#commit.run(() => this.#extendNow(hold, options, this.#clock.now()));
+    if (!plain) return written;
+    // A disk that is full must not end the holds of workers that are well: after a restart the hold would get its term all the same.
+    return written.catch((error: unknown) => {
+      const full = error instanceof LongshoreError && error.code === "LONGSHORE_STORE_UNAVAILABLE";
+      const unwritten = full ? this.#renewInMemory(hold, false) : null;
+      if (unwritten === null) throw error;
+      return unwritten;
+    });
   }
 
   settle(report: Report): Promise<Verdict> {
@@ -218,9 +215,11 @@ export class SqliteBoard implements BoardStore {
     for (const row of this.#db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL`).iterate()) {
       const stored = taskOf(row);
       this.#sequence = Math.max(this.#sequence, stored.sequence);
-      const task = stored.state === "queued" ? stored : { ...stored, holdUntil: now + stored.termMs };
+      // A delay is never longer than it was at its beginning, even if the machine's clock has been set back since.
+      const dueAt = Math.min(stored.dueAt, now + stored.dueAt - stored.queuedAt);
+      const task = stored.state === "queued" ? { ...stored, dueAt } : { ...stored, holdUntil: now + stored.termMs };
+      if (task.state !== "queued" || dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
       if (task.state !== "queued") {
-        this.tasks.refresh(task.id, task);
         if (task.limits.length > 0) this.limits.take(task.limits, task.claimedAt ?? now);
       } else if (task.lane !== null && task.dueAt <= now) this.lanes.queue(task.lane).ready.push(placeOf(task));
       const next = nextDeadline(task, now);
@@ -310,6 +309,21 @@ export class SqliteBoard implements BoardStore {
       // Should the store be unable to write now, the hold ends by itself.
       this.settle({ verb: "defer", hold: { taskId: held.id, grant: held.grant }, delayMs: 0 }).catch(() => {});
     });
+  }
+
+  /**
+   * Between batches memory is the committed state, so a plain renewal needs no operation of its own. Null when it does: the hold is not
+   * simply held and current, or, with `lately`, was last renewed long enough ago to be written down.
+   */
+  #renewInMemory(hold: Hold, lately: boolean): Extension | null {
+    const now = this.#clock.now();
+    const task = this.tasks.kept(hold.taskId);
+    if (task?.state !== "held" || task.holdUntil === null) return null;
+    if (lately && now - (task.holdUntil - task.termMs) >= task.termMs / 3) return null;
+    if (fence(task, hold, "extend", now, () => null) !== "current") return null;
+    const holdUntil = now + task.termMs;
+    this.tasks.refresh(task.id, { ...task, holdUntil });
+    return { verdict: "ok", holdUntil };
   }
 
   #extendNow(hold: Hold, options: { part?: string; holder?: string }, now: number): Extension {
