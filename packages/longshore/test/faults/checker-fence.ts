@@ -1,4 +1,5 @@
 // Rules about what a hold may still do: only the newest one, only within its term, and the same answer however often it asks.
+import type { Entry } from "./history.ts";
 import { accepted, compareAge, type Lease, type Story } from "./story.ts";
 import { CLOCK_TOLERANCE_MS, type Violation, violation } from "./violation.ts";
 
@@ -29,32 +30,28 @@ export function theNewestHoldIsObeyed({ tasks }: Story): Violation[] {
 }
 
 /** What is first sent when a hold must have been over is refused, whether or not the server had noticed the end by itself. */
-export function nothingIsAcceptedPastItsTerm({ tasks, serverStarts }: Story): Violation[] {
+export function nothingIsAcceptedPastItsTerm({ tasks, outages }: Story): Violation[] {
   return [...tasks.values()].flat().flatMap((lease) => {
-    const tooLate = (sent: { at: number } | undefined): boolean =>
-      sent !== undefined && sent.at > overBy(lease, sent.at, serverStarts) + CLOCK_TOLERANCE_MS;
-    const message = "it was accepted although its hold was over when it was sent";
-    const reports = [accepted(lease, "complete"), accepted(lease, "fail")].filter((report) => report && tooLate(report.sent[0]));
-    const renewals = lease.renewals.filter(({ sent }) => tooLate(sent));
-    return [
-      ...reports.map((report) =>
-        violation("accepted-within-term", lease.task, `the ${report?.verb}: ${message}`, [lease.claimGot, report?.sent[0], report?.got]),
-      ),
-      ...renewals.map(({ sent, got }) =>
-        violation("accepted-within-term", lease.task, `a heartbeat: ${message}`, [lease.claimGot, sent, got]),
-      ),
+    const accepts = [
+      ...lease.renewals.map((renewal) => ({ what: "heartbeat", ...renewal })),
+      ...lease.reports.map(({ verb, sent, got }) => ({ what: verb, sent: sent[0], got: got?.status === 200 ? got : undefined })),
     ];
+    return accepts.flatMap(({ what, sent, got }) => {
+      if (!sent || !got || sent.at <= overBy(lease, sent, got, outages) + CLOCK_TOLERANCE_MS) return [];
+      const message = `a ${what} was accepted although its hold was over when it was sent`;
+      return [violation("accepted-within-term", lease.task, message, [lease.claimGot, sent, got])];
+    });
   });
 }
 
-/** The latest time at which a hold can have been live, as seen at `at`: every doubt goes to the server. */
-function overBy({ claimGot, renewals, beats }: Lease, at: number, serverStarts: Story["serverStarts"]): number {
-  const earlier = renewals.filter(({ sent }) => sent.at < at);
-  const told = earlier.map(({ got }) => got.expiresAt ?? got.at + claimGot.ttlMs);
-  const restarted = serverStarts.filter((start) => start.at <= at).map((start) => start.at + claimGot.ttlMs);
+/** The latest time at which a hold can have been live when what was `sent` was carried out: every doubt goes to the server. */
+function overBy({ claimGot, renewals, beats }: Lease, sent: Entry, got: Entry, outages: Story["outages"]): number {
+  const { expiresAt, ttlMs } = claimGot;
+  const told = renewals.filter((renewal) => renewal.sent.at < sent.at).map((renewal) => renewal.got.expiresAt ?? renewal.got.at + ttlMs);
+  const restarted = outages.filter(({ from, to }) => from <= got.at && to >= claimGot.grantedAt).map(({ to }) => to + ttlMs);
   // A heartbeat without a 200 may have been carried out at the last moment, each of them.
-  const unsure = (beats - renewals.length) * claimGot.ttlMs;
-  return Math.max(claimGot.expiresAt, ...told, ...restarted) + unsure;
+  const unsure = (beats - renewals.length) * ttlMs;
+  return Math.max(expiresAt, ...told, ...restarted) + unsure;
 }
 
 export function repeatsAreAnsweredAlike({ tasks }: Story): Violation[] {

@@ -216,7 +216,10 @@ describe("a hold is obeyed only while it is the newest and within its term", () 
   });
 
   it("a restart of the server gives one more term, and so may a heartbeat without an answer", () => {
-    const restarted = (pages: ReturnType<typeof writePages>): void => pages.at(1500, "chaos", { kind: "process-started", name: "server" });
+    const restarted = (pages: ReturnType<typeof writePages>): void => {
+      pages.at(900, "chaos", { kind: "process-killed", name: "server" });
+      pages.at(1500, "chaos", { kind: "process-started", name: "server" });
+    };
     const beat = (pages: ReturnType<typeof writePages>): void =>
       pages.at(500, "worker-1", { kind: "heartbeat-sent", leaseId: "a", beat: 1 });
     for (const excuse of [restarted, beat]) {

@@ -57,8 +57,8 @@ export interface Story {
   /** Leases of each task, oldest hold first. */
   tasks: Map<string, Lease[]>;
   runs: Map<string, RunStory>;
-  /** When the server was there again after each of its deaths: it gives every live hold a full term then. */
-  serverStarts: Entry[];
+  /** The times without a server, each seen from outside: it was back before `to`. Every live hold gets a full term when it is. */
+  outages: { from: number; to: number }[];
   /** Claim answers that named a lease that an earlier answer had named already. */
   repeatedLeases: { first: Entry<"claim-got">; again: Entry<"claim-got"> }[];
   final: FinalState;
@@ -85,7 +85,7 @@ export function tellStory(history: readonly Entry[], final: FinalState): Story {
     tasks: new Map(),
     runs: new Map(),
     repeatedLeases: [],
-    serverStarts: [],
+    outages: [],
     final,
     finalTasks: new Map(final.tasks.map((task) => [taskName(task.runId, task.step), task])),
     finalRuns: new Map(final.runs.map((run) => [run.id, run])),
@@ -94,13 +94,19 @@ export function tellStory(history: readonly Entry[], final: FinalState): Story {
   const claimsSent = new Map<string, Entry<"claim-sent">>();
   const beatsSent = new Map<string, Entry<"heartbeat-sent">>();
   const workflows = new Map<string, Record<string, string[]>>();
+  let diedAt: number | undefined;
   for (const entry of history) {
     switch (entry.kind) {
       case "workflow-created":
         workflows.set(entry.workflow, entry.steps);
         break;
+      case "process-killed":
+      case "process-ended":
+        if (entry.name === "server") diedAt ??= entry.at;
+        break;
       case "process-started":
-        if (entry.name === "server") story.serverStarts.push(entry);
+        if (entry.name === "server" && diedAt !== undefined) story.outages.push({ from: diedAt, to: entry.at });
+        if (entry.name === "server") diedAt = undefined;
         break;
       case "run-start-acknowledged":
         Object.assign(runOf(story, entry.runId), { started: entry, steps: workflows.get(entry.workflow) });
