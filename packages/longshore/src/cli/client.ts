@@ -13,11 +13,14 @@ export interface Client {
   get<Answer>(path: string, query?: Query): Promise<Answer>;
   /** With a `contentType` the body is a text that is sent as it is; else it is sent as JSON. */
   post<Answer>(path: string, body?: unknown, options?: { contentType?: string; query?: Query }): Promise<Answer>;
-  /** Server-sent events from now on, or after `lastEventId`. Ends when the server ends it; throws when it could not be begun. */
+  /** Server-sent events from now on, or after `lastEventId`. Ends when the server ends it; throws Unreachable when it breaks off. */
   events(path: string, options?: { query?: Query; lastEventId?: string; signal?: AbortSignal }): AsyncGenerator<EventMessage, void, void>;
 }
 
 const apiPrefix = "/api/longshore/v1";
+/** Nobody answers at the server's address, or the connection broke. It may be back in a moment. */
+export class Unreachable extends CommandFailure {}
+
 /** A server that keeps silent for this long is not going to answer. Its event streams beat far more often. */
 const silenceMsMax = 60_000;
 /** An error page that somebody else's server sends is not read whole. */
@@ -53,6 +56,8 @@ export function connect({ on, token }: ConnectionOptions): Client {
       if (!isSuccess(response)) throw refusal(response.statusCode ?? 0, await readText(response, base), base);
       try {
         yield* readEvents(response);
+      } catch (error) {
+        throw unreachable(base, error as Error);
       } finally {
         response.destroy();
       }
@@ -117,10 +122,10 @@ function problemOf(text: string): string | undefined {
   }
 }
 
-function unreachable(base: URL, cause: Error): CommandFailure {
+function unreachable(base: URL, cause: Error): Unreachable {
   const why = (cause as NodeJS.ErrnoException).code ?? cause.message;
   const message = `no server answers at ${base.origin} (${why}). Start one with \`longshore dev\`, or say where it is with --on or LONGSHORE_URL.`;
-  return new CommandFailure(message, undefined, { cause });
+  return new Unreachable(message, undefined, { cause });
 }
 
 function parseUrl(text: string): URL {

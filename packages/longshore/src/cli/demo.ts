@@ -40,6 +40,7 @@ async function demo(flags: DemoFlags): Promise<void> {
   const url = server.url ?? "";
   const paint = painter(process.stdout);
   const said: string[] = [];
+  const leaving = new AbortController();
   const worker = startWorkerChild({
     file: fileURLToPath(new URL("./sample/tasks.js", import.meta.url)),
     url,
@@ -48,23 +49,24 @@ async function demo(flags: DemoFlags): Promise<void> {
   try {
     process.stdout.write(`${opening(url, flags.data, paint)}\n\n`);
     await server.define(orderWorkflow);
-    const runId = await Promise.race([showSample(connect({ on: url })), told.then(() => undefined), died(worker, said)]);
+    const runId = await Promise.race([showSample(connect({ on: url }), leaving.signal), told.then(() => undefined), died(worker, said)]);
     if (runId === undefined || flags.once) return;
     process.stdout.write(`\n${closing(url, runId, paint)}\n`);
     await told;
     process.stdout.write("\n");
   } finally {
+    leaving.abort();
     await worker.stop();
     await server.close();
   }
 }
 
 /** Answers the id of the sample's run when it has succeeded. */
-async function showSample(client: Client): Promise<string> {
+async function showSample(client: Client, signal: AbortSignal): Promise<string> {
   const { orderWorkflow, sampleOrder } = await import("./sample/workflow.ts");
   const { showRun } = await import("./live.ts");
   const { id } = await client.post<Run>("/runs", { workflow: orderWorkflow.name, input: sampleOrder });
-  const { run } = await showRun(client, id, process.stdout);
+  const { run } = await showRun(client, id, process.stdout, signal);
   if (run.state === "succeeded") return id;
   throw new CommandFailure(`the sample ${run.state}${run.error === null ? "" : `: ${run.error}`}`, exitFailed);
 }

@@ -1,31 +1,43 @@
-// Event streams that outlast a restart of the server: read on where the connection broke off.
+// Following that outlasts a restart of the server.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client, Query } from "./client.ts";
+import { type Client, type Query, Unreachable } from "./client.ts";
 import type { EventMessage } from "./read-events.ts";
 
 /** A server that restarts is back within seconds; after this long without any, whoever waits should know. */
 const awayMsMax = 30_000;
 const retryMs = 500;
 
-/** Never ends by itself while the server is there: the caller knows which event is the last. Throws when the server stays away. */
+/** Tries `ask` again while nobody answers, for a while. Any other answer, also a refusal, is the answer. */
+export async function patiently<Answer>(ask: () => Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
+  const sinceMs = Date.now();
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Unreachable) || Date.now() - sinceMs > awayMsMax) throw error;
+      await sleep(retryMs, undefined, { signal });
+    }
+  }
+}
+
+/**
+ * The events of a stream, read on where the connection broke off. Never ends by itself while the server is there: the caller knows which
+ * event is the last. The first connection is not waited for: a wrong address is told at once.
+ */
 export async function* resumed(client: Client, path: string, query: Query): AsyncGenerator<EventMessage, void, void> {
   let lastEventId: string | undefined;
-  let awaySince: number | undefined;
-  // The first connection is not waited for: a wrong address or a wrong run is told at once.
-  let connected = false;
+  let seenMs: number | undefined;
   for (;;) {
     try {
       for await (const message of client.events(path, { query, lastEventId })) {
-        connected = true;
-        awaySince = undefined;
+        seenMs = Date.now();
         lastEventId = message.id ?? lastEventId;
         yield message;
       }
-      connected = true;
+      seenMs = Date.now();
     } catch (error) {
-      awaySince ??= Date.now();
-      if (!connected || Date.now() - awaySince > awayMsMax) throw error;
+      if (!(error instanceof Unreachable) || seenMs === undefined || Date.now() - seenMs > awayMsMax) throw error;
     }
     await sleep(retryMs);
   }

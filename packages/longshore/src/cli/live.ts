@@ -16,21 +16,22 @@ const columnsDefault = 100;
 const rowsDefault = 24;
 const control = String.fromCharCode(27);
 
-/** Resolves with the last view, when the run has ended. */
-export function showRun(client: Client, runId: string, output: Screen): Promise<RunView> {
-  return output.isTTY ? drawRun(client, runId, output) : listRun(client, runId, output);
+/** Resolves with the last view, when the run has ended; rejects when `signal` aborts. */
+export function showRun(client: Client, runId: string, output: Screen, signal?: AbortSignal): Promise<RunView> {
+  return output.isTTY ? drawRun(client, runId, output, signal) : listRun(client, runId, output, signal);
 }
 
-async function listRun(client: Client, runId: string, output: Screen): Promise<RunView> {
+function listRun(client: Client, runId: string, output: Screen, signal?: AbortSignal): Promise<RunView> {
   const paint = painter(output);
   let before: RunView | undefined;
-  return watchRun(client, runId, (view) => {
+  const show = (view: RunView) => {
     for (const line of renderChanges(before, view, paint)) output.write(`${line}\n`);
     before = view;
-  });
+  };
+  return watchRun(client, runId, show, signal);
 }
 
-async function drawRun(client: Client, runId: string, output: Screen): Promise<RunView> {
+async function drawRun(client: Client, runId: string, output: Screen, signal?: AbortSignal): Promise<RunView> {
   const paint = painter(output);
   let latest: RunView | undefined;
   let drawn = 0;
@@ -50,10 +51,11 @@ async function drawRun(client: Client, runId: string, output: Screen): Promise<R
   // Whatever ends the process, the terminal gets its cursor back.
   process.once("exit", showCursor);
   try {
-    return await watchRun(client, runId, (view) => {
+    const show = (view: RunView) => {
       latest = view;
       draw();
-    });
+    };
+    return await watchRun(client, runId, show, signal);
   } finally {
     clearInterval(ticking);
     process.off("exit", showCursor);

@@ -68,7 +68,7 @@ describe("a run in a terminal", () => {
 describe("a run in a file", () => {
   it("is a line for each change, and nothing when nothing changed", () => {
     const first = { run: run(), steps: [step("a", { state: "held", attempt: 1, startedAt: at }), step("b", { after: ["a"] })] };
-    expect(renderChanges(undefined, first, paint)).toEqual(["order R1 running", "● a running"]);
+    expect(renderChanges(undefined, first, paint)).toEqual(["order R1", "● a running"]);
     expect(renderChanges(first, first, paint)).toEqual([]);
     const said = { ...first, steps: [{ ...(first.steps[0] as Step), lastLine: "half\u001b[2J way" }, first.steps[1] as Step] };
     expect(renderChanges(first, said, paint)).toEqual(["  a: half way"]);
@@ -79,6 +79,8 @@ describe("a run in a file", () => {
         step("b", { state: "skipped" }),
       ],
     };
+    expect(renderChanges(undefined, done, paint).at(-1)).toBe("order succeeded after 900 ms");
+    expect(renderChanges(done, done, paint)).toEqual([]);
     expect(renderChanges(said, done, paint)).toEqual(["✓ a done after 800 ms: half way", "– b skipped", "order succeeded after 900 ms"]);
   });
 });

@@ -52,7 +52,7 @@ export function renderRun({ run, steps }: RunView, { now, width, paint }: { now:
 /** What changed from one look to the next, a line a change. `before` is absent at the first look. */
 export function renderChanges(before: RunView | undefined, after: RunView, paint: Paint): string[] {
   const lines: string[] = [];
-  if (before === undefined) lines.push(`${after.run.workflow} ${after.run.id} ${after.run.state}`);
+  if (before === undefined) lines.push(`${after.run.workflow} ${after.run.id}`);
   const earlier = new Map((before?.steps ?? []).map((step) => [step.id, step]));
   for (const step of after.steps) {
     const old = earlier.get(step.id);
@@ -60,7 +60,7 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
     if (moved && step.state !== "waiting") lines.push(changeLine(step, after.run, paint));
     else if (step.lastLine && step.lastLine !== old?.lastLine) lines.push(`  ${step.id}: ${fit(step.lastLine, 200)}`);
   }
-  if (before !== undefined && after.run.state !== "running")
+  if (before?.run.state !== after.run.state && after.run.state !== "running")
     lines.push(
       `${after.run.workflow} ${paint(runStyles[after.run.state], after.run.state)} after ${formatDuration(durationOf(after.run))}`,
     );

@@ -2,6 +2,7 @@
 
 import type { Page, Run, Step } from "./api.ts";
 import type { Client } from "./client.ts";
+import { patiently } from "./follow.ts";
 
 export interface RunView {
   readonly run: Run;
@@ -15,17 +16,21 @@ const lookMsMin = 100;
 /** Steps of one page; runs with more are shown by their first ones, which is more than a screen holds. */
 const stepsMax = 1_000;
 
-/** Calls `show` with each state of affairs, the last one being the end, which is also the answer. */
-export async function watchRun(client: Client, runId: string, show: (view: RunView) => void): Promise<RunView> {
+/** Calls `show` with each state of affairs, the last one being the end, which is also the answer. Rejects when `signal` aborts. */
+export async function watchRun(client: Client, runId: string, show: (view: RunView) => void, signal?: AbortSignal): Promise<RunView> {
   const news = listenFor(client, runId);
+  let seen = false;
   try {
     for (;;) {
       const looked = new Promise((resolve) => setTimeout(resolve, lookMsMin));
-      const view = await look(client, runId);
+      // The first look is not waited for: a wrong address is told at once.
+      const view = seen ? await patiently(() => look(client, runId), signal) : await look(client, runId);
+      seen = true;
       show(view);
       if (view.run.state !== "running") return view;
       await looked;
       await news.next(lookMsMax - lookMsMin);
+      signal?.throwIfAborted();
     }
   } finally {
     news.stop();
@@ -45,7 +50,7 @@ interface News {
   stop(): void;
 }
 
-/** News are hints: without them, or when they break off, the looks go on by time. */
+/** News are hints: without them, or when they break off with a server that restarts, the looks go on by time. */
 function listenFor(client: Client, runId: string): News {
   const stopping = new AbortController();
   let pending = false;

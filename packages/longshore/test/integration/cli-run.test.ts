@@ -112,6 +112,32 @@ describe("a run that goes on", () => {
   });
 });
 
+describe("a restart of the server", () => {
+  it("does not end what follows a run or its log", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(
+      join(folder, "one.yml"),
+      "name: one\non: push\njobs:\n  only: { run: 'echo begins; until test -e go; do sleep 0.05; done; echo ends' }\n",
+    );
+    const flags = ["--data", join(folder, "data"), "--workflows", folder];
+    const first = await startServer(flags);
+    const options: CliOptions = { cwd: folder, env: { LONGSHORE_URL: first.url } };
+    startLongshore(["work", "--shell"], options);
+    const following = startLongshore(["run", "one", "--follow"], options);
+    await following.printed(/begins/);
+    const id = JSON.parse((await longshore(["runs", "--json"], options)).stdout).items[0].id as string;
+    const log = startLongshore(["logs", id, "--follow"], options);
+    await log.printed(/only begins/);
+    first.kill("SIGKILL");
+    await first.ended;
+    await startServer([...flags, "--port", String(first.port)]);
+    writeFileSync(join(folder, "go"), "");
+    expect((await following.ended).code).toBe(0);
+    const { code, stdout } = await log.ended;
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "only begins\nonly ends\n" });
+  });
+});
+
 describe("what waits", () => {
   it("is listed with the reason", async () => {
     const folder = temporaryFolder();

@@ -1,0 +1,87 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { connect, Unreachable } from "./client.ts";
+
+async function serverThat(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function saying(status: number, body: string): Promise<string> {
+  return serverThat((_, response) => response.writeHead(status).end(body));
+}
+
+describe("a refusal becomes one sentence", () => {
+  it("with the server's own message, and the place in a file", async () => {
+    const url = await saying(400, '{"error":{"code":"LONGSHORE_BAD_DEFINITION","message":"Job a is empty.","line":3,"column":5}}');
+    await expect(connect({ on: url }).get("/runs")).rejects.toThrow("line 3, column 5: Job a is empty.");
+  });
+
+  it("with what to do about tokens", async () => {
+    await expect(connect({ on: await saying(401, "{}") }).get("/runs")).rejects.toThrow(/asks for a token.*LONGSHORE_TOKEN/);
+    const forbidden = await saying(403, '{"error":{"message":"This needs the scope operator."}}');
+    await expect(connect({ on: forbidden }).get("/runs")).rejects.toThrow("This needs the scope operator. Give a token that allows more.");
+  });
+
+  it("that doubts a server which is not ours", async () => {
+    await expect(connect({ on: await saying(404, "<html>not here") }).get("/runs")).rejects.toThrow(
+      /answered 404: <html>.*Is that a Longshore server\?/,
+    );
+    await expect(connect({ on: await saying(200, "hello") }).get("/runs")).rejects.toThrow(/not JSON.*Is that a Longshore server\?/);
+  });
+});
+
+describe("a request", () => {
+  it("carries the token, the query and the body, below the path of the URL", async () => {
+    let seen: unknown;
+    const url = await serverThat((request, response) => {
+      const { method, url: path, headers } = request;
+      request.setEncoding("utf8").on("data", (body) => {
+        seen = { method, path, body, token: headers.authorization, type: headers["content-type"] };
+      });
+      request.on("end", () => response.end("{}"));
+    });
+    await connect({ on: `${url}/below/`, token: "secret" }).post("/definitions", "a: 1", {
+      contentType: "application/yaml",
+      query: { name: "x y", no: undefined },
+    });
+    expect(seen).toEqual({
+      method: "POST",
+      path: "/below/api/longshore/v1/definitions?name=x+y",
+      body: "a: 1",
+      token: "Bearer secret",
+      type: "application/yaml",
+    });
+  });
+
+  it("to nobody says so, and that it may be tried again", async () => {
+    await expect(connect({ on: "http://127.0.0.1:9" }).get("/runs")).rejects.toBeInstanceOf(Unreachable);
+    const cut = await serverThat((request) => void request.socket.destroy());
+    await expect(connect({ on: cut }).get("/runs")).rejects.toBeInstanceOf(Unreachable);
+  });
+});
+
+describe("events", () => {
+  it("resume after an id, end with the server's end, and tell a break from it", async () => {
+    const url = await serverThat((request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`id: 1\ndata: after ${request.headers["last-event-id"]}\n\n`, () => {
+        if (request.url?.includes("break")) request.socket.destroy();
+        else response.end();
+      });
+    });
+    const read = async (query: { break?: string }) => {
+      const seen: string[] = [];
+      for await (const { data } of connect({ on: url }).events("/events", { query, lastEventId: "7" })) seen.push(data);
+      return seen;
+    };
+    expect(await read({})).toEqual(["after 7"]);
+    await expect(read({ break: "yes" })).rejects.toBeInstanceOf(Unreachable);
+  });
+});
