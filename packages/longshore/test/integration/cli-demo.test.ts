@@ -2,12 +2,16 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { longshore, startLongshore, startServer, temporaryFolder } from "../support/cli.ts";
+import { longshore, startLongshore, startProgram, startServer, temporaryFolder } from "../support/cli.ts";
 
-it("demo --once runs the sample and ends with 0", async () => {
+const start = fileURLToPath(new URL("../../../../scripts/start.mjs", import.meta.url));
+
+it("npm start -- --once builds, runs the sample and ends with 0", async () => {
   const folder = temporaryFolder();
-  const { code, stdout, stderr } = await longshore(["demo", "--once", "--port", "0"], { cwd: folder });
+  // What `npm start` runs, in a folder of its own so that the repository gets no data.
+  const { code, stdout, stderr } = await startProgram(process.execPath, [start, "--once", "--port", "0"], { cwd: folder }).ended;
   expect(stderr).toBe("");
   expect(code).toBe(0);
   expect(stdout).toMatch(/serves on http:\/\/127\.0\.0\.1:\d+, with its data in \.longshore\./);
