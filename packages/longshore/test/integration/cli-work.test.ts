@@ -63,6 +63,14 @@ describe("the files of longshore work", () => {
     expect((await follow()).stdout).toContain("typed 21");
   });
 
+  it("in TypeScript without tsx run where Node can strip types, and are refused with advice elsewhere", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "tasks.mts"), 'import { task } from "longshore";\nexport const a = task("a", (n: number) => n);\n');
+    const worker = startLongshore(["work", "tasks.mts", "--on", "http://127.0.0.1:9"], { cwd: folder });
+    if ((process.features as { typescript?: unknown }).typescript) await worker.printed(/working for .*: a/);
+    else await worker.printed(/tasks\.mts is TypeScript, which Node .* does not run by itself\. Run `npm install --save-dev tsx`/);
+  });
+
   it("are told to be missing, broken or empty before the worker starts", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "broken.mjs"), "throw new Error('on line one');\n");
