@@ -7,7 +7,7 @@ import { startWorkerChild, type WorkerChild } from "./child.ts";
 import { type Client, connect } from "./client.ts";
 import { untilTold } from "./ending.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
-import { parsePort, withExamples } from "./options.ts";
+import { withData, withExamples, withPort } from "./options.ts";
 import { type Paint, painter } from "./terminal.ts";
 
 interface DemoFlags {
@@ -20,12 +20,8 @@ interface DemoFlags {
 const lastLinesMax = 20;
 
 export function demoCommand(): Command {
-  const command = new Command("demo")
-    .description("start a server and a worker, and watch a sample workflow")
-    .option("--port <number>", "where to listen; 0 takes any free port", parsePort, 4_500)
-    .option("--data <folder>", "where the data lies", ".longshore")
-    .option("--once", "end after the sample; the exit code is 0 only when it succeeded")
-    .action(demo);
+  const command = new Command("demo").description("start a server and a worker, and watch a sample workflow");
+  withData(withPort(command)).option("--once", "end after the sample; the exit code is 0 only when it succeeded").action(demo);
   return withExamples(command, [
     ["longshore demo", "goes on serving until Ctrl-C"],
     ["longshore demo --once --port 0", "for scripts"],

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { Command } from "commander";
 import type { Finding } from "../server/doctor.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
-import { parsePort, withExamples, withJson } from "./options.ts";
+import { withData, withExamples, withJson, withPort } from "./options.ts";
 import { painter, table } from "./terminal.ts";
 
 interface DoctorFlags {
@@ -22,9 +22,7 @@ const marks = { ok: { style: "green", sign: "✓" }, warn: { style: "yellow", si
 
 export function doctorCommand(): Command {
   const command = new Command("doctor").description("examine this machine: Node, SQLite, the disk, the clock, the port");
-  withJson(command)
-    .option("--data <folder>", "the data folder", ".longshore")
-    .option("--port <number>", "the port of the server", parsePort, 4_500)
+  withJson(withData(withPort(command)))
     .option("--host <address>", "its address", "127.0.0.1")
     .action(doctor);
   return withExamples(command, [

@@ -5,6 +5,11 @@
 import { exitCodeOf } from "./failure.ts";
 import { createProgram } from "./program.ts";
 
+// Whoever reads along may have seen enough (`longshore runs | head -1`): then there is nobody left to print for. A service whose log is
+// not read any more goes on.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 2));
+process.stderr.on("error", () => {});
+
 try {
   await createProgram().parseAsync(process.argv);
 } catch (error) {

@@ -2,8 +2,9 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Duration, durationMs } from "../duration.ts";
+import { dataDefault, portDefault } from "../server/config.ts";
 
-const urlDefault = "http://127.0.0.1:4500";
+const urlDefault = `http://127.0.0.1:${portDefault}`;
 
 const portMax = 65_535;
 
@@ -19,6 +20,15 @@ export function withConnection(command: Command): Command {
     .addOption(new Option("--token <secret>", "what the server asks for; better in the environment").env("LONGSHORE_TOKEN"));
 }
 
+/** Where a server listens. */
+export function withPort(command: Command): Command {
+  return command.option("--port <number>", "where to listen; 0 takes any free port", parsePort, portDefault);
+}
+
+export function withData(command: Command): Command {
+  return command.option("--data <folder>", "where the data lies", dataDefault);
+}
+
 export function withJson(command: Command): Command {
   return command.option("--json", "print JSON for programs instead of text for people");
 }
@@ -30,7 +40,7 @@ export function withExamples(command: Command, examples: readonly (readonly [lin
   return command.addHelpText("after", `\nExamples:\n${lines.join("\n")}${rest === "" ? "" : `\n\n${rest}`}`);
 }
 
-export function parsePort(text: string): number {
+function parsePort(text: string): number {
   const port = wholeNumber(text);
   if (port > portMax) throw new InvalidArgumentError(`Expected a port from 0 to ${portMax}; 0 takes any free one.`);
   return port;

@@ -42,7 +42,6 @@ export function createProgram(): Command {
   const program = new Command("longshore")
     .description("Durable tasks and workflows: one server for every worker, one worker for every server.")
     .version(packageVersion(), "-V, --version", "print the version")
-    .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print the help of a command")
     .addHelpText("after", examples);
   for (const { heading, commands } of groups) {
@@ -51,7 +50,10 @@ export function createProgram(): Command {
   }
   // A process ends by itself when its work is over; `exitOverride` keeps commander from ending it in the middle of a write.
   for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)]) {
-    command.exitOverride().showHelpAfterError(`Try \`longshore ${command === program ? "" : `${command.name()} `}--help\`.`);
+    command
+      .exitOverride()
+      .helpOption("-h, --help", "print help")
+      .showHelpAfterError(`Try \`longshore ${command === program ? "" : `${command.name()} `}--help\`.`);
   }
   return program;
 }

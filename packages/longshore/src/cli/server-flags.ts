@@ -7,7 +7,7 @@ import { retentionDefault } from "../run/retention.ts";
 import { parseToken, readTokenFile } from "../server/auth.ts";
 import type { ServeOptions } from "../server/index.ts";
 import type { LogLevel } from "../server/logger.ts";
-import { parseCount, parseDuration, parseList, parsePort, parseRepeated } from "./options.ts";
+import { parseCount, parseDuration, parseList, parseRepeated, withData, withPort } from "./options.ts";
 
 export interface ServerFlags {
   port: number;
@@ -26,10 +26,8 @@ export interface ServerFlags {
 }
 
 export function withServerFlags(command: Command, defaults: { logLevel: LogLevel } = { logLevel: "info" }): Command {
-  return command
-    .option("--port <number>", "where to listen; 0 takes any free port", parsePort, 4_500)
+  return withData(withPort(command))
     .option("--host <address>", "on which address; beyond loopback, tokens are needed", "127.0.0.1")
-    .option("--data <folder>", "where the data lies", ".longshore")
     .addOption(new Option("--ephemeral", "keep everything in memory; nothing survives").conflicts("data"))
     .option("--workflows <folder>", "load its *.yml, *.yaml and *.json at the start")
     .option("--token <token>", "let in whoever shows it; may be repeated", parseRepeated)

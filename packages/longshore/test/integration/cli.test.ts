@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { longshore } from "../support/cli.ts";
+import { longshore, program, startProgram } from "../support/cli.ts";
 
 const commands = [
   "dev",
@@ -89,4 +89,10 @@ describe("a server that is not there", () => {
     expect(code).toBe(2);
     expect(stderr).toContain('--on is "localhost:4500", expected a URL such as http://127.0.0.1:4500.');
   });
+});
+
+it("output that nobody reads any more ends a command without complaint", async () => {
+  const command = startProgram("sh", ["-c", '{ "$0" "$1" help; echo "code $?" >&2; } | true', process.execPath, program]);
+  const { stderr } = await command.ended;
+  expect(stderr).toBe("code 0\n");
 });

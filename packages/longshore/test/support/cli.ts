@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
 const packageFolder = fileURLToPath(new URL("../..", import.meta.url));
-const program = join(packageFolder, "dist/cli/main.js");
+export const program = join(packageFolder, "dist/cli/main.js");
 
 /** A loaded machine may take seconds to start a process; whoever says nothing for this long is stuck. */
 const printedMsMax = 30_000;
