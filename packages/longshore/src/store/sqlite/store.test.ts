@@ -20,17 +20,21 @@ function folder(): string {
   return made;
 }
 
-async function open(directory: string | null): Promise<SqliteStore> {
+function optionsFor(directory: string | null) {
   const never = () => {
     throw new Error("Nothing is decided here.");
   };
-  const store = await openSqliteStore({
+  return {
     directory,
     clock: new TestClock(),
     random: () => 0.5,
     brain: { plan: never, decide: never },
     hooks: { deadline: () => {}, taskChanged: () => {}, runChanged: () => {}, messagesLeft: () => {} },
-  });
+  };
+}
+
+async function open(directory: string | null): Promise<SqliteStore> {
+  const store = await openSqliteStore(optionsFor(directory));
   stores.push(store);
   return store;
 }
@@ -46,6 +50,14 @@ describe("the SQLite store", () => {
     const directory = join(folder(), "deep", "data");
     await open(directory);
     expect(statSync(directory).mode & 0o777).toBe(0o700);
+  });
+
+  it("says in words that its folder cannot be used, and what to do", async () => {
+    const full = () => Promise.reject(Object.assign(new Error("database or disk is full"), { errcode: 13 }));
+    await expect(openSqliteStore({ ...optionsFor(folder()), open: full })).rejects.toMatchObject({
+      code: "LONGSHORE_STORE_UNAVAILABLE",
+      message: expect.stringMatching(/^The data folder \S+ cannot be used: database or disk is full\. Make room/),
+    });
   });
 
   it("keeps nothing when it is in memory, and may be opened any number of times", async () => {

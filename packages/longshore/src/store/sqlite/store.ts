@@ -4,12 +4,12 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError, toError } from "../../errors.ts";
 import type { Run } from "../../run/run.ts";
 import type { Brain } from "../../run/store.ts";
 import { SqliteBoard } from "./board.ts";
 import { GroupCommit } from "./commit.ts";
-import { type Database, isLocked, openDatabase } from "./driver.ts";
+import { type Database, isLocked, isUnavailable, openDatabase } from "./driver.ts";
 import { SqliteRuns } from "./runs.ts";
 import { migrate } from "./schema.ts";
 
@@ -90,20 +90,31 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     };
   } catch (error) {
     release();
-    throw error;
+    throw inWords(error, directory);
   }
+}
+
+/** A folder that cannot be used is a matter of the machine, not of the program: told with what to do about it. */
+function inWords(error: unknown, directory: string | null): unknown {
+  const { code } = error as { code?: unknown };
+  if (directory === null || !(isUnavailable(error) || ["ENOSPC", "EDQUOT", "EROFS", "EACCES"].includes(String(code)))) return error;
+  return new LongshoreError(
+    "LONGSHORE_STORE_UNAVAILABLE",
+    `The data folder ${directory} cannot be used: ${toError(error).message}. Make room or allow writing, or choose another folder with --data.`,
+    { cause: error },
+  );
 }
 
 /** One server per folder: two would hand out the same tasks. The lock is SQLite's own, so a killed process leaves none behind. */
 async function lock(directory: string): Promise<() => void> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
   let db: Database | undefined;
   try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
     db = await openDatabase(join(directory, "lock"), { synchronous: "NORMAL", journal: "DELETE", busyMs: 0 });
     db.exec("BEGIN EXCLUSIVE");
   } catch (cause) {
     db?.close();
-    if (!isLocked(cause)) throw cause;
+    if (!isLocked(cause)) throw inWords(cause, directory);
     throw new LongshoreError(
       "LONGSHORE_CONFLICT",
       `Another Longshore server is using ${directory}: stop it first, or choose another folder with --data.`,
