@@ -1,7 +1,10 @@
 // A disk without room: new work is refused in words a client understands, reads go on, and nobody has to restart anything afterwards.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { claimJob, readRun, readTasks, report } from "./api.ts";
+import { claimJob, heartbeat, readRun, readTasks, report } from "./api.ts";
 import { inArena } from "./arena.ts";
+import type { Claim } from "./history.ts";
 import type { Answer, Connection } from "./http.ts";
 import { chain } from "./shapes.ts";
 import { DISK_WAYS, type SmallDisk } from "./small-disk.ts";
@@ -10,6 +13,8 @@ import { until } from "./until.ts";
 /** Starts that may still fit into room that the database had taken before the disk was full. */
 const STARTS_MAX = 2000;
 const RESUME_MS_MAX = 15_000;
+/** Half a term apart: together they outlast the term that the job was handed out for. */
+const BEATS = 3;
 
 const start = (connection: Connection, workflow: string): Promise<Answer> =>
   connection.request("POST", "/api/longshore/v1/runs", { workflow, input: {} });
@@ -24,12 +29,25 @@ async function startUntilRefused(connection: Connection, workflow: string): Prom
   throw new Error(`${STARTS_MAX} runs were started on a full disk`);
 }
 
+/** A worker that is well keeps its job for several terms, although its result cannot be taken yet. */
+async function outlive(connection: Connection, held: Claim | null): Promise<void> {
+  const { leaseId = "", ttlMs = 0 } = held ?? {};
+  for (let beat = 0; beat < BEATS; beat++) {
+    const due = Date.now() + ttlMs / 2;
+    await until("half a term", ttlMs, () => Date.now() > due);
+    expect((await heartbeat(connection, leaseId)).status).toBe(200);
+  }
+  await expect(report(connection, leaseId, "complete", "during")).rejects.toMatchObject({ status: 503 });
+}
+
 async function fillAndResume(disk: SmallDisk): Promise<void> {
   await inArena(
     async ({ client, server }) => {
       const { connection } = client;
       const workflow = await client.create("chain", chain(2));
       const pid = server.pid() ?? 0;
+      const first = await client.start(workflow);
+      const held = await claimJob(connection, { workerId: "busy", ttlSecs: 3, waitSecs: 1 });
       disk.fill(pid);
 
       const { refused, runIds } = await startUntilRefused(connection, workflow);
@@ -38,18 +56,53 @@ async function fillAndResume(disk: SmallDisk): Promise<void> {
       const claim = await connection.request("POST", "/api/jobs/claim", { worker_id: "w", labels: [], lease_ttl_secs: 30 });
       expect({ status: claim.status, text: claim.text }).toEqual({ status: 200, text: "null" });
       expect((await connection.request("GET", "/api/longshore/v1/runs")).status).toBe(200);
+      await outlive(connection, held);
 
       disk.makeRoom(pid);
       const resumed = await until("the server to take new work again", RESUME_MS_MAX, async () => {
         const answer = await start(connection, workflow);
         return answer.status === 201 && (JSON.parse(answer.text) as { id: string }).id;
       });
+      expect(await report(connection, held?.leaseId ?? "", "complete", "kept")).toBe(200);
       const job = await until("a claim", RESUME_MS_MAX, () => claimJob(connection, { workerId: "w", ttlSecs: 30, waitSecs: 1 }));
       expect(await report(connection, job.leaseId, "complete", "after")).toBe(200);
-      for (const runId of [...runIds, resumed]) expect(await readRun(connection, runId)).toMatchObject({ id: runId, state: "running" });
+      for (const runId of [first, ...runIds, resumed])
+        expect(await readRun(connection, runId)).toMatchObject({ id: runId, state: "running" });
       expect((await readTasks(connection, job.runId)).find((task) => task.step === job.step)).toMatchObject({ completed: true });
     },
     { data: disk.directory, ...(disk.command ? { command: disk.command } : {}) },
+  );
+}
+
+async function dieAndComeBack(disk: SmallDisk): Promise<void> {
+  await inArena(
+    async ({ client, server, directory }) => {
+      const workflow = await client.create("chain", chain(2));
+      const { connection } = client;
+      const runId = await client.start(workflow);
+      const held = await claimJob(connection, { workerId: "w", ttlSecs: 60, waitSecs: 1 });
+      const pid = server.pid() ?? 0;
+      disk.fill(pid);
+      const { runIds } = await startUntilRefused(connection, workflow);
+      const known = async (): Promise<void> => {
+        for (const id of [runId, ...runIds]) expect(await readRun(connection, id)).toMatchObject({ state: "running" });
+      };
+      // After kill -9 its files are as large as they were, so it comes back even so.
+      await server.kill();
+      await server.start();
+      await known();
+      // An orderly end gives some of that room back, which somebody else takes.
+      await server.end();
+      disk.fill(pid);
+      await expect(server.start()).rejects.toThrow("did not become ready");
+      expect(readFileSync(join(directory, "server.log"), "utf8")).toMatch(/The data folder \S+ cannot be used: .+ Make room/);
+
+      disk.makeRoom(pid);
+      await server.start();
+      await known();
+      expect(await report(connection, held?.leaseId ?? "", "complete", "kept")).toBe(200);
+    },
+    { data: disk.directory },
   );
 }
 
@@ -57,10 +110,21 @@ describe("a disk that is full", () => {
   const ways = DISK_WAYS.map((way) => ({ ...way, missing: way.missing() }));
   const ready = ways.filter((way) => way.missing === undefined);
 
-  it.each(ready)("new work is refused with 503, reads go on and service resumes by itself: $name", async ({ open }) => {
+  it.concurrent.each(ready)("new work is refused with 503, reads go on and service resumes by itself: $name", async ({ open }) => {
     const disk = open();
     try {
       await fillAndResume(disk);
+    } finally {
+      disk.close();
+    }
+  });
+
+  it.concurrent("a server that dies on it comes back, one that cannot start says why, and nothing is lost", async (context) => {
+    const way = ways.find(({ outlivesServer }) => outlivesServer);
+    if (way?.missing !== undefined) return context.skip(`needs ${way.missing}`);
+    const disk = way?.open() as SmallDisk;
+    try {
+      await dieAndComeBack(disk);
     } finally {
       disk.close();
     }

@@ -27,7 +27,7 @@ const untilWaiting = ({ client }: Arena, count: number): Promise<boolean> =>
     return Number(/^longshore_claims_waiting (\d+)$/m.exec(text)?.[1]) === count;
   });
 
-it("a server that was stopped past a lease refuses its late heartbeat and report, and hands the job out again", async () => {
+it.concurrent("a server that was stopped past a lease refuses its late heartbeat and report, and hands the job out again", async () => {
   await inArena(async (arena) => {
     const runId = await startOne(arena);
     const { connection } = arena.client;
@@ -48,7 +48,7 @@ it("a server that was stopped past a lease refuses its late heartbeat and report
   });
 });
 
-it("a job handed out into a silent network goes to another worker at the end of its lease, and the late answer proves nothing", async () => {
+it.concurrent("a job handed out into a silent network goes to another worker at the end of its lease, and the late answer proves nothing", async () => {
   await inArena(async (arena) => {
     const link = await arena.addLink();
     const cutOff = connect(link.url, 2);
@@ -74,7 +74,7 @@ it("a job handed out into a silent network goes to another worker at the end of 
   });
 });
 
-it("a completion that the network held back past the lease is refused, and the next holder's is kept", async () => {
+it.concurrent("a completion that the network held back past the lease is refused, and the next holder's is kept", async () => {
   await inArena(async (arena) => {
     const link = await arena.addLink();
     const slow = connect(link.url, 2);
@@ -93,7 +93,7 @@ it("a completion that the network held back past the lease is refused, and the n
   });
 });
 
-it("claims that were waiting when their worker was killed -9 keep no job from others", async () => {
+it.concurrent("claims that were waiting when their worker was killed -9 keep no job from others", async () => {
   await inArena(async (arena) => {
     const slots = 16;
     const habits = { slots, ttlSecs: LONG_TTL_SECS, waitSecs: 20, workMs: [0, 0] as [number, number], failRate: 0, dozeRate: 0 };
@@ -111,7 +111,7 @@ it("claims that were waiting when their worker was killed -9 keep no job from ot
   });
 });
 
-it("a waiting claim whose client has closed its half of the connection keeps no job from others", async () => {
+it.concurrent("a waiting claim whose client has closed its half of the connection keeps no job from others", async () => {
   await inArena(async (arena) => {
     const body = JSON.stringify({ worker_id: "half", labels: [], lease_ttl_secs: LONG_TTL_SECS, wait_secs: 20 });
     const { port } = new URL(arena.url);

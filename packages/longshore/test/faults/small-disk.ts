@@ -16,6 +16,8 @@ export interface SmallDisk {
 
 export interface DiskWay {
   name: string;
+  /** Whether a server that is started on it finds it full as well. */
+  outlivesServer: boolean;
   /** What this machine would need for it; undefined when it is there. */
   missing(): string | undefined;
   open(): SmallDisk;
@@ -27,6 +29,7 @@ const FILLER_BYTES = 64 * 1024;
 /** A real file system that really is full. Needs the right to mount. */
 const smallTmpfs: DiskWay = {
   name: "a small tmpfs that is full",
+  outlivesServer: true,
   missing() {
     const directory = mkdtempSync(join(tmpdir(), "longshore-mount-"));
     const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${TMPFS_SIZE}`, "tmpfs", directory]).status === 0;
@@ -53,6 +56,7 @@ const smallTmpfs: DiskWay = {
 /** The kernel refuses the server's own writes beyond a size, which it sees as a failed write. Needs no rights. */
 const fileSizeLimit: DiskWay = {
   name: "a limit on the size of files",
+  outlivesServer: false,
   missing: () => (spawnSync("prlimit", ["--version"]).status === 0 ? undefined : "the command prlimit (Debian package util-linux)"),
   open() {
     const directory = mkdtempSync(join(tmpdir(), "longshore-disk-"));
