@@ -1,8 +1,10 @@
 // `longshore dev`: the server for a person at a terminal. It prints workers to copy, says why anything waits, and can run a worker file.
 
+import { existsSync } from "node:fs";
 import { Command } from "commander";
 import type { Server } from "../server/index.ts";
 import { untilTold } from "./ending.ts";
+import { CommandFailure } from "./failure.ts";
 import { withExamples } from "./options.ts";
 import type { RestartingWorker } from "./restarting-worker.ts";
 import { type ServerFlags, serveOptions, withServerFlags, workerToken } from "./server-flags.ts";
@@ -32,12 +34,13 @@ export function devCommand(): Command {
 
 async function dev(flags: DevFlags): Promise<void> {
   const told = untilTold();
+  if (flags.worker !== undefined && !existsSync(flags.worker)) throw new CommandFailure(`the worker file ${flags.worker} does not exist.`);
   const { serve } = await import("../server/index.ts");
-  const server = await serve({ ...serveOptions(flags, { format: "text" }), badWorkflows: "skip", sample: true });
+  const { protocolHints } = await import("./snippets.ts");
+  const server = await serve({ ...serveOptions(flags, { format: "text" }), badWorkflows: "skip" });
+  const hints = protocolHints(server.url ?? "");
   const paint = painter(process.stdout);
   const say = (text: string) => void process.stdout.write(`${text}\n`);
-  const { protocolHints } = await import("./snippets.ts");
-  const hints = protocolHints(server.url ?? "");
   say(welcome(server, flags, hints, paint));
   const stopWatching = server.watchWaiting((news) => say(waitingLine(news, hints, paint)));
   const worker = flags.worker === undefined ? undefined : await startWorker(flags.worker, server, flags, paint, say);

@@ -1,9 +1,7 @@
 // The worker of `dev --worker FILE`: a process of its own that is started again whenever its files change.
 
-import { existsSync } from "node:fs";
 import { relative } from "node:path";
 import { type Ending, startWorkerChild, type WorkerChild } from "./child.ts";
-import { CommandFailure } from "./failure.ts";
 import { watchFile } from "./watch-file.ts";
 
 export interface RestartingWorker {
@@ -21,7 +19,6 @@ export interface RestartingOptions {
 }
 
 export function startRestartingWorker({ file, url, token, say, line }: RestartingOptions): RestartingWorker {
-  if (!existsSync(file)) throw new CommandFailure(`the worker file ${file} does not exist.`);
   let child: WorkerChild | undefined;
   let stopped = false;
   /** Restarts follow one another: a change during a restart waits for it. */

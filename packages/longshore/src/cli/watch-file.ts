@@ -8,7 +8,8 @@ const quietMs = 150;
 /** Folders watched. A worker beside a huge tree is watched in part, which its own folder always belongs to. */
 const foldersMax = 500;
 const ignored = /^(node_modules|\..*)$/;
-const sources = /\.([cm]?[jt]sx?|json)$/;
+/** Not data: a worker that writes a file beside its own would restart itself. */
+const sources = /\.[cm]?[jt]sx?$/;
 
 /** Calls `changed` after each change of a source file in the folder of `file` and the folders below. Ends with what is returned. */
 export function watchFile(file: string, changed: (path: string) => void): () => void {

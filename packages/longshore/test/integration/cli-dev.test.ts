@@ -120,6 +120,12 @@ console.log("up");`;
     await dev.printed(/working for/);
   });
 
+  it("refuses a file that does not exist before anything is served", async () => {
+    const { code, stdout, stderr } = await longshore(["dev", "--port", "0", "--ephemeral", "--worker", "missing.mjs"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("missing.mjs does not exist");
+  });
+
   it("ends with dev, also when dev is killed", async () => {
     for (const signal of ["SIGINT", "SIGKILL"] as const) {
       const dev = await startDev(["--worker", "tasks.mjs"], {
