@@ -12,8 +12,12 @@ export interface KnownHold {
   /** Until when the holder may count on it, by what it was told; extends never move it beyond `bound`. */
   until: number;
   readonly bound: number;
+  /** When its term ends, by what its holder was told. */
+  termEnd: number;
   /** Nothing has been done that could end it: no report whose fate is unknown, no cancel. */
   sure: boolean;
+  /** The server may let it last longer than its holder was told: after a restart, or an extend whose answer was lost. */
+  stretched: boolean;
   /** A complete was sent with it whose fate is unknown, or which was accepted. */
   maybeCompleted: boolean;
 }
@@ -63,6 +67,7 @@ export class Model {
   handedOut(task: Task): KnownHold {
     const known = this.#task(task.id);
     const claimedAt = task.claimedAt ?? Number.NaN;
+    if (claimedAt < task.dueAt) throw broken(`${task.id} was handed out at ${claimedAt}, before it was due at ${task.dueAt}`);
     const newest = known.holds.at(-1);
     const run = task.runId === null ? undefined : this.runs.get(task.runId);
     if (newest !== undefined && task.grant <= newest.grant)
@@ -81,19 +86,35 @@ export class Model {
     const claimBy = task.state === "offered" ? (task.claimBy ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
     const until = Math.min(task.holdUntil ?? Number.NaN, bound, claimBy);
     const { id: taskId, runId, grant, holder } = task;
-    const hold: KnownHold = { taskId, runId, grant, holder, until, bound, sure: true, maybeCompleted: false };
+    const hold: KnownHold = {
+      taskId,
+      runId,
+      grant,
+      holder,
+      until,
+      bound,
+      termEnd: task.holdUntil ?? Number.NaN,
+      sure: true,
+      stretched: false,
+      maybeCompleted: false,
+    };
     known.holds.push(hold);
     return hold;
   }
 
   extended(hold: KnownHold, verdict: Verdict, holdUntil: number | null, now: number): void {
-    if (verdict === "ok") hold.until = Math.min(holdUntil ?? Number.NaN, hold.bound);
-    else if (verdict !== "cancel") this.#refused(hold, "extend", verdict, now);
+    if (verdict === "ok") {
+      this.#inTime(hold, "extend", now);
+      hold.termEnd = holdUntil ?? Number.NaN;
+      hold.until = Math.min(hold.termEnd, hold.bound);
+      hold.stretched = false;
+    } else if (verdict !== "cancel") this.#refused(hold, "extend", verdict, now);
   }
 
   reported(hold: KnownHold, verb: Verb, verdict: Verdict, output: string, now: number): void {
     const known = this.#task(hold.taskId);
     if (verdict === "ok") {
+      this.#inTime(hold, verb, now);
       const newest = known.holds.at(-1);
       if (newest !== hold)
         throw broken(`${verb} of ${hold.taskId} was accepted with grant ${hold.grant}, but grant ${newest?.grant} was newer`);
@@ -108,6 +129,15 @@ export class Model {
     } else if (verdict !== "cancel") this.#refused(hold, verb, verdict, now);
     if (verb === "complete" && (verdict === "ok" || verdict === "again")) hold.maybeCompleted = true;
     hold.sure = false;
+  }
+
+  /** Every hold that is live on the disk was promised a full term from now on. */
+  restarted(now: number, isLive: (hold: KnownHold) => boolean, termMs: number): void {
+    this.rates.clear();
+    for (const hold of this.#holds()) {
+      hold.stretched = true;
+      if (hold.sure && isLive(hold)) hold.until = Math.max(hold.until, Math.min(now + termMs, hold.bound));
+    }
   }
 
   /** The answer was lost: it may have been done, or not. */
@@ -175,6 +205,11 @@ export class Model {
   #refused(hold: KnownHold, verb: string, verdict: Verdict, now: number): void {
     if (hold.sure && now < hold.until && !this.#isUnwanted(hold.taskId))
       throw broken(`${verb} of ${hold.taskId} was answered ${verdict}, but grant ${hold.grant} is live until ${hold.until}`);
+  }
+
+  #inTime(hold: KnownHold, verb: string, now: number): void {
+    if (!hold.stretched && now >= hold.termEnd)
+      throw broken(`${verb} of ${hold.taskId} was accepted at ${now}, but grant ${hold.grant} had ended at ${hold.termEnd}`);
   }
 
   #task(id: string): KnownTask {

@@ -122,6 +122,7 @@ class Simulation {
       const { id } = await this.#process.runs.define({ name: workflow.name, dialect: "code", source });
       this.#plans.set(id, codeDialect.compile(source));
     }
+    for (let run = 0; run < 2; run++) await this.#start();
     for (let step = 0; step < stepsMax; step++) await this.#step();
     await this.#endInPeace();
     return this.#outcome;
@@ -132,11 +133,13 @@ class Simulation {
     this.#outcome.steps++;
     this.#model.nextStep();
     if (!this.#process.alive) await this.#restart();
-    if (random.chance(0.12)) this.#arrange(random.pick(["disk-full", "crash-before-commit", "crash-after-commit"] as const) as Fault);
-    const calls = Array.from({ length: random.between(1, 4) }, () => this.#call());
+    if (random.chance(0.1)) this.#arrange(random.pick(["disk-full", "crash-before-commit", "crash-after-commit"] as const) as Fault);
+    // The event loop stood still: what is due has not been looked at when the next calls come.
+    if (random.chance(0.05)) this.#clock.jump(random.pick([300, 1_200]) as number);
+    const calls = Array.from({ length: random.between(1, 5) }, () => this.#call());
     if (random.chance(0.02)) this.#crash("in the middle of calls");
     await Promise.all(calls);
-    if (random.chance(0.4)) await this.#pass(random.pick([1, 60, 260, 500, 999, 1_000, 2_500]) as number);
+    if (random.chance(0.4)) await this.#pass(random.pick([1, 20, 60, 60, 260, 260, 500, 999, 1_000, 2_500]) as number);
     await turns(1);
     if (random.chance(0.02)) this.#crash("between calls");
     this.#check();
@@ -161,8 +164,10 @@ class Simulation {
     this.#say("restart");
     this.#outcome.crashes++;
     this.#waiting = [];
-    // Windows of hand-outs are counted in memory, from the start of the process on.
-    this.#model.rates.clear();
+    const { tasks } = this.#machine.disk.read();
+    const isLive = ({ taskId, grant }: KnownHold) =>
+      tasks.get(taskId)?.grant === grant && ["held", "cancelling"].includes(tasks.get(taskId)?.state ?? "");
+    this.#model.restarted(this.#clock.now(), isLive, termMs);
     this.#process = await startProcess(this.#machine);
   }
 
@@ -187,17 +192,17 @@ class Simulation {
 
   #call(): Promise<void> {
     const drawn = this.#random.next();
-    if (drawn < 0.07) return this.#start();
-    if (drawn < 0.1) return this.#post();
-    if (drawn < 0.4) return this.#claim();
-    if (drawn < 0.46) return this.#claimAndWait();
-    if (drawn < 0.5) return this.#offer();
-    if (drawn < 0.6) return this.#extend();
-    if (drawn < 0.83) return this.#report();
-    if (drawn < 0.89) return this.#repeat();
+    if (drawn < 0.05) return this.#start();
+    if (drawn < 0.07) return this.#post();
+    if (drawn < 0.3) return this.#claim();
+    if (drawn < 0.36) return this.#claimAndWait();
+    if (drawn < 0.4) return this.#offer();
+    if (drawn < 0.48) return this.#extend();
+    if (drawn < 0.82) return this.#report();
+    if (drawn < 0.88) return this.#repeat();
     if (drawn < 0.91) return this.#vanish();
-    if (drawn < 0.94) return this.#cancelRun();
-    if (drawn < 0.96) return this.#cancelTask();
+    if (drawn < 0.93) return this.#cancelRun();
+    if (drawn < 0.95) return this.#cancelTask();
     return this.#retry();
   }
 
@@ -268,6 +273,7 @@ class Simulation {
     if (hold === undefined) return;
     const options = { ...(this.#random.chance(0.3) ? { part: '"part"' } : {}), holder: hold.holder ?? undefined };
     const answer = await this.#ask(`extend ${hold.taskId} grant ${hold.grant}`, (process) => process.board.extend(proof(hold), options));
+    if (answer === "unknown") hold.stretched = true;
     if (typeof answer === "string") return;
     this.#model.extended(hold, answer.value.verdict, answer.value.holdUntil, this.#clock.now());
     if (answer.value.verdict !== "ok") this.#drop(hold);
