@@ -1,6 +1,6 @@
 // Builds the published package. `tsc` is incremental, so a second build with nothing changed takes well under a second.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -12,9 +12,6 @@ export function build() {
   removeOrphans();
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   const result = spawnSync(process.execPath, [tsc, "-p", join(packageFolder, "tsconfig.build.json")], { cwd: root, stdio: "inherit" });
-  // The compiler writes plain files; the command must be executable when it is linked from the workspace.
-  const command = join(packageFolder, "dist/cli/main.js");
-  if (existsSync(command)) chmodSync(command, 0o755);
   return result.status === 0;
 }
 

@@ -59,7 +59,7 @@ function createWorkspace(repository: string): string {
   mkdirSync(join(modules, ".bin"), { recursive: true });
   writeFileSync(join(workspace, "package.json"), JSON.stringify({ private: true, type: "module" }));
   symlinkSync(join(repository, "packages/longshore"), join(modules, "longshore"));
-  symlinkSync(join(repository, "packages/longshore/dist/cli/main.js"), join(modules, ".bin/longshore"));
+  symlinkSync(join(repository, "packages/longshore/bin/longshore.js"), join(modules, ".bin/longshore"));
   for (const name of PACKAGES) symlinkSync(join(repository, "node_modules", name), join(modules, name));
   return workspace;
 }

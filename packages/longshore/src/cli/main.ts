@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // The `longshore` command. Exit codes: 0 it worked; 1 the run that was waited for did not succeed, or the doctor found something wrong;
 // 2 the command could not do its work: a mistake in its arguments, a server that is not there or says no.
 

@@ -1,7 +1,7 @@
 // The package as a stranger gets it: packed, installed into an empty folder, used. What npm needs comes from its registry or its cache.
 
 import { execFile, execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -48,11 +48,11 @@ describe("the packed package", () => {
     const packed = await npm(["pack", "--ignore-scripts", "--dry-run", "--json"], { cwd: packageFolder });
     const [{ files }] = JSON.parse(packed) as [{ files: { path: string; mode: number }[] }];
     const paths = files.map((file) => file.path);
-    for (const path of ["LICENSE", "README.md", "package.json", "dist/index.js", "dist/index.d.ts", "dist/cli/main.js"])
+    for (const path of ["LICENSE", "README.md", "package.json", "dist/index.js", "dist/index.d.ts", "bin/longshore.js"])
       expect(paths).toContain(path);
-    expect(paths.filter((path) => !/^(LICENSE|README\.md|package\.json|dist\/.+\.(js|d\.ts|js\.map))$/.test(path))).toEqual([]);
+    expect(paths.filter((path) => !/^(LICENSE|README\.md|package\.json|bin\/longshore\.js|dist\/.+\.(js|d\.ts|js\.map))$/.test(path))).toEqual([]);
     expect(paths.filter((path) => path.includes(".test."))).toEqual([]);
-    expect((files.find((file) => file.path === "dist/cli/main.js")?.mode ?? 0) & 0o111).not.toBe(0);
+    expect((files.find((file) => file.path === "bin/longshore.js")?.mode ?? 0) & 0o111).not.toBe(0);
   });
 
   it(
@@ -81,6 +81,23 @@ describe("the packed package", () => {
     timeoutMs,
   );
 });
+
+it(
+  "npm links the command in the repository before anything is built, and it says what to do",
+  async () => {
+    const folder = join(place, "clone");
+    const workspace = join(folder, "packages/longshore");
+    mkdirSync(workspace, { recursive: true });
+    cpSync(join(packageFolder, "bin"), join(workspace, "bin"), { recursive: true });
+    const { name, version, type, bin } = JSON.parse(readFileSync(join(packageFolder, "package.json"), "utf8"));
+    writeFileSync(join(workspace, "package.json"), JSON.stringify({ name, version, type, bin }));
+    writeFileSync(join(folder, "package.json"), '{ "private": true, "workspaces": ["packages/*"] }\n');
+    await npm(["install", "--offline", "--no-audit", "--no-fund"], { cwd: folder });
+    const { code, stderr } = await startProgram(join(folder, "node_modules/.bin/longshore"), ["--help"], { cwd: folder }).ended;
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("npm run build") });
+  },
+  timeoutMs,
+);
 
 async function install(name: string, args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
   const folder = join(place, name);
