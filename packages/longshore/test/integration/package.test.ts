@@ -50,7 +50,9 @@ describe("the packed package", () => {
     const paths = files.map((file) => file.path);
     for (const path of ["LICENSE", "README.md", "package.json", "dist/index.js", "dist/index.d.ts", "bin/longshore.js"])
       expect(paths).toContain(path);
-    expect(paths.filter((path) => !/^(LICENSE|README\.md|package\.json|bin\/longshore\.js|dist\/.+\.(js|d\.ts|js\.map))$/.test(path))).toEqual([]);
+    expect(
+      paths.filter((path) => !/^(LICENSE|README\.md|package\.json|bin\/longshore\.js|dist\/.+\.(js|d\.ts|js\.map))$/.test(path)),
+    ).toEqual([]);
     expect(paths.filter((path) => path.includes(".test."))).toEqual([]);
     expect((files.find((file) => file.path === "bin/longshore.js")?.mode ?? 0) & 0o111).not.toBe(0);
   });
