@@ -34,6 +34,19 @@ describe("a task's types", () => {
     expectTypeOf(weigh).toEqualTypeOf<Task<{ count: string; unit?: string | undefined }, number>>();
   });
 
+  it("are those of both schemas for a handler that says nothing about its own", () => {
+    const input = z.object({ items: z.array(z.object({ count: z.number() })) });
+    const output = z.number();
+    const sum = task("sum", async ({ items }) => items.reduce((total, item) => total + item.count, 0), { input, output });
+    expectTypeOf(sum).toEqualTypeOf<Task<{ items: { count: number }[] }, number>>();
+    const later = task("later", async ({ items }, ctx) => (items.length === 0 ? ctx.defer("1s") : 1), { input, output });
+    expectTypeOf(later).toEqualTypeOf<Task<{ items: { count: number }[] }, number>>();
+    const more = task("more", async ({ items }) => ({ items, extra: true }), { input, output: input });
+    expectTypeOf(more).toEqualTypeOf<Task<{ items: { count: number }[] }, { items: { count: number }[] }>>();
+    // @ts-expect-error The handler returns a text, the schema takes a number.
+    task("wrong", async ({ items }) => `${items.length}`, { input, output });
+  });
+
   it("must agree with the schemas", () => {
     // @ts-expect-error The schema hands a number on, the handler wants a text.
     task("wrong-input", (value: { name: string }) => value.name, { input: z.object({ name: z.number() }) });

@@ -6,9 +6,9 @@ import { type Duration, durationMs } from "./duration.ts";
 import { LongshoreError } from "./errors.ts";
 import { jsonSchemaOf, type Schema } from "./schema.ts";
 
-export interface TaskOptions<Output = unknown> {
-  /** Validates what the handler returned; a value that does not fit fails the task for good. */
-  output?: Schema<Output, unknown>;
+export interface TaskOptions<Returned = unknown, Output = unknown> {
+  /** Takes what the handler returned and hands on what callers get; a value that does not fit fails the task for good. */
+  output?: Schema<Returned, Output>;
   /** One sentence for people, published where a protocol has a place for it. */
   description?: string;
   /** The handler's signal aborts after this long, and the attempt counts as failed. */
@@ -38,24 +38,30 @@ export interface Task<Input = unknown, Output = unknown> {
   readonly labels: readonly string[];
 }
 
-/** What callers receive of a handler's result: without the promise and without "later". */
+/** A handler's result without the promise and without "later". */
 export type TaskOutput<Result> = Exclude<Awaited<Result>, Deferral>;
 
 /** Longer names fit no protocol's label or queue name. */
 const nameCharsMax = 200;
 
+/** What a handler may return whose results go through a schema that takes `Accepted`; anything when there is none. */
+type Fitting<Accepted> = Accepted | Deferral | Promise<Accepted | Deferral>;
+
+/** What callers receive: what the schema hands on, or the handler's own result when there is none. */
+type Received<Output, Result> = unknown extends Output ? TaskOutput<Result> : Output;
+
 /** With an `input` schema the handler receives what the schema hands on, and callers send what it takes. */
-export function task<Input, Parsed, Result>(
+export function task<Input, Parsed, Accepted, Output, Result extends Fitting<Accepted>>(
   name: string,
   handler: (input: Parsed, context: Context) => Result,
-  options: TaskOptions<TaskOutput<Result>> & { input: Schema<Input, Parsed> },
-): Task<Input, TaskOutput<Result>>;
+  options: TaskOptions<Accepted, Output> & { input: Schema<Input, Parsed> },
+): Task<Input, Received<Output, Result>>;
 /** Without one, the handler's own parameter type is the input's type. */
-export function task<Input, Result>(
+export function task<Input, Accepted, Output, Result extends Fitting<Accepted>>(
   name: string,
   handler: (input: Input, context: Context) => Result,
-  options?: TaskOptions<TaskOutput<Result>> & { input?: undefined },
-): Task<Input, TaskOutput<Result>>;
+  options?: TaskOptions<Accepted, Output> & { input?: undefined },
+): Task<Input, Received<Output, Result>>;
 export function task(
   name: string,
   handler: (input: never, context: Context) => unknown,
