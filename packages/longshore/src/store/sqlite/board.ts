@@ -1,11 +1,11 @@
 // The board's verbs on SQLite. Ready queues, waiting claims and limits live in memory and are rebuilt at start; a task's row is the
 // truth. Every change goes through the group commit, which takes memory back when the write fails.
 
-import { type LaneQueue, Lanes, type Place } from "../../board/lanes.ts";
-import { type Blocked, Limits } from "../../board/limits.ts";
+import { freshTask } from "../../board/fresh-task.ts";
+import { Lanes } from "../../board/lanes.ts";
+import { Limits } from "../../board/limits.ts";
 import type { BoardStore, ClaimRequest, Extension, Leave, NewTask, Report, Standing } from "../../board/store.ts";
 import { cell, type EndState, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task, type Verb } from "../../board/task.ts";
-import { nextWaiter, Waiter } from "../../board/waiters.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { RetryPolicy } from "../../run/plan.ts";
@@ -13,6 +13,7 @@ import { type Closure, type NextTry, nextTry, noRetry } from "../../run/retry.ts
 import type { Verdict } from "../../verdict.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
+import { Lines, placeOf } from "./lines.ts";
 import { Additions, type Rows } from "./rows.ts";
 import { taskColumns, taskOf, taskRows } from "./task-rows.ts";
 
@@ -63,8 +64,8 @@ export class SqliteBoard implements BoardStore {
   readonly #attempts: Additions<Attempt>;
   readonly #pastClosing: (taskId: string, grant: number) => Verb | null;
   #follower: Follower | null = null;
+  readonly #lines: Lines;
   #sequence = 0;
-  #arrivals = 0;
 
   constructor(options: SqliteBoardOptions) {
     this.#db = options.db;
@@ -76,6 +77,12 @@ export class SqliteBoard implements BoardStore {
       // As seen when it was queued: a delay that ends while its own commit is being written must still be noticed.
       options.deadline(task.id, nextDeadline(task, task.queuedAt));
       options.changed(task);
+    });
+    this.#lines = new Lines({
+      ...{ tasks: this.tasks, lanes: this.lanes, limits: this.limits },
+      ...{ commit: options.commit, deadline: options.deadline },
+      handedOut: () => this.counts.claimed++,
+      giveBack: (taskId, grant) => this.settle({ verb: "defer", hold: { taskId, grant }, delayMs: 0 }),
     });
     const insert = options.db.prepare(
       "INSERT INTO attempt (task_id, grant_count, attempt, closed_by, holder, error, queued_at, started_at, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -104,20 +111,12 @@ export class SqliteBoard implements BoardStore {
       const group = this.lanes.group(request.reach, now);
       const tasks: Task[] = [];
       while (tasks.length < request.max) {
-        const task = this.#take(group.lanes, now);
+        const task = this.#lines.take(group.lanes, now);
         if (task === null) break;
-        tasks.push(this.#handOut(task, { state: "held", holder: request.holder, termMs: request.termMs, now }));
+        tasks.push(this.#lines.handOut(task, { state: "held", holder: request.holder, termMs: request.termMs, now }));
       }
       if (tasks.length > 0 || standing === undefined) return { tasks, leave: null };
-      const waiter = new Waiter({
-        group,
-        holder: request.holder,
-        termMs: request.termMs,
-        arrival: ++this.#arrivals,
-        settle: (taskId) => standing.settle(taskId === null ? null : this.tasks.get(taskId)),
-      });
-      this.#commit.undo(() => waiter.reserve());
-      return { tasks, leave: () => waiter.leave() };
+      return { tasks, leave: this.#lines.wait(group, request, standing) };
     });
   }
 
@@ -127,9 +126,9 @@ export class SqliteBoard implements BoardStore {
       const { lanes } = this.lanes.group(request.reach, now);
       const tasks: Task[] = [];
       while (tasks.length < request.max) {
-        const task = this.#take(lanes, now);
+        const task = this.#lines.take(lanes, now);
         if (task === null) break;
-        tasks.push(this.#handOut(task, { state: "offered", holder: null, termMs: request.termMs, now }));
+        tasks.push(this.#lines.handOut(task, { state: "offered", holder: null, termMs: request.termMs, now }));
       }
       return tasks;
     });
@@ -188,7 +187,7 @@ export class SqliteBoard implements BoardStore {
     const placed = { ...counted, sequence: ++this.#sequence };
     this.tasks.put(placed.id, placed, true);
     if (before !== null) this.#leaveLife(before, placed.queuedAt);
-    if (isOpen(placed.state)) this.#ready(placed, placed.queuedAt);
+    if (isOpen(placed.state)) this.#lines.join(placed, placed.queuedAt);
   }
 
   /** Inside an operation: cancels an open task without telling its run. */
@@ -230,85 +229,6 @@ export class SqliteBoard implements BoardStore {
   get #runs(): Follower {
     if (this.#follower === null) throw new Error("The board has no follower yet.");
     return this.#follower;
-  }
-
-  /** The best task among the heads of these lanes. Leftover entries are dropped, blocked tasks parked, so neither stops the ones behind. */
-  #take(lanes: readonly LaneQueue[], now: number): Task | null {
-    for (;;) {
-      let best: LaneQueue | null = null;
-      let head: Place | undefined;
-      for (const lane of lanes) {
-        const top = lane.ready.peek();
-        if (top === undefined) continue;
-        if (head === undefined || top.priority < head.priority || (top.priority === head.priority && top.sequence < head.sequence)) {
-          best = lane;
-          head = top;
-        }
-      }
-      if (best === null || head === undefined) return null;
-      const queue = best;
-      const place = head;
-      queue.ready.pop();
-      this.#commit.undo(() => queue.ready.push(place));
-      const task = this.tasks.get(place.id);
-      if (task === null || task.state !== "queued" || task.sequence !== place.sequence) continue;
-      const blocked = this.limits.blocked(task.limits, now);
-      if (blocked === null) return task;
-      this.#park(task, blocked);
-    }
-  }
-
-  #park(task: Task, blocked: Blocked): void {
-    this.limits.park(blocked.key, task.id);
-    this.#commit.undo(() => this.limits.unpark(blocked.key, task.id));
-    // A window opens by itself; a permit comes back with the end of a hold.
-    if (blocked.freeAt !== null) this.#commit.after(() => this.#deadline(task.id, blocked.freeAt));
-  }
-
-  #handOut(task: Task, to: { state: "held" | "offered"; holder: string | null; termMs: number; now: number }): Task {
-    const held: Task = {
-      ...task,
-      state: to.state,
-      grant: task.grant + 1,
-      holder: to.holder,
-      termMs: to.termMs,
-      claimedAt: to.now,
-      startedAt: task.startedAt ?? to.now,
-      holdUntil: to.now + to.termMs,
-      endBy: task.endBy ?? (task.endMs === null ? null : to.now + task.endMs),
-    };
-    if (task.limits.length > 0) {
-      this.limits.take(task.limits, to.now);
-      this.#commit.undo(() => this.limits.untake(task.limits));
-    }
-    this.tasks.put(held.id, held);
-    this.#commit.after(this.#countClaim);
-    return held;
-  }
-
-  readonly #countClaim = (): void => {
-    this.counts.claimed++;
-  };
-
-  /** A queued task that may be taken now goes straight to a waiting claim, else to its lane. */
-  #ready(task: Task, now: number): void {
-    if (task.lane === null || task.dueAt > now) return;
-    const queue = this.lanes.queue(task.lane);
-    const waiter = nextWaiter(queue);
-    if (waiter === undefined) {
-      queue.ready.push(placeOf(task));
-      return;
-    }
-    const blocked = this.limits.blocked(task.limits, now);
-    if (blocked !== null) return this.#park(task, blocked);
-    waiter.reserve();
-    this.#commit.undo(() => waiter.release());
-    const held = this.#handOut(task, { state: "held", holder: waiter.holder, termMs: waiter.termMs, now });
-    this.#commit.after(() => {
-      if (waiter.deliver(held.id)) return;
-      // Should the store be unable to write now, the hold ends by itself.
-      this.settle({ verb: "defer", hold: { taskId: held.id, grant: held.grant }, delayMs: 0 }).catch(() => {});
-    });
   }
 
   /**
@@ -382,7 +302,7 @@ export class SqliteBoard implements BoardStore {
     const passed = passedDeadline(task, now);
     if (passed === null) {
       // Its delay is over, or a window that it was parked on has opened; a deadline that moved is only noted anew.
-      if (task.state === "queued" && task.dueAt <= now) this.#ready(task, now);
+      if (task.state === "queued" && task.dueAt <= now) this.#lines.join(task, now);
       const next = nextDeadline(task, now);
       if (next !== null) this.#commit.after(() => this.#deadline(id, next));
     } else if (task.state === "cancelling") this.#end(task, "cancelled", { now, by: "expire", output: task.output, error: null });
@@ -422,8 +342,8 @@ export class SqliteBoard implements BoardStore {
       closedBy: by,
     };
     this.tasks.put(queued.id, queued);
-    this.#leaveHold(before, now);
-    this.#ready(queued, now);
+    this.#lines.leave(before, now);
+    this.#lines.join(queued, now);
   }
 
   #end(task: Task, state: EndState, how: { now: number; by: Verb; output: string | null; error: string | null }): Task {
@@ -439,7 +359,7 @@ export class SqliteBoard implements BoardStore {
       closedBy: how.by,
     };
     this.tasks.put(ended.id, ended);
-    this.#leaveHold(task, how.now);
+    this.#lines.leave(task, how.now);
     // It stood for something else, which nobody waits for any more.
     if (task.lane === null) this.#runs.abandoned(task);
     return ended;
@@ -449,28 +369,13 @@ export class SqliteBoard implements BoardStore {
   #leaveLife(task: Task, now: number): void {
     if (task.startedAt !== null && task.state !== "forgotten")
       this.#attempts.add({ task, closedBy: task.closedBy ?? "cancel", error: task.error, endedAt: task.endedAt ?? now });
-    if (isOpen(task.state)) this.#leaveHold(task, now);
-  }
-
-  /** The hold is over: its permits go back, and those who waited for them are tried again. */
-  #leaveHold(task: Task, now: number): void {
-    if (task.state === "queued" || task.limits.length === 0) return;
-    const woken = this.limits.giveBack(task.limits);
-    this.#commit.undo(() => this.limits.takeAgain(task.limits, woken));
-    for (const { taskId } of woken) {
-      const parked = this.tasks.get(taskId);
-      if (parked !== null && parked.state === "queued") this.#ready(parked, now);
-    }
+    if (isOpen(task.state)) this.#lines.leave(task, now);
   }
 }
 
 /** SQLite's texts end at the first NUL when they are read back. What a program had to say is kept readable. */
 function withoutNul(text: string): string {
   return text.replaceAll("\u0000", "\ufffd");
-}
-
-function placeOf(task: Task): Place {
-  return { id: task.id, priority: task.priority, sequence: task.sequence };
 }
 
 function policyOf(task: Task): RetryPolicy {
@@ -480,43 +385,4 @@ function policyOf(task: Task): RetryPolicy {
 function merged(task: Task, report: Report & { verb: "complete" }): string {
   if (!report.merge || task.output === null) return report.output;
   return JSON.stringify({ ...(JSON.parse(task.output) as object), ...(JSON.parse(report.output) as object) });
-}
-
-/** A queued task as it first stands on the board. */
-export function freshTask(task: NewTask & { runId?: string; node?: number }, now: number, lane: Task["lane"]): Task {
-  return {
-    id: task.id,
-    runId: task.runId ?? null,
-    node: task.node ?? 0,
-    step: task.step,
-    lane,
-    priority: task.priority ?? 0,
-    state: "queued",
-    sequence: 0,
-    attempt: 0,
-    grant: 0,
-    holder: null,
-    termMs: 0,
-    input: task.input,
-    output: null,
-    error: null,
-    failures: 0,
-    lost: 0,
-    policy: task.policy,
-    limits: task.limits ?? [],
-    claimMs: task.claimMs ?? null,
-    endMs: task.endMs ?? null,
-    postedAt: now,
-    queuedAt: now,
-    dueAt: now + (task.delayMs ?? 0),
-    startedAt: null,
-    claimedAt: null,
-    endedAt: null,
-    claimBy: task.claimMs === undefined ? null : now + (task.delayMs ?? 0) + task.claimMs,
-    holdUntil: null,
-    endBy: null,
-    totalBy: task.totalMs === undefined ? null : now + task.totalMs,
-    closedGrant: 0,
-    closedBy: null,
-  };
 }

@@ -1,6 +1,7 @@
 // Runs on SQLite: start, tell, and what a settled task means for its run. The decider is called in the middle of a group commit,
 // with the rows it asks for, and its changes become part of the same transaction.
 
+import { freshTask } from "../../board/fresh-task.ts";
 import type { EndState, Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
@@ -11,7 +12,7 @@ import type { Plan } from "../../run/plan.ts";
 import type { Closure, NextTry } from "../../run/retry.ts";
 import { isRunOpen, type Join, type Message, type Run, type StoredMessage, taskIdOf } from "../../run/run.ts";
 import type { Brain, NewRun, RunStore } from "../../run/store.ts";
-import { type Follower, freshTask, runDeadlinePrefix, type SqliteBoard } from "./board.ts";
+import { type Follower, runDeadlinePrefix, type SqliteBoard } from "./board.ts";
 import type { GroupCommit } from "./commit.ts";
 import { Definitions } from "./definitions.ts";
 import type { Database } from "./driver.ts";

@@ -1,0 +1,43 @@
+// A task at the beginning of its life.
+
+import type { NewTask } from "./store.ts";
+import type { Task } from "./task.ts";
+
+/** A queued task as it first stands on the board. */
+export function freshTask(task: NewTask & { runId?: string; node?: number }, now: number, lane: Task["lane"]): Task {
+  return {
+    id: task.id,
+    runId: task.runId ?? null,
+    node: task.node ?? 0,
+    step: task.step,
+    lane,
+    priority: task.priority ?? 0,
+    state: "queued",
+    sequence: 0,
+    attempt: 0,
+    grant: 0,
+    holder: null,
+    termMs: 0,
+    input: task.input,
+    output: null,
+    error: null,
+    failures: 0,
+    lost: 0,
+    policy: task.policy,
+    limits: task.limits ?? [],
+    claimMs: task.claimMs ?? null,
+    endMs: task.endMs ?? null,
+    postedAt: now,
+    queuedAt: now,
+    dueAt: now + (task.delayMs ?? 0),
+    startedAt: null,
+    claimedAt: null,
+    endedAt: null,
+    claimBy: task.claimMs === undefined ? null : now + (task.delayMs ?? 0) + task.claimMs,
+    holdUntil: null,
+    endBy: null,
+    totalBy: task.totalMs === undefined ? null : now + task.totalMs,
+    closedGrant: 0,
+    closedBy: null,
+  };
+}

@@ -1,0 +1,134 @@
+// Who gets which task next: ready queues, waiting claims and limits. All of it is memory, rebuilt at start; what is done here happens
+// inside operations of the group commit, which takes it back when the write fails.
+
+import type { ClaimGroup, LaneQueue, Lanes, Place } from "../../board/lanes.ts";
+import type { Blocked, Limits } from "../../board/limits.ts";
+import type { Leave, Standing } from "../../board/store.ts";
+import type { Task } from "../../board/task.ts";
+import { nextWaiter, Waiter } from "../../board/waiters.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Rows } from "./rows.ts";
+
+export interface LinesOptions {
+  tasks: Rows<Task>;
+  lanes: Lanes;
+  limits: Limits;
+  commit: GroupCommit;
+  deadline: (id: string, at: number | null) => void;
+  /** Called after the commit of each hand-out. */
+  handedOut: () => void;
+  /** The claim that a task was held for had left: back in line with it. */
+  giveBack: (taskId: string, grant: number) => Promise<unknown>;
+}
+
+export class Lines {
+  readonly #options: LinesOptions;
+  #arrivals = 0;
+
+  constructor(options: LinesOptions) {
+    this.#options = options;
+  }
+
+  /** The best task among the heads of these lanes. Leftover entries are dropped, blocked tasks parked, so neither stops the ones behind. */
+  take(lanes: readonly LaneQueue[], now: number): Task | null {
+    for (;;) {
+      let best: LaneQueue | null = null;
+      let head: Place | undefined;
+      for (const lane of lanes) {
+        const top = lane.ready.peek();
+        if (top === undefined) continue;
+        if (head === undefined || top.priority < head.priority || (top.priority === head.priority && top.sequence < head.sequence)) {
+          best = lane;
+          head = top;
+        }
+      }
+      if (best === null || head === undefined) return null;
+      const queue = best;
+      const place = head;
+      queue.ready.pop();
+      this.#options.commit.undo(() => queue.ready.push(place));
+      const task = this.#options.tasks.get(place.id);
+      if (task === null || task.state !== "queued" || task.sequence !== place.sequence) continue;
+      const blocked = this.#options.limits.blocked(task.limits, now);
+      if (blocked === null) return task;
+      this.#park(task, blocked);
+    }
+  }
+
+  handOut(task: Task, to: { state: "held" | "offered"; holder: string | null; termMs: number; now: number }): Task {
+    const held: Task = {
+      ...task,
+      state: to.state,
+      grant: task.grant + 1,
+      holder: to.holder,
+      termMs: to.termMs,
+      claimedAt: to.now,
+      startedAt: task.startedAt ?? to.now,
+      holdUntil: to.now + to.termMs,
+      endBy: task.endBy ?? (task.endMs === null ? null : to.now + task.endMs),
+    };
+    if (task.limits.length > 0) {
+      this.#options.limits.take(task.limits, to.now);
+      this.#options.commit.undo(() => this.#options.limits.untake(task.limits));
+    }
+    this.#options.tasks.put(held.id, held);
+    this.#options.commit.after(this.#options.handedOut);
+    return held;
+  }
+
+  /** A queued task that may be taken now goes straight to a waiting claim, else to its lane. */
+  join(task: Task, now: number): void {
+    if (task.lane === null || task.dueAt > now) return;
+    const queue = this.#options.lanes.queue(task.lane);
+    const waiter = nextWaiter(queue);
+    if (waiter === undefined) {
+      queue.ready.push(placeOf(task));
+      return;
+    }
+    const blocked = this.#options.limits.blocked(task.limits, now);
+    if (blocked !== null) return this.#park(task, blocked);
+    waiter.reserve();
+    this.#options.commit.undo(() => waiter.release());
+    const held = this.handOut(task, { state: "held", holder: waiter.holder, termMs: waiter.termMs, now });
+    this.#options.commit.after(() => {
+      if (waiter.deliver(held.id)) return;
+      // Should the store be unable to write now, the hold ends by itself.
+      this.#options.giveBack(held.id, held.grant).catch(() => {});
+    });
+  }
+
+  /** The hold is over: its permits go back, and those who waited for them are tried again. */
+  leave(task: Task, now: number): void {
+    if (task.state === "queued" || task.limits.length === 0) return;
+    const woken = this.#options.limits.giveBack(task.limits);
+    this.#options.commit.undo(() => this.#options.limits.takeAgain(task.limits, woken));
+    for (const { taskId } of woken) {
+      const parked = this.#options.tasks.get(taskId);
+      if (parked !== null && parked.state === "queued") this.join(parked, now);
+    }
+  }
+
+  /** Stands in line until a task comes. */
+  wait(group: ClaimGroup, request: { holder: string; termMs: number }, standing: Standing): Leave {
+    const waiter = new Waiter({
+      group,
+      holder: request.holder,
+      termMs: request.termMs,
+      arrival: ++this.#arrivals,
+      settle: (taskId) => standing.settle(taskId === null ? null : this.#options.tasks.get(taskId)),
+    });
+    this.#options.commit.undo(() => waiter.reserve());
+    return () => waiter.leave();
+  }
+
+  #park(task: Task, blocked: Blocked): void {
+    this.#options.limits.park(blocked.key, task.id);
+    this.#options.commit.undo(() => this.#options.limits.unpark(blocked.key, task.id));
+    // A window opens by itself; a permit comes back with the end of a hold.
+    if (blocked.freeAt !== null) this.#options.commit.after(() => this.#options.deadline(task.id, blocked.freeAt));
+  }
+}
+
+export function placeOf(task: Task): Place {
+  return { id: task.id, priority: task.priority, sequence: task.sequence };
+}
