@@ -141,6 +141,26 @@ export async function report(connection: Connection, leaseId: string, verb: Repo
   return answer.status;
 }
 
+/** Answers the status: 200 or 409. */
+export async function pushLog(connection: Connection, { leaseId, runId, step }: Claim, sequence: number, line: string): Promise<number> {
+  const chunk = { workflow_id: runId, job_id: step, sequence, data: line, timestamp_ms: sequence, stream: "stdout" };
+  const answer = await connection.request("POST", `/api/jobs/${leaseId}/logs`, { chunks: [chunk] });
+  if (answer.status !== 200 && answer.status !== 409) throw new UnexpectedAnswer("logs", answer);
+  return answer.status;
+}
+
+/** What is stored of the logs of a run, in order of arrival. */
+export async function readLog(connection: Connection, runId: string): Promise<string[]> {
+  const lines: string[] = [];
+  for (let after = ""; ; ) {
+    const answer = await ask(connection, "GET", `/api/longshore/v1/runs/${runId}/logs?limit=1000${after}`, undefined, [200]);
+    const page = JSON.parse(answer.text) as { items: { data: string }[]; next?: string | null };
+    lines.push(...page.items.map(({ data }) => data));
+    if (!page.next) return lines;
+    after = `&after=${page.next}`;
+  }
+}
+
 async function ask(
   connection: Connection,
   method: string,

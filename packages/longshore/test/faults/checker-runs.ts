@@ -39,6 +39,20 @@ export function everyRunWasStartedByOneAnswer({ runs, final }: Story): Violation
     .map((id) => violation("one-run-a-start", id, "the server has this run, and no start was answered with it", []));
 }
 
+/** A line that was acknowledged is in the log, and no line is there twice, however often it was sent. */
+export function linesAreKeptOnce({ lines, final, finalRuns }: Story): Violation[] {
+  if (!final.lines) return [];
+  const kept = new Map<string, number>();
+  for (const line of final.lines) kept.set(line, (kept.get(line) ?? 0) + 1);
+  return [...lines].flatMap(([line, { runId, sent, got }]) => {
+    const times = kept.get(line) ?? 0;
+    const lost = times === 0 && got?.status === 200 && finalRuns.has(runId);
+    if (!lost && times < 2) return [];
+    const message = `${JSON.stringify(line)} was ${lost ? "acknowledged" : "sent"} and is in the log ${times} times`;
+    return [violation("acknowledged-line-kept-once", runId, message, [sent, got])];
+  });
+}
+
 export function everyRunEnds({ final, runs }: Story): Violation[] {
   const open = final.runs.filter((run) => !run.ended);
   const openTasks = final.tasks.filter((task) => !task.ended);

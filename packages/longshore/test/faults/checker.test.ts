@@ -134,6 +134,22 @@ describe("nothing acknowledged is lost", () => {
     expect(rulesOf(pages, succeededBy("b", { failures: 0 }))).toEqual(["acknowledged-failure-kept"]);
   });
 
+  it("a log line that was acknowledged and is missing, or is there twice, is named", () => {
+    const withLine = (lines: string[], status: number | undefined): RuleName[] => {
+      const pages = finished();
+      const line = { leaseId: "a", runId: RUN, line: "hello" };
+      pages.at(12, "worker-1", { kind: "log-sent", ...line });
+      pages.at(14, "worker-1", { kind: "log-sent", ...line });
+      if (status) pages.at(15, "worker-1", { kind: "log-got", ...line, status });
+      return rulesOf(pages, { ...succeededBy("a"), lines });
+    };
+    expect(withLine(["hello"], 200)).toEqual([]);
+    expect(withLine([], 200)).toEqual(["acknowledged-line-kept-once"]);
+    expect(withLine(["hello", "hello"], 200)).toEqual(["acknowledged-line-kept-once"]);
+    expect(withLine(["hello", "hello"], undefined)).toEqual(["acknowledged-line-kept-once"]);
+    for (const lines of [[], ["hello"]]) expect([withLine(lines, 409), withLine(lines, undefined)]).toEqual([[], []]);
+  });
+
   it("an acknowledged cancel that the server forgot is named", () => {
     const pages = writePages();
     pages.start(0);

@@ -1,7 +1,7 @@
 // The client of a fault test: starts and cancels runs, writing down what was acknowledged, and reads how everything ended.
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { cancelRun, createWorkflow, type Job, listRuns, readRun, readTasks, startRun, UnexpectedAnswer } from "./api.ts";
+import { cancelRun, createWorkflow, type Job, listRuns, readLog, readRun, readTasks, startRun, UnexpectedAnswer } from "./api.ts";
 import { openHistory } from "./history.ts";
 import { type Connection, connect } from "./http.ts";
 import type { FinalState } from "./story.ts";
@@ -77,12 +77,14 @@ export function openClient(url: string, historyFile: string): Client {
       }
     },
     async readFinal(runIds) {
-      const final: FinalState = { runs: [], tasks: [], listed: await listRuns(connection) };
+      const lines: string[] = [];
+      const final: FinalState = { runs: [], tasks: [], listed: await listRuns(connection), lines };
       for (const runId of runIds) {
         const run = await readRun(connection, runId);
         if (!run) continue;
         final.runs.push(run);
         final.tasks.push(...(await readTasks(connection, runId)));
+        lines.push(...(await readLog(connection, runId)));
       }
       return final;
     },

@@ -24,6 +24,8 @@ export type Happening =
   | { kind: "handler-started"; leaseId: string }
   | { kind: "heartbeat-sent"; leaseId: string; beat: number }
   | { kind: "heartbeat-got"; leaseId: string; beat: number; status: number; expiresAt?: number | undefined }
+  | { kind: "log-sent"; leaseId: string; runId: string; line: string }
+  | { kind: "log-got"; leaseId: string; runId: string; line: string; status: number }
   | { kind: "report-sent"; leaseId: string; verb: ReportVerb; token?: string | undefined }
   | { kind: "report-got"; leaseId: string; verb: ReportVerb; status: number }
   | { kind: "report-unanswered"; leaseId: string; verb: ReportVerb; why: string }

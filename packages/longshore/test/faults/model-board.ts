@@ -14,6 +14,8 @@ export type Defect =
   | "ignores cancels"
   | "does not count failures"
   | "honours expired leases"
+  | "loses log lines"
+  | "repeats log lines"
   | "refuses repeats"
   | "starts dependents early"
   | "skips steps"
@@ -46,6 +48,8 @@ export interface ModelBoard {
   extend(leaseId: string): boolean;
   complete(leaseId: string, output: Record<string, string>): boolean;
   fail(leaseId: string): boolean;
+  log(leaseId: string, line: string): boolean;
+  lines(runId: string): string[];
 }
 
 /** Where the model keeps its state between two lives of its process. */
@@ -58,17 +62,19 @@ export interface Journal {
 const DEFECT_EVERY = 4;
 
 export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
-  const kept = JSON.parse(journal?.load() ?? '{"workflows":[],"runs":[],"keys":[],"told":[]}') as {
+  const kept = JSON.parse(journal?.load() ?? '{"workflows":[],"runs":[],"keys":[],"told":[],"lines":[]}') as {
     workflows: [string, Job[]][];
     runs: [string, ModelTask[]][];
     keys: [string, string][];
     told: string[];
+    lines: [string, string[]][];
   };
   const workflows = new Map(kept.workflows);
   const runs = new Map(kept.runs);
   const keys = new Map(kept.keys);
   /** Reports that were accepted: sent again, they are answered as before. */
   const told = new Set(kept.told);
+  const lines = new Map(kept.lines);
   const byLease = new Map<string, ModelTask>();
   for (const task of [...runs.values()].flat()) if (task.lease) byLease.set(task.lease.id, task);
   let chances = 0;
@@ -170,11 +176,19 @@ export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
       Object.assign(task, { state: "queued", attempt: task.attempt + 1, failures, lease: undefined });
       return true;
     },
+    log(leaseId, line) {
+      const runId = byLease.get(leaseId)?.runId;
+      if (runId === undefined) return false;
+      const stored = lines.get(runId) ?? [];
+      if (strikes("loses log lines") || (stored.includes(line) && defect !== "repeats log lines")) return true;
+      lines.set(runId, strikes("repeats log lines") ? [...stored, line, line] : [...stored, line]);
+      return true;
+    },
+    lines: (runId) => lines.get(runId) ?? [],
   };
   if (!journal) return board;
-  return journaled(board, () =>
-    journal.save(JSON.stringify({ workflows: [...workflows], runs: [...runs], keys: [...keys], told: [...told] })),
-  );
+  const state = () => ({ workflows: [...workflows], runs: [...runs], keys: [...keys], told: [...told], lines: [...lines] });
+  return journaled(board, () => journal.save(JSON.stringify(state())));
 }
 
 /** Saves after every call, before its answer leaves: slow, and plainly right. */

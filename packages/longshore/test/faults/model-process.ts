@@ -18,7 +18,9 @@ const journal: Journal = {
   load() {
     if (!existsSync(file)) return undefined;
     const state = readFileSync(file, "utf8");
-    return positionals[0] === "durable" ? state : JSON.stringify({ ...(JSON.parse(state) as object), runs: [], keys: [], told: [] });
+    return positionals[0] === "durable"
+      ? state
+      : JSON.stringify({ ...(JSON.parse(state) as object), runs: [], keys: [], told: [], lines: [] });
   },
   save(state) {
     // The death of the process in the middle of a write must leave the state before it.

@@ -52,6 +52,7 @@ function answer(board: ModelBoard, method: string, path: string, body: Record<st
     return runId ? [201, { id: runId }] : [404];
   }
   if (head === "runs" && verb === "cancel") return [board.cancel(id) ? 202 : 404];
+  if (head === "runs" && verb === "logs") return [200, { items: board.lines(id).map((data) => ({ data })), next: null }];
   if (head === "runs" && verb === "tasks") return [200, { items: board.tasks(id).map(shownTask) }];
   if (head === "runs") {
     const state = board.state(id);
@@ -63,6 +64,7 @@ function answer(board: ModelBoard, method: string, path: string, body: Record<st
 
 function reportTo(board: ModelBoard, leaseId: string, verb: string, body: Record<string, unknown>): boolean {
   if (verb === "heartbeat") return board.extend(leaseId);
+  if (verb === "logs") return board.log(leaseId, (body.chunks as { data: string }[])[0]?.data ?? "");
   if (verb === "complete") return board.complete(leaseId, body.outputs as Record<string, string>);
   return board.fail(leaseId);
 }

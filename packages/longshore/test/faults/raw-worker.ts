@@ -3,7 +3,7 @@
 // It is rude on purpose: it reports on leases that it has lost, and some of its jobs outlast their lease without a heartbeat. What keeps the
 // outcome right must be the server's fence, not the worker's manners.
 import { setTimeout as pause } from "node:timers/promises";
-import { claimJob, heartbeat, report } from "./api.ts";
+import { claimJob, heartbeat, pushLog, report } from "./api.ts";
 import { type Claim, openHistory, type ReportVerb } from "./history.ts";
 import { type Connection, connect } from "./http.ts";
 import { seededRandom } from "./random.ts";
@@ -27,6 +27,8 @@ export interface WorkerSettings {
   hangUpRate?: number;
   /** The share of reports that are sent twice at once. */
   repeatRate?: number;
+  /** The share of jobs that write a line to their log. */
+  logRate?: number;
 }
 
 /** A worker comes back quickly when the server is away or has nothing: these tests have more to do than time. */
@@ -37,9 +39,9 @@ const REPORT_PATIENCE_MS = 20_000;
 /** Resolves when the signal is aborted and every job in hand has been reported. */
 export async function runWorker(settings: WorkerSettings, signal: AbortSignal): Promise<void> {
   const history = openHistory(settings.history);
-  // Two connections a slot for claims and reports, one for its heartbeats, so that none waits for another.
+  // Two connections a slot for claims and reports, two for heartbeats and logs, so that none waits for another.
   const connection = connect(settings.url, 2 * settings.slots);
-  const beats = connect(settings.url, settings.slots);
+  const beats = connect(settings.url, 2 * settings.slots);
   const random = seededRandom(settings.seed);
   let claims = 0;
 
@@ -66,6 +68,19 @@ export async function runWorker(settings: WorkerSettings, signal: AbortSignal): 
       // No answer is no news: the next beat is due all the same.
       const answer = await heartbeat(beats, claim.leaseId).catch(() => null);
       if (answer) history.write({ kind: "heartbeat-got", leaseId: claim.leaseId, beat, ...answer });
+    }
+  };
+
+  /** Sent again, the very same, until it is answered. */
+  const log = async (claim: Claim): Promise<void> => {
+    const { leaseId, runId } = claim;
+    const line = `line of ${leaseId}\n`;
+    const patienceEnds = Date.now() + REPORT_PATIENCE_MS;
+    while (Date.now() < patienceEnds) {
+      history.write({ kind: "log-sent", leaseId, runId, line });
+      const status = await pushLog(beats, claim, 0, line).catch(() => undefined);
+      if (status !== undefined) return history.write({ kind: "log-got", leaseId, runId, line, status });
+      await pause(IDLE_MS);
     }
   };
 
@@ -100,8 +115,10 @@ export async function runWorker(settings: WorkerSettings, signal: AbortSignal): 
     history.write({ kind: "handler-started", leaseId: claim.leaseId });
     const over = new AbortController();
     const beating = dozes || workMs < claim.ttlMs / 3 ? undefined : beatUntil(claim, over.signal);
+    const logging = random.chance(settings.logRate ?? 0) ? log(claim) : undefined;
     if (workMs > 0) await pause(workMs);
     await tell(claim, verb);
+    await logging;
     over.abort();
     await beating;
   };

@@ -36,7 +36,7 @@ const END_MS_MAX = 60_000;
 
 export async function playRound(arena: Arena, options: RoundOptions): Promise<Verdict> {
   const { seed, durationMs, runs, workers, workMs = WORK_MS, shapes = [chain(4), diamond(), fanOut(6), fanOutAndIn(4)] } = options;
-  const rudeness = { failRate: 0.1, dozeRate: 0.03, hangUpRate: 0.05, repeatRate: 0.1 };
+  const rudeness = { failRate: 0.1, dozeRate: 0.03, hangUpRate: 0.05, repeatRate: 0.1, logRate: 0.3 };
   for (let index = 0; index < workers; index++) {
     // Every other worker reaches the server over a network that fails.
     const link = index % 2 === 1 ? await arena.addLink() : undefined;
@@ -87,6 +87,7 @@ function describeRound({ final, history }: Verdict): string {
     `${ofWorkers("process-killed")} kills and ${ofWorkers("process-stopped")} stops of workers`,
     `${ofWorkers("link-silent")} silences and ${ofWorkers("link-cut")} cuts of links`,
     `${count((entry) => entry.kind === "cancel-acknowledged")} cancels`,
+    `${count((entry) => entry.kind === "log-got" && entry.status === 200)} log lines`,
     `${count((entry) => entry.kind === "report-got" && entry.status === 409)} reports refused`,
     `${count((entry) => entry.kind === "report-unanswered")} unanswered`,
   ].join(", ");

@@ -7,6 +7,8 @@ export interface FinalState {
   tasks: FinalTask[];
   /** Every run that the server knows; undefined when it was not asked. */
   listed?: string[] | undefined;
+  /** Every line of every log; undefined when it was not asked. */
+  lines?: string[] | undefined;
 }
 
 export interface FinalTask {
@@ -57,6 +59,8 @@ export interface Story {
   /** Leases of each task, oldest hold first. */
   tasks: Map<string, Lease[]>;
   runs: Map<string, RunStory>;
+  /** Lines of logs, each its own, as they were sent and answered. */
+  lines: Map<string, { runId: string; sent: Entry<"log-sent">; got?: Entry<"log-got"> | undefined }>;
   /** The times without a server, each seen from outside: it was back before `to`. Every live hold gets a full term when it is. */
   outages: { from: number; to: number }[];
   /** Claim answers that named a lease that an earlier answer had named already. */
@@ -86,6 +90,7 @@ export function tellStory(history: readonly Entry[], final: FinalState): Story {
     runs: new Map(),
     repeatedLeases: [],
     outages: [],
+    lines: new Map(),
     final,
     finalTasks: new Map(final.tasks.map((task) => [taskName(task.runId, task.step), task])),
     finalRuns: new Map(final.runs.map((run) => [run.id, run])),
@@ -132,6 +137,12 @@ export function tellStory(history: readonly Entry[], final: FinalState): Story {
         if (sent && entry.status === 200) leases.get(entry.leaseId)?.renewals.push({ sent, got: entry });
         break;
       }
+      case "log-sent":
+        if (!story.lines.has(entry.line)) story.lines.set(entry.line, { runId: entry.runId, sent: entry });
+        break;
+      case "log-got":
+        Object.assign(story.lines.get(entry.line) ?? {}, { got: entry });
+        break;
       case "report-sent":
         reportOf(leases.get(entry.leaseId), entry.verb)?.sent.push(entry);
         break;

@@ -6,6 +6,7 @@ export type RuleName =
   | "acknowledged-completion-kept"
   | "acknowledged-failure-kept"
   | "acknowledged-cancel-kept"
+  | "acknowledged-line-kept-once"
   | "one-accepted-completion"
   | "accepted-from-newest-hold"
   | "accepted-within-term"
