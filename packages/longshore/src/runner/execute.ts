@@ -76,7 +76,7 @@ async function settle(execution: Execution, ended: Ended): Promise<Outcome | und
   }
 }
 
-/** Sends the last log lines, then the outcome. The slot is still held: a result counts only when it has arrived. */
+/** Sends the last log lines, then the outcome, then what of the log had found nobody. The slot is still held: a result counts only when it has arrived. */
 async function report(execution: Execution, outcome: Outcome | undefined): Promise<Assignment | undefined> {
   const { assignment, around, hold } = execution;
   const { clock, random } = around.config;
@@ -86,6 +86,8 @@ async function report(execution: Execution, outcome: Outcome | undefined): Promi
   // The hold may have been lost while the log was sent.
   const wanted = outcome !== undefined && execution.stopped?.code !== "LONGSHORE_LEASE_LOST";
   const answer = wanted ? await deliver(assignment, outcome, { clock, random, hold, wantNext, giveUp, failing, working }) : undefined;
+  const logEnded = execution.endLog(answer !== undefined);
+  if (logEnded !== undefined) await logEnded;
   const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
   around.events.emit("taskEnded", {
     ...execution.event(),

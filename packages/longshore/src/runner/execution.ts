@@ -94,6 +94,11 @@ export class Execution {
     return this.#log?.close(this.around.giveUp);
   }
 
+  /** The rest of the log, after the report; undefined when there never was one. */
+  endLog(answered: boolean): Promise<void> | undefined {
+    return this.#log?.end(answered, this.around.giveUp);
+  }
+
   /** Ends the beats and the transport's watchers. */
   finish(): void {
     this.#finished = true;

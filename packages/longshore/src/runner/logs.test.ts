@@ -18,9 +18,11 @@ function setup(send?: (entries: readonly LogEntry[]) => Promise<void>) {
     working: () => {},
     dropped: (lines) => void dropped.push(lines),
   });
-  const close = () => log.close(new AbortController().signal);
+  const giveUp = new AbortController().signal;
+  const close = () => log.close(giveUp);
+  const end = (answered: boolean) => log.end(answered, giveUp);
   const texts = () => batches.map((batch) => batch.map((entry) => entry.text));
-  return { clock, log, batches, dropped, close, texts };
+  return { clock, log, batches, dropped, close, end, texts };
 }
 
 describe("a task's log", () => {
@@ -72,6 +74,7 @@ describe("a task's log", () => {
     await s.clock.advance(500);
     refuse = false;
     await s.close();
+    await s.end(true);
     const entries = s.batches.flat();
     expect(entries[0]?.text).toMatch(/^\[longshore: \d+ log lines were dropped here/);
     expect(entries.at(-1)?.text.startsWith(`${lines - 1} `)).toBe(true);
@@ -86,7 +89,37 @@ describe("a task's log", () => {
     s.log.add("one", "stdout");
     s.log.add("two", "stdout");
     await s.close();
+    await s.end(false);
     expect(s.dropped).toEqual([2]);
+  });
+
+  it("tries once more after the report what had found nobody before it", async () => {
+    let away = true;
+    let tries = 0;
+    const s = setup(async () => {
+      tries++;
+      if (away) throw new Error("503");
+    });
+    s.log.add("one", "stdout");
+    await s.close();
+    expect(tries).toBe(1);
+    away = false;
+    await s.end(true);
+    expect(s.texts()).toEqual([["one\n"]]);
+    expect(s.dropped).toEqual([]);
+  });
+
+  it("asks nobody again who has not answered the report either", async () => {
+    let tries = 0;
+    const s = setup(async () => {
+      tries++;
+      throw new Error("503");
+    });
+    s.log.add("one", "stdout");
+    await s.close();
+    await s.end(false);
+    expect(tries).toBe(1);
+    expect(s.dropped).toEqual([1]);
   });
 
   it("does not wait for ever at the end when a push hangs", async () => {
@@ -95,6 +128,8 @@ describe("a task's log", () => {
     const closed = s.close();
     await s.clock.advance(5_000);
     await closed;
+    await s.end(true);
+    expect(s.clock.pending).toBe(0);
   });
 
   it("cuts a text that is larger than a batch into pieces that give the whole", async () => {

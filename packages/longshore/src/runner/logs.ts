@@ -59,14 +59,26 @@ export class TaskLog {
     else this.#arm(this.#options.batch.everyMs);
   }
 
-  /** Sends what is left, for at most `closeMsMax` and until the first failure. Resolves in any case. */
+  /** No more lines come. Sends what is left, for at most `closeMsMax` and until the first failure. Resolves in any case. */
   async close(giveUp: AbortSignal): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     this.#disarm?.();
-    if (this.#queue.length > 0 || this.#sending !== undefined) await this.#within(closeMsMax, giveUp, this.#sendAll());
+    await this.#sendRest(giveUp);
+  }
+
+  /**
+   * After the report. What could not be sent before it is tried once more when the report was `answered`: the peer may have been away for
+   * a moment only. Then tells what never left.
+   */
+  async end(answered: boolean, giveUp: AbortSignal): Promise<void> {
+    if (answered && this.#sending === undefined) await this.#sendRest(giveUp);
     const lost = this.#droppedTotal + this.#queue.length;
     if (lost > 0) this.#options.dropped(lost);
+  }
+
+  async #sendRest(giveUp: AbortSignal): Promise<void> {
+    if (this.#queue.length > 0 || this.#sending !== undefined) await this.#within(closeMsMax, giveUp, this.#sendAll());
   }
 
   #push(text: string, stream: OutputStream): void {
