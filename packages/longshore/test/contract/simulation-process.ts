@@ -13,7 +13,7 @@ import type { Random } from "../faults/random.ts";
 import type { Disk } from "./simulation-disk.ts";
 import { diskFull } from "./sqlite.ts";
 
-/** What the next commits run into. `lost-answer` commits, and nobody hears of it; both crashes end the process. */
+/** What the next commit runs into. Both crashes end the process; after the second, what was committed stays and nobody is answered. */
 export type Fault = "disk-full" | "crash-before-commit" | "crash-after-commit";
 
 export interface Process {
@@ -32,6 +32,8 @@ export interface Machine {
   readonly random: Random;
   readonly makeId: MakeId;
   handedOut(task: Task): void;
+  /** A disk that now and then says that it has written what it has not. For testing the simulation itself. */
+  readonly lies: boolean;
 }
 
 export function machineIds(random: Random): MakeId {
@@ -68,6 +70,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
   function transaction(work: () => void): void {
     const fault = life.fault;
     life.fault = null;
+    if (machine.lies && random.chance(0.1)) return;
     db.transaction(() => {
       if (!alive) throw new Error("A dead process writes nothing.");
       work();

@@ -1,4 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { simulate, traceOf } from "./simulation.ts";
+import { openDisk } from "./simulation-disk.ts";
 import { simulationSuite } from "./simulation-suite.ts";
 
 // Two files, so that two processes share the work.
 simulationSuite(1, 1_000);
+
+describe("the simulation itself", () => {
+  it("plays a seed the same way each time", async () => {
+    const disk = await openDisk();
+    const first = await traceOf(7, disk);
+    await traceOf(8, disk);
+    expect(await traceOf(7, disk)).toEqual(first);
+    expect(first.length).toBeGreaterThan(100);
+    disk.close();
+  });
+
+  it("notices a disk that says it has written what it has not, and tells the seed and the way", async () => {
+    const disk = await openDisk();
+    const told: string[] = [];
+    for (let seed = 1; seed <= 20; seed++) await simulate(seed, disk, true).catch((error: Error) => told.push(error.message));
+    // Now and then nobody was told of what was not written, and then nothing is lost.
+    expect(told.length).toBeGreaterThan(15);
+    for (const message of told) expect(message).toMatch(/^Seed \d+: .*LONGSHORE_SIM_SEED=\d+\.\n\d+ /);
+    disk.close();
+  });
+});

@@ -24,7 +24,7 @@ async function open(setup: StoreSetup) {
 }
 
 /** A database whose every commit passes the probe; what the probe throws, the caller of the transaction sees. */
-export function probed(db: Database, probe: CommitProbe): Database {
+function probed(db: Database, probe: CommitProbe): Database {
   return {
     ...db,
     transaction(work) {

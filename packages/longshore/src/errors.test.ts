@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "./errors.ts";
+
+describe("errors", () => {
+  it("carry a code, a message, a cause and where it went wrong", () => {
+    const cause = new Error("below");
+    const error = new LongshoreError("LONGSHORE_BAD_INPUT", "It is wrong.", { cause, detail: { field: "jobs[2]", expected: "text" } });
+    expect(error).toMatchObject({
+      name: "LongshoreError",
+      code: "LONGSHORE_BAD_INPUT",
+      cause,
+      detail: { field: "jobs[2]", expected: "text" },
+    });
+    expect(new LongshoreError("LONGSHORE_CLOSED", "Closed.")).not.toHaveProperty("cause");
+  });
+
+  it("have codes that are unique and in one form", () => {
+    expect(new Set(errorCodes).size).toBe(errorCodes.length);
+    for (const code of errorCodes) expect(code).toMatch(/^LONGSHORE_[A-Z]+(_[A-Z]+)*$/);
+  });
+
+  it("know a terminal error of another copy of the package", () => {
+    const foreign = Object.assign(new Error("from elsewhere"), { [Symbol.for("longshore.terminal")]: true });
+    expect([new TerminalError("never"), foreign].map(isTerminal)).toEqual([true, true]);
+    expect([new Error("x"), new LongshoreError("LONGSHORE_CLOSED", "x"), null, "text", undefined].some(isTerminal)).toBe(false);
+  });
+
+  it("are made of whatever was thrown", () => {
+    const error = new Error("as it is");
+    const circle: { self?: unknown } = {};
+    circle.self = circle;
+    expect(toError(error)).toBe(error);
+    expect(toError("a text").message).toBe("a text");
+    expect(toError({ status: 3 }).message).toContain('{"status":3}');
+    expect(toError(circle).message).toContain("object");
+    expect(toError(undefined)).toBeInstanceOf(Error);
+  });
+});

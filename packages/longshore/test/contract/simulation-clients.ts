@@ -1,0 +1,279 @@
+// The outside world of a simulation: workers and operators that call the server, believe its answers, and tell the model of them.
+
+import { isOpen } from "../../src/board/task.ts";
+import type { WorkflowSource } from "../../src/dialect/code/source.ts";
+import type { Run } from "../../src/run/run.ts";
+import type { Random } from "../faults/random.ts";
+import { broken, type KnownHold, type Model, type Verb } from "./simulation-model.ts";
+import type { Machine, Process } from "./simulation-process.ts";
+import { label, lanes, makeTask, termMs } from "./simulation-story.ts";
+
+export interface Outcome {
+  steps: number;
+  crashes: number;
+  refusals: number;
+  runs: number;
+  completions: number;
+}
+
+/** What the clients share with the scheduler. */
+export interface Stage {
+  readonly random: Random;
+  readonly machine: Machine;
+  readonly model: Model;
+  readonly workflows: readonly WorkflowSource[];
+  readonly outcome: Outcome;
+  /** The life of the server that calls go to. */
+  process(): Process;
+  tracing(): boolean;
+  say(what: string): void;
+  /** A promise was broken outside of any call that is waited for. */
+  failed(error: unknown): void;
+}
+
+/** What became of a call: an answer, or the certainty that nothing was done, or nothing at all. */
+type Answer<T> = { value: T } | "refused" | "unknown";
+
+interface Sent {
+  hold: KnownHold;
+  verb: Verb;
+}
+
+export class Clients {
+  readonly #stage: Stage;
+  readonly #keys = new Map<string, string>();
+  /** What the workers believe to hold, and what they have sent. */
+  #holds: KnownHold[] = [];
+  readonly #sent: Sent[] = [];
+  #waiting: AbortController[] = [];
+  #calls = 0;
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+  }
+
+  /** One of the things that the outside world does, at random. */
+  call(): Promise<void> {
+    const drawn = this.#stage.random.next();
+    if (drawn < 0.05) return this.start();
+    if (drawn < 0.07) return this.#post();
+    if (drawn < 0.3) return this.#claim();
+    if (drawn < 0.36) return this.#claimAndWait();
+    if (drawn < 0.4) return this.#offer();
+    if (drawn < 0.48) return this.#extend();
+    if (drawn < 0.82) return this.#report();
+    if (drawn < 0.88) return this.#repeat();
+    if (drawn < 0.91) return this.#vanish();
+    if (drawn < 0.93) return this.#cancelRun();
+    if (drawn < 0.95) return this.#cancelTask();
+    return this.#retry();
+  }
+
+  async start(): Promise<void> {
+    const { name } = this.#stage.random.pick(this.#stage.workflows) as WorkflowSource;
+    const key = this.#stage.random.chance(0.3) ? `${name}-${this.#stage.random.between(0, 2)}` : undefined;
+    const input = JSON.stringify({ go: this.#stage.random.chance(0.5) });
+    const answer = await this.#ask(`start ${name} ${key ?? ""}`, (process) => process.runs.start({ workflow: name, input, key }));
+    if (typeof answer === "string") return;
+    const { run, created } = answer.value;
+    this.#stage.model.started(run.id);
+    if (created) this.#stage.outcome.runs++;
+    if (key === undefined) return;
+    const known = this.#keys.get(key);
+    if (known !== undefined && known !== run.id) throw broken(`key ${key} has started ${known} and ${run.id}`);
+    this.#keys.set(key, run.id);
+  }
+
+  async #post(): Promise<void> {
+    const task = makeTask(this.#stage.random, this.#stage.machine.makeId(this.#stage.machine.clock.now()));
+    const answer = await this.#ask(`post ${task.id}`, (process) => process.board.post([task]));
+    if (typeof answer !== "string") this.#stage.model.posted(task.id);
+  }
+
+  #reach(): { names: string[]; labels: string[] } {
+    const names = lanes.filter(() => this.#stage.random.chance(0.7));
+    return { names: names.length === 0 ? [...lanes] : names, labels: this.#stage.random.chance(0.6) ? [label] : [] };
+  }
+
+  #holder(): string {
+    return `worker-${this.#stage.random.between(1, 3)}`;
+  }
+
+  async #claim(): Promise<void> {
+    const claim = { reach: this.#reach(), holder: this.#holder(), termMs, max: this.#stage.random.between(1, 2) };
+    const answer = await this.#ask("claim", (process) => process.board.claim(claim));
+    if (typeof answer !== "string") for (const task of answer.value) this.#holds.push(this.#stage.model.handedOut(task));
+  }
+
+  /** Not waited for: whenever it is answered, in this life of the server, the worker has the task. */
+  async #claimAndWait(): Promise<void> {
+    const process = this.#stage.process();
+    const gone = new AbortController();
+    this.#waiting.push(gone);
+    const claim = {
+      reach: this.#reach(),
+      holder: this.#holder(),
+      termMs,
+      waitMs: this.#stage.random.between(1, 5_000),
+      signal: gone.signal,
+    };
+    this.#stage.say(`claim and wait ${claim.waitMs} ms`);
+    process.board
+      .claim(claim)
+      .then((tasks) => {
+        if (!process.alive) return;
+        this.#stage.say(`  a waiting claim got ${tasks.map((task) => `${task.id} grant ${task.grant}`).join(", ") || "nothing"}`);
+        for (const task of tasks) this.#holds.push(this.#stage.model.handedOut(task));
+      })
+      .catch((error: unknown) => {
+        if (process.alive && (error as { code?: string }).code !== "LONGSHORE_STORE_UNAVAILABLE") this.#stage.failed(error);
+      });
+    // Some clients hang up.
+    if (this.#stage.random.chance(0.2)) gone.abort();
+  }
+
+  async #offer(): Promise<void> {
+    const answer = await this.#ask("offer", (process) => process.board.offer({ reach: this.#reach(), termMs }));
+    if (typeof answer !== "string") for (const task of answer.value) this.#holds.push(this.#stage.model.handedOut(task));
+  }
+
+  async #extend(): Promise<void> {
+    const hold = this.#stage.random.pick(this.#holds);
+    if (hold === undefined) return;
+    const options = { ...(this.#stage.random.chance(0.3) ? { part: '"part"' } : {}), holder: hold.holder ?? undefined };
+    const answer = await this.#ask(`extend ${hold.taskId} grant ${hold.grant}`, (process) => process.board.extend(proof(hold), options));
+    if (answer === "unknown") hold.stretched = true;
+    if (typeof answer === "string") return;
+    this.#stage.model.extended(hold, answer.value.verdict, answer.value.holdUntil, this.#stage.machine.clock.now());
+    if (answer.value.verdict !== "ok") this.#drop(hold);
+  }
+
+  async #report(): Promise<void> {
+    const hold = this.#stage.random.pick(this.#holds);
+    if (hold === undefined) return;
+    const drawn = this.#stage.random.next();
+    const verb: Verb = drawn < 0.65 ? "complete" : drawn < 0.9 ? "fail" : "defer";
+    await this.#send(hold, verb);
+  }
+
+  /** The same report once more, or a late one. */
+  async #repeat(): Promise<void> {
+    const sent = this.#stage.random.pick(this.#sent);
+    if (sent === undefined) return;
+    await this.#send(sent.hold, this.#stage.random.chance(0.8) ? sent.verb : "complete");
+  }
+
+  async #send(hold: KnownHold, verb: Verb): Promise<void> {
+    const output = JSON.stringify(`${hold.taskId}/${hold.grant}`);
+    const retryable = this.#stage.random.chance(0.8);
+    const delayMs = this.#stage.random.pick([0, 100, 800]) as number;
+    this.#sent.push({ hold, verb });
+    // Sent together with others: whoever asks meanwhile must reckon with it.
+    const { sure } = hold;
+    const answer = await this.#ask(
+      `${verb} ${hold.taskId} grant ${hold.grant}`,
+      (process) => {
+        if (verb === "complete") return process.board.complete(proof(hold), output);
+        return verb === "fail" ? process.board.fail(proof(hold), { error: "boom", retryable }) : process.board.defer(proof(hold), delayMs);
+      },
+      () => this.#stage.model.unknown(hold, verb),
+    );
+    if (answer === "refused") {
+      hold.sure = sure;
+      return;
+    }
+    this.#drop(hold);
+    if (answer === "unknown") return;
+    if (answer.value === "ok" && verb === "complete") this.#stage.outcome.completions++;
+    this.#stage.model.reported(hold, verb, answer.value, output, this.#stage.machine.clock.now());
+  }
+
+  async #vanish(): Promise<void> {
+    const hold = this.#stage.random.pick(this.#holds);
+    if (hold === undefined) return;
+    this.#stage.say(`the holder of ${hold.taskId} grant ${hold.grant} vanishes`);
+    this.#drop(hold);
+  }
+
+  #drop(hold: KnownHold): void {
+    this.#holds = this.#holds.filter((other) => other !== hold);
+  }
+
+  async #cancelRun(): Promise<void> {
+    const run = this.#anyRun((state) => state === "running");
+    if (run === undefined) return;
+    this.#stage.model.maybeCancelled({ runId: run });
+    const answer = await this.#ask(`cancel ${run}`, (process) => process.runs.cancel(run));
+    if (typeof answer === "string" || answer.value === undefined) return;
+    this.#stage.model.started(run);
+    this.#stage.model.runTold(answer.value);
+  }
+
+  async #cancelTask(): Promise<void> {
+    const open = [...this.#stage.machine.disk.read().tasks.values()].filter((task) => isOpen(task.state));
+    const task = this.#stage.random.pick(open);
+    if (task === undefined) return;
+    this.#stage.model.maybeCancelled({ taskId: task.id });
+    const answer = await this.#ask(`cancel task ${task.id}`, (process) => process.board.cancel(task.id));
+    if (typeof answer !== "string" && answer.value) this.#stage.model.taskCancelled(task.id);
+  }
+
+  async #retry(): Promise<void> {
+    const run = this.#anyRun((state) => state !== "running" && state !== "succeeded");
+    if (run === undefined) return;
+    this.#stage.model.maybeRetried(run);
+    const answer = await this.#ask(`retry ${run}`, (process) =>
+      process.runs.retry(run).catch((error: { code?: string }) => {
+        // Another retry of this step came first.
+        if (error.code === "LONGSHORE_CONFLICT") return undefined;
+        throw error;
+      }),
+    );
+    this.#stage.model.maybeRetried(run);
+    if (typeof answer !== "string" && answer.value?.state === "running") this.#stage.say(`  ${run} goes on`);
+  }
+
+  #anyRun(wanted: (state: Run["state"]) => boolean): string | undefined {
+    return this.#stage.random.pick([...this.#stage.machine.disk.read().runs.values()].filter((run) => wanted(run.state)))?.id;
+  }
+
+  /** `sent` is called once the request is on its way: from then on it may have been carried out. */
+  async #ask<T>(what: string, request: (process: Process) => Promise<T>, sent?: () => void): Promise<Answer<T>> {
+    const process = this.#stage.process();
+    const call = ++this.#calls;
+    this.#stage.say(`#${call} ${what}`);
+    const answerIsLost = this.#stage.random.chance(0.04);
+    try {
+      const answering = request(process);
+      sent?.();
+      const value = await answering;
+      if (this.#stage.tracing()) this.#stage.say(`  #${call} answered ${answerIsLost ? "(lost) " : ""}${JSON.stringify(value, brief)}`);
+      return answerIsLost ? "unknown" : { value };
+    } catch (error) {
+      if (!process.alive) {
+        this.#stage.say(`  #${call} never answered`);
+        return "unknown";
+      }
+      if ((error as { code?: string }).code !== "LONGSHORE_STORE_UNAVAILABLE") throw error;
+      this.#stage.say(`  #${call} refused`);
+      this.#stage.outcome.refusals++;
+      return "refused";
+    }
+  }
+
+  /** Everybody who waits for a task hangs up. */
+  hangUp(): void {
+    for (const gone of this.#waiting.splice(0)) gone.abort();
+  }
+}
+
+export function proof(hold: KnownHold) {
+  return { taskId: hold.taskId, grant: hold.grant, holder: hold.holder ?? undefined };
+}
+
+/** Tasks and runs in a trace by what matters. */
+function brief(_: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("state" in value)) return value;
+  const { id, state, grant, attempt, left } = value as { [key: string]: unknown };
+  return { id, state, grant, attempt, left };
+}
