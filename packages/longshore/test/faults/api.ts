@@ -90,12 +90,13 @@ interface RawTask {
   step: string;
   state: string;
   failures?: number;
+  lost?: number;
   output?: { token?: string } | null;
 }
 
-function finalTask({ id, step, state, failures, output }: RawTask, runId: string): FinalTask {
+function finalTask({ id, step, state, failures, lost, output }: RawTask, runId: string): FinalTask {
   const token = output === undefined ? undefined : (output?.token ?? null);
-  return { id, runId, step, state, failures, token, ended: ENDED_TASK_STATES.has(state), completed: state === COMPLETED_TASK_STATE };
+  return { id, runId, step, state, failures, lost, token, ended: ENDED_TASK_STATES.has(state), completed: state === COMPLETED_TASK_STATE };
 }
 
 /** Null when there is nothing to do. The client hangs up when `signal` aborts. */

@@ -7,7 +7,7 @@ import { check, describeViolations } from "./checker.ts";
 import { type Client, openClient } from "./client.ts";
 import { type Entry, type HistoryWriter, openHistory, readHistory } from "./history.ts";
 import { type Link, openLink } from "./link.ts";
-import { freePort, type ManagedProcess, type ServerOptions, serverProcess, workerProcess } from "./processes.ts";
+import { freePort, type ManagedProcess, type ServerOptions, serverProcess, shellWorkerProcess, workerProcess } from "./processes.ts";
 import type { WorkerSettings } from "./raw-worker.ts";
 import type { FinalState } from "./story.ts";
 
@@ -21,6 +21,8 @@ export interface Arena {
   /** What the test itself did, for the history. */
   note: HistoryWriter["write"];
   addWorker(habits: WorkerHabits, options?: { url?: string }): ManagedProcess;
+  /** One of our own workers, with the flags of `longshore work`. */
+  addShellWorker(...flags: string[]): ManagedProcess;
   /** A way to the server that can fail. */
   addLink(): Promise<Link>;
   /** Reads the histories, asks the server how the runs ended, and throws what the checker finds. */
@@ -57,6 +59,11 @@ export async function openArena(other: Pick<ServerOptions, "command"> & { data?:
     note: (happening) => chaos.write(happening),
     addWorker(habits, options = {}) {
       const worker = workerProcess({ ...habits, url: options.url ?? url, name: `worker-${workers.length}` }, directory, chaos);
+      workers.push(worker);
+      return worker;
+    },
+    addShellWorker(...flags) {
+      const worker = shellWorkerProcess(`worker-${workers.length}`, url, flags, directory, chaos);
       workers.push(worker);
       return worker;
     },

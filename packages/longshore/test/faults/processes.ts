@@ -104,6 +104,17 @@ export function workerProcess(settings: Omit<WorkerSettings, "history">, directo
   });
 }
 
+/** Our own worker, as anybody would start it. */
+export function shellWorkerProcess(name: string, url: string, flags: string[], directory: string, history: HistoryWriter): ManagedProcess {
+  return managed(name, history, () => {
+    const log = openSync(join(directory, `${name}.log`), "a");
+    const parameters = [SERVER_PROGRAM, "work", "--shell", "--on", url, "--worker-id", name, ...flags];
+    const child = spawn(process.execPath, parameters, { cwd: REPOSITORY, stdio: ["ignore", log, log] });
+    closeSync(log);
+    return { child, ready: Promise.resolve() };
+  });
+}
+
 type Launch = () => { child: ChildProcess; ready: Promise<void> };
 
 function managed(name: string, history: HistoryWriter, launch: Launch): ManagedProcess {

@@ -16,7 +16,7 @@ interface RoundOptions extends Pick<ChaosOptions, "seed" | "durationMs"> {
   shapes?: Job[][];
 }
 
-const NO_FAULTS: FaultCounts = {
+export const NO_FAULTS: FaultCounts = {
   "kill-server": 0,
   "end-server": 0,
   "stop-server": 0,

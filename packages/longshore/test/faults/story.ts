@@ -22,6 +22,8 @@ export interface FinalTask {
   token?: string | null | undefined;
   /** How many failures the server counted, undefined when it does not tell. */
   failures?: number | undefined;
+  /** How many holds the server saw lost, undefined when it does not tell. */
+  lost?: number | undefined;
 }
 
 interface Report {

@@ -1,0 +1,40 @@
+// Our own worker, unchanged, while the server behind it dies again and again: work in hand outlives every death.
+import { expect, it } from "vitest";
+import { readLog } from "./api.ts";
+import { faultSeed, inArena } from "./arena.ts";
+import { planFaults, playFaults } from "./chaos.ts";
+import { NO_FAULTS } from "./round.ts";
+import { chain, diamond, fanOutAndIn } from "./shapes.ts";
+
+const RUNS = 40;
+const WORKERS = 2;
+const DURATION_MS = 15_000;
+const TTL_SECS = 3;
+const END_MS_MAX = 120_000;
+
+it("our own workers lose no job in hand while the server is killed, ended and stopped", async () => {
+  const seed = faultSeed();
+  await inArena(async (arena) => {
+    for (let worker = 0; worker < WORKERS; worker++) await arena.addShellWorker("--slots", "4", "--lease-ttl", `${TTL_SECS}s`).start();
+    const workflows: string[] = [];
+    for (const jobs of [chain(4), diamond(), fanOutAndIn(4)]) workflows.push(await arena.client.create("own", jobs));
+    const runIds: string[] = [];
+    const startAll = async (): Promise<void> => {
+      for (let run = 0; run < RUNS; run++) runIds.push(await arena.client.start(workflows[run % workflows.length] ?? ""));
+    };
+    const counts = { ...NO_FAULTS, "kill-server": 5, "end-server": 2 };
+    const faults = planFaults({ seed, durationMs: DURATION_MS, workers: WORKERS, links: 0, termMs: TTL_SECS * 1000, counts });
+    await Promise.all([startAll(), playFaults(faults, seed, { ...arena, cancelOne: async () => {}, note: () => {} })]);
+    await arena.client.untilEnded(runIds, END_MS_MAX);
+
+    const { final } = await arena.judge(runIds);
+    expect(final.runs.filter((run) => run.state !== "succeeded")).toEqual([]);
+    // A command that ran to its end was reported, however long nobody answered: no result was thrown away, no failure invented.
+    expect(final.tasks.filter((task) => task.failures !== 0)).toEqual([]);
+    for (const runId of runIds) {
+      const lines = await readLog(arena.client.connection, runId);
+      const steps = final.tasks.filter((task) => task.runId === runId && task.lost === 0).map((task) => `${task.step}\n`);
+      expect(lines.filter((line) => steps.includes(line)).sort()).toEqual(steps.sort());
+    }
+  });
+});
