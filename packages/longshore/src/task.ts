@@ -80,9 +80,13 @@ export function task(
   });
 }
 
+/** Spaces and control characters would break `@name` commands, labels and queue names. */
+export function isTaskName(name: unknown): name is string {
+  return typeof name === "string" && name.length <= nameCharsMax && /^[\w./:-]+$/.test(name);
+}
+
 function checkName(name: string): void {
-  // Spaces and control characters would break `@name` commands, labels and queue names.
-  if (typeof name === "string" && name.length <= nameCharsMax && /^[\w./:-]+$/.test(name)) return;
+  if (isTaskName(name)) return;
   throw new LongshoreError(
     "LONGSHORE_BAD_CONFIG",
     `The task name ${JSON.stringify(name)} is not usable, expected 1 to ${nameCharsMax} letters, digits and . _ - / :`,

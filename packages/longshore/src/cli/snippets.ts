@@ -29,7 +29,7 @@ export function protocolHints(url: string): readonly ProtocolHints[] {
           language: "TypeScript",
           how: "save as worker.mjs, then `node worker.mjs`",
           code: typescript(url),
-          tryIt: tryIt(url, "greeting", `{ run: '@greet {"name":"Ada"}', labels: ["handler:greet"] }`),
+          tryIt: tryIt(url, "greeting", `{ run: '@greet {"name":"Ada"}' }`),
         },
         {
           language: "Python",

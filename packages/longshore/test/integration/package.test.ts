@@ -19,7 +19,7 @@ import { workflowGraph } from "longshore/workflow-graph";
 const greet = task("greet", ({ name }, ctx) => ctx.log("Hello, " + name));
 await work({ tasks: [greet], on: workflowGraph(process.env.LONGSHORE_URL) });
 `;
-const definition = 'name: g\non: push\njobs:\n  g: { run: \'@greet {"name":"Ada"}\', labels: ["handler:greet"] }\n';
+const definition = 'name: g\non: push\njobs:\n  g: { run: \'@greet {"name":"Ada"}\' }\n';
 const embedded = `import { task, work } from "longshore";
 import { serve } from "longshore/server";
 const server = await serve({ data: "data", port: null });

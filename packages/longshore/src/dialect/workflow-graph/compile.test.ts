@@ -43,6 +43,19 @@ describe("compiling a definition", () => {
     expect(JSON.stringify(resolve(plan, plan.nodes[1]?.input, scope({ 0: [1, 2] })))).toContain('"upstream":{"a":{"result":"[1,2]"}}');
   });
 
+  it("requires the label of the handler that a command names, whether or not the job does", () => {
+    const jobs = ['@greet {"name":"Ada"}', '{"handler":"greet","input":1}', "@greet not JSON", "echo @greet", '{"handler":"two words"}'];
+    const labels = ["linux"];
+    const source = {
+      name: "n",
+      trigger: "t",
+      jobs: jobs.map((command, at) => ({ ...plainJob(`j${at}`, command), required_labels: labels })),
+    };
+    const lanes = compile(encodeSource(source)).nodes.map((node) => (node as TaskNode).lanes[0]?.labels);
+    const named = ["handler:greet", "linux"];
+    expect(lanes).toEqual([named, named, named, labels, labels]);
+  });
+
   it("skips a job with `if: false`", () => {
     const plan = file("  a: { run: x, if: false }", "  b: { run: y }");
     expect(resolve(plan, plan.nodes[0]?.when, scope({}))).toEqual({ value: false });

@@ -1,9 +1,11 @@
-// The workflow-graph dialect: one task per job, on the lane `command` with the labels that the job requires. A job's input is its
+// The workflow-graph dialect: one task per job, on the lane `command` with the labels that the job requires. A command that names a
+// handler requires that handler's label as well, written or not: a worker without the handler could only fail it. A job's input is its
 // command and the outputs of its direct dependencies; its output is a flat map of texts. A run as a whole has no output.
 
 import type { Backoff } from "../../backoff.ts";
 import { laneOf } from "../../board/lanes.ts";
 import { isObject, type Json } from "../../json.ts";
+import { handlerLabelOf } from "../../protocol/workflow-graph/command.ts";
 import type { Outputs, WireBackoff } from "../../protocol/workflow-graph/wire.ts";
 import type { Dialect, Resolved, Scope } from "../../run/dialect.ts";
 import { makePlan, type Plan, type TaskNode, type Template } from "../../run/plan.ts";
@@ -44,11 +46,16 @@ function nodeOf(job: GraphJob, index: ReadonlyMap<string, number>): TaskNode {
     after: upstream.map(({ node }) => node),
     waitsFor: "done",
     timeouts: job.timeout_secs === null ? {} : { endMs: job.timeout_secs * 1_000 },
-    lanes: [laneOf(commandLane, job.required_labels)],
+    lanes: [laneOf(commandLane, labelsOf(job))],
     priority: job.priority,
     retry: { failures: job.max_retries, lost: job.max_lost_leases, backoff: backoffOf(job.backoff) },
     limits: [],
   };
+}
+
+function labelsOf(job: GraphJob): readonly string[] {
+  const handler = handlerLabelOf(job.command);
+  return handler === undefined ? job.required_labels : [...job.required_labels, handler];
 }
 
 function resolve(_plan: Plan, template: Template, scope: Scope): Resolved {

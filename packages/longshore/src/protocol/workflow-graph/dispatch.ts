@@ -1,8 +1,4 @@
-// Which handler a command means. The protocol has no task type, only a command text, so there is a convention:
-//
-//   1. A JSON object with a text `handler`:    {"handler":"greet","input":{"name":"Ada"}}
-//   2. `@name`, then optional JSON:            @greet {"name":"Ada"}
-//   3. Anything else is a shell command, run only when the worker allows it.
+// From a job to the call of a handler. Which handler a command means is read in command.ts; README.md, "Handlers", is the contract.
 //
 // The handler's input. An object (or nothing, which counts as an empty object) gets the outputs of the job's direct dependencies added
 // as `upstreamOutputs`, when there are dependencies and the input has no field of that name. Any other JSON value is passed as it is.
@@ -12,6 +8,7 @@ import { deeperThan, isObject, jsonDepthMax } from "../../json.ts";
 import { refusal } from "../../runner/settle.ts";
 import type { Call } from "../../runner/transport.ts";
 import type { Task } from "../../task.ts";
+import { handlerOf, type NamedHandler } from "./command.ts";
 import type { QueuedJob } from "./wire.ts";
 
 type Upstream = QueuedJob["upstream_outputs"];
@@ -22,41 +19,23 @@ const namesMax = 20;
 /** Throws a TerminalError when the command names no handler of this worker, or is a shell command and `shell` is undefined. */
 export function dispatch(job: QueuedJob, tasks: ReadonlyMap<string, Task>, shell: Task | undefined): Call {
   const { command, upstream_outputs: upstream } = job;
-  const named = parseObject(command) ?? parseAt(command);
+  const named = handlerOf(command);
   if (named === undefined) return shellCall(job, shell);
-  const found = tasks.get(named.handler);
-  if (found === undefined) throw unknownHandler(named.handler, tasks);
-  return { task: found, input: withUpstream(named.input, upstream), upstream };
+  const input = inputOf(named);
+  const found = tasks.get(named.name);
+  if (found === undefined) throw unknownHandler(named.name, tasks);
+  return { task: found, input: withUpstream(input, upstream), upstream };
 }
 
-interface Named {
-  readonly handler: string;
-  readonly input: unknown;
-}
-
-function parseObject(command: string): Named | undefined {
-  if (!command.trimStart().startsWith("{")) return undefined;
-  let value: unknown;
+function inputOf(named: NamedHandler): unknown {
+  if (!("text" in named)) return named.input;
+  const { name, text } = named;
+  if (text === "") return undefined;
+  if (deeperThan(text)) throw badInput(`The input after @${name} nests deeper than ${jsonDepthMax} levels.`);
   try {
-    value = deeperThan(command) ? undefined : JSON.parse(command);
-  } catch {
-    // `{ make; }` is a shell command that happens to begin with a brace.
-    return undefined;
-  }
-  return isObject(value) && typeof value.handler === "string" ? { handler: value.handler, input: value.input } : undefined;
-}
-
-function parseAt(command: string): Named | undefined {
-  const match = /^\s*@([\w./:-]+)(?:\s+([\s\S]*))?$/.exec(command);
-  if (match === null) return undefined;
-  const handler = match[1] as string;
-  const text = (match[2] ?? "").trim();
-  if (text === "") return { handler, input: undefined };
-  if (deeperThan(text)) throw badInput(`The input after @${handler} nests deeper than ${jsonDepthMax} levels.`);
-  try {
-    return { handler, input: JSON.parse(text) };
+    return JSON.parse(text);
   } catch (error) {
-    throw badInput(`The text after @${handler} is not JSON: ${(error as Error).message}. Expected for example: @${handler} {"name":"Ada"}`);
+    throw badInput(`The text after @${name} is not JSON: ${(error as Error).message}. Expected for example: @${name} {"name":"Ada"}`);
   }
 }
 

@@ -51,6 +51,19 @@ describe("labels", () => {
     expect(await called).toEqual({ text: "Hello" });
   });
 
+  it("of a handler are required by a command that names it, though the job does not say so", async () => {
+    const { start, get, claim, take, workflow: shown } = await startGraphServer();
+    const id = await start(job("at", { command: "@greet" }), job("json", { command: '{"handler":"greet"}' }), job("plain"));
+    expect((await take({ labels: ["linux"] })).job.job_id).toBe("plain");
+    expect(await claim({ labels: ["linux"] })).toBeNull();
+    const { items } = JSON.parse((await get("/api/longshore/v1/tasks?state=queued")).text) as { items: { waiting: { text: string } }[] };
+    expect(items.map(({ waiting }) => waiting.text)).toEqual(Array(2).fill("no live worker has the label handler:greet"));
+    for (const name of ["at", "json"]) {
+      expect((await take({ labels: ["handler:greet"] })).job).toMatchObject({ job_id: name, required_labels: [] });
+    }
+    expect((await shown(id)).jobs.map((one) => one.required_labels)).toEqual([[], [], []]);
+  });
+
   it("let a worker of this wire take the steps of a workflow that was written in code", async () => {
     const { server, take, complete, push, logs, states, cancelled, workflow: shown } = await startGraphServer();
     const greet = task("greet", async ({ name }: { name: string }) => ({ text: `Hello, ${name}!` }));
