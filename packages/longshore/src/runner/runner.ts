@@ -80,7 +80,7 @@ export class Runner {
     const { clock } = this.#config;
     return {
       state: this.#state,
-      slots: { total: this.#pool.total, free: this.#pool.free },
+      slots: { total: this.#pool.total, free: this.#pool.total - this.#occupied },
       tasks: [...this.#config.tasks.keys()],
       running: [...this.#running].map((execution) => ({ ...execution.event(), runningMs: clock.now() - execution.startedMs })),
       counts: { ...this.#counts },

@@ -4,6 +4,7 @@ import type { Events, TaskEvent } from "./events.ts";
 
 export interface RunnerStatus {
   readonly state: "running" | "draining" | "stopped";
+  /** A slot is free while nothing runs in it, also when it is kept for work that is being asked for. */
   readonly slots: { readonly total: number; readonly free: number };
   /** The names of the tasks that this worker can run. */
   readonly tasks: readonly string[];
