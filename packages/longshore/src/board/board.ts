@@ -102,7 +102,7 @@ export class Board {
 
   /** Back to the line at once: the claim did not reach its client. */
   giveBack(hold: Hold): Promise<Verdict> {
-    return this.defer(hold, 0);
+    return this.#store.settle({ verb: "defer", hold, delayMs: 0, unseen: true });
   }
 
   /** False when it had ended already. A holder learns of it by its next extend. */

@@ -23,6 +23,7 @@ export function freshTask(task: NewTask & { runId?: string; node?: number }, now
     error: null,
     failures: 0,
     lost: 0,
+    deferrals: 0,
     policy: task.policy,
     limits: task.limits ?? [],
     claimMs: task.claimMs ?? null,

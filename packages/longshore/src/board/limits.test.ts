@@ -26,6 +26,18 @@ describe("limits", () => {
     expect(limits.blocked(rate, 1_899)).toEqual({ key: "mail", freeAt: 1_900 });
   });
 
+  it("keep their window in order of time, whatever the order in which hand-outs are told", () => {
+    const limits = new Limits();
+    for (const at of [900, 100, 500]) limits.take(rate, at);
+    expect(limits.blocked(rate, 1_000)).toEqual({ key: "mail", freeAt: 1_100 });
+    limits.untake(rate, 500);
+    limits.take(rate, 950);
+    expect(limits.blocked(rate, 1_000)).toEqual({ key: "mail", freeAt: 1_100 });
+    expect(limits.blocked(rate, 1_100)).toBeNull();
+    limits.take(rate, 1_100);
+    expect(limits.blocked(rate, 1_100)).toEqual({ key: "mail", freeAt: 1_900 });
+  });
+
   it("count hand-outs of a window even after they came back", () => {
     const limits = new Limits();
     for (let handedOut = 0; handedOut < 3; handedOut++) {
@@ -59,7 +71,7 @@ describe("limits", () => {
     const limits = new Limits();
     limits.take(rate, 0);
     limits.take(rate, 1);
-    limits.untake(rate);
+    limits.untake(rate, 1);
     limits.take(rate, 2);
     expect(limits.blocked(rate, 3)).toBeNull();
     expect(limits.held("mail")).toBe(2);

@@ -50,16 +50,17 @@ export class Limits {
     for (const limit of limits) {
       const usage = this.#of(limit.key);
       usage.held++;
-      if (limit.rate) usage.recent.push(now);
+      // In order of time whatever the order of the calls: a restart tells of holds in any order, and clocks step back.
+      if (limit.rate) usage.recent.splice(usage.recent.findLastIndex((at) => at <= now) + 1, 0, now);
     }
   }
 
-  /** Undoes a `take` whose transaction failed. */
-  untake(limits: readonly LimitKey[]): void {
+  /** Undoes a `take` at `now` whose transaction failed. */
+  untake(limits: readonly LimitKey[], now: number): void {
     for (const limit of limits) {
       const usage = this.#of(limit.key);
       usage.held--;
-      if (limit.rate) usage.recent.pop();
+      if (limit.rate) usage.recent.splice(usage.recent.lastIndexOf(now), 1);
     }
   }
 

@@ -27,7 +27,8 @@ export type Leave = () => void;
 export type Report = { hold: Hold } & (
   | { verb: "complete"; output: string; merge?: boolean }
   | { verb: "fail"; error: string; retryable: boolean; delayMs?: number }
-  | { verb: "defer"; delayMs: number; output?: string }
+  /** `unseen`: nobody has worked on it, so that this hand-out does not count as a deferral. */
+  | { verb: "defer"; delayMs: number; output?: string; unseen?: boolean }
 );
 
 export interface Extension {

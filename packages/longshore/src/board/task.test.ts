@@ -207,6 +207,7 @@ function taskIn(state: Task["state"], parts: Partial<Task> = {}): Task {
     error: null,
     failures: 0,
     lost: 0,
+    deferrals: 0,
     policy: null,
     limits: [],
     claimMs: null,

@@ -58,6 +58,8 @@ export interface Task {
   /** Attempts that failed, and holds that were lost: two budgets. */
   readonly failures: number;
   readonly lost: number;
+  /** How often the current attempt was deferred. */
+  readonly deferrals: number;
   /** JSON text of the retry policy; only for tasks without a run, whose plan would carry it. */
   readonly policy: string | null;
   readonly limits: readonly LimitKey[];

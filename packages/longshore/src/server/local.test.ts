@@ -73,16 +73,21 @@ describe("a handler in the server's own process", () => {
   it("is called again later when it defers, without spending an attempt", async () => {
     const seen: unknown[] = [];
     const { clock, ended } = await runOf(async (_, ctx) => {
-      seen.push([ctx.attempt, ctx.deferred]);
-      return seen.length === 1 ? ctx.defer(5_000, { part: 1 }) : "done";
+      seen.push([ctx.attempt, ctx.deferrals, ctx.deferred]);
+      ctx.progress(0.5);
+      if (ctx.deferrals === 2) return "done";
+      return ctx.deferrals === 0 ? ctx.defer(5_000, { part: 1 }) : ctx.defer(5_000);
     });
-    await eventually(async () => seen.length === 1);
-    await clock.armed(5_000);
-    await clock.advance(5_000);
+    for (const calls of [1, 2]) {
+      await eventually(async () => seen.length === calls);
+      await clock.armed(5_000);
+      await clock.advance(5_000);
+    }
     expect((await ended()).output).toBe("done");
     expect(seen).toEqual([
-      [1, undefined],
-      [1, { part: 1 }],
+      [1, 0, undefined],
+      [1, 1, { part: 1 }],
+      [1, 2, undefined],
     ]);
   });
 
@@ -98,6 +103,22 @@ describe("a handler in the server's own process", () => {
     expect(await ended()).toMatchObject({ state: "failed", error: "step step failed: never" });
     expect(calls).toBe(1);
   });
+});
+
+it("an in-process worker that waits for work has all its slots free", async () => {
+  const { server, clock, api } = await startAdminServer();
+  const gate = deferred<void>();
+  const wait = task("wait", (at: number) => (at === 1 ? undefined : gate.promise));
+  const worker = await work({ tasks: [wait], on: server, slots: 3, clock, logger: false });
+  await server.call(wait, 1);
+  await eventually(async () => (await api("GET", "/queues")).body.items[0]?.pollers === 3);
+  expect(worker.status().slots).toEqual({ total: 3, free: 3 });
+  const called = server.call(wait, 2);
+  await eventually(async () => worker.status().running.length === 1);
+  expect(worker.status().slots).toEqual({ total: 3, free: 2 });
+  gate.resolve();
+  await called;
+  await worker.stop();
 });
 
 describe("an in-process worker whose store cannot be written", () => {

@@ -81,7 +81,8 @@ export function localTransport(options: LocalOptions): Transport {
     attempt: task.attempt + 1,
     idempotencyKey: task.id,
     hold: { termMs, everyMs: beatMs },
-    deferred: task.closedBy === "defer" && task.output !== null ? (JSON.parse(task.output) as Json) : undefined,
+    deferrals: task.deferrals,
+    deferred: task.deferrals > 0 ? keptBy(task) : undefined,
     blobs: options.blobs,
     resolve: (tasks) => callOf(task, tasks),
     beat: async (): Promise<BeatAnswer> => ({ verdict: (await options.board.extend(holdOf(task))).verdict }),
@@ -143,7 +144,13 @@ async function append(logs: LocalOptions["logs"], task: BoardTask, entries: read
 function settle(board: Board, hold: Hold, outcome: Outcome): Promise<ReportAnswer["verdict"]> {
   if (outcome.kind === "done") return board.complete(hold, JSON.stringify(outcome.output));
   if (outcome.kind === "failed") return board.fail(hold, { error: outcome.error.message, retryable: outcome.retryable });
-  return board.defer(hold, outcome.delayMs, outcome.output === undefined ? undefined : JSON.stringify(outcome.output));
+  // In place of the last progress, which the next call would otherwise find as kept for it.
+  return board.defer(hold, outcome.delayMs, JSON.stringify(outcome.output ?? null));
+}
+
+/** What the last deferral kept for this call; undefined when nothing was. */
+function keptBy({ output }: BoardTask): Json | undefined {
+  return output === null ? undefined : ((JSON.parse(output) as Json) ?? undefined);
 }
 
 function callOf(task: BoardTask, tasks: ReadonlyMap<string, Task>): Call {

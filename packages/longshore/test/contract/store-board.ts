@@ -145,6 +145,17 @@ export function boardContract(setup: Setup): void {
       expect(await claim()).toMatchObject({ id: "t", attempt: 0, grant: 3, output: '{"seen":1}' });
     });
 
+    it("is counted for each attempt, unless the task comes back unseen", async () => {
+      const { board, post, claim, task } = await setup();
+      await post("t", { policy: policy({ failures: 1 }) });
+      await board.defer(holdOf(await claim()), 0);
+      await board.defer(holdOf(await claim()), 0);
+      await board.giveBack(holdOf(await claim()));
+      expect(await task("t")).toMatchObject({ attempt: 0, deferrals: 2 });
+      await board.fail(holdOf(await claim()), { error: "no", retryable: true });
+      expect(await task("t")).toMatchObject({ attempt: 1, deferrals: 0 });
+    });
+
     it("gives a task back at once, and its old hold proves nothing any more", async () => {
       const { board, post, claim } = await setup();
       await post("t");

@@ -82,7 +82,7 @@ export class SqliteBoard implements BoardStore {
       ...{ tasks: this.tasks, lanes: this.lanes, limits: this.limits },
       ...{ commit: options.commit, deadline: options.deadline },
       handedOut: () => this.counts.claimed++,
-      giveBack: (taskId, grant) => this.settle({ verb: "defer", hold: { taskId, grant }, delayMs: 0 }),
+      giveBack: (taskId, grant) => this.settle({ verb: "defer", hold: { taskId, grant }, delayMs: 0, unseen: true }),
     });
     const insert = options.db.prepare(
       "INSERT INTO attempt (task_id, grant_count, attempt, closed_by, holder, error, queued_at, started_at, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -292,7 +292,8 @@ export class SqliteBoard implements BoardStore {
 
   /** Back in line; the attempt goes on and neither budget is spent. */
   #deferNow(task: Task, report: Report & { verb: "defer" }, now: number): void {
-    this.#requeue(task, "defer", { ...task, dueAt: now + report.delayMs, output: report.output ?? task.output }, now);
+    const deferrals = task.deferrals + (report.unseen ? 0 : 1);
+    this.#requeue(task, "defer", { ...task, deferrals, dueAt: now + report.delayMs, output: report.output ?? task.output }, now);
   }
 
   #expireTask(id: string): void {
@@ -322,7 +323,7 @@ export class SqliteBoard implements BoardStore {
     }
     const error = closure.kind === "failed" ? closure.error : closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
     this.#attempts.add({ task, closedBy: by, error, endedAt: now });
-    const fresh = { startedAt: null, endBy: null, output: null };
+    const fresh = { startedAt: null, endBy: null, output: null, deferrals: 0 };
     this.#requeue(task, by, { ...counted, ...fresh, attempt: task.attempt + 1, dueAt: next.dueAt }, now);
   }
 

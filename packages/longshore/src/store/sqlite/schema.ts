@@ -32,9 +32,9 @@ const migrations: readonly string[] = [
   CREATE TABLE task (
     id TEXT PRIMARY KEY, run_id TEXT, node INTEGER NOT NULL, step TEXT NOT NULL, lane TEXT, labels TEXT, priority INTEGER NOT NULL,
     state TEXT NOT NULL, sequence INTEGER NOT NULL, attempt INTEGER NOT NULL, grant_count INTEGER NOT NULL, holder TEXT, term_ms INTEGER NOT NULL,
-    input TEXT NOT NULL, output TEXT, error TEXT, failures INTEGER NOT NULL, lost INTEGER NOT NULL, policy TEXT, limits TEXT,
-    claim_ms INTEGER, end_ms INTEGER, posted_at INTEGER NOT NULL, queued_at INTEGER NOT NULL, due_at INTEGER NOT NULL, started_at INTEGER,
-    claimed_at INTEGER, ended_at INTEGER, claim_by INTEGER, hold_until INTEGER, end_by INTEGER, total_by INTEGER,
+    input TEXT NOT NULL, output TEXT, error TEXT, failures INTEGER NOT NULL, lost INTEGER NOT NULL,
+    deferrals INTEGER NOT NULL, policy TEXT, limits TEXT, claim_ms INTEGER, end_ms INTEGER, posted_at INTEGER NOT NULL,
+    queued_at INTEGER NOT NULL, due_at INTEGER NOT NULL, started_at INTEGER, claimed_at INTEGER, ended_at INTEGER, claim_by INTEGER, hold_until INTEGER, end_by INTEGER, total_by INTEGER,
     closed_grant INTEGER NOT NULL, closed_by TEXT
   ) WITHOUT ROWID;
   CREATE INDEX task_open ON task (id) WHERE ended_at IS NULL;

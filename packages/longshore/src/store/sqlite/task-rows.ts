@@ -27,7 +27,7 @@ const columns = [
     "posted_at",
     "total_by",
   ],
-  ...["state", "sequence", "attempt", "grant_count", "holder", "term_ms", "output", "error", "failures", "lost", "queued_at", "due_at"],
+  ...["state", "sequence", "attempt", "grant_count", "holder", "term_ms", "output", "error", "failures", "lost", "deferrals", "queued_at", "due_at"],
   ...["started_at", "claimed_at", "ended_at", "claim_by", "hold_until", "end_by", "closed_grant", "closed_by"],
 ];
 /** The first columns are written once; the rest change with the task's state. */
@@ -105,6 +105,7 @@ function changingValues(task: Task): Value[] {
     task.error,
     task.failures,
     task.lost,
+    task.deferrals,
     task.queuedAt,
     task.dueAt,
     task.startedAt,
@@ -144,6 +145,7 @@ export function taskOf(row: SqlRow): Task {
     error: row.error as string | null,
     failures: row.failures as number,
     lost: row.lost as number,
+    deferrals: row.deferrals as number,
     policy: row.policy as string | null,
     limits: row.limits === null ? noLimits : (JSON.parse(row.limits as string) as LimitKey[]),
     claimMs: row.claim_ms as number | null,
