@@ -8,7 +8,7 @@ import { idMaker, type MakeId } from "../../src/ids.ts";
 import type { Dialect } from "../../src/run/dialect.ts";
 import { brainOf, Runs } from "../../src/run/runs.ts";
 import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite/store.ts";
-import type { TestClock } from "../../src/testing/clock.ts";
+import { TestClock } from "../../src/testing/clock.ts";
 import type { Random } from "../faults/random.ts";
 import type { Disk } from "./simulation-disk.ts";
 import { diskFull } from "./sqlite.ts";
@@ -26,9 +26,28 @@ export interface Process {
   crash(): void;
 }
 
+/** Timers that one step may arm: far above what it needs, far below what something that chases its own tail would. */
+const timersMax = 10_000;
+
+/** Notices what would keep a real machine busy for ever: a timer that arms itself for now, again and again. */
+export class WatchedClock extends TestClock {
+  #armed = 0;
+
+  override at(atMs: number, fn: () => void): () => void {
+    return ++this.#armed > timersMax ? () => {} : super.at(atMs, fn);
+  }
+
+  /** True when a step has armed too many; then the next one is counted. */
+  tooBusy(): boolean {
+    const busy = this.#armed > timersMax;
+    this.#armed = 0;
+    return busy;
+  }
+}
+
 export interface Machine {
   readonly disk: Disk;
-  readonly clock: TestClock;
+  readonly clock: WatchedClock;
   readonly random: Random;
   readonly makeId: MakeId;
   handedOut(task: Task): void;

@@ -7,13 +7,12 @@ import { codeDialect } from "../../src/dialect/code/dialect.ts";
 import type { WorkflowSource } from "../../src/dialect/code/source.ts";
 import type { Plan } from "../../src/run/plan.ts";
 import type { Run } from "../../src/run/run.ts";
-import { TestClock } from "../../src/testing/clock.ts";
 import { type Random, seededRandom } from "../faults/random.ts";
 import { checkMemory, checkRows } from "./simulation-check.ts";
 import { Clients, type Outcome, proof } from "./simulation-clients.ts";
 import type { Disk, Stored } from "./simulation-disk.ts";
 import { broken, type KnownHold, Model } from "./simulation-model.ts";
-import { type Fault, type Machine, machineIds, type Process, startProcess } from "./simulation-process.ts";
+import { type Fault, type Machine, machineIds, type Process, startProcess, WatchedClock } from "./simulation-process.ts";
 import { label, lanes, makeWorkflows, termMs } from "./simulation-story.ts";
 import { turns } from "./world.ts";
 
@@ -55,7 +54,7 @@ class Simulation {
   /** What happened, in words; null saves the time. */
   trace: string[] | null = null;
   readonly #random: Random;
-  readonly #clock: TestClock;
+  readonly #clock: WatchedClock;
   readonly #machine: Machine;
   readonly #clients: Clients;
   readonly #model = new Model((taskId) => ["cancelling", "cancelled"].includes(this.#machine.disk.read().tasks.get(taskId)?.state ?? ""));
@@ -70,7 +69,7 @@ class Simulation {
   static async open(seed: number, disk: Disk, lies: boolean): Promise<Simulation> {
     disk.wipe();
     const random = seededRandom(seed);
-    const clock = new TestClock(1_000_000);
+    const clock = new WatchedClock(1_000_000);
     const machine: Machine = { disk, clock, random, makeId: machineIds(random), lies, handedOut: () => {} };
     return new Simulation(random, machine, await startProcess(machine));
   }
@@ -153,6 +152,7 @@ class Simulation {
 
   #check(): void {
     if (this.#failure !== undefined) throw this.#failure;
+    if (this.#clock.tooBusy()) throw broken("timers are armed again and again, without time passing");
     const stored = this.#machine.disk.read();
     checkRows(stored, (run) => this.#planOf(run));
     this.#model.compare(

@@ -69,7 +69,7 @@ export class Lines {
     };
     if (task.limits.length > 0) {
       this.#options.limits.take(task.limits, to.now);
-      this.#options.commit.undo(() => this.#options.limits.untake(task.limits));
+      this.#options.commit.undo(() => this.#options.limits.untake(task.limits, to.now));
     }
     this.#options.tasks.put(held.id, held);
     this.#options.commit.after(this.#options.handedOut);
