@@ -2,38 +2,47 @@ import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
 import { onTermination } from "./signal.ts";
 
-it("tells the first signal from later ones and leaves no listener behind", () => {
+function setup() {
   const source = new EventEmitter();
   const seen: string[] = [];
+  let now = 1_000;
   const remove = onTermination(
     source,
     (signal) => seen.push(`first ${signal}`),
     (signal) => seen.push(`again ${signal}`),
+    () => now,
   );
-  source.emit("SIGTERM", "SIGTERM");
-  source.emit("SIGTERM", "SIGTERM");
+  const after = (ms: number, signal: string) => {
+    now += ms;
+    source.emit(signal, signal);
+  };
+  return { source, seen, after, remove };
+}
+
+it("tells the first signal from later ones and leaves no listener behind", () => {
+  const { source, seen, after, remove } = setup();
+  after(0, "SIGTERM");
+  after(200, "SIGTERM");
   remove();
   remove();
   expect(seen).toEqual(["first SIGTERM", "again SIGTERM"]);
   expect(source.listenerCount("SIGINT") + source.listenerCount("SIGTERM")).toBe(0);
 });
 
-it("takes an interrupt that arrives twice at once for one, and a later one for a second", () => {
-  const source = new EventEmitter();
-  const seen: string[] = [];
-  let now = 1_000;
-  const remove = onTermination(
-    source,
-    () => seen.push("first"),
-    () => seen.push("again"),
-    () => now,
-  );
-  source.emit("SIGINT", "SIGINT");
-  now += 20;
-  source.emit("SIGINT", "SIGINT");
-  expect(seen).toEqual(["first"]);
-  now += 200;
-  source.emit("SIGINT", "SIGINT");
-  expect(seen).toEqual(["first", "again"]);
+it.each(["SIGINT", "SIGTERM"])("takes a %s that arrives twice at once for one, and a later one for a second", (signal) => {
+  const { seen, after, remove } = setup();
+  after(0, signal);
+  after(20, signal);
+  expect(seen).toEqual([`first ${signal}`]);
+  after(200, signal);
+  expect(seen).toEqual([`first ${signal}`, `again ${signal}`]);
+  remove();
+});
+
+it("takes another signal for a second one however soon it comes", () => {
+  const { seen, after, remove } = setup();
+  after(0, "SIGINT");
+  after(1, "SIGTERM");
+  expect(seen).toEqual(["first SIGINT", "again SIGTERM"]);
   remove();
 });

@@ -12,8 +12,8 @@ export interface SignalSource {
 }
 
 /**
- * One Ctrl-C may arrive twice: from the terminal, which signals the whole foreground group, and from npm, which passes it on. A person
- * who means it twice takes longer than this.
+ * One signal may arrive twice: from the terminal (Ctrl-C) or a supervisor that signals a whole group, and from npm, which is in that group
+ * and passes on what it hears. Whoever means it twice takes longer than this.
  */
 const echoMs = 100;
 
@@ -24,14 +24,13 @@ export function onTermination(
   again: (signal: TerminationSignal) => void,
   now: () => number = Date.now,
 ): () => void {
-  let seenMs: number | undefined;
+  let seen: { readonly signal: TerminationSignal; readonly atMs: number } | undefined;
   const listener = (signal: TerminationSignal) => {
-    const echo = seenMs !== undefined && signal === "SIGINT" && now() - seenMs < echoMs;
-    if (echo) return;
-    const isFirst = seenMs === undefined;
-    seenMs = now();
-    if (isFirst) first(signal);
-    else again(signal);
+    const atMs = now();
+    if (seen?.signal === signal && atMs - seen.atMs < echoMs) return;
+    const tell = seen === undefined ? first : again;
+    seen = { signal, atMs };
+    tell(signal);
   };
   for (const name of terminationSignals) source.on(name, listener);
   return () => {
