@@ -8,6 +8,7 @@ const news: WaitingNews = {
   reason: "no-worker",
   text: "no live worker has the label gpu",
   tasks: 3,
+  taskId: "R1.0",
   step: "train",
   runId: "R1",
   lane: "command",
@@ -32,4 +33,5 @@ it("advises no worker where none would help", () => {
 
 it("says when it is over", () => {
   expect(line({ kind: "over", tasks: 1, forMs: 1_500 })).toBe("goes on train, after 1.5 s");
+  expect(line({ kind: "ended", tasks: 1, forMs: 1_500 })).toBe("ended train, after 1.5 s in vain");
 });

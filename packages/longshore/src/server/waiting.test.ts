@@ -45,6 +45,15 @@ it("says at once that nobody could take a task, once for each cause, and when th
   expect(told().slice(2).sort()).toEqual(["over no-worker a 2", "over no-worker c 1"]);
 });
 
+it("does not say that a task went on which was cancelled while it waited", async () => {
+  const { clock, engine, post, told } = await setup();
+  await post("a", ["gpu"]);
+  await clock.advance(300);
+  await engine.board.cancel("a");
+  await clock.advance(300);
+  expect(told()).toEqual(["waiting no-worker a 1", "ended no-worker a 1"]);
+});
+
 it("tells of busy workers and of delays only when they last", async () => {
   const { clock, post, told, claim } = await setup();
   await post("first");

@@ -1,19 +1,21 @@
 // Notices tasks that wait and says why, once for each cause, and again when that is over. For a person at a terminal: nothing here
 // decides anything. An idle server pays nothing for it: it looks only after a task has changed, and while something is queued.
 
-import type { Task } from "../board/task.ts";
+import { isOpen, type Task } from "../board/task.ts";
 import type { WaitReason } from "../board/why.ts";
 import type { Engine } from "./engine.ts";
 import { queueStates } from "./queues.ts";
 
 export interface WaitingNews {
-  readonly kind: "waiting" | "over";
+  /** `ended`: it waited in vain, because it was cancelled or ran out of time. */
+  readonly kind: "waiting" | "over" | "ended";
   readonly reason: WaitReason;
   /** Why, such as "no live worker has the label gpu". */
   readonly text: string;
   /** How many tasks wait for this cause; of delayed ones, as far as was looked. */
   readonly tasks: number;
   /** One of them. */
+  readonly taskId: string;
   readonly step: string;
   readonly runId: string | null;
   readonly lane: string;
@@ -67,7 +69,15 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
     try {
       const found = await causesNow(engine);
       if (stopped) return;
-      causes = compare(causes, found, clock.now(), tell);
+      const now = clock.now();
+      const before = causes;
+      causes = compare(before, found, now, tell);
+      for (const [key, cause] of before) {
+        if (!cause.told || found.has(key)) continue;
+        const kind = (await waitedInVain(engine, cause.taskId)) ? "ended" : "over";
+        if (stopped) return;
+        tell(newsOf(cause, kind, now - cause.since));
+      }
       if (found.size > 0) lookIn(againMs);
     } catch {
       // The store is closed or cannot be read now; it says so itself, and the next change brings another look.
@@ -101,10 +111,11 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
   const add = (task: Task, count: number) => {
     const waiting = why(task);
     if (waiting === null || task.lane === null) return;
-    const { step, runId, lane } = task;
+    const { id: taskId, step, runId, lane } = task;
     const { reason, text } = waiting;
     const key = JSON.stringify([reason, waiting.key, lane.name, lane.labels]);
-    const known = causes.get(key) ?? { reason, text, tasks: 0, step, runId, lane: lane.name, labels: lane.labels, since: now, told: false };
+    const what = { taskId, step, runId, lane: lane.name, labels: lane.labels };
+    const known = causes.get(key) ?? { reason, text, tasks: 0, ...what, since: now, told: false };
     causes.set(key, { ...known, tasks: known.tasks + count });
   };
   for (const { oldest, ready } of queueStates(engine)) if (oldest !== null) add(oldest, ready);
@@ -112,7 +123,13 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
   return causes;
 }
 
-/** Keeps since when each cause lasts, and tells of those that have lasted long enough and of those that are over. */
+/** A task that is gone was pruned, so it had ended. */
+async function waitedInVain({ reader }: Engine, taskId: string): Promise<boolean> {
+  const task = await reader.task(taskId);
+  return task === undefined || (!isOpen(task.state) && task.startedAt === null);
+}
+
+/** Keeps since when each cause lasts, and tells of those that have lasted long enough. */
 function compare(
   before: Map<string, Cause>,
   found: Map<string, Cause>,
@@ -126,7 +143,6 @@ function compare(
     if (due) tell(newsOf(cause, "waiting", now - since));
     after.set(key, { ...cause, since, told: told || due });
   }
-  for (const [key, cause] of before) if (cause.told && !found.has(key)) tell(newsOf(cause, "over", now - cause.since));
   return after;
 }
 
