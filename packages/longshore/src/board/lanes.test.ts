@@ -80,6 +80,18 @@ describe("lanes", () => {
     expect(() => setup().lanes.choose([], 0)).toThrow("at least one lane");
   });
 
+  it("are forgotten when there are many, nothing stands on them and nobody has asked for them lately", () => {
+    const { lanes, put } = setup();
+    put("kept", ["full"]);
+    for (let made = 0; made < 30_000; made++) lanes.queue(laneOf("work", [`label-${made}`]));
+    const group = lanes.group(reach(["work"], ["label-29999"]), 100_000);
+    lanes.queue(laneOf("kept", ["another"]));
+    for (let made = 0; made < 30_000; made++) lanes.queue(laneOf("more", [`label-${made}`]));
+    expect([...lanes.all()].length).toBeLessThan(25_000);
+    expect(lanes.queue(laneOf("kept", ["full"])).ready.size).toBe(1);
+    expect(group.lanes).toEqual([lanes.queue(laneOf("work", ["label-29999"]))]);
+  });
+
   it("forget claims that nobody makes any more, never those that wait", () => {
     const { lanes } = setup();
     const queue = lanes.queue(laneOf("a"));

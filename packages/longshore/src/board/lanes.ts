@@ -40,6 +40,11 @@ export interface ClaimGroup {
 /** Distinct claims remembered while nobody waits in them. Above this the oldest idle ones are forgotten. */
 const groupsMax = 2_000;
 
+/** Lanes remembered although nothing stands on them. Labels may be made up per task, and a lane for each would never go. */
+const lanesMax = 10_000;
+/** An empty lane that was asked for within this time stays: a claim of the batch at hand may yet be taken back. */
+const laneIdleMs = 60_000;
+
 const separator = "\u0000";
 
 export function laneOf(name: string, labels: Iterable<string> = []): Lane {
@@ -53,11 +58,14 @@ export function laneKey(lane: Lane): string {
 export class Lanes {
   readonly #lanes = new Map<string, LaneQueue>();
   readonly #groups = new Map<string, ClaimGroup>();
+  #forgetAbove = lanesMax;
+  #now = 0;
 
   queue(lane: Lane): LaneQueue {
     const key = laneKey(lane);
     const known = this.#lanes.get(key);
     if (known !== undefined) return known;
+    if (this.#lanes.size >= this.#forgetAbove) this.#forgetEmpty();
     const queue: LaneQueue = {
       lane,
       ready: new Heap((a, b) => a.priority < b.priority || (a.priority === b.priority && a.sequence < b.sequence)),
@@ -78,6 +86,7 @@ export class Lanes {
       for (const queue of this.#lanes.values()) if (eligible(queue.lane, reach)) link(queue, group);
       if (this.#groups.size > groupsMax) this.#forgetIdle();
     }
+    this.#now = now;
     group.usedAt = now;
     for (const queue of group.lanes) queue.polledAt = now;
     return group;
@@ -104,6 +113,16 @@ export class Lanes {
     let count = 0;
     for (const group of this.#groups.values()) count += group.waiting.size;
     return count;
+  }
+
+  #forgetEmpty(): void {
+    for (const [key, queue] of this.#lanes) {
+      if (queue.ready.size > 0 || queue.polledAt > this.#now - laneIdleMs) continue;
+      this.#lanes.delete(key);
+      for (const group of queue.groups) group.lanes.splice(group.lanes.indexOf(queue), 1);
+    }
+    // Looked at again only when there are many more, so that a long backlog on many lanes is not walked for each new one.
+    this.#forgetAbove = Math.max(lanesMax, 2 * this.#lanes.size);
   }
 
   #forgetIdle(): void {

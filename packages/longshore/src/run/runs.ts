@@ -7,7 +7,7 @@ import type { MakeId } from "../ids.ts";
 import { Results } from "../results.ts";
 import { decide } from "./decide.ts";
 import type { Definition, Dialect } from "./dialect.ts";
-import { isRunOpen, type Run } from "./run.ts";
+import { isRunOpen, type Run, type StoredMessage } from "./run.ts";
 import type { Brain, RunStore } from "./store.ts";
 
 export interface StartOptions {
@@ -131,7 +131,7 @@ export class Runs {
       try {
         await this.#carryOnce();
       } catch {
-        // The store cannot be written now, or has been closed. Messages are durable, so they only come later.
+        // The store cannot be written now, or has been closed, or a message is stuck. Messages are durable, so they only come later.
         this.#clock.at(this.#clock.now() + retryMs, () => this.carry());
         return;
       }
@@ -139,15 +139,34 @@ export class Runs {
   }
 
   async #carryOnce(): Promise<void> {
-    for (let messages = await this.#store.messages(); messages.length > 0 && !this.#closed; messages = await this.#store.messages()) {
-      for (const stored of messages) {
-        const workflow = stored.message.kind === "start-run" ? stored.message.workflow : undefined;
-        const definition = workflow === undefined ? undefined : await this.#store.definition(workflow);
-        const child = definition === undefined ? null : { id: this.#makeId(this.#clock.now()), definitionId: definition.id };
-        await this.#store.deliver(stored, child);
+    const stuck = new Map<number, unknown>();
+    for (let carried = true; carried && !this.#closed; ) {
+      carried = false;
+      for (const stored of await this.#store.messages()) {
+        if (stuck.has(stored.id)) continue;
+        try {
+          await this.#deliver(stored);
+          carried = true;
+        } catch (error) {
+          if (isAboutTheStore(error)) throw error;
+          // One that cannot be carried out, such as a start in a dialect that this server does not have, holds up no other.
+          stuck.set(stored.id, error);
+        }
       }
     }
+    for (const error of stuck.values()) throw error;
   }
+
+  async #deliver(stored: StoredMessage): Promise<void> {
+    const workflow = stored.message.kind === "start-run" ? stored.message.workflow : undefined;
+    const definition = workflow === undefined ? undefined : await this.#store.definition(workflow);
+    const child = definition === undefined ? null : { id: this.#makeId(this.#clock.now()), definitionId: definition.id };
+    await this.#store.deliver(stored, child);
+  }
+}
+
+function isAboutTheStore(error: unknown): boolean {
+  return error instanceof LongshoreError && (error.code === "LONGSHORE_STORE_UNAVAILABLE" || error.code === "LONGSHORE_CLOSED");
 }
 
 /** The pure half that a store is opened with. */

@@ -300,6 +300,24 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
+    it("that cannot be started hold up no others, and are tried again", async () => {
+      const world = await setup();
+      await world.store.runs.define({ id: "d", name: "foreign", dialect: "not-installed", source: "{}" });
+      await world.define("inner", [step("inside")]);
+      await world.start("stuck", [step("x", { workflow: "foreign" })]);
+      const { id } = await world.start("outer", [step("child", { workflow: "inner" })]);
+      await turns(20);
+      await work(world, "inside");
+      await turns(10);
+      expect((await world.run(id)).state).toBe("succeeded");
+      expect(await world.store.runs.messages()).toHaveLength(1);
+      await world.define("foreign", [step("inside")]);
+      await world.clock.advance(1_000);
+      await turns(10);
+      expect(await world.claim("inside")).toBeDefined();
+      expect(await world.store.runs.messages()).toHaveLength(0);
+    });
+
     it("nest, and a hold that is lost deep inside is tried again there", async () => {
       const world = await setup();
       await world.define("c", [step("deep")], { output: ref("deep") });
