@@ -16,6 +16,7 @@ export interface Job {
 
 interface HeartbeatAnswer {
   status: number;
+  cancelled?: boolean | undefined;
   expiresAt?: number | undefined;
 }
 
@@ -129,8 +130,8 @@ interface RawClaim {
 
 export async function heartbeat(connection: Connection, leaseId: string): Promise<HeartbeatAnswer> {
   const answer = await connection.request("POST", `/api/jobs/${leaseId}/heartbeat`, undefined, { headers: { accept: "application/json" } });
-  const said = parseOrNull(answer.text) as { expires_at_ms?: number } | null;
-  return { status: answer.status, expiresAt: said?.expires_at_ms };
+  const said = parseOrNull(answer.text) as { cancelled?: boolean; expires_at_ms?: number } | null;
+  return { status: answer.status, cancelled: said?.cancelled, expiresAt: said?.expires_at_ms };
 }
 
 /** The same report sent again carries the same key, so that an answer that was lost can be had again. */

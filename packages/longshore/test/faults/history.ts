@@ -23,7 +23,14 @@ export type Happening =
   | { kind: "claim-unanswered"; claim: number; why: string }
   | { kind: "handler-started"; leaseId: string }
   | { kind: "heartbeat-sent"; leaseId: string; beat: number }
-  | { kind: "heartbeat-got"; leaseId: string; beat: number; status: number; expiresAt?: number | undefined }
+  | {
+      kind: "heartbeat-got";
+      leaseId: string;
+      beat: number;
+      status: number;
+      cancelled?: boolean | undefined;
+      expiresAt?: number | undefined;
+    }
   | { kind: "log-sent"; leaseId: string; runId: string; line: string }
   | { kind: "log-got"; leaseId: string; runId: string; line: string; status: number }
   | { kind: "report-sent"; leaseId: string; verb: ReportVerb; token?: string | undefined }
