@@ -20,7 +20,7 @@ function saying(status: number, body: string): Promise<string> {
 describe("a refusal becomes one sentence", () => {
   it("with the server's own message, and the place in a file", async () => {
     const url = await saying(400, '{"error":{"code":"LONGSHORE_BAD_DEFINITION","message":"Job a is empty.","line":3,"column":5}}');
-    await expect(connect({ on: url }).get("/runs")).rejects.toThrow("line 3, column 5: Job a is empty.");
+    await expect(connect({ on: url }).get("/runs")).rejects.toThrow("3:5: Job a is empty.");
   });
 
   it("with what to do about tokens", async () => {

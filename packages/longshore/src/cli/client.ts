@@ -18,6 +18,17 @@ export interface Client {
 }
 
 const apiPrefix = "/api/longshore/v1";
+
+/** The server said no. A `place` is one in the text that was sent, and stands before the message as `line:column: `. */
+export class Refusal extends CommandFailure {
+  readonly place: { readonly line: number; readonly column: number } | undefined;
+
+  constructor(problem: string, place?: Refusal["place"]) {
+    super(place === undefined ? problem : `${place.line}:${place.column}: ${problem}`);
+    this.place = place;
+  }
+}
+
 /** Nobody answers at the server's address, or the connection broke. It may be back in a moment. */
 export class Unreachable extends CommandFailure {}
 
@@ -107,15 +118,16 @@ function refusal(status: number, text: string, base: URL): CommandFailure {
   if (problem === undefined) {
     return new CommandFailure(`${base.origin} answered ${status}: ${text.slice(0, problemCharsMax)}. Is that a Longshore server?`);
   }
-  return new CommandFailure(status === 403 ? `${problem} Give a token that allows more.` : problem);
+  return status === 403 ? new Refusal(`${problem.message} Give a token that allows more.`) : problem;
 }
 
-/** The message of our API's error shape, with its place in a file; undefined when it is no such shape. */
-function problemOf(text: string): string | undefined {
+/** What our API's error shape says; undefined when it is no such shape. */
+function problemOf(text: string): Refusal | undefined {
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown; line?: number; column?: number } };
     if (typeof error?.message !== "string") return undefined;
-    return error.line === undefined ? error.message : `line ${error.line}, column ${error.column ?? 1}: ${error.message}`;
+    const { message, line, column = 1 } = error;
+    return new Refusal(message, line === undefined ? undefined : { line, column });
   } catch {
     // Not our server's words; the caller quotes them.
     return undefined;

@@ -5,7 +5,7 @@ import { basename, extname } from "node:path";
 import { Command } from "commander";
 import type { Workflow } from "../workflow.ts";
 import type { Definition } from "./api.ts";
-import { type Client, connect } from "./client.ts";
+import { type Client, connect, Refusal } from "./client.ts";
 import { CommandFailure } from "./failure.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
 
@@ -49,8 +49,9 @@ async function defineFile(client: Client, file: string): Promise<Defined[]> {
   try {
     return [await client.post<Defined>("/definitions", text, { contentType, query: { name: basename(file, ending) } })];
   } catch (error) {
-    if (error instanceof CommandFailure) throw new CommandFailure(`${file}: ${error.message}`, error.exitCode, { cause: error });
-    throw error;
+    if (!(error instanceof Refusal)) throw error;
+    // The usual form, which editors make a link of: `file:line:column: message`.
+    throw new CommandFailure(`${file}:${error.place === undefined ? " " : ""}${error.message}`, error.exitCode, { cause: error });
   }
 }
 

@@ -35,11 +35,13 @@ describe("a folder of definition files", () => {
     expect(server.workflows.defined).toMatchObject([{ definition: { version: 1 } }]);
   });
 
-  it("with a mistake in it refuses the start, naming file, line and column", async () => {
+  it("with a mistake in it refuses the start, naming file, line and column once", async () => {
     const workflows = folderOf({ "bad.yml": bad, "ci.yml": good });
     const start = serve({ ephemeral: true, port: null, workflows });
     await expect(start).rejects.toMatchObject({ code: "LONGSHORE_BAD_DEFINITION", detail: { line: 4 } });
-    await expect(start).rejects.toThrow(`${join(workflows, "bad.yml")}:4:`);
+    const error = (await start.catch((thrown: unknown) => thrown)) as Error;
+    expect(error.message.startsWith(`${join(workflows, "bad.yml")}:4:`)).toBe(true);
+    expect(error.message).not.toContain("line 4");
   });
 
   it("with a mistake in it goes without that file when told to skip", async () => {

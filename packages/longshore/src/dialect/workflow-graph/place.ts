@@ -137,6 +137,7 @@ function lineColumn(lines: LineCounter, offset: number): { line: number; column:
   return { line: Math.max(line, 1), column: Math.max(col, 1) };
 }
 
+/** The place is in the detail alone: whoever knows the file's name writes `file:line:column: message`. */
 function bad(message: string, detail: { field: string; expected: string; line: number; column: number }): LongshoreError {
-  return new LongshoreError("LONGSHORE_BAD_DEFINITION", `${message} (line ${detail.line}, column ${detail.column})`, { detail });
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail });
 }

@@ -138,7 +138,7 @@ export function parseJson(text: string): unknown {
       line,
       column,
     } = findJsonFault(text) ?? { message: (cause as Error).message, path: "", line: 1, column: 1 };
-    throw new LongshoreError("LONGSHORE_BAD_INPUT", `The body is not JSON: ${message} (line ${line}, column ${column}).`, {
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `The body is not JSON: ${message}.`, {
       cause,
       detail: { field, expected: "JSON", line, column },
     });
