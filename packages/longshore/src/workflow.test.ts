@@ -60,21 +60,22 @@ describe("workflows in code", () => {
     });
   });
 
-  it.each<[string, (ref: Ref<{ name: string }>) => unknown]>([
-    ["as a text", (ref) => `${ref.name}`],
-    ["as a number", (ref) => Number(ref.name)],
-    ["by its keys", (ref) => Object.keys(ref)],
-    ["by spreading it", (ref) => ({ ...ref })],
-    ["by looping over it", (ref) => [...(ref as unknown as string[])]],
-    ["as JSON", (ref) => JSON.stringify(ref)],
-    ["by comparing it", (ref) => (ref.name as unknown as number) > 3],
-  ])("refuse that a value which does not exist yet is looked at %s", (_, look) => {
+  it.each<[string, (ref: Ref<{ name: string }>) => unknown, string]>([
+    ["as a text", (ref) => `${ref.name}`, "no text or number can be made of it"],
+    ["as a number", (ref) => Number(ref.name), "no text or number can be made of it"],
+    ["by its keys", (ref) => Object.keys(ref), "its fields cannot be listed"],
+    ["by spreading it", (ref) => ({ ...ref }), "its fields cannot be listed"],
+    ["by looping over it", (ref) => [...(ref as unknown as string[])], "its items cannot be gone through"],
+    ["as JSON", (ref) => JSON.stringify(ref), "no JSON can be made of it"],
+    ["by comparing it", (ref) => (ref.name as unknown as number) > 3, "no text or number can be made of it"],
+    ["as a list", (ref) => ([] as unknown[]).concat(ref), "it cannot be looked at"],
+  ])("refuse that a value which does not exist yet is looked at %s", (_, look, why) => {
     const build = () =>
       workflow("looks", (_w, input: Ref<{ name: string }>) => {
         look(input);
       });
     expect(build).toThrow(LongshoreError);
-    expect(build).toThrow(/stands for a value that exists only when the workflow runs/);
+    expect(build).toThrow(`stands for a value that exists only when the workflow runs: ${why} while it is defined. Do that in a task.`);
   });
 
   it("may be built by an async-looking mistake without hanging: a reference is no promise", async () => {

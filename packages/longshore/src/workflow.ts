@@ -170,20 +170,28 @@ function reference(step: string | undefined, path: Path): object {
       get(_, key) {
         if (key === placeOf) return place;
         // A promise would be awaited for ever, and a text made of a reference would be wrong for ever.
-        if (typeof key === "symbol" || key === "then" || key === "toJSON") return key === "then" ? undefined : refuse(place, String(key));
+        if (key === "then") return undefined;
+        if (typeof key === "symbol" || key === "toJSON") return refuse(place, impossible.get(key) ?? "it cannot be looked at");
         return reference(step, [...path, /^(0|[1-9]\d*)$/.test(key) ? Number(key) : key]);
       },
       has: (_, key) => key === placeOf,
-      ownKeys: () => refuse(place, "its keys"),
+      ownKeys: () => refuse(place, "its fields cannot be listed"),
     },
   );
 }
+
+/** What somebody wanted to do who reads these of a reference. */
+const impossible: ReadonlyMap<string | symbol, string> = new Map<string | symbol, string>([
+  [Symbol.toPrimitive, "no text or number can be made of it"],
+  [Symbol.iterator, "its items cannot be gone through"],
+  ["toJSON", "no JSON can be made of it"],
+]);
 
 function refuse(place: Place, what: string): never {
   const where = [place.step ?? "input", ...place.path].join(".");
   throw new LongshoreError(
     "LONGSHORE_BAD_DEFINITION",
-    `${where} stands for a value that exists only when the workflow runs: ${what} cannot be read while it is defined. Do that in a task.`,
+    `${where} stands for a value that exists only when the workflow runs: ${what} while it is defined. Do that in a task.`,
   );
 }
 
