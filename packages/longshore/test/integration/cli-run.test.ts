@@ -5,13 +5,20 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type CliOptions, longshore, type ServerProcess, startLongshore, startServer, temporaryFolder } from "../support/cli.ts";
 
-const definitions = `import { task, workflow } from "longshore";
+const definitions = `import { existsSync } from "node:fs";
+import { task, workflow } from "longshore";
 export const add = task("add", async ({ a, b }, ctx) => { ctx.log(\`adding \${a} and \${b}\`); return { sum: a + b }; });
 export const halve = task("halve", async ({ n }) => { if (n % 2) throw new Error("odd: " + n); return n / 2; });
 export const patient = task("patient", async (input, ctx) => new Promise((resolve) => {
   ctx.log("waiting");
   ctx.signal.addEventListener("abort", () => resolve(null));
 }));
+export const gated = task("gated", async (input, ctx) => {
+  ctx.log("at the gate");
+  while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
+  ctx.log("through the gate");
+});
+export const gate = workflow("gate", (w, input) => w.step(gated, input));
 export const mean = workflow("mean", (w, input) => {
   const added = w.step(add, { a: input.a, b: input.b });
   return { mean: w.step(halve, { n: added.sum }) };
@@ -25,7 +32,7 @@ interface Setup {
   run(...args: string[]): ReturnType<typeof longshore>;
 }
 
-/** A server with two workflows and a worker that can run them. */
+/** A server with workflows and a worker that can run them. */
 async function setup(): Promise<Setup> {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "flows.mjs"), definitions);
@@ -33,22 +40,36 @@ async function setup(): Promise<Setup> {
   const options: CliOptions = { cwd: folder, env: { LONGSHORE_URL: server.url } };
   const run = (...args: string[]) => longshore(args, options);
   const defined = await run("define", "flows.mjs");
-  expect(defined.stdout).toBe("forever version 1\nmean version 1\n");
+  expect(defined.stdout).toBe("forever version 1\ngate version 1\nmean version 1\n");
   const worker = startLongshore(["work", "flows.mjs"], options);
   await worker.printed(/working for/);
   return { server, options, run };
 }
 
 describe("longshore run", () => {
-  it("prints the id of a run, and with --follow its steps and its output", async () => {
-    const { run } = await setup();
-    const started = await run("run", "mean", "--input", '{"a":3,"b":5}');
+  it("prints the id of a run, and with --follow shows its steps while they run", async () => {
+    const { run, options } = await setup();
+    const started = await run("run", "gate", "--key", "k");
     expect(started.code).toBe(0);
     expect(started.stdout).toMatch(/^[0-9A-Z]{26}\n$/);
-    const followed = await run("run", "mean", "--input", '{"a":3,"b":5}', "--follow");
-    expect(followed.code).toBe(0);
-    expect(followed.stdout).toMatch(/✓ add done after .*: adding 3 and 5/);
-    expect(followed.stdout).toMatch(/mean succeeded after [\s\S]*"mean": 4/);
+    const following = startLongshore(["run", "gate", "--key", "k", "--follow"], options);
+    await following.printed(/● gated running/);
+    await following.printed(/at the gate/);
+    writeFileSync(join(options.cwd ?? "", "go"), "");
+    const { code, stdout } = await following.ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/✓ gated done after .*: through the gate\ngate succeeded after /);
+  });
+
+  it("shows with --follow a run that is over already, to its output", async () => {
+    const { run } = await setup();
+    const start = ["run", "mean", "--key", "k", "--input", '{"a":3,"b":5}', "--follow"];
+    expect((await run(...start, "--json")).code).toBe(0);
+    const { code, stdout } = await run(...start);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^mean \w+\n✓ add done after .*: adding 3 and 5\n✓ halve done after .*\nmean succeeded after .*\n\{\n {2}"mean": 4\n\}\n$/,
+    );
   });
 
   it("takes its input from a file or from standard input, and answers JSON for programs", async () => {
