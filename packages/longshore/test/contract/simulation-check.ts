@@ -16,7 +16,20 @@ export function checkRows(stored: Stored, planOf: (run: Run) => Plan): void {
     perRun.set(task.runId, tasks);
   }
   for (const run of stored.runs.values()) checkRun(run, planOf(run), perRun.get(run.id) ?? new Map());
+  // While messages are on their way, a child may not have heard yet.
+  if (stored.messages === 0) checkFamilies(stored);
   checkLimits(stored);
+}
+
+function checkFamilies(stored: Stored): void {
+  for (const run of stored.runs.values()) {
+    if (run.parentTaskId === null || run.state !== "running" || run.retries > 0) continue;
+    const parent = stored.tasks.get(run.parentTaskId);
+    if (parent?.state !== "queued" || parent.attempt !== run.parentAttempt)
+      throw broken(
+        `run ${run.id} goes on for attempt ${run.parentAttempt} of ${run.parentTaskId}, which is ${parent?.state} with attempt ${parent?.attempt}`,
+      );
+  }
 }
 
 /** A step whose task is `cancelling` has ended for its run. */

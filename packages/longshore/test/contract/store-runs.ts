@@ -288,6 +288,19 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
+    it("are cancelled with their parent also after it was tried again", async () => {
+      const { world, id } = await family();
+      await world.runs.cancel(id);
+      await turns(10);
+      await world.runs.retry(id);
+      await turns(10);
+      const second = await world.claim("inside");
+      expect((await world.run(second?.runId as string)).state).toBe("running");
+      await world.runs.cancel(id);
+      await turns(10);
+      expect((await world.run(second?.runId as string)).state).toBe("cancelled");
+    });
+
     it("are started anew when they had failed", async () => {
       const { world, id } = await family();
       await fail(world, "inside");

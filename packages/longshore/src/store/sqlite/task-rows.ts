@@ -27,7 +27,21 @@ const columns = [
     "posted_at",
     "total_by",
   ],
-  ...["state", "sequence", "attempt", "grant_count", "holder", "term_ms", "output", "error", "failures", "lost", "deferrals", "queued_at", "due_at"],
+  ...[
+    "state",
+    "sequence",
+    "attempt",
+    "grant_count",
+    "holder",
+    "term_ms",
+    "output",
+    "error",
+    "failures",
+    "lost",
+    "deferrals",
+    "queued_at",
+    "due_at",
+  ],
   ...["started_at", "claimed_at", "ended_at", "claim_by", "hold_until", "end_by", "closed_grant", "closed_by"],
 ];
 /** The first columns are written once; the rest change with the task's state. */
