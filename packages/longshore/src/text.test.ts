@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { cutMiddle, cutTail } from "./text.ts";
+import { counted, cutMiddle, cutTail } from "./text.ts";
 
 it("leaves a text that fits alone and cuts the middle out of one that does not", () => {
   expect(cutMiddle("short", 5)).toBe("short");
@@ -7,6 +7,10 @@ it("leaves a text that fits alone and cuts the middle out of one that does not",
   expect(cut).toHaveLength(50);
   expect(cut).toMatch(/^a+\n\.\.\. cut here \.\.\.\nb+$/);
   expect(cutMiddle("abcdefghij", 3)).toBe("abc");
+});
+
+it("counts one thing and several", () => {
+  expect([0, 1, 2].map((count) => counted(count, "step"))).toEqual(["0 steps", "1 step", "2 steps"]);
 });
 
 it("never cuts a character in two", () => {

@@ -1,4 +1,4 @@
-// Cutting texts to a limit without losing what matters.
+// Texts for people: cut to a limit without losing what matters, and counted things.
 
 const cutMark = "\n... cut here ...\n";
 
@@ -15,6 +15,11 @@ export function cutMiddle(text: string, max: number): string {
 /** The last `max` characters of `text`. */
 export function cutTail(text: string, max: number): string {
   return text.length <= max ? text : wholeTail(text, max);
+}
+
+/** `1 step`, `2 steps`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
 // A cut between the two halves of a surrogate pair would leave a text that some JSON readers refuse.

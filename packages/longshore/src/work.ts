@@ -7,6 +7,7 @@ import { Runner } from "./runner/runner.ts";
 import type { RunnerStatus } from "./runner/status.ts";
 import type { Transport, TransportSource } from "./runner/transport.ts";
 import { onTermination, type SignalSource } from "./signal.ts";
+import { counted } from "./text.ts";
 
 export type WorkTarget = Transport | TransportSource;
 
@@ -64,7 +65,8 @@ function listenForSignals(signals: boolean | SignalSource, runner: Runner, { log
     signals === true ? process : signals,
     (signal) => {
       const running = runner.status().running.length;
-      logger({ level: "info", message: `${signal}: stopping; waiting for ${running} running tasks. Send it again to abort them.` });
+      const waiting = running === 0 ? "." : `; waiting for ${counted(running, "running task")}. Send it again to abort what runs.`;
+      logger({ level: "info", message: `${signal}: stopping${waiting}` });
       void runner.stop();
     },
     () => void runner.stop({ force: true }),

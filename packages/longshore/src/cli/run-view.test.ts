@@ -33,6 +33,7 @@ describe("a run in a terminal", () => {
     step("charge-card", { state: "held", attempt: 2, startedAt: at + 600, lastLine: "asking the bank" }),
     step("pack", { state: "queued", attempt: 2, error: null, lastLine: "no box" }),
     step("check", { state: "failed", attempt: 1, startedAt: at, endedAt: at + 10, error: "no such street" }),
+    step("thank", { state: "skipped", attempt: 3 }),
     step("ship", { after: ["pack", "charge-card"] }),
   ];
 
@@ -43,6 +44,7 @@ describe("a run in a terminal", () => {
       "● charge-card  running      1.4 s  (try 2)  asking the bank",
       "↻ pack         retries             (try 2)  no box",
       "✗ check        failed       10 ms  no such street",
+      "– thank        skipped",
       "· ship         waits               after pack, charge-card",
     ]);
   });

@@ -90,8 +90,9 @@ function noteOf(step: Step, room: number, paint: Paint): string {
   return [paint("yellow", tries), step.state === "held" ? rest : paint(style, rest)].filter((part) => part !== "").join("  ");
 }
 
+/** A step that was skipped has not been tried in this life of its run, however often in earlier ones. */
 function triesOf(step: Step): string {
-  return step.attempt > 1 ? ` (try ${step.attempt})` : "";
+  return step.attempt > 1 && step.state !== "skipped" ? ` (try ${step.attempt})` : "";
 }
 
 function durationOf(run: Run): number {

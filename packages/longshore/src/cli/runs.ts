@@ -2,6 +2,7 @@
 
 import { Command, Option } from "commander";
 import { formatDuration } from "../duration.ts";
+import { counted } from "../text.ts";
 import type { Page, Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { type ConnectionOptions, parseCount, withConnection, withExamples, withJson } from "./options.ts";
@@ -53,7 +54,7 @@ async function runs({ workflow, state, limit, before, json, ...flags }: RunsFlag
 
 function row(run: Run, paint: Paint): string[] {
   const took = formatDuration((run.endedAt ?? Date.now()) - run.createdAt);
-  const left = run.state === "running" ? `${run.left} steps left` : fit(run.error ?? "", errorCharsMax);
+  const left = run.state === "running" ? `${counted(run.left, "step")} left` : fit(run.error ?? "", errorCharsMax);
   return [
     run.id,
     run.workflow,

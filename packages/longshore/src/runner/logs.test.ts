@@ -76,7 +76,7 @@ describe("a task's log", () => {
     await s.close();
     await s.end(true);
     const entries = s.batches.flat();
-    expect(entries[0]?.text).toMatch(/^\[longshore: \d+ log lines were dropped here/);
+    expect(entries[0]?.text).toMatch(/^\[longshore: dropped \d+ log lines here/);
     expect(entries.at(-1)?.text.startsWith(`${lines - 1} `)).toBe(true);
     const sequences = entries.map((entry) => entry.sequence);
     expect(sequences).toEqual([...sequences].sort((a, b) => a - b));

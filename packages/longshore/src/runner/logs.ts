@@ -4,6 +4,7 @@
 
 import type { Clock } from "../clock.ts";
 import type { OutputStream } from "../context.ts";
+import { counted } from "../text.ts";
 import type { LogBatch, LogEntry } from "./transport.ts";
 
 /** Small enough to look live, large enough that a chatty task sends two requests a second and not hundreds. */
@@ -163,7 +164,7 @@ export class TaskLog {
   /** Stands where the lines were thrown away and bears the number of the last of them, so numbers stay unique and in order. */
   #takeMark(): Queued {
     const last = this.#droppedLast as Queued;
-    const text = `[longshore: ${this.#droppedSinceMark} log lines were dropped here, the server did not take them in time]\n`;
+    const text = `[longshore: dropped ${counted(this.#droppedSinceMark, "log line")} here, which the server did not take in time]\n`;
     this.#droppedSinceMark = 0;
     return { ...last, text, bytes: Buffer.byteLength(text) };
   }

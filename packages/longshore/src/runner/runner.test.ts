@@ -180,7 +180,7 @@ describe("stopping a worker", () => {
     await until(() => s.gates.length === 1);
     signals.emit("SIGTERM", "SIGTERM");
     expect(s.worker.status().state).toBe("draining");
-    expect(s.notices.at(-1)?.message).toContain("SIGTERM: stopping; waiting for 1 running tasks");
+    expect(s.notices.at(-1)?.message).toContain("SIGTERM: stopping; waiting for 1 running task.");
     await s.clock.advance(5_000);
     expect(s.worker.status().running).toHaveLength(1);
     signals.emit("SIGTERM", "SIGTERM");

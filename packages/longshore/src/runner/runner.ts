@@ -5,6 +5,7 @@
 
 import { formatDuration } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
+import { counted } from "../text.ts";
 import type { RunnerConfig } from "./config.ts";
 import { Events } from "./events.ts";
 import { accept, execute } from "./execute.ts";
@@ -240,7 +241,10 @@ export class Runner {
       logger({ level: "warn", message });
     });
     this.events.on("logsDropped", ({ task, ids, lines }) => {
-      logger({ level: "warn", message: `${lines} log lines of task "${task}" (${ids.taskId}) could not be sent and are lost.` });
+      logger({
+        level: "warn",
+        message: `Lost, because they could not be sent: ${counted(lines, "log line")} of task "${task}" (${ids.taskId}).`,
+      });
     });
     this.events.on("taskStopped", ({ task, ids, reason }) => {
       if (reason.code === "LONGSHORE_LEASE_LOST") logger({ level: "warn", message: `Task "${task}" (${ids.taskId}): ${reason.message}` });

@@ -107,7 +107,7 @@ describe("the end of longshore work", () => {
     const { stdout: id } = await longshore(["run", "one"], options);
     await worker.printed(/slow begins/);
     worker.kill("SIGTERM");
-    await worker.printed(/SIGTERM: stopping; waiting for 1 running tasks/);
+    await worker.printed(/SIGTERM: stopping; waiting for 1 running task\./);
     writeFileSync(join(folder, "go"), "");
     expect((await worker.ended).code).toBe(0);
     expect(JSON.parse((await longshore(["runs", "--json"], options)).stdout).items).toMatchObject([{ id: id.trim(), state: "succeeded" }]);
