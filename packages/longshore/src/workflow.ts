@@ -23,6 +23,7 @@ export type Arg<T> =
   | (T extends readonly (infer Item)[] ? readonly Arg<Item>[] : T extends object ? { readonly [Key in keyof T]: Arg<T[Key]> } : T);
 
 /** What a builder's result becomes when every reference in it is known. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a builder that returns nothing has exactly this result.
 export type Known<R> = [R] extends [void]
   ? null
   : R extends { readonly [stands]: infer T }
