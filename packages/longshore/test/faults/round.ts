@@ -30,6 +30,8 @@ export const NO_FAULTS: FaultCounts = {
 const WORK_MS: [number, number] = [2, 400];
 
 const TTL_SECS = 1;
+/** Every third worker: its leases are still live when the server is back after a death. */
+const LONG_TTL_SECS = 4;
 const SLOTS = 4;
 /** Several terms after the last fault, on a machine that does other things too. */
 const END_MS_MAX = 60_000;
@@ -40,7 +42,14 @@ export async function playRound(arena: Arena, options: RoundOptions): Promise<Ve
   for (let index = 0; index < workers; index++) {
     // Every other worker reaches the server over a network that fails.
     const link = index % 2 === 1 ? await arena.addLink() : undefined;
-    const habits = { slots: SLOTS, ttlSecs: TTL_SECS, waitSecs: 1, workMs, ...rudeness, seed: seed + index };
+    const habits = {
+      slots: SLOTS,
+      ttlSecs: index % 3 === 2 ? LONG_TTL_SECS : TTL_SECS,
+      waitSecs: 1,
+      workMs,
+      ...rudeness,
+      seed: seed + index,
+    };
     await arena.addWorker(habits, link).start();
   }
   const workflows: string[] = [];
