@@ -4,7 +4,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 
-/** What a token must allow. `open` routes answer anyone: health only. */
+/** What a token must allow. `open` routes answer anyone: health, and the page at `/`. */
 export type Scope = "worker" | "operator" | "read" | "open";
 
 export interface HttpRequest {

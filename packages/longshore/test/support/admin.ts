@@ -61,7 +61,7 @@ async function apiOver(send: GraphServer["send"]): Promise<AdminServer["api"]> {
   const operationAt = await operationFinder();
   return async (method, path, body, headers = {}) => {
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
-    const url = path === "/health" || path === "/metrics" ? path : `/api/longshore/v1${path}`;
+    const url = ["/", "/health", "/metrics"].includes(path) ? path : `/api/longshore/v1${path}`;
     const answer = await send(method, url, { headers, ...(text === undefined ? {} : { body: text }) });
     const isJson = String(answer.headers["content-type"]).startsWith("application/json");
     const parsed: unknown = isJson ? JSON.parse(answer.text) : answer.text;

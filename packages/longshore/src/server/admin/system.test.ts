@@ -17,6 +17,29 @@ describe("health", () => {
   });
 });
 
+describe("the page at /", () => {
+  it("tells anyone where to look, as text or for browsers as HTML", async () => {
+    const { api } = await startAdminServer({ tokens: ["0123456789abcdef"] });
+    const text = await api("GET", "/");
+    expect(text.status).toBe(200);
+    expect(text.headers["content-type"]).toBe("text/plain; charset=utf-8");
+    const page = await api("GET", "/", undefined, { accept: "text/html,application/xhtml+xml,*/*;q=0.8" });
+    expect(page.headers).toMatchObject({ "content-type": "text/html; charset=utf-8", "content-security-policy": "default-src 'none'" });
+    for (const path of ["/health", "/metrics", "/api/longshore/v1/openapi.json"]) {
+      expect(text.body).toContain(path);
+      expect(page.body).toContain(`href="${path}"`);
+    }
+  });
+
+  it("tells nothing about the server, and is kept from the pages of others like everything else", async () => {
+    const [one, other] = [await startAdminServer(), await startAdminServer({ sample: true })];
+    await other.start(job("secret-job"));
+    expect((await other.api("GET", "/")).body).toBe((await one.api("GET", "/")).body);
+    expect((await one.send("GET", "/", { headers: { origin: "https://elsewhere.example" } })).status).toBe(403);
+    expect((await one.send("GET", "/", { headers: { host: "elsewhere.example" } })).status).toBe(403);
+  });
+});
+
 describe("metrics", () => {
   it("count what happens to tasks and runs", async () => {
     const { api, create, take, complete, fail, push, clock } = await startAdminServer();

@@ -1,9 +1,10 @@
-// What the machinery around a server asks: is it healthy, how is it doing, what does it offer.
+// What the machinery around a server asks: what is it, is it healthy, how is it doing, what does it offer.
 
 import { z } from "zod";
 import type { HealthCheck } from "../health.ts";
 import { type Metrics, metricsContentType } from "../metrics.ts";
 import { json, type Operation, operation } from "./operation.ts";
+import { welcomeOperation } from "./welcome.ts";
 
 const tag = "system";
 
@@ -26,6 +27,7 @@ export interface SystemParts {
 
 export function systemOperations({ health, metrics, document }: SystemParts): Operation[] {
   return [
+    welcomeOperation(tag),
     operation({
       ...{ id: "health", tag, method: "GET", path: "/health", root: true, scope: "open" },
       summary: "Tell whether the server can take work. Needs no token.",
