@@ -37,6 +37,7 @@ export type Happening =
   | { kind: "report-got"; leaseId: string; verb: ReportVerb; status: number }
   | { kind: "report-unanswered"; leaseId: string; verb: ReportVerb; why: string }
   | { kind: "process-started" | "process-killed" | "process-ended" | "process-stopped" | "process-resumed"; name: string }
+  | { kind: "disk-full" | "disk-free" }
   | { kind: "link-silent" | "link-restored" | "link-cut"; name: string };
 
 /** One answered claim. `token` values in `upstream` are what the completions of the direct dependencies said. */

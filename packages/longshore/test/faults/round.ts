@@ -14,6 +14,8 @@ interface RoundOptions extends Pick<ChaosOptions, "seed" | "durationMs"> {
   /** How long a job takes, at least and at most. */
   workMs?: [number, number];
   shapes?: Job[][];
+  /** Further trouble, made beside the schedule until the signal aborts. */
+  beside?: (over: AbortSignal) => Promise<void>;
 }
 
 export const NO_FAULTS: FaultCounts = {
@@ -74,7 +76,10 @@ export async function playRound(arena: Arena, options: RoundOptions): Promise<Ve
   const counts = { ...NO_FAULTS, ...options.counts };
   const faults = planFaults({ seed, durationMs, workers, links: arena.links.length, termMs: TTL_SECS * 1000, counts });
   const note = (kind: "link-silent" | "link-restored" | "link-cut", name: string): void => arena.note({ kind, name });
-  await Promise.all([startAll(), playFaults(faults, seed, { ...arena, cancelOne, note })]);
+  const over = new AbortController();
+  const beside = options.beside?.(over.signal);
+  await Promise.all([startAll(), playFaults(faults, seed, { ...arena, cancelOne, note })]).finally(() => over.abort());
+  await beside;
   await arena.client.untilEnded(runIds, END_MS_MAX);
   const verdict = await arena.judge(runIds);
   const unfinished = verdict.final.runs.filter((run) => run.state !== "succeeded" && !cancelled.has(run.id));
@@ -95,6 +100,7 @@ function describeRound({ final, history }: Verdict): string {
     `${ofServer("process-killed")} kills, ${ofServer("process-ended")} ends and ${ofServer("process-stopped")} stops of the server`,
     `${ofWorkers("process-killed")} kills and ${ofWorkers("process-stopped")} stops of workers`,
     `${ofWorkers("link-silent")} silences and ${ofWorkers("link-cut")} cuts of links`,
+    `${count((entry) => entry.kind === "disk-full")} full disks`,
     `${count((entry) => entry.kind === "cancel-acknowledged")} cancels`,
     `${count((entry) => entry.kind === "log-got" && entry.status === 200)} log lines`,
     `${count((entry) => entry.kind === "report-got" && entry.status === 409)} reports refused`,

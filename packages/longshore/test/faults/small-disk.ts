@@ -20,26 +20,26 @@ export interface DiskWay {
   outlivesServer: boolean;
   /** What this machine would need for it; undefined when it is there. */
   missing(): string | undefined;
-  open(): SmallDisk;
+  open(megabytes?: number): SmallDisk;
 }
 
-const TMPFS_SIZE = "8m";
+const TMPFS_MEGABYTES = 8;
 const FILLER_BYTES = 64 * 1024;
 
 /** A real file system that really is full. Needs the right to mount. */
-const smallTmpfs: DiskWay = {
+export const smallTmpfs: DiskWay = {
   name: "a small tmpfs that is full",
   outlivesServer: true,
   missing() {
     const directory = mkdtempSync(join(tmpdir(), "longshore-mount-"));
-    const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${TMPFS_SIZE}`, "tmpfs", directory]).status === 0;
+    const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${TMPFS_MEGABYTES}m`, "tmpfs", directory]).status === 0;
     if (mounted) run("umount", directory);
     rmdirSync(directory);
     return mounted ? undefined : "the right to mount a tmpfs (root, or CAP_SYS_ADMIN in a container)";
   },
-  open() {
+  open(megabytes = TMPFS_MEGABYTES) {
     const directory = mkdtempSync(join(tmpdir(), "longshore-disk-"));
-    run("mount", "-t", "tmpfs", "-o", `size=${TMPFS_SIZE}`, "tmpfs", directory);
+    run("mount", "-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", directory);
     const filler = join(directory, "filler");
     return {
       directory,
