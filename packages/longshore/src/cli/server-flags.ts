@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { type Duration, durationMs } from "../duration.ts";
 import { retentionDefault } from "../run/retention.ts";
-import { parseToken, readTokenFile } from "../server/auth.ts";
+import { parseToken, readTokenFile, type Token } from "../server/auth.ts";
 import type { ServeOptions } from "../server/index.ts";
 import type { LogLevel } from "../server/logger.ts";
 import { parseCount, parseDuration, parseList, parseRepeated, withData, withPort } from "./options.ts";
@@ -45,6 +45,8 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
 }
 
 export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" }): ServeOptions {
+  // Read here once as well, so that a mistake is told in the words of the command line.
+  parseFlags(flags.token);
   return {
     port: flags.port,
     host: flags.host,
@@ -55,14 +57,18 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     insecure: flags.insecure,
     origins: flags.origin,
     hosts: flags.allowHost,
-    retention: { ...retentionDefault, runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns } },
+    retention: { runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns } },
     logger: { level: flags.logLevel, format: log.format },
   };
 }
 
 /** A secret by which a worker of this very process is let in; undefined when nobody is asked for one. */
 export function workerToken({ token = [], tokenFile }: ServerFlags): string | undefined {
-  const given = token.map((text, at) => parseToken(text, `--token ${at + 1}`));
+  const given = parseFlags(token);
   const tokens = tokenFile === undefined ? given : [...given, ...readTokenFile(tokenFile)];
   return tokens.find(({ scopes }) => scopes.includes("worker") || scopes.includes("operator"))?.secret;
+}
+
+function parseFlags(texts: readonly string[] = []): Token[] {
+  return texts.map((text, at) => parseToken(text, texts.length === 1 ? "--token" : `--token number ${at + 1}`));
 }

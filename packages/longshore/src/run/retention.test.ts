@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { deferred } from "../../test/support/until.ts";
 import { TestClock } from "../testing/clock.ts";
-import { type Pruned, Retention, type RetentionStore, retentionDefault } from "./retention.ts";
+import { type Pruned, Retention, type RetentionStore, retentionDefault, retentionPolicy } from "./retention.ts";
 
 const nothing: Pruned = { runs: 0, tasks: 0, blobs: 0 };
 const minuteMs = 60_000;
@@ -78,5 +78,13 @@ describe("the retention loop", () => {
     await stopping;
     await retention.stop();
     expect(clock.pending).toBe(0);
+  });
+});
+
+it("what is not told is kept as by default", () => {
+  expect(retentionPolicy()).toEqual(retentionDefault);
+  expect(retentionPolicy({ runs: { count: 5 }, blobs: { ageMs: undefined } })).toEqual({
+    ...retentionDefault,
+    runs: { ageMs: retentionDefault.runs.ageMs, count: 5 },
   });
 });

@@ -18,6 +18,9 @@ export interface RetentionPolicy {
   readonly blobs: { readonly ageMs: number };
 }
 
+/** What is not told is as by default. */
+export type RetentionSettings = { readonly [What in keyof RetentionPolicy]?: Partial<RetentionPolicy[What]> };
+
 const dayMs = 86_400_000;
 
 /** A month of history, or what a laptop's disk takes without notice: a small run with its task is about 1 KB. */
@@ -26,6 +29,18 @@ export const retentionDefault: RetentionPolicy = {
   tasks: { ageMs: 7 * dayMs, count: 500_000 },
   blobs: { ageMs: 30 * dayMs },
 };
+
+export function retentionPolicy({ runs, tasks, blobs }: RetentionSettings = {}): RetentionPolicy {
+  return {
+    runs: keep(runs, retentionDefault.runs),
+    tasks: keep(tasks, retentionDefault.tasks),
+    blobs: { ageMs: blobs?.ageMs ?? retentionDefault.blobs.ageMs },
+  };
+}
+
+function keep(told: Partial<Keep> = {}, unlessTold: Keep): Keep {
+  return { ageMs: told.ageMs ?? unlessTold.ageMs, count: told.count ?? unlessTold.count };
+}
 
 /**
  * What has just ended is not pruned by count: whoever started it still reads its result, and a worker that repeats its report still

@@ -69,7 +69,7 @@ export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: U
   };
 }
 
-/** Reads one token in the format above. `where` names its place for the message ("--token 2", "tokens.txt:3"), never its value. */
+/** Reads one token in the format above. `where` names its place for the message ("--token", "tokens.txt:3"), never its value. */
 export function parseToken(text: string, where: string): Token {
   const parts = text.trim().split(":");
   if (parts.length > 3) throw badToken(`${where} has ${parts.length} parts`, "SECRET, SCOPES:SECRET or SCOPES:SECRET:NAME");

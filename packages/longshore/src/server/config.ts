@@ -2,7 +2,7 @@
 
 import { resolve } from "node:path";
 import type { Clock } from "../clock.ts";
-import type { RetentionPolicy } from "../run/retention.ts";
+import type { RetentionSettings } from "../run/retention.ts";
 import { parseToken, readTokenFile, type Token } from "./auth.ts";
 import type { HttpLimits } from "./limits.ts";
 import { createLogger, type Logger, type LoggerOptions } from "./logger.ts";
@@ -33,7 +33,7 @@ export interface ServeOptions {
   /** Define the sample workflow `ci-1` when nothing else is defined. */
   sample?: boolean;
   /** How long what has ended is kept: a month or half a million runs unless told otherwise. */
-  retention?: RetentionPolicy;
+  retention?: RetentionSettings;
   /** What is logged and where to: warnings and worse, as text, to standard error, unless told otherwise. Tokens never appear. */
   logger?: Partial<Pick<LoggerOptions, "level" | "format" | "write">>;
   limits?: Partial<HttpLimits>;
@@ -49,7 +49,7 @@ export function directoryOf(options: ServeOptions): string | null {
 }
 
 export function tokensOf(options: ServeOptions): Token[] {
-  const given = (options.tokens ?? []).map((text, at) => parseToken(text, `token ${at + 1}`));
+  const given = (options.tokens ?? []).map((text, at) => parseToken(text, `tokens[${at}]`));
   return options.tokenFile === undefined ? given : [...given, ...readTokenFile(options.tokenFile)];
 }
 

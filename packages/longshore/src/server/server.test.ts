@@ -6,7 +6,6 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { startAdminServer, startOnSmallDisk } from "../../test/support/admin.ts";
 import { temporaryFolder } from "../../test/support/parts.ts";
 import { eventually, job, startGraphServer } from "../../test/support/workflow-graph.ts";
-import { retentionDefault } from "../run/retention.ts";
 import { task } from "../task.ts";
 import { work } from "../work.ts";
 import { workflow } from "../workflow.ts";
@@ -76,8 +75,7 @@ describe("a server that starts", () => {
 
 describe("a server that goes on", () => {
   it("forgets what ended longer ago than it was told to keep", async () => {
-    const retention = { ...retentionDefault, runs: { ageMs: 600_000, count: 1_000 } };
-    const { api, create, take, complete, clock } = await startAdminServer({ retention });
+    const { api, create, take, complete, clock } = await startAdminServer({ retention: { runs: { ageMs: 600_000 } } });
     const workflow = await create(job("a"));
     const { id } = (await api("POST", "/runs", { workflow })).body;
     await complete((await take()).lease.lease_id);

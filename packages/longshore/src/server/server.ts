@@ -4,6 +4,7 @@
 import { systemClock } from "../clock.ts";
 import { sampleId, sampleSource } from "../dialect/workflow-graph/sample.ts";
 import { dialectName } from "../dialect/workflow-graph/source.ts";
+import { retentionPolicy } from "../run/retention.ts";
 import { directoryOf, loggerOf, type ServeOptions, tokensOf } from "./config.ts";
 import { type Door, openDoor } from "./door.ts";
 import { type Engine, openEngine } from "./engine.ts";
@@ -13,14 +14,14 @@ import { createMetrics } from "./metrics.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
 export async function serve(options: ServeOptions = {}): Promise<Server> {
-  const { clock = systemClock, retention } = options;
+  const { clock = systemClock } = options;
   const tokens = tokensOf(options);
   const logger = loggerOf(options, clock, tokens);
   const metrics = options.port === null ? undefined : createMetrics();
   const engine = await openEngine({
     directory: directoryOf(options),
     clock,
-    retention,
+    retention: retentionPolicy(options.retention),
     probe: metrics && engineProbe(metrics),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
   });
