@@ -39,7 +39,10 @@ export class Loopback implements Transport {
 
   async stop(): Promise<void> {}
 
-  /** What the worker reported. Rejects with LONGSHORE_CLOSED when it takes no more work, and when a lost hold left nothing to report. */
+  /**
+   * What the worker reported. Rejects with LONGSHORE_CLOSED when it takes no work, and with LONGSHORE_LEASE_LOST when a lost hold left
+   * nothing to report.
+   */
   async run(task: string, input: unknown = {}, call: LoopbackCall = {}): Promise<Outcome> {
     const slot = await this.#host?.slots.take();
     if (slot === undefined)
