@@ -26,6 +26,7 @@ export async function startWorker(tasks: readonly Task[], settings: WorkerSettin
   const transport = workflowGraph(on, { token, shell, labels, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, cwd });
   const worker = await work({ tasks, on: transport, slots, drain });
   const able = [...tasks.map((task) => task.name), ...(shell ? ["shell commands"] : [])];
-  process.stderr.write(`longshore info: working for ${on}: ${able.join(", ")}\n`);
+  // Not before: a server that is not there or does not let this worker in is told as a failure.
+  worker.on("connected", () => process.stderr.write(`longshore info: working for ${on}: ${able.join(", ")}\n`));
   return worker;
 }

@@ -18,6 +18,8 @@ export interface WorkerEvents {
   logsDropped: TaskEvent & { readonly lines: number };
   /** The event loop stood still, so heartbeats and timers were late. */
   loopBlocked: { readonly blockedMs: number; readonly tasks: readonly string[] };
+  /** A transport's peer has answered for the first time, and lets this worker in. */
+  connected: { readonly transport: string };
   /** Something repeatable began to fail, and works again. */
   failing: { readonly transport: string; readonly what: string; readonly error: Error };
   working: { readonly transport: string; readonly what: string; readonly failedMs: number };

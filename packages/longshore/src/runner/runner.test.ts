@@ -230,6 +230,16 @@ describe("what a worker tells", () => {
     expect(s.worker.status().transports).toEqual([{ name: "loopback", failing: undefined }]);
   });
 
+  it("once that a transport's peer has answered", async () => {
+    await using s = await setup();
+    const seen: unknown[] = [];
+    s.worker.on("connected", (event) => seen.push(event));
+    s.loop.host.failing("claim", new Error("refused"));
+    expect(seen).toEqual([]);
+    for (const what of ["register", "claim", "claim"]) s.loop.host.working(what);
+    expect(seen).toEqual([{ transport: "loopback" }]);
+  });
+
   it("events with ids and durations, whatever a listener throws", async () => {
     await using s = await setup();
     const seen: unknown[] = [];

@@ -124,6 +124,7 @@ export class Runner {
   }
 
   #surroundings({ transport, episodes }: Attached): Surroundings {
+    let connected = false;
     return {
       transport,
       config: this.#config,
@@ -136,6 +137,10 @@ export class Runner {
         this.events.emit("failing", { transport: transport.name, what, error: (episodes.current as { error: Error }).error });
       },
       working: (what) => {
+        if (!connected) {
+          connected = true;
+          this.events.emit("connected", { transport: transport.name });
+        }
         const failedMs = episodes.working(what);
         if (failedMs !== undefined) this.events.emit("working", { transport: transport.name, what, failedMs });
       },

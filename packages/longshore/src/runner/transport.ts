@@ -67,7 +67,7 @@ export interface TransportHost {
   readonly waitMsMax: number;
   /** Something repeatable went wrong (`what` names it, such as "claim"). Logged once, however often it is called. */
   failing(what: string, error: unknown): void;
-  /** The same thing works. After a `failing` the end and the duration are logged; otherwise nothing happens. */
+  /** The same thing works. After a `failing` the end and the duration are logged. The first call of all means that the peer is there. */
   working(what: string): void;
 }
 

@@ -36,6 +36,15 @@ describe("longshore work --shell", () => {
   });
 });
 
+it("longshore work says that it works for a server only when the server lets it in", async () => {
+  const server = await startServer(["--ephemeral", "--token", "worker:0123456789abcdef"]);
+  const options = { env: { LONGSHORE_URL: server.url } };
+  const stranger = startLongshore(["work", "--shell", "--token", "fedcba9876543210"], options);
+  await stranger.printed(/claim fails, trying on: .*401.*pass a token/);
+  expect(stranger.text()).not.toContain("working for");
+  await startLongshore(["work", "--shell", "--token", "0123456789abcdef"], options).printed(/working for .*: shell commands/);
+});
+
 describe("the files of longshore work", () => {
   it("may export tasks by name, as default and in lists", async () => {
     const { folder, options, follow } = await serverWith(`{ run: '@c {"n":1}', labels: ["handler:c"] }`);

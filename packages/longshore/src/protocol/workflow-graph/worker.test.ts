@@ -398,7 +398,7 @@ describe("logs", () => {
     const sent = s.server.seen(logsPath).map((request) => request.text.length);
     expect(Math.max(...sent)).toBeLessThan(100_000);
     expect(s.worker.status().counts.logLinesDropped).toBeGreaterThanOrEqual(30);
-    expect(s.notices.map((notice) => notice.message).join("\n")).toMatch(/log lines of task "held" .* are lost/);
+    expect(s.notices.map((notice) => notice.message).join("\n")).toMatch(/Lost.* log lines of task "held"/);
   });
 });
 

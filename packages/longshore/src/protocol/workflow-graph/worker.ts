@@ -166,6 +166,7 @@ class WorkflowGraphTransport implements Transport {
       .then((waitSecs) => {
         this.#registered = true;
         this.#learn(waitSecs);
+        this.#host.working("register");
       })
       .finally(() => {
         this.#registering = undefined;
