@@ -1,8 +1,4 @@
-// From a job to the call of a handler. Which handler a command means is read in command.ts; README.md, "Handlers", is the contract.
-//
-// The handler's input. An object (or nothing, which counts as an empty object) gets the outputs of the job's direct dependencies added
-// as `upstreamOutputs`, when there are dependencies and the input has no field of that name. Any other JSON value is passed as it is.
-// In every case the same outputs are at `ctx.upstream`.
+// From a job to the call of a handler, with its input: README.md, "Handlers". Which handler a command means is read in command.ts.
 
 import { deeperThan, isObject, jsonDepthMax } from "../../json.ts";
 import { refusal } from "../../runner/settle.ts";
@@ -43,6 +39,7 @@ function badInput(message: string): Error {
   return refusal("LONGSHORE_BAD_INPUT", message, "command");
 }
 
+/** Nothing counts as an empty object. */
 function withUpstream(input: unknown, upstream: Upstream): unknown {
   if (input !== undefined && !isObject(input)) return input;
   const base = input ?? {};

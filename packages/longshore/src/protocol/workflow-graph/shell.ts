@@ -1,11 +1,4 @@
-// Runs a job's command with `sh -c`, as a task like any other.
-//
-// What a command finds in its environment, besides this process's own variables and the `env` option:
-//   WFG_WORKFLOW_ID, WFG_JOB_ID, WFG_ATTEMPT (1 on the first try)
-//   WFG_<JOB>_<KEY>   each output of each direct dependency; names in capitals, other characters than A-Z and 0-9 become `_`.
-//                     A value above 32 KiB is left out, because the kernel limits the environment; it is in the file:
-//   WFG_UPSTREAM      path of a JSON file with all of them: {"job": {"key": "value"}}
-//   WFG_OUTPUT        path of an empty file for outputs (see shell-output.ts)
+// Runs a job's command with `sh -c`, as a task like any other. README.md, "Shell commands", tells what it finds in its environment.
 //
 // The command runs in a process group of its own, which is ended (SIGTERM, then SIGKILL) when the task's signal aborts, and whose
 // left-overs are ended when the command is over: a job leaves no processes behind.
@@ -32,6 +25,7 @@ export interface ShellOptions {
 const killAfterMs = 3_000;
 /** After the group is dead: a process that left the group may still hold the pipes open. */
 const pipesMs = 500;
+/** The kernel limits one variable to four times this; larger values are only in the file of WFG_UPSTREAM. */
 const envValueBytesMax = 32 * 1024;
 /** The kernel's limit for arguments and environment together is far higher; this leaves room for the rest. */
 const envBytesMax = 512 * 1024;

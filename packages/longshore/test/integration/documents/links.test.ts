@@ -23,6 +23,19 @@ it("every page of docs/ can be reached from the README", () => {
   expect(documents.filter((path) => path.startsWith("docs/") && !reached.has(path))).toEqual([]);
 });
 
+it("every heading of a README that the code names is there", () => {
+  const sources = execFileSync("git", ["ls-files", "--", "packages/longshore/src/*.ts"], { cwd: repository, encoding: "utf8" }).split("\n");
+  const named = sources.flatMap((path) =>
+    [...(path === "" ? "" : readDocument(path)).matchAll(/README\.md[^"\n]{0,60}"([A-Z][\w ]+)"/g)].map(([, heading = ""]) => {
+      const beside = join(dirname(path), "README.md");
+      const readme = existsSync(join(repository, beside)) ? beside : beside.replace("/dialect/", "/protocol/");
+      return { path, heading, known: headingsOf(readme).includes(heading.toLowerCase().replaceAll(" ", "-")) };
+    }),
+  );
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter(({ known }) => !known)).toEqual([]);
+});
+
 /** Links of the text; what stands in code blocks is no link. */
 function linksOf(path: string): string[] {
   const text = readDocument(path).replace(/^( *)(`{3,})[^\n]*\n[\s\S]*?^\1\2 *$/gm, "");
