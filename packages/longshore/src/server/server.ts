@@ -6,7 +6,7 @@ import { sampleId, sampleSource } from "../dialect/workflow-graph/sample.ts";
 import { dialectName } from "../dialect/workflow-graph/source.ts";
 import { retentionPolicy } from "../run/retention.ts";
 import { directoryOf, loggerOf, type ServeOptions, tokensOf } from "./config.ts";
-import { type Door, openDoor } from "./door.ts";
+import type { Door, DoorParts } from "./door.ts";
 import { type Engine, openEngine } from "./engine.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
@@ -31,7 +31,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     for (const warning of workflows.warnings) logger.warn(warning);
     for (const { message } of workflows.bad) logger.error(message);
     if (options.sample) await defineSampleIfEmpty(engine);
-    const door = metrics === undefined ? null : await openDoor({ engine, options, tokens, logger, metrics });
+    const door = metrics === undefined ? null : await openDoorFor({ engine, options, tokens, logger, metrics });
     const close = closing(engine, door);
     return {
       ...programSide(engine),
@@ -45,6 +45,12 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     await engine.close();
     throw error;
   }
+}
+
+/** Loaded only now: a program that opens no socket needs neither the protocols nor our own API, which are half of the start. */
+async function openDoorFor(parts: DoorParts): Promise<Door> {
+  const { openDoor } = await import("./door.ts");
+  return openDoor(parts);
 }
 
 /** Long polls are requests in flight: they are answered first, so that the listener has nothing left to wait for. */

@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ParsedFile, parseFile } from "../dialect/workflow-graph/file.ts";
+import type { ParsedFile } from "../dialect/workflow-graph/file.ts";
 import { dialectName } from "../dialect/workflow-graph/source.ts";
 import { LongshoreError } from "../errors.ts";
 import type { Definition } from "../run/dialect.ts";
@@ -24,12 +24,14 @@ const endings = /\.(ya?ml|json)$/;
 
 /** Reads every file before anything is defined: a folder with a mistake is refused as a whole, unless `skip` is asked for. */
 export async function loadWorkflows(directory: string, runs: Runs, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
+  // The parser is loaded where there is something to parse.
+  const { parseFile } = await import("../dialect/workflow-graph/file.ts");
   const bad: LongshoreError[] = [];
   const parsed = new Map<string, { file: string; workflow: ParsedFile }>();
   for (const name of filesOf(directory)) {
     const file = join(directory, name);
     try {
-      const workflow = parse(file, name);
+      const workflow = parse(file, (text) => parseFile(text, { file: name }));
       const other = parsed.get(workflow.id);
       if (other !== undefined) throw inFile(file, `The name ${workflow.id} is taken by ${other.file}.`, { expected: "another file name" });
       parsed.set(workflow.id, { file, workflow });
@@ -65,7 +67,7 @@ function filesOf(directory: string): string[] {
   throw new LongshoreError("LONGSHORE_LIMIT", `${directory} holds ${names.length} definition files; at most ${filesMax} are read.`);
 }
 
-function parse(file: string, name: string): ParsedFile {
+function parse(file: string, parseText: (text: string) => ParsedFile): ParsedFile {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
@@ -73,7 +75,7 @@ function parse(file: string, name: string): ParsedFile {
     throw inFile(file, `The file cannot be read: ${(error as Error).message}.`, {}, error);
   }
   try {
-    return parseFile(text, { file: name });
+    return parseText(text);
   } catch (error) {
     if (error instanceof LongshoreError) throw inFile(file, error.message, error.detail, error);
     throw error;

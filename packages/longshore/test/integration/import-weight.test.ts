@@ -17,9 +17,9 @@ const register = `
 import { register } from "node:module";
 register("data:text/javascript," + encodeURIComponent(${JSON.stringify(hook)}));`;
 
-/** Every module that importing `entry` loads, as paths below dist/, names of built-in modules, or paths of packages. */
-function loadedBy(entry: string): string[] {
-  const program = `import(${JSON.stringify(new URL(entry, dist).href)})`;
+/** Every module that importing `entry` loads, and using it by `use`, as paths below dist/, names of built-in modules, or paths of packages. */
+function loadedBy(entry: string, use = ""): string[] {
+  const program = `const module = await import(${JSON.stringify(new URL(entry, dist).href)}); ${use}`;
   const preload = `data:text/javascript,${encodeURIComponent(register)}`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ["--import", preload, "--input-type=module", "-e", program], {
     encoding: "utf8",
@@ -30,6 +30,7 @@ function loadedBy(entry: string): string[] {
   return urls.map((url) => (url.startsWith(dist.href) ? url.slice(dist.href.length) : url));
 }
 
+const serving = (port: string) => `await (await module.serve({ ephemeral: true, port: ${port} })).close();`;
 const isPackage = (url: string) => url.includes("/node_modules/");
 const heavy = /^(server|store|cli|board|run|log|blob)\//;
 const network = /^node:(http|https|http2|net|tls|sqlite|dgram)$/;
@@ -48,9 +49,17 @@ describe("importing longshore", () => {
     expect(loaded.filter((path) => isPackage(path) && !path.includes("/undici/"))).toEqual([]);
   });
 
-  it("is told apart by this test from importing the server", () => {
-    const loaded = loadedBy("server/index.js");
+  it("for a server without a socket loads no protocol, no API and no parser of files", () => {
+    const loaded = loadedBy("server/index.js", serving("null"));
+    expect(loaded).toContain("store/sqlite/store.js");
+    expect(loaded.filter((path) => path.startsWith("server/admin/") || path.startsWith("protocol/workflow-graph/routes"))).toEqual([]);
+    expect(loaded.filter((path) => /\/node_modules\/(zod|yaml|undici)\//.test(path))).toEqual([]);
+  });
+
+  it("is told apart by this test from a server that listens", () => {
+    const loaded = loadedBy("server/index.js", serving("0"));
     expect(loaded.filter((path) => heavy.test(path)).length).toBeGreaterThan(20);
-    expect(loaded.filter(isPackage).length).toBeGreaterThan(0);
+    expect(loaded.filter((path) => path.includes("/node_modules/zod/")).length).toBeGreaterThan(0);
+    expect(loaded.filter((path) => path.includes("/node_modules/yaml/"))).toEqual([]);
   });
 });

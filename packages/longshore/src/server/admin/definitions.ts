@@ -1,7 +1,6 @@
 // Definitions: what can be started, and putting more of it there.
 
 import { z } from "zod";
-import { parseFile } from "../../dialect/workflow-graph/file.ts";
 import { dialectName } from "../../dialect/workflow-graph/source.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
@@ -93,6 +92,8 @@ async function define(engine: Engine, request: HttpRequest, name: string | undef
   const body = type === jsonType ? parseJson(request.text) : undefined;
   if (isObject(body) && "source" in body) return defineCode(engine, body, name);
   const ending = type === jsonType ? ".json" : ".yaml";
+  // The parser of definition files is loaded with the first of them.
+  const { parseFile } = await import("../../dialect/workflow-graph/file.ts");
   const parsed = parseFile(request.text, { file: `${name ?? ""}${ending}` });
   return defined(engine, { name: parsed.id, dialect: dialectName, source: parsed.source }, parsed.warnings);
 }
