@@ -32,4 +32,13 @@ export type { SignalSource } from "./signal.ts";
 export { describeTask, type RetryHint, type Task, type TaskDescription, type TaskOptions, type TaskOutput, task } from "./task.ts";
 export type { Verdict } from "./verdict.ts";
 export { type WorkHandle, type WorkOptions, type WorkTarget, work } from "./work.ts";
-export { type Arg, type Builder, type Known, type Ref, type StepOptions, type Workflow, type WorkflowOptions, workflow } from "./workflow.ts";
+export {
+  type Arg,
+  type Builder,
+  type Known,
+  type Ref,
+  type StepOptions,
+  type Workflow,
+  type WorkflowOptions,
+  workflow,
+} from "./workflow.ts";
