@@ -68,10 +68,12 @@ describe("a worker process", () => {
     worker.kill("SIGTERM");
     await stderr;
     expect(alive(child)).toBe(true);
-    // Again and again, as an impatient person would: one that comes at once passes for an echo of the first.
+    const exit = once(worker, "exit");
+    // Again until it helps, as an impatient person would: one that comes at once passes for an echo of the first.
     const impatient = setInterval(() => worker.kill("SIGTERM"), 50);
-    const [code] = await once(worker, "exit");
+    await until(() => !alive(child));
     clearInterval(impatient);
+    const [code] = await exit;
     expect(code).toBe(0);
     expect(server.failed.map(({ body }) => body)).toEqual([{ error: "The worker is shutting down.", retryable: true }]);
     expect(alive(child)).toBe(false);
