@@ -70,7 +70,7 @@ describe("a worker process", () => {
     expect(alive(child)).toBe(true);
     const exit = once(worker, "exit");
     // Again until it helps, as an impatient person would: one that comes at once passes for an echo of the first.
-    const impatient = setInterval(() => worker.kill("SIGTERM"), 50);
+    const impatient = setInterval(() => alive(child) && worker.kill("SIGTERM"), 50);
     await until(() => !alive(child));
     clearInterval(impatient);
     const [code] = await exit;
