@@ -20,9 +20,15 @@ let worker: ChildProcess;
 beforeEach(async () => {
   server = await ReferenceServer.start();
   folder = await mkdtemp(join(tmpdir(), "longshore-test-"));
+});
+
+/** Starts the worker when its first job is there, and waits until it has looked for more and found none. */
+async function startWorker(): Promise<void> {
   const args = ["--import", "tsx", script, server.url];
   worker = spawn(process.execPath, args, { env: { ...process.env, FOLDER: folder }, stdio: ["ignore", "ignore", "pipe"] });
-});
+  // One claim brings the job, one is its helper's, one is the scout's next.
+  await until(() => server.seen(/\/claim$/).length === 3);
+}
 
 afterEach(async () => {
   worker.kill("SIGKILL");
@@ -48,6 +54,7 @@ describe("a worker process", () => {
       command: "echo started > $FOLDER/started; until [ -e $FOLDER/go ]; do sleep 0.05; done; echo ::set-output v=1",
       job_id: "one",
     });
+    await startWorker();
     await written("started");
     const stderr = once(worker.stderr as NodeJS.ReadableStream, "data");
     worker.kill("SIGTERM");
@@ -62,6 +69,7 @@ describe("a worker process", () => {
 
   it("[G56] on a second SIGTERM ends its commands with all their children and reports them as failures that may be tried again", async () => {
     server.enqueue({ command: "sleep 100000 & echo $! > $FOLDER/child; wait", job_id: "long" });
+    await startWorker();
     await written("child");
     const child = Number(readFileSync(path("child"), "utf8"));
     const stderr = once(worker.stderr as NodeJS.ReadableStream, "data");

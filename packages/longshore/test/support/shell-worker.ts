@@ -1,8 +1,10 @@
-// A worker as a process of its own, for tests that send it signals: shell commands of the server given as the first argument.
+// A worker as a process of its own, for tests that send it signals: shell commands of the server given as the first argument. After an
+// empty claim it asks no more while a test lasts, so that a test knows when no claim is under way.
 
 import { work } from "../../src/index.ts";
 import { workflowGraph } from "../../src/protocol/workflow-graph/index.ts";
 
 const url = process.argv[2] as string;
-const worker = await work({ tasks: [], on: workflowGraph(url, { shell: true, workerId: "child" }), slots: 2, drain: "10m" });
+const on = workflowGraph(url, { shell: true, workerId: "child", poll: "10m" });
+const worker = await work({ tasks: [], on, slots: 2, drain: "10m" });
 await worker.closed;
