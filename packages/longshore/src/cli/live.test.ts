@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { Run, Step } from "./api.ts";
-import type { Client } from "./client.ts";
+import { type Client, Unreachable } from "./client.ts";
 import { type Screen, showRun } from "./live.ts";
 
 const control = String.fromCharCode(27);
@@ -55,4 +55,15 @@ it("draws over itself, leaves the end standing and gives the cursor back", async
   expect(terminal.lines[0]).toMatch(/^w {2}succeeded/);
   expect(terminal.lines[1]).toMatch(/✓ build {2}done .*compiled$/);
   expect(terminal.cursorShown).toBe(true);
+});
+
+it("goes on when the server is away for the first look", async () => {
+  const client = clientOf([{ state: "succeeded", step: { state: "done" } }]);
+  let away = 1;
+  const get = (path: string) => (away-- > 0 ? Promise.reject(new Unreachable("no server answers")) : client.get(path));
+  const lines: string[] = [];
+  const output = { isTTY: false, write: (text: string) => lines.push(text) > 0 };
+  const { run } = await showRun({ ...client, get: get as Client["get"] }, "R1", output);
+  expect(run.state).toBe("succeeded");
+  expect(lines.join("")).toMatch(/^w R1\n✓ build done\nw succeeded after /);
 });

@@ -16,16 +16,16 @@ const lookMsMin = 100;
 /** Steps of one page; runs with more are shown by their first ones, which is more than a screen holds. */
 const stepsMax = 1_000;
 
-/** Calls `show` with each state of affairs, the last one being the end, which is also the answer. Rejects when `signal` aborts. */
+/**
+ * Calls `show` with each state of affairs, the last one being the end, which is also the answer. Rejects when `signal` aborts. Whoever
+ * watches has just spoken to this server, so its silence is waited for from the first look on.
+ */
 export async function watchRun(client: Client, runId: string, show: (view: RunView) => void, signal?: AbortSignal): Promise<RunView> {
   const news = listenFor(client, runId);
-  let seen = false;
   try {
     for (;;) {
       const looked = new Promise((resolve) => setTimeout(resolve, lookMsMin));
-      // The first look is not waited for: a wrong address is told at once.
-      const view = seen ? await patiently(() => look(client, runId), signal) : await look(client, runId);
-      seen = true;
+      const view = await patiently(() => look(client, runId), signal);
       show(view);
       if (view.run.state !== "running") return view;
       await looked;
