@@ -150,5 +150,5 @@ export const leaseTtlSecsMin = 1;
 export const leaseTtlSecsMax = 86_400;
 /** Longest wait of an empty claim, below the idle timeouts of common proxies. */
 export const waitSecsMax = 30;
-/** Error texts are cut to this length, keeping head and tail; W-PY-06 cuts at the same number. */
+/** Error texts are cut to this length, keeping head and tail; small workers in other languages cut at the same number. */
 export const errorCharsMax = 4_096;

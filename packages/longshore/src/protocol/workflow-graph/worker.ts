@@ -51,6 +51,7 @@ class WorkflowGraphTransport implements Transport {
   #rest = new AbortController();
   #poll = new AbortController();
   #stopWorkerBeats: () => void = () => {};
+  #stopped = false;
 
   constructor(settings: Settings) {
     this.#settings = settings;
@@ -86,6 +87,7 @@ class WorkflowGraphTransport implements Transport {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     this.#stopWorkerBeats();
     await this.#client?.close();
   }
@@ -182,6 +184,8 @@ class WorkflowGraphTransport implements Transport {
   }
 
   #beatWorkerLater(): void {
+    // A beat that was under way when the worker stopped is the last one.
+    if (this.#stopped) return;
     const { clock } = this.#host;
     this.#stopWorkerBeats = clock.at(clock.now() + this.#settings.workerHeartbeatMs, () => {
       void this.#beatWorker().finally(() => this.#beatWorkerLater());
@@ -196,7 +200,7 @@ class WorkflowGraphTransport implements Transport {
       await this.#register();
     } catch (error) {
       this.#registered = false;
-      this.#host.failing("worker heartbeat", error);
+      if (!this.#stopped) this.#host.failing("worker heartbeat", error);
     }
   }
 }
