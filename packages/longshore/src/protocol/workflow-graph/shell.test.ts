@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ReferenceServer } from "../../../test/support/reference-server.ts";
 import { until } from "../../../test/support/until.ts";
 import type { Clock } from "../../clock.ts";
@@ -23,6 +23,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  vi.unstubAllEnvs();
   await worker?.stop({ force: true });
   await server.close();
   await rm(folder, { recursive: true, force: true });
@@ -91,6 +92,14 @@ describe("shell commands", () => {
     server.failed.length = 0;
     await run("kill -KILL $$");
     expect(await failed()).toEqual({ error: "killed by SIGKILL", retryable: true });
+  });
+
+  it("runs in the environment of the worker, without the worker's token", async () => {
+    vi.stubEnv("LONGSHORE_TOKEN", "a-secret-of-the-worker");
+    vi.stubEnv("COLOUR", "red");
+    await run('echo "$COLOUR <$LONGSHORE_TOKEN>"');
+    await completed();
+    expect(logged("stdout")).toBe("red <>\n");
   });
 
   it("tells the end of stdout when nothing was written to stderr", async () => {

@@ -44,7 +44,7 @@ async function runCommand(job: QueuedJob, context: Context, options: ShellOption
     context.signal.throwIfAborted();
     const stdout = new OutputLines((text) => context.log(text, "stdout"));
     const stderr = new OutputLines((text) => context.log(text, "stderr"));
-    const env = { ...process.env, ...options.env, ...upstreamEnv(job), WFG_OUTPUT: files.output, WFG_UPSTREAM: files.upstream };
+    const env = { ...inheritedEnv(), ...options.env, ...upstreamEnv(job), WFG_OUTPUT: files.output, WFG_UPSTREAM: files.upstream };
     const child = spawn("sh", ["-c", job.command], { cwd: options.cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     child.stdout.on("data", (chunk: Buffer) => stdout.write(chunk));
     child.stderr.on("data", (chunk: Buffer) => stderr.write(chunk));
@@ -99,6 +99,12 @@ function ended(child: ChildProcess, signal: AbortSignal, clock: Clock, groups: P
 function describeExit(exit: string, tail: string): string {
   const text = cutTail(tail, 4_000).trim();
   return text === "" ? exit : `${exit}: ${text}`;
+}
+
+/** Without what lets this worker in: a command writes what it likes into a log that others read. */
+function inheritedEnv(): NodeJS.ProcessEnv {
+  const { LONGSHORE_TOKEN: _secret, ...rest } = process.env;
+  return rest;
 }
 
 function upstreamEnv(job: QueuedJob): { [name: string]: string } {
