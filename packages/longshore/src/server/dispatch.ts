@@ -86,7 +86,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   function received(exchange: Exchange, route: Route, outcome: BodyOutcome, bytesMax: number): void {
     if (outcome === "too-large") return refuse(exchange, bodyTooLarge(bytesMax));
     exchange.bodyLeft = false;
-    if (outcome === "not-utf8") return refuse(exchange, badRequest("The body is not valid UTF-8."));
+    if (outcome === "not-utf8") return refuse(exchange, badRequest("The body is not valid UTF-8.", "body", "UTF-8"));
     exchange.text = outcome.text;
     run(exchange, route);
   }
@@ -145,8 +145,10 @@ function takeParams(exchange: Exchange, names: readonly string[], values: readon
   for (let at = 0; at < names.length; at++) {
     const name = names[at] as string;
     const value = decode(values[at] as string);
-    if (value === undefined) return badRequest(`The path parameter ${name} has a malformed percent-escape.`);
-    if (value.length > charsMax) return badRequest(`The path parameter ${name} is longer than ${charsMax} characters.`);
+    if (value === undefined) return badRequest(`The path parameter ${name} has a malformed percent-escape.`, name, "% and two hex digits");
+    if (value.length > charsMax) {
+      return badRequest(`The path parameter ${name} is longer than ${charsMax} characters.`, name, `at most ${charsMax} characters`);
+    }
     params[name] = value;
   }
   exchange.params = params;

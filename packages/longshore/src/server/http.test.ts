@@ -127,6 +127,7 @@ describe("a refusal", () => {
     const server = await serve(route("POST /both", ok), route("GET /both", ok), route("POST /one", ok));
     const both = await call(`${server.url}/both`, { method: "DELETE" });
     expect([both.status, both.headers.allow]).toEqual([405, "POST,GET,HEAD"]);
+    expect(JSON.parse(both.text)).toMatchObject({ detail: { field: "method", expected: "POST,GET,HEAD" } });
     const one = await call(`${server.url}/one`);
     expect([one.status, one.headers.allow]).toEqual([405, "POST"]);
   });
@@ -148,6 +149,7 @@ describe("a refusal", () => {
     expect([malformed.status, malformed.text.includes("percent-escape")]).toEqual([400, true]);
     const long = await call(`${server.url}/runs/123456789`);
     expect([long.status, long.text.includes("8 characters")]).toEqual([400, true]);
+    expect(JSON.parse(long.text)).toMatchObject({ detail: { field: "run", expected: "at most 8 characters" } });
     expect((await call(`${server.url}/runs/%31%32%33%34%35%36%37%38`)).status).toBe(200);
   });
 

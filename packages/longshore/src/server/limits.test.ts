@@ -25,7 +25,8 @@ describe("limits", () => {
     const server = await serve({ urlChars: 100 });
     const answer = await call(`${server.url}/x?${"q".repeat(100)}`);
     expect(answer.status).toBe(414);
-    expect(JSON.parse(answer.text)).toMatchObject({ kind: "too-large", message: "The URL is longer than 100 characters." });
+    const detail = { field: "url", expected: "at most 100 characters" };
+    expect(JSON.parse(answer.text)).toMatchObject({ kind: "too-large", message: "The URL is longer than 100 characters.", detail });
     expect((await call(`${server.url}/x?q=1`)).status).toBe(200);
   });
 

@@ -24,8 +24,7 @@ const byCode: Readonly<Partial<Record<ErrorCode, { kind: ProblemKind; status: nu
 
 /** Thrown into a streamed body that turns out longer than its route reads; a handler that lets it pass answers 413. */
 export function bodyLimitError(bytesMax: number): LongshoreError {
-  const detail = { field: "body", expected: `at most ${bytesMax} bytes` };
-  return new LongshoreError("LONGSHORE_LIMIT", tooLargeMessage(bytesMax), { detail });
+  return new LongshoreError("LONGSHORE_LIMIT", tooLargeMessage(bytesMax), { detail: bodyDetail(bytesMax) });
 }
 
 /**
@@ -53,15 +52,16 @@ function meaningOf(error: LongshoreError): Problem | undefined {
 }
 
 export function bodyTooLarge(bytesMax: number): Problem {
-  return { kind: "too-large", status: 413, message: tooLargeMessage(bytesMax) };
+  return { kind: "too-large", status: 413, message: tooLargeMessage(bytesMax), detail: bodyDetail(bytesMax) };
 }
 
 export function urlTooLong(charsMax: number): Problem {
-  return { kind: "too-large", status: 414, message: `The URL is longer than ${charsMax} characters.` };
+  const detail = { field: "url", expected: `at most ${charsMax} characters` };
+  return { kind: "too-large", status: 414, message: `The URL is longer than ${charsMax} characters.`, detail };
 }
 
-export function badRequest(message: string): Problem {
-  return { kind: "bad-request", status: 400, message };
+export function badRequest(message: string, field: string, expected: string): Problem {
+  return { kind: "bad-request", status: 400, message, detail: { field, expected } };
 }
 
 export function overloaded(inFlightMax: number): Problem {
@@ -74,7 +74,12 @@ export function noRoute(method: string, path: string, methods: readonly string[]
   const shown = path.length > shownCharsMax ? `${path.slice(0, shownCharsMax)}...` : path;
   if (methods.length === 0) return { kind: "not-found", status: 404, message: `There is nothing at ${shown}.` };
   const allow = methods.join(",");
-  return { kind: "method-not-allowed", status: 405, message: `${shown} does not take ${method}, only ${allow}.`, headers: { allow } };
+  const message = `${shown} does not take ${method}, only ${allow}.`;
+  return { kind: "method-not-allowed", status: 405, message, headers: { allow }, detail: { field: "method", expected: allow } };
+}
+
+function bodyDetail(bytesMax: number): { field: string; expected: string } {
+  return { field: "body", expected: `at most ${bytesMax} bytes` };
 }
 
 function tooLargeMessage(bytesMax: number): string {

@@ -157,10 +157,11 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
   throw badInput(message, field, expectedOf(schema, issue));
 }
 
-/** Schemas say in their description what they expect; what has none is told in zod's words. */
+/** Schemas say in their description what they expect; what has none is told in zod's words, and an unknown field by those there are. */
 function expectedOf(schema: z.ZodType, issue: z.core.$ZodIssue | undefined): string {
   let at: Described | undefined = schema as Described;
   for (const part of issue?.path ?? []) at = at?.shape?.[String(part)] ?? at?.element;
+  if (issue?.code === "unrecognized_keys" && at?.shape !== undefined) return `one of ${Object.keys(at.shape).join(", ")}`;
   return (issue?.path.length === 0 ? undefined : at?.description) ?? issue?.message ?? "another value";
 }
 

@@ -44,6 +44,14 @@ describe("starting a run", () => {
     expect(body.error).toMatchObject({ code: "LONGSHORE_BAD_INPUT", field, expected: expect.any(String) });
   });
 
+  it("with a field that does not exist is told which there are", async () => {
+    const { api } = await startAdminServer();
+    const { body } = await api("POST", "/runs", { workflow: "w", inputs: {} });
+    expect(body.error).toMatchObject({ field: "inputs", expected: "one of workflow, input, key" });
+    const { body: query } = await api("GET", "/runs/x/tasks?colour=red");
+    expect(query.error).toMatchObject({ field: "query.colour", expected: "one of limit, after" });
+  });
+
   it("with a body that is no JSON tells line and column", async () => {
     const { api } = await startAdminServer();
     const { status, body } = await api("POST", "/runs", '{"workflow":\n  nope}');
@@ -58,7 +66,7 @@ describe("starting a run", () => {
     expect(deep.body.error.expected).toBe("at most 100 levels");
     const large = await api("POST", "/runs", JSON.stringify({ workflow: "w", input: "x".repeat(2_100_000) }));
     expect(large.status).toBe(413);
-    expect(large.body.error).toMatchObject({ code: "LONGSHORE_LIMIT", message: expect.stringContaining("2097152") });
+    expect(large.body.error).toMatchObject({ code: "LONGSHORE_LIMIT", field: "body", expected: "at most 2097152 bytes" });
   });
 });
 
