@@ -20,21 +20,23 @@ export interface ProtocolHints {
   workerFor(lane: { readonly name: string; readonly labels: readonly string[] }): string;
 }
 
-export function protocolHints(url: string): readonly ProtocolHints[] {
+/** With `asksToken` the programs take theirs from the environment: a secret is never printed. */
+export function protocolHints(url: string, { asksToken = false } = {}): readonly ProtocolHints[] {
+  const first = asksToken ? "with its token in LONGSHORE_TOKEN, " : "";
   return [
     {
       protocol: "workflow-graph",
       snippets: [
         {
           language: "TypeScript",
-          how: "save as worker.mjs, then `node worker.mjs`",
-          code: typescript(url),
+          how: `${first}save as worker.mjs, then \`node worker.mjs\``,
+          code: typescript(url, asksToken),
           tryIt: tryIt(url, "greeting", `{ run: '@greet {"name":"Ada"}' }`),
         },
         {
           language: "Python",
-          how: "paste into a shell; it runs shell commands",
-          code: python(url),
+          how: `${first}paste into a shell; it runs shell commands`,
+          code: python(url, asksToken),
           tryIt: tryIt(url, "hello", "{ run: echo hello }"),
         },
       ],
@@ -60,22 +62,26 @@ EOF
 npx longshore define ${name}.yml --on ${url} && npx longshore run ${name} --follow --on ${url}`;
 }
 
-function typescript(url: string): string {
+function typescript(url: string, asksToken: boolean): string {
+  const options = asksToken ? ", { token: process.env.LONGSHORE_TOKEN }" : "";
   return `import { task, work } from "longshore";
 import { workflowGraph } from "longshore/workflow-graph";
 
 const greet = task("greet", async ({ name }) => ({ text: \`Hello, \${name}!\` }));
 
-await work({ tasks: [greet], on: workflowGraph("${url}") });`;
+await work({ tasks: [greet], on: workflowGraph("${url}"${options}) });`;
 }
 
 /** Only the standard library, so that it runs wherever Python does. */
-function python(url: string): string {
+function python(url: string, asksToken: boolean): string {
+  const token = asksToken ? ', "authorization": "Bearer " + os.environ["LONGSHORE_TOKEN"]' : "";
   return `python3 - <<'EOF'
-import json, subprocess, urllib.request
+import json, ${asksToken ? "os, " : ""}subprocess, urllib.request
+
+headers = {"content-type": "application/json"${token}}
 
 def call(path, body):
-    request = urllib.request.Request("${url}/api" + path, json.dumps(body).encode(), {"content-type": "application/json"})
+    request = urllib.request.Request("${url}/api" + path, json.dumps(body).encode(), headers)
     return json.loads(urllib.request.urlopen(request).read() or "null")
 
 while True:

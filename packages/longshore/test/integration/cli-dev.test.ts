@@ -52,6 +52,22 @@ describe("the workers that dev prints", () => {
     expect(code).toBe(0);
   });
 
+  it("take their token from the environment where the server asks for one, and the secret is not printed", async () => {
+    const secret = "operator-secret-0123456789";
+    const dev = await startDev(["--workflows", ".", "--token", secret], { "g.yml": greetYml, "s.yml": shellYml });
+    const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
+    writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /worker in TypeScript.*\n/));
+    const worker = startProgram(process.execPath, ["worker.mjs"], place);
+    expect((await longshore(["run", "g", "--follow", "--on", dev.url], place)).code).toBe(0);
+    expect(dev.text()).not.toContain(secret);
+    // It runs no shell commands, and would fail the one that follows.
+    worker.kill("SIGTERM");
+    await worker.ended;
+    if (spawnSync("python3", ["--version"]).status !== 0) return;
+    startProgram("sh", ["-c", `exec ${printedBelow(dev.stdout(), /worker in Python.*\n/)}`], place);
+    expect((await longshore(["run", "s", "--follow", "--on", dev.url], place)).code).toBe(0);
+  });
+
   it("come with something to do that dev's own command can start", async () => {
     const dev = await startDev();
     for (const name of ["greeting", "hello"]) {
