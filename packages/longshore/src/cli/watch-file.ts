@@ -1,6 +1,6 @@
 // Notices that a worker's file, or a file beside or below it, has changed.
 
-import { type FSWatcher, readdirSync, watch } from "node:fs";
+import { type Dirent, type FSWatcher, readdirSync, watch } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 /** An editor writes a file in several steps, and a checkout writes many files: one change is what is quiet for this long. */
@@ -19,7 +19,8 @@ export function watchFile(file: string, changed: (path: string) => void): () => 
     timer = setTimeout(() => changed(path), quietMs);
   };
   // Folders rather than files: editors replace a file, and a watch of the old one would see nothing more.
-  const watchers = foldersOf(dirname(resolve(file))).map((folder) => watchFolder(folder, noticed));
+  const root = dirname(resolve(file));
+  const watchers = [watchFolder(root, noticed), ...foldersBelow(root).flatMap((folder) => watchIfAllowed(folder, noticed))];
   return () => {
     clearTimeout(timer);
     for (const watcher of watchers) watcher.close();
@@ -35,13 +36,31 @@ function watchFolder(folder: string, noticed: (path: string) => void): FSWatcher
   return watcher;
 }
 
-function foldersOf(root: string): string[] {
+function watchIfAllowed(folder: string, noticed: (path: string) => void): FSWatcher[] {
+  try {
+    return [watchFolder(folder, noticed)];
+  } catch {
+    // Somebody else's folder, as in /tmp, or gone by now, or one watch more than the system allows: the worker's own is watched.
+    return [];
+  }
+}
+
+function foldersBelow(root: string): string[] {
   const found = [root];
   for (const folder of found) {
     if (found.length >= foldersMax) break;
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    for (const entry of entriesOf(folder)) {
       if (entry.isDirectory() && !ignored.test(entry.name)) found.push(join(folder, entry.name));
     }
   }
-  return found.slice(0, foldersMax);
+  return found.slice(1, foldersMax);
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    // What may not be looked into has nothing to watch.
+    return [];
+  }
 }
