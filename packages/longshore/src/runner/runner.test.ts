@@ -134,7 +134,7 @@ describe("stopping a worker", () => {
     expect(s.clock.pending).toBe(0);
   });
 
-  it("aborts what is left at the deadline and reports it as a failure that may be tried again", async () => {
+  it("[G56] aborts what is left at the deadline and reports it as a failure that may be tried again", async () => {
     await using s = await setup({ drain: "10s" });
     const running = s.loop.run("gated");
     await until(() => s.gates.length === 1);
