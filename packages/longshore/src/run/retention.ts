@@ -3,7 +3,7 @@
 import type { Clock } from "../clock.ts";
 
 export interface Keep {
-  /** Counted from the end. */
+  /** Counted from the end, or from the last use. */
   readonly ageMs: number;
   /** Above this many the oldest go, whatever their age. */
   readonly count: number;
@@ -14,8 +14,8 @@ export interface RetentionPolicy {
   readonly runs: Keep;
   /** Tasks that ended and belong to no run. */
   readonly tasks: Keep;
-  /** Blobs that nobody has stored again, read or asked for in this time. */
-  readonly blobs: { readonly ageMs: number };
+  /** Blobs; their age counts from when somebody last stored, read or asked for them. */
+  readonly blobs: Keep;
 }
 
 /** What is not told is as by default. */
@@ -27,14 +27,14 @@ const dayMs = 86_400_000;
 export const retentionDefault: RetentionPolicy = {
   runs: { ageMs: 30 * dayMs, count: 500_000 },
   tasks: { ageMs: 7 * dayMs, count: 500_000 },
-  blobs: { ageMs: 30 * dayMs },
+  blobs: { ageMs: 30 * dayMs, count: 100_000 },
 };
 
 export function retentionPolicy({ runs, tasks, blobs }: RetentionSettings = {}): RetentionPolicy {
   return {
     runs: keep(runs, retentionDefault.runs),
     tasks: keep(tasks, retentionDefault.tasks),
-    blobs: { ageMs: blobs?.ageMs ?? retentionDefault.blobs.ageMs },
+    blobs: keep(blobs, retentionDefault.blobs),
   };
 }
 

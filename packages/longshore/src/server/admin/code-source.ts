@@ -17,6 +17,11 @@ const name = z
   .string()
   .regex(/^[\w./:@-]{1,200}$/)
   .describe("1 to 200 letters, digits and . _ - / : @");
+/** As `task()` takes them: a step of any other name would wait for ever. */
+const taskName = z
+  .string()
+  .regex(/^[\w./:-]{1,200}$/)
+  .describe("1 to 200 letters, digits and . _ - / :");
 const stepId = z.string().min(1).max(256).describe("1 to 256 characters");
 const milliseconds = z.number().int().min(1).max(waitMsMax).describe(`milliseconds, 1 to ${waitMsMax}`);
 const count = z.number().int().min(0).max(retriesMax).describe(`a whole number, at most ${retriesMax}`);
@@ -49,7 +54,7 @@ const limit = z.strictObject({
 const step = z
   .strictObject({
     id: stepId,
-    task: name.optional(),
+    task: taskName.optional(),
     workflow: name.optional(),
     input: value,
     after: z.array(stepId).max(nodesMax).optional(),

@@ -47,6 +47,7 @@ export class SqliteBlobs implements BlobStore {
   readonly #bytesMax: number;
   readonly #rows: Rows<Blob>;
   readonly #oldest: (usedBefore: number, limit: number) => Blob[];
+  readonly #usedAtRank: (rank: number) => number | undefined;
   /** Content that is in place but has no row yet: it must not be pruned under the hands of its writer. */
   readonly #arriving = new Map<string, number>();
   readonly #uses = new Map<string, number>();
@@ -62,6 +63,8 @@ export class SqliteBlobs implements BlobStore {
     this.#rows = blobRows(options.db, options.commit);
     const oldest = options.db.prepare("SELECT hash, bytes, created_at, used_at FROM blob WHERE used_at < ? ORDER BY used_at LIMIT ?");
     this.#oldest = (usedBefore, limit) => oldest.all(usedBefore, limit).map(blobOf);
+    const ranked = options.db.prepare("SELECT used_at FROM blob ORDER BY used_at DESC LIMIT 1 OFFSET ?");
+    this.#usedAtRank = (rank) => ranked.get(rank)?.used_at as number | undefined;
   }
 
   async put(content: AsyncIterable<Uint8Array> | Uint8Array, { hash }: { hash?: string } = {}): Promise<StoredBlob> {
@@ -95,6 +98,12 @@ export class SqliteBlobs implements BlobStore {
   stat(hash: string): Promise<StoredBlob | undefined> {
     const blob = this.#use(hash);
     return Promise.resolve(blob === null ? undefined : { hash, bytes: blob.bytes });
+  }
+
+  /** The time before which every blob was last used that is not among the `count` newest; 0 when there are no more than those, or no limit. */
+  beyond(count: number): number {
+    const usedAt = Number.isSafeInteger(count) ? this.#usedAtRank(count) : undefined;
+    return usedAt === undefined ? 0 : usedAt + 1;
   }
 
   /** Removes up to a hundred blobs that nobody has used since `usedBefore`; answers how many. */

@@ -8,7 +8,7 @@ import { SqliteRetention } from "./retention.ts";
 
 const dayMs = 86_400_000;
 const forever = { ageMs: 1_000 * dayMs, count: Number.POSITIVE_INFINITY };
-const keepAll: RetentionPolicy = { runs: forever, tasks: forever, blobs: { ageMs: 1_000 * dayMs } };
+const keepAll: RetentionPolicy = { runs: forever, tasks: forever, blobs: forever };
 const tables = ["run", "task", "attempt", "node_join", "run_key", "log", "blob", "pruned"] as const;
 
 async function setup(place: Place, before?: Parts) {
@@ -162,9 +162,23 @@ describe.each(places)("retention in %s", (place) => {
     for (let n = 0; n < 120; n++) await blobs.put(randomBytes(8));
     parts.clock.jump(2 * dayMs);
     const fresh = await blobs.put(randomBytes(8));
-    expect((await prune({ blobs: { ageMs: dayMs } })).blobs).toBe(120);
+    expect((await prune({ blobs: { ...forever, ageMs: dayMs } })).blobs).toBe(120);
     expect(rows()).toMatchObject({ blob: 1 });
     expect(await blobs.stat(fresh.hash)).toBeDefined();
+  });
+
+  it("blobs beyond the count go, those first that were used longest ago", async () => {
+    const { parts, blobs, prune } = await setup(place);
+    const stored: string[] = [];
+    for (let n = 0; n < 5; n++) {
+      stored.push((await blobs.put(randomBytes(8))).hash);
+      parts.clock.jump(1_000);
+    }
+    expect((await prune({ blobs: { ...forever, count: 2 } })).blobs).toBe(0);
+    parts.clock.jump(dayMs);
+    expect((await prune({ blobs: { ...forever, count: 2 } })).blobs).toBe(3);
+    const left = await Promise.all(stored.map((hash) => blobs.stat(hash)));
+    expect(left.map((blob) => blob !== undefined)).toEqual([false, false, false, true, true]);
   });
 
   it("a pruning that finds nothing commits nothing", async () => {

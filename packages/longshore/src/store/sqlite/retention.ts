@@ -55,8 +55,10 @@ export class SqliteRetention implements RetentionStore {
       await this.#removeRest(signal);
       return tasks > 0;
     });
+    // Like runs, what was used just now is not pruned by count.
+    const beyond = Math.min(this.#options.blobs.beyond(policy.blobs.count), now - lingerMs);
     await repeat(signal, async () => {
-      const blobs = await this.#options.blobs.prune(now - policy.blobs.ageMs);
+      const blobs = await this.#options.blobs.prune(Math.max(now - policy.blobs.ageMs, beyond));
       pruned.blobs += blobs;
       return blobs > 0;
     });
