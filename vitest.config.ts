@@ -9,6 +9,8 @@ const alias = [
   { find: /^longshore$/, replacement: source("index.ts") },
   { find: /^longshore\/server$/, replacement: source("server/index.ts") },
   { find: /^longshore\/workflow-graph$/, replacement: source("protocol/workflow-graph/index.ts") },
+  { find: /^longshore\/conductor$/, replacement: source("protocol/conductor/index.ts") },
+  { find: /^longshore\/conductor\/compat$/, replacement: source("protocol/conductor/compat/index.ts") },
   { find: /^longshore\/testing$/, replacement: source("testing/index.ts") },
 ];
 
@@ -79,6 +81,8 @@ export default defineConfig({
           exclude: EVERYWHERE_EXCLUDED,
           testTimeout: LONG_TEST_TIMEOUT_MS,
           hookTimeout: LONG_TEST_TIMEOUT_MS,
+          // What other people's servers answer depends on when they are asked; ours is proved by the other projects, which try once.
+          retry: 2,
         },
       },
     ],

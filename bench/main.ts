@@ -34,6 +34,11 @@ const BENCHMARKS: Record<string, Benchmark> = {
     rounds: 5,
     load: async () => (await import("./growth.ts")).growth,
   },
+  conductor: {
+    says: "our worker beside the official SDK, our server beside Conductor 3.32.3",
+    rounds: 1,
+    load: async () => (await import("./conductor.ts")).conductor,
+  },
   start: {
     says: "cold start, idle memory and idle CPU beside a bare Node server",
     rounds: 5,
@@ -81,6 +86,9 @@ async function main(): Promise<number> {
   else printReport(name, machine, options, report);
   return report.violations.length === 0 ? 0 : 1;
 }
+
+// Ended from outside, it must still end the servers that it started; they listen for this process's exit.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
 process.exitCode = await main().catch((error: unknown) => {
   process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);

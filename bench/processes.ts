@@ -14,7 +14,7 @@ export interface Running {
   readonly pid: number;
   readonly child: ChildProcess;
   /** Settles when a line of standard output passes the test; refuses when the process ends before. */
-  line(test: (line: string) => boolean): Promise<string>;
+  line(test: (line: string) => boolean, timeoutMs?: number): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -57,14 +57,11 @@ function follow(child: ChildProcess, name: string): Running {
   return {
     pid: child.pid ?? -1,
     child,
-    line: (test) =>
+    line: (test, timeoutMs = READY_TIMEOUT_MS) =>
       new Promise((resolve, reject) => {
         const seen = lines.find(test);
         if (seen !== undefined) return resolve(seen);
-        const timer = setTimeout(
-          () => settle(() => reject(new Error(`${name} was not ready after ${READY_TIMEOUT_MS} ms`))),
-          READY_TIMEOUT_MS,
-        );
+        const timer = setTimeout(() => settle(() => reject(new Error(`${name} was not ready after ${timeoutMs} ms`))), timeoutMs);
         const listener = (line: string) => {
           if (test(line)) settle(() => resolve(line));
         };

@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   leaf: [],
   wire: ["leaf"],
+  signature: ["leaf"],
   runner: ["leaf"],
   board: ["leaf"],
   blob: ["leaf"],
@@ -21,7 +22,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   protocol: ["leaf", "wire", "runner", "board", "blob", "log", "run", "dialect", "api"],
   store: ["leaf", "board", "blob", "log", "run"],
   server: ["leaf", "wire", "runner", "board", "blob", "log", "run", "dialect", "api", "protocol", "store"],
-  cli: ["leaf", "wire", "runner", "run", "dialect", "api", "protocol", "server"],
+  cli: ["leaf", "wire", "signature", "runner", "run", "dialect", "api", "protocol", "server"],
   testing: ["leaf", "wire", "runner", "board", "run", "dialect", "api", "protocol", "server"],
 };
 

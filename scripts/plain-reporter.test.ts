@@ -14,8 +14,8 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs a real vitest over the given test files and answers its exit code and last line. */
-function run(files: Record<string, string>, env: Record<string, string> = {}): { code: number | null; lastLine: string } {
+/** Runs a real vitest over the given test files and answers its exit code and last lines. */
+function run(files: Record<string, string>, env: Record<string, string> = {}): { code: number | null; lastLine: string; before: string[] } {
   const folder = mkdtempSync(join(tmpdir(), "longshore-reporter-"));
   folders.push(folder);
   for (const [name, body] of Object.entries(files)) {
@@ -25,7 +25,8 @@ function run(files: Record<string, string>, env: Record<string, string> = {}): {
     encoding: "utf8",
     env: { PATH: process.env.PATH, ...env },
   });
-  return { code: result.status, lastLine: result.stdout.trimEnd().split("\n").at(-1) ?? "" };
+  const [before2 = "", before1 = "", lastLine = ""] = result.stdout.trimEnd().split("\n").slice(-3);
+  return { code: result.status, lastLine, before: [before2, before1] };
 }
 
 describe("plain reporter", () => {
@@ -41,15 +42,19 @@ describe("plain reporter", () => {
     expect(code).not.toBe(0);
   });
 
-  it("names skipped tests and lets them pass by default", () => {
-    const { code, lastLine } = run({ "a.test.js": `it("a", () => {}); it["skip"]("b", () => {});` });
-    expect(lastLine).toBe("1 passed, 0 failed, 1 skipped");
+  const skipping = { "a.test.js": `it("a", () => {}); it("b", (ctx) => ctx.skip("no b here; get it with: make b"));` };
+
+  it("names skipped tests and what they missed, lets them pass by default, and ends with the same line as ever", () => {
+    const { code, lastLine, before } = run(skipping);
+    expect(before).toEqual(["SKIPPED a.test.js > b: no b here; get it with: make b", "1 SKIPPED"]);
+    expect(lastLine).toBe("1 passed, 0 failed");
     expect(code).toBe(0);
   });
 
-  it("fails the run for a skipped test when skips are forbidden", () => {
-    const { code, lastLine } = run({ "a.test.js": `it("a", () => {}); it["skip"]("b", () => {});` }, { LONGSHORE_NO_SKIP: "1" });
-    expect(lastLine).toBe("1 passed, 0 failed, 1 skipped");
+  it("counts a skipped test as failed when skips are forbidden", () => {
+    const { code, lastLine, before } = run(skipping, { LONGSHORE_NO_SKIP: "1" });
+    expect(before[1]).toBe("1 SKIPPED, counted as failed (LONGSHORE_NO_SKIP=1)");
+    expect(lastLine).toBe("1 passed, 1 failed");
     expect(code).toBe(1);
   });
 });

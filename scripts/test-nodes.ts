@@ -35,7 +35,7 @@ function runSuite(binary: string): { ok: boolean; counts: string } {
   const args = [join(root, "node_modules/vitest/vitest.mjs"), "run", "--project", "unit", "--project", "integration"];
   const result = spawnSync(binary, args, { cwd: root, env, encoding: "utf8", stdio: ["inherit", "pipe", "inherit"], maxBuffer: 2 ** 28 });
   process.stdout.write(result.stdout);
-  return { ok: result.status === 0, counts: /^\d+ passed, \d+ failed.*$/m.exec(result.stdout)?.[0] ?? "no result" };
+  return { ok: result.status === 0, counts: /^\d+ passed, \d+ failed$/m.exec(result.stdout)?.[0] ?? "no result" };
 }
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : VERSIONS;

@@ -15,6 +15,7 @@ export interface Child {
   output(): string;
   /** The first match in what it has written or will write; fails when the process ends before. */
   printed(pattern: RegExp): Promise<RegExpMatchArray>;
+  hasEnded(): boolean;
   /** `code 0`, or the name of the signal that ended it. */
   readonly ended: Promise<string>;
   signal(signal: NodeJS.Signals): void;
@@ -91,6 +92,10 @@ class RunningChild implements Child {
       this.listeners.add(check);
       check();
     });
+  }
+
+  hasEnded(): boolean {
+    return this.over;
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -2,6 +2,7 @@
 // for example `npm run conformance -- rust-worker`. What is missing is said first and loudly; the tests that need it then fail.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { fetchConductor } from "../conductor/fetch.ts";
 import { crateNames, fetchPeers } from "./peers.ts";
 import { runInPrivateNetwork } from "./private-network.ts";
 import { requireTool, type ToolName } from "./tools.ts";
@@ -11,6 +12,7 @@ const say = (line: string): void => void process.stderr.write(`conformance: ${li
 
 for (const tool of ["python", "go"] satisfies ToolName[]) attempt(() => requireTool(tool));
 await fetchPeers(crateNames, say).catch(complain);
+attempt(() => fetchConductor(say));
 
 const vitest = fileURLToPath(new URL("../../../node_modules/vitest/vitest.mjs", import.meta.url));
 const suite = [process.execPath, vitest, "run", "--project", "conformance", ...process.argv.slice(2)];

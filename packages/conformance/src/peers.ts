@@ -71,7 +71,7 @@ async function cargoInstall(name: CrateName, target: string, say: (line: string)
 }
 
 /** Outside the project, so that a fresh clone finds what an earlier one built. */
-function peersFolder(): string {
+export function peersFolder(): string {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
   return process.env.LONGSHORE_PEERS || join(cache, "longshore", "peers");
 }

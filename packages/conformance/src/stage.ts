@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { afterAll } from "vitest";
 import { type Child, type ChildOptions, startChild } from "./child.ts";
 
 /** The part of a test's context that a stage needs; a recorder passes its own. */
@@ -13,6 +14,11 @@ export interface Stage {
   start(command: string, args: readonly string[], options: ChildOptions): Child;
   folder(): string;
   onClose(cleanup: () => unknown): void;
+}
+
+/** A stage that a whole file of tests shares, for peers that are slow to start. Opened where the tests are described, not inside one. */
+export function openFileStage(): Stage {
+  return openStage({ onTestFinished: (cleanup) => afterAll(cleanup) });
 }
 
 export function openStage(lifetime: Lifetime): Stage {

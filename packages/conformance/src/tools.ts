@@ -28,6 +28,16 @@ const tools = {
     purpose: "runs the Python workers, which use the requests package",
     get: "`apt-get install python3 python3-requests`, or `python3 -m pip install requests`",
   },
+  maven: {
+    probe: ["mvn", "--version"],
+    purpose: "fetches the Conductor server",
+    get: "`apt-get install maven`",
+  },
+  venv: {
+    probe: ["python3", "-c", "import venv, ensurepip"],
+    purpose: "installs the Python SDK of Conductor apart from the system's packages",
+    get: "`apt-get install python3-venv`",
+  },
   unshare: {
     probe: ["unshare", "-rnmp", "--fork", "--kill-child", "--", "ip", "link", "set", "lo", "up"],
     purpose: "gives the peers that listen on every address a private network",

@@ -1,21 +1,28 @@
 // How long to wait before trying again, as data, so that a policy can be stored with a task and computed without a clock.
 
-export type Backoff =
-  | { kind: "fixed"; delayMs: number; jitter?: number }
-  | { kind: "linear"; delayMs: number; maxMs?: number; jitter?: number }
-  | { kind: "exponential"; delayMs: number; maxMs?: number; factor?: number; jitter?: number };
+export type Backoff = Jitter &
+  (
+    | { kind: "fixed"; delayMs: number }
+    | { kind: "linear"; delayMs: number; maxMs?: number }
+    | { kind: "exponential"; delayMs: number; maxMs?: number; factor?: number }
+  );
+
+interface Jitter {
+  /** The share of the delay that is drawn at random: 0.2 means between 80 % and 120 %. */
+  jitter?: number;
+  /** As many whole milliseconds at most, drawn at random, come on top. */
+  jitterMs?: number;
+}
 
 /** No delay computed here may exceed a week: beyond that a retry is a forgotten task. */
 export const backoffMsMax = 7 * 24 * 3_600_000;
 
-/**
- * The wait before retry number `retry` (1 = the first retry). `jitter` is the share of the delay that is drawn at random,
- * so 0.2 means between 80 % and 120 %. `random` lies in [0, 1).
- */
+/** The wait before retry number `retry` (1 = the first retry). `random` lies in [0, 1). */
 export function backoffMs(policy: Backoff, retry: number, random: number): number {
   const base = Math.min(rawDelay(policy, Math.max(1, retry)), backoffMsMax);
   const jitter = Math.min(Math.max(policy.jitter ?? 0, 0), 1);
-  return Math.min(Math.round(base * (1 + jitter * (2 * random - 1))), backoffMsMax);
+  const extra = Math.floor(random * (Math.max(policy.jitterMs ?? 0, 0) + 1));
+  return Math.min(Math.round(base * (1 + jitter * (2 * random - 1))) + extra, backoffMsMax);
 }
 
 function rawDelay(policy: Backoff, retry: number): number {

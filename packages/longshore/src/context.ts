@@ -48,10 +48,14 @@ export interface Context {
   /** What the last `defer` of this attempt kept for this call. */
   readonly deferred: Json | undefined;
   readonly blobs: Blobs;
+  /** What the orchestrator itself says about this work, as data; its protocol's entry of this package knows how to read it. */
+  readonly native: Json | undefined;
   /** Adds to the task's log: a line of text, or fields written as one line of JSON. Never throws and never waits. */
   log(entry: string | { readonly [field: string]: unknown }, stream?: OutputStream): void;
   /** Tells how far the work has come. Only the newest value matters; intermediate ones may never be sent. */
   progress(value: unknown): void;
+  /** Sets something about the result that only this orchestrator knows; its protocol's entry of this package offers it by name. */
+  amend(name: string, value: Json): void;
   /** Renews the hold now. Not needed for keeping it: that happens by itself. Rejects with the signal's reason once the hold is lost. */
   heartbeat(): Promise<void>;
   /** `return ctx.defer("5m")` ends this call and asks for another one later; it spends no attempt. */
@@ -67,6 +71,19 @@ export interface Deferral {
 
 export function isDeferral(value: unknown): value is Deferral {
   return typeof value === "object" && value !== null && (value as { "longshore.deferral"?: unknown })["longshore.deferral"] === true;
+}
+
+/** How a call ended, as a value: for handlers that carry the result of something else, such as another SDK's result object. */
+export interface Ending {
+  readonly "longshore.ending": true;
+  readonly outcome:
+    | { readonly kind: "done"; readonly output: unknown }
+    /** `output` is what there is in spite of the failure; protocols without a place for it drop it. */
+    | { readonly kind: "failed"; readonly message: string; readonly retryable: boolean; readonly output?: unknown };
+}
+
+export function isEnding(value: unknown): value is Ending {
+  return typeof value === "object" && value !== null && (value as { "longshore.ending"?: unknown })["longshore.ending"] === true;
 }
 
 // Holds no state of its own: each handler's context lives in the asynchronous chain that the handler started.

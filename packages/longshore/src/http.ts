@@ -58,6 +58,8 @@ export interface Route {
   /** `text` reads the body whole (at most `bodyMax` bytes); `stream` hands it over unread; `none` ignores it. */
   readonly body: "none" | "text" | "stream";
   readonly bodyMax?: number;
+  /** True when a reply may be a stream or events; such replies of other routes are refused as mistakes. */
+  readonly openEnded?: boolean;
   handle(request: HttpRequest): HttpReply | Promise<HttpReply>;
 }
 

@@ -2,11 +2,34 @@
 
 export type { Backoff } from "./backoff.ts";
 export type { Clock } from "./clock.ts";
-export { type Blobs, type Context, type ContextIds, currentContext, type Deferral, type OutputStream, withContext } from "./context.ts";
+export {
+  type Blobs,
+  type Context,
+  type ContextIds,
+  currentContext,
+  type Deferral,
+  type Ending,
+  type OutputStream,
+  withContext,
+} from "./context.ts";
 export type { Duration } from "./duration.ts";
 export { type ErrorCode, type ErrorDetail, LongshoreError, TerminalError } from "./errors.ts";
 export type { Json, JsonObject } from "./json.ts";
-export type { EventName, Listener, TaskEvent, WorkerEvents } from "./runner/events.ts";
+export type { JsonSchema } from "./json-schema.ts";
+export type {
+  EventName,
+  Listener,
+  Listeners,
+  PollEvent,
+  RequestEvent,
+  TaskEvent,
+  Told,
+  TransportEvent,
+  TransportEventName,
+  WorkerEvents,
+} from "./runner/events.ts";
+export type { WorkerStatus, WorkerStatuses } from "./runner/health.ts";
+export type { HttpOptions } from "./runner/http.ts";
 export type { Logger, Notice } from "./runner/notices.ts";
 export type { Counts, RunnerStatus, TransportStatus } from "./runner/status.ts";
 export type {
@@ -21,6 +44,7 @@ export type {
   LogEntry,
   Outcome,
   ReportAnswer,
+  ReportTries,
   Slot,
   Transport,
   TransportHost,
@@ -29,7 +53,19 @@ export type {
 } from "./runner/transport.ts";
 export type { Schema, SchemaIssue, SchemaResult } from "./schema.ts";
 export type { SignalSource } from "./signal.ts";
-export { describeTask, type RetryHint, type Task, type TaskDescription, type TaskOptions, type TaskOutput, task } from "./task.ts";
+
+export {
+  describeTask,
+  type Isolate,
+  type RetryHint,
+  type Task,
+  type TaskDescription,
+  type TaskOptions,
+  type TaskOutput,
+  type TaskSchemas,
+  task,
+} from "./task.ts";
+
 export type { Verdict } from "./verdict.ts";
 export { type WorkHandle, type WorkOptions, type WorkTarget, work } from "./work.ts";
 export {

@@ -26,13 +26,3 @@ export function deeperThan(text: string, max: number = jsonDepthMax): boolean {
   }
   return false;
 }
-
-/**
- * What JSON would make of a handler's value: `undefined` becomes null, dates become texts, functions vanish.
- * Throws a TypeError for what JSON cannot carry at all (cycles, bigint).
- */
-export function toJson(value: unknown): Json {
-  if (value === undefined) return null;
-  const text = JSON.stringify(value);
-  return text === undefined ? null : (JSON.parse(text) as Json);
-}

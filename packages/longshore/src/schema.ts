@@ -2,6 +2,8 @@
 // the part of the public specification that is used here.
 
 import { LongshoreError, TerminalError } from "./errors.ts";
+import { fitInput } from "./fit-input.ts";
+import { libraryOptions } from "./schema-dates.ts";
 
 /** A schema that takes `Input` from outside and hands `Output` on (they differ by defaults and transforms). */
 export interface Schema<Input = unknown, Output = Input> {
@@ -12,10 +14,16 @@ export interface Schema<Input = unknown, Output = Input> {
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
     /** Newer libraries can also say what they accept as JSON Schema. */
     readonly jsonSchema?: {
-      readonly input: (options: { readonly target: string }) => Record<string, unknown>;
-      readonly output: (options: { readonly target: string }) => Record<string, unknown>;
+      readonly input: (options: JsonSchemaOptions) => Record<string, unknown>;
+      readonly output: (options: JsonSchemaOptions) => Record<string, unknown>;
     };
   };
+}
+
+interface JsonSchemaOptions {
+  readonly target: string;
+  /** What only the schema's own library understands. */
+  readonly libraryOptions?: Record<string, unknown> | undefined;
 }
 
 export type SchemaResult<Output> =
@@ -35,8 +43,18 @@ const issuesNamedMax = 5;
  * Its cause carries the code (LONGSHORE_BAD_INPUT or LONGSHORE_BAD_OUTPUT) and the field for machines.
  */
 export function validate<Output>(schema: Schema<unknown, Output>, value: unknown, what: "input" | "output"): Output | Promise<Output> {
+  const judge = (result: SchemaResult<Output>) =>
+    what === "input" && result.issues !== undefined ? secondLook(schema, value, result) : accept(result, what);
   const result = schema["~standard"].validate(value);
-  return result instanceof Promise ? result.then((settled) => accept(settled, what)) : accept(result, what);
+  return result instanceof Promise ? result.then(judge) : judge(result);
+}
+
+/** Only an input that was refused is made to fit and shown again, so that the usual one costs nothing. */
+function secondLook<Output>(schema: Schema<unknown, Output>, value: unknown, first: SchemaResult<Output>): Output | Promise<Output> {
+  const fitted = fitInput(value, jsonSchemaOf(schema, "input"));
+  if (fitted === value) return accept(first, "input");
+  const result = schema["~standard"].validate(fitted);
+  return result instanceof Promise ? result.then((settled) => accept(settled, "input")) : accept(result, "input");
 }
 
 function accept<Output>(result: SchemaResult<Output>, what: "input" | "output"): Output {
@@ -60,12 +78,13 @@ function fieldOf(issue: SchemaIssue, what: string): string {
   return field === "" ? what : field;
 }
 
-/** The schema as draft-07 JSON Schema, or undefined when its library offers none or cannot express it. */
+/** What the schema's library says in JSON Schema, or undefined when it offers none or cannot express it. */
 export function jsonSchemaOf(schema: Schema | undefined, side: "input" | "output"): Record<string, unknown> | undefined {
-  const convert = schema?.["~standard"].jsonSchema?.[side];
-  if (convert === undefined) return undefined;
+  const standard = schema?.["~standard"];
+  const convert = standard?.jsonSchema?.[side];
+  if (standard === undefined || convert === undefined) return undefined;
   try {
-    return convert({ target: "draft-07" });
+    return convert({ target: "draft-07", libraryOptions: libraryOptions(standard.vendor, side) });
   } catch {
     // A library throws for what JSON Schema cannot say (a transform, a custom check). Publishing nothing is the honest answer.
     return undefined;

@@ -4,6 +4,7 @@ import type { Backoff } from "./backoff.ts";
 import type { Context, Deferral } from "./context.ts";
 import { type Duration, durationMs } from "./duration.ts";
 import { LongshoreError } from "./errors.ts";
+import { type JsonSchema, publishedSchema } from "./json-schema.ts";
 import { jsonSchemaOf, type Schema } from "./schema.ts";
 
 export interface TaskOptions<Returned = unknown, Output = unknown> {
@@ -15,9 +16,29 @@ export interface TaskOptions<Returned = unknown, Output = unknown> {
   timeout?: Duration;
   /** What a workflow written in code uses for steps of this task unless the step says otherwise. */
   retry?: RetryHint;
+  /** How many calls of this task run at once in one worker, on protocols that ask for each task by its name. */
+  concurrency?: number;
   /** Labels that a worker with this task advertises, on protocols that match by labels. */
   labels?: readonly string[];
+  /** JSON Schemas to publish for a handler that has no schema of its own; `longshore schema` writes them from its signature. */
+  schemas?: TaskSchemas;
+  /** Where the handler runs; what `work()` says unless told. */
+  isolate?: Isolate;
+  /** The module that exports this task, as `import.meta.url` tells it; a thread or process loads it from there. */
+  module?: string;
 }
+
+export interface TaskSchemas {
+  readonly input?: JsonSchema;
+  readonly output?: JsonSchema;
+}
+
+/**
+ * Where a handler runs. `inline`: in the worker's own thread, as asynchronous handlers should. `thread`: in a thread of its own while it
+ * runs, so that it may compute as long as it likes. `process`: in a process of the task's own, whose crash harms nobody else. `auto`: in
+ * a thread unless it is an async function.
+ */
+export type Isolate = "inline" | "thread" | "process" | "auto";
 
 export interface RetryHint {
   /** How many times a failed attempt is followed by another; 0 = never. */
@@ -35,7 +56,11 @@ export interface Task<Input = unknown, Output = unknown> {
   readonly description: string | undefined;
   readonly timeoutMs: number | undefined;
   readonly retry: RetryHint | undefined;
+  readonly concurrency: number | undefined;
   readonly labels: readonly string[];
+  readonly schemas: TaskSchemas | undefined;
+  readonly isolate: Isolate | undefined;
+  readonly module: string | undefined;
 }
 
 /** A handler's result without the promise and without "later". */
@@ -76,7 +101,11 @@ export function task(
     description: options.description,
     timeoutMs: options.timeout === undefined ? undefined : durationMs(options.timeout, `timeout of task ${name}`),
     retry: options.retry,
+    concurrency: options.concurrency === undefined ? undefined : checkConcurrency(options.concurrency, name),
     labels: [...(options.labels ?? [])],
+    schemas: options.schemas,
+    isolate: options.isolate,
+    module: options.module,
   });
 }
 
@@ -94,17 +123,27 @@ function checkName(name: string): void {
   );
 }
 
+function checkConcurrency(concurrency: number, name: string): number {
+  if (Number.isInteger(concurrency) && concurrency >= 1) return concurrency;
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `concurrency of task ${name} is ${JSON.stringify(concurrency)}, expected a whole number from 1.`,
+    { detail: { field: "concurrency" } },
+  );
+}
+
 /** What a protocol may publish about a task. */
 export interface TaskDescription {
   name: string;
   description?: string;
-  inputSchema?: Record<string, unknown>;
-  outputSchema?: Record<string, unknown>;
+  inputSchema?: JsonSchema;
+  outputSchema?: JsonSchema;
 }
 
-export function describeTask(subject: Task): TaskDescription {
-  const inputSchema = jsonSchemaOf(subject.input, "input");
-  const outputSchema = jsonSchemaOf(subject.output, "output");
+/** `strict` closes the schemas to fields that they do not name. A side that JSON Schema cannot describe is left out. */
+export function describeTask(subject: Task, options: { readonly strict?: boolean } = {}): TaskDescription {
+  const inputSchema = publishedSchema(jsonSchemaOf(subject.input, "input") ?? subject.schemas?.input, options);
+  const outputSchema = publishedSchema(jsonSchemaOf(subject.output, "output") ?? subject.schemas?.output, options);
   return {
     name: subject.name,
     ...(subject.description === undefined ? {} : { description: subject.description }),

@@ -1,8 +1,13 @@
 // Starts a worker: `await work({ tasks, on })`. The returned handle stops it; until then the process stays alive.
 
 import { LongshoreError } from "./errors.ts";
+import { refuseWhileLoading } from "./load.ts";
 import { type RunnerConfig, type RunnerOptions, runnerConfig } from "./runner/config.ts";
-import type { EventName, Listener } from "./runner/events.ts";
+import type { EventName, Listener, Listeners, WorkerEvents } from "./runner/events.ts";
+import { allAlive, type WorkerStatuses } from "./runner/health.ts";
+import type { HttpHandle, HttpOptions, Pages } from "./runner/http.ts";
+import { measure, type WorkerMetrics, workerMetrics } from "./runner/instruments.ts";
+import type { Isolates, IsolatesOptions } from "./runner/isolate/isolates.ts";
 import { Runner } from "./runner/runner.ts";
 import type { RunnerStatus } from "./runner/status.ts";
 import type { Transport, TransportSource } from "./runner/transport.ts";
@@ -16,6 +21,12 @@ export interface WorkOptions extends RunnerOptions {
   readonly on: WorkTarget | readonly WorkTarget[];
   /** Whether SIGINT and SIGTERM drain this worker and a second one forces it; true unless told. */
   readonly signals?: boolean | SignalSource;
+  /** Told from the very beginning; `worker.on` adds more later. */
+  readonly listeners?: readonly Listeners[];
+  /** Serves `/metrics` (Prometheus text) and `/health`, on loopback unless told. */
+  readonly http?: HttpOptions;
+  /** Counts for `metrics()` although nothing is served; with `http` it is counted in any case. */
+  readonly metrics?: boolean;
 }
 
 export interface WorkHandle extends AsyncDisposable {
@@ -24,7 +35,15 @@ export interface WorkHandle extends AsyncDisposable {
   /** Resolves when the worker has really stopped, for whatever reason. */
   readonly closed: Promise<void>;
   status(): RunnerStatus;
-  /** Watches what happens; the returned function ends that. */
+  /** How each worker is, by the name of its task; what `/health` answers. */
+  workers(): WorkerStatuses;
+  /** True while every worker is alive. */
+  isHealthy(): boolean;
+  /** The text of `/metrics`; empty unless `http` or `metrics` was asked for. */
+  metrics(): string;
+  /** Where `/metrics` and `/health` are served. */
+  readonly httpUrl: string | undefined;
+  /** Watches what happens; the returned function ends that. The worker never waits for a listener. */
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void;
 }
 
@@ -33,22 +52,83 @@ const keepAliveMs = 2_147_483_647;
 
 /** Resolves when the worker receives. The orchestrator need not be reachable yet; rejects only for mistakes in the options. */
 export async function work(options: WorkOptions): Promise<WorkHandle> {
+  refuseWhileLoading();
+  return (await openWork(options)).handle;
+}
+
+/** For a process that works for another one: with the parts that the handle hides. */
+export async function openWork(options: WorkOptions): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
   const config = runnerConfig(options);
-  const runner = new Runner(config, transportsOf(options.on));
+  const transports = transportsOf(options.on);
+  const isolates = await makeIsolates(config, {
+    crashed: (crash) => tellCrash(crash, runner, config),
+    restarted: (restart) => runner.events.emit("workerRestarted", restart),
+  });
+  const runner = new Runner(config, transports, isolates);
+  for (const each of options.listeners ?? []) runner.events.onAll(each);
+  const metrics = options.http !== undefined || options.metrics === true ? measured(runner) : undefined;
   const removeListeners = listenForSignals(options.signals ?? true, runner, config);
   const keepAlive = setInterval(() => {}, keepAliveMs);
-  void runner.closed.then(() => {
+  let http: HttpHandle | undefined;
+  const closed = runner.closed.then(async () => {
     clearInterval(keepAlive);
     removeListeners();
+    await Promise.all([http?.close(), isolates?.close()]);
   });
-  await runner.start();
-  return {
-    stop: (stopOptions) => runner.stop(stopOptions),
-    closed: runner.closed,
-    status: () => runner.status(),
-    on: (name, listener) => runner.events.on(name, listener),
-    [Symbol.asyncDispose]: () => runner.stop(),
+  const stop = async (stopOptions?: { readonly force?: boolean }) => {
+    await runner.stop(stopOptions);
+    await closed;
   };
+  const text = () => metrics?.registry.text() ?? "";
+  try {
+    await isolates?.start();
+    http = await startHttp(options.http, { metrics: text, workers: () => runner.workers() });
+    await runner.start();
+  } catch (error) {
+    await stop({ force: true });
+    throw error;
+  }
+  const handle: WorkHandle = {
+    stop,
+    closed,
+    status: () => runner.status(),
+    workers: () => runner.workers(),
+    isHealthy: () => allAlive(runner.workers()),
+    metrics: text,
+    httpUrl: http?.url,
+    on: (name, listener) => runner.events.on(name, listener),
+    [Symbol.asyncDispose]: () => stop(),
+  };
+  return { handle, runner, metrics };
+}
+
+function tellCrash(crash: WorkerEvents["isolateCrashed"], runner: Runner, { logger }: RunnerConfig): void {
+  const { isolate, tasks, error } = crash;
+  const meant = tasks.length === 0 ? "no task ran in it" : `it was running ${tasks.join(", ")}, which may be tried again`;
+  logger({ level: "warn", message: `A ${isolate} of handlers is replaced (${meant}). ${error.message}` });
+  runner.events.emit("isolateCrashed", crash);
+}
+
+function measured(runner: Runner): WorkerMetrics {
+  const active = () => [...runner.inFlight()].map(([task, value]) => ({ labels: [task], value }));
+  const metrics = workerMetrics(active);
+  measure(runner.events, metrics);
+  return metrics;
+}
+
+/** Loaded only when a task asks for it. */
+async function makeIsolates(config: RunnerConfig, news: Pick<IsolatesOptions, "crashed" | "restarted">): Promise<Isolates | undefined> {
+  const { isolated: tasks, isolateMemoryMb: memoryMbMax, clock, abortGraceMs } = config;
+  if (tasks.size === 0) return undefined;
+  const { Isolates } = await import("./runner/isolate/isolates.ts");
+  return new Isolates({ tasks, memoryMbMax, clock, abortGraceMs, ...news });
+}
+
+/** Loaded only when it is asked for: a worker that serves nothing needs no HTTP server. */
+async function startHttp(options: HttpOptions | undefined, pages: Pages): Promise<HttpHandle | undefined> {
+  if (options === undefined) return undefined;
+  const { serveWorker } = await import("./runner/http.ts");
+  return serveWorker(options, pages);
 }
 
 function transportsOf(on: WorkOptions["on"]): readonly Transport[] {

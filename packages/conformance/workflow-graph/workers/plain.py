@@ -16,7 +16,7 @@ import requests
 
 BASE = os.environ.get("SERVER_URL", "http://localhost:3000") + "/api"
 NAME = "plain-python-" + uuid.uuid4().hex[:6]
-LABELS = ["python"]
+LABELS = os.environ.get("LABELS", "python").split(",")
 LEASE_SECONDS = int(os.environ.get("LEASE_SECONDS", "60"))
 BEAT_SECONDS = 10
 POLL_SECONDS = 2

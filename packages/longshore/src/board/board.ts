@@ -21,6 +21,16 @@ export interface Claim {
   signal?: AbortSignal;
 }
 
+/** `output` is JSON text of what there is to show all the same; `by` tells who reports, should nobody have held the task. */
+export interface FailureReport {
+  error: string;
+  retryable: boolean;
+  delayMs?: number;
+  receipt?: string;
+  output?: string;
+  by?: string;
+}
+
 /** Idle long polls held at once; each costs about a kilobyte. Above it, workers are told to come back later. */
 export const waitersMax = 20_000;
 /** When the store could not be written, what is due is looked at again after this long. */
@@ -59,22 +69,16 @@ export class Board {
   }
 
   /** Hands out tasks to a known owner, best first. Empty when there are none and the wait is over. */
-  async claim(claim: Claim): Promise<Task[]> {
+  claim(claim: Claim): Promise<Task[]> {
     const request = { reach: claim.reach, holder: claim.holder, termMs: claim.termMs, max: claim.max ?? 1 };
-    if (this.#dismissed) throw new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work.");
-    if (!claim.waitMs) return this.#unlessGone((await this.#store.claim(request)).tasks, claim.signal);
+    if (this.#dismissed)
+      return Promise.reject(new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work."));
+    if (!claim.waitMs) return this.#store.claim(request).then(({ tasks }) => this.#unlessGone(tasks, claim.signal));
     if (this.#waiting >= waitersMax) {
-      throw new LongshoreError(
-        "LONGSHORE_LIMIT",
-        `${waitersMax} claims are waiting already, which is the limit: ask again later without waiting.`,
-      );
+      const message = `${waitersMax} claims are waiting already, which is the limit: ask again later without waiting.`;
+      return Promise.reject(new LongshoreError("LONGSHORE_LIMIT", message));
     }
-    this.#waiting++;
-    try {
-      return await this.#unlessGone(await this.#claimPatiently(request, claim.waitMs, claim.signal), claim.signal);
-    } finally {
-      this.#waiting--;
-    }
+    return this.#claimPatiently(request, claim.waitMs, claim.signal);
   }
 
   /** Hands out tasks whose owner becomes known at its first extend. */
@@ -87,12 +91,17 @@ export class Board {
   }
 
   /** `output` is JSON text. With `merge` it is laid over the parts sent before, else it replaces them. */
-  complete(hold: Hold, output: string, options: { merge?: boolean } = {}): Promise<Verdict> {
-    return this.#store.settle({ verb: "complete", hold, output, merge: options.merge });
+  complete(hold: Hold, output: string, options: { merge?: boolean; receipt?: string; by?: string } = {}): Promise<Verdict> {
+    return this.#store.settle({ verb: "complete", hold, output, ...options });
   }
 
-  fail(hold: Hold, failure: { error: string; retryable: boolean; delayMs?: number }): Promise<Verdict> {
+  fail(hold: Hold, failure: FailureReport): Promise<Verdict> {
     return this.#store.settle({ verb: "fail", hold, ...failure });
+  }
+
+  /** What the report that closed this grant left to be recognised by; undefined when it left nothing. */
+  receipt(taskId: string, grant: number): Promise<string | undefined> {
+    return this.#store.receipt(taskId, grant);
   }
 
   /** Later, please: spends no budget. */
@@ -108,6 +117,11 @@ export class Board {
   /** False when it had ended already. A holder learns of it by its next extend. */
   cancel(taskId: string): Promise<boolean> {
     return this.#store.cancelTask(taskId);
+  }
+
+  /** The holder's own word that the task was cancelled. It ends at once, and is not tried again. */
+  withdraw(hold: Hold, why: { error: string; output?: string; by?: string }): Promise<Verdict> {
+    return this.#store.withdraw(hold, why);
   }
 
   task(taskId: string): Promise<Task | undefined> {
@@ -149,7 +163,9 @@ export class Board {
     this.#results.close(new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the task ended."));
   }
 
+  /** One promise and no more: between a commit and the answer to the claim that it feeds, every turn counts. */
   #claimPatiently(request: Parameters<BoardStore["claim"]>[0], waitMs: number, signal: AbortSignal | undefined): Promise<Task[]> {
+    this.#waiting++;
     return new Promise((resolve, reject) => {
       let leave: Leave = () => {};
       let stopTimer = () => {};
@@ -157,27 +173,37 @@ export class Board {
       const gone = () => leave();
       const finish = (tasks: Task[]) => {
         over = true;
+        this.#waiting--;
         this.#standing.delete(leave);
         stopTimer();
         signal?.removeEventListener("abort", gone);
-        resolve(tasks);
+        resolve(this.#unlessGone(tasks, signal));
       };
       const standing = { settle: (task: Task | null) => finish(task === null ? [] : [task]) };
-      this.#store.claim(request, standing).then((answer) => {
-        if (answer.leave === null) return finish(answer.tasks);
-        if (over) return;
-        leave = answer.leave;
-        if (signal?.aborted || this.#dismissed) return leave();
-        this.#standing.add(leave);
-        stopTimer = this.#clock.at(this.#clock.now() + waitMs, leave);
-        signal?.addEventListener("abort", gone, { once: true });
-      }, reject);
+      this.#store.claim(request, standing).then(
+        (answer) => {
+          if (answer.leave === null) return finish(answer.tasks);
+          if (over) return;
+          leave = answer.leave;
+          if (signal?.aborted || this.#dismissed) return leave();
+          this.#standing.add(leave);
+          stopTimer = this.#clock.at(this.#clock.now() + waitMs, leave);
+          signal?.addEventListener("abort", gone, { once: true });
+        },
+        (error) => {
+          this.#waiting--;
+          reject(error);
+        },
+      );
     });
   }
 
   /** What was handed out to a client that has gone meanwhile goes back. */
-  async #unlessGone(tasks: Task[], signal: AbortSignal | undefined): Promise<Task[]> {
-    if (!signal?.aborted || tasks.length === 0) return tasks;
+  #unlessGone(tasks: Task[], signal: AbortSignal | undefined): Task[] | Promise<Task[]> {
+    return signal?.aborted && tasks.length > 0 ? this.#giveAllBack(tasks) : tasks;
+  }
+
+  async #giveAllBack(tasks: readonly Task[]): Promise<Task[]> {
     // Should the store be unable to write now, the holds end by themselves.
     await Promise.allSettled(tasks.map(({ id: taskId, grant }) => this.giveBack({ taskId, grant })));
     return [];

@@ -4,7 +4,7 @@ import type { NewTask } from "./store.ts";
 import type { Task } from "./task.ts";
 
 /** A queued task as it first stands on the board. */
-export function freshTask(task: NewTask & { runId?: string; node?: number }, now: number, lane: Task["lane"]): Task {
+export function freshTask(task: NewTask & { runId?: string; node?: number; ordinal?: number }, now: number, lane: Task["lane"]): Task {
   return {
     id: task.id,
     runId: task.runId ?? null,
@@ -15,20 +15,25 @@ export function freshTask(task: NewTask & { runId?: string; node?: number }, now
     state: "queued",
     sequence: 0,
     attempt: 0,
+    firstAttempt: 0,
+    ordinal: task.ordinal ?? 0,
     grant: 0,
     holder: null,
     termMs: 0,
     input: task.input,
     output: null,
     error: null,
+    fault: null,
     failures: 0,
     lost: 0,
     deferrals: 0,
     policy: task.policy,
     limits: task.limits ?? [],
+    holdMs: task.holdMs ?? null,
     claimMs: task.claimMs ?? null,
     endMs: task.endMs ?? null,
     postedAt: now,
+    attemptAt: now,
     queuedAt: now,
     dueAt: now + (task.delayMs ?? 0),
     startedAt: null,
@@ -40,5 +45,6 @@ export function freshTask(task: NewTask & { runId?: string; node?: number }, now
     totalBy: task.totalMs === undefined ? null : now + task.totalMs,
     closedGrant: 0,
     closedBy: null,
+    closedReceipt: null,
   };
 }

@@ -50,9 +50,18 @@ export class Limits {
     for (const limit of limits) {
       const usage = this.#of(limit.key);
       usage.held++;
-      // In order of time whatever the order of the calls: a restart tells of holds in any order, and clocks step back.
-      if (limit.rate) usage.recent.splice(usage.recent.findLastIndex((at) => at <= now) + 1, 0, now);
+      if (limit.rate) note(usage, now);
     }
+  }
+
+  /** At start: a hold that lasts. What its windows hold is told by `remember`. */
+  hold(limits: readonly LimitKey[]): void {
+    for (const limit of limits) this.#of(limit.key).held++;
+  }
+
+  /** At start: a hand-out of before, whatever has become of its task. */
+  remember(key: string, at: number): void {
+    note(this.#of(key), at);
   }
 
   /** Undoes a `take` at `now` whose transaction failed. */
@@ -79,7 +88,7 @@ export class Limits {
 
   /** Undoes a `giveBack` whose transaction failed. */
   takeAgain(limits: readonly LimitKey[], woken: readonly Parked[]): void {
-    for (const limit of limits) this.#of(limit.key).held++;
+    this.hold(limits);
     for (const { key, taskId } of woken) this.park(key, taskId);
   }
 
@@ -112,6 +121,11 @@ export class Limits {
   #tidy(key: string, usage: Usage): void {
     if (usage.held === 0 && usage.parked.size === 0 && usage.recent.length === 0) this.#usage.delete(key);
   }
+}
+
+/** In order of time whatever the order of the calls: a restart tells of hand-outs in any order, and clocks step back. */
+function note(usage: Usage, now: number): void {
+  usage.recent.splice(usage.recent.findLastIndex((at) => at <= now) + 1, 0, now);
 }
 
 function forget(usage: Usage, before: number): void {

@@ -24,9 +24,10 @@ export interface Standing {
 /** Lets a standing claim go. Safe to call at any time, more than once. */
 export type Leave = () => void;
 
-export type Report = { hold: Hold } & (
-  | { verb: "complete"; output: string; merge?: boolean }
-  | { verb: "fail"; error: string; retryable: boolean; delayMs?: number }
+/** `receipt` is kept with what the report closes, for whoever has to tell a repeat of it from another report; opaque to the store. */
+export type Report = { hold: Hold /** Who reports, when nobody has held it. */; by?: string } & (
+  | { verb: "complete"; output: string; merge?: boolean; receipt?: string }
+  | { verb: "fail"; error: string; retryable: boolean; delayMs?: number; receipt?: string; output?: string }
   /** `unseen`: nobody has worked on it, so that this hand-out does not count as a deferral. */
   | { verb: "defer"; delayMs: number; output?: string; unseen?: boolean }
 );
@@ -47,6 +48,7 @@ export interface NewTask {
   delayMs?: number;
   policy: string | null;
   limits?: readonly LimitKey[];
+  holdMs?: number;
   claimMs?: number;
   endMs?: number;
   totalMs?: number;
@@ -66,8 +68,12 @@ export interface BoardStore {
   extend(hold: Hold, options?: { part?: string; holder?: string }): Promise<Extension>;
   /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
   settle(report: Report): Promise<Verdict>;
+  /** The receipt of the report that closed this grant; undefined when there was none, or it left none. */
+  receipt(taskId: string, grant: number): Promise<string | undefined>;
   /** Cancels one task, whoever has it. Answers false when it had ended. */
   cancelTask(taskId: string): Promise<boolean>;
+  /** Its holder says that it was cancelled: nobody has to be told to stop. */
+  withdraw(hold: Hold, why: { error: string; output?: string; by?: string }): Promise<Verdict>;
   /** Looks at tasks and runs whose deadline may have passed, and does what is due. */
   expire(ids: readonly string[]): Promise<void>;
   task(taskId: string): Promise<Task | undefined>;

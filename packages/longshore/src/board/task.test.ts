@@ -168,11 +168,18 @@ describe("deadlines of a task", () => {
     expect(passedDeadline(taskIn("cancelling", { ...times, endBy: 15 }), 100)).toBe("holdUntil");
   });
 
-  it("include the end of a delay, as long as it lasts and only on a lane", () => {
+  it("that pass at one moment count by how much they end", () => {
+    const same = { claimBy: 10, holdUntil: 10, endBy: 10 };
+    expect(passedDeadline(taskIn("held", same), 10)).toBe("endBy");
+    expect(passedDeadline(taskIn("held", { ...same, totalBy: 10 }), 10)).toBe("totalBy");
+    expect(passedDeadline(taskIn("queued", { ...same, totalBy: 10 }), 10)).toBe("totalBy");
+  });
+
+  it("include the end of a delay, as long as it lasts, on a lane or not", () => {
     const delayed = taskIn("queued", { dueAt: 50 });
     expect(nextDeadline(delayed, 49)).toBe(50);
     expect(nextDeadline(delayed, 50)).toBeNull();
-    expect(nextDeadline({ ...delayed, lane: null }, 49)).toBeNull();
+    expect(nextDeadline({ ...delayed, lane: null }, 49)).toBe(50);
   });
 
   it("are found passed exactly when the next of them has come", () => {
@@ -199,20 +206,25 @@ function taskIn(state: Task["state"], parts: Partial<Task> = {}): Task {
     state,
     sequence: 1,
     attempt: 0,
+    firstAttempt: 0,
+    ordinal: 0,
     grant: 0,
     holder: null,
     termMs: 1_000,
     input: "null",
     output: null,
     error: null,
+    fault: null,
     failures: 0,
     lost: 0,
     deferrals: 0,
     policy: null,
     limits: [],
+    holdMs: null,
     claimMs: null,
     endMs: null,
     postedAt: 0,
+    attemptAt: 0,
     queuedAt: 0,
     dueAt: 0,
     startedAt: null,
@@ -224,6 +236,7 @@ function taskIn(state: Task["state"], parts: Partial<Task> = {}): Task {
     totalBy: null,
     closedGrant: 0,
     closedBy: null,
+    closedReceipt: null,
     ...parts,
   };
 }

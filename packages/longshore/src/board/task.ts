@@ -17,6 +17,8 @@ import type { LimitKey } from "./limits.ts";
 
 export type OpenState = "queued" | "offered" | "held" | "cancelling";
 export type EndState = "done" | "failed" | "cancelled" | "skipped" | "forgotten";
+/** Why a task, or an attempt of it, ended without a result: it failed, failed for good, its holder vanished, or its time was over. */
+export type Fault = "failed" | "final" | "lost" | "timed-out";
 export type TaskState = OpenState | EndState;
 export type Verb = "claim" | "offer" | "extend" | "complete" | "fail" | "defer" | "cancel" | "expire";
 /** The verbs that a holder reports with. */
@@ -44,8 +46,11 @@ export interface Task {
   readonly state: TaskState;
   /** Place in its lane: set anew whenever it is queued, so a retried task goes behind those already waiting. */
   readonly sequence: number;
-  /** Number of the current try, from 0. */
+  /** Number of the current try, from 0; and the first one of the life that its run is in. */
   readonly attempt: number;
+  readonly firstAttempt: number;
+  /** The current try's place among the records of its run, from 1; 0 for none. */
+  readonly ordinal: number;
   readonly grant: number;
   readonly holder: string | null;
   /** How long one hold lasts without an extend. */
@@ -55,18 +60,24 @@ export interface Task {
   /** JSON text of the result or of the newest part; null when there is none. */
   readonly output: string | null;
   readonly error: string | null;
+  /** Null unless it has failed. */
+  readonly fault: Fault | null;
   /** Attempts that failed, and holds that were lost: two budgets. */
   readonly failures: number;
   readonly lost: number;
   /** How often the current attempt was deferred. */
   readonly deferrals: number;
-  /** JSON text of the retry policy; only for tasks without a run, whose plan would carry it. */
+  /** JSON text of the retry policy; null for a step whose plan carries it. */
   readonly policy: string | null;
   readonly limits: readonly LimitKey[];
+  /** How long a hold lasts at most, whatever the claim asks for; 0 for ever, null as the claim asks. */
+  readonly holdMs: number | null;
   /** Lengths from which `claimBy` and `endBy` are set for each attempt. */
   readonly claimMs: number | null;
   readonly endMs: number | null;
+  /** When it was first queued, when this attempt was, and when it last was. */
   readonly postedAt: number;
+  readonly attemptAt: number;
   readonly queuedAt: number;
   readonly dueAt: number;
   /** When this attempt was first claimed, and when the current hold began. */
@@ -80,6 +91,8 @@ export interface Task {
   /** How the newest closed grant was closed. */
   readonly closedGrant: number;
   readonly closedBy: Verb | null;
+  /** What the report that closed it can be recognised by when it is repeated; null when its reporter left nothing. */
+  readonly closedReceipt: string | null;
 }
 
 /** What a reporter can prove about the task it reports on. Absent fields are not compared. */
@@ -195,7 +208,7 @@ export function nextDeadline(task: Task, now: number): number | null {
   let next = Number.POSITIVE_INFINITY;
   for (const which of deadlinesOf[task.state]) next = Math.min(next, task[which] ?? next);
   // A delay that is over is no deadline any more: the task stands in its lane.
-  if (task.state === "queued" && task.lane !== null && task.dueAt > now) next = Math.min(next, task.dueAt);
+  if (task.state === "queued" && task.dueAt > now) next = Math.min(next, task.dueAt);
   return next === Number.POSITIVE_INFINITY ? null : next;
 }
 
@@ -210,9 +223,10 @@ export function passedDeadline(task: Task, now: number): Deadline | null {
   return passed;
 }
 
+/** Of several that pass at one moment the first counts: what ends more comes first. */
 const deadlinesOf: { readonly [state in OpenState]: readonly Deadline[] } = {
-  queued: ["claimBy", "totalBy"],
-  offered: ["claimBy", "holdUntil", "endBy", "totalBy"],
-  held: ["holdUntil", "endBy", "totalBy"],
+  queued: ["totalBy", "claimBy"],
+  offered: ["totalBy", "endBy", "claimBy", "holdUntil"],
+  held: ["totalBy", "endBy", "holdUntil"],
   cancelling: ["holdUntil"],
 };

@@ -40,7 +40,7 @@ export function withExamples(command: Command, examples: readonly (readonly [lin
   return command.addHelpText("after", `\nExamples:\n${lines.join("\n")}${rest === "" ? "" : `\n\n${rest}`}`);
 }
 
-function parsePort(text: string): number {
+export function parsePort(text: string): number {
   const port = wholeNumber(text);
   if (port > portMax) throw new InvalidArgumentError(`Expected a port from 0 to ${portMax}; 0 takes any free one.`);
   return port;

@@ -15,6 +15,7 @@ import { rerunCommand } from "./rerun.ts";
 import { retryCommand } from "./retry.ts";
 import { runCommand } from "./run.ts";
 import { runsCommand } from "./runs.ts";
+import { schemaCommand } from "./schema.ts";
 import { startCommand } from "./start.ts";
 import { workCommand } from "./work.ts";
 import { workersCommand } from "./workers.ts";
@@ -22,7 +23,7 @@ import { workersCommand } from "./workers.ts";
 const groups: readonly { readonly heading: string; readonly commands: readonly (() => Command)[] }[] = [
   { heading: "Serve and work:", commands: [devCommand, startCommand, workCommand, demoCommand, doctorCommand] },
   { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, cancelCommand, retryCommand, rerunCommand] },
-  { heading: "Look around:", commands: [definitionsCommand, defineCommand, workersCommand, queuesCommand] },
+  { heading: "Look around:", commands: [definitionsCommand, defineCommand, schemaCommand, workersCommand, queuesCommand] },
 ];
 
 const examples = `

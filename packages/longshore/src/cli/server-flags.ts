@@ -22,6 +22,7 @@ export interface ServerFlags {
   allowHost?: string[];
   keepFor: Duration;
   keepRuns: number;
+  keepLogs: Duration;
   logLevel: LogLevel;
 }
 
@@ -37,6 +38,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .option("--allow-host <names>", "further names by which this server is called", parseList)
     .option("--keep-for <duration>", "how long runs are kept after their end", parseDuration, "30d")
     .option("--keep-runs <number>", "how many of them at most", parseCount, retentionDefault.runs.count)
+    .option("--keep-logs <duration>", "how long their logs are kept, when that is shorter", parseDuration, "30d")
     .addOption(
       new Option("--log-level <level>", "least level that is logged")
         .choices(["debug", "info", "warn", "error", "silent"])
@@ -57,7 +59,10 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     insecure: flags.insecure,
     origins: flags.origin,
     hosts: flags.allowHost,
-    retention: { runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns } },
+    retention: {
+      runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns },
+      logs: { ageMs: durationMs(flags.keepLogs, "--keep-logs") },
+    },
     logger: { level: flags.logLevel, format: log.format },
   };
 }

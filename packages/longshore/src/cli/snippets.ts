@@ -16,8 +16,8 @@ export interface Snippet {
 export interface ProtocolHints {
   readonly protocol: string;
   readonly snippets: readonly Snippet[];
-  /** How to start a worker that could take from this lane. */
-  workerFor(lane: { readonly name: string; readonly labels: readonly string[] }): string;
+  /** How to start a worker that could take from this lane; null when none of this protocol can. */
+  workerFor(lane: { readonly name: string; readonly labels: readonly string[] }): string | null;
 }
 
 /** With `asksToken` the programs take theirs from the environment: a secret is never printed. */
@@ -49,7 +49,38 @@ export function protocolHints(url: string, { asksToken = false } = {}): readonly
         return `npx longshore work FILE${flag} --on ${url}, where FILE exports a task named ${handler}`;
       },
     },
+    {
+      protocol: "conductor",
+      snippets: [
+        {
+          language: "TypeScript",
+          how: `${first}save as conductor-worker.mjs, then \`node conductor-worker.mjs\`; workers of Conductor's own SDKs need only CONDUCTOR_SERVER_URL=${url}/api`,
+          code: conductorWorker(url, asksToken),
+          tryIt: tryConductor(url, asksToken),
+        },
+      ],
+      // Its workers have no labels, and no word for a command.
+      workerFor: ({ name, labels }) =>
+        name === commandLane || labels.length > 0 ? null : `a Conductor worker of ${name} with CONDUCTOR_SERVER_URL=${url}/api`,
+    },
   ];
+}
+
+function conductorWorker(url: string, asksToken: boolean): string {
+  const options = asksToken ? ', { keyId: "longshore", keySecret: process.env.LONGSHORE_TOKEN }' : "";
+  return `import { task, work } from "longshore";
+import { conductor } from "longshore/conductor";
+
+const greet = task("greet", async ({ name }) => ({ text: \`Hello, \${name}!\` }));
+
+await work({ tasks: [greet], on: conductor("${url}/api"${options}) });`;
+}
+
+function tryConductor(url: string, asksToken: boolean): string {
+  const token = asksToken ? ' -H "x-authorization: $LONGSHORE_TOKEN"' : "";
+  const input = '{"name": "Ada"}';
+  return `curl -s '${url}/api/workflow/execute/hello/1'${token} -H 'content-type: application/json' -d '
+{"workflowDef": {"name": "hello", "tasks": [{"name": "greet", "taskReferenceName": "greet", "inputParameters": ${input}}]}}'`;
 }
 
 function tryIt(url: string, name: string, job: string): string {

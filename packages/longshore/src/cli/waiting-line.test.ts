@@ -24,6 +24,9 @@ it("says what waits, why, and which worker would help", () => {
   expect(line({ tasks: 1, runId: null, lane: "greet", labels: ["gpu"] })).toBe(
     "waits train: no live worker has the label gpu. Start one: npx longshore work FILE --labels gpu --on http://h:1, where FILE exports a task named greet",
   );
+  expect(line({ tasks: 1, lane: "greet", labels: [] })).toMatch(
+    /a task named greet, or a Conductor worker of greet with CONDUCTOR_SERVER_URL=http:\/\/h:1\/api$/,
+  );
   expect(line({ tasks: 1, labels: ["handler:greet"] })).toMatch(/work FILE --on http:\/\/h:1, where FILE exports a task named greet$/);
 });
 

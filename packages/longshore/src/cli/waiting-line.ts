@@ -16,5 +16,6 @@ export function waitingLine(news: WaitingNews, hints: readonly ProtocolHints[], 
 /** Only where starting a worker would help. */
 function adviceFor({ reason, lane, labels }: WaitingNews, hints: readonly ProtocolHints[], paint: Paint): string {
   if (reason !== "no-worker") return "";
-  return hints.map(({ workerFor }) => ` Start one: ${paint("cyan", workerFor({ name: lane, labels }))}`).join("");
+  const workers = hints.map(({ workerFor }) => workerFor({ name: lane, labels })).filter((worker) => worker !== null);
+  return workers.length === 0 ? "" : ` Start one: ${workers.map((worker) => paint("cyan", worker)).join(", or ")}`;
 }

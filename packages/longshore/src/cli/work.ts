@@ -1,9 +1,13 @@
 // `longshore work`: a worker whose tasks are what the given files export.
 
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { Duration } from "../duration.ts";
+import type { HttpOptions } from "../runner/http.ts";
+import type { Task } from "../task.ts";
 import { CommandFailure } from "./failure.ts";
-import { type ConnectionOptions, parseCount, parseDuration, parseList, withConnection, withExamples } from "./options.ts";
+import { type ConnectionOptions, parseCount, parseDuration, parseList, parsePort, withConnection, withExamples } from "./options.ts";
+import { type ProtocolName, type WorkerProtocol, workerProtocols } from "./protocols.ts";
+import type { WorkerSettings } from "./worker.ts";
 
 interface WorkFlags extends ConnectionOptions {
   shell?: boolean;
@@ -17,15 +21,23 @@ interface WorkFlags extends ConnectionOptions {
   logFlush?: Duration;
   drain?: Duration;
   cwd?: string;
+  conductor?: string | true;
+  isolate: "process" | "thread" | "inline";
+  httpPort?: number;
+  httpHost?: string;
 }
 
-const notes = `A file is a module that exports tasks made by task(), in any way: by name, as default, or in a list.
+const notes = `A file is a module that exports tasks made by task(), in any way: by name, as default, or in a list. A pattern in quotes, such
+as 'workers/**/*.ts', names every file that fits.
+A worker runs in a process of its own, which is started again when it ends; handlers that are not async functions run in threads of it.
+For Conductor every task is a worker; its settings are read from the environment (CONDUCTOR_SERVER_URL, CONDUCTOR_AUTH_KEY,
+CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). There --slots is 1 for each task unless told, --poll 100ms and --cancel-poll 10s.
 Ctrl-C and SIGTERM let running tasks finish (--drain); a second one does not wait.`;
 
 export function workCommand(): Command {
   const command = new Command("work")
     .description("take tasks from a server and run them")
-    .argument("[file...]", "modules that export tasks");
+    .argument("[file...]", "modules that export tasks, or patterns that name them");
   withConnection(command)
     .option("--shell", "run commands that name no task with sh -c; off unless given, for whoever can queue a job could run anything here")
     .option("--labels <labels>", "what this worker can do, such as linux,gpu", parseList)
@@ -38,25 +50,93 @@ export function workCommand(): Command {
     .option("--log-flush <duration>", "how long log lines may wait for company (default: 500ms)", parseDuration)
     .option("--drain <duration>", "how long running tasks may go on after Ctrl-C (default: 20s)", parseDuration)
     .option("--cwd <folder>", "where shell commands run")
+    .option("--conductor [url]", "take tasks from a Conductor server (default: CONDUCTOR_SERVER_URL, which is enough by itself)")
+    .addOption(
+      new Option(
+        "--isolate <where>",
+        "process: each worker in its own; thread: all in this one, and what computes in threads; inline: all here",
+      )
+        .choices(["process", "thread", "inline"])
+        .default("process"),
+    )
+    .option("--http-port <number>", "serve /metrics and /health of the worker there, on this machine; 0 takes any free port", parsePort)
+    .option("--http-host <address>", "serve them on this address instead, such as 0.0.0.0 in a container")
     .action(work);
   return withExamples(
     command,
     [
       ["longshore work tasks.mjs", "the tasks of a file, for a server on this machine"],
       ["longshore work --shell --on http://build:4500 --labels linux", "runs shell commands; no file needed"],
+      ["longshore work 'workers/**/*.ts' --conductor http://localhost:8080", "for a Conductor server"],
       ["LONGSHORE_TOKEN=... longshore work tasks.mjs --slots 50", "with a token, fifty tasks at a time"],
     ],
     notes,
   );
 }
 
-async function work(files: string[], flags: WorkFlags): Promise<void> {
+async function work(files: string[], flags: WorkFlags, command: Command): Promise<void> {
   if (files.length === 0 && !flags.shell) {
     throw new CommandFailure("there is nothing to run. Name a file that exports tasks, or say --shell to run shell commands.");
   }
+  const target = targetOf(flags, command);
+  refuseWithout(workerProtocols[target.protocol], command);
   const { loadTasks } = await import("./load-tasks.ts");
   const tasks = await loadTasks(files);
-  const { startWorker } = await import("./worker.ts");
-  const worker = await startWorker(tasks, flags);
+  checkNames(tasks);
+  const settings = { ...settingsOf(flags), ...target };
+  const http = flags.httpPort === undefined ? undefined : { port: flags.httpPort, host: flags.httpHost };
+  const worker = await start(tasks, settings, flags.isolate, http);
+  if (worker.httpUrl !== undefined) process.stderr.write(`longshore info: metrics and health at ${worker.httpUrl}\n`);
   await worker.closed;
+}
+
+async function start(
+  tasks: readonly Task[],
+  settings: WorkerSettings,
+  isolate: WorkFlags["isolate"],
+  http: HttpOptions | undefined,
+): Promise<{ closed: Promise<void>; httpUrl: string | undefined }> {
+  // Shell commands are processes already.
+  if (isolate !== "process" || tasks.length === 0) {
+    const { startWorker } = await import("./worker.ts");
+    return startWorker(tasks, { ...settings, isolate: isolate === "inline" ? "inline" : "auto" }, { http });
+  }
+  const { startWorkerProcesses } = await import("./worker-processes.ts");
+  return startWorkerProcesses(tasks, settings, http);
+}
+
+function settingsOf(flags: WorkFlags): Omit<WorkerSettings, "on" | "protocol"> {
+  const { token, shell, labels, slots, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, drain, cwd } = flags;
+  return { token, shell, labels, slots, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, drain, cwd };
+}
+
+/** Where the tasks come from. What was typed goes before what the environment says. */
+function targetOf({ on, conductor }: WorkFlags, command: Command): { readonly on: string; readonly protocol: ProtocolName } {
+  const fromEnvironment = process.env.CONDUCTOR_SERVER_URL;
+  const onToldBy = command.getOptionValueSource("on");
+  if (conductor !== undefined && onToldBy === "cli") {
+    throw new CommandFailure("--on and --conductor name two servers. Say one of them; a program that calls work() may have several.");
+  }
+  if (typeof conductor === "string") return { protocol: "conductor", on: conductor };
+  if (conductor === true || (onToldBy === "default" && fromEnvironment !== undefined)) {
+    return { protocol: "conductor", on: fromEnvironment ?? "http://localhost:8080" };
+  }
+  return { protocol: "workflow-graph", on };
+}
+
+/** What was typed and would do nothing. A variable in the environment may be meant for another command. */
+function refuseWithout({ title, without }: WorkerProtocol, command: Command): void {
+  for (const option of command.options) {
+    const why = without[option.attributeName() as keyof WorkerSettings];
+    if (why === undefined || command.getOptionValueSource(option.attributeName()) !== "cli") continue;
+    throw new CommandFailure(`${option.long} is not for ${title}: ${why}.`);
+  }
+}
+
+function checkNames(tasks: readonly Task[]): void {
+  for (const [at, { name, module }] of tasks.entries()) {
+    const earlier = tasks.findIndex((task) => task.name === name);
+    if (earlier < at)
+      throw new CommandFailure(`two tasks are named "${name}" (${tasks[earlier]?.module} and ${module}), expected each name once.`);
+  }
 }

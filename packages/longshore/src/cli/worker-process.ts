@@ -1,8 +1,8 @@
 // The process of a worker that `dev` or `demo` started: `node worker-process.js FILE`, with LONGSHORE_URL in its environment. A file
 // that exports tasks is worked for; a file that calls work() itself only needs to be imported.
 
+import { importFile, tasksOf } from "../load.ts";
 import { exitCodeOf } from "./failure.ts";
-import { importFile, tasksOf } from "./load-tasks.ts";
 import { startWorker } from "./worker.ts";
 
 /** A person is watching: log lines wait for company only as long as nobody notices. */

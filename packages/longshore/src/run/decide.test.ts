@@ -293,7 +293,8 @@ describe("trying a run again", () => {
 describe("child runs", () => {
   it("are asked for by message, in the decision that starts their step", () => {
     const ledger = new Ledger(planOf([{ runs: "child", input: value({ a: 1 }) }])).start();
-    expect(ledger.messages).toEqual([{ kind: "start-run", workflow: "child", input: '{"a":1}', parentTaskId: "r.0" }]);
+    const asked = { kind: "start-run", workflow: "child", dialect: "test", input: '{"a":1}', parentTaskId: "r.0", from: "r" };
+    expect(ledger.messages).toEqual([asked]);
     expect(ledger.open).toEqual([0]);
   });
 

@@ -1,7 +1,10 @@
 // The port between the decider and the languages that workflows are written in.
 
+import type { EndState, Fault, Task } from "../board/task.ts";
 import type { Json } from "../json.ts";
-import type { Plan, Template } from "./plan.ts";
+import type { DocumentKey } from "./documents.ts";
+import type { Placement, Plan, TaskNode, Template } from "./plan.ts";
+import type { Run } from "./run.ts";
 
 /** A definition as it is kept: the source verbatim, and what it is called. */
 export interface Definition {
@@ -15,15 +18,47 @@ export interface Definition {
   readonly createdAt: number;
 }
 
-/** What a template may read: the run's input, and the results of steps that settled. */
+/** What a template may read: the run, and the records of steps that settled. */
 export interface Scope {
+  readonly run: Run;
   /** The run's input. */
   input(): Json;
+  /** The run's variables; an object. */
+  variables(): { readonly [name: string]: Json };
   /** The output of a step; undefined when it has not been loaded, null when it has none (skipped, failed, or empty). */
   output(node: number): Json | undefined;
+  /** All that is recorded about a step; undefined when it has not been loaded, null when it has not begun. */
+  record(node: number): Task | null | undefined;
+  /** Every record by node; undefined when they have not been loaded. Costs as much as the run has steps. */
+  records(): ReadonlyMap<number, Task> | undefined;
+  /** The newest document of a kind under a name; undefined when it has not been loaded, null when there is none. */
+  document(kind: string, name: string): Json | undefined;
+  /** The try that is being worked out, where there is one. */
+  readonly self: { readonly node: number; readonly attempt: number } | null;
+  readonly now: number;
 }
 
-export type Resolved = { value: Json } | { needs: readonly number[] } | { failed: string };
+/** What a template still has to see. */
+export interface Needs {
+  needs: readonly number[];
+  records?: readonly number[];
+  all?: boolean;
+  documents?: readonly DocumentKey[];
+}
+
+/** `warning` is kept with the record of a step that succeeds in spite of it. */
+/** A join that fails may have an output all the same. */
+export type Resolved = { value: Json; warning?: string } | Needs | { failed: string; fault?: Fault; output?: Json };
+
+/** How a step came to end without a result, as far as its dialect tells them apart. */
+export interface StepFailure {
+  readonly node: number;
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly state: EndState;
+  readonly fault: Fault | null;
+  readonly error: string | null;
+}
 
 export interface Dialect {
   readonly name: string;
@@ -31,4 +66,14 @@ export interface Dialect {
   compile(source: string): Plan;
   /** Works out a template. Pure; asks for what it lacks by `needs`. */
   resolve(plan: Plan, template: Template, scope: Scope): Resolved;
+  /** How a task is placed in this run, for nodes that say `placed`; null for as its node says. */
+  place?(plan: Plan, node: TaskNode, input: Json, scope: Scope): { placement: Placement | null } | Needs | { failed: string };
+  /** What a run says of the failures of its steps; `before` is what it said so far. Default: the first one. */
+  explain?(plan: Plan, failure: StepFailure, before: string | null): string;
+  /** What a child run says that is cancelled because its parent has ended; `reason` is what the parent says. */
+  orphaned?(reason: string | null): string;
+  /** The output of a run (JSON text) whose successor could not be started, for this reason. Default: as it was. */
+  unfollowed?(output: string | null, error: string): string;
+  /** What a run says when its own time is over. */
+  timedOut?(plan: Plan): string;
 }

@@ -3,6 +3,7 @@
 import type { Backoff } from "../backoff.ts";
 import type { LimitKey } from "../board/limits.ts";
 import type { Lane } from "../board/task.ts";
+import type { Json } from "../json.ts";
 
 /** A value to be worked out when a step starts. Opaque here: only the dialect that made it can resolve it. */
 export type Template = unknown;
@@ -10,9 +11,18 @@ export type Template = unknown;
 export interface RetryPolicy {
   /** How many failed attempts may be followed by another. */
   failures: number;
-  /** How many lost holds (a worker that vanished) may be. A budget of its own: a crash of the worker is not the task's fault. */
-  lost: number;
+  /**
+   * How many lost holds (a worker that vanished) may be. A budget of its own: a crash of the worker is not the task's fault. With
+   * `as-failure` a lost hold spends the budget of failures and waits as they do.
+   */
+  lost: number | "as-failure";
   backoff: Backoff;
+  /** Nobody took it in time: try again like after a failure. Otherwise that is the end, for waiting longer would be the same. */
+  retryUnclaimed?: boolean;
+  /** After this long since the first queueing no further attempt is begun. */
+  withinMs?: number;
+  /** A timeout ends the run at once, without another attempt. The silence of a holder is no timeout. */
+  timeoutEndsRun?: boolean;
 }
 
 export interface Timeouts {
@@ -24,6 +34,12 @@ export interface Timeouts {
   totalMs?: number;
 }
 
+/**
+ * What follows when a step ends without a result. `skip`: whoever waits for its result is skipped, and the run fails when all has settled.
+ * `end`: the run ends now. `tolerate`: as if it had succeeded. `permit`: the same, but the run fails in the end.
+ */
+export type OnFailure = "skip" | "end" | "tolerate" | "permit";
+
 interface NodeBase {
   /** The step's id, unique in the plan. */
   readonly id: string;
@@ -32,28 +48,103 @@ interface NodeBase {
   readonly when?: Template;
   /** Indexes of the nodes that must settle first, each once. */
   readonly after: readonly number[];
-  /** `done`: every one of them must have succeeded, else this step is skipped. `settled`: any ending will do. */
-  readonly waitsFor: "done" | "settled";
+  /**
+   * `done`: every one of them must have succeeded, else this step is skipped. `settled`: any ending will do. `any`: the first of them
+   * starts it, because only one of them ever comes.
+   */
+  readonly waitsFor: "done" | "settled" | "any";
   readonly timeouts: Timeouts;
+  /** Started by the node that names it, never by the beginning of the run. */
+  readonly demanded?: boolean;
+  /** `skip` when absent. */
+  readonly onFailure?: OnFailure;
+  /** None when absent: the first failure is the last. */
+  readonly retry?: RetryPolicy;
+  /** The input is worked out anew for each attempt, because it may read what has changed since. */
+  readonly freshInput?: boolean;
+  /** What the dialect made it from; opaque here. */
+  readonly origin?: unknown;
 }
 
-/** Work for a worker. */
-export interface TaskNode extends NodeBase {
-  readonly kind: "task";
+/** How a task stands on the board. */
+export interface Placement {
   /** In order of preference; the first with a recent poller is taken, else the last. */
   readonly lanes: readonly Lane[];
+  /** Smaller goes first. */
   readonly priority: number;
   readonly retry: RetryPolicy;
   readonly limits: readonly LimitKey[];
+  /** The node's own when absent. */
+  readonly timeouts?: Timeouts;
+  /** How recent a poll of a lane has to be for it to be taken before the last; a minute when absent. */
+  readonly polledMs?: number;
+  /** How long it is invisible at first. */
+  readonly delayMs?: number;
+  /** How long a hold lasts at most without a sign of life, whatever the claim asks for. Absent: as the claim says; 0: for ever. */
+  readonly holdMs?: number;
+}
+
+/** Work for a worker. */
+export interface TaskNode extends Omit<NodeBase, "retry">, Omit<Placement, "timeouts"> {
+  readonly kind: "task";
+  /** The dialect says for each run how the task is placed (`Dialect.place`). */
+  readonly placed?: boolean;
 }
 
 /** A run of another definition; its output is the step's. */
 export interface RunNode extends NodeBase {
   readonly kind: "run";
-  readonly workflow: string;
+  /** The name of the definition. Null when the input says what to start, in words of the dialect. */
+  readonly workflow: string | null;
 }
 
-export type PlanNode = TaskNode | RunNode;
+/**
+ * Something that is over as soon as it begins: its output is worked out, and that is all. It may change the run's variables, and may
+ * choose which of the nodes that it names are started.
+ */
+export interface InstantNode extends NodeBase {
+  readonly kind: "instant";
+  readonly output: Template;
+  /** An object that is laid over the run's variables. */
+  readonly variables?: Template;
+  /** Nodes that begin with this one, in order. Joins among them begin to wait. */
+  readonly starts?: readonly number[];
+  /** One of `cases`, by the text that `by` resolves to, else `otherwise`. A case that starts nothing goes on with the node's own dependents. */
+  readonly choice?: {
+    readonly by: Template;
+    readonly cases: ReadonlyMap<string, readonly number[]>;
+    readonly otherwise: readonly number[];
+  };
+}
+
+/** Waits, once begun, until every node in `after` has settled; then its output is worked out. */
+export interface JoinNode extends NodeBase {
+  readonly kind: "join";
+  readonly output: Template;
+}
+
+/** Waits for somebody to report on it, or until a time. */
+export interface WaitNode extends NodeBase {
+  readonly kind: "wait";
+  /** Resolves to milliseconds since 1970, or null to wait for a report only. */
+  readonly until: Template;
+}
+
+/** Ends the run at once. */
+export interface EndNode extends NodeBase {
+  readonly kind: "end";
+  /** Resolves to what becomes of the run. */
+  readonly ending: Template;
+}
+
+/** What the `ending` of an EndNode resolves to. */
+export interface Ending {
+  state: "succeeded" | "failed" | "cancelled";
+  error: string | null;
+  output: Json;
+}
+
+export type PlanNode = TaskNode | RunNode | InstantNode | JoinNode | WaitNode | EndNode;
 
 export interface Plan {
   readonly dialect: string;
@@ -64,13 +155,33 @@ export interface Plan {
   readonly dependents: readonly (readonly number[])[];
   readonly output: Template;
   readonly timeoutMs: number | null;
+  /** The output is worked out however the run ends, not only when it succeeds. */
+  readonly outputAlways: boolean;
+  /** Another run is to be started when this one fails or times out; its dialect knows which. */
+  readonly successor: boolean;
+  /** A step that is tried again along with its run goes on counting its failures, instead of having its budget anew. */
+  readonly keepsCounting: boolean;
+  /** A child run that lives again makes its parent wait for it again, even a parent that had ended. */
+  readonly reopensParent: boolean;
+  /** What the dialect made it from; opaque here. */
+  readonly origin?: unknown;
 }
 
 /** More steps than this in one definition is a generated mistake; a run of this size is still served at constant cost per step. */
 export const nodesMax = 20_000;
 
 /** Joins the parts; `nodes` must name only existing nodes in `after`, without cycles: dialects check that with `findCycle` first. */
-export function makePlan(parts: { dialect: string; nodes: readonly PlanNode[]; output: Template; timeoutMs?: number | null }): Plan {
+export function makePlan(parts: {
+  dialect: string;
+  nodes: readonly PlanNode[];
+  output: Template;
+  timeoutMs?: number | null;
+  outputAlways?: boolean;
+  successor?: boolean;
+  keepsCounting?: boolean;
+  reopensParent?: boolean;
+  origin?: unknown;
+}): Plan {
   const nodes = parts.nodes.map((node) => ({ ...node, after: [...new Set(node.after)] }));
   const dependents: number[][] = nodes.map(() => []);
   nodes.forEach((node, at) => {
@@ -83,6 +194,11 @@ export function makePlan(parts: { dialect: string; nodes: readonly PlanNode[]; o
     dependents,
     output: parts.output,
     timeoutMs: parts.timeoutMs ?? null,
+    outputAlways: parts.outputAlways ?? false,
+    successor: parts.successor ?? false,
+    keepsCounting: parts.keepsCounting ?? false,
+    reopensParent: parts.reopensParent ?? false,
+    origin: parts.origin,
   };
 }
 

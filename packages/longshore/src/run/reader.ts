@@ -1,6 +1,6 @@
 // Reading for people and pages: a port of its own, so that no view can change anything, and no view adds to what a store must write.
 
-import type { Lane, Task, TaskState, Verb } from "../board/task.ts";
+import type { Fault, Lane, Task, TaskState, Verb } from "../board/task.ts";
 import type { Definition } from "./dialect.ts";
 import type { Run, RunState } from "./run.ts";
 
@@ -36,6 +36,34 @@ export interface AttemptView {
   readonly startedAt: number | null;
   readonly endedAt: number | null;
   readonly closedBy: Verb | null;
+  readonly fault: Fault | null;
+  /** Place among the records of its run. */
+  readonly ordinal: number;
+  readonly deferrals: number;
+  /** When the attempt was first queued, when it could be taken, and when it was last taken. */
+  readonly attemptAt: number;
+  readonly dueAt: number;
+  readonly claimedAt: number | null;
+  /** JSON texts; the input only where it differs from that of the next attempt. */
+  readonly input: string | null;
+  readonly output: string | null;
+}
+
+/** What a search looks for; what is absent is not asked. Times are milliseconds since 1970, and bounds are not included. */
+export interface RunSearch {
+  readonly ids?: readonly string[];
+  readonly workflows?: readonly string[];
+  readonly states?: readonly RunState[];
+  readonly aliases?: readonly string[];
+  /** Patterns in which `*` stands for anything, whatever the case. */
+  readonly like?: { readonly id?: string; readonly workflow?: string; readonly alias?: string };
+  readonly created?: { readonly after?: number; readonly before?: number };
+  readonly ended?: { readonly after?: number; readonly before?: number };
+  /** Anywhere in its id, workflow, alias, input, output or error, whatever the case. */
+  readonly text?: string;
+  readonly order?: { readonly by: "created" | "ended" | "workflow" | "state"; readonly down: boolean };
+  readonly offset: number;
+  readonly limit: number;
 }
 
 /** A lane as it stands now. */
@@ -61,6 +89,12 @@ export interface CountsView {
 export interface Reader {
   run(id: string): Promise<Run | undefined>;
   runs(query: RunQuery): Promise<Page<Run>>;
+  /** Looks at no more than the newest `searchMax` runs. */
+  search(search: RunSearch): Promise<{ total: number; runs: Run[] }>;
+  /** The runs of a workflow that go by this outside id, oldest first. */
+  runsByAlias(workflow: string, alias: string, limit: number): Promise<Run[]>;
+  /** The run that an attempt of a step stands for. */
+  childOf(taskId: string, attempt: number): Promise<Run | undefined>;
   newestRun(workflow: string): Promise<Run | undefined>;
   openRuns(workflow: string, limit?: number): Promise<Run[]>;
   /** The newest run that goes by this outside id. */
@@ -76,8 +110,13 @@ export interface Reader {
   definition(name: string): Promise<Definition | undefined>;
   definitionById(id: string): Promise<Definition | undefined>;
   queues(): QueueView[];
+  /** How many tasks nobody has, delayed and limited ones among them, by the name of their lane. */
+  queued(): Promise<Map<string, number>>;
   counts(): Promise<CountsView>;
 }
+
+/** How many runs a search looks at: below a second even when every text is read. */
+export const searchMax = 200_000;
 
 /** The largest page; more is asked for in several. */
 export const pageMax = 1_000;

@@ -3,7 +3,7 @@ import { deferred } from "../../test/support/until.ts";
 import { TestClock } from "../testing/clock.ts";
 import { type Pruned, Retention, type RetentionStore, retentionDefault, retentionPolicy } from "./retention.ts";
 
-const nothing: Pruned = { runs: 0, tasks: 0, blobs: 0 };
+const nothing: Pruned = { runs: 0, tasks: 0, logs: 0, blobs: 0 };
 const minuteMs = 60_000;
 
 describe("the retention loop", () => {
@@ -15,6 +15,7 @@ describe("the retention loop", () => {
     const retention = new Retention({
       clock,
       store: {
+        removeRun: () => Promise.resolve(false),
         prune(policy, now, signal) {
           calls.push(now);
           return prune(policy, now, signal);
@@ -27,15 +28,18 @@ describe("the retention loop", () => {
   }
 
   it("prunes each minute by the policy, and tells only when something went", async () => {
-    const answers = [nothing, { runs: 2, tasks: 0, blobs: 1 }, nothing];
+    const answers = [nothing, { ...nothing, runs: 2, blobs: 1 }, nothing, { ...nothing, logs: 1 }];
     const { clock, calls, pruned, retention } = setup((policy) => {
       expect(policy).toBe(retentionDefault);
       return Promise.resolve(answers.shift() ?? nothing);
     });
     const start = clock.now();
-    await clock.advance(3 * minuteMs);
-    expect(calls).toEqual([start + minuteMs, start + 2 * minuteMs, start + 3 * minuteMs]);
-    expect(pruned).toEqual([{ runs: 2, tasks: 0, blobs: 1 }]);
+    await clock.advance(4 * minuteMs);
+    expect(calls).toEqual([1, 2, 3, 4].map((minutes) => start + minutes * minuteMs));
+    expect(pruned).toEqual([
+      { runs: 2, tasks: 0, logs: 0, blobs: 1 },
+      { runs: 0, tasks: 0, logs: 1, blobs: 0 },
+    ]);
     await retention.stop();
   });
 

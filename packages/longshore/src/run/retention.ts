@@ -14,7 +14,9 @@ export interface RetentionPolicy {
   readonly runs: Keep;
   /** Tasks that ended and belong to no run. */
   readonly tasks: Keep;
-  /** Blobs; their age counts from when somebody last stored, read or asked for them. */
+  /** Logs, where they go before the run or task that they belong to; the count is how many of those keep theirs. */
+  readonly logs: Keep;
+  /** Blobs; their age counts from when somebody last stored, read or asked for them, or an open run needed them. */
   readonly blobs: Keep;
 }
 
@@ -27,13 +29,15 @@ const dayMs = 86_400_000;
 export const retentionDefault: RetentionPolicy = {
   runs: { ageMs: 30 * dayMs, count: 500_000 },
   tasks: { ageMs: 7 * dayMs, count: 500_000 },
+  logs: { ageMs: 30 * dayMs, count: 500_000 },
   blobs: { ageMs: 30 * dayMs, count: 100_000 },
 };
 
-export function retentionPolicy({ runs, tasks, blobs }: RetentionSettings = {}): RetentionPolicy {
+export function retentionPolicy({ runs, tasks, logs, blobs }: RetentionSettings = {}): RetentionPolicy {
   return {
     runs: keep(runs, retentionDefault.runs),
     tasks: keep(tasks, retentionDefault.tasks),
+    logs: keep(logs, retentionDefault.logs),
     blobs: keep(blobs, retentionDefault.blobs),
   };
 }
@@ -51,6 +55,8 @@ export const lingerMs = 300_000;
 export interface Pruned {
   runs: number;
   tasks: number;
+  /** Runs and tasks that are kept without their logs from now on. */
+  logs: number;
   blobs: number;
 }
 
@@ -60,6 +66,8 @@ export interface RetentionStore {
    * aborts it stops after the transaction at hand.
    */
   prune(policy: RetentionPolicy, now: number, signal?: AbortSignal): Promise<Pruned>;
+  /** Removes a run that has ended, at once for every reader. False when there is none. */
+  removeRun(runId: string): Promise<boolean>;
 }
 
 export interface RetentionOptions {
@@ -105,7 +113,7 @@ export class Retention {
     const { store, clock, policy = retentionDefault } = this.#options;
     try {
       const pruned = await store.prune(policy, clock.now(), this.#stopping.signal);
-      if (pruned.runs + pruned.tasks + pruned.blobs > 0) this.#options.pruned?.(pruned);
+      if (pruned.runs + pruned.tasks + pruned.logs + pruned.blobs > 0) this.#options.pruned?.(pruned);
     } catch (error) {
       this.#options.failed?.(error);
     }

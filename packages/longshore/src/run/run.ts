@@ -1,8 +1,9 @@
 // What a run is, and the messages that runs and their children leave for each other.
 
-import type { EndState } from "../board/task.ts";
+import type { EndState, Fault } from "../board/task.ts";
 
-export type RunState = "running" | "succeeded" | "failed" | "cancelled" | "timed-out";
+/** `paused` runs take reports, but start nothing. */
+export type RunState = "running" | "paused" | "succeeded" | "failed" | "cancelled" | "timed-out";
 
 export interface Run {
   readonly id: string;
@@ -17,11 +18,27 @@ export interface Run {
   readonly endedAt: number | null;
   /** When the whole run must have ended. */
   readonly endBy: number | null;
-  /** Nodes that have not settled yet, and nodes that failed: kept, never counted. */
+  /** Nodes that have begun and not settled: when there are none, the run is over. Kept, never counted, as the next three are. */
+  readonly active: number;
+  /** Nodes that have not settled yet, as far as is known. */
   readonly left: number;
+  /** Nodes that failed. */
   readonly failed: number;
+  /** Records that it has made. */
+  readonly recorded: number;
   /** How often it was tried again after its end. */
   readonly retries: number;
+  /** When its time last began to count: at its start, a retry, or a resume. */
+  readonly countedFrom: number;
+  /** Smaller goes first: added to the priority of its tasks. */
+  readonly priority: number;
+  /** JSON text of an object: what its steps have set. Null while there is nothing. */
+  readonly variables: string | null;
+  /** JSON text of what its dialect keeps with it, opaque here. */
+  readonly settings: string | null;
+  /** JSON text: what happened while it was paused, and steps that are to be skipped when they are reached. */
+  readonly backlog: string | null;
+  readonly skips: string | null;
   /** What outside ids of a dialect this run goes by, such as a workflow id on a foreign wire. */
   readonly alias: string | null;
   /** The record in another run that waits for this one, and which attempt of it: a parent that is retried has a child for each. */
@@ -35,12 +52,33 @@ export interface Join {
   readonly node: number;
   /** Upstreams that have not settled; -1 once the node itself has been started or skipped. */
   readonly left: number;
+  /** It was told to wait, by another node that starts it. */
+  readonly begun: boolean;
 }
 
 /** One decision touches one run. What it means for another run is left here, in the same transaction, and carried out after it. */
 export type Message =
-  | { kind: "start-run"; workflow: string; input: string; parentTaskId: string }
-  | { kind: "settle-task"; taskId: string; attempt: number; state: EndState; output: string | null; error: string | null }
+  /** With `workflow` null, `input` says in words of `dialect` what to start. Without a parent it is a run of its own, `runId` its id. */
+  | {
+      kind: "start-run";
+      workflow: string | null;
+      dialect: string;
+      input: string;
+      parentTaskId: string | null;
+      runId?: string;
+      from: string;
+    }
+  | {
+      kind: "settle-task";
+      taskId: string;
+      attempt: number;
+      state: EndState;
+      fault: Fault | null;
+      output: string | null;
+      error: string | null;
+    }
+  /** A child is alive again, so its parent waits for it again. */
+  | { kind: "reopen-task"; taskId: string; attempt: number }
   | { kind: "cancel-child"; parentTaskId: string; attempt: number };
 
 export interface StoredMessage {
@@ -54,5 +92,15 @@ export function taskIdOf(runId: string, node: number): string {
 }
 
 export function isRunOpen(state: RunState): boolean {
-  return state === "running";
+  return state === "running" || state === "paused";
+}
+
+/** The run that a step starts in words of its dialect goes by this id: known before it exists, and one for each attempt. */
+export function childIdOf(runId: string, node: number, attempt: number): string {
+  return `${runId}-${node}-${attempt}`;
+}
+
+/** What to start when a run has failed goes by this id: known before it exists, and one for each life of the run. */
+export function successorIdOf(run: Run): string {
+  return `${run.id}-${run.retries}f`;
 }

@@ -7,8 +7,8 @@ import type { MakeId } from "../ids.ts";
 import { Results } from "../results.ts";
 import { decide } from "./decide.ts";
 import type { Definition, Dialect } from "./dialect.ts";
-import { isRunOpen, type Run, type StoredMessage } from "./run.ts";
-import type { Brain, RunStore } from "./store.ts";
+import { isRunOpen, type Message, type Run, type StoredMessage } from "./run.ts";
+import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
 
 export interface StartOptions {
   workflow: string;
@@ -19,6 +19,9 @@ export interface StartOptions {
   alias?: string;
   unlessRunning?: boolean;
 }
+
+/** Answers what to start, under this id, for a run that said it in words of its dialect. */
+export type Starter = (message: Message & { kind: "start-run" }, id: string) => Promise<NewChild>;
 
 /** When a message could not be carried out, it is tried again after this long. */
 const retryMs = 1_000;
@@ -31,6 +34,7 @@ export class Runs {
   readonly #results = new Results<Run>();
   #carrying: Promise<void> | null = null;
   #moreLeft = false;
+  readonly #starters = new Map<string, Starter>();
   #closed = false;
 
   constructor(options: { store: RunStore; clock: Clock; makeId: MakeId; dialects: ReadonlyMap<string, Dialect> }) {
@@ -38,6 +42,16 @@ export class Runs {
     this.#clock = options.clock;
     this.#makeId = options.makeId;
     this.#dialects = options.dialects;
+  }
+
+  /** Says what is started when a run of this dialect asks for another in its own words. To be called before any message is carried. */
+  startsFor(dialect: string, starter: Starter): void {
+    this.#starters.set(dialect, starter);
+  }
+
+  /** Throws LONGSHORE_BAD_DEFINITION for a source that could not run. */
+  check(dialect: string, source: string): void {
+    dialectOf(this.#dialects, dialect).compile(source);
   }
 
   /** Keeps a definition under its name. `source` has been through its dialect's parser; compiling it here proves that it can run. */
@@ -57,6 +71,21 @@ export class Runs {
 
   definitionById(id: string): Promise<Definition | undefined> {
     return this.#store.definitionById(id);
+  }
+
+  /** Starts a run of one definition, whatever the newest under its name is. */
+  begin(run: Omit<NewRun, "id"> & { id?: string }): Promise<{ run: Run; created: boolean }> {
+    return this.#store.start({ ...run, id: run.id ?? this.#makeId(this.#clock.now()) });
+  }
+
+  /** The run afterwards; undefined when there is none. Orders that mean nothing in its state change nothing. */
+  tell(runId: string, order: Order): Promise<Run | undefined> {
+    return this.#store.tell(runId, order);
+  }
+
+  /** Ends the delays of its queued tasks. */
+  hasten(runId: string): Promise<boolean> {
+    return this.#store.hasten(runId);
   }
 
   async start(options: StartOptions): Promise<{ run: Run; created: boolean }> {
@@ -158,10 +187,20 @@ export class Runs {
   }
 
   async #deliver(stored: StoredMessage): Promise<void> {
-    const workflow = stored.message.kind === "start-run" ? stored.message.workflow : undefined;
-    const definition = workflow === undefined ? undefined : await this.#store.definition(workflow);
-    const child = definition === undefined ? null : { id: this.#makeId(this.#clock.now()), definitionId: definition.id };
-    await this.#store.deliver(stored, child);
+    const { message } = stored;
+    await this.#store.deliver(stored, message.kind === "start-run" ? await this.#childFor(message) : null);
+  }
+
+  async #childFor(message: Message & { kind: "start-run" }): Promise<NewChild> {
+    const id = message.runId ?? this.#makeId(this.#clock.now());
+    const { workflow, input } = message;
+    if (workflow === null) {
+      const starter = this.#starters.get(message.dialect);
+      if (starter === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `Nobody here starts runs of ${message.dialect} yet.`);
+      return starter(message, id);
+    }
+    const definition = await this.#store.definition(workflow);
+    return definition === undefined ? { failed: `there is no workflow ${workflow}` } : { id, definitionId: definition.id, workflow, input };
   }
 }
 

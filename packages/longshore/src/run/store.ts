@@ -12,6 +12,18 @@ export interface Brain {
   decide(plan: Plan, frontier: Frontier, event: RunEvent): Decision;
 }
 
+/** What a run can be told from outside. Orders that mean nothing in its state are ignored. */
+export type Order =
+  | { kind: "cancel"; error?: string }
+  | { kind: "timeout" }
+  | { kind: "retry" }
+  | { kind: "rerun"; node: number; input?: string }
+  /** From the beginning, with another definition, input or settings (JSON texts) where they are given, and only these variables. */
+  | { kind: "restart"; definitionId?: string; input?: string; settings?: string; alias?: string | null; variables?: string | null }
+  | { kind: "pause" }
+  | { kind: "resume" }
+  | { kind: "skip"; node: number; input: string; output: string };
+
 export interface NewRun {
   id: string;
   workflow: string;
@@ -23,6 +35,10 @@ export interface NewRun {
   parentAttempt?: number;
   /** With a key that was used before for this workflow, the earlier run is answered instead of a new one. */
   key?: string | null;
+  priority?: number;
+  /** JSON texts. */
+  settings?: string | null;
+  variables?: string | null;
   /** Answer the run that is going on, if there is one, instead of a new one. */
   unlessRunning?: boolean;
 }
@@ -36,10 +52,17 @@ export interface RunStore {
   /** Starts a run and posts its first steps. `created` is false when `key` or `unlessRunning` found an earlier one. */
   start(run: NewRun): Promise<{ run: Run; created: boolean }>;
   run(id: string): Promise<Run | undefined>;
-  /** Tells a run that something happened to it. Answers the run after it, or undefined when there is none. A run that ended ignores all but `retry`. */
-  tell(runId: string, event: { kind: "cancel" } | { kind: "timeout" } | { kind: "retry" }): Promise<Run | undefined>;
+  /** Answers the run afterwards, or undefined when there is none. */
+  tell(runId: string, order: Order): Promise<Run | undefined>;
+  /** Ends the delays of a run's queued tasks. Answers false when there is no such run, or it has ended. */
+  hasten(runId: string): Promise<boolean>;
   /** Messages between runs that have not been carried out, oldest first. */
   messages(): Promise<StoredMessage[]>;
   /** Carries out one message and forgets it, in one transaction. */
-  deliver(message: StoredMessage, child: { id: string; definitionId: string } | null): Promise<void>;
+  deliver(message: StoredMessage, child: NewChild | null): Promise<void>;
 }
+
+/** What a message to start a run has come to; `failed` when it cannot be started, in words for the step that waits for it. */
+export type NewChild =
+  | ({ id: string; definitionId: string; workflow: string; input: string } & Pick<NewRun, "settings" | "priority" | "alias" | "variables">)
+  | { failed: string };

@@ -3,17 +3,25 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { type Duration, durationMs } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
-import type { Task } from "../task.ts";
+import type { Isolate, Task } from "../task.ts";
+import type { IsolatedTask } from "./isolate/isolates.ts";
 import { type Logger, stderrLogger } from "./notices.ts";
+import type { Transport } from "./transport.ts";
 
 export interface RunnerOptions {
   readonly tasks: readonly Task[];
-  /** How many tasks run at the same time; 10 unless told. */
+  /** How many tasks run at the same time; unless told 10, or as many as the protocol's own limits for these tasks add up to. */
   readonly slots?: number;
   /** How long running tasks may go on after `stop()` or SIGTERM; 20 s unless told. */
   readonly drain?: Duration;
   /** How long a handler may take to end after its signal aborted; 5 s unless told. Then its slot is given to other work. */
   readonly abortGrace?: Duration;
+  /** Where handlers run whose task does not say; `inline` unless told. */
+  readonly isolate?: Isolate;
+  /** The module that exports the tasks which run in threads or processes, such as `import.meta.resolve("./tasks.js")`. */
+  readonly module?: string;
+  /** The most memory that the objects of one thread or process of handlers may take, in megabytes. What takes more fails and may be tried again. */
+  readonly isolateMemoryMb?: number;
   readonly logger?: Logger | false;
   readonly clock?: Clock;
   /** In [0, 1); for jitter. */
@@ -22,9 +30,13 @@ export interface RunnerOptions {
 
 export interface RunnerConfig {
   readonly tasks: ReadonlyMap<string, Task>;
-  readonly slots: number;
+  /** Undefined when nobody told. */
+  readonly slots: number | undefined;
   readonly drainMs: number;
   readonly abortGraceMs: number;
+  /** The tasks whose handlers run elsewhere, and where. */
+  readonly isolated: ReadonlyMap<string, IsolatedTask>;
+  readonly isolateMemoryMb: number | undefined;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: () => number;
@@ -41,9 +53,11 @@ const abortGraceMsDefault = 5_000;
 export function runnerConfig(options: RunnerOptions): RunnerConfig {
   return {
     tasks: tasksByName(options.tasks),
-    slots: checkSlots(options.slots ?? slotsDefault),
+    slots: options.slots === undefined ? undefined : checkSlots(options.slots),
     drainMs: durationMs(options.drain ?? drainMsDefault, "drain"),
     abortGraceMs: durationMs(options.abortGrace ?? abortGraceMsDefault, "abortGrace"),
+    isolated: isolatedTasks(options),
+    isolateMemoryMb: options.isolateMemoryMb,
     logger: options.logger === false ? () => {} : (options.logger ?? stderrLogger),
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
@@ -61,6 +75,50 @@ function tasksByName(tasks: readonly Task[]): ReadonlyMap<string, Task> {
     byName.set(each.name, each);
   }
   return byName;
+}
+
+function isolatedTasks({
+  tasks,
+  isolate: isolateDefault = "inline",
+  module: moduleDefault,
+}: RunnerOptions): ReadonlyMap<string, IsolatedTask> {
+  const isolated = new Map<string, IsolatedTask>();
+  for (const task of tasks) {
+    const isolate = chosenIsolate(task, isolateDefault);
+    if (isolate === "inline") continue;
+    const module = task.module ?? moduleDefault;
+    if (module === undefined) {
+      const message = `Task "${task.name}" is to run in a ${isolate} of its own, which needs the module that exports it: say \`module: import.meta.url\` in its options, or \`module\` in those of work().`;
+      throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "module", expected: "a file URL" } });
+    }
+    isolated.set(task.name, { isolate, module });
+  }
+  return isolated;
+}
+
+function chosenIsolate(task: Task, isolateDefault: Isolate): Exclude<Isolate, "auto"> {
+  const wanted = task.isolate ?? isolateDefault;
+  if (wanted === "inline" || wanted === "thread" || wanted === "process") return wanted;
+  if (wanted === "auto") return isAsync(task.handle) ? "inline" : "thread";
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `isolate is ${JSON.stringify(wanted)}, expected "inline", "thread", "process" or "auto".`,
+    {
+      detail: { field: "isolate" },
+    },
+  );
+}
+
+/** An async function gives way by itself while it waits; any other function may compute to its end. */
+function isAsync(handler: Task["handle"]): boolean {
+  return Object.prototype.toString.call(handler) === "[object AsyncFunction]";
+}
+
+/** How many slots a worker has whose user did not say. */
+export function slotsUntold(tasks: ReadonlyMap<string, Task>, transports: readonly Transport[]): number {
+  if (transports.some((transport) => transport.slotsFor === undefined)) return slotsDefault;
+  const wanted = transports.reduce((sum, transport) => sum + (transport.slotsFor?.(tasks) ?? 0), 0);
+  return Math.min(Math.max(1, wanted), slotsMax);
 }
 
 function checkSlots(slots: number): number {

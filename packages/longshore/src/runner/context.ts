@@ -3,7 +3,8 @@
 import type { Blobs, Context, Deferral } from "../context.ts";
 import { type Duration, durationMs } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
-import { type Json, toJson } from "../json.ts";
+import type { Json } from "../json.ts";
+import { toJson } from "../to-json.ts";
 import type { Execution } from "./execution.ts";
 import { Progress } from "./progress.ts";
 import type { Call } from "./transport.ts";
@@ -31,6 +32,8 @@ export function makeContext(
     get blobs() {
       return assignment.blobs ?? noBlobs(around.transport.name);
     },
+    native: assignment.native,
+    amend: (name, value) => assignment.amend?.(name, toJson(value)),
     log: (entry, stream = "stdout") => execution.addLog(lineOf(entry), stream),
     progress: (value) => {
       const json = toJson(value);

@@ -1,13 +1,39 @@
-// What happens inside a worker, for metrics and for logs. Listeners can neither slow the worker down nor break it: they are called
-// synchronously, must return at once, and what they throw is swallowed.
+// What happens inside a worker, for metrics, logs and whoever listens. An event is told in two ways: to the worker's own parts at once
+// (`watch`), and to listeners through a bounded queue of their own (`on`), so that a listener that is slow, never settles or throws can
+// neither hold up the worker nor break it. What did not fit into a listener's queue is counted.
 
+import type { Clock } from "../clock.ts";
 import type { ContextIds } from "../context.ts";
 import type { LongshoreError } from "../errors.ts";
+import { ListenerQueue } from "./listener-queue.ts";
+import type { Logger } from "./notices.ts";
 import type { Failure, Outcome } from "./transport.ts";
 
 export interface WorkerEvents {
-  taskStarted: TaskEvent;
-  /** `kind` is `lost` when the hold was over before a report could arrive. */
+  /** A transport asks for work. `count` is how many tasks it could take. */
+  pollStarted: PollEvent & { readonly count: number };
+  pollCompleted: PollEvent & { readonly durationMs: number; readonly received: number };
+  pollFailed: PollEvent & { readonly durationMs: number; readonly error: Error };
+  /** A task of this name is not asked for until it is resumed. */
+  paused: PollEvent;
+  resumed: PollEvent;
+  /** A task came though every slot was taken; it waits for one. */
+  slotsFull: PollEvent;
+  /** The input of a task was too large to come with it, and was fetched from where it is kept. */
+  inputFetched: TaskEvent & { readonly bytes: number };
+  /** The handler is about to be called. */
+  executionStarted: TaskEvent;
+  /** The handler has returned a value (`done`) or asked to be called again (`deferred`). `outputBytes` is the length of its JSON. */
+  executionCompleted: TaskEvent & { readonly kind: "done" | "deferred"; readonly durationMs: number; readonly outputBytes: number };
+  /** The handler threw, was stopped, or could not be called at all (then no `executionStarted` came before). */
+  executionFailed: TaskEvent & { readonly durationMs: number; readonly error: Failure; readonly retryable: boolean };
+  /** The orchestrator has answered the report of an outcome. */
+  updateCompleted: TaskEvent & { readonly durationMs: number };
+  /** One try of a report failed; `tries` counts from 1. Another may follow. */
+  updateTryFailed: TaskEvent & { readonly durationMs: number; readonly error: Error; readonly tries: number };
+  /** No try of a report got through, and none follows. `result` is what was to be reported: here is the chance to keep it. */
+  updateFailed: TaskEvent & { readonly durationMs: number; readonly error: Error; readonly tries: number; readonly result: Outcome };
+  /** Everything about this task is over. `kind` is `lost` when the hold was over before a report could arrive. */
   taskEnded: TaskEvent & { readonly kind: Outcome["kind"] | "lost"; readonly durationMs: number; readonly error?: Failure };
   /** The handler's signal was aborted. */
   taskStopped: TaskEvent & { readonly reason: LongshoreError };
@@ -18,6 +44,12 @@ export interface WorkerEvents {
   logsDropped: TaskEvent & { readonly lines: number };
   /** The event loop stood still, so heartbeats and timers were late. */
   loopBlocked: { readonly blockedMs: number; readonly tasks: readonly string[] };
+  /** A thread or a process of handlers ended by itself. `tasks` ran in it and have failed; another one takes its place. */
+  isolateCrashed: { readonly isolate: "thread" | "process"; readonly tasks: readonly string[]; readonly error: Error };
+  /** The process of a worker had ended and was started again. */
+  workerRestarted: { readonly task: string; readonly restarts: number };
+  /** One request of a transport has ended. `uri` is the path with names in place of ids; `status` is 0 when no answer came. */
+  requestEnded: RequestEvent;
   /** A transport's peer has answered for the first time, and lets this worker in. */
   connected: { readonly transport: string };
   /** Something repeatable began to fail, and works again. */
@@ -25,44 +57,179 @@ export interface WorkerEvents {
   working: { readonly transport: string; readonly what: string; readonly failedMs: number };
 }
 
+export interface PollEvent {
+  /** `*` where a protocol asks for any of the worker's tasks at once. */
+  readonly task: string;
+  readonly transport: string;
+  /** How the orchestrator calls this worker, where it has a name for it. */
+  readonly worker: string | undefined;
+}
+
 export interface TaskEvent {
   readonly task: string;
   readonly transport: string;
+  readonly worker: string | undefined;
   readonly ids: ContextIds;
   readonly attempt: number;
 }
 
+export interface RequestEvent {
+  readonly transport: string;
+  readonly method: string;
+  readonly uri: string;
+  readonly status: number;
+  readonly durationMs: number;
+}
+
 export type EventName = keyof WorkerEvents;
-export type Listener<Name extends EventName> = (event: WorkerEvents[Name]) => void;
+
+/** Every name; the type makes sure that none is missing. */
+const named: { readonly [Name in EventName]: true } = {
+  pollStarted: true,
+  pollCompleted: true,
+  pollFailed: true,
+  paused: true,
+  resumed: true,
+  slotsFull: true,
+  inputFetched: true,
+  executionStarted: true,
+  executionCompleted: true,
+  executionFailed: true,
+  updateCompleted: true,
+  updateTryFailed: true,
+  updateFailed: true,
+  taskEnded: true,
+  taskStopped: true,
+  taskAbandoned: true,
+  progress: true,
+  logsDropped: true,
+  loopBlocked: true,
+  isolateCrashed: true,
+  workerRestarted: true,
+  requestEnded: true,
+  connected: true,
+  failing: true,
+  working: true,
+};
+export const eventNames = Object.keys(named) as readonly EventName[];
+
+/** An event as listeners get it, with the moment it happened. */
+export type Told<Name extends EventName> = WorkerEvents[Name] & { readonly atMs: number };
+/** May be asynchronous; the next event of the same listener then waits for it, the worker never does. */
+export type Listener<Name extends EventName> = (event: Told<Name>) => unknown;
+/** One object that listens to several events; each method may be absent. */
+export type Listeners = { readonly [Name in EventName]?: Listener<Name> };
+
+/** What a transport tells; its own name is added. */
+export type TransportEventName =
+  | "pollStarted"
+  | "pollCompleted"
+  | "pollFailed"
+  | "paused"
+  | "resumed"
+  | "slotsFull"
+  | "inputFetched"
+  | "updateCompleted"
+  | "updateTryFailed"
+  | "updateFailed"
+  | "requestEnded";
+export type TransportEvent<Name extends TransportEventName> = Omit<WorkerEvents[Name], "transport">;
 
 /** More listeners than this for one event is a leak in the caller. */
 const listenersMax = 100;
 
-export class Events {
-  readonly #listeners = new Map<EventName, Set<Listener<EventName>>>();
+type Watcher<Name extends EventName> = (event: WorkerEvents[Name]) => void;
 
-  /** The returned function removes the listener. */
-  on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
-    const all = this.#listeners.get(name) ?? new Set();
-    if (all.size >= listenersMax) throw new RangeError(`More than ${listenersMax} listeners for ${name}: remove them when done.`);
-    this.#listeners.set(name, all.add(listener as Listener<EventName>));
-    return () => all.delete(listener as Listener<EventName>);
+export class Events {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #watchers = new Map<EventName, Watcher<EventName>[]>();
+  readonly #queues = new Map<EventName, Map<Listener<never>, ListenerQueue>>();
+  #dropped = 0;
+  #onDropped: () => void = () => {};
+
+  constructor(clock: Clock, logger: Logger) {
+    this.#clock = clock;
+    this.#logger = logger;
   }
 
-  /** Whether anybody listens: on the path of every task an event nobody wants is not even made. */
+  /** How many events found no place in a listener's queue. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Calls `listener` for each of them; one listener at a time. */
+  onDropped(listener: () => void): void {
+    this.#onDropped = listener;
+  }
+
+  /** For who passes events on and could not. */
+  countDropped(): void {
+    this.#dropped++;
+    this.#onDropped();
+  }
+
+  /** For the worker's own parts: called at once, for good, and must neither wait nor throw. */
+  watch<Name extends EventName>(name: Name, watcher: Watcher<Name>): void {
+    const all = this.#watchers.get(name) ?? [];
+    all.push(watcher as Watcher<EventName>);
+    this.#watchers.set(name, all);
+  }
+
+  /** The returned function removes the listener. A listener that is there already is not added again. */
+  on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
+    const all = this.#queues.get(name) ?? new Map<Listener<never>, ListenerQueue>();
+    this.#queues.set(name, all);
+    if (!all.has(listener)) {
+      if (all.size >= listenersMax) throw new RangeError(`More than ${listenersMax} listeners for ${name}: remove them when done.`);
+      all.set(listener, this.#queueFor(name, listener));
+    }
+    return () => {
+      all.get(listener)?.close();
+      all.delete(listener);
+    };
+  }
+
+  /** Every method of the object; the returned function removes them all. */
+  onAll(listeners: Listeners): () => void {
+    const removals = eventNames.flatMap((name) => {
+      const listener = listeners[name] as Listener<EventName> | undefined;
+      // Bound, so that the methods of a class instance may use `this`.
+      return typeof listener === "function" ? [this.on(name, listener.bind(listeners))] : [];
+    });
+    return () => {
+      for (const remove of removals) remove();
+    };
+  }
+
+  /** Whether anybody wants it: on the path of every task an event nobody wants is not even made. */
   wants(name: EventName): boolean {
-    return (this.#listeners.get(name)?.size ?? 0) > 0;
+    return this.#watchers.has(name) || (this.#queues.get(name)?.size ?? 0) > 0;
   }
 
   emit<Name extends EventName>(name: Name, event: WorkerEvents[Name]): void {
-    const all = this.#listeners.get(name);
-    if (all === undefined) return;
-    for (const listener of all) {
-      try {
-        listener(event as never);
-      } catch {
-        // A listener watches; its mistakes are not the worker's.
-      }
-    }
+    for (const watcher of this.#watchers.get(name) ?? []) watcher(event);
+    const queues = this.#queues.get(name);
+    if (queues === undefined || queues.size === 0) return;
+    const told = { ...event, atMs: this.#clock.now() };
+    for (const queue of queues.values()) queue.add(told);
+  }
+
+  /** Resolves when every listener has been told everything; a listener that never settles is not waited for longer than the caller does. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#queues.values()].flatMap((all) => [...all.values()].map((queue) => queue.settled())));
+  }
+
+  #queueFor(name: EventName, listener: Listener<never>): ListenerQueue {
+    let told = false;
+    const dropped = () => {
+      this.countDropped();
+      if (told) return;
+      told = true;
+      this.#logger({ level: "warn", message: `A listener of "${name}" is too slow: events are dropped for it until it keeps up.` });
+    };
+    const failed = (error: Error) =>
+      this.#logger({ level: "warn", message: `A listener of "${name}" threw, which changes nothing for the worker: ${error.message}` });
+    return new ListenerQueue(listener as (event: unknown) => unknown, { dropped, failed });
   }
 }

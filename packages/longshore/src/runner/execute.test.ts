@@ -88,6 +88,19 @@ describe("input and output", () => {
 });
 
 describe("the context", () => {
+  it("carries the orchestrator's own view to the handler, and what only it understands back", async () => {
+    const amended: [string, unknown][] = [];
+    const teller = task("teller", (_input: unknown, ctx) => {
+      ctx.amend("later", 5);
+      return ctx.native ?? null;
+    });
+    await using s = await setup([teller]);
+    const call = { native: { polls: 2 }, amend: (name: string, value: unknown) => void amended.push([name, value]) };
+    expect(await s.loop.run("teller", {}, call)).toEqual({ kind: "done", output: { polls: 2 } });
+    expect(await s.loop.run("teller")).toEqual({ kind: "done", output: null });
+    expect(amended).toEqual([["later", 5]]);
+  });
+
   it("is also found by code that was not handed it, per handler, and nowhere else", async () => {
     const whoami = async () => {
       await new Promise((resolve) => setImmediate(resolve));

@@ -1,16 +1,17 @@
 // The life of one assignment, as a pipeline: accept, start, perform, settle, report.
 
 import { pause } from "../clock.ts";
-import { type Deferral, isDeferral, withContext } from "../context.ts";
+import { type Context, type Deferral, isDeferral, isEnding, withContext } from "../context.ts";
 import { formatDuration } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
-import { type Json, toJson } from "../json.ts";
+import type { Json } from "../json.ts";
 import { validate } from "../schema.ts";
+import { toJson } from "../to-json.ts";
 import { makeContext } from "./context.ts";
 import { Execution, type Surroundings } from "./execution.ts";
 import { deliver } from "./report.ts";
-import { type Ended, outcomeOf } from "./settle.ts";
-import type { Assignment, Call, Outcome } from "./transport.ts";
+import { type Ended, failureOf, outcomeOf } from "./settle.ts";
+import type { Assignment, Call, Outcome, ReportAnswer } from "./transport.ts";
 
 /** Works on the assignment until its report is settled. Answers the assignment that came with the report's answer, if one did. */
 export async function execute(execution: Execution): Promise<Assignment | undefined> {
@@ -18,6 +19,7 @@ export async function execute(execution: Execution): Promise<Assignment | undefi
     const call = await start(execution);
     const ended = call.kind === "threw" ? call : await perform(execution, call.call);
     const outcome = await settle(execution, ended);
+    tellExecution(execution, outcome);
     return await report(execution, outcome);
   } finally {
     execution.finish();
@@ -36,8 +38,9 @@ async function start(execution: Execution): Promise<{ readonly kind: "ready"; re
     const found = assignment.resolve(around.config.tasks);
     const call = found instanceof Promise ? await untilStopped(execution, found) : found;
     execution.taskName = call.task.name;
-    if (around.events.wants("taskStarted")) around.events.emit("taskStarted", execution.event());
-    if (call.task.input === undefined) return { kind: "ready", call };
+    if (around.events.wants("executionStarted")) around.events.emit("executionStarted", execution.event());
+    // Where a handler runs elsewhere, its input and its result are checked there: what a schema makes of them need not be data.
+    if (call.task.input === undefined || isElsewhere(execution, call)) return { kind: "ready", call };
     return { kind: "ready", call: { ...call, input: await validate(call.task.input, call.input, "input") } };
   } catch (error) {
     return { kind: "threw", error };
@@ -55,7 +58,8 @@ async function perform(execution: Execution, call: Call): Promise<Ended> {
       if (execution.stopped !== undefined) throw execution.stopped;
       const disarm = armDeadline(execution, call);
       const value = await untilStopped(execution, handle(execution, call, deferrals, deferred)).finally(disarm);
-      if (!isDeferral(value) || execution.around.transport.capabilities.defer) return { kind: "returned", value, output: call.task.output };
+      const output = isElsewhere(execution, call) ? undefined : call.task.output;
+      if (!isDeferral(value) || execution.around.transport.capabilities.defer) return { kind: "returned", value, output };
       await waitHere(execution, value);
       deferrals++;
       deferred = value.output === undefined ? undefined : toJson(value.output);
@@ -69,27 +73,41 @@ async function perform(execution: Execution, call: Call): Promise<Ended> {
 async function settle(execution: Execution, ended: Ended): Promise<Outcome | undefined> {
   if (execution.stopped?.code === "LONGSHORE_LEASE_LOST") return undefined;
   if (ended.kind === "threw" || ended.output === undefined || isDeferral(ended.value)) return outcomeOf(ended, execution.stopped);
+  if (isEnding(ended.value) && ended.value.outcome.kind === "failed") return outcomeOf(ended, execution.stopped);
+  const value = isEnding(ended.value) ? ended.value.outcome.output : ended.value;
   try {
-    return outcomeOf({ kind: "returned", value: await validate(ended.output, ended.value, "output") }, execution.stopped);
+    return outcomeOf({ kind: "returned", value: await validate(ended.output, value, "output") }, execution.stopped);
   } catch (error) {
     return outcomeOf({ kind: "threw", error }, execution.stopped);
   }
 }
 
+/** Tells how the handler ended, before anybody is asked to take the result. */
+function tellExecution(execution: Execution, outcome: Outcome | undefined): void {
+  const { events, config } = execution.around;
+  const name = outcome === undefined || outcome.kind === "failed" ? "executionFailed" : "executionCompleted";
+  if (!events.wants(name)) return;
+  const common = { ...execution.event(), durationMs: config.clock.now() - execution.startedMs };
+  if (outcome === undefined) return events.emit("executionFailed", { ...common, error: failureOf(execution.stopped), retryable: true });
+  if (outcome.kind === "failed") {
+    return events.emit("executionFailed", { ...common, error: outcome.error, retryable: outcome.retryable });
+  }
+  const outputBytes = outcome.output === undefined ? 0 : Buffer.byteLength(JSON.stringify(outcome.output));
+  events.emit("executionCompleted", { ...common, kind: outcome.kind, outputBytes });
+}
+
 /** Sends the last log lines, then the outcome, then what of the log had found nobody. The slot is still held: a result counts only when it has arrived. */
 async function report(execution: Execution, outcome: Outcome | undefined): Promise<Assignment | undefined> {
-  const { assignment, around, hold } = execution;
-  const { clock, random } = around.config;
+  const { clock } = execution.around.config;
   const logSent = execution.closeLog();
   if (logSent !== undefined) await logSent;
-  const { wantNext, giveUp, failing, working } = around;
   // The hold may have been lost while the log was sent.
   const wanted = outcome !== undefined && execution.stopped?.code !== "LONGSHORE_LEASE_LOST";
-  const answer = wanted ? await deliver(assignment, outcome, { clock, random, hold, wantNext, giveUp, failing, working }) : undefined;
+  const answer = wanted ? await tellOutcome(execution, outcome) : undefined;
   const logEnded = execution.endLog(answer !== undefined);
   if (logEnded !== undefined) await logEnded;
   const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
-  around.events.emit("taskEnded", {
+  execution.around.events.emit("taskEnded", {
     ...execution.event(),
     kind: arrived && outcome !== undefined ? outcome.kind : "lost",
     durationMs: clock.now() - execution.startedMs,
@@ -98,10 +116,53 @@ async function report(execution: Execution, outcome: Outcome | undefined): Promi
   return answer?.next;
 }
 
+/** Delivers the outcome and tells how that went. Undefined when no try got through. */
+async function tellOutcome(execution: Execution, outcome: Outcome): Promise<ReportAnswer | undefined> {
+  const { assignment, around, hold } = execution;
+  const { events, wantNext, giveUp, failing, working, config, transport } = around;
+  const { clock, random } = config;
+  const startedMs = clock.now();
+  const tryFailed = (error: Error, tries: number, durationMs: number) =>
+    events.emit("updateTryFailed", { ...execution.event(), error, tries, durationMs });
+  const tries = transport.reportTries;
+  const options = { clock, random, hold, tries, wantNext, giveUp, failing, working, tryFailed };
+  const delivery = await deliver(assignment, outcome, options);
+  const durationMs = clock.now() - startedMs;
+  if (delivery.kind === "answered") {
+    if (events.wants("updateCompleted")) events.emit("updateCompleted", { ...execution.event(), durationMs });
+    return delivery.answer;
+  }
+  const { error, outcome: result } = delivery;
+  events.emit("updateFailed", { ...execution.event(), durationMs, error, tries: delivery.tries, result });
+  try {
+    await assignment.undelivered?.(result, error);
+  } catch (thrown) {
+    failing("keeping a result", thrown);
+  }
+  return undefined;
+}
+
 function handle(execution: Execution, call: Call, deferrals: number, deferred: Json | undefined): Promise<unknown> {
   const context = makeContext(execution, call, { deferrals, deferred });
+  const { isolates } = execution.around;
+  if (isolates !== undefined && isElsewhere(execution, call)) return isolates.run(call.task.name, call.input, context);
   // An async function, so that a handler that throws synchronously is no special case.
-  return withContext(context, async () => call.task.handle(call.input, context));
+  return withContext(context, async () => callHere(execution, call, context));
+}
+
+/** Calls the handler, and notices when it did not give way for a long time: everything else in this process stood still meanwhile. */
+function callHere(execution: Execution, call: Call, context: Context): unknown {
+  const { config, blocked } = execution.around;
+  const calledMs = config.clock.now();
+  try {
+    return call.task.handle(call.input, context);
+  } finally {
+    blocked(call.task.name, config.clock.now() - calledMs);
+  }
+}
+
+function isElsewhere({ around }: Execution, { task }: Call): boolean {
+  return around.isolates?.has(task.name) === true && around.config.tasks.get(task.name) === task;
 }
 
 /** Waits for `work`, but not much longer than the signal's abort: a handler that ignores it is abandoned after the grace period. */

@@ -5,6 +5,7 @@ import type { LongshoreError } from "../errors.ts";
 import type { RunnerConfig } from "./config.ts";
 import type { Events, TaskEvent } from "./events.ts";
 import { Hold } from "./heartbeat.ts";
+import type { Isolates } from "./isolate/isolates.ts";
 import { logBatchDefault, TaskLog } from "./logs.ts";
 import type { Assignment, Control, HoldTerms, Transport } from "./transport.ts";
 
@@ -13,6 +14,10 @@ export interface Surroundings {
   readonly transport: Transport;
   readonly config: RunnerConfig;
   readonly events: Events;
+  /** Runs the handlers that do not run here; absent when all of them do. */
+  readonly isolates: Isolates | undefined;
+  /** A handler kept the event loop for this long without a pause. */
+  readonly blocked: (task: string, blockedMs: number) => void;
   /** Aborts when the worker drains: local waits for a deferred call end then. */
   readonly draining: AbortSignal;
   /** Aborts when the worker cannot wait for anything any longer. */
@@ -107,8 +112,8 @@ export class Execution {
   }
 
   event(): TaskEvent {
-    const { ids, attempt } = this.assignment;
-    return { task: this.taskName, transport: this.around.transport.name, ids, attempt };
+    const { ids, attempt, worker } = this.assignment;
+    return { task: this.taskName, transport: this.around.transport.name, worker, ids, attempt };
   }
 
   get #overSignal(): AbortSignal {

@@ -5,7 +5,7 @@ import type { Clock } from "../clock.ts";
 
 const tickMs = 1_000;
 /** Below this, timers are merely late. */
-const blockedMsMin = 1_000;
+export const blockedMsMin = 1_000;
 
 export class LoopWatch {
   readonly #clock: Clock;

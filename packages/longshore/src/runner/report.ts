@@ -5,7 +5,7 @@ import { type Backoff, backoffMs } from "../backoff.ts";
 import { type Clock, pause } from "../clock.ts";
 import { LongshoreError, toError } from "../errors.ts";
 import type { Hold } from "./heartbeat.ts";
-import type { Assignment, Outcome, ReportAnswer } from "./transport.ts";
+import type { Assignment, Outcome, ReportAnswer, ReportTries } from "./transport.ts";
 
 const retryPolicy: Backoff = { kind: "exponential", delayMs: 200, maxMs: 5_000, jitter: 0.2 };
 /** How long a report is repeated where the protocol knows no hold that would end: longer than a restart of the peer takes. */
@@ -17,35 +17,54 @@ export interface ReportOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly hold: Hold | undefined;
+  readonly tries: ReportTries | undefined;
   readonly wantNext: () => boolean;
   /** Aborts when this worker cannot wait any longer. */
   readonly giveUp: AbortSignal;
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
+  readonly tryFailed: (error: Error, tries: number, durationMs: number) => void;
 }
 
-/** Undefined when the report could not be delivered while it was wanted. */
-export async function deliver(assignment: Assignment, first: Outcome, options: ReportOptions): Promise<ReportAnswer | undefined> {
+export type Delivery =
+  | { readonly kind: "answered"; readonly answer: ReportAnswer }
+  /** It could not be delivered while it was wanted. */
+  | { readonly kind: "undelivered"; readonly outcome: Outcome; readonly error: Error; readonly tries: number };
+
+export async function deliver(assignment: Assignment, first: Outcome, options: ReportOptions): Promise<Delivery> {
   const { clock, giveUp } = options;
   const startedMs = clock.now();
   let outcome = first;
-  for (let retry = 1; ; retry++) {
+  for (let tries = 1; ; tries++) {
+    const triedMs = clock.now();
+    let error: Error;
     try {
       const answer = await assignment.report(outcome, { wantNext: options.wantNext(), signal: giveUp });
       options.working("report");
-      return answer;
-    } catch (error) {
+      return { kind: "answered", answer };
+    } catch (thrown) {
+      error = toError(thrown);
       options.failing("report", error);
-      if (isRefusal(error) && outcome === first) {
+      options.tryFailed(error, tries, clock.now() - triedMs);
+      if (isRefusal(error)) {
+        // When not even the failure in its place is taken, nothing will be.
+        if (outcome !== first) return { kind: "undelivered", outcome: first, error, tries };
         outcome = refused(error);
         continue;
       }
     }
-    const untilMs = endOfPatience(options.hold, startedMs);
-    const now = clock.now();
-    if (giveUp.aborted || now >= untilMs) return undefined;
-    await pause(clock, Math.min(backoffMs(retryPolicy, retry, options.random()), untilMs - now), giveUp);
+    const pauseMs = giveUp.aborted ? undefined : pauseBefore(tries + 1, startedMs, options);
+    if (pauseMs === undefined) return { kind: "undelivered", outcome: first, error, tries };
+    await pause(clock, pauseMs, giveUp);
+    if (giveUp.aborted) return { kind: "undelivered", outcome: first, error, tries };
   }
+}
+
+/** How long to wait before this try; undefined when there is none. */
+function pauseBefore(next: number, startedMs: number, { clock, hold, tries, random }: ReportOptions): number | undefined {
+  if (tries !== undefined) return tries.pausesMs[next - 2];
+  const leftMs = endOfPatience(hold, startedMs) - clock.now();
+  return leftMs <= 0 ? undefined : Math.min(backoffMs(retryPolicy, next - 1, random()), leftMs);
 }
 
 function endOfPatience(hold: Hold | undefined, startedMs: number): number {
@@ -60,6 +79,6 @@ function isRefusal(error: unknown): error is LongshoreError {
 }
 
 function refused(error: LongshoreError): Outcome {
-  const message = `The result could not be reported: ${toError(error).message}`;
-  return { kind: "failed", retryable: false, error: { message, code: error.code, stack: undefined } };
+  const message = `The result could not be reported: ${error.message}`;
+  return { kind: "failed", retryable: false, error: { name: error.name, message, code: error.code, stack: undefined } };
 }

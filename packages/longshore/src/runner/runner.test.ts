@@ -56,6 +56,26 @@ describe("slots of a worker", () => {
     expect(s.loop.host.slots.takeFree(3)).toHaveLength(3);
   });
 
+  it("are as many as the transports' own limits ask for, unless the user told how many", async () => {
+    const limited = () => Object.assign(new Loopback(), { slotsFor: (tasks: ReadonlyMap<string, unknown>) => tasks.size * 25 });
+    const clock = new TestClock();
+    const total = async (options: Partial<WorkOptions>) => {
+      const loop = limited();
+      await using worker = await work({
+        tasks: [task("a", () => 1)],
+        on: [loop, limited()],
+        signals: false,
+        clock,
+        logger: false,
+        ...options,
+      });
+      expect(loop.host.slots.told).toBe(options.slots);
+      return worker.status().slots.total;
+    };
+    expect(await total({})).toBe(50);
+    expect(await total({ slots: 3 })).toBe(3);
+  });
+
   it("a report may bring the next work, which runs in the same slot", async () => {
     await using s = await setup({ slots: 1 });
     const outcomes: Outcome[] = [];
@@ -211,8 +231,23 @@ describe("what a worker tells", () => {
     await until(() => s.gates.length === 1);
     s.clock.jump(4_000);
     await s.clock.advance(0);
-    expect(seen).toEqual([{ blockedMs: 3_000, tasks: ["gated"] }]);
-    expect(s.notices.at(-1)?.message).toMatch(/stood still for 3\.0 s while running gated/);
+    await until(() => seen.length > 0);
+    expect(seen).toEqual([{ blockedMs: 3_000, tasks: ["gated"], atMs: s.clock.now() }]);
+    expect(s.notices.at(-1)?.message).toMatch(/stood still for 3\.0 s while running "gated"/);
+  });
+
+  it("the task whose handler kept the event loop, with advice, and not the others that ran", async () => {
+    const clock = new TestClock();
+    const hog = task("hog", () => clock.jump(2_500));
+    const patient = task("patient", (_input: unknown, ctx) => new Promise((resolve) => ctx.signal.addEventListener("abort", resolve)));
+    await using s = await setup({ tasks: [hog, patient], clock });
+    void s.loop.run("patient").catch(() => {});
+    await until(() => s.worker.status().running.length === 1);
+    await s.loop.run("hog");
+    await clock.advance(0);
+    await until(() => s.notices.length > 0);
+    expect(s.notices.at(-1)?.message).toMatch(/while running "hog": .* Let a handler that computes run in a thread: isolate: "thread"/);
+    expect(s.notices.at(-1)?.message).not.toContain("patient");
   });
 
   it("a repeating failure once, then its end with the duration", async () => {
@@ -237,7 +272,8 @@ describe("what a worker tells", () => {
     s.loop.host.failing("claim", new Error("refused"));
     expect(seen).toEqual([]);
     for (const what of ["register", "claim", "claim"]) s.loop.host.working(what);
-    expect(seen).toEqual([{ transport: "loopback" }]);
+    await until(() => seen.length > 0);
+    expect(seen).toEqual([{ transport: "loopback", atMs: s.clock.now() }]);
   });
 
   it("events with ids and durations, whatever a listener throws", async () => {
@@ -253,6 +289,7 @@ describe("what a worker tells", () => {
       await s.clock.advance(250);
       s.gates[count - 1]?.resolve(null);
       await outcome;
+      await until(() => seen.length === 1);
       off();
     }
     expect(seen).toEqual([["gated", "done", 250]]);

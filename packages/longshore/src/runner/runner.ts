@@ -3,14 +3,17 @@
 // States. `running`: transports take slots and receive. `draining`: nothing is received; running tasks may end within the drain time.
 // `stopped`: nothing runs, every report is settled or given up, every connection is closed. Only `stop` moves it, and only forward.
 
+import { setMaxListeners } from "node:events";
 import { formatDuration } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
 import { counted } from "../text.ts";
-import type { RunnerConfig } from "./config.ts";
+import { type RunnerConfig, slotsUntold } from "./config.ts";
 import { Events } from "./events.ts";
 import { accept, execute } from "./execute.ts";
 import type { Execution, Surroundings } from "./execution.ts";
-import { LoopWatch } from "./loop-watch.ts";
+import { HealthWatch, type WorkerStatuses } from "./health.ts";
+import type { Isolates } from "./isolate/isolates.ts";
+import { blockedMsMin, LoopWatch } from "./loop-watch.ts";
 import { Episodes } from "./notices.ts";
 import { SlotPool } from "./slots.ts";
 import { type Counts, countEvents, type RunnerStatus } from "./status.ts";
@@ -19,6 +22,8 @@ import type { Assignment, Slot, Transport, TransportHost, TransportSlots } from 
 /** How long the last reports may take once everything was aborted, and how long a transport may take to let go. */
 const lastReportsMs = 3_000;
 const letGoMs = 2_000;
+/** How long listeners may take for the last events. */
+const listenersMs = 1_000;
 /** With several transports an empty wait gives its slot back this often, so that an idle one never keeps work from the others. */
 const sharedWaitMsMax = 1_000;
 
@@ -28,7 +33,7 @@ interface Attached {
 }
 
 export class Runner {
-  readonly events = new Events();
+  readonly events: Events;
   /** Resolves when really stopped. Never rejects. */
   readonly closed: Promise<void>;
   readonly #config: RunnerConfig;
@@ -39,6 +44,10 @@ export class Runner {
   readonly #forced = new AbortController();
   readonly #giveUp = new AbortController();
   readonly #watch: LoopWatch;
+  readonly #health: HealthWatch;
+  readonly #isolates: Isolates | undefined;
+  /** The task whose handler is known to have kept the event loop last. */
+  #blocker: string | undefined;
   readonly #counts: Counts;
   #state: RunnerStatus["state"] = "running";
   /** Slots in which something runs, also between one assignment and the next that came with its report. */
@@ -48,15 +57,20 @@ export class Runner {
   #resolveClosed: () => void = () => {};
   #onIdle: () => void = () => {};
 
-  constructor(config: RunnerConfig, transports: readonly Transport[]) {
+  constructor(config: RunnerConfig, transports: readonly Transport[], isolates?: Isolates) {
     this.#config = config;
-    this.#pool = new SlotPool(config.slots);
+    this.#isolates = isolates;
+    this.events = new Events(config.clock, config.logger);
+    this.#pool = new SlotPool(config.slots ?? slotsUntold(config.tasks, transports));
     this.#attached = transports.map((transport) => ({ transport, episodes: new Episodes(config.clock, config.logger, transport.name) }));
     this.#watch = new LoopWatch(config.clock, (blockedMs) => this.#onBlocked(blockedMs));
+    this.#health = new HealthWatch(this.events, config.clock);
     this.#counts = countEvents(this.events);
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
+    // Every running task may listen to them for as long as it runs; Node warns of a leak from the eleventh on.
+    setMaxListeners(0, this.#draining.signal, this.#forced.signal, this.#giveUp.signal);
     this.#tellAboutTrouble();
   }
 
@@ -84,12 +98,31 @@ export class Runner {
       slots: { total: this.#pool.total, free: this.#pool.total - this.#occupied },
       tasks: [...this.#config.tasks.keys()],
       running: [...this.#running].map((execution) => ({ ...execution.event(), runningMs: clock.now() - execution.startedMs })),
-      counts: { ...this.#counts },
+      counts: { ...this.#counts, eventsDropped: this.events.dropped },
       transports: this.#attached.map(({ transport, episodes }) => ({
         name: transport.name,
         failing: episodes.current === undefined ? undefined : { sinceMs: episodes.current.sinceMs, error: episodes.current.error.message },
       })),
     };
+  }
+
+  /** One entry for each task, as `/health` shows it. */
+  workers(): WorkerStatuses {
+    const alive = this.#state !== "stopped";
+    const inFlight = this.inFlight();
+    return Object.fromEntries(
+      [...inFlight].map(([task, running]) => [
+        task,
+        { worker: task, alive, pid: process.pid, exitCode: null, ...this.#health.of(task), inFlight: running },
+      ]),
+    );
+  }
+
+  /** How many calls of each task run now. */
+  inFlight(): ReadonlyMap<string, number> {
+    const counts = new Map([...this.#config.tasks.keys()].map((task) => [task, 0]));
+    for (const { taskName } of this.#running) if (counts.has(taskName)) counts.set(taskName, (counts.get(taskName) ?? 0) + 1);
+    return counts;
   }
 
   async #stop(): Promise<void> {
@@ -105,6 +138,7 @@ export class Runner {
     await this.#until(drained, abortGraceMs + lastReportsMs + letGoMs);
     patient();
     await this.#until(Promise.allSettled(this.#attached.map(({ transport }) => transport.stop())), letGoMs);
+    await this.#until(this.events.settled(), listenersMs, this.#forced.signal);
     this.#watch.stop();
     this.#state = "stopped";
     this.#resolveClosed();
@@ -117,9 +151,15 @@ export class Runner {
       clock: this.#config.clock,
       slots: this.#slotsFor(around),
       draining: this.#draining.signal,
+      forced: this.#forced.signal,
       waitMsMax: this.#attached.length > 1 ? sharedWaitMsMax : Number.POSITIVE_INFINITY,
+      notice: this.#config.logger,
       failing: around.failing,
       working: around.working,
+      emit: (name, event) => {
+        if (this.events.wants(name)) this.events.emit(name, { ...event, transport: attached.transport.name } as never);
+      },
+      wants: (name) => this.events.wants(name),
     };
   }
 
@@ -129,6 +169,10 @@ export class Runner {
       transport,
       config: this.#config,
       events: this.events,
+      isolates: this.#isolates,
+      blocked: (task, blockedMs) => {
+        if (blockedMs > blockedMsMin) this.#blocker = task;
+      },
       draining: this.#draining.signal,
       giveUp: this.#giveUp.signal,
       wantNext: () => !this.#draining.signal.aborted && !this.#pool.wantedByOthers(transport),
@@ -137,6 +181,7 @@ export class Runner {
         this.events.emit("failing", { transport: transport.name, what, error: (episodes.current as { error: Error }).error });
       },
       working: (what) => {
+        this.#health.answered();
         if (!connected) {
           connected = true;
           this.events.emit("connected", { transport: transport.name });
@@ -152,6 +197,7 @@ export class Runner {
     const draining = this.#draining.signal;
     return {
       total: pool.total,
+      told: this.#config.slots,
       get free() {
         return pool.free;
       },
@@ -232,26 +278,31 @@ export class Runner {
   }
 
   #onBlocked(blockedMs: number): void {
-    const tasks = [...this.#running].map((execution) => execution.taskName);
+    const tasks = this.#blocker === undefined ? [...this.#running].map((execution) => execution.taskName) : [this.#blocker];
+    this.#blocker = undefined;
     this.events.emit("loopBlocked", { blockedMs, tasks });
-    const names = [...new Set(tasks)].join(", ");
-    const message = `The event loop stood still for ${formatDuration(blockedMs)} while running ${names}: heartbeats were late and leases may be lost. Move long computations to a worker thread or pause in between.`;
+    const names = [...new Set(tasks)].map((name) => `"${name}"`).join(", ");
+    const message = `The event loop stood still for ${formatDuration(blockedMs)} while running ${names}: heartbeats were late and leases may be lost. Let a handler that computes run in a thread: isolate: "thread", module: import.meta.url.`;
     this.#config.logger({ level: "warn", message });
   }
 
   #tellAboutTrouble(): void {
     const { logger, abortGraceMs } = this.#config;
-    this.events.on("taskAbandoned", ({ task, ids }) => {
+    this.events.watch("taskAbandoned", ({ task, ids }) => {
       const message = `Task "${task}" (${ids.taskId}) did not end within ${formatDuration(abortGraceMs)} after its signal aborted; its slot is used for other work while it goes on. Pass ctx.signal to what it waits for.`;
       logger({ level: "warn", message });
     });
-    this.events.on("logsDropped", ({ task, ids, lines }) => {
+    this.events.watch("logsDropped", ({ task, ids, lines }) => {
       logger({
         level: "warn",
         message: `Lost, because they could not be sent: ${counted(lines, "log line")} of task "${task}" (${ids.taskId}).`,
       });
     });
-    this.events.on("taskStopped", ({ task, ids, reason }) => {
+    this.events.watch("updateFailed", ({ task, ids, tries, error }) => {
+      const message = `The result of task "${task}" (${ids.taskId}) could not be reported in ${tries === 1 ? "one try" : `${tries} tries`}: ${error.message}`;
+      logger({ level: "error", message });
+    });
+    this.events.watch("taskStopped", ({ task, ids, reason }) => {
       if (reason.code === "LONGSHORE_LEASE_LOST") logger({ level: "warn", message: `Task "${task}" (${ids.taskId}): ${reason.message}` });
     });
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Ending } from "../context.ts";
 import { LongshoreError, TerminalError } from "../errors.ts";
 import { type Ended, outcomeOf } from "./settle.ts";
 
@@ -51,6 +52,18 @@ describe("the table of outcomes", () => {
       error: { code: "LONGSHORE_BAD_OUTPUT" },
     });
     expect(outcomeOf({ kind: "returned", value: 1n }, undefined)).toMatchObject({ kind: "failed", retryable: false });
+  });
+
+  it("reports what an ending says instead of a value, with the output of a failure", () => {
+    const ending = (outcome: Ending["outcome"]) => outcomeOf({ kind: "returned", value: { "longshore.ending": true, outcome } }, undefined);
+    expect(ending({ kind: "done", output: { a: 1 } })).toEqual({ kind: "done", output: { a: 1 } });
+    expect(ending({ kind: "failed", message: "no stock", retryable: true, output: { asked: 3 } })).toMatchObject({
+      kind: "failed",
+      retryable: true,
+      output: { asked: 3 },
+      error: { message: "no stock" },
+    });
+    expect(ending({ kind: "failed", message: "never", retryable: false })).not.toHaveProperty("output");
   });
 
   it("tells the causes, once each, and takes what is not an Error", () => {

@@ -3,15 +3,17 @@
 // | the handler          | not stopped            | cancelled            | deadline, shutdown     |
 // | returned a value     | done                   | failed for good      | done                   |
 // | returned a deferral  | deferred               | failed for good      | deferred               |
+// | returned an ending   | as it says             | failed for good      | as it says             |
 // | threw TerminalError  | failed for good        | failed for good      | failed for good        |
 // | threw anything else  | failed, may be retried | failed for good      | failed, may be retried |
 //
 // A lost hold is not in the table: nothing is reported then.
 
-import { isDeferral } from "../context.ts";
+import { type Ending, isDeferral, isEnding } from "../context.ts";
 import { type ErrorCode, isTerminal, LongshoreError, TerminalError, toError } from "../errors.ts";
-import { type Json, toJson } from "../json.ts";
+import type { Json } from "../json.ts";
 import type { Schema } from "../schema.ts";
+import { toJson } from "../to-json.ts";
 import type { Failure, Outcome } from "./transport.ts";
 
 export type Ended =
@@ -31,6 +33,7 @@ export function outcomeOf(ended: Ended, stopped: LongshoreError | undefined): Ou
 
 function returned(value: unknown): Outcome {
   try {
+    if (isEnding(value)) return ending(value.outcome);
     if (!isDeferral(value)) return { kind: "done", output: toJson(value) };
     const output: Json | undefined = value.output === undefined ? undefined : toJson(value.output);
     return { kind: "deferred", delayMs: value.delayMs, output };
@@ -41,15 +44,24 @@ function returned(value: unknown): Outcome {
   }
 }
 
+function ending(outcome: Ending["outcome"]): Outcome {
+  if (outcome.kind === "done") return { kind: "done", output: toJson(outcome.output) };
+  const error: Failure = { name: "Error", message: outcome.message, code: undefined, stack: undefined };
+  const { retryable, output } = outcome;
+  return { kind: "failed", retryable, error, ...(output === undefined ? {} : { output: toJson(output) }) };
+}
+
 /** A failure as it is reported: the message with its causes, so that "fetch failed" also says why. */
-function failureOf(thrown: unknown): Failure {
+export function failureOf(thrown: unknown): Failure {
   const error = toError(thrown);
   const messages = [error.message === "" ? error.name : error.message];
   let cause = error.cause;
   for (let depth = 0; depth < causesMax && cause instanceof Error; depth++, cause = cause.cause) {
-    if (cause.message !== "" && !messages.includes(cause.message)) messages.push(cause.message);
+    const { message } = cause;
+    // One that an outer message already quotes would only be read twice.
+    if (message !== "" && !messages.some((told) => told.includes(message))) messages.push(message);
   }
-  return { message: messages.join("\ncaused by: "), code: codeOf(error), stack: error.stack };
+  return { name: error.name, message: messages.join("\ncaused by: "), code: codeOf(error), stack: error.stack };
 }
 
 /** The most telling code: a TerminalError made by us wraps the error that says what was wrong. */

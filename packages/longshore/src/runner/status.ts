@@ -28,13 +28,15 @@ export interface Counts {
   lost: number;
   abandoned: number;
   logLinesDropped: number;
+  /** Events that a listener was too slow for. */
+  eventsDropped: number;
 }
 
 export function countEvents(events: Events): Counts {
-  const counts: Counts = { done: 0, failed: 0, deferred: 0, lost: 0, abandoned: 0, logLinesDropped: 0 };
-  events.on("taskEnded", ({ kind }) => counts[kind]++);
-  events.on("taskAbandoned", () => counts.abandoned++);
-  events.on("logsDropped", ({ lines }) => {
+  const counts: Counts = { done: 0, failed: 0, deferred: 0, lost: 0, abandoned: 0, logLinesDropped: 0, eventsDropped: 0 };
+  events.watch("taskEnded", ({ kind }) => counts[kind]++);
+  events.watch("taskAbandoned", () => counts.abandoned++);
+  events.watch("logsDropped", ({ lines }) => {
     counts.logLinesDropped += lines;
   });
   return counts;

@@ -15,6 +15,8 @@ import type { ErrorCode, LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type { Task } from "../task.ts";
 import type { Verdict } from "../verdict.ts";
+import type { EventName, TransportEvent, TransportEventName } from "./events.ts";
+import type { Notice } from "./notices.ts";
 
 export interface Transport {
   /** For logs and `status()`: the protocol and whom it talks to, never a token. */
@@ -22,6 +24,10 @@ export interface Transport {
   readonly capabilities: Capabilities;
   /** How logs are grouped before `Assignment.log`; the runner's own numbers when absent. */
   readonly logBatch?: LogBatch;
+  /** How often a report is tried; until the hold would be over, with growing pauses, when absent. */
+  readonly reportTries?: ReportTries;
+  /** How many slots these tasks can fill by the transport's own limits. Where `work()` was not told how many there are, there are as many. */
+  slotsFor?(tasks: ReadonlyMap<string, Task>): number;
   /**
    * Begins to receive. Resolves when receiving has begun, which does not need a reachable peer: troubles go to `host.failing`. Rejects
    * only for a mistake in the configuration. Called once.
@@ -63,17 +69,27 @@ export interface TransportHost {
   readonly slots: TransportSlots;
   /** Aborts when receiving must end. */
   readonly draining: AbortSignal;
+  /** Aborts when the user will not wait for a gentle end: what is under way may be cut off. */
+  readonly forced: AbortSignal;
   /** An empty wait may hold a slot no longer than this; other transports that share the slots wait for it meanwhile. */
   readonly waitMsMax: number;
+  /** Tells the people who run the worker, in one line. For what repeats there are `failing` and `working`. */
+  notice(notice: Notice): void;
   /** Something repeatable went wrong (`what` names it, such as "claim"). Logged once, however often it is called. */
   failing(what: string, error: unknown): void;
   /** The same thing works. After a `failing` the end and the duration are logged. The first call of all means that the peer is there. */
   working(what: string): void;
+  /** Tells what happened to whoever listens, with this transport's name. The events of executions and of reports come from the runner. */
+  emit<Name extends TransportEventName>(name: Name, event: TransportEvent<Name>): void;
+  /** Whether anybody wants it: an event nobody wants need not be made. */
+  wants(name: EventName): boolean;
 }
 
 /** The worker's slots, as one transport sees them. */
 export interface TransportSlots {
   readonly total: number;
+  /** What `work()` was told, or undefined when the number is our choice. */
+  readonly told: number | undefined;
   /** How many are free right now. */
   readonly free: number;
   /** Waits for a slot, first come first served among transports. Undefined when draining began instead. */
@@ -96,6 +112,8 @@ export interface Assignment {
   /** 1 on the first try. */
   readonly attempt: number;
   readonly idempotencyKey: string;
+  /** How the orchestrator calls this worker, where it has a name for it. */
+  readonly worker?: string;
   /** How this work is kept. Absent when the protocol asks for no heartbeats. */
   readonly hold?: HoldTerms;
   /** The orchestrator's own limit for the whole attempt; the task's timeout limits each call of its handler. The earlier end applies. */
@@ -104,6 +122,8 @@ export interface Assignment {
   readonly deferrals?: number;
   readonly deferred?: Json;
   readonly blobs?: Blobs;
+  /** `ctx.native`. */
+  readonly native?: Json;
   /**
    * Finds the handler and its input. Throws when there is none or the input cannot be read; the failure is then reported (a TerminalError
    * as final). May wait, for inputs that are kept elsewhere.
@@ -117,6 +137,8 @@ export interface Assignment {
   log?(entries: readonly LogEntry[]): Promise<void>;
   /** Sends progress or partial output. Throwing loses only this value. */
   part?(value: Json): Promise<void>;
+  /** `ctx.amend`; what it does not know it ignores. */
+  amend?(name: string, value: Json): void;
   /**
    * Says how it ended. Throws when the answer is not known: the runner repeats the same report, so it must be safe to repeat. A
    * LongshoreError with code LONGSHORE_BAD_OUTPUT or LONGSHORE_LIMIT means that this outcome can never be accepted; the runner then
@@ -124,6 +146,14 @@ export interface Assignment {
    * transaction or the same request); when it is false none may be taken.
    */
   report(outcome: Outcome, options: { readonly wantNext: boolean; readonly signal: AbortSignal }): Promise<ReportAnswer>;
+  /** No try got through and none follows, though the result may still be wanted: the transport may keep it and send it later. */
+  undelivered?(outcome: Outcome, error: Error): void | Promise<void>;
+}
+
+/** A fixed schedule of tries. A worker that stops does not wait for the next one. */
+export interface ReportTries {
+  /** The pauses before the second try, the third and so on; one try more than there are pauses. */
+  readonly pausesMs: readonly number[];
 }
 
 export interface HoldTerms {
@@ -173,11 +203,14 @@ export interface LogBatch {
 
 export type Outcome =
   | { readonly kind: "done"; readonly output: Json }
-  | { readonly kind: "failed"; readonly error: Failure; readonly retryable: boolean }
+  /** `output` is what there is in spite of the failure. */
+  | { readonly kind: "failed"; readonly error: Failure; readonly retryable: boolean; readonly output?: Json }
   /** Only when `capabilities.defer`. */
   | { readonly kind: "deferred"; readonly delayMs: number; readonly output: Json | undefined };
 
 export interface Failure {
+  /** The class of the error, such as `TypeError`. */
+  readonly name: string;
   readonly message: string;
   readonly code: ErrorCode | undefined;
   readonly stack: string | undefined;

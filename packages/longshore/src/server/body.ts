@@ -1,7 +1,7 @@
 // Reading request bodies: whole as text for small ones, as a bounded stream for large ones, and thrown away when nobody wants them.
 
 import { isUtf8 } from "node:buffer";
-import { IncomingMessage } from "node:http";
+import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Transform, type TransformCallback } from "node:stream";
 import { bodyLimitError } from "./problems.ts";
 
@@ -9,14 +9,14 @@ import { bodyLimitError } from "./problems.ts";
 export type BodyOutcome = { text: string } | "too-large" | "not-utf8";
 
 /** True when a body is announced: by a length above zero or by chunked encoding, which may turn out empty. */
-export function announcesBody(request: IncomingMessage): boolean {
-  const length = request.headers["content-length"];
-  return length === undefined ? request.headers["transfer-encoding"] !== undefined : length !== "0";
+export function announcesBody(headers: IncomingHttpHeaders): boolean {
+  const length = headers["content-length"];
+  return length === undefined ? headers["transfer-encoding"] !== undefined : length !== "0";
 }
 
 /** True when the announced length alone is reason to refuse. A length that lies is caught while reading. */
-export function announcesMoreThan(request: IncomingMessage, bytesMax: number): boolean {
-  const length = request.headers["content-length"];
+export function announcesMoreThan(headers: IncomingHttpHeaders, bytesMax: number): boolean {
+  const length = headers["content-length"];
   // Fewer digits mean less; most requests are spared the conversion.
   return length !== undefined && length.length >= String(bytesMax).length && Number(length) > bytesMax;
 }
@@ -47,7 +47,7 @@ export function readText(request: BodyRequest, bytesMax: number, keep: boolean, 
   request.onChunk = (chunk) => {
     if (chunk === null) {
       if (first === undefined) return done({ text: "" });
-      return done(decode(chunks === undefined ? first : Buffer.concat(chunks, size)));
+      return done(decodeBody(chunks === undefined ? first : Buffer.concat(chunks, size)));
     }
     size += chunk.length;
     if (size > bytesMax) {
@@ -61,7 +61,7 @@ export function readText(request: BodyRequest, bytesMax: number, keep: boolean, 
 }
 
 /** The replacement character is rare enough that only a text which holds one is looked at twice. */
-function decode(bytes: Buffer): BodyOutcome {
+export function decodeBody(bytes: Buffer): BodyOutcome {
   const text = bytes.toString("utf8");
   return text.includes("\ufffd") && !isUtf8(bytes) ? "not-utf8" : { text };
 }

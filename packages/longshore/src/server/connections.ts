@@ -61,7 +61,7 @@ export class Connections {
     return this.draining;
   }
 
-  add(socket: Socket): void {
+  add(socket: Socket): Connection {
     const connection = new Connection(socket);
     this.open.set(socket, connection);
     socket.once("close", () => {
@@ -70,6 +70,7 @@ export class Connections {
       this.inFlight -= interrupted.length;
       for (const exchange of interrupted) exchange.clientGone();
     });
+    return connection;
   }
 
   of(socket: Socket): Connection | undefined {

@@ -1,21 +1,19 @@
 // The way of a request, in order: find its route, pass the gate, read its body, ask the handler, write the reply. Every refusal on that
 // way takes the words of the group that owns the path.
 
-import type { ServerResponse } from "node:http";
 import type { HttpReply, Problem, Route } from "../http.ts";
-import { announcesBody, announcesMoreThan, type BodyOutcome, type BodyRequest, readText } from "./body.ts";
+import { announcesBody, announcesMoreThan, type BodyOutcome } from "./body.ts";
 import type { Connections } from "./connections.ts";
-import { Exchange } from "./exchange.ts";
+import type { Exchange } from "./exchange.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
 import type { Logger } from "./logger.ts";
 import { badRequest, bodyTooLarge, noRoute, overloaded, problemOf, urlTooLong } from "./problems.ts";
 import type { ReplyWriter } from "./reply.ts";
-import type { Match, Router } from "./router.ts";
+import type { Match } from "./router.ts";
 import type { Traffic } from "./traffic.ts";
 
 export interface DispatchOptions {
-  router: Router;
   gate: Gate;
   connections: Connections;
   writer: ReplyWriter;
@@ -24,25 +22,15 @@ export interface DispatchOptions {
   limits: HttpLimits;
 }
 
-export type Dispatch = (request: BodyRequest, response: ServerResponse, awaitsContinue: boolean) => void;
+/** Carries out an exchange. `match` is what the router found for its path. */
+export type Dispatch = (exchange: Exchange, match: Match) => void;
 
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { router, gate, connections, writer, traffic, logger, limits } = options;
+  const { gate, connections, writer, traffic, logger, limits } = options;
 
-  function dispatch(request: BodyRequest, response: ServerResponse, awaitsContinue: boolean): void {
-    const connection = connections.of(request.socket);
-    // Closed between the arrival of the bytes and now: there is nobody to answer.
-    if (connection === undefined) return;
-    const url = request.url as string;
-    const queryAt = url.indexOf("?");
-    const path = queryAt < 0 ? url : url.slice(0, queryAt);
-    const match = router.find(request.method as string, path);
-    const exchange = new Exchange(request, response, connection, path, queryAt, match.entry, match.group);
-    connections.begin(connection, exchange);
-    exchange.bodyLeft = announcesBody(request);
-    exchange.awaitsContinue = awaitsContinue;
-
-    const problem = screen(exchange, url);
+  function dispatch(exchange: Exchange, match: Match): void {
+    connections.begin(exchange.connection, exchange);
+    const problem = screen(exchange);
     if (problem !== undefined) return refuse(exchange, problem);
     if (isPreflight(exchange, match)) return answer(exchange, preflight(exchange, match));
     const refused = admit(exchange, match);
@@ -51,8 +39,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   /** What is checked for every request, whatever its path. */
-  function screen(exchange: Exchange, url: string): Problem | undefined {
-    if (url.length > limits.urlChars) return urlTooLong(limits.urlChars);
+  function screen(exchange: Exchange): Problem | undefined {
+    if (exchange.url.length > limits.urlChars) return urlTooLong(limits.urlChars);
     const foreign = gate.screen(exchange.headers);
     if (foreign !== undefined) return foreign;
     exchange.allowedOrigin = gate.allowedOrigin(exchange.headers);
@@ -70,22 +58,18 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   function receive(exchange: Exchange, route: Route): void {
-    if (!exchange.bodyLeft) return run(exchange, route);
-    const { request } = exchange;
+    if (!announcesBody(exchange.headers)) return run(exchange, route);
     const bytesMax = route.bodyMax ?? limits.bodyBytes;
-    if (announcesMoreThan(request, bytesMax)) return refuse(exchange, bodyTooLarge(bytesMax));
-    if (exchange.awaitsContinue) {
-      exchange.awaitsContinue = false;
-      exchange.response.writeContinue();
+    if (announcesMoreThan(exchange.headers, bytesMax)) return refuse(exchange, bodyTooLarge(bytesMax));
+    if (route.body === "stream") {
+      exchange.openStream(bytesMax);
+      return run(exchange, route);
     }
-    exchange.streamBytesMax = bytesMax;
-    if (route.body === "stream") return run(exchange, route);
-    readText(request, bytesMax, route.body === "text", (outcome) => received(exchange, route, outcome, bytesMax));
+    exchange.readText(bytesMax, route.body === "text", (outcome) => received(exchange, route, outcome, bytesMax));
   }
 
   function received(exchange: Exchange, route: Route, outcome: BodyOutcome, bytesMax: number): void {
     if (outcome === "too-large") return refuse(exchange, bodyTooLarge(bytesMax));
-    exchange.bodyLeft = false;
     if (outcome === "not-utf8") return refuse(exchange, badRequest("The body is not valid UTF-8.", "body", "UTF-8"));
     exchange.text = outcome.text;
     run(exchange, route);
@@ -119,7 +103,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     if (incident !== undefined) {
       logger.error("A request failed", { incident, method: exchange.method, route: exchange.entry?.route.path, error });
     }
-    if (exchange.response.headersSent) exchange.request.socket.destroy();
+    if (exchange.begun) exchange.connection.socket.destroy();
     else refuse(exchange, problem);
   }
 
@@ -133,7 +117,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     } catch (error) {
       // A refusal that cannot be written is a mistake of its group; nothing is left but to hang up.
       logger.error("A refusal could not be written", { group: exchange.group.name, kind: problem.kind, error });
-      exchange.request.socket.destroy();
+      exchange.connection.socket.destroy();
     }
   }
 

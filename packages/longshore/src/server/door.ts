@@ -2,9 +2,11 @@
 
 import { readFileSync } from "node:fs";
 import type { RouteGroup } from "../http.ts";
+import type { Metrics } from "../metrics.ts";
+import { conductorRoutes } from "../protocol/conductor/routes.ts";
 import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
 import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
-import { createAuth, type Token } from "./auth.ts";
+import { type Auth, createAuth, type Token } from "./auth.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import { Changes } from "./events.ts";
@@ -12,7 +14,6 @@ import { HealthCheck } from "./health.ts";
 import { listen } from "./http.ts";
 import { instrument } from "./instruments.ts";
 import type { Logger } from "./logger.ts";
-import type { Metrics } from "./metrics.ts";
 
 export interface Door {
   readonly url: string;
@@ -31,14 +32,15 @@ export interface DoorParts {
 export async function openDoor({ engine, options, tokens, logger, metrics }: DoorParts): Promise<Door> {
   const { host, hosts, origins, insecure, limits } = options;
   const changes = changesOf(engine);
-  const groups = routeGroups(engine, changes, metrics);
+  const auth = createAuth(tokens);
+  const groups = routeGroups(engine, changes, metrics, auth);
   instrument(engine, metrics);
   const listener = await listen({
     groups,
     // Ours, last in the list, also answers for paths that belong to nobody.
     fallback: groups.at(-1),
     port: options.port ?? portDefault,
-    auth: createAuth(tokens),
+    auth,
     clock: engine.clock,
     ...{ host, hosts, origins, insecure, limits, metrics, logger },
   });
@@ -53,11 +55,21 @@ export async function openDoor({ engine, options, tokens, logger, metrics }: Doo
 }
 
 /** Everything that is served: the whole route table. */
-export function routeGroups(engine: Engine, changes: Changes, metrics: Metrics): [RouteGroup, AdminGroup] {
+export function routeGroups(
+  engine: Engine,
+  changes: Changes,
+  metrics: Metrics,
+  auth: Auth = createAuth([]),
+): [RouteGroup, RouteGroup, AdminGroup] {
   const { clock, store } = engine;
   const version = packageVersion();
   const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version });
-  return [workflowGraphRoutes(engine), adminRoutes({ engine, changes, health, metrics, version })];
+  const tokens = { required: auth.required, known: (token: string) => auth.identify(`Bearer ${token}`) !== undefined };
+  return [
+    workflowGraphRoutes(engine),
+    conductorRoutes({ ...engine, version, tokens }),
+    adminRoutes({ engine, changes, health, metrics, version }),
+  ];
 }
 
 export function changesOf(engine: Engine): Changes {

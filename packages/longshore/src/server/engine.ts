@@ -8,11 +8,14 @@ import { type Waiting, whyWaiting } from "../board/why.ts";
 import type { Workers } from "../board/workers.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { codeDialect } from "../dialect/code/dialect.ts";
+import { conductorDialect } from "../dialect/conductor/dialect.ts";
+import { environmentValue } from "../dialect/conductor/environment.ts";
 import { workflowGraphDialect } from "../dialect/workflow-graph/compile.ts";
 import { idMaker, type MakeId } from "../ids.ts";
 import { Logs } from "../log/log.ts";
 import type { LogStore } from "../log/store.ts";
 import type { Definition, Dialect } from "../run/dialect.ts";
+import type { DocumentStore } from "../run/documents.ts";
 import type { Plan } from "../run/plan.ts";
 import type { Reader } from "../run/reader.ts";
 import { Retention, type RetentionPolicy } from "../run/retention.ts";
@@ -27,6 +30,8 @@ export interface EngineOptions {
   directory: string | null;
   retention?: RetentionPolicy;
   probe?: EngineProbe;
+  /** How a database is opened. Replaced in tests by one that fails on purpose. */
+  open?: typeof openDatabase;
   /** Told of what went wrong with nobody to answer to. */
   failed?: (what: string, error: unknown) => void;
   clock?: Clock;
@@ -51,12 +56,15 @@ export interface Engine {
   readonly store: SqliteStore;
   readonly board: Board;
   readonly runs: Runs;
+  readonly documents: DocumentStore;
   readonly logs: Logs;
   readonly logStore: LogStore;
   readonly blobs: BlobStore;
   readonly reader: Reader;
   readonly workers: Workers;
   openRuns(): number;
+  /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
+  removeRun(runId: string): Promise<boolean>;
   /** Tells why a queued task has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
   waiting(): (task: Task) => Waiting | null;
   plan(definition: Definition): Plan;
@@ -68,11 +76,13 @@ export interface Engine {
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { directory, clock = systemClock, random = Math.random, probe, failed = () => {} } = options;
   const makeId = idMaker();
-  const dialects = new Map<string, Dialect>([codeDialect, workflowGraphDialect].map((dialect) => [dialect.name, dialect]));
+  const dialects = new Map<string, Dialect>(
+    [codeDialect, workflowGraphDialect, conductorDialect(environmentValue)].map((dialect) => [dialect.name, dialect]),
+  );
   const listeners = new Set<ChangeListener>();
   const store = await openSqliteStore({
     directory,
-    open: probe === undefined ? undefined : timedOpen(probe),
+    open: probe === undefined ? options.open : timedOpen(probe, options.open),
     clock,
     random,
     brain: brainOf(dialects),
@@ -111,6 +121,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     store,
     board,
     runs,
+    documents: store.documents,
+    removeRun: (runId) => beside.retention.removeRun(runId),
     logs: new Logs(logStore),
     logStore,
     blobs,
@@ -152,9 +164,9 @@ function besideOf(store: SqliteStore, clock: Clock, directory: string | null): B
 }
 
 /** Opens databases whose transactions are timed. */
-function timedOpen(probe: EngineProbe): typeof openDatabase {
+function timedOpen(probe: EngineProbe, open = openDatabase): typeof openDatabase {
   return async (file, options) => {
-    const db = await openDatabase(file, options);
+    const db = await open(file, options);
     const transaction = (work: () => void) => {
       const startedAt = performance.now();
       db.transaction(work);

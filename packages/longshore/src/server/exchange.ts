@@ -1,19 +1,18 @@
 // One request and its answer: what a route sees as HttpRequest, with the costly parts made on first use, and what the listener needs
-// to know of it until the answer has left.
+// to know of it until the answer has left. Two kinds carry it: direct-exchange.ts and node-exchange.ts.
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { HttpRequest, RouteGroup } from "../http.ts";
-import { type BodyRequest, boundedStream } from "./body.ts";
+import type { BodyOutcome } from "./body.ts";
 import type { Connection } from "./connections.ts";
-import type { RouteEntry } from "./router.ts";
+import type { Match, RouteEntry } from "./router.ts";
 import type { EventStream } from "./sse.ts";
 
-export class Exchange implements HttpRequest {
-  readonly request: BodyRequest;
-  readonly response: ServerResponse;
+export abstract class Exchange implements HttpRequest {
   readonly connection: Connection;
   readonly method: string;
+  readonly url: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly entry: RouteEntry | undefined;
@@ -23,52 +22,51 @@ export class Exchange implements HttpRequest {
   principal: string | undefined = undefined;
   /** A foreign web origin that may read the answer. */
   allowedOrigin: string | undefined = undefined;
-  /** True while an announced body has not been read to its end. */
-  bodyLeft = false;
-  /** Set when the client asked with `Expect: 100-continue` and has not been told to go on. */
-  awaitsContinue = false;
   /** What to do when the client goes before the answer has left. */
   undelivered: (() => void) | undefined = undefined;
   events: EventStream | undefined = undefined;
-  /** How many bytes a streamed body may have. */
-  streamBytesMax = 0;
   private lost = false;
-  private readonly queryAt: number;
   private controller: AbortController | undefined = undefined;
   private parsedQuery: URLSearchParams | undefined = undefined;
-  private body: Readable | undefined = undefined;
 
-  constructor(
-    request: BodyRequest,
-    response: ServerResponse,
-    connection: Connection,
-    path: string,
-    queryAt: number,
-    entry: RouteEntry | undefined,
-    group: RouteGroup,
-  ) {
-    this.request = request;
-    this.response = response;
+  constructor(connection: Connection, method: string, url: string, headers: IncomingHttpHeaders, path: string, match: Match) {
     this.connection = connection;
-    this.method = request.method as string;
-    this.headers = request.headers;
+    this.method = method;
+    this.url = url;
     this.path = path;
-    this.queryAt = queryAt;
-    this.entry = entry;
-    this.group = group;
+    this.headers = headers;
+    this.entry = match.entry;
+    this.group = match.group;
   }
 
+  /** True once a part of the answer has been written: nothing else can be said then. */
+  abstract get begun(): boolean;
+
+  /** Only where an answer may stay open: a stream, or events. */
+  abstract get response(): ServerResponse | undefined;
+
+  /** Reads the whole body and calls `done` once; never when the client goes away half-way. With `keep` false the bytes are only counted. */
+  abstract readText(bytesMax: number, keep: boolean, done: (outcome: BodyOutcome) => void): void;
+
+  /** Lets the route read the body by itself, as `stream`. */
+  abstract openStream(bytesMax: number): void;
+
+  /** To be called before an answer is written. With `last` the connection ends after it. */
+  abstract beginAnswer(last: boolean): void;
+
+  /** Writes head and body; `head` has names and values in turn. `left` is called when the system has taken the bytes, or they are lost. */
+  abstract sendWhole(status: number, head: readonly string[], body: string | Uint8Array | undefined, left?: () => void): void;
+
+  /** The answer has left, or never will: the connection may go on. */
+  abstract finished(): void;
+
   get query(): URLSearchParams {
-    this.parsedQuery ??= new URLSearchParams(this.queryAt < 0 ? "" : this.request.url?.slice(this.queryAt + 1));
+    this.parsedQuery ??= new URLSearchParams(this.url.slice(this.path.length + 1));
     return this.parsedQuery;
   }
 
   get stream(): Readable {
-    if (this.body === undefined) {
-      const wanted = this.entry?.route.body === "stream";
-      this.body = wanted ? boundedStream(this.request, this.streamBytesMax) : Readable.from([]);
-    }
-    return this.body;
+    return Readable.from([]);
   }
 
   get gone(): AbortSignal {
@@ -93,6 +91,12 @@ export class Exchange implements HttpRequest {
     this.undelivered = undefined;
     undelivered?.();
   }
+}
+
+/** What stands before the query. */
+export function pathOf(url: string): string {
+  const queryAt = url.indexOf("?");
+  return queryAt < 0 ? url : url.slice(0, queryAt);
 }
 
 const noParams: Readonly<Record<string, string>> = Object.freeze({});

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createAuth, parseToken } from "./auth.ts";
 import { createGate, type GateOptions, isLoopback } from "./gate.ts";
+import { createLogger } from "./logger.ts";
 
 const open = createAuth([]);
 const closed = createAuth([parseToken("worker:kV3mQ0rT8xLw2ZpB:w", "1")]);
@@ -146,6 +147,24 @@ describe("the token", () => {
     const { problem } = guarded.authorize({ authorization: "Bearer kV3mQ0rT8xLw2ZpB" }, "operator");
     expect(problem).toMatchObject({ kind: "forbidden", status: 403 });
     expect(problem?.message).toContain("operator");
+  });
+
+  it("is asked for in words that the log keeps, which takes out every token", () => {
+    const lines: string[] = [];
+    const logger = createLogger({ format: "json", write: (line) => lines.push(line), clock: { now: () => 0 } });
+    const text = createLogger({ format: "text", write: (line) => lines.push(line), clock: { now: () => 0 } });
+    const guarded = gate({ auth: closed });
+    for (const authorization of [undefined, "Bearer nobody-knows-this-one", "Bearer kV3mQ0rT8xLw2ZpB"]) {
+      const reason = guarded.authorize({ authorization }, "operator").problem?.message as string;
+      lines.length = 0;
+      logger.warn("refused", { reason, sent: `it sent ${authorization}` });
+      text.warn("refused", { reason, sent: `it sent ${authorization}` });
+      for (const line of lines) {
+        expect(line).toContain(reason);
+        expect(line).not.toMatch(/nobody-knows|kV3mQ0rT8xLw2ZpB/);
+      }
+      expect(lines).toHaveLength(2);
+    }
   });
 
   it("gives the principal its name", () => {

@@ -1,7 +1,7 @@
 // The gate seen from the network: every route of a table, foreign pages, rebound names, and what of all that ends up in the log.
 
 import { describe, expect, it } from "vitest";
-import { call, groupOf, RawClient, route, startServer } from "../../test/support/http.ts";
+import { callCarried, carriers, groupOf, RawClient, route, startServer } from "../../test/support/http.ts";
 import { walkRouteTable } from "../../test/support/route-table.ts";
 import type { Route, RouteGroup, Scope } from "../http.ts";
 import { createAuth, parseToken } from "./auth.ts";
@@ -34,7 +34,9 @@ function bearer(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` };
 }
 
-describe("tokens", () => {
+describe.each(carriers)("tokens, carried %s", (carried) => {
+  const call = callCarried(carried);
+
   it("are needed on every route that is not open, and must have its scope", async () => {
     const handled: string[] = [];
     const groups = table(handled);
@@ -123,7 +125,9 @@ describe("tokens", () => {
   });
 });
 
-describe("a web page", () => {
+describe.each(carriers)("a web page, carried %s", (carried) => {
+  const call = callCarried(carried);
+
   it("cannot call a local server with any method or content type, and its request is not handled", async () => {
     const handled: string[] = [];
     const server = await startServer({ groups: table(handled) });

@@ -2,11 +2,11 @@
 
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { call, groupOf, latch, RawClient, route, startServer, turn } from "../../test/support/http.ts";
+import { call, callCarried, carriers, groupOf, latch, RawClient, route, startServer, turn } from "../../test/support/http.ts";
 import type { HttpReply, Route } from "../http.ts";
+import { createMetrics } from "../metrics.ts";
 import { listen } from "./http.ts";
 import { createLogger } from "./logger.ts";
-import { createMetrics } from "./metrics.ts";
 
 function serve(...routes: Route[]) {
   return startServer({ groups: [groupOf("main", routes)] });
@@ -14,7 +14,8 @@ function serve(...routes: Route[]) {
 
 const json = { "content-type": "application/json" };
 
-describe("a request", () => {
+describe.each(carriers)("a request, carried %s", (carried) => {
+  const call = callCarried(carried);
   it("reaches its handler with path, parameters, query, headers and text", async () => {
     const server = await serve(
       route("POST /api/jobs/:lease/:part", (request) => {
@@ -111,7 +112,8 @@ describe("a request", () => {
   });
 });
 
-describe("a refusal", () => {
+describe.each(carriers)("a refusal, carried %s", (carried) => {
+  const call = callCarried(carried);
   const ok = (): HttpReply => ({ status: 200, body: "ok" });
 
   it("is 404 for an unknown path and for a trailing slash", async () => {
@@ -167,7 +169,10 @@ describe("a refusal", () => {
   });
 });
 
-describe("a reply", () => {
+describe.each(carriers)("a reply, carried %s", (carried) => {
+  const call = callCarried(carried);
+  const open = { openEnded: true };
+
   it("without payload has a length of zero and no content type", async () => {
     const server = await serve(route("POST /x", () => ({ status: 200 })));
     const { status, headers, text } = await call(`${server.url}/x`, { method: "POST", body: "{}" });
@@ -193,8 +198,8 @@ describe("a reply", () => {
   it("to HEAD has the head of GET and no body", async () => {
     const server = await serve(
       route("GET /text", () => ({ status: 200, body: "hello" })),
-      route("GET /stream", () => ({ status: 200, headers: { "content-length": "5" }, body: Readable.from(["hello"]) })),
-      route("GET /events", () => ({ status: 200, events: (sink) => sink.send({ data: "x" }) })),
+      route("GET /stream", () => ({ status: 200, headers: { "content-length": "5" }, body: Readable.from(["hello"]) }), open),
+      route("GET /events", () => ({ status: 200, events: (sink) => sink.send({ data: "x" }) }), open),
     );
     for (const path of ["/text", "/stream"]) {
       const answer = await call(`${server.url}${path}`, { method: "HEAD" });
@@ -210,7 +215,7 @@ describe("a reply", () => {
   });
 
   it("may be a stream", async () => {
-    const server = await serve(route("GET /x", () => ({ status: 200, body: Readable.from(["a", "b", "c"]) })));
+    const server = await serve(route("GET /x", () => ({ status: 200, body: Readable.from(["a", "b", "c"]) }), open));
     const answer = await call(`${server.url}/x`);
     expect([answer.text, answer.headers["transfer-encoding"]]).toEqual(["abc", "chunked"]);
   });
@@ -220,7 +225,7 @@ describe("a reply", () => {
       yield "a part";
       throw new Error("disk gone");
     }
-    const server = await serve(route("GET /x", () => ({ status: 200, body: Readable.from(broken()) })));
+    const server = await serve(route("GET /x", () => ({ status: 200, body: Readable.from(broken()) }), open));
     await expect(call(`${server.url}/x`)).rejects.toThrow();
   });
 

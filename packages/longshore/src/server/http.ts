@@ -1,23 +1,23 @@
-// The listener: one node:http server for every route group, with its limits, its gate and an orderly end. What happens to a request is
-// in dispatch.ts.
+// The listener: one port for every route group, with its limits, its gate and an orderly end. A connection begins in direct.ts and may
+// be handed over to node-http.ts; what happens to a request is, for both, in dispatch.ts.
 
-import { createServer, type Server, STATUS_CODES } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { type Clock, systemClock } from "../clock.ts";
 import { LongshoreError } from "../errors.ts";
 import type { RouteGroup } from "../http.ts";
+import type { Metrics } from "../metrics.ts";
 import { type Auth, createAuth } from "./auth.ts";
-import { BodyRequest } from "./body.ts";
 import { Connections } from "./connections.ts";
+import { createDirect } from "./direct.ts";
 import { createDispatch } from "./dispatch.ts";
 import { createGate, isLoopback } from "./gate.ts";
 import { type HttpLimits, httpLimits } from "./limits.ts";
 import type { Logger } from "./logger.ts";
-import type { Metrics } from "./metrics.ts";
+import { createNodeHttp, hangUp } from "./node-http.ts";
 import { createReplyWriter } from "./reply.ts";
 import { createRouter } from "./router.ts";
 import { createEventStreams } from "./sse.ts";
-import { createTraffic, type Traffic } from "./traffic.ts";
+import { createTraffic } from "./traffic.ts";
 
 export interface ListenOptions {
   /** The routes of everybody who is served on this port. */
@@ -67,26 +67,25 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const streams = createEventStreams(clock, limits);
   const router = createRouter(options.groups, options.fallback ?? first);
   const traffic = createTraffic(metrics, logger, clock, connections, router.entries);
-  const writer = createReplyWriter({ connections, streams, logger, limits, onUndelivered: traffic.undelivered });
+  const writer = createReplyWriter({ connections, streams, logger, onUndelivered: traffic.undelivered });
   const gate = createGate({ auth, bound: host, hosts: options.hosts, origins: options.origins });
-  const dispatch = createDispatch({ router, gate, connections, writer, traffic, logger, limits });
-
-  const server = createServer({
-    IncomingMessage: BodyRequest,
-    maxHeaderSize: limits.headerBytes,
-    headersTimeout: Math.min(limits.headersMs, limits.requestMs),
-    requestTimeout: limits.requestMs,
-    connectionsCheckingInterval: limits.checkMs,
-    keepAliveTimeout: limits.keepAliveMs,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: limits.probeMs,
+  const dispatch = createDispatch({ gate, connections, writer, traffic, logger, limits });
+  const nodeHttp = createNodeHttp({ router, dispatch, connections, traffic, limits });
+  const serveDirectly = createDirect({
+    ...{ router, dispatch, connections, limits },
+    handOver(socket, bytes) {
+      traffic.handedOver();
+      nodeHttp.take(socket, bytes);
+    },
+    tooSlow(socket) {
+      traffic.broken(408);
+      hangUp(socket, 408);
+    },
   });
+
+  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.probeMs });
   server.maxConnections = limits.connections;
-  server.on("connection", (socket: Socket) => connections.add(socket));
-  server.on("request", (request, response) => dispatch(request, response, false));
-  server.on("checkContinue", (request, response) => dispatch(request, response, true));
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuseBroken(error, socket as Socket, traffic));
+  server.on("connection", serveDirectly);
   await bind(server, host, options.port);
 
   const { port } = server.address() as AddressInfo;
@@ -103,6 +102,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
           cancelDeadline();
           resolve();
         });
+        nodeHttp.close();
         streams.endAll();
         connections.drain();
       });
@@ -122,7 +122,7 @@ function refuseOpenDoor(host: string, auth: Auth, insecure: boolean): void {
   );
 }
 
-function bind(server: Server<typeof BodyRequest>, host: string, port: number): Promise<void> {
+function bind(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException) => reject(bindError(error, host, port));
     server.once("error", onError);
@@ -141,20 +141,6 @@ function bindError(cause: NodeJS.ErrnoException, host: string, port: number): Lo
   };
   const message = reasons[cause.code ?? ""] ?? `Cannot listen on ${host} port ${port}: ${cause.message}.`;
   return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause, detail: { field: "port" } });
-}
-
-/** Bytes that never became a request have no route and no group: a bare status, then the end. What was sent is not logged. */
-function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Traffic): void {
-  const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
-  const status = statuses[error.code ?? ""] ?? 400;
-  if (error.code !== "ECONNRESET") traffic.broken(status);
-  const busy = (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
-  // In the middle of another answer these bytes would become a part of it.
-  if (socket.writable && !busy?.headersSent) {
-    socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-  }
-  // What was written still leaves. Not `end` alone: a peer that never hangs up would keep the socket.
-  socket.destroySoon();
 }
 
 /** The address that a client on this machine would dial. */

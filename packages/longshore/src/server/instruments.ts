@@ -1,8 +1,8 @@
 // What /metrics tells about the engine. Counters that somebody keeps anyway are read when they are asked for; only endings, commits and
 // log bytes are counted here, as they are heard of.
 
+import type { Metrics, Sample } from "../metrics.ts";
 import type { Engine, EngineProbe } from "./engine.ts";
-import type { Metrics, Sample } from "./metrics.ts";
 import { type QueueState, queueStates } from "./queues.ts";
 
 /** Lanes that get a series of their own; the smaller ones beyond are told together as `other`. Labels make lanes, so there may be many. */

@@ -1,12 +1,11 @@
 // Writes a reply: head and body in one write where the body is at hand, a pipe where it is a stream, an open end where it is events.
 // A reply whose client has gone is given back to its route instead.
 
+import type { ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
 import type { HttpReply } from "../http.ts";
-import { discardRest } from "./body.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
-import type { HttpLimits } from "./limits.ts";
 import type { Logger } from "./logger.ts";
 import { type EventStreams, eventHeaders } from "./sse.ts";
 
@@ -14,7 +13,6 @@ export interface ReplyWriterOptions {
   connections: Connections;
   streams: EventStreams;
   logger: Logger;
-  limits: Pick<HttpLimits, "discardBytes">;
   /** Called for each reply whose client had gone. */
   onUndelivered: () => void;
 }
@@ -25,37 +23,35 @@ export interface ReplyWriter {
 }
 
 export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
-  const { connections, streams, logger, limits } = options;
+  const { connections, streams, logger } = options;
 
   function write(exchange: Exchange, reply: HttpReply): void {
-    const { request, response } = exchange;
     const { body, undelivered } = reply;
     if (undelivered !== undefined) exchange.undelivered = () => giveBack(undelivered);
-    if (!request.socket.writable) return abandon(exchange, body);
-    if (connections.closing) response.shouldKeepAlive = false;
-    if (exchange.bodyLeft && !request.complete) leaveBody(exchange);
-    if (reply.events !== undefined) writeEvents(exchange, reply, reply.events);
-    else if (body instanceof Readable) writeStream(exchange, reply, body);
-    else writeWhole(exchange, reply, body);
+    if (!exchange.connection.socket.writable) return abandon(exchange, body);
+    if (reply.events === undefined && !(body instanceof Readable)) return writeWhole(exchange, reply, body);
+    const response = openEndOf(exchange);
+    if (response === undefined) return misfit(exchange, body);
+    exchange.beginAnswer(connections.closing);
+    if (reply.events !== undefined) writeEvents(exchange, response, reply, reply.events);
+    else writeStream(exchange, response, reply, body as Readable);
   }
 
-  /** The usual reply. String bodies leave in the same packet as their head. */
+  /** The usual reply. */
   function writeWhole(exchange: Exchange, reply: HttpReply, body: string | Uint8Array | undefined): void {
-    const { response } = exchange;
     const head = headOf(exchange, reply.headers);
     if (mayHaveLength(reply.status)) head.push("content-length", lengthText(body));
-    response.writeHead(reply.status, head);
+    exchange.beginAnswer(connections.closing);
     if (exchange.undelivered === undefined) {
-      response.end(body);
-      connections.finish(exchange.connection, exchange);
+      exchange.sendWhole(reply.status, head, body);
+      finish(exchange);
     } else {
       // Until the system has taken the bytes the socket may still close; then Connections tells the exchange.
-      response.end(body, () => delivered(exchange));
+      exchange.sendWhole(reply.status, head, body, () => delivered(exchange));
     }
   }
 
-  function writeStream(exchange: Exchange, reply: HttpReply, body: Readable): void {
-    const { response } = exchange;
+  function writeStream(exchange: Exchange, response: ServerResponse, reply: HttpReply, body: Readable): void {
     response.writeHead(reply.status, headOf(exchange, reply.headers));
     if (exchange.method === "HEAD") {
       body.destroy();
@@ -69,8 +65,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     });
   }
 
-  function writeEvents(exchange: Exchange, reply: HttpReply, start: NonNullable<HttpReply["events"]>): void {
-    const { response } = exchange;
+  function writeEvents(exchange: Exchange, response: ServerResponse, reply: HttpReply, start: NonNullable<HttpReply["events"]>): void {
     response.writeHead(reply.status, headOf(exchange, { ...eventHeaders, ...reply.headers }));
     // Without this a reader hears nothing, not even that it is connected, before the first event.
     response.flushHeaders();
@@ -91,15 +86,20 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 
   /** Node says `finish` also of bytes that died with their socket; then the socket's end has told, or will tell, the exchange. */
   function delivered(exchange: Exchange): void {
-    if (exchange.request.socket.destroyed) return;
+    if (exchange.connection.socket.destroyed) return;
     exchange.undelivered = undefined;
-    connections.finish(exchange.connection, exchange);
+    finish(exchange);
   }
 
   function abandon(exchange: Exchange, body: HttpReply["body"]): void {
     if (body instanceof Readable) body.destroy();
     exchange.giveBack();
+    finish(exchange);
+  }
+
+  function finish(exchange: Exchange): void {
     connections.finish(exchange.connection, exchange);
+    exchange.finished();
   }
 
   function giveBack(undelivered: () => void): void {
@@ -112,13 +112,17 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     }
   }
 
-  /** The reply comes before the body was read. A client still waiting for 100-continue sends none, so its connection must end. */
-  function leaveBody(exchange: Exchange): void {
-    if (exchange.awaitsContinue) exchange.response.shouldKeepAlive = false;
-    else discardRest(exchange.request, limits.discardBytes);
-  }
-
   return { write };
+}
+
+/** The rule holds for every connection, so that a route which forgot to say so fails in its first test and not for some clients only. */
+function openEndOf(exchange: Exchange): ServerResponse | undefined {
+  return exchange.entry?.route.openEnded ? exchange.response : undefined;
+}
+
+function misfit(exchange: Exchange, body: HttpReply["body"]): never {
+  if (body instanceof Readable) body.destroy();
+  throw new TypeError(`Route ${exchange.method} ${exchange.entry?.route.path} answers with a stream or events, but is not openEnded.`);
 }
 
 /** Names and values in turn: the form that `writeHead` takes without building an object. */

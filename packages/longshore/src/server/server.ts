@@ -4,13 +4,13 @@
 import { systemClock } from "../clock.ts";
 import { sampleId, sampleSource } from "../dialect/workflow-graph/sample.ts";
 import { dialectName } from "../dialect/workflow-graph/source.ts";
+import { createMetrics } from "../metrics.ts";
 import { retentionPolicy } from "../run/retention.ts";
 import { directoryOf, loggerOf, type ServeOptions, tokensOf } from "./config.ts";
 import type { Door, DoorParts } from "./door.ts";
 import { type Engine, openEngine } from "./engine.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
-import { createMetrics } from "./metrics.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
 export async function serve(options: ServeOptions = {}): Promise<Server> {

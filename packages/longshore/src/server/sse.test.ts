@@ -23,7 +23,7 @@ describe("a frame", () => {
 async function setup(limits: Partial<HttpLimits> = {}) {
   const clock = new TestClock();
   const opened = latch<EventSink>();
-  const events = route("GET /events", () => ({ status: 200, events: (sink) => opened.open(sink) }));
+  const events = route("GET /events", () => ({ status: 200, events: (sink) => opened.open(sink) }), { openEnded: true });
   const server = await startServer({ groups: [groupOf("main", [events])], clock, limits });
   const client = new RawClient(server);
   client.send("GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -144,12 +144,10 @@ describe("an event stream", () => {
   });
 
   it("that fails to start is logged and ended", async () => {
-    const broken = route("GET /events", () => ({
-      status: 200,
-      events: () => {
-        throw new Error("cannot follow");
-      },
-    }));
+    const events = () => {
+      throw new Error("cannot follow");
+    };
+    const broken = route("GET /events", () => ({ status: 200, events }), { openEnded: true });
     const server = await startServer({ groups: [groupOf("main", [broken])] });
     const client = new RawClient(server);
     client.send("GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n");

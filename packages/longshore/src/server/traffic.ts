@@ -3,16 +3,18 @@
 
 import type { Clock } from "../clock.ts";
 import type { Problem } from "../http.ts";
+import type { Counter, Metrics } from "../metrics.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Logger } from "./logger.ts";
-import type { Counter, Metrics } from "./metrics.ts";
 import type { RouteEntry } from "./router.ts";
 
 export interface Traffic {
   answered(exchange: Exchange, status: number): void;
   refused(exchange: Exchange, problem: Problem): void;
   undelivered(): void;
+  /** A connection that is not served directly any more. */
+  handedOver(): void;
   /** A request that never became one: broken bytes, too slow, headers too large. */
   broken(status: number): void;
 }
@@ -31,6 +33,7 @@ export function createTraffic(
   const refusals = metrics.counter("longshore_http_refusals_total", "Requests refused before or instead of their handler.", ["kind"]);
   const broken = metrics.counter("longshore_http_broken_total", "Connections ended for what is not a complete request.", ["status"]);
   const undelivered = metrics.counter("longshore_http_undelivered_total", "Replies whose client had gone.").with();
+  const handedOver = metrics.counter("longshore_http_handed_over_total", "Connections handed over to node:http.").with();
   metrics.sampled(
     "gauge",
     "longshore_http_in_flight",
@@ -71,10 +74,11 @@ export function createTraffic(
       }
       logged.set(problem.kind, { untilMs: now + refusalLogMs, dropped: 0 });
       const { method, entry } = exchange;
-      const fields = { kind: problem.kind, method, route: entry?.route.path, from: exchange.request.socket.remoteAddress };
+      const fields = { kind: problem.kind, method, route: entry?.route.path, from: exchange.connection.socket.remoteAddress };
       logger.warn("A request was refused", { ...fields, reason: problem.message, alsoRefused: last?.dropped });
     },
     undelivered: () => undelivered.add(),
+    handedOver: () => handedOver.add(),
     broken: (status) => broken.with(String(status)).add(),
   };
 }

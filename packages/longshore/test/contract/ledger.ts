@@ -1,10 +1,12 @@
 // The decider on a ledger: the smallest thing that can answer its needs and carry out its changes, and that counts both.
 
 import assert from "node:assert/strict";
-import type { EndState } from "../../src/board/task.ts";
+import { freshTask } from "../../src/board/fresh-task.ts";
+import type { EndState, Task } from "../../src/board/task.ts";
 import type { Json } from "../../src/json.ts";
 import { type Change, decide, type Frontier, type Need, type RunEvent } from "../../src/run/decide.ts";
 import type { Dialect, Resolved } from "../../src/run/dialect.ts";
+import { freshRun } from "../../src/run/fresh-run.ts";
 import { makePlan, type Plan, type PlanNode, type TaskNode, type Template } from "../../src/run/plan.ts";
 import type { Closure, NextTry } from "../../src/run/retry.ts";
 import type { Join, Message, Run } from "../../src/run/run.ts";
@@ -68,7 +70,7 @@ export class Ledger {
 
   constructor(plan: Plan, parts: Partial<Run> = {}) {
     this.plan = plan;
-    this.run = { ...freshRun, ...parts };
+    this.run = { ...freshRun({ id: "r", workflow: "w", definitionId: "d", input: '{"go":true}' }, 0, null), ...parts };
   }
 
   start(): this {
@@ -102,13 +104,15 @@ export class Ledger {
     const seen = {
       joins: new Map<number, Join | null>(),
       outputs: new Map<number, Json>(),
-      states: undefined as ReadonlyMap<number, string> | undefined,
+      all: undefined as ReadonlyMap<number, Task> | undefined,
     };
     const frontier: Frontier = {
       run: this.run,
       join: (node) => seen.joins.get(node),
       output: (node) => seen.outputs.get(node),
-      states: () => seen.states,
+      record: (node) => (this.states.has(node) ? this.#taskOf(node) : null),
+      records: () => seen.all,
+      document: () => null,
     };
     const cost = { asked: 0, changed: 0, calls: 0 };
     for (;;) {
@@ -135,7 +139,7 @@ export class Ledger {
 
   #answer(
     need: Need,
-    seen: { joins: Map<number, Join | null>; outputs: Map<number, Json>; states: ReadonlyMap<number, string> | undefined },
+    seen: { joins: Map<number, Join | null>; outputs: Map<number, Json>; all: ReadonlyMap<number, Task> | undefined },
   ): void {
     assert.equal(new Set(need.joins).size, need.joins.length);
     for (const node of need.joins) {
@@ -143,7 +147,13 @@ export class Ledger {
       seen.joins.set(node, this.joins.get(node) ?? null);
     }
     for (const node of need.outputs) seen.outputs.set(node, this.outputs.get(node) ?? null);
-    if (need.states) seen.states = new Map(this.states);
+    if (need.all) seen.all = new Map([...this.states.keys()].map((node) => [node, this.#taskOf(node)]));
+  }
+
+  #taskOf(node: number): Task {
+    const state = this.states.get(node) ?? "open";
+    const task = freshTask({ id: `r.${node}`, runId: "r", node, step: `s${node}`, lanes: [], input: "null", policy: null }, 0, null);
+    return { ...task, state: state === "open" ? "queued" : state, output: JSON.stringify(this.outputs.get(node) ?? null) };
   }
 
   #apply(change: Change): void {
@@ -153,12 +163,14 @@ export class Ledger {
       this.inputs.set(change.node, change.input);
       this.outputs.delete(change.node);
       this.started.push(change.node);
-    } else if (change.kind === "record") {
+    } else if (change.kind === "record" || change.kind === "settle") {
       this.states.set(change.node, change.state);
       this.outputs.delete(change.node);
-    } else if (change.kind === "join") this.joins.set(change.node, { runId: this.run.id, node: change.node, left: change.left });
+      if (change.output) this.outputs.set(change.node, JSON.parse(change.output) as Json);
+    } else if (change.kind === "join") this.joins.set(change.node, { runId: this.run.id, ...change });
     else if (change.kind === "run") this.run = change.run;
     else if (change.kind === "message") this.messages.push(change.message);
+    else if (change.kind === "reopen") this.states.set(change.node, "open");
     else if (change.kind === "forget") {
       this.states.set(change.node, "forgotten");
       this.outputs.delete(change.node);
@@ -168,22 +180,3 @@ export class Ledger {
     }
   }
 }
-
-const freshRun: Run = {
-  id: "r",
-  workflow: "w",
-  definitionId: "d",
-  state: "running",
-  input: '{"go":true}',
-  output: null,
-  error: null,
-  createdAt: 0,
-  endedAt: null,
-  endBy: null,
-  left: 0,
-  failed: 0,
-  retries: 0,
-  alias: null,
-  parentTaskId: null,
-  parentAttempt: 0,
-};

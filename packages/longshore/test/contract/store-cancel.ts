@@ -32,6 +32,17 @@ export function cancelContract(setup: Setup): void {
       expect((await board.extend(holdOf(offered))).verdict).toBe("stale");
     });
 
+    it("by the holder's own word ends the task at once, with its reason and without another try", async () => {
+      const { board, post, claim, task } = await setup();
+      await post("t", { policy: policy({ failures: 3 }) });
+      const held = await claim();
+      expect(await board.withdraw(holdOf(held), { error: "called off", output: '{"seen":1}' })).toBe("ok");
+      expect(await task("t")).toMatchObject({ state: "cancelled", closedBy: "cancel", error: "called off", output: '{"seen":1}' });
+      expect(await claim()).toBeUndefined();
+      expect(await board.withdraw(holdOf(held), { error: "again" })).toBe("stale");
+      expect((await task("t")).error).toBe("called off");
+    });
+
     it("a held task tells its holder by the next extend, which does not renew the hold", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t");

@@ -92,6 +92,20 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect(await world.claim()).toMatchObject({ grant: 5, attempt: 2, failures: 2 });
     });
 
+    it("receipts of reports are still known, that of a result as well as those of earlier attempts", async () => {
+      let world = await setup();
+      await world.post("t", { policy: policy({ failures: 3 }) });
+      await world.board.fail(holdOf(await world.claim()), { error: "one", retryable: true, receipt: "first" });
+      await world.board.fail(holdOf(await world.claim()), { error: "two", retryable: true });
+      const before = world.store.commits();
+      await world.board.complete(holdOf(await world.claim()), "1", { receipt: "last" });
+      expect(world.store.commits() - before).toBe(2);
+      world = await reopen(world);
+      const receipts = await Promise.all([1, 3, 5, 7].map((grant) => world.board.receipt("t", grant)));
+      expect(receipts).toEqual(["first", undefined, "last", undefined]);
+      expect(await world.board.receipt("unknown", 1)).toBeUndefined();
+    });
+
     it("limits count what is still held", async () => {
       let world = await setup();
       const limits = [{ key: "api", held: 1 }];
@@ -101,6 +115,36 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       world = await reopen(world);
       expect(await world.claim()).toBeUndefined();
       await world.board.complete(hold, "1");
+      expect((await world.claim())?.id).toBe("b");
+    });
+
+    it("windows of a rate count what was handed out before, though it has ended, been put off or been tried again since", async () => {
+      let world = await setup();
+      const limits = [{ key: "mail", rate: { count: 3, windowMs: 1_000 } }];
+      for (const id of ["a", "b", "c", "d"]) await world.post(id, { limits, policy: policy({ failures: 1, delayMs: 60_000 }) });
+      await world.board.complete(holdOf(await world.claim()), "1");
+      await world.clock.advance(200);
+      await world.board.defer(holdOf(await world.claim()), 60_000);
+      await world.clock.advance(200);
+      await world.board.fail(holdOf(await world.claim()), { error: "no", retryable: true });
+      world = await reopen(world);
+      expect(await world.claim()).toBeUndefined();
+      await world.clock.advance(599);
+      expect(await world.claim()).toBeUndefined();
+      await world.clock.advance(1);
+      expect((await world.claim())?.id).toBe("d");
+    });
+
+    it("windows of a rate last no longer because the clock was set back meanwhile", async () => {
+      let world = await setup();
+      const limits = [{ key: "mail", rate: { count: 1, windowMs: 1_000 } }];
+      for (const id of ["a", "b"]) await world.post(id, { limits });
+      await world.board.complete(holdOf(await world.claim()), "1");
+      await world.close();
+      world.clock.jump(-3_600_000);
+      world = await setup({ place: world.place, clock: world.clock });
+      expect(await world.claim()).toBeUndefined();
+      await world.clock.advance(1_000);
       expect((await world.claim())?.id).toBe("b");
     });
 

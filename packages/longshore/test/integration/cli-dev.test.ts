@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, type TestContext } from "vitest";
 import { longshore, type Running, startLongshore, startProgram, temporaryFolder } from "../support/cli.ts";
 
 interface Dev extends Running {
@@ -27,6 +27,12 @@ function printedBelow(text: string, heading: RegExp): string {
   return (rest[0] ?? "").split("Something for it to do")[0]?.trim() ?? "";
 }
 
+/** Node and npm are all that the tests may ask for. */
+function skipWithoutPython(context: TestContext): void {
+  if (spawnSync("python3", ["--version"]).status !== 0)
+    context.skip("needs python3, which is not on the PATH; on Debian: apt-get install python3");
+}
+
 const greetYml = 'name: g\non: push\njobs:\n  g: { run: \'@greet {"name":"Ada"}\', labels: ["handler:greet"] }\n';
 const shellYml = "name: s\non: push\njobs:\n  s: { run: echo by shell }\n";
 const tasksOf = (word: string) =>
@@ -41,31 +47,47 @@ describe("the workers that dev prints", () => {
     expect(code).toBe(0);
   });
 
-  it("run as they are: Python, where there is one", async () => {
+  it("run as they are: Python", async (context) => {
     const dev = await startDev(["--workflows", "."], { "s.yml": shellYml });
     const script = printedBelow(dev.stdout(), /worker in Python.*\n/);
     expect(script).toMatch(/^python3 - <<'EOF'\n[\s\S]*\nEOF$/);
-    // Node and npm are all that the tests may ask for.
-    if (spawnSync("python3", ["--version"]).status !== 0) return;
+    skipWithoutPython(context);
     startProgram("sh", ["-c", `exec ${script}`], { cwd: dev.folder });
     const { code } = await dev.run("run", "s", "--follow");
     expect(code).toBe(0);
   });
 
-  it("take their token from the environment where the server asks for one, and the secret is not printed", async () => {
-    const secret = "operator-secret-0123456789";
+  const secret = "operator-secret-0123456789";
+  const startWithToken = async () => {
     const dev = await startDev(["--workflows", ".", "--token", secret], { "g.yml": greetYml, "s.yml": shellYml });
-    const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
+    return { dev, place: { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } } };
+  };
+
+  it("take their token from the environment where the server asks for one, and the secret is not printed", async () => {
+    const { dev, place } = await startWithToken();
     writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /worker in TypeScript.*\n/));
-    const worker = startProgram(process.execPath, ["worker.mjs"], place);
+    startProgram(process.execPath, ["worker.mjs"], place);
     expect((await longshore(["run", "g", "--follow", "--on", dev.url], place)).code).toBe(0);
     expect(dev.text()).not.toContain(secret);
-    // It runs no shell commands, and would fail the one that follows.
-    worker.kill("SIGTERM");
-    await worker.ended;
-    if (spawnSync("python3", ["--version"]).status !== 0) return;
+  });
+
+  it("take their token from the environment in Python as well", async (context) => {
+    skipWithoutPython(context);
+    const { dev, place } = await startWithToken();
     startProgram("sh", ["-c", `exec ${printedBelow(dev.stdout(), /worker in Python.*\n/)}`], place);
     expect((await longshore(["run", "s", "--follow", "--on", dev.url], place)).code).toBe(0);
+  });
+
+  it("run as they are for Conductor, with what is printed for them to do, with and without a token", async () => {
+    for (const args of [[], ["--token", secret]]) {
+      const dev = await startDev(args);
+      const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
+      writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /conductor worker in TypeScript.*\n/));
+      startProgram(process.execPath, ["worker.mjs"], place);
+      const [, curl = ""] = /(curl -s [\s\S]*?)\n\nServing/.exec(dev.stdout()) ?? [];
+      const done = spawnSync("sh", ["-c", curl], { ...place, env: { ...process.env, ...place.env }, encoding: "utf8" });
+      expect(JSON.parse(done.stdout)).toMatchObject({ status: "COMPLETED", output: { text: "Hello, Ada!" } });
+    }
   });
 
   it("come with something to do that dev's own command can start", async () => {

@@ -1,6 +1,6 @@
 // Every folder of examples/ is run the way its README says.
 
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
@@ -11,7 +11,7 @@ const examples = join(root, "examples");
 
 it("no example is left out", () => {
   const folders = readdirSync(examples, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  expect(folders.map((entry) => entry.name).sort()).toEqual(["embedded", "hello", "workflow"]);
+  expect(folders.map((entry) => entry.name).sort()).toEqual(["conductor", "embedded", "hello", "workflow"]);
 });
 
 it("hello: the worker runs both jobs of the definition file", async () => {
@@ -39,4 +39,20 @@ it("workflow: the tasks and the workflow of one file", async () => {
   const unknown = await run("run", "order", "--input", '{"item":"anchor","count":1}', "--follow");
   expect(unknown.code).toBe(1);
   expect(unknown.stderr).toContain("there is no anchor in stock");
+});
+
+it("conductor: tasks of a file for a workflow of Conductor's", async () => {
+  const dev = startLongshore(["dev", "--port", "0", "--ephemeral"], { cwd: root });
+  const [, url = ""] = await dev.printed(/serves on (http:\S+?),/);
+  startLongshore(["work", "examples/conductor/worker.ts", "--conductor", url], { cwd: root });
+  const post = (path: string, body: string) =>
+    fetch(`${url}/api${path}`, { method: "POST", headers: { "content-type": "application/json" }, body });
+  const defined = await post("/metadata/workflow", readFileSync(join(examples, "conductor/parcel.json"), "utf8"));
+  expect(defined.status).toBe(200);
+  const execute = async (input: object) => {
+    const answer = await post("/workflow/execute/parcel/1?waitForSeconds=60", JSON.stringify({ input }));
+    return (await answer.json()) as object;
+  };
+  expect(await execute({ item: "rope", count: 2 })).toMatchObject({ status: "COMPLETED", output: { label: "C1: 1700 g" } });
+  expect(await execute({ item: "anchor", count: 1 })).toMatchObject({ status: "FAILED" });
 });

@@ -36,6 +36,15 @@ describe("longshore work --shell", () => {
   });
 });
 
+it.each(["--token=secret", "--shell", "--labels=gpu", "--lease-ttl=5s", "--heartbeat=1s", "--log-flush=1s", "--cwd=."])(
+  "longshore work --conductor refuses %s, which would do nothing",
+  async (flag) => {
+    const { code, stderr } = await longshore(["work", "tasks.mjs", "--conductor", "http://127.0.0.1:1", flag]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(new RegExp(`^longshore: ${flag.split("=")[0]} is not for Conductor: .*\\.\n$`));
+  },
+);
+
 it("longshore work says that it works for a server only when the server lets it in", async () => {
   const server = await startServer(["--ephemeral", "--token", "worker:0123456789abcdef"]);
   const options = { env: { LONGSHORE_URL: server.url } };

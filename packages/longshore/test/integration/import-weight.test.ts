@@ -49,6 +49,12 @@ describe("importing longshore", () => {
     expect(loaded.filter((path) => isPackage(path) && !path.includes("/undici/"))).toEqual([]);
   });
 
+  it("for a worker of Conductor loads nothing of the server, and the HTTP client only when it starts", () => {
+    const loaded = loadedBy("protocol/conductor/index.js");
+    expect(loaded.filter((path) => heavy.test(path) || path === "node:sqlite")).toEqual([]);
+    expect(loaded.filter(isPackage)).toEqual([]);
+  });
+
   it("for a server without a socket loads no protocol, no API and no parser of files", () => {
     const loaded = loadedBy("server/index.js", serving("null"));
     expect(loaded).toContain("store/sqlite/store.js");

@@ -3,13 +3,14 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ReferenceServer } from "../support/reference-server.ts";
+import type { Cost } from "../support/silent-worker.ts";
 import { until } from "../support/until.ts";
 
 const script = fileURLToPath(new URL("../support/shell-worker.ts", import.meta.url));
@@ -86,4 +87,46 @@ describe("a worker process", () => {
     expect(server.failed.map(({ body }) => body)).toEqual([{ error: "The worker is shutting down.", retryable: true }]);
     expect(alive(child)).toBe(false);
   });
+
+  it("[G57] spends under one percent of a minute on a silent command: so many calls, and nothing in between", async () => {
+    // `read` on a pipe that nobody writes to waits in the kernel until the test opens the other end.
+    server.enqueue({ command: "mkfifo $FOLDER/gate; echo $$ > $FOLDER/pid; read line < $FOLDER/gate; echo heard $line", job_id: "silent" });
+    const args = ["--import", "tsx", fileURLToPath(new URL("../support/silent-worker.ts", import.meta.url)), server.url];
+    worker = spawn(process.execPath, args, { env: { ...process.env, FOLDER: folder }, stdio: ["ignore", "ignore", "inherit", "ipc"] });
+    await written("pid");
+    const advance = async (ms: number): Promise<Cost> => {
+      const answer = once(worker, "message");
+      worker.send(ms);
+      return (await answer)[0] as Cost;
+    };
+    const command = readFileSync(path("pid"), "utf8").trim();
+    const [before, ticksBefore] = [await advance(0), cpuTicks(command)];
+    const beats = /^\/api\/jobs\/[^/]+\/heartbeat$/;
+    const asked = () => server.seen(beats).length + server.seen(/\/cancelled$/).length;
+    const askedBefore = asked();
+    let after = before;
+    for (let round = 0; round < 6; round++) {
+      // Time goes on only after the beat was answered, or the lease would be over before the network's turn.
+      const beat = server.next(beats);
+      for (let second = 0; second < 10; second++) after = await advance(1_000);
+      await beat;
+    }
+    // 60 looks at the event loop, 30 cancel polls, 6 beats of the lease, 6 of the worker.
+    expect(after.fired - before.fired).toBeLessThanOrEqual(60 + 30 + 6 + 6);
+    expect(asked() - askedBefore).toBeLessThanOrEqual(30 + 6);
+    // A loop that spins turns tens of thousands of times a second; each timer, call and message takes a few turns.
+    expect(after.turns - before.turns).toBeLessThanOrEqual(20 * 60);
+    expect(after.cpuMs - before.cpuMs).toBeLessThanOrEqual(600);
+    expect(cpuTicks(command) - ticksBefore).toBeLessThanOrEqual(1);
+    expect(server.chunks).toEqual([]);
+    appendFileSync(path("gate"), "go\n");
+    await until(() => server.completed.length === 1);
+    expect(server.chunks.map(({ data }) => data)).toEqual(["heard go\n"]);
+  });
 });
+
+/** Processor time that the kernel has counted for a process, in its own ticks. */
+function cpuTicks(pid: string): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+}

@@ -2,6 +2,7 @@
 // a test of the OpenAPI document.
 
 import { expect, onTestFinished } from "vitest";
+import { createMetrics } from "../../src/metrics.ts";
 import type { Operation } from "../../src/server/admin/operation.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
 import { changesOf, openDoor, routeGroups } from "../../src/server/door.ts";
@@ -9,7 +10,6 @@ import { openEngine } from "../../src/server/engine.ts";
 import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
 import { createLogger } from "../../src/server/logger.ts";
-import { createMetrics } from "../../src/server/metrics.ts";
 import { createRouter } from "../../src/server/router.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "./parts.ts";
@@ -78,7 +78,7 @@ export async function realGroups() {
 }
 
 async function operationFinder(): Promise<(method: string, path: string) => Operation | undefined> {
-  const [graph, admin] = await realGroups();
+  const [graph, , admin] = await realGroups();
   const router = createRouter([graph, admin], admin);
   return (method, path) => router.find(method, path.split("?")[0] as string).entry?.route as Operation | undefined;
 }

@@ -1,12 +1,12 @@
 // A listener under test on a free loopback port, and two ways to talk to it: by requests, and by bytes where the bytes are the point.
 
-import { type IncomingHttpHeaders, request } from "node:http";
+import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { Route, RouteGroup } from "../../src/http.ts";
+import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { type HttpServer, type ListenOptions, listen } from "../../src/server/http.ts";
 import { createLogger } from "../../src/server/logger.ts";
-import { createMetrics, type Metrics } from "../../src/server/metrics.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 export interface TestServer extends HttpServer {
@@ -58,8 +58,14 @@ export interface Answer {
   readonly text: string;
 }
 
+/** The two ways in which the server carries a request; what a client sees must not depend on it. */
+export const carriers = ["directly", "by node:http"] as const;
+export type Carrier = (typeof carriers)[number];
+
 export interface CallOptions {
   method?: string;
+  /** Default `directly`; whole and plain requests on kept connections are. */
+  carried?: Carrier;
   headers?: Record<string, string>;
   body?: string | Uint8Array;
 }
@@ -67,12 +73,15 @@ export interface CallOptions {
 /** One request on a connection of its own. */
 export function call(url: string, options: CallOptions = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const { method = "GET", headers = {}, body } = options;
+    const { method = "GET", headers = {}, body, carried = "directly" } = options;
+    // One that asks to be closed is always handed over.
+    const agent = new Agent({ keepAlive: carried === "directly" });
     const length: Record<string, string> = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
-    const sent = request(url, { method, headers: { ...length, ...headers }, agent: false }, (response) => {
+    const sent = request(url, { method, headers: { ...length, ...headers }, agent }, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("end", () => {
+        agent.destroy();
         resolve({ status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(chunks).toString("utf8") });
       });
       response.on("error", reject);
@@ -80,6 +89,10 @@ export function call(url: string, options: CallOptions = {}): Promise<Answer> {
     sent.on("error", reject);
     sent.end(body);
   });
+}
+
+export function callCarried(carried: Carrier): typeof call {
+  return (url, options) => call(url, { carried, ...options });
 }
 
 /** A socket to the server, destroyed at the end of the test. `received` grows as bytes arrive. */

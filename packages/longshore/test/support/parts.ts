@@ -15,6 +15,7 @@ import type { Run } from "../../src/run/run.ts";
 import { SqliteBoard } from "../../src/store/sqlite/board.ts";
 import { GroupCommit } from "../../src/store/sqlite/commit.ts";
 import { Counts } from "../../src/store/sqlite/counts.ts";
+import { SqliteDocuments } from "../../src/store/sqlite/documents.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SqliteRuns } from "../../src/store/sqlite/runs.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
@@ -40,12 +41,13 @@ export interface Parts {
   counts: Counts;
   makeId: MakeId;
   onTask: Set<(task: Task) => void>;
+  onRun: Set<(run: Run) => void>;
   /** Defines a workflow of these steps, each after the one before. */
   define(name: string, steps: readonly string[]): Promise<void>;
-  start(workflow: string, options?: { key?: string; alias?: string }): Promise<Run>;
+  start(workflow: string, options?: { key?: string; alias?: string; input?: string }): Promise<Run>;
   /** Claims whatever is queued, as `holder`. */
-  claim(holder?: string): Promise<Task>;
-  complete(task: Task): Promise<void>;
+  claim(holder?: string, lane?: string): Promise<Task>;
+  complete(task: Task, output?: string): Promise<void>;
   fail(task: Task, retryable?: boolean): Promise<void>;
   /** Starts a run and completes all its steps. */
   finish(workflow: string, options?: { key?: string; alias?: string }): Promise<Run>;
@@ -67,8 +69,13 @@ export async function openParts(place: Place, before?: Pick<Parts, "clock" | "fo
   };
   const board = new SqliteBoard({ db, commit, clock, random: () => 0.5, changed, deadline: () => {} });
   const brain = { plan: (definition: { source: string }) => chain.compile(definition.source), decide: decideChain };
-  const runChanged = (run: Run) => counts.runChanged(run);
+  const onRun = new Set<(run: Run) => void>();
+  const runChanged = (run: Run) => {
+    counts.runChanged(run);
+    for (const listener of onRun) listener(run);
+  };
   const runs = new SqliteRuns({
+    documents: new SqliteDocuments(db, commit, clock),
     db,
     commit,
     clock,
@@ -90,7 +97,7 @@ export async function openParts(place: Place, before?: Pick<Parts, "clock" | "fo
     db.close();
   };
   onTestFinished(close);
-  return { clock, folder, db, commit, board, runs, counts, makeId, onTask, close, ...verbs({ clock, board, runs, makeId }) };
+  return { clock, folder, db, commit, board, runs, counts, makeId, onTask, onRun, close, ...verbs({ clock, board, runs, makeId }) };
 }
 
 type Verbs = "define" | "start" | "claim" | "complete" | "fail" | "finish";
@@ -105,13 +112,13 @@ function verbs({ clock, board, runs, makeId }: Pick<Parts, "clock" | "board" | "
       const started = await runs.start({ id: makeId(clock.now()), workflow, definitionId: definition!.id, input: "null", ...options });
       return started.run;
     },
-    async claim(holder = "w1") {
-      const { tasks } = await board.claim({ reach: { names: ["work"], labels: [] }, holder, termMs: 30_000, max: 1 });
+    async claim(holder = "w1", lane = "work") {
+      const { tasks } = await board.claim({ reach: { names: [lane], labels: [] }, holder, termMs: 30_000, max: 1 });
       if (tasks[0] === undefined) throw new Error("There is nothing to claim.");
       return tasks[0];
     },
-    async complete(task) {
-      await board.settle({ verb: "complete", hold: { taskId: task.id, grant: task.grant }, output: '{"ok":true}' });
+    async complete(task, output = '{"ok":true}') {
+      await board.settle({ verb: "complete", hold: { taskId: task.id, grant: task.grant }, output });
     },
     async fail(task, retryable = false) {
       await board.settle({ verb: "fail", hold: { taskId: task.id, grant: task.grant }, error: "it broke", retryable });

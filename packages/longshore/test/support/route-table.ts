@@ -20,12 +20,13 @@ const lesser: Readonly<Record<Scope, readonly TokenScope[]>> = {
 
 /**
  * Calls every route without a token, with an unknown one and with each lesser scope, and answers how many calls were made and which did not
- * get 401 or 403. `tokens` holds one secret of each scope that the server at `url` knows.
+ * get 401 or 403. `tokens` holds one secret of each scope that the server at `url` knows; `headersOf` says how one is shown.
  */
 export async function walkRouteTable(
   groups: readonly RouteGroup[],
   url: string,
   tokens: Readonly<Record<TokenScope, string>>,
+  headersOf: (token: string) => Record<string, string> = (token) => ({ authorization: `Bearer ${token}` }),
 ): Promise<{ calls: number; findings: Finding[] }> {
   const findings: Finding[] = [];
   let calls = 0;
@@ -38,16 +39,16 @@ export async function walkRouteTable(
     ];
     for (const [token, expected] of attempts) {
       calls++;
-      const { status } = await visit(route, url, token);
+      const { status } = await visit(route, url, token === undefined ? {} : headersOf(token));
       if (status !== expected) findings.push({ route: `${route.method} ${route.path}`, expected, status });
     }
   }
   return { calls, findings };
 }
 
-function visit(route: Route, url: string, token: string | undefined) {
+function visit(route: Route, url: string, shown: Record<string, string>) {
   const path = route.path.replace(/:[^/]+/g, "some-id");
-  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const headers = { ...shown };
   const body = route.body === "none" ? undefined : "{}";
   if (body !== undefined) headers["content-type"] = "application/json";
   return call(`${url}${path}`, { method: route.method, headers, body });

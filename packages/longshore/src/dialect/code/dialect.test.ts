@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../json.ts";
+import { scopeOf } from "../../../test/support/scope.ts";
 import type { Scope } from "../../run/dialect.ts";
 import type { TaskNode } from "../../run/plan.ts";
 import { codeDialect } from "./dialect.ts";
 import { references, type StepSource, type Value } from "./source.ts";
 
 const compile = (steps: StepSource[], output: Value = null) => codeDialect.compile(JSON.stringify({ name: "w", steps, output }));
-const scope = (input: Json, outputs: { [node: number]: Json } = {}): Scope => ({ input: () => input, output: (node) => outputs[node] });
+const scope = scopeOf;
 const ref = (step: string | undefined, ...path: (string | number)[]): Value => ({ $ref: step === undefined ? { path } : { step, path } });
 const plan = compile([
   { id: "a", task: "ta", input: null },

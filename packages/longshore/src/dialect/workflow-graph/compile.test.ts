@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { scopeOf } from "../../../test/support/scope.ts";
 import type { Json } from "../../json.ts";
-import type { Scope } from "../../run/dialect.ts";
 import type { TaskNode } from "../../run/plan.ts";
 import { workflowGraphDialect } from "./compile.ts";
 import { parseFile } from "./file.ts";
@@ -8,7 +8,7 @@ import { sampleSource } from "./sample.ts";
 import { encodeSource, plainJob } from "./source.ts";
 
 const { compile, resolve } = workflowGraphDialect;
-const scope = (outputs: { [node: number]: Json }): Scope => ({ input: () => null, output: (node) => outputs[node] });
+const scope = (outputs: { [node: number]: Json }) => scopeOf(null, outputs);
 const file = (...lines: string[]) => compile(parseFile(["name: n", "on: push", "jobs:", ...lines].join("\n")).source);
 
 describe("compiling a definition", () => {

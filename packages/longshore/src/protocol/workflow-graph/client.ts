@@ -5,6 +5,7 @@ import { LongshoreError } from "../../errors.ts";
 import { isObject } from "../../json.ts";
 import type { Verdict } from "../../verdict.ts";
 import { idempotencyHeader, verdictOfStatus, waitHeader } from "./codes.ts";
+import { type Reply, send } from "./reply.ts";
 import type { ClaimRequest, ClaimResponse, CompleteRequest, FailRequest, HeartbeatResponse, LogChunk, RegisterRequest } from "./wire.ts";
 
 /** Longer than any healthy answer takes, shorter than the shortest useful lease. */
@@ -25,12 +26,6 @@ export interface ClientOptions {
 export interface ClaimAnswer {
   readonly claim: ClaimResponse | undefined;
   /** The longest long poll the server offers; 0 when it offers none. */
-  readonly waitSecs: number;
-}
-
-interface Reply {
-  readonly status: number;
-  readonly text: string;
   readonly waitSecs: number;
 }
 
@@ -74,7 +69,7 @@ export class Client {
   async register(body: RegisterRequest): Promise<number> {
     const reply = await this.#send({ method: "POST", path: "/workers/register", body });
     if (reply.status !== 200) throw unexpected("register", reply);
-    return reply.waitSecs;
+    return waitSecsOf(reply);
   }
 
   /** False when the server does not know this worker (any more). */
@@ -87,7 +82,7 @@ export class Client {
     const answerMs = answerMsMax + (body.wait_secs ?? 0) * 1_000;
     const reply = await this.#send({ method: "POST", path: "/jobs/claim", body, answerMs, signal });
     if (reply.status !== 200) throw unexpected("claim", reply);
-    return { claim: parseClaim(reply.text), waitSecs: reply.waitSecs };
+    return { claim: parseClaim(reply.text), waitSecs: waitSecsOf(reply) };
   }
 
   /** `state` is there when the server sends the state of lease and cancel with its answer. */
@@ -140,21 +135,17 @@ export class Client {
     const body = request.body === undefined ? null : JSON.stringify(request.body);
     const headers = { ...this.#headers, ...request.headers, ...(body === null ? {} : { "content-type": "application/json" }) };
     const path = this.#base + request.path;
+    const headersTimeout = request.answerMs ?? answerMsMax;
     try {
-      const answer = await this.#pool.request({
-        method,
-        path,
-        headers,
-        body,
-        headersTimeout: request.answerMs ?? answerMsMax,
-        bodyTimeout: answerMsMax,
-        ...(signal === undefined ? {} : { signal }),
-      });
-      return { status: answer.statusCode, text: await answer.body.text(), waitSecs: Number(answer.headers[waitHeader] ?? 0) || 0 };
+      return await send(this.#pool, { method, path, headers, body, headersTimeout, bodyTimeout: answerMsMax }, signal);
     } catch (error) {
       throw new LongshoreError("LONGSHORE_UNREACHABLE", `${method} ${this.#origin}${path}: ${(error as Error).message}`, { cause: error });
     }
   }
+}
+
+function waitSecsOf({ headers }: Reply): number {
+  return Number(headers[waitHeader] ?? 0) || 0;
 }
 
 function unexpected(what: string, reply: Reply): LongshoreError {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { verdicts } from "../../verdict.ts";
-import { reportStatus, statusOfVerdict, verdictOfStatus } from "./codes.ts";
+import { statusOfVerdict, verdictOfStatus } from "./codes.ts";
 
 it("spells every verdict as 200 or 409", () => {
   expect(verdicts.map((verdict) => [verdict, statusOfVerdict[verdict]])).toEqual([
@@ -11,12 +11,6 @@ it("spells every verdict as 200 or 409", () => {
     ["busy", 409],
     ["gone", 409],
   ]);
-});
-
-it("answers a repeat with 200 only to clients that may repeat", () => {
-  expect(reportStatus("again", true)).toBe(200);
-  expect(reportStatus("again", false)).toBe(409);
-  expect(reportStatus("stale", true)).toBe(409);
 });
 
 it("reads 200 and 409 and nothing else as news about the lease", () => {

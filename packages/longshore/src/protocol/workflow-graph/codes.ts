@@ -3,7 +3,7 @@
 
 import type { Verdict } from "../../verdict.ts";
 
-/** `again` is 409 as well: the contract answers a repeated report so. Only a client that sends `Idempotency-Key` gets 200 (see below). */
+/** `again` is 409 as well: the contract answers a repeated report so. Only a client that proves the repeat gets 200 (repeat.ts). */
 export const statusOfVerdict: { readonly [verdict in Verdict]: 200 | 409 } = {
   ok: 200,
   cancel: 200,
@@ -12,11 +12,6 @@ export const statusOfVerdict: { readonly [verdict in Verdict]: 200 | 409 } = {
   busy: 409,
   gone: 409,
 };
-
-/** The status of an answer to heartbeat, complete or fail. `repeatable` when the request carried `Idempotency-Key`. */
-export function reportStatus(verdict: Verdict, repeatable: boolean): 200 | 409 {
-  return verdict === "again" && repeatable ? 200 : statusOfVerdict[verdict];
-}
 
 /** The other way round, for the worker half. Undefined: the status says nothing about the lease, so the answer is not known. */
 export function verdictOfStatus(status: number): Verdict | undefined {
@@ -27,5 +22,5 @@ export function verdictOfStatus(status: number): Verdict | undefined {
 /** Ours, on answers to register and claim: the longest `wait_secs` that the server honours. Absent on servers without long polls. */
 export const waitHeader = "longshore-wait";
 
-/** Ours, on complete and fail: a repeat with the same key is answered 200 when the first one was applied. */
+/** Ours, on complete and fail: the same report again with the same key is answered 200 when the first one was applied. */
 export const idempotencyHeader = "idempotency-key";

@@ -3,7 +3,7 @@
 
 import type { Definition } from "../../run/dialect.ts";
 import type { Plan } from "../../run/plan.ts";
-import { type Run, taskIdOf } from "../../run/run.ts";
+import { isRunOpen, type Run, taskIdOf } from "../../run/run.ts";
 import { Memory, type View, viewOf } from "./view.ts";
 
 /** Jobs of all views together, at about a kilobyte each. Above the largest definition, so that the one in use always fits. */
@@ -56,17 +56,21 @@ export class Finder {
   /** For people: the newest run of a workflow, else the run with this alias or id. */
   async find(id: string): Promise<Found | undefined> {
     const definition = await this.#deps.runs.definition(id);
-    if (definition === undefined) return this.#ofRun((await this.#deps.reader.runByAlias(id)) ?? (await this.#deps.runs.run(id)));
+    if (definition === undefined) return this.#ofRun(await this.#runOf(id));
     const newest = await this.#deps.reader.newestRun(id);
     // A definition that was replaced since shows itself, not the run of what it was.
     const run = newest?.definitionId === definition.id ? newest : undefined;
     return { workflow: id, view: this.view(definition), run };
   }
 
+  /** The workflow that an id means, without a look at its runs. */
+  async workflow(id: string): Promise<string | undefined> {
+    return (await this.#deps.runs.definition(id)) === undefined ? (await this.#runOf(id))?.workflow : id;
+  }
+
   /** For workers: the run that an id in a claim's answer stood for. An alias comes first: a newer run may go by another id. */
   async claimedUnder(id: string): Promise<Run | undefined> {
-    const { reader, runs } = this.#deps;
-    return (await reader.runByAlias(id)) ?? (await runs.run(id)) ?? (await reader.newestRun(id));
+    return (await this.#runOf(id)) ?? (await this.#deps.reader.newestRun(id));
   }
 
   async viewOfRun(run: Run): Promise<View | undefined> {
@@ -81,6 +85,11 @@ export class Finder {
     return this.#views.set(definition.id, view, view.parts.length + 1);
   }
 
+  /** To be told of each run that a commit changed. The steps of a run that begins are often claimed within the same commit. */
+  changed(run: Run): void {
+    if (isRunOpen(run.state) && this.#views.get(run.definitionId) !== undefined && this.#ids.get(run.id) === undefined) this.#keep(run);
+  }
+
   /** The constant parts of a run in a claim's answer. Synchronous once the run was seen: this is the hot path. */
   claimed(runId: string): ClaimedRun | Promise<ClaimedRun | undefined> {
     const ids = this.#ids.get(runId);
@@ -92,8 +101,16 @@ export class Finder {
     const run = await this.#deps.runs.run(runId);
     const view = run === undefined ? undefined : await this.viewOfRun(run);
     if (run === undefined || view === undefined) return undefined;
+    return { view, ids: this.#keep(run) };
+  }
+
+  #keep(run: Run): RunIds {
     const ids = { definitionId: run.definitionId, workflowId: JSON.stringify(run.alias ?? run.id), runId: JSON.stringify(run.id) };
-    return { view, ids: this.#ids.set(runId, ids) };
+    return this.#ids.set(run.id, ids);
+  }
+
+  async #runOf(id: string): Promise<Run | undefined> {
+    return (await this.#deps.reader.runByAlias(id)) ?? (await this.#deps.runs.run(id));
   }
 
   async #ofRun(run: Run | undefined): Promise<Found | undefined> {

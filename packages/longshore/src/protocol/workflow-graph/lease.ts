@@ -32,6 +32,7 @@ export class LeasedJob implements Assignment {
   readonly ids: ContextIds;
   readonly attempt: number;
   readonly idempotencyKey: string;
+  readonly worker: string;
   readonly hold: HoldTerms;
   readonly timeoutMs?: number;
   readonly #claim: ClaimResponse;
@@ -50,6 +51,7 @@ export class LeasedJob implements Assignment {
     this.ids = { runId, stepId: job.job_id, taskId: `${runId}/${job.job_id}`, grantId: lease.lease_id };
     this.attempt = job.attempt + 1;
     this.idempotencyKey = this.ids.taskId;
+    this.worker = settings.workerId;
     const hintMs = lease.heartbeat_secs === undefined ? settings.heartbeatMs : lease.heartbeat_secs * 1_000;
     // A beat that also tells of a cancel replaces the cancel poll, so it must come as often.
     const cancelMs = server.beatsTellCancel ? settings.cancelPollMs : settings.heartbeatMs;

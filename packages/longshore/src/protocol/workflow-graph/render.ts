@@ -95,13 +95,19 @@ export function renderClaim(task: Task, { part, workflowId, runId, workerId, ttl
   return `{"job":{${job}},"lease":{${lease}}}`;
 }
 
+/** What a lease id names. */
+export interface LeaseHold {
+  taskId: string;
+  grant: number;
+}
+
 /** `<task id>-<grant>`. A task id holds nothing that JSON or a URL would escape. */
 export function leaseIdOf(task: Task): string {
   return `${task.id}-${task.grant}`;
 }
 
 /** The other way round; undefined for a text that was never a lease id. */
-export function parseLeaseId(leaseId: string): { taskId: string; grant: number } | undefined {
+export function parseLeaseId(leaseId: string): LeaseHold | undefined {
   const at = leaseId.lastIndexOf("-");
   if (at < 1 || at === leaseId.length - 1) return undefined;
   let grant = 0;

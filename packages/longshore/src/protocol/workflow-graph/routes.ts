@@ -16,13 +16,14 @@ import type { Plan } from "../../run/plan.ts";
 import type { Reader } from "../../run/reader.ts";
 import type { Runs } from "../../run/runs.ts";
 import type { Verdict } from "../../verdict.ts";
-import { idempotencyHeader, reportStatus } from "./codes.ts";
-import { Finder, taskIdIn } from "./find.ts";
+import { statusOfVerdict } from "./codes.ts";
+import { type ClaimedRun, Finder, taskIdIn } from "./find.ts";
 import { type LogStreamDeps, LogStreams } from "./log-stream.ts";
 import { type Claim, expectJson, parseClaim, parseComplete, parseFail, parseRegister } from "./parse.ts";
 import { pushLogs } from "./push-logs.ts";
 import { Refused, textReply, tooLarge } from "./refuse.ts";
-import { isRecorded, parseLeaseId, renderClaim } from "./render.ts";
+import { isRecorded, type LeaseHold, parseLeaseId, renderClaim } from "./render.ts";
+import { answerRepeat, receiptOf } from "./repeat.ts";
 import { claimHeaders, conflict, jsonHeaders, no, noJob, notFound, ok, registered, yes } from "./replies.ts";
 import { loosePart } from "./view.ts";
 import { handlerLabelPrefix } from "./wire.ts";
@@ -43,6 +44,7 @@ export interface WorkflowGraphDeps {
 
 export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
   const finder = new Finder(deps);
+  deps.listen({ run: (run) => finder.changed(run) });
   const workflows = new Workflows(deps, finder, new LogStreams(deps));
   const jobs = new Jobs(deps, finder);
   const claim = route("POST", "/api/jobs/claim", "worker", "text", jobs.claim);
@@ -63,7 +65,7 @@ export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
     route("POST", "/api/workflows/:workflow/run", "operator", "none", workflows.run),
     route("POST", "/api/workflows/:workflow/cancel", "operator", "none", workflows.cancel),
     route("GET", "/api/workflows/:workflow/jobs/:job/logs", "read", "none", workflows.logs),
-    route("GET", "/api/workflows/:workflow/jobs/:job/logs/stream", "read", "none", workflows.stream),
+    { ...route("GET", "/api/workflows/:workflow/jobs/:job/logs/stream", "read", "none", workflows.stream), openEnded: true },
   ];
   return { name: "workflow-graph", routes, refuse: (problem, refused) => refuse(problem, refused === claim) };
 }
@@ -133,15 +135,23 @@ class Jobs {
   claim = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
     const claim = parseClaim(request.text);
-    const [task] = await this.#take(request, claim);
-    return task === undefined ? noJob : this.#granted(task, claim);
+    let task: Task | undefined;
+    try {
+      [task] = await this.#take(request, claim);
+    } catch (error) {
+      // A claim that finds no store is an empty one: workers ask again, and many crash on anything but JSON.
+      if (!(error instanceof LongshoreError)) throw error;
+    }
+    if (task === undefined) return noJob;
+    const run = task.runId === null ? undefined : this.#finder.claimed(task.runId);
+    return this.#granted(task, claim, run instanceof Promise ? await run : run);
   };
 
   heartbeat = async (request: HttpRequest): Promise<HttpReply> => {
     const hold = parseLeaseId(request.params.lease as string);
     if (hold === undefined) return conflict;
     const { verdict, holdUntil } = await this.#deps.board.extend(hold);
-    if (reportStatus(verdict, false) === 409) return conflict;
+    if (statusOfVerdict[verdict] === 409) return conflict;
     await this.#alive(hold.taskId);
     if (!request.headers.accept?.includes("application/json")) return ok;
     return { status: 200, headers: jsonHeaders, body: `{"cancelled":${verdict === "cancel"},"expires_at_ms":${holdUntil ?? 0}}` };
@@ -151,14 +161,18 @@ class Jobs {
     expectJson(request.headers);
     const output = parseComplete(request.text);
     const hold = parseLeaseId(request.params.lease as string);
-    return hold === undefined ? conflict : reported(request, await this.#deps.board.complete(hold, output));
+    if (hold === undefined) return conflict;
+    const receipt = receiptOf(request, { outputs: output });
+    return this.#reported(hold, receipt, await this.#deps.board.complete(hold, output, { receipt }));
   };
 
   fail = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
     const failure = parseFail(request.text);
     const hold = parseLeaseId(request.params.lease as string);
-    return hold === undefined ? conflict : reported(request, await this.#deps.board.fail(hold, failure));
+    if (hold === undefined) return conflict;
+    const receipt = receiptOf(request, { error: failure.error, retryable: failure.retryable });
+    return this.#reported(hold, receipt, await this.#deps.board.fail(hold, { ...failure, receipt }));
   };
 
   cancelled = async (request: HttpRequest): Promise<HttpReply> => {
@@ -171,30 +185,30 @@ class Jobs {
     return task.state === "cancelling" || task.state === "cancelled" ? yes : no;
   };
 
-  async #take(request: HttpRequest, claim: Claim): Promise<Task[]> {
+  #take(request: HttpRequest, claim: Claim): Promise<Task[]> {
     const { workerId: holder, labels } = claim;
     const reach = { names: laneNames(labels), labels };
     const termMs = claim.ttlSecs * 1_000;
     const waitMs = claim.waitSecs * 1_000;
     this.#deps.workers.seen(holder, { protocol: protocolName, reach, everyMs: waitMs });
-    try {
-      if (waitMs === 0) return await this.#deps.board.claim({ reach, holder, termMs });
-      return await this.#deps.board.claim({ reach, holder, termMs, waitMs, signal: request.gone });
-    } catch (error) {
-      // A claim that finds no store is an empty one: workers ask again, and many crash on anything but JSON.
-      if (error instanceof LongshoreError) return [];
-      throw error;
-    }
+    if (waitMs === 0) return this.#deps.board.claim({ reach, holder, termMs });
+    return this.#deps.board.claim({ reach, holder, termMs, waitMs, signal: request.gone });
   }
 
-  async #granted(task: Task, { workerId, ttlSecs }: Claim): Promise<HttpReply> {
+  #granted(task: Task, { workerId, ttlSecs }: Claim, run: ClaimedRun | undefined): HttpReply {
     const hold: Hold = { taskId: task.id, grant: task.grant };
-    const run = task.runId === null ? undefined : await this.#finder.claimed(task.runId);
     const part = run?.view.parts[task.node] ?? loosePart(task.step, task.lane?.labels ?? []);
     const workflowId = run?.ids.workflowId ?? JSON.stringify(task.id);
     const runId = run?.ids.runId ?? "null";
     const body = renderClaim(task, { part, workflowId, runId, workerId: JSON.stringify(workerId), ttlSecs });
     return { status: 200, headers: claimHeaders, body, undelivered: () => this.#giveBack(hold) };
+  }
+
+  /** A repeated report is answered 409, except to a client that shows it to be the same one. */
+  #reported(hold: LeaseHold, receipt: string | undefined, verdict: Verdict): HttpReply | Promise<HttpReply> {
+    if (statusOfVerdict[verdict] === 200) return ok;
+    if (verdict !== "again" || receipt === undefined) return conflict;
+    return this.#deps.board.receipt(hold.taskId, hold.grant).then((first) => answerRepeat(receipt, first));
   }
 
   /** A heartbeat of a lease is one of its worker, too. */
@@ -207,11 +221,6 @@ class Jobs {
   #giveBack(hold: Hold): void {
     this.#deps.board.giveBack(hold).catch(() => undefined);
   }
-}
-
-/** A repeated report is answered 409, except to a client that says by its header that it repeats. */
-function reported(request: HttpRequest, verdict: Verdict): HttpReply {
-  return reportStatus(verdict, request.headers[idempotencyHeader] !== undefined) === 200 ? ok : conflict;
 }
 
 /** Every worker may take commands; the label `handler:greet` also opens the lane of the handler `greet`. */

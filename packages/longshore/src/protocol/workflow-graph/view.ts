@@ -59,7 +59,7 @@ function graphOf(definition: Definition, plan: Plan): GraphSource {
       ...base,
       required_labels: [...(node.lanes[0]?.labels ?? [])],
       max_retries: node.retry.failures,
-      max_lost_leases: node.retry.lost,
+      max_lost_leases: node.retry.lost === "as-failure" ? node.retry.failures : node.retry.lost,
       backoff: wireBackoff(node.retry.backoff),
       timeout_secs: endMs === undefined ? null : Math.ceil(endMs / 1_000),
       priority: node.priority,
@@ -69,7 +69,8 @@ function graphOf(definition: Definition, plan: Plan): GraphSource {
 }
 
 function commandText(node: PlanNode): string {
-  return node.kind === "task" ? `@${node.lanes[0]?.name ?? ""}` : `run ${node.workflow}`;
+  if (node.kind === "task") return `@${node.lanes[0]?.name ?? ""}`;
+  return node.kind === "run" ? `run ${node.workflow ?? node.id}` : node.kind;
 }
 
 function isCommand(node: PlanNode | undefined): boolean {

@@ -8,6 +8,7 @@
 
 import { type Backoff, backoffMs } from "../../backoff.ts";
 import { pause } from "../../clock.ts";
+import { toError } from "../../errors.ts";
 import type { Capabilities, LogBatch, Transport, TransportHost } from "../../runner/transport.ts";
 import { Client } from "./client.ts";
 import { LeasedJob, type LeaseSurroundings } from "./lease.ts";
@@ -30,6 +31,10 @@ const connectionsPerSlot = 3;
 const connectionsMax = 512;
 const logBytesMax = 64 * 1024;
 const retryPolicy: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
+/** Why a pause ends. A constant, because an abort without a reason makes an exception with a stack each time. */
+const restReason = "There is something to do.";
+/** What events of polls say instead of a task's name. */
+const anyTask = "*";
 /** Workers that started together should not poll together. */
 const pollJitter = 0.1;
 
@@ -79,7 +84,7 @@ class WorkflowGraphTransport implements Transport {
   }
 
   async drain(): Promise<void> {
-    this.#rest.abort();
+    this.#rest.abort(restReason);
     // The server gives back what it might have granted to a poll that is gone. Claims that do not wait are left to end: their answer is
     // near, and what they bring still runs.
     this.#poll.abort();
@@ -106,12 +111,12 @@ class WorkflowGraphTransport implements Transport {
       const sinceMs = clock.now();
       try {
         await this.#register();
-        const claim = await this.#claimOnce(role);
+        const claim = await this.#toldClaim(role);
         failures = 0;
         this.#host.working("claim");
         if (claim !== undefined) {
           // A finished job often makes others ready, so its end ends the scout's pause.
-          void slot.run(new LeasedJob(claim, this.#around)).then(() => this.#rest.abort());
+          void slot.run(new LeasedJob(claim, this.#around)).then(() => this.#rest.abort(restReason));
           this.#callHelper();
           continue;
         }
@@ -127,6 +132,22 @@ class WorkflowGraphTransport implements Transport {
         if (role === "helper") return;
         await this.#pauseFor(backoffMs(retryPolicy, ++failures, Math.random()));
       }
+    }
+  }
+
+  /** A claim is for any task of this worker, so its events name none of them. */
+  async #toldClaim(role: "scout" | "helper"): Promise<ClaimResponse | undefined> {
+    const { clock, emit } = this.#host;
+    const poll = { task: anyTask, worker: this.#settings.workerId };
+    const sinceMs = clock.now();
+    emit("pollStarted", { ...poll, count: 1 });
+    try {
+      const claim = await this.#claimOnce(role);
+      emit("pollCompleted", { ...poll, durationMs: clock.now() - sinceMs, received: claim === undefined ? 0 : 1 });
+      return claim;
+    } catch (error) {
+      if (!this.#host.draining.aborted) emit("pollFailed", { ...poll, durationMs: clock.now() - sinceMs, error: toError(error) });
+      throw error;
     }
   }
 

@@ -62,9 +62,8 @@ export class Workflows {
 
   /** A run that is going on is left alone: asking twice starts one. */
   run = async (request: HttpRequest): Promise<HttpReply> => {
-    const found = await this.#finder.find(request.params.workflow as string);
-    if (found === undefined) return notFound;
-    const { workflow } = found;
+    const workflow = await this.#finder.workflow(request.params.workflow as string);
+    if (workflow === undefined) return notFound;
     const alias = (await this.#isTaken(workflow)) ? undefined : workflow;
     await this.#deps.runs.start({ workflow, input: "{}", unlessRunning: true, ...(alias === undefined ? {} : { alias }) });
     return accepted;

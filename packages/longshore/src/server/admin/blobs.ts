@@ -37,6 +37,7 @@ export function blobOperations({ blobs }: Engine): Operation[] {
     operation({
       ...{ id: "getBlob", tag, method: "GET", path: "/blobs/:hash", scope: "worker" },
       summary: "Read content.",
+      openEnded: true,
       answers: { 200: { description: "The content.", contentType: anyType }, 404: { description: "There is no such blob." } },
       async handle({ params: { hash } }) {
         const found = await blobs.get(hash as string);

@@ -25,6 +25,7 @@ export function eventOperations(changes: Changes): Operation[] {
     operation({
       ...{ id: "streamEvents", tag: "events", method: "GET", path: "/events", scope: "read" },
       summary: "Follow changes of runs and tasks. Resumes by Last-Event-ID where possible, and says so where it is not.",
+      openEnded: true,
       query: filter,
       answers: {
         200: { description: "Events `ready`, `run`, `task` and `lagged`.", contentType: "text/event-stream" },

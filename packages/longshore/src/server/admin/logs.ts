@@ -53,6 +53,7 @@ export function logOperations(engine: Engine): Operation[] {
     operation({
       ...{ id: "streamRunLogs", tag, method: "GET", path: "/runs/:id/logs/stream", scope: "read" },
       summary: "Follow the logs of one run: what is stored, then what arrives, until the run is over. Resumes by Last-Event-ID.",
+      openEnded: true,
       query: z.strictObject({ step, after: position }),
       answers: { 200: { description: "Events `log`, `lagged` and `end`.", contentType: "text/event-stream" }, ...noSuchRun },
       async handle({ params, query, request }) {

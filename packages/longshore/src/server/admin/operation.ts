@@ -60,6 +60,7 @@ export interface OperationSpec<Query extends z.ZodObject, Body extends z.ZodType
   readonly scope: Scope;
   readonly query?: Query;
   readonly body?: Body;
+  readonly openEnded?: boolean;
   readonly answers: Readonly<Record<number, Answer>>;
   handle(asked: Asked<z.output<Query>, z.output<Body>>): HttpReply | Promise<HttpReply>;
 }
@@ -103,8 +104,8 @@ export function rawOperation(
 }
 
 function described(spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "handle"> & { body?: Description["body"] }) {
-  const { id, summary, tag, method, path, root, scope, query, body, answers } = spec;
-  return { method, path: root ? path : apiPrefix + path, scope, description: { id, summary, tag, query, body, answers } };
+  const { id, summary, tag, method, path, root, scope, openEnded, query, body, answers } = spec;
+  return { method, path: root ? path : apiPrefix + path, scope, openEnded, description: { id, summary, tag, query, body, answers } };
 }
 
 /** A conflict is an answer of this API; everything else that is thrown is the listener's to explain. */

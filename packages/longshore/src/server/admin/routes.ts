@@ -1,10 +1,10 @@
 // The whole of our own API as one group of routes. Each topic has its own file beside this one.
 
 import type { RouteGroup } from "../../http.ts";
+import type { Metrics } from "../../metrics.ts";
 import type { Engine } from "../engine.ts";
 import type { Changes } from "../events.ts";
 import type { HealthCheck } from "../health.ts";
-import type { Metrics } from "../metrics.ts";
 import { openApi } from "../openapi.ts";
 import { blobOperations } from "./blobs.ts";
 import { definitionOperations } from "./definitions.ts";

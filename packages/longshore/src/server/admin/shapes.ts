@@ -163,7 +163,8 @@ export const attemptShape = z
   .meta({ id: "Attempt" });
 
 export function attemptBody(attempt: AttemptView) {
-  return { ...attempt, attempt: attempt.attempt + 1 };
+  const { grant, holder, error, queuedAt, startedAt, endedAt, closedBy } = attempt;
+  return { attempt: attempt.attempt + 1, grant, holder, error, queuedAt, startedAt, endedAt, closedBy };
 }
 
 /** A step whose earlier life is void has no task now: it waits to be started anew. */

@@ -1,8 +1,8 @@
 // What the machinery around a server asks: what is it, is it healthy, how is it doing, what does it offer.
 
 import { z } from "zod";
+import { type Metrics, metricsContentType } from "../../metrics.ts";
 import type { HealthCheck } from "../health.ts";
-import { type Metrics, metricsContentType } from "../metrics.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { welcomeOperation } from "./welcome.ts";
 

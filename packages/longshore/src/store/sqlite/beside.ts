@@ -10,6 +10,7 @@ import type { LogStore } from "../../log/store.ts";
 import type { Reader } from "../../run/reader.ts";
 import type { RetentionStore } from "../../run/retention.ts";
 import type { Run } from "../../run/run.ts";
+import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { Counts } from "./counts.ts";
 import { SqliteLogs } from "./logs.ts";
@@ -44,6 +45,7 @@ export function openBeside(store: SqliteStore, clock: Clock, directory: string |
   const { runs, definitions } = store.runs;
   const counts = new Counts(db);
   const blobs = new SqliteBlobs({ db, commit, clock, directory: directory === null ? null : join(directory, "blobs") });
+  const references = new BlobReferences({ db, runs, tasks, definitions, blobs });
   const registry = new SqliteWorkers({ db, commit, clock });
   const { workers } = registry;
   return {
@@ -51,13 +53,17 @@ export function openBeside(store: SqliteStore, clock: Clock, directory: string |
     blobs,
     workers,
     reader: new SqliteReader({ db, tasks, lanes, counts, definitions }),
-    retention: new SqliteRetention({ db, commit, runs, tasks, counts, blobs }),
+    retention: new SqliteRetention({ db, commit, runs, tasks, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {
       counts.taskChanged(task);
       workers.changed(task);
+      references.taskChanged(task);
     },
-    runChanged: (run) => counts.runChanged(run),
+    runChanged(run) {
+      counts.runChanged(run);
+      references.runChanged(run);
+    },
     recover() {
       const held = db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL AND holder IS NOT NULL`);
       for (const row of held.iterate()) workers.changed(taskOf(row));

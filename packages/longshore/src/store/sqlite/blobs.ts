@@ -106,12 +106,28 @@ export class SqliteBlobs implements BlobStore {
     return usedAt === undefined ? 0 : usedAt + 1;
   }
 
-  /** Removes up to a hundred blobs that nobody has used since `usedBefore`; answers how many. */
-  async prune(usedBefore: number): Promise<number> {
-    await this.#noteUses();
-    if (this.#oldest(usedBefore, 1).length === 0) return 0;
+  /** Whether there is a blob that nobody has used since `usedBefore`. */
+  async anyUnused(usedBefore: number): Promise<boolean> {
+    await this.noteUses();
+    return this.#oldest(usedBefore, 1).length > 0;
+  }
+
+  /** Something open refers to it: a use, unless it was used at `usedBefore` or later anyhow. */
+  refer(hash: string, usedBefore: number): void {
+    const blob = this.#rows.get(hash);
+    if (blob !== null && blob.usedAt < usedBefore) this.#uses.set(hash, this.#options.clock.now());
+  }
+
+  /**
+   * Removes up to a hundred blobs that nobody has used since `usedBefore`; answers how many. `needed` is asked inside the operation
+   * for hashes that must stay all the same.
+   */
+  async prune(usedBefore: number, needed: () => ReadonlySet<string> = () => new Set()): Promise<number> {
+    if (!(await this.anyUnused(usedBefore))) return 0;
     const removed = await this.#options.commit.run(() => {
-      const stale = this.#oldest(usedBefore, pruneMax).filter(({ hash }) => !this.#arriving.has(hash) && !this.#uses.has(hash));
+      const spared = needed();
+      const isFree = (hash: string) => !this.#arriving.has(hash) && !this.#uses.has(hash) && !spared.has(hash);
+      const stale = this.#oldest(usedBefore, pruneMax).filter(({ hash }) => isFree(hash));
       const aside = stale.map(({ hash }) => [this.#path(hash), this.#incoming()] as const);
       for (const { hash } of stale) this.#rows.remove(hash);
       // Right after the commit and before anything else can run: the same content may be put again at once.
@@ -187,7 +203,8 @@ export class SqliteBlobs implements BlobStore {
     return blob;
   }
 
-  async #noteUses(): Promise<void> {
+  /** Writes down the uses that wait for it. */
+  async noteUses(): Promise<void> {
     while (this.#uses.size > 0) {
       await this.#options.commit.run(() => {
         for (const [hash, usedAt] of [...this.#uses].slice(0, pruneMax)) {

@@ -5,16 +5,18 @@ import { freshTask } from "../../board/fresh-task.ts";
 import { Lanes } from "../../board/lanes.ts";
 import { Limits } from "../../board/limits.ts";
 import type { BoardStore, ClaimRequest, Extension, Leave, NewTask, Report, Standing } from "../../board/store.ts";
-import { cell, type EndState, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task, type Verb } from "../../board/task.ts";
+import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { RetryPolicy } from "../../run/plan.ts";
-import { type Closure, type NextTry, nextTry, noRetry } from "../../run/retry.ts";
+import { type Closure, faultOf, type NextTry, nextTry, noRetry } from "../../run/retry.ts";
 import type { Verdict } from "../../verdict.ts";
+import { Attempts, type Closing, type Why } from "./attempts.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
+import { HandOuts } from "./hand-outs.ts";
 import { Lines, placeOf } from "./lines.ts";
-import { Additions, type Rows } from "./rows.ts";
+import type { Rows } from "./rows.ts";
 import { taskColumns, taskOf, taskRows } from "./task-rows.ts";
 
 /** What a settled task means for its run; implemented by the run store, called inside the same operation. */
@@ -43,13 +45,6 @@ export interface SqliteBoardOptions {
   deadline: (id: string, at: number | null) => void;
 }
 
-interface Attempt {
-  task: Task;
-  closedBy: Verb;
-  error: string | null;
-  endedAt: number;
-}
-
 export class SqliteBoard implements BoardStore {
   readonly tasks: Rows<Task>;
   readonly lanes: Lanes = new Lanes();
@@ -61,8 +56,8 @@ export class SqliteBoard implements BoardStore {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #deadline: SqliteBoardOptions["deadline"];
-  readonly #attempts: Additions<Attempt>;
-  readonly #pastClosing: (taskId: string, grant: number) => Verb | null;
+  readonly #attempts: Attempts;
+  readonly #handOuts: HandOuts;
   #follower: Follower | null = null;
   readonly #lines: Lines;
   #sequence = 0;
@@ -78,20 +73,14 @@ export class SqliteBoard implements BoardStore {
       options.deadline(task.id, nextDeadline(task, task.queuedAt));
       options.changed(task);
     });
+    this.#handOuts = new HandOuts(options.db, options.commit);
     this.#lines = new Lines({
-      ...{ tasks: this.tasks, lanes: this.lanes, limits: this.limits },
+      ...{ tasks: this.tasks, lanes: this.lanes, limits: this.limits, handOuts: this.#handOuts },
       ...{ commit: options.commit, deadline: options.deadline },
       handedOut: () => this.counts.claimed++,
       giveBack: (taskId, grant) => this.settle({ verb: "defer", hold: { taskId, grant }, delayMs: 0, unseen: true }),
     });
-    const insert = options.db.prepare(
-      "INSERT INTO attempt (task_id, grant_count, attempt, closed_by, holder, error, queued_at, started_at, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    );
-    this.#attempts = new Additions(options.commit, ({ task, closedBy, error, endedAt }) => {
-      insert.run(task.id, task.grant, task.attempt, closedBy, task.holder, error, task.queuedAt, task.startedAt, endedAt);
-    });
-    const past = options.db.prepare("SELECT closed_by FROM attempt WHERE task_id = ? AND grant_count = ? ORDER BY attempt DESC LIMIT 1");
-    this.#pastClosing = (taskId, grant) => (past.get(taskId, grant)?.closed_by as Verb | undefined) ?? null;
+    this.#attempts = new Attempts(options.db, options.commit);
   }
 
   follow(follower: Follower): void {
@@ -153,6 +142,12 @@ export class SqliteBoard implements BoardStore {
     return this.#commit.run(() => this.#settleNow(report));
   }
 
+  receipt(taskId: string, grant: number): Promise<string | undefined> {
+    const task = this.tasks.get(taskId);
+    const receipt = task?.closedGrant === grant ? task.closedReceipt : this.#attempts.closing(taskId, grant)?.receipt;
+    return Promise.resolve(receipt ?? undefined);
+  }
+
   cancelTask(taskId: string): Promise<boolean> {
     return this.#commit.run(() => {
       const task = this.tasks.get(taskId);
@@ -160,6 +155,21 @@ export class SqliteBoard implements BoardStore {
       this.cancelOne(taskId);
       if (task.runId !== null) this.#runs.ended(task, "cancelled", null);
       return true;
+    });
+  }
+
+  withdraw(hold: Hold, why: { error: string; output?: string; by?: string }): Promise<Verdict> {
+    return this.#commit.run(() => {
+      const now = this.#clock.now();
+      const task = this.tasks.get(hold.taskId) ?? undefined;
+      const fenced = fence(task, hold, "fail", now, () => null);
+      if (fenced !== "current" || task === undefined) return fenced as Verdict;
+      const error = withoutNul(why.error);
+      const closing: Closing = { now, by: "cancel", receipt: null, holder: why.by };
+      this.#end(task, "cancelled", closing, { output: why.output ?? task.output, error });
+      // A run that cancelled it knows already.
+      if (task.runId !== null && task.state !== "cancelling") this.#runs.ended(task, "cancelled", error);
+      return "ok";
     });
   }
 
@@ -180,14 +190,51 @@ export class SqliteBoard implements BoardStore {
   }
 
   /** Inside an operation: puts a new task on the board, or a record beside it when it has no lane. `anew`: it may have lived before. */
-  place(task: Task, anew: boolean): void {
+  place(task: Task, anew: boolean, keepsCounting = false): void {
     const before = anew ? this.tasks.get(task.id) : null;
-    // A step that is tried anew after its run had ended goes on counting, so that holds of its earlier life stay fenced off.
-    const counted = before === null ? task : { ...task, attempt: before.attempt + 1, grant: before.grant + (before.grant % 2) };
-    const placed = { ...counted, sequence: ++this.#sequence };
+    const placed = { ...(before === null ? task : counted(task, before, keepsCounting)), sequence: ++this.#sequence };
     this.tasks.put(placed.id, placed, true);
-    if (before !== null) this.#leaveLife(before, placed.queuedAt);
+    if (before !== null) this.#leaveLife(before, placed.queuedAt, keepsCounting);
     if (isOpen(placed.state)) this.#lines.join(placed, placed.queuedAt);
+  }
+
+  /** Inside an operation: a record that waited for something has come to its end, and its run knows. */
+  settleRecord(taskId: string, how: { state: EndState; output: string | null; error: string | null; fault?: Fault }): void {
+    const task = this.tasks.get(taskId);
+    if (task === null || task.state !== "queued") return;
+    const ended = { state: how.state, output: how.output, error: how.error, fault: how.fault ?? null };
+    this.tasks.put(taskId, { ...task, ...ended, endedAt: this.#clock.now(), claimBy: null });
+  }
+
+  /** Inside an operation: an attempt of a record closed without a result, as its child run says. */
+  closeRecord(task: Task, closure: Closure): void {
+    this.#close(task, { now: this.#clock.now(), by: "fail", receipt: null }, closure);
+  }
+
+  /** Inside an operation: a record that had ended waits again, as the same attempt. */
+  reopenRecord(taskId: string): void {
+    const task = this.tasks.get(taskId);
+    if (task === null || isOpen(task.state)) return;
+    const now = this.#clock.now();
+    this.tasks.put(taskId, { ...task, state: "queued", output: null, error: null, fault: null, endedAt: null, queuedAt: now, dueAt: now });
+  }
+
+  /** Inside an operation: an attempt that ended while its run was paused is followed by another after all. */
+  tryAgain(taskId: string, next: NextTry & { again: true }): void {
+    const task = this.tasks.get(taskId);
+    if (task === null || isOpen(task.state)) return;
+    const closing: Closing = { now: this.#clock.now(), by: task.closedBy ?? "fail", receipt: task.closedReceipt };
+    this.#nextAttempt(task, closing, { error: task.error, fault: task.fault }, next);
+  }
+
+  /** Inside an operation: a delay is over before its time. */
+  hasten(taskId: string): void {
+    const task = this.tasks.get(taskId);
+    const now = this.#clock.now();
+    if (task?.state !== "queued" || task.lane === null || task.dueAt <= now) return;
+    const due = { ...task, dueAt: now };
+    this.tasks.put(taskId, due);
+    this.#lines.join(due, now);
   }
 
   /** Inside an operation: cancels an open task without telling its run. */
@@ -196,7 +243,7 @@ export class SqliteBoard implements BoardStore {
     const next = task === null ? null : cell(task.state, "cancel");
     if (task === null || next === null) return;
     if (next.to === "cancelling") this.tasks.put(task.id, { ...task, state: "cancelling" });
-    else this.#end(task, "cancelled", { now: this.#clock.now(), by: "cancel", output: task.output, error: null });
+    else this.#end(task, "cancelled", { now: this.#clock.now(), by: "cancel", receipt: null }, { output: task.output, error: null });
   }
 
   /** Inside an operation: what is recorded about a step is void, but its grants go on counting. */
@@ -211,17 +258,20 @@ export class SqliteBoard implements BoardStore {
   /** Brings memory up to what the file says. Every live hold gets one full term: its holder may have renewed it unwritten. */
   recover(): void {
     const now = this.#clock.now();
+    this.#handOuts.recover(this.limits, now);
     for (const row of this.#db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL`).iterate()) {
       const stored = taskOf(row);
       this.#sequence = Math.max(this.#sequence, stored.sequence);
       // A delay is never longer than it was at its beginning, even if the machine's clock has been set back since.
       const dueAt = Math.min(stored.dueAt, now + stored.dueAt - stored.queuedAt);
-      const task = stored.state === "queued" ? { ...stored, dueAt } : { ...stored, holdUntil: now + stored.termMs };
-      if (task.state !== "queued" || dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
+      const holdUntil = stored.termMs === 0 ? null : now + stored.termMs;
+      const task = stored.state === "queued" ? { ...stored, dueAt: stored.lane === null ? stored.dueAt : dueAt } : { ...stored, holdUntil };
+      if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
       if (task.state !== "queued") {
-        if (task.limits.length > 0) this.limits.take(task.limits, task.claimedAt ?? now);
+        this.limits.hold(task.limits);
       } else if (task.lane !== null && task.dueAt <= now) this.lanes.queue(task.lane).ready.push(placeOf(task));
-      const next = nextDeadline(task, now);
+      // As seen when it was queued: what waited for a time that came while nobody was there is overdue.
+      const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
       if (next !== null) this.#deadline(task.id, next);
     }
   }
@@ -252,7 +302,7 @@ export class SqliteBoard implements BoardStore {
     if (verdict !== "current" || task === undefined) return { verdict: verdict as Verdict, holdUntil: null };
     const next = cell(task.state, "extend");
     if (next?.to === "same") return { verdict: next.verdict, holdUntil: task.holdUntil };
-    const holdUntil = task.state === "queued" ? null : now + task.termMs;
+    const holdUntil = task.state === "queued" || task.termMs === 0 ? null : now + task.termMs;
     const state = task.state === "offered" ? "held" : task.state;
     this.tasks.put(task.id, {
       ...task,
@@ -268,32 +318,32 @@ export class SqliteBoard implements BoardStore {
     const { verb } = report;
     const now = this.#clock.now();
     const task = this.tasks.get(report.hold.taskId) ?? undefined;
-    const closedBy = (grant: number) => (task?.closedGrant === grant ? task.closedBy : this.#pastClosing(report.hold.taskId, grant));
+    const closedBy = (grant: number) =>
+      task?.closedGrant === grant ? task.closedBy : (this.#attempts.closing(report.hold.taskId, grant)?.by ?? null);
     const fenced = fence(task, report.hold, verb, now, closedBy);
     if (fenced !== "current" || task === undefined) return fenced as Verdict;
     const next = cell(task.state, verb);
     if (next === null) return "stale";
+    const closing: Closing = { now, by: verb, receipt: (verb === "defer" ? undefined : report.receipt) ?? null, holder: report.by };
     if (next.to === "cancelled") {
       const output = verb === "complete" ? report.output : task.output;
-      this.#end(task, "cancelled", { now, by: verb, output, error: verb === "fail" ? withoutNul(report.error) : null });
+      this.#end(task, "cancelled", closing, { output, error: verb === "fail" ? withoutNul(report.error) : null });
     } else if (verb === "complete") {
-      const done = this.#end(task, "done", { now, by: verb, output: merged(task, report), error: null });
+      const done = this.#end(task, "done", closing, { output: merged(task, report), error: null });
       if (done.runId !== null) this.#runs.done(done);
-    } else if (verb === "defer") this.#deferNow(task, report, now);
-    else
-      this.#close(
-        task,
-        verb,
-        { kind: "failed", error: withoutNul(report.error), retryable: report.retryable, delayMs: report.delayMs },
-        now,
-      );
+    } else if (verb === "defer") this.#deferNow(task, report, closing);
+    else {
+      const { retryable, delayMs, output = task.output } = report;
+      this.#close({ ...task, output }, closing, { kind: "failed", error: withoutNul(report.error), retryable, delayMs });
+    }
     return next.verdict;
   }
 
   /** Back in line; the attempt goes on and neither budget is spent. */
-  #deferNow(task: Task, report: Report & { verb: "defer" }, now: number): void {
-    const deferrals = task.deferrals + (report.unseen ? 0 : 1);
-    this.#requeue(task, "defer", { ...task, deferrals, dueAt: now + report.delayMs, output: report.output ?? task.output }, now);
+  #deferNow(task: Task, report: Report & { verb: "defer" }, closing: Closing): void {
+    const deferrals = task.deferrals + (report.unseen || task.state === "queued" ? 0 : 1);
+    const dueAt = closing.now + report.delayMs;
+    this.#requeue(task, closing, { ...task, deferrals, dueAt, output: report.output ?? task.output });
   }
 
   #expireTask(id: string): void {
@@ -301,38 +351,66 @@ export class SqliteBoard implements BoardStore {
     const task = this.tasks.get(id);
     if (task === null || !isOpen(task.state)) return;
     const passed = passedDeadline(task, now);
-    if (passed === null) {
+    const closing: Closing = { now, by: "expire", receipt: null };
+    if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now) this.#wake(task, closing);
+    else if (passed === null) {
       // Its delay is over, or a window that it was parked on has opened; a deadline that moved is only noted anew.
       if (task.state === "queued" && task.dueAt <= now) this.#lines.join(task, now);
       const next = nextDeadline(task, now);
       if (next !== null) this.#commit.after(() => this.#deadline(id, next));
-    } else if (task.state === "cancelling") this.#end(task, "cancelled", { now, by: "expire", output: task.output, error: null });
-    else this.#close(task, "expire", passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed }, now);
+    } else if (task.state === "cancelling") this.#end(task, "cancelled", closing, { output: task.output, error: null });
+    else this.#close(task, closing, passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed });
   }
 
   /** An attempt is over without a result: policy says whether another follows. */
-  #close(task: Task, by: Verb, closure: Closure, now: number): void {
+  #close(task: Task, closing: Closing, closure: Closure): void {
+    const { now } = closing;
     this.#commit.after(() => {
       this.counts[closure.kind]++;
     });
+    const fault = faultOf(closure);
     const next = task.runId === null ? nextTry(policyOf(task), task, closure, now, this.#random()) : this.#runs.closed(task, closure);
-    const counted = { ...task, failures: next.failures, lost: next.lost };
     if (!next.again) {
-      this.#end(counted, "failed", { now, by, output: task.output, error: next.error });
+      const counted = { ...task, failures: next.failures, lost: next.lost };
+      this.#end(counted, "failed", closing, { output: task.output, error: next.error, fault });
       return;
     }
     const error = closure.kind === "failed" ? closure.error : closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
-    this.#attempts.add({ task, closedBy: by, error, endedAt: now });
-    const fresh = { startedAt: null, endBy: null, output: null, deferrals: 0 };
-    this.#requeue(task, by, { ...counted, ...fresh, attempt: task.attempt + 1, dueAt: next.dueAt }, now);
+    this.#nextAttempt(task, closing, { error, fault }, next);
   }
 
-  #requeue(before: Task, by: Verb, task: Task, now: number): void {
+  #nextAttempt(task: Task, closing: Closing, why: Why, next: NextTry & { again: true }): void {
+    const input = next.input ?? task.input;
+    this.#attempts.add(task, closing, why, input === task.input ? null : task.input);
+    const { failures, lost } = next;
+    const fresh = {
+      startedAt: null,
+      endBy: null,
+      endedAt: null,
+      output: null,
+      error: null,
+      fault: null,
+      deferrals: 0,
+      attemptAt: closing.now,
+    };
+    // What stands on no lane has no delay: it waits for something else, from now on.
+    const dueAt = task.lane === null ? wakeTime(next.wakeAt, closing.now) : next.dueAt;
+    const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal: next.ordinal ?? task.ordinal };
+    this.#requeue(task, closing, counted, input !== task.input);
+  }
+
+  /** What a record waited for was a time, and it has come. */
+  #wake(task: Task, closing: Closing): void {
+    const done = this.#end(task, "done", closing, { output: task.output ?? "{}", error: null });
+    if (done.runId !== null) this.#runs.done(done);
+  }
+
+  #requeue(before: Task, { now, by, receipt }: Closing, task: Task, rewritten = false): void {
     const queued: Task = {
       ...task,
       state: "queued",
       // Even numbers are never handed out: the counter moves when the task leaves `queued` and when it comes back.
-      grant: before.state === "queued" ? before.grant : before.grant + 1,
+      grant: before.grant + (before.grant % 2),
       sequence: ++this.#sequence,
       holder: null,
       holdUntil: null,
@@ -341,37 +419,57 @@ export class SqliteBoard implements BoardStore {
       claimBy: task.claimMs === null ? null : task.dueAt + task.claimMs,
       closedGrant: before.grant,
       closedBy: by,
+      closedReceipt: receipt,
     };
-    this.tasks.put(queued.id, queued);
-    this.#lines.leave(before, now);
-    this.#lines.join(queued, now);
+    this.tasks.put(queued.id, queued, rewritten);
+    if (isOpen(before.state)) this.#lines.leave(before, now);
+    // The clock may have moved on while it was decided that there is no delay.
+    this.#lines.join(queued, this.#clock.now());
   }
 
-  #end(task: Task, state: EndState, how: { now: number; by: Verb; output: string | null; error: string | null }): Task {
+  #end(task: Task, state: EndState, closing: Closing, result: { output: string | null; error: string | null; fault?: Fault }): Task {
     const ended: Task = {
       ...task,
       state,
-      output: how.output,
-      error: how.error,
-      endedAt: how.now,
+      holder: task.holder ?? closing.holder ?? null,
+      output: result.output,
+      error: result.error,
+      fault: result.fault ?? null,
+      endedAt: closing.now,
       holdUntil: null,
       claimBy: null,
       closedGrant: task.grant,
-      closedBy: how.by,
+      closedBy: closing.by,
+      closedReceipt: closing.receipt,
     };
     this.tasks.put(ended.id, ended);
-    this.#lines.leave(task, how.now);
+    this.#lines.leave(task, closing.now);
     // It stood for something else, which nobody waits for any more.
-    if (task.lane === null) this.#runs.abandoned(task);
+    if (task.lane === null && task.runId !== null) this.#runs.abandoned(task);
     return ended;
   }
 
   /** A step starts anew: how its last attempt ended goes to its history, and whoever still works on it holds nothing any more. */
-  #leaveLife(task: Task, now: number): void {
-    if (task.startedAt !== null && task.state !== "forgotten")
-      this.#attempts.add({ task, closedBy: task.closedBy ?? "cancel", error: task.error, endedAt: task.endedAt ?? now });
+  #leaveLife(task: Task, now: number, keepsCounting = false): void {
+    if ((task.startedAt !== null || keepsCounting) && task.state !== "forgotten") {
+      const closing = { now: task.endedAt ?? now, by: task.closedBy ?? "cancel", receipt: task.closedReceipt };
+      this.#attempts.add(task, closing, { error: task.error, fault: task.fault }, task.input);
+    }
     if (isOpen(task.state)) this.#lines.leave(task, now);
   }
+}
+
+/** A step that is tried anew after its run had ended goes on counting, so that holds of its earlier life stay fenced off. */
+function counted(task: Task, before: Task, keepsCounting: boolean): Task {
+  const attempt = before.attempt + 1;
+  const sameLife = before.state !== "forgotten";
+  const spent = keepsCounting && sameLife ? { failures: before.failures, lost: before.lost } : {};
+  return { ...task, ...spent, attempt, firstAttempt: sameLife ? before.firstAttempt : attempt, grant: before.grant + (before.grant % 2) };
+}
+
+/** A time that has passed already is over in the next moment; one that is now means that nothing but a report is waited for. */
+function wakeTime(wakeAt: number | undefined, now: number): number {
+  return wakeAt === undefined ? now : Math.max(wakeAt, now + 1);
 }
 
 /** SQLite's texts end at the first NUL when they are read back. What a program had to say is kept readable. */

@@ -8,7 +8,7 @@ import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { Rows } from "./rows.ts";
 
-/** Definitions and plans kept in memory. */
+/** Definitions, names and plans kept in memory, each; the oldest go first. */
 const keptMax = 2_000;
 
 const columns = "id, name, version, dialect, source, created_at";
@@ -16,7 +16,10 @@ const columns = "id, name, version, dialect, source, created_at";
 export class Definitions {
   readonly #rows: Rows<Definition>;
   readonly #plans = new Map<string, Plan>();
-  readonly #newest: (name: string) => Definition | null;
+  /** Read or committed before: a start asks for them several times, and a row is dearer to read than all the rest of deciding. */
+  readonly #known = new Map<string, Definition>();
+  readonly #newest = new Map<string, Definition>();
+  readonly #readNewest: (name: string) => Definition | null;
   readonly #clock: Clock;
   readonly #brain: Brain;
 
@@ -27,12 +30,13 @@ export class Definitions {
     const byName = db.prepare(`SELECT ${columns} FROM definition WHERE name = ? ORDER BY version DESC LIMIT 1`);
     const insert = db.prepare(`INSERT INTO definition (${columns}) VALUES (?, ?, ?, ?, ?, ?)`);
     this.#rows = new Rows<Definition>(commit, {
-      load: (id) => orNull(byId.get(id)),
+      load: (id) => this.#known.get(id) ?? this.#learn(orNull(byId.get(id))),
       save: (row) => insert.run(row.id, row.name, row.version, row.dialect, row.source, row.createdAt),
-      keep: () => "while-room",
-      keptMax,
+      keep: () => "no",
+      keptMax: 0,
+      committed: (row) => this.#learnNewest(row),
     });
-    this.#newest = (name) => orNull(byName.get(name));
+    this.#readNewest = (name) => this.#learnNewest(orNull(byName.get(name)));
   }
 
   byId(id: string): Definition | null {
@@ -40,13 +44,15 @@ export class Definitions {
   }
 
   newest(name: string): Definition | null {
-    let newest = this.#newest(name);
+    let newest = this.#newest.get(name) ?? this.#readNewest(name);
     for (const row of this.#rows.pending()) if (row.name === name && row.version > (newest?.version ?? 0)) newest = row;
     return newest;
   }
 
-  /** Inside an operation. The same source again is no new version. */
+  /** Inside an operation. The same source again is no new version, nor is the same id: whoever makes ids from sources may come back to one. */
   keep(wanted: Omit<Definition, "version" | "createdAt">): Definition {
+    const same = this.byId(wanted.id);
+    if (same !== null) return same;
     const newest = this.newest(wanted.name);
     if (newest !== null && newest.dialect === wanted.dialect && newest.source === wanted.source) return newest;
     const definition: Definition = { ...wanted, version: (newest?.version ?? 0) + 1, createdAt: this.#clock.now() };
@@ -57,11 +63,22 @@ export class Definitions {
   plan(definition: Definition): Plan {
     const known = this.#plans.get(definition.id);
     if (known !== undefined) return known;
-    const plan = this.#brain.plan(definition);
-    if (this.#plans.size >= keptMax) this.#plans.delete(this.#plans.keys().next().value as string);
-    this.#plans.set(definition.id, plan);
-    return plan;
+    return remember(this.#plans, definition.id, this.#brain.plan(definition));
   }
+
+  #learn(row: Definition | null): Definition | null {
+    return row === null ? null : remember(this.#known, row.id, row);
+  }
+
+  #learnNewest(row: Definition | null): Definition | null {
+    return row === null ? null : remember(this.#newest, row.name, remember(this.#known, row.id, row));
+  }
+}
+
+function remember<T>(values: Map<string, T>, key: string, value: T): T {
+  if (values.size >= keptMax && !values.has(key)) values.delete(values.keys().next().value as string);
+  values.set(key, value);
+  return value;
 }
 
 function orNull(row: SqlRow | undefined): Definition | null {

@@ -7,12 +7,14 @@ import type { Leave, Standing } from "../../board/store.ts";
 import type { Task } from "../../board/task.ts";
 import { nextWaiter, Waiter } from "../../board/waiters.ts";
 import type { GroupCommit } from "./commit.ts";
+import type { HandOuts } from "./hand-outs.ts";
 import type { Rows } from "./rows.ts";
 
 export interface LinesOptions {
   tasks: Rows<Task>;
   lanes: Lanes;
   limits: Limits;
+  handOuts: HandOuts;
   commit: GroupCommit;
   deadline: (id: string, at: number | null) => void;
   /** Called after the commit of each hand-out. */
@@ -56,20 +58,22 @@ export class Lines {
   }
 
   handOut(task: Task, to: { state: "held" | "offered"; holder: string | null; termMs: number; now: number }): Task {
+    const termMs = termOf(task, to.termMs);
     const held: Task = {
       ...task,
       state: to.state,
       grant: task.grant + 1,
       holder: to.holder,
-      termMs: to.termMs,
+      termMs,
       claimedAt: to.now,
       startedAt: task.startedAt ?? to.now,
-      holdUntil: to.now + to.termMs,
+      holdUntil: termMs === 0 ? null : to.now + termMs,
       endBy: task.endBy ?? (task.endMs === null ? null : to.now + task.endMs),
     };
     if (task.limits.length > 0) {
       this.#options.limits.take(task.limits, to.now);
       this.#options.commit.undo(() => this.#options.limits.untake(task.limits, to.now));
+      this.#options.handOuts.add(task.limits, to.now);
     }
     this.#options.tasks.put(held.id, held);
     this.#options.commit.after(this.#options.handedOut);
@@ -127,6 +131,12 @@ export class Lines {
     // A window opens by itself; a permit comes back with the end of a hold.
     if (blocked.freeAt !== null) this.#options.commit.after(() => this.#options.deadline(task.id, blocked.freeAt));
   }
+}
+
+/** 0 means for ever. The shorter of what the task allows and what the claim asks for. */
+function termOf(task: Task, asked: number): number {
+  if (task.holdMs === null || task.holdMs === 0) return task.holdMs === 0 && asked === 0 ? 0 : asked;
+  return asked === 0 ? task.holdMs : Math.min(task.holdMs, asked);
 }
 
 export function placeOf(task: Task): Place {

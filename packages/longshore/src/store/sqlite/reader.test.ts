@@ -34,6 +34,31 @@ describe.each(places)("reading from %s", (place) => {
     expect(await reader.newestRun("other")).toBeUndefined();
   });
 
+  it("runs are found by a pattern, and by words anywhere in what they say, whatever the case", async () => {
+    const { parts, reader } = await setup();
+    const first = await parts.start("w", { alias: "Build_1" });
+    const second = await parts.start("other", { alias: "build%2" });
+    const found = async (search: object) => (await reader.search({ offset: 0, limit: 10, ...search })).runs.map(({ id }) => id);
+    expect(await found({ like: { alias: "build*" } })).toEqual([second.id, first.id]);
+    expect(await found({ like: { alias: "*D_1" } })).toEqual([first.id]);
+    expect(await found({ like: { alias: "*%*" }, workflows: ["other"] })).toEqual([second.id]);
+    expect(await found({ like: { workflow: "oth*r", id: `${second.id}*` } })).toEqual([second.id]);
+    expect(await found({ text: "BUILD_" })).toEqual([first.id]);
+    expect(await found({ text: "nowhere" })).toEqual([]);
+  });
+
+  it("tasks that nobody has are counted by their lane, and no others", async () => {
+    const { parts, reader } = await setup();
+    expect(await reader.queued()).toEqual(new Map());
+    await parts.start("w");
+    await parts.start("w");
+    const cancelled = await parts.start("other");
+    expect(await reader.queued()).toEqual(new Map([["work", 3]]));
+    await parts.runs.tell(cancelled.id, { kind: "cancel" });
+    await parts.claim();
+    expect(await reader.queued()).toEqual(new Map([["work", 1]]));
+  });
+
   it("pages of runs give each run once, newest first, whatever the filter", async () => {
     const { parts, reader } = await setup();
     const ids: { [state: string]: string[] } = { succeeded: [], failed: [], cancelled: [], running: [] };

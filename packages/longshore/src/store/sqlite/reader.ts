@@ -2,7 +2,7 @@
 // several pages rather than a pause for everybody.
 
 import type { Lanes } from "../../board/lanes.ts";
-import { isOpen, type Task, type Verb } from "../../board/task.ts";
+import { type Fault, isOpen, type Task, type Verb } from "../../board/task.ts";
 import type { Definition } from "../../run/dialect.ts";
 import {
   type AttemptView,
@@ -12,6 +12,7 @@ import {
   type QueueView,
   type Reader,
   type RunQuery,
+  type RunSearch,
   type TaskQuery,
 } from "../../run/reader.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
@@ -19,6 +20,7 @@ import type { Counts } from "./counts.ts";
 import type { Database, SqlRow, Statement } from "./driver.ts";
 import type { Rows } from "./rows.ts";
 import { runColumns, runOf } from "./run-rows.ts";
+import { searchRuns } from "./search.ts";
 import { taskColumns, taskOf } from "./task-rows.ts";
 
 export interface SqliteReaderOptions {
@@ -51,6 +53,18 @@ export class SqliteReader implements Reader {
     const { workflow, state, before = last } = query;
     const found = scan(this.#runRows(workflow, state, before), query.limit, (row) => state === undefined || row.state === state);
     return Promise.resolve(pageOf(found, (id) => this.#run(id)));
+  }
+
+  search(search: RunSearch): Promise<{ total: number; runs: Run[] }> {
+    return Promise.resolve(searchRuns(this.#options.db, search));
+  }
+
+  runsByAlias(workflow: string, alias: string, limit: number): Promise<Run[]> {
+    return Promise.resolve(this.#sql.runsByAlias.all(alias, workflow, limit).map(runOf));
+  }
+
+  childOf(taskId: string, attempt: number): Promise<Run | undefined> {
+    return Promise.resolve(orUndefined(this.#sql.child.get(taskId, attempt), runOf));
   }
 
   newestRun(workflow: string): Promise<Run | undefined> {
@@ -109,6 +123,10 @@ export class SqliteReader implements Reader {
     });
   }
 
+  queued(): Promise<Map<string, number>> {
+    return Promise.resolve(new Map(this.#sql.queued.all().map((row) => [row.lane as string, row.count as number])));
+  }
+
   async counts(): Promise<CountsView> {
     const { counts } = this.#options;
     await counts.counted();
@@ -148,6 +166,12 @@ function prepareStatements(db: Database) {
     newestRun: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? ORDER BY id DESC LIMIT 1`),
     openRunsOf: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? AND ended_at IS NULL ORDER BY id DESC LIMIT ?`),
     runByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? ORDER BY id DESC LIMIT 1`),
+    runsByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? AND workflow = ? ORDER BY id LIMIT ?`),
+    child: prepare(`SELECT ${runColumns} FROM run WHERE parent_task_id = ? AND parent_attempt = ?`),
+    // Walks the open tasks: some milliseconds for ten thousand of them, and nobody asks often.
+    queued: prepare(
+      "SELECT lane, count(*) AS count FROM task INDEXED BY task_open WHERE ended_at IS NULL AND state = 'queued' AND lane IS NOT NULL GROUP BY lane",
+    ),
     runs: prepare("SELECT id, state FROM run WHERE id < ? ORDER BY id DESC"),
     runsOf: prepare("SELECT id, state FROM run WHERE workflow = ? AND id < ? ORDER BY id DESC"),
     // Sorts the open runs, which are few beside those that ended. Left to itself SQLite would walk through all runs instead.
@@ -204,6 +228,14 @@ function attemptOf(row: SqlRow): AttemptView {
     startedAt: row.started_at as number | null,
     endedAt: row.ended_at as number,
     closedBy: row.closed_by as Verb,
+    fault: row.fault as Fault | null,
+    ordinal: row.ordinal as number,
+    deferrals: row.deferrals as number,
+    attemptAt: row.attempt_at as number,
+    dueAt: row.due_at as number,
+    claimedAt: row.claimed_at as number | null,
+    input: row.input as string | null,
+    output: row.output as string | null,
   };
 }
 
@@ -218,5 +250,13 @@ function currentAttempt(task: Task): AttemptView {
     startedAt: task.startedAt,
     endedAt: task.endedAt,
     closedBy: ended ? task.closedBy : null,
+    fault: task.fault,
+    ordinal: task.ordinal,
+    deferrals: task.deferrals,
+    attemptAt: task.attemptAt,
+    dueAt: task.dueAt,
+    claimedAt: task.claimedAt,
+    input: task.input,
+    output: task.output,
   };
 }

@@ -2,20 +2,25 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts, type Place, places } from "../../../test/support/parts.ts";
 import { lingerMs, type RetentionPolicy } from "../../run/retention.ts";
+import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { SqliteLogs } from "./logs.ts";
 import { SqliteRetention } from "./retention.ts";
 
 const dayMs = 86_400_000;
 const forever = { ageMs: 1_000 * dayMs, count: Number.POSITIVE_INFINITY };
-const keepAll: RetentionPolicy = { runs: forever, tasks: forever, blobs: forever };
+const keepAll: RetentionPolicy = { runs: forever, tasks: forever, logs: forever, blobs: forever };
 const tables = ["run", "task", "attempt", "node_join", "run_key", "log", "blob", "pruned"] as const;
 
 async function setup(place: Place, before?: Parts) {
   const parts = await openParts(place, before);
   const blobs = new SqliteBlobs({ ...parts, directory: `${parts.folder}/blobs` });
   const logs = new SqliteLogs(parts);
-  const retention = new SqliteRetention({ ...parts, runs: parts.runs.runs, tasks: parts.board.tasks, blobs });
+  const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
+  const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, blobs });
+  parts.onTask.add((task) => references.taskChanged(task));
+  parts.onRun.add((run) => references.runChanged(run));
+  const retention = new SqliteRetention({ ...parts, ...rowsOf, blobs, references });
   const prune = (policy: Partial<RetentionPolicy>, signal?: AbortSignal) =>
     retention.prune({ ...keepAll, ...policy }, parts.clock.now(), signal);
   const rows = () =>
@@ -26,8 +31,10 @@ async function setup(place: Place, before?: Parts) {
     await parts.board.post([{ id, step: "alone", lanes: [{ name: "work", labels: [] }], input: "null", policy: null }]);
     return parts.claim();
   };
-  return { parts, blobs, logs, retention, prune, rows, log, post };
+  return { parts, blobs, references, prune, rows, log, post };
 }
+
+const newTask = (id: string, input: string) => ({ id, step: "alone", lanes: [{ name: id, labels: [] }], input, policy: null });
 
 describe.each(places)("retention in %s", (place) => {
   it("a run goes with its tasks, attempts, joins, keys and logs, and others stay whole", async () => {
@@ -35,12 +42,14 @@ describe.each(places)("retention in %s", (place) => {
     await parts.define("w", ["a", "b"]);
     const old = await parts.finish("w", { key: "old" });
     await log(`${old.id}.0`, old.id);
-    parts.db.exec(`INSERT INTO node_join VALUES ('${old.id}', 1, -1)`);
-    parts.db.exec(`INSERT INTO attempt VALUES ('${old.id}.0', 1, 0, 'fail', 'w1', 'x', 0, 0, 0)`);
+    parts.db.exec(`INSERT INTO node_join (run_id, node, left_count) VALUES ('${old.id}', 1, -1)`);
+    parts.db.exec(
+      `INSERT INTO attempt (task_id, grant_count, attempt, closed_by, queued_at, ended_at) VALUES ('${old.id}.0', 1, 0, 'fail', 0, 0)`,
+    );
     parts.clock.jump(2 * dayMs);
     const kept = await parts.finish("w", { key: "kept" });
     await log(`${kept.id}.0`, kept.id);
-    expect(await prune({ runs: { ...forever, ageMs: dayMs } })).toEqual({ runs: 1, tasks: 0, blobs: 0 });
+    expect(await prune({ runs: { ...forever, ageMs: dayMs } })).toEqual({ runs: 1, tasks: 0, logs: 0, blobs: 0 });
     expect(rows()).toEqual({ run: 1, task: 2, attempt: 0, node_join: 0, run_key: 1, log: 1, blob: 0, pruned: 0 });
     expect(await parts.runs.run(old.id)).toBeUndefined();
     expect((await parts.runs.run(kept.id))?.state).toBe("succeeded");
@@ -53,7 +62,7 @@ describe.each(places)("retention in %s", (place) => {
     await parts.define("w", ["a"]);
     const open = await parts.start("w");
     parts.clock.jump(100 * dayMs);
-    expect(await prune({ runs: { ageMs: dayMs, count: 0 } })).toEqual({ runs: 0, tasks: 0, blobs: 0 });
+    expect(await prune({ runs: { ageMs: dayMs, count: 0 } })).toEqual({ runs: 0, tasks: 0, logs: 0, blobs: 0 });
     await parts.complete(await parts.claim());
     // Its age counts from its end.
     expect((await prune({ runs: { ...forever, ageMs: dayMs } })).runs).toBe(0);
@@ -181,6 +190,110 @@ describe.each(places)("retention in %s", (place) => {
     expect(left.map((blob) => blob !== undefined)).toEqual([false, false, false, true, true]);
   });
 
+  it("a blob that an open run or task refers to stays, and stays as long again after the last of them has ended", async () => {
+    const { parts, blobs, prune } = await setup(place);
+    const stored = await Promise.all(Array.from({ length: 7 }, () => blobs.put(randomBytes(8))));
+    const [given, answered, defined, loose, ended, before, unused] = stored.map(({ hash }) => hash) as [string, ...string[]];
+    await parts.define("w", ["a", "b", `c-${defined}`]);
+    const run = await parts.start("w", { input: `{"archive":"sha256:${given}"}` });
+    await parts.complete(await parts.claim(), `{"${answered}":1}`);
+    await parts.board.post([newTask("loose", `["${loose}"]`), newTask("over", `["${ended}"]`)]);
+    await parts.start("w", { input: `"${before}${before}"` });
+    await parts.complete(await parts.claim("w1", "over"));
+    parts.clock.jump(2 * dayMs);
+    const policy = { blobs: { ...forever, ageMs: dayMs } };
+    expect((await prune(policy)).blobs).toBe(3);
+    const there = async () => (await Promise.all(stored.map(({ hash }) => blobs.stat(hash)))).map((blob) => blob !== undefined);
+    expect(await there()).toEqual([true, true, true, true, false, false, false]);
+    expect(unused).toBeDefined();
+    await parts.runs.tell(run.id, { kind: "cancel" });
+    parts.clock.jump(dayMs / 2);
+    expect((await prune(policy)).blobs).toBe(0);
+  });
+
+  it("a blob that comes into use while others are pruned stays, also when that is in the same commit", async () => {
+    const { parts, blobs, references } = await setup(place);
+    await parts.define("w", ["a"]);
+    const [earlier, alongside] = [await blobs.put(randomBytes(8)), await blobs.put(randomBytes(8)), await blobs.put(randomBytes(8))];
+    parts.clock.jump(2 * dayMs);
+    const usedBefore = parts.clock.now() - dayMs;
+    let removed = 0;
+    await references.spare(usedBefore, undefined, async () => {
+      await parts.start("w", { input: `"${earlier.hash}"` });
+      await blobs.noteUses();
+      const before = parts.commit.commits;
+      const prune = blobs.prune(usedBefore, () => references.pending());
+      await parts.start("w", { input: `"${alongside.hash}"` });
+      removed = await prune;
+      expect(parts.commit.commits - before).toBe(1);
+    });
+    expect(removed).toBe(1);
+    const left = parts.db.prepare("SELECT hash FROM blob").all();
+    expect(left.map((row) => row.hash).sort()).toEqual([earlier.hash, alongside.hash].sort());
+  });
+
+  it("logs go before the runs and tasks that they belong to, in small transactions; those of open ones stay", async () => {
+    const { parts, prune, rows, log, post } = await setup(place);
+    await parts.define("w", ["a"]);
+    const old = await parts.finish("w");
+    for (let n = 0; n < 50; n++) await log(`${old.id}.0`, old.id, n);
+    const loose = await post("T1");
+    await log("T1", null);
+    await parts.complete(loose);
+    const open = await parts.start("w");
+    await log(`${open.id}.0`, open.id);
+    parts.clock.jump(2 * dayMs);
+    const fresh = await parts
+      .claim()
+      .then((task) => parts.complete(task))
+      .then(() => parts.finish("w"));
+    await log(`${fresh.id}.0`, fresh.id);
+    const before = parts.commit.commits;
+    const policy = { logs: { ...forever, ageMs: dayMs } };
+    expect(await prune(policy)).toEqual({ runs: 0, tasks: 0, logs: 2, blobs: 0 });
+    expect(parts.commit.commits - before).toBe(4);
+    expect(rows()).toMatchObject({ run: 3, log: 2 });
+    expect((await prune(policy)).logs).toBe(0);
+    expect(parts.commit.commits - before).toBe(4);
+    parts.clock.jump(2 * dayMs);
+    expect((await prune(policy)).logs).toBe(2);
+    expect(rows()).toMatchObject({ run: 3, log: 0 });
+  });
+
+  it("above their count, the logs of the oldest endings go", async () => {
+    const { parts, prune, rows, log } = await setup(place);
+    await parts.define("w", ["a"]);
+    for (let n = 0; n < 130; n++) {
+      const run = await parts.finish("w");
+      await log(`${run.id}.0`, run.id);
+      parts.clock.jump(1);
+    }
+    const policy = { logs: { ...forever, count: 10 } };
+    expect((await prune(policy)).logs).toBe(0);
+    parts.clock.jump(lingerMs);
+    expect((await prune(policy)).logs).toBe(120);
+    expect(rows()).toMatchObject({ run: 130, log: 10 });
+    expect((await prune(policy)).logs).toBe(0);
+  });
+
+  it("a run that is tried again keeps its logs until it has ended once more", async () => {
+    const { parts, prune, rows, log } = await setup(place);
+    await parts.define("w", ["a"]);
+    const run = await parts.start("w");
+    await parts.fail(await parts.claim());
+    await log(`${run.id}.0`, run.id);
+    parts.clock.jump(2 * dayMs);
+    const policy = { logs: { ...forever, ageMs: dayMs } };
+    const [pruned] = await Promise.all([prune(policy), parts.runs.tell(run.id, { kind: "retry" })]);
+    expect(rows()).toMatchObject({ log: 1 - pruned.logs });
+    await log(`${run.id}.0`, run.id, 1);
+    expect((await prune(policy)).logs).toBe(0);
+    await parts.complete(await parts.claim());
+    parts.clock.jump(2 * dayMs);
+    expect((await prune(policy)).logs).toBe(1);
+    expect(rows()).toMatchObject({ run: 1, log: 0 });
+  });
+
   it("a pruning that finds nothing commits nothing", async () => {
     const { parts, prune } = await setup(place);
     await parts.define("w", ["a"]);
@@ -253,9 +366,11 @@ describe("retention over a restart", () => {
         .join("; ");
     const runs = "SELECT id FROM run WHERE ended_at IS NOT NULL AND ended_at <= 1 ORDER BY ended_at, id LIMIT 1";
     const tasks = "SELECT id FROM task WHERE ended_at IS NOT NULL AND run_id IS NULL AND ended_at <= 1 ORDER BY ended_at, id LIMIT 1";
+    const open = "SELECT id FROM run WHERE ended_at IS NULL AND (workflow, id) > ('', '') ORDER BY workflow, id LIMIT 1";
     const slice = "SELECT ended_at, id FROM run WHERE ended_at IS NOT NULL AND (ended_at, id) > (1, 'x') ORDER BY ended_at, id LIMIT 1";
     expect(plan(runs)).toMatch(/^SEARCH run USING COVERING INDEX run_ended \(ended_at[^;]*$/);
     expect(plan(tasks)).toMatch(/^SEARCH task USING COVERING INDEX task_ended \(ended_at[^;]*$/);
+    expect(plan(open)).toMatch(/^SEARCH run USING INDEX run_open \(\(workflow,id\)>[^;]*$/);
     expect(plan(slice)).toMatch(/^SEARCH run USING COVERING INDEX run_ended \(\(ended_at,id\)>[^;]*$/);
   });
 });

@@ -5,10 +5,12 @@
 import type { Task } from "../../board/task.ts";
 import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "../../run/retention.ts";
 import type { Run } from "../../run/run.ts";
+import type { BlobReferences } from "./blob-references.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
+import { LogRetention } from "./log-retention.ts";
 import { Additions, type Rows } from "./rows.ts";
 
 export interface SqliteRetentionOptions {
@@ -18,6 +20,7 @@ export interface SqliteRetentionOptions {
   tasks: Rows<Task>;
   counts: Counts;
   blobs: SqliteBlobs;
+  references: BlobReferences;
 }
 
 /** Runs or tasks that disappear in one transaction. */
@@ -32,15 +35,17 @@ export class SqliteRetention implements RetentionStore {
   /** Deletions that an operation has decided on; they are carried out inside its transaction. */
   readonly #deletions: Additions<() => void>;
   readonly #sql: ReturnType<typeof prepareStatements>;
+  readonly #logs: LogRetention;
 
   constructor(options: SqliteRetentionOptions) {
     this.#options = options;
     this.#deletions = new Additions(options.commit, (remove) => remove());
     this.#sql = prepareStatements(options.db);
+    this.#logs = new LogRetention(options);
   }
 
   async prune(policy: RetentionPolicy, now: number, signal?: AbortSignal): Promise<Pruned> {
-    const pruned: Pruned = { runs: 0, tasks: 0, blobs: 0 };
+    const pruned: Pruned = { runs: 0, tasks: 0, logs: 0, blobs: 0 };
     await this.#options.counts.counted();
     await this.#removeRest(signal);
     await repeat(signal, async () => {
@@ -55,15 +60,40 @@ export class SqliteRetention implements RetentionStore {
       await this.#removeRest(signal);
       return tasks > 0;
     });
-    // Like runs, what was used just now is not pruned by count.
-    const beyond = Math.min(this.#options.blobs.beyond(policy.blobs.count), now - lingerMs);
-    await repeat(signal, async () => {
-      const blobs = await this.#options.blobs.prune(Math.max(now - policy.blobs.ageMs, beyond));
-      pruned.blobs += blobs;
-      return blobs > 0;
-    });
+    pruned.logs = await this.#logs.prune(policy.logs, now, signal);
+    pruned.blobs = await this.#pruneBlobs(policy.blobs, now, signal);
     await this.#options.blobs.sweep();
     return pruned;
+  }
+
+  async #pruneBlobs(keep: Keep, now: number, signal: AbortSignal | undefined): Promise<number> {
+    const { blobs, references } = this.#options;
+    // Like runs, what was used just now is not pruned by count.
+    const usedBefore = Math.max(now - keep.ageMs, Math.min(blobs.beyond(keep.count), now - lingerMs));
+    let pruned = 0;
+    if (!(await blobs.anyUnused(usedBefore))) return pruned;
+    await references.spare(usedBefore, signal, () =>
+      repeat(signal, async () => {
+        const removed = await blobs.prune(usedBefore, () => references.pending());
+        pruned += removed;
+        return removed > 0;
+      }),
+    );
+    return pruned;
+  }
+
+  async removeRun(runId: string): Promise<boolean> {
+    const { commit, runs, counts } = this.#options;
+    await counts.counted();
+    const removed = await commit.run(() => {
+      if (runs.get(runId)?.endedAt == null) return false;
+      runs.remove(runId);
+      this.#deletions.add(() => this.#sql.forgetRun(runId));
+      commit.after(() => counts.pruned({ runs: 1, tasks: 0 }));
+      return true;
+    });
+    if (removed) await this.#removeRest(undefined);
+    return removed;
   }
 
   #pruneRuns(keep: Keep, now: number): Promise<number> {

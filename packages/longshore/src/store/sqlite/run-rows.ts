@@ -9,8 +9,9 @@ import { Rows } from "./rows.ts";
 const runsKeptMax = 20_000;
 
 const columns = [
-  ...["id", "workflow", "definition_id", "input", "created_at", "alias", "parent_task_id", "parent_attempt"],
-  ...["state", "output", "error", "ended_at", "end_by", "left_count", "failed_count", "retries"],
+  ...["id", "workflow", "definition_id", "input", "created_at", "alias", "parent_task_id", "parent_attempt", "settings", "priority"],
+  ...["state", "output", "error", "ended_at", "end_by", "active_count", "left_count", "failed_count", "recorded_count", "retries"],
+  ...["counted_from", "variables", "backlog", "skips"],
 ];
 const changing = columns.slice(columns.indexOf("state"));
 
@@ -18,7 +19,11 @@ export const runColumns: string = columns.join(", ");
 
 export function runRows(db: Database, commit: GroupCommit, committed: (run: Run) => void): Rows<Run> {
   const select = db.prepare(`SELECT ${runColumns} FROM run WHERE id = ?`);
-  const insert = db.prepare(`INSERT INTO run (${runColumns}) VALUES (${columns.map(() => "?").join(", ")})`);
+  // A run that begins anew is written whole, over its earlier self.
+  const insert = db.prepare(
+    `INSERT INTO run (${runColumns}) VALUES (${columns.map(() => "?").join(", ")})
+     ON CONFLICT (id) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(", ")}`,
+  );
   const update = db.prepare(`UPDATE run SET ${changing.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`);
   const remove = db.prepare("DELETE FROM run WHERE id = ?");
   return new Rows<Run>(commit, {
@@ -27,19 +32,11 @@ export function runRows(db: Database, commit: GroupCommit, committed: (run: Run)
       return row === undefined ? null : runOf(row);
     },
     save(run, isNew) {
-      const rest = [run.state, run.output, run.error, run.endedAt, run.endBy, run.left, run.failed, run.retries];
-      if (isNew)
-        insert.run(
-          run.id,
-          run.workflow,
-          run.definitionId,
-          run.input,
-          run.createdAt,
-          run.alias,
-          run.parentTaskId,
-          run.parentAttempt,
-          ...rest,
-        );
+      const rest = [
+        ...[run.state, run.output, run.error, run.endedAt, run.endBy, run.active, run.left, run.failed, run.recorded, run.retries],
+        ...[run.countedFrom, run.variables, run.backlog, run.skips],
+      ];
+      if (isNew) insert.run(...fixedValues(run), ...rest);
       else update.run(...rest, run.id);
     },
     remove: (id) => remove.run(id),
@@ -47,6 +44,11 @@ export function runRows(db: Database, commit: GroupCommit, committed: (run: Run)
     keptMax: runsKeptMax,
     committed,
   });
+}
+
+function fixedValues(run: Run): (string | number | null)[] {
+  const { id, workflow, definitionId, input, createdAt, alias, parentTaskId, parentAttempt, settings, priority } = run;
+  return [id, workflow, definitionId, input, createdAt, alias, parentTaskId, parentAttempt, settings, priority];
 }
 
 export function runOf(row: SqlRow): Run {
@@ -61,9 +63,17 @@ export function runOf(row: SqlRow): Run {
     createdAt: row.created_at as number,
     endedAt: row.ended_at as number | null,
     endBy: row.end_by as number | null,
+    active: row.active_count as number,
     left: row.left_count as number,
     failed: row.failed_count as number,
+    recorded: row.recorded_count as number,
     retries: row.retries as number,
+    countedFrom: row.counted_from as number,
+    priority: row.priority as number,
+    variables: row.variables as string | null,
+    settings: row.settings as string | null,
+    backlog: row.backlog as string | null,
+    skips: row.skips as string | null,
     alias: row.alias as string | null,
     parentTaskId: row.parent_task_id as string | null,
     parentAttempt: row.parent_attempt as number,
@@ -75,17 +85,17 @@ export function joinKey(runId: string, node: number): string {
 }
 
 export function joinRows(db: Database, commit: GroupCommit): Rows<Join> {
-  const select = db.prepare("SELECT left_count FROM node_join WHERE run_id = ? AND node = ?");
-  const upsert = db.prepare("INSERT OR REPLACE INTO node_join (run_id, node, left_count) VALUES (?, ?, ?)");
+  const select = db.prepare("SELECT left_count, begun FROM node_join WHERE run_id = ? AND node = ?");
+  const upsert = db.prepare("INSERT OR REPLACE INTO node_join (run_id, node, left_count, begun) VALUES (?, ?, ?, ?)");
   return new Rows<Join>(commit, {
     load(key) {
       const dot = key.lastIndexOf(".");
       const runId = key.slice(0, dot);
       const node = Number(key.slice(dot + 1));
       const row = select.get(runId, node);
-      return row === undefined ? null : { runId, node, left: row.left_count as number };
+      return row === undefined ? null : { runId, node, left: row.left_count as number, begun: row.begun === 1 };
     },
-    save: (join) => upsert.run(join.runId, join.node, join.left),
+    save: (join) => upsert.run(join.runId, join.node, join.left, join.begun ? 1 : 0),
     keep: () => "no",
     keptMax: 0,
   });

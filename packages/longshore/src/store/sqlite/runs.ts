@@ -2,26 +2,28 @@
 // with the rows it asks for, and its changes become part of the same transaction.
 
 import { freshTask } from "../../board/fresh-task.ts";
-import type { EndState, Task } from "../../board/task.ts";
+import { type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
 import type { Change, Frontier, Need, RunEvent } from "../../run/decide.ts";
 import type { Definition } from "../../run/dialect.ts";
-import type { Plan } from "../../run/plan.ts";
+import { freshRun } from "../../run/fresh-run.ts";
+import type { Plan, RetryPolicy } from "../../run/plan.ts";
 import type { Closure, NextTry } from "../../run/retry.ts";
-import { isRunOpen, type Join, type Message, type Run, type StoredMessage, taskIdOf } from "../../run/run.ts";
-import type { Brain, NewRun, RunStore } from "../../run/store.ts";
+import { isRunOpen, type Join, type Message, type Run, type StoredMessage, successorIdOf, taskIdOf } from "../../run/run.ts";
+import type { Brain, NewChild, NewRun, Order, RunStore } from "../../run/store.ts";
 import { type Follower, runDeadlinePrefix, type SqliteBoard } from "./board.ts";
 import type { GroupCommit } from "./commit.ts";
 import { Definitions } from "./definitions.ts";
+import type { SqliteDocuments } from "./documents.ts";
 import type { Database } from "./driver.ts";
 import { Additions, type Rows } from "./rows.ts";
 import { joinKey, joinRows, runRows } from "./run-rows.ts";
 import { taskColumns, taskOf } from "./task-rows.ts";
 
 /** How long a lane counts as polled after a claim asked for it. */
-const polledMs = 60_000;
+const polledMsDefault = 60_000;
 
 /** What decide's `now` and `random` are added to. */
 type Happening = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, "now" | "random"> : never) : never;
@@ -33,6 +35,7 @@ export interface SqliteRunsOptions {
   random: () => number;
   brain: Brain;
   board: SqliteBoard;
+  documents: SqliteDocuments;
   changed: (run: Run) => void;
   deadline: (id: string, at: number | null) => void;
   /** There are messages to carry out. */
@@ -43,6 +46,7 @@ export class SqliteRuns implements RunStore, Follower {
   readonly runs: Rows<Run>;
   readonly definitions: Definitions;
   readonly #options: SqliteRunsOptions;
+  readonly #sql: ReturnType<typeof prepareStatements>;
   readonly #joins: Rows<Join>;
   readonly #messages: Additions<{ id: number; message: Message }>;
   readonly #keys: Additions<{ workflow: string; key: string; runId: string }>;
@@ -52,6 +56,7 @@ export class SqliteRuns implements RunStore, Follower {
   constructor(options: SqliteRunsOptions) {
     const { db, commit } = options;
     this.#options = options;
+    this.#sql = prepareStatements(db);
     this.runs = runRows(db, commit, (run) => {
       options.deadline(runDeadlinePrefix + run.id, run.endedAt === null ? run.endBy : null);
       options.changed(run);
@@ -88,21 +93,30 @@ export class SqliteRuns implements RunStore, Follower {
     return Promise.resolve(this.runs.get(id) ?? undefined);
   }
 
-  tell(runId: string, event: { kind: "cancel" } | { kind: "timeout" } | { kind: "retry" }): Promise<Run | undefined> {
+  tell(runId: string, order: Order): Promise<Run | undefined> {
     return this.#options.commit.run(() => {
       const run = this.runs.get(runId);
       if (run === null) return undefined;
-      if (isRunOpen(run.state) !== (event.kind === "retry")) this.#decide(run, event);
+      if (isRunOpen(run.state) !== forEnded.has(order.kind)) this.#obey(run, order);
       return this.runs.get(runId) ?? undefined;
     });
   }
 
+  hasten(runId: string): Promise<boolean> {
+    return this.#options.commit.run(() => {
+      const run = this.runs.get(runId);
+      if (run === null || !isRunOpen(run.state)) return false;
+      for (const { id } of this.records(runId)) this.#options.board.hasten(id);
+      return true;
+    });
+  }
+
   messages(): Promise<StoredMessage[]> {
-    const rows = this.#options.db.prepare("SELECT id, body FROM message ORDER BY id LIMIT 1000").all();
+    const rows = this.#sql.messages.all();
     return Promise.resolve(rows.map((row) => ({ id: row.id as number, message: JSON.parse(row.body as string) as Message })));
   }
 
-  deliver(stored: StoredMessage, child: { id: string; definitionId: string } | null): Promise<void> {
+  deliver(stored: StoredMessage, child: NewChild | null): Promise<void> {
     return this.#options.commit.run(() => {
       this.#doneMessages.add(stored.id);
       this.#carryOut(stored.message, child);
@@ -116,9 +130,11 @@ export class SqliteRuns implements RunStore, Follower {
   }
 
   closed(task: Task, closure: Closure): NextTry {
-    const next = this.#tellAbout(task, { kind: "closed", node: task.node, closure, failures: task.failures, lost: task.lost });
-    // The run has ended: what is still on the board may not be tried again.
-    return next ?? { again: false, error: "the run has ended", failures: task.failures, lost: task.lost };
+    const { node, failures, lost, attempt, postedAt, output } = task;
+    const policy = task.policy === null ? undefined : (JSON.parse(task.policy) as RetryPolicy);
+    const next = this.#tellAbout(task, { kind: "closed", node, closure, failures, lost, attempt, postedAt, output, policy });
+    // The run has ended, or is paused: for now it may not be tried again.
+    return next ?? { again: false, error: errorOf(closure), failures, lost };
   }
 
   ended(task: Task, state: EndState, error: string | null): void {
@@ -126,6 +142,8 @@ export class SqliteRuns implements RunStore, Follower {
   }
 
   abandoned(task: Task): void {
+    const run = task.runId === null ? null : this.runs.get(task.runId);
+    if (run === null || this.#planOf(run).nodes[task.node]?.kind !== "run") return;
     this.#leave({ kind: "cancel-child", parentTaskId: task.id, attempt: task.attempt });
   }
 
@@ -148,24 +166,7 @@ export class SqliteRuns implements RunStore, Follower {
     if (definition === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${wanted.definitionId}.`);
     const { timeoutMs } = this.definitions.plan(definition);
     const now = this.#options.clock.now();
-    const run: Run = {
-      id: wanted.id,
-      workflow: wanted.workflow,
-      definitionId: wanted.definitionId,
-      state: "running",
-      input: wanted.input,
-      output: null,
-      error: null,
-      createdAt: now,
-      endedAt: null,
-      endBy: timeoutMs === null ? null : now + timeoutMs,
-      left: 0,
-      failed: 0,
-      retries: 0,
-      alias: wanted.alias ?? null,
-      parentTaskId: wanted.parentTaskId ?? null,
-      parentAttempt: wanted.parentAttempt ?? 0,
-    };
+    const run = freshRun(wanted, now, timeoutMs);
     this.runs.put(run.id, run, true);
     if (wanted.key) this.#keys.add({ workflow: wanted.workflow, key: wanted.key, runId: run.id });
     this.#decide(run, { kind: "start" });
@@ -174,14 +175,9 @@ export class SqliteRuns implements RunStore, Follower {
 
   /** The run that a key, a parent or `unlessRunning` points to, in this batch or before it. */
   #earlier(wanted: NewRun): Run | null {
-    const { db } = this.#options;
     if (wanted.key) {
       const pending = this.#keys.pending().find((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
-      const id =
-        pending ??
-        (db.prepare("SELECT run_id FROM run_key WHERE workflow = ? AND key = ?").get(wanted.workflow, wanted.key)?.run_id as
-          | string
-          | undefined);
+      const id = pending ?? (this.#sql.keyed.get(wanted.workflow, wanted.key)?.run_id as string | undefined);
       if (id !== undefined) return this.runs.get(id);
     }
     if (wanted.parentTaskId) {
@@ -195,68 +191,116 @@ export class SqliteRuns implements RunStore, Follower {
   openRun(workflow: string): Run | null {
     const fresh = this.runs.pending().find((run) => run.workflow === workflow && isRunOpen(run.state));
     if (fresh !== undefined) return fresh;
-    for (const row of this.#options.db.prepare("SELECT id FROM run WHERE workflow = ? AND ended_at IS NULL").all(workflow)) {
+    for (const row of this.#sql.open.all(workflow)) {
       const run = this.runs.get(row.id as string);
       if (run !== null && isRunOpen(run.state)) return run;
     }
     return null;
   }
 
-  #carryOut(message: Message, child: { id: string; definitionId: string } | null): void {
+  #obey(run: Run, order: Order): void {
+    if (order.kind === "restart") return this.#restart(run, order);
+    this.#decide(run, order);
+    if (order.kind !== "resume" || run.backlog === null) return;
+    for (const happening of JSON.parse(run.backlog) as Happening[]) {
+      const now = this.runs.get(run.id);
+      if (now === null || !isRunOpen(now.state)) return;
+      const next = this.#decide(now, happening);
+      if (next?.again && "node" in happening) this.#options.board.tryAgain(taskIdOf(run.id, happening.node), next);
+    }
+  }
+
+  #restart(run: Run, order: Order & { kind: "restart" }): void {
+    const { definitionId = run.definitionId, input = run.input, settings = run.settings, alias = run.alias, variables = null } = order;
+    const begun: Run = { ...run, definitionId, input, settings, alias, variables, createdAt: this.#options.clock.now() };
+    this.runs.put(run.id, begun, true);
+    this.#decide(begun, { kind: "restart" });
+  }
+
+  #carryOut(message: Message, child: NewChild | null): void {
     const { board } = this.#options;
     if (message.kind === "settle-task") {
       const task = board.tasks.get(message.taskId);
       // Whatever an earlier attempt's child comes to means nothing to this one.
       if (task?.state === "queued" && task.lane === null && task.attempt === message.attempt) this.#settleRecord(task, message);
-    } else if (message.kind === "cancel-child") {
+    } else if (message.kind === "reopen-task") this.#reopenParent(message);
+    else if (message.kind === "cancel-child") {
       const run = this.#childOf(message.parentTaskId, message.attempt);
-      if (run !== null && isRunOpen(run.state)) this.#decide(run, { kind: "cancel" });
+      const parentId = board.tasks.get(message.parentTaskId)?.runId ?? null;
+      const error = parentId === null ? null : (this.runs.get(parentId)?.error ?? null);
+      if (run !== null && isRunOpen(run.state)) this.#decide(run, { kind: "cancel", parent: { error } });
     } else this.#startChild(message, child);
   }
 
-  #startChild(message: Message & { kind: "start-run" }, child: { id: string; definitionId: string } | null): void {
-    const parent = this.#options.board.tasks.get(message.parentTaskId);
-    if (parent?.state !== "queued") return;
-    if (child === null) {
-      this.#settleRecord(parent, { state: "failed", output: null, error: `there is no workflow ${message.workflow}` });
+  #startChild({ parentTaskId, from, runId }: Message & { kind: "start-run" }, child: NewChild | null): void {
+    const parent = parentTaskId === null ? null : this.#options.board.tasks.get(parentTaskId);
+    if (parentTaskId !== null && parent?.state !== "queued") return;
+    if (child === null || "failed" in child) {
+      const error = child?.failed ?? "it could not be started";
+      if (parent !== null) this.#settleRecord(parent, { state: "failed", output: null, error, fault: "final" });
+      const before = parentTaskId === null ? this.runs.get(from) : null;
+      // Unless it lives again.
+      if (before !== null && !isRunOpen(before.state) && successorIdOf(before) === runId)
+        this.#decide(before, { kind: "unfollowed", error });
       return;
     }
-    const { workflow, input, parentTaskId } = message;
-    this.#startNow({ ...child, workflow, input, parentTaskId, parentAttempt: parent.attempt });
+    if (this.runs.get(child.id) === null) this.#startNow({ ...child, parentTaskId, parentAttempt: parent?.attempt ?? 0 });
+  }
+
+  /** A child is alive again: its parent waits for it again, unless it has gone its way without it. */
+  #reopenParent({ taskId, attempt }: Message & { kind: "reopen-task" }): void {
+    const task = this.#options.board.tasks.get(taskId);
+    const run = task?.runId == null ? null : this.runs.get(task.runId);
+    if (task === null || run === null || task.attempt !== attempt || isOpen(task.state) || task.state === "done") return;
+    const tolerated = this.#planOf(run).nodes[task.node]?.onFailure === "tolerate";
+    if (tolerated || isRunOpen(run.state)) return;
+    this.#decide(run, { kind: "reopen", node: task.node });
   }
 
   #childOf(parentTaskId: string, parentAttempt: number): Run | null {
-    const child = this.#options.db.prepare("SELECT id FROM run WHERE parent_task_id = ? AND parent_attempt = ?");
-    const row = child.get(parentTaskId, parentAttempt);
+    const row = this.#sql.child.get(parentTaskId, parentAttempt);
     return row === undefined ? null : this.runs.get(row.id as string);
   }
 
-  #settleRecord(task: Task, how: { state: EndState; output: string | null; error: string | null }): void {
-    const now = this.#options.clock.now();
-    this.#options.board.tasks.put(task.id, { ...task, state: how.state, output: how.output, error: how.error, endedAt: now });
-    this.#tellAbout(
-      task,
-      how.state === "done" ? { kind: "done", node: task.node } : { kind: "ended", node: task.node, state: how.state, error: how.error },
-    );
+  #settleRecord(task: Task, how: { state: EndState; output: string | null; error: string | null; fault: Fault | null }): void {
+    const { board } = this.#options;
+    const { state, error } = how;
+    // Its run goes on without it, unlike a step that is cancelled along with its run.
+    const fault = state === "cancelled" ? "failed" : how.fault;
+    if (state === "failed") {
+      const failed = { kind: "failed" as const, error: error ?? "failed", retryable: fault !== "final" };
+      board.closeRecord(how.output === null ? task : { ...task, output: how.output }, fault === "timed-out" ? { kind: "lost" } : failed);
+      return;
+    }
+    board.settleRecord(task.id, { ...how, fault: fault ?? undefined });
+    this.#tellAbout(task, state === "done" ? { kind: "done", node: task.node } : { kind: "ended", node: task.node, state, error, fault });
   }
 
   #tellAbout(task: Task, happening: Happening): NextTry | null {
     const run = task.runId === null ? null : this.runs.get(task.runId);
     // A run that ended takes no more part; the task's own row still says what became of it.
-    return run === null || !isRunOpen(run.state) ? null : this.#decide(run, happening);
+    if (run === null || !isRunOpen(run.state)) return null;
+    if (run.state !== "paused") return this.#decide(run, happening);
+    const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);
+    this.runs.put(run.id, { ...run, backlog: JSON.stringify([...backlog, happening]) });
+    return null;
+  }
+
+  #planOf(run: Run): Plan {
+    const definition = this.definitions.byId(run.definitionId);
+    if (definition === null) throw new Error(`Run ${run.id} has no definition ${run.definitionId}.`);
+    return this.definitions.plan(definition);
   }
 
   #decide(run: Run, happening: Happening): NextTry | null {
-    const definition = this.definitions.byId(run.definitionId);
-    if (definition === null) throw new Error(`Run ${run.id} has no definition ${run.definitionId}.`);
-    const plan = this.definitions.plan(definition);
+    const plan = this.#planOf(run);
     const event = { ...happening, now: this.#options.clock.now(), random: this.#options.random() } as RunEvent;
     const loaded = new Loaded(run);
     for (;;) {
       const decision = this.#options.brain.decide(plan, loaded, event);
       if ("changes" in decision) {
         // In a run that is tried again, a step that starts may have left a row in its earlier life.
-        const about: About = { run, plan, now: event.now, anew: run.retries > 0 || event.kind === "retry" };
+        const about: About = { run, plan, now: event.now, anew: run.retries > 0 || forEnded.has(event.kind) || event.kind === "reopen" };
         for (const change of decision.changes) this.#apply(about, change);
         return decision.next;
       }
@@ -270,17 +314,24 @@ export class SqliteRuns implements RunStore, Follower {
     const before = loaded.size;
     for (const node of need.joins) loaded.joins.set(node, this.#joins.get(joinKey(id, node)));
     for (const node of need.outputs) {
-      const output = this.#options.board.tasks.get(taskIdOf(id, node))?.output ?? null;
+      const task = this.#options.board.tasks.get(taskIdOf(id, node));
+      // What is forgotten has no output any more, though its row still says what it was.
+      const output = task === null || task.state === "forgotten" ? null : task.output;
       loaded.outputs.set(node, output === null ? null : (JSON.parse(output) as Json));
     }
-    if (need.states) loaded.all = new Map(this.records(id).map((task) => [task.node, task.state]));
+    for (const node of need.records) loaded.tasks.set(node, this.#options.board.tasks.get(taskIdOf(id, node)));
+    for (const { kind, name } of need.documents) {
+      const document = this.#options.documents.find(kind, name);
+      loaded.documents.set(documentKey(kind, name), document === null ? null : (JSON.parse(document.body) as Json));
+    }
+    if (need.all) loaded.all = new Map(this.records(id).map((task) => [task.node, task]));
     return loaded.size > before;
   }
 
   /** Inside an operation: every record of a run, as the batch has left it. */
   records(runId: string): Task[] {
     // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
-    const rows = this.#options.db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`).all(`${runId}.`, `${runId}/`);
+    const rows = this.#sql.records.all(`${runId}.`, `${runId}/`);
     const records = new Map(rows.map((row) => [row.id as string, taskOf(row)]));
     for (const task of this.#options.board.tasks.pending()) if (task.runId === runId) records.set(task.id, task);
     return [...records.keys()].map((id) => this.#options.board.tasks.get(id)).filter((task) => task !== null);
@@ -290,7 +341,11 @@ export class SqliteRuns implements RunStore, Follower {
     const { run } = about;
     if (change.kind === "post") this.#post(about, change);
     else if (change.kind === "record") this.#record(about, change);
-    else if (change.kind === "join") this.#joins.put(joinKey(run.id, change.node), { runId: run.id, node: change.node, left: change.left });
+    else if (change.kind === "join") {
+      const { node, left, begun } = change;
+      this.#joins.put(joinKey(run.id, node), { runId: run.id, node, left, begun });
+    } else if (change.kind === "settle") this.#options.board.settleRecord(taskIdOf(run.id, change.node), change);
+    else if (change.kind === "reopen") this.#options.board.reopenRecord(taskIdOf(run.id, change.node));
     else if (change.kind === "run") this.runs.put(run.id, change.run);
     else if (change.kind === "message") this.#leave(change.message);
     else if (change.kind === "forget") this.#options.board.forget(taskIdOf(run.id, change.node));
@@ -306,25 +361,56 @@ export class SqliteRuns implements RunStore, Follower {
       runId: run.id,
       node: change.node,
       step: node.id,
+      ordinal: change.ordinal,
       input: change.input,
-      policy: null,
-      ...node.timeouts,
+      policy: change.placement === undefined ? null : JSON.stringify(change.placement.retry),
+      ...(change.placement?.timeouts ?? node.timeouts),
     };
-    if (node.kind === "run") return board.place(freshTask({ ...base, lanes: [] }, now, null), anew);
-    const lane = board.lanes.choose(node.lanes, now - polledMs);
-    board.place(freshTask({ ...base, lanes: node.lanes, priority: node.priority, limits: node.limits }, now, lane), anew);
+    if (node.kind !== "task") {
+      const delayMs = change.wakeAt === undefined ? 0 : change.wakeAt - now;
+      return board.place(freshTask({ ...base, lanes: [], delayMs }, now, null), anew, plan.keepsCounting);
+    }
+    const { lanes, priority, limits, delayMs, holdMs, polledMs = polledMsDefault } = change.placement ?? node;
+    const lane = board.lanes.choose(lanes, now - polledMs);
+    const task = { ...base, lanes, priority: priority + run.priority, limits, delayMs, holdMs };
+    board.place(freshTask(task, now, lane), anew, plan.keepsCounting);
   }
 
   #record({ run, plan, now, anew }: About, change: Change & { kind: "record" }): void {
-    const base = { id: taskIdOf(run.id, change.node), runId: run.id, node: change.node, step: plan.nodes[change.node]?.id ?? "" };
-    const task = freshTask({ ...base, lanes: [], input: "null", policy: null }, now, null);
-    this.#options.board.place({ ...task, state: change.state, error: change.error, endedAt: now }, anew);
+    const { node, ordinal, state, error } = change;
+    const base = { id: taskIdOf(run.id, node), runId: run.id, node, ordinal, step: plan.nodes[node]?.id ?? "" };
+    const task = freshTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, now, null);
+    const result = { state, error, output: change.output ?? null, fault: change.fault ?? null, endedAt: now };
+    this.#options.board.place({ ...task, ...result }, anew, plan.keepsCounting);
   }
 
   #leave(message: Message): void {
     this.#messages.add({ id: ++this.#messageId, message });
     this.#options.commit.after(this.#options.left);
   }
+}
+
+/** Prepared once: preparing takes longer than most of them take to run. */
+function prepareStatements(db: Database) {
+  return {
+    messages: db.prepare("SELECT id, body FROM message ORDER BY id LIMIT 1000"),
+    keyed: db.prepare("SELECT run_id FROM run_key WHERE workflow = ? AND key = ?"),
+    open: db.prepare("SELECT id FROM run WHERE workflow = ? AND ended_at IS NULL"),
+    child: db.prepare("SELECT id FROM run WHERE parent_task_id = ? AND parent_attempt = ?"),
+    records: db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`),
+  };
+}
+
+/** Orders that mean something to a run that has ended, and only to such. */
+const forEnded: ReadonlySet<string> = new Set(["retry", "rerun", "restart"]);
+
+function documentKey(kind: string, name: string): string {
+  return `${kind}\u0000${name}`;
+}
+
+function errorOf(closure: Closure): string {
+  if (closure.kind === "failed") return closure.error;
+  return closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
 }
 
 /** What every change of one decision has in common. */
@@ -340,7 +426,9 @@ class Loaded implements Frontier {
   readonly run: Run;
   readonly joins = new Map<number, Join | null>();
   readonly outputs = new Map<number, Json>();
-  all: ReadonlyMap<number, string> | undefined;
+  readonly tasks = new Map<number, Task | null>();
+  readonly documents = new Map<string, Json>();
+  all: ReadonlyMap<number, Task> | undefined;
 
   constructor(run: Run) {
     this.run = run;
@@ -354,11 +442,19 @@ class Loaded implements Frontier {
     return this.outputs.get(node);
   }
 
-  states(): ReadonlyMap<number, string> | undefined {
+  record(node: number): Task | null | undefined {
+    return this.tasks.get(node);
+  }
+
+  records(): ReadonlyMap<number, Task> | undefined {
     return this.all;
   }
 
+  document(kind: string, name: string): Json | undefined {
+    return this.documents.get(documentKey(kind, name));
+  }
+
   get size(): number {
-    return this.joins.size + this.outputs.size + (this.all === undefined ? 0 : 1);
+    return this.joins.size + this.outputs.size + this.tasks.size + this.documents.size + (this.all === undefined ? 0 : 1);
   }
 }

@@ -67,6 +67,48 @@ const migrations: readonly string[] = [
   -- Runs and tasks that are gone for every reader, but whose rows in other tables are still being removed, a slice at a time.
   CREATE TABLE pruned (id TEXT PRIMARY KEY) WITHOUT ROWID;
   `,
+  `
+  ALTER TABLE task ADD COLUMN closed_receipt TEXT;
+  ALTER TABLE attempt ADD COLUMN closed_receipt TEXT;
+
+  -- Hand-outs under keys with a rate, for as long as their window counts them.
+  CREATE TABLE hand_out (key TEXT NOT NULL, at INTEGER NOT NULL, until INTEGER NOT NULL);
+  CREATE INDEX hand_out_until ON hand_out (until);
+  `,
+  `
+  ALTER TABLE run ADD COLUMN active_count INTEGER NOT NULL DEFAULT 0;
+  UPDATE run SET active_count = (SELECT count(*) FROM task WHERE task.run_id = run.id AND task.ended_at IS NULL) WHERE ended_at IS NULL;
+  ALTER TABLE run ADD COLUMN recorded_count INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE run ADD COLUMN counted_from INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE run ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE run ADD COLUMN variables TEXT;
+  ALTER TABLE run ADD COLUMN settings TEXT;
+  ALTER TABLE run ADD COLUMN backlog TEXT;
+  ALTER TABLE run ADD COLUMN skips TEXT;
+
+  ALTER TABLE task ADD COLUMN first_attempt INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE task ADD COLUMN ordinal INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE task ADD COLUMN fault TEXT;
+  ALTER TABLE task ADD COLUMN hold_ms INTEGER;
+  ALTER TABLE task ADD COLUMN attempt_at INTEGER NOT NULL DEFAULT 0;
+
+  -- The input only where it differs from the one that followed.
+  ALTER TABLE attempt ADD COLUMN input TEXT;
+  ALTER TABLE attempt ADD COLUMN output TEXT;
+  ALTER TABLE attempt ADD COLUMN fault TEXT;
+  ALTER TABLE attempt ADD COLUMN ordinal INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE attempt ADD COLUMN deferrals INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE attempt ADD COLUMN attempt_at INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE attempt ADD COLUMN due_at INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE attempt ADD COLUMN claimed_at INTEGER;
+
+  ALTER TABLE node_join ADD COLUMN begun INTEGER NOT NULL DEFAULT 0;
+
+  CREATE TABLE document (
+    kind TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    PRIMARY KEY (kind, name, version)
+  ) WITHOUT ROWID;
+  `,
 ];
 
 export const schemaVersion = migrations.length;

@@ -9,6 +9,7 @@ import type { Run } from "../../run/run.ts";
 import type { Brain } from "../../run/store.ts";
 import { SqliteBoard } from "./board.ts";
 import { GroupCommit } from "./commit.ts";
+import { SqliteDocuments } from "./documents.ts";
 import { type Database, isLocked, isUnavailable, openDatabase } from "./driver.ts";
 import { SqliteRuns } from "./runs.ts";
 import { migrate } from "./schema.ts";
@@ -40,6 +41,7 @@ export interface SqliteStore {
   readonly commit: GroupCommit;
   readonly board: SqliteBoard;
   readonly runs: SqliteRuns;
+  readonly documents: SqliteDocuments;
   /** Brings memory up to what the file says; to be called once, when everybody listens. */
   recover(): void;
   close(): void;
@@ -61,7 +63,9 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     }
     const commit = new GroupCommit(db, () => clock.now());
     const board = new SqliteBoard({ db, commit, clock, random, changed: hooks.taskChanged, deadline: hooks.deadline });
+    const documents = new SqliteDocuments(db, commit, clock);
     const runs = new SqliteRuns({
+      documents,
       db,
       commit,
       clock,
@@ -77,6 +81,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       commit,
       board,
       runs,
+      documents,
       recover() {
         board.recover();
         runs.recover();

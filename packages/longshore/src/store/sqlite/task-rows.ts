@@ -1,7 +1,7 @@
 // Tasks as rows: how they are read, written, and which of them stay in memory.
 
 import type { LimitKey } from "../../board/limits.ts";
-import type { Lane, Task, TaskState, Verb } from "../../board/task.ts";
+import type { Fault, Lane, Task, TaskState, Verb } from "../../board/task.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
@@ -22,6 +22,7 @@ const columns = [
     "input",
     "policy",
     "limits",
+    "hold_ms",
     "claim_ms",
     "end_ms",
     "posted_at",
@@ -31,28 +32,35 @@ const columns = [
     "state",
     "sequence",
     "attempt",
+    "first_attempt",
+    "ordinal",
     "grant_count",
     "holder",
     "term_ms",
     "output",
     "error",
+    "fault",
     "failures",
     "lost",
     "deferrals",
+    "attempt_at",
     "queued_at",
     "due_at",
   ],
-  ...["started_at", "claimed_at", "ended_at", "claim_by", "hold_until", "end_by", "closed_grant", "closed_by"],
+  ...["started_at", "claimed_at", "claim_by", "hold_until", "end_by", "closed_grant", "closed_by", "closed_receipt", "ended_at"],
 ];
 /** The first columns are written once; the rest change with the task's state. */
 const changing = columns.slice(columns.indexOf("state"));
+/** A task that has ended comes back only as a new row, so `ended_at` of an open one is null already. Unwritten, it spares both indexes. */
+const changingWhileOpen = changing.filter((column) => column !== "ended_at");
 
 export const taskColumns: string = columns.join(", ");
 
 export function taskRows(db: Database, commit: GroupCommit, committed: (task: Task) => void): Rows<Task> {
   const select = db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`);
   const insert = db.prepare(`INSERT OR REPLACE INTO task (${taskColumns}) VALUES (${columns.map(() => "?").join(", ")})`);
-  const update = db.prepare(`UPDATE task SET ${changing.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`);
+  const updateOpen = db.prepare(updateSql(changingWhileOpen));
+  const end = db.prepare(updateSql(changing));
   const remove = db.prepare("DELETE FROM task WHERE id = ?");
   return new Rows<Task>(commit, {
     load(id) {
@@ -61,8 +69,9 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
     },
     save(task, isNew) {
       refuseNul(task);
-      if (isNew) insert.run(...fixedValues(task), ...changingValues(task));
-      else update.run(...changingValues(task), task.id);
+      if (isNew) insert.run(...fixedValues(task), ...openValues(task), task.endedAt);
+      else if (task.endedAt === null) updateOpen.run(...openValues(task), task.id);
+      else end.run(...openValues(task), task.endedAt, task.id);
     },
     remove: (id) => remove.run(id),
     // Who holds a task, and until when, may be newer in memory than on disk.
@@ -70,6 +79,10 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
     keptMax: queuedKeptMax,
     committed,
   });
+}
+
+function updateSql(changed: readonly string[]): string {
+  return `UPDATE task SET ${changed.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`;
 }
 
 /** SQLite's texts end at the first NUL when they are read back: a name cut like that would be another name. */
@@ -100,6 +113,7 @@ function fixedValues(task: Task): Value[] {
     task.input,
     task.policy,
     task.limits.length === 0 ? null : JSON.stringify(task.limits),
+    task.holdMs,
     task.claimMs,
     task.endMs,
     task.postedAt,
@@ -107,29 +121,33 @@ function fixedValues(task: Task): Value[] {
   ];
 }
 
-function changingValues(task: Task): Value[] {
+function openValues(task: Task): Value[] {
   return [
     task.state,
     task.sequence,
     task.attempt,
+    task.firstAttempt,
+    task.ordinal,
     task.grant,
     task.holder,
     task.termMs,
     task.output,
     task.error,
+    task.fault,
     task.failures,
     task.lost,
     task.deferrals,
+    task.attemptAt,
     task.queuedAt,
     task.dueAt,
     task.startedAt,
     task.claimedAt,
-    task.endedAt,
     task.claimBy,
     task.holdUntil,
     task.endBy,
     task.closedGrant,
     task.closedBy,
+    task.closedReceipt,
   ];
 }
 
@@ -151,20 +169,25 @@ export function taskOf(row: SqlRow): Task {
     state: row.state as TaskState,
     sequence: row.sequence as number,
     attempt: row.attempt as number,
+    firstAttempt: row.first_attempt as number,
+    ordinal: row.ordinal as number,
     grant: row.grant_count as number,
     holder: row.holder as string | null,
     termMs: row.term_ms as number,
     input: row.input as string,
     output: row.output as string | null,
     error: row.error as string | null,
+    fault: row.fault as Fault | null,
     failures: row.failures as number,
     lost: row.lost as number,
     deferrals: row.deferrals as number,
     policy: row.policy as string | null,
     limits: row.limits === null ? noLimits : (JSON.parse(row.limits as string) as LimitKey[]),
+    holdMs: row.hold_ms as number | null,
     claimMs: row.claim_ms as number | null,
     endMs: row.end_ms as number | null,
     postedAt: row.posted_at as number,
+    attemptAt: row.attempt_at as number,
     queuedAt: row.queued_at as number,
     dueAt: row.due_at as number,
     startedAt: row.started_at as number | null,
@@ -176,5 +199,6 @@ export function taskOf(row: SqlRow): Task {
     totalBy: row.total_by as number | null,
     closedGrant: row.closed_grant as number,
     closedBy: row.closed_by as Verb | null,
+    closedReceipt: row.closed_receipt as string | null,
   };
 }

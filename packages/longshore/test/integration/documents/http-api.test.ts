@@ -1,6 +1,7 @@
 // docs/reference/http-api.md and limits.md against a server: what its OpenAPI document lists, what /metrics names, what its limits are.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { workerMetrics } from "../../../src/runner/instruments.ts";
 import { apiPrefix } from "../../../src/server/admin/operation.ts";
 import { type Server, serve } from "../../../src/server/index.ts";
 import { httpLimits } from "../../../src/server/limits.ts";
@@ -44,6 +45,17 @@ it("every metric that is served is in docs/reference/http-api.md", async () => {
   const documented = section(api, "Metrics").rows.map(([name = "", type]) => `${unquoted(name).replace(/\{.*\}/, "")} ${type}`);
   expect(names.length).toBeGreaterThan(10);
   expect(names.filter((name) => !documented.includes(name))).toEqual([]);
+});
+
+it("the metrics of a worker that docs/guides/isolation.md names are those that it serves", () => {
+  const served = [
+    ...workerMetrics(() => [])
+      .registry.text()
+      .matchAll(/^# TYPE (\S+) \S+$/gm),
+  ].map(([, name = ""]) => name);
+  const { rows } = section(readDocument("docs/guides/isolation.md"), "Metrics and health");
+  const named = rows.flatMap(([names = ""]) => [...names.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name));
+  expect(named.sort()).toEqual(served.sort());
 });
 
 it("the limits of requests in docs/reference/limits.md are the code's", () => {

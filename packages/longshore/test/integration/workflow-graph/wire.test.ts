@@ -166,6 +166,30 @@ describe("leases and reports", () => {
     expect(await jobOf(id, "b")).toMatchObject({ status: "queued", attempt: 1 });
   });
 
+  it("refuses another report under the same Idempotency-Key and names what differs, and one under another key as any second report", async () => {
+    const { start, take, post, job: jobOf } = await startGraphServer();
+    const id = await start(job("a"), job("b", { max_retries: 5 }));
+    const key = { "idempotency-key": "k1" };
+    const a = (await take()).lease.lease_id;
+    const complete = (outputs: object, headers: object) => post(`/api/jobs/${a}/complete`, { outputs }, { ...headers });
+    expect((await complete({ v: "1" }, key)).status).toBe(200);
+    expect(await complete({ v: "2" }, key)).toMatchObject({ status: 409, text: expect.stringMatching(/^`outputs`: not what this lease/) });
+    expect(await complete({ v: "1" }, { "idempotency-key": "k2" })).toMatchObject({ status: 409, text: "" });
+    expect((await complete({ v: "1" }, key)).status).toBe(200);
+
+    const b = (await take()).lease.lease_id;
+    const fail = (body: object, headers: object = key) => post(`/api/jobs/${b}/fail`, body, { ...headers });
+    expect((await fail({ error: "x", retryable: true })).status).toBe(200);
+    // An attempt later, the first one's report is still known.
+    const next = (await take()).lease.lease_id;
+    expect((await post(`/api/jobs/${next}/fail`, { error: "no key", retryable: true })).status).toBe(200);
+    expect(await fail({ error: "x" })).toMatchObject({ status: 409, text: expect.stringMatching(/^`retryable`: /) });
+    expect(await fail({ error: "y" })).toMatchObject({ status: 409, text: expect.stringMatching(/^`error` and `retryable`: /) });
+    expect((await fail({ error: "x", retryable: true })).status).toBe(200);
+    expect(await post(`/api/jobs/${next}/fail`, { error: "no key", retryable: true }, key)).toMatchObject({ status: 409, text: "" });
+    expect(await jobOf(id, "b")).toMatchObject({ status: "queued", attempt: 2 });
+  });
+
   it("[W-FAIL-01, W-FAIL-03, G11] takes a failure without `retryable` as final, and refuses one without `error`", async () => {
     const { start, take, post, job: jobOf } = await startGraphServer();
     const id = await start(job("a", { max_retries: 5 }));

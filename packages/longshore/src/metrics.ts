@@ -33,6 +33,17 @@ export interface Metrics {
   sampled(kind: "counter" | "gauge", name: string, help: string, read: () => number | Iterable<Sample>, labels?: readonly string[]): void;
   /** The whole registry as Prometheus text. */
   text(): string;
+  /** What counters and histograms have gathered, which begin at nothing again: for a process that another one reads for. */
+  drain(): MetricDelta[];
+  /** Adds what another registry with the same families has drained. What is not known here is left out. */
+  absorb(deltas: readonly MetricDelta[]): void;
+}
+
+export interface MetricDelta {
+  readonly name: string;
+  readonly labels: readonly string[];
+  /** A counter's growth, or a histogram's counts by bucket followed by its sum. */
+  readonly growth: number | readonly number[];
 }
 
 export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
@@ -49,7 +60,12 @@ interface Entry {
   lines(name: string): Iterable<string>;
 }
 
-export function createMetrics(): Metrics {
+export interface MetricsOptions {
+  /** Whether a family that has no series yet is named in the text all the same. */
+  readonly nameEmpty?: boolean;
+}
+
+export function createMetrics({ nameEmpty = false }: MetricsOptions = {}): Metrics {
   const entries = new Map<string, Entry>();
 
   /** Asking twice for the same family gives the same one; asking for another under a name in use is a programmer's mistake. */
@@ -92,11 +108,33 @@ export function createMetrics(): Metrics {
       for (const [name, entry] of entries) {
         let lines = "";
         for (const line of entry.lines(name)) lines += `${line}\n`;
-        if (lines !== "") text += `# HELP ${name} ${escapeHelp(entry.help)}\n# TYPE ${name} ${entry.kind}\n${lines}`;
+        if (lines !== "" || nameEmpty) text += `# HELP ${name} ${escapeHelp(entry.help)}\n# TYPE ${name} ${entry.kind}\n${lines}`;
       }
       return text;
     },
+    drain: () => [...entries].flatMap(([name, { kind, family }]) => (kind === "gauge" ? [] : drained(name, family))),
+    absorb(deltas) {
+      for (const { name, labels, growth } of deltas) {
+        const { family, kind } = entries.get(name) ?? {};
+        if (family instanceof SeriesMap && kind !== "gauge") (family as SeriesMap<Growing>).with(...labels).grow(growth);
+      }
+    },
   };
+}
+
+function drained(name: string, family: unknown): MetricDelta[] {
+  if (!(family instanceof SeriesMap)) return [];
+  return [...(family as SeriesMap<Growing>).all()].flatMap(([labels, series]) => {
+    const growth = series.take();
+    return growth === undefined ? [] : [{ name, labels, growth }];
+  });
+}
+
+/** A series whose growth can be taken out of one process and put into another. */
+interface Growing {
+  /** Undefined when it has not grown. */
+  take(): number | readonly number[] | undefined;
+  grow(by: number | readonly number[]): void;
 }
 
 class SeriesMap<Series> implements Family<Series> {
@@ -125,7 +163,7 @@ class SeriesMap<Series> implements Family<Series> {
   }
 }
 
-class Scalar implements Counter, Gauge {
+class Scalar implements Counter, Gauge, Growing {
   value = 0;
 
   add(by = 1): void {
@@ -135,9 +173,19 @@ class Scalar implements Counter, Gauge {
   set(value: number): void {
     this.value = value;
   }
+
+  take(): number | undefined {
+    const { value } = this;
+    this.value = 0;
+    return value === 0 ? undefined : value;
+  }
+
+  grow(by: number | readonly number[]): void {
+    if (typeof by === "number") this.value += by;
+  }
 }
 
-class Buckets implements Histogram {
+class Buckets implements Histogram, Growing {
   private readonly bounds: readonly number[];
   private readonly counts: number[];
   private sum = 0;
@@ -152,6 +200,20 @@ class Buckets implements Histogram {
     while (at < this.bounds.length && value > (this.bounds[at] as number)) at++;
     this.counts[at] = (this.counts[at] as number) + 1;
     this.sum += value;
+  }
+
+  take(): readonly number[] | undefined {
+    if (this.counts.every((count) => count === 0)) return undefined;
+    const growth = [...this.counts, this.sum];
+    this.counts.fill(0);
+    this.sum = 0;
+    return growth;
+  }
+
+  grow(by: number | readonly number[]): void {
+    if (typeof by === "number" || by.length !== this.counts.length + 1) return;
+    for (const at of this.counts.keys()) this.counts[at] = (this.counts[at] as number) + (by[at] as number);
+    this.sum += by.at(-1) as number;
   }
 
   *lines(name: string, labels: readonly string[], values: readonly string[]): Iterable<string> {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { task } from "../task.ts";
-import { tasksOf } from "./load-tasks.ts";
+import { tasksOf } from "./load.ts";
+import { task } from "./task.ts";
 
 const [a, b, c] = ["a", "b", "c"].map((name) => task(name, () => null));
 

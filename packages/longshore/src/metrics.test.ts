@@ -81,4 +81,25 @@ describe("the metrics registry", () => {
     expect(lines).toHaveLength(2 + 2_000 + 1);
     expect(lines).toContain('ids_total{id="other"} 100');
   });
+
+  it("can be drained in one process and absorbed in another, where nothing is counted twice", () => {
+    const family = (metrics: ReturnType<typeof createMetrics>) => ({
+      polls: metrics.counter("polls_total", "Polls.", ["task"]),
+      time: metrics.histogram("poll_seconds", "Time.", [1, 10], ["task"]),
+    });
+    const child = createMetrics();
+    const parent = createMetrics();
+    const inChild = family(child);
+    family(parent).polls.with("a").add(5);
+    child.counter("unknown_total", "Not there.").with().add();
+    for (const seconds of [0.5, 5, 50]) inChild.time.with("a").observe(seconds);
+    inChild.polls.with("a").add(2);
+    parent.absorb(child.drain());
+    expect(child.drain()).toEqual([]);
+    parent.absorb(child.drain());
+    expect(parent.text()).toContain('polls_total{task="a"} 7\n');
+    expect(parent.text()).toContain('poll_seconds_bucket{task="a",le="10"} 2\n');
+    expect(parent.text()).toContain('poll_seconds_sum{task="a"} 55.5\n');
+    expect(parent.text()).not.toContain("unknown");
+  });
 });

@@ -1,0 +1,132 @@
+// Conductor: our worker beside the official JavaScript SDK on both servers, and our server beside the real one under the same callers.
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type ConductorServer, conductorPeers, type Peers, startOurs, startReference } from "./conductor-peers.ts";
+import type { RawAnswer, RawRequest } from "./conductor-raw-side.ts";
+import { type Round, type ServerFigures, summarise, type WorkerCell } from "./conductor-report.ts";
+import type { WorkerAnswer, WorkerRequest } from "./conductor-worker-side.ts";
+import { withFolder } from "./environment.ts";
+import type { GrowthRequest } from "./growth-side.ts";
+import { measureApart } from "./processes.ts";
+import type { Options, Report } from "./report.ts";
+
+/** It takes minutes, so it tells where it is. */
+const say = (line: string): void => void process.stderr.write(`bench: ${line}\n`);
+
+type ServerName = "ours" | "reference";
+
+/** How much each server is asked to do: some seconds at the rate of the slower worker on it, which the SDK's pauses between polls set. */
+interface Size {
+  /** Tasks for a worker with 1, 10 and 100 slots. */
+  readonly drain: readonly [number, number, number];
+  readonly flow: number;
+  readonly pickUps: number;
+  readonly raw: number;
+  readonly forks: number;
+}
+
+const SIZES: Record<ServerName, Size> = {
+  ours: { drain: [100, 1_000, 2_000], flow: 1_000, pickUps: 60, raw: 3_000, forks: 40 },
+  reference: { drain: [24, 120, 160], flow: 120, pickUps: 20, raw: 300, forks: 20 },
+};
+const QUICK: Record<ServerName, Size> = {
+  ours: { drain: [40, 200, 200], flow: 200, pickUps: 16, raw: 400, forks: 10 },
+  reference: { drain: [12, 40, 40], flow: 40, pickUps: 8, raw: 100, forks: 5 },
+};
+
+const SLOTS = [1, 10, 100] as const;
+const FLOW_SLOTS = 10;
+const WARM_UP_SHARE = 0.25;
+const HISTORY = { small: 1_000, large: 200_000, quick: 5_000 } as const;
+
+export async function conductor(options: Options): Promise<Report> {
+  const peers = conductorPeers();
+  const rounds: Round[] = [];
+  for (let round = 0; round < options.rounds; round++) {
+    const ours = await measureServer("ours", peers, options);
+    const reference = await measureServer("reference", peers, options);
+    rounds.push({ ours, reference });
+  }
+  return summarise(rounds, await measureGrowth(options));
+}
+
+async function onServer<T>(name: ServerName, peers: Peers, use: (server: ConductorServer, folder: string) => Promise<T>): Promise<T> {
+  return withFolder(async (root) => {
+    const folder = join(root, "server");
+    await mkdir(folder);
+    const server = name === "ours" ? await startOurs(folder) : await startReference(folder, peers);
+    try {
+      return await use(server, root);
+    } finally {
+      await server.stop();
+    }
+  });
+}
+
+/** Every load on one server process: a fresh one for each would spend most of the time on the reference's start. */
+function measureServer(name: ServerName, peers: Peers, { quick }: Options): Promise<ServerFigures> {
+  const size = (quick ? QUICK : SIZES)[name];
+  return onServer(name, peers, async (server, root) => {
+    const ask = (kind: WorkerRequest["kind"], worker: WorkerRequest["worker"], concurrency: number, updateV2: boolean, total: number) => {
+      say(`${name} server: ${kind}, ${worker}, ${concurrency} slots, ${updateV2 ? "v2" : "v1"}`);
+      return measureApart<WorkerAnswer>("conductor-worker-side.js", {
+        kind,
+        worker,
+        url: server.url,
+        serverPid: server.pid,
+        sdk: peers.sdk,
+        concurrency,
+        updateV2,
+        total,
+        warmUp: Math.round(total * WARM_UP_SHARE),
+        outbox: join(root, "outbox"),
+      } satisfies WorkerRequest);
+    };
+
+    say(`${name} server: ready after ${Math.round(server.readyMs)} ms, plain requests`);
+    // The reference compiles itself while it works, so it is warmed up before the first figure.
+    const raw = await measureApart<RawAnswer>("conductor-raw-side.js", {
+      url: server.url,
+      serverPid: server.pid,
+      tasks: size.raw,
+      warmUp: Math.round(size.raw * WARM_UP_SHARE),
+      forks: size.forks,
+    } satisfies RawRequest);
+    const workers: WorkerCell[] = [];
+    for (const updateV2 of [false, true]) {
+      for (const [index, slots] of SLOTS.entries()) {
+        const total = size.drain[index] as number;
+        const ours = await ask("drain", "ours", slots, updateV2, total);
+        const sdk = await ask("drain", "sdk", slots, updateV2, total);
+        workers.push({ slots, updateV2, total, ours, sdk });
+      }
+    }
+    const flow = await ask("flow", "sdk", FLOW_SLOTS, true, size.flow);
+    const pickUp = { ours: await ask("pick-up", "ours", 1, true, size.pickUps), sdk: await ask("pick-up", "sdk", 1, true, size.pickUps) };
+    return { readyMs: server.readyMs, raw, workers, flow, pickUp, tasks: size.raw + size.flow };
+  });
+}
+
+/** The same plain requests on a file with few and with many finished runs; ours only, the reference would need an hour to get there. */
+async function measureGrowth({ quick }: Options): Promise<{ small: RawAnswer; large: RawAnswer; runs: number }> {
+  const large = quick ? HISTORY.quick : HISTORY.large;
+  const withHistory = (runs: number): Promise<RawAnswer> =>
+    withFolder(async (folder) => {
+      say(`filling a file with ${runs} finished runs`);
+      await measureApart("growth-side.js", { kind: "fill", folder, runs } satisfies GrowthRequest);
+      const server = await startOurs(folder);
+      try {
+        const tasks = (quick ? QUICK : SIZES).ours.raw;
+        return await measureApart<RawAnswer>("conductor-raw-side.js", {
+          url: server.url,
+          serverPid: server.pid,
+          tasks,
+          warmUp: Math.round(tasks * WARM_UP_SHARE),
+          forks: 1,
+        } satisfies RawRequest);
+      } finally {
+        await server.stop();
+      }
+    });
+  return { small: await withHistory(HISTORY.small), large: await withHistory(large), runs: large };
+}

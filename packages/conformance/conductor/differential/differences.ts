@@ -1,0 +1,216 @@
+// Where our answers differ from the real server's on purpose. Each reason is also an entry of the protocol's README, under "Differences".
+import type { Difference } from "./compare.ts";
+import type { Recorded } from "./mask.ts";
+
+export interface Accepted {
+  reason: string;
+  when(place: Place): boolean;
+}
+
+interface Place extends Difference {
+  chapter: string;
+  step: string;
+  /** The last word of `at`. */
+  field: string;
+  /** The two statuses of HTTP. */
+  theirs: number;
+  our: number;
+}
+
+const isError = (status: number): boolean => status >= 400;
+const isTime = (field: string): boolean => field === "createTime" || field === "updateTime";
+const inDefinition = ({ at, chapter }: Place): boolean =>
+  /[dD]efinition\b|[sS]chema\b/.test(at) || ["task-definitions", "workflow-definitions"].includes(chapter);
+
+/** Everything in the answer to one of these steps, of one chapter. */
+const steps =
+  (chapter: string, ...names: string[]) =>
+  (place: Place): boolean =>
+    place.chapter === chapter && names.includes(place.step);
+
+const anyOf =
+  (...rules: ((place: Place) => boolean)[]) =>
+  (place: Place): boolean =>
+    rules.some((rule) => rule(place));
+
+const fields =
+  (...names: string[]) =>
+  (place: Place): boolean =>
+    names.includes(place.field);
+
+export const differences: readonly Accepted[] = [
+  {
+    reason: "What the caller got wrong is answered with 400, 404, 409 or 415 where the real server answers 500.",
+    when: ({ theirs, our }) => theirs === 500 && isError(our) && our < 500,
+  },
+  {
+    reason:
+      "The words about a wrong method, an operator that is not served and a run that is not there are ours; the status is the real server's.",
+    when: (place) =>
+      place.theirs === place.our &&
+      anyOf(
+        steps("misc", "a wrong method"),
+        steps("task-definitions", "wrong method"),
+        steps("workflow-definitions", "EVENT without a sink", "DO_WHILE without a condition", "HTTP without a request"),
+        steps("by-reference", "sync of an unknown run"),
+        steps("execute-and-signal", "signal and wait, nothing blocked"),
+      )(place),
+  },
+  {
+    reason: "A path that nobody serves is answered in Longshore's own words, because other protocols live below `/api` as well.",
+    when: steps("misc", "an unknown path", "an unknown path posted to"),
+  },
+  {
+    reason: "`/health` and `/api/version` tell of this server.",
+    when: steps("misc", "health", "version"),
+  },
+  {
+    reason: "There is a schema registry and a token exchange, as the SDKs expect; the real server has neither.",
+    when: steps("misc", "schema", "schema by name", "token"),
+  },
+  {
+    reason: "PUT of an unknown task definition creates it, also with its name in the path, so that the JavaScript SDK can register one.",
+    when: steps(
+      "task-definitions",
+      "update of an unknown one",
+      "update with the name in the path",
+      "an unknown one",
+      "list",
+      "the odd name comes back",
+    ),
+  },
+  {
+    reason: "A body is read whatever its content type says, and may be missing where it has nothing to tell.",
+    when: anyOf(
+      steps("task-definitions", "text content type"),
+      steps("starts", "by path without a body"),
+      steps("by-reference", "no body", "sync"),
+      steps("logs", "an empty one"),
+    ),
+  },
+  {
+    reason: "Fields that nobody knows are kept in a definition and come back.",
+    when: fields("colour"),
+  },
+  {
+    reason: "A run keeps the `createdBy` that it was started with.",
+    when: steps("starts", "who created it"),
+  },
+  {
+    reason: "The times of a definition tell when it was first stored and when it was last changed, also after a second POST.",
+    when: (place) => isTime(place.field) && inDefinition(place),
+  },
+  {
+    reason:
+      "A JOIN on a task that does not exist, a FORK_JOIN without a JOIN and a SUB_WORKFLOW without a name are refused when they are registered.",
+    when: steps("workflow-definitions", "JOIN on nobody", "FORK_JOIN without a JOIN", "SUB_WORKFLOW without a name"),
+  },
+  {
+    reason: "`inputTemplate` fills in what is missing also when no input was given at all.",
+    when: (place) =>
+      place.chapter === "starts" && /^template |the run by path|who created it|is version 2|domain on the task/.test(place.step),
+  },
+  {
+    reason: "A run of a definition of its own without tasks completes at once; the real server refuses it.",
+    when: steps("starts", "with a definition of its own without tasks", "the run without tasks"),
+  },
+  {
+    reason: "Idempotency keys work, and come back with the run; the real server ignores them.",
+    when: ({ chapter }) => chapter === "idempotency",
+  },
+  {
+    reason: "Batch poll answers POST as well as GET.",
+    when: steps("polls", "batch by POST"),
+  },
+  {
+    reason: "Requeueing counts the tasks that wait, not those that a worker has.",
+    when: steps("queues", "requeue", "sizes after requeue"),
+  },
+  {
+    reason: "update-v2 never answers 404 for an id that is gone: both SDKs would take it for a server without update-v2.",
+    when: (place) => place.chapter === "updates-v2" && place.theirs === 404 && place.our === 204,
+  },
+  {
+    reason: "An update by reference for an unknown run is answered with 404, not with an empty 200.",
+    when: steps("by-reference", "an unknown run"),
+  },
+  {
+    reason:
+      "Logs may carry their text as `message`, a line sent in quotes loses them, and all come in the order in which they were told; one without a time has the time of its arrival.",
+    when: anyOf(steps("logs", "all, oldest first", "the first ten of them", "by another name")),
+  },
+  {
+    reason: "`executed` is true for every task that completed, and for no other.",
+    when: fields("executed"),
+  },
+  {
+    reason: "`workerId` is who polled the task; the real server writes down whatever the result says, and nothing when it says nothing.",
+    when: fields("workerId"),
+  },
+  {
+    reason: "A task that nobody has polled yet has no `updateTime`.",
+    when: ({ at, field, reference, ours }) => at.includes("tasks.") && field === "updateTime" && reference !== 0 && ours === 0,
+  },
+  {
+    reason: "A run that goes on again has no end time, no output, and no task of its former life that is still to come.",
+    when: anyOf(
+      ({ step, at }) =>
+        /retried|^the parent runs|^a new child|rerun/.test(step) && /^body\.(endTime|output|tasks|lastRetriedTime)\b/.test(at),
+      steps("control", "rerun, the run", "rerun from the second task, the run"),
+    ),
+  },
+  {
+    reason: "A skipped task keeps the input and output that skipping gave it, which the real server does not read.",
+    when: (place) => place.chapter === "control" && /with a skipped task|ended without three|its tasks/.test(place.step),
+  },
+  {
+    reason: "Parts of a text that are objects or lists are written as JSON, where the real server writes them in the manner of Java.",
+    when: anyOf(
+      ({ field }) => field === "object_text",
+      ({ chapter, field }) => chapter === "search" && ["input", "output", "inputSize", "outputSize"].includes(field),
+    ),
+  },
+  {
+    reason:
+      "An operator that cannot be worked out leaves a failed task behind, which says why; a DYNAMIC task keeps its own name in the definition.",
+    when: anyOf(
+      ({ chapter }) => chapter === "operator-dynamic",
+      steps("operator-fork-join", "a fork without a join", "a fork without a join, the run"),
+      steps("operator-wait-human-noop", "a wrong duration at run time"),
+      steps("operator-sub-workflow", "a child that does not exist"),
+    ),
+  },
+  {
+    reason: "A child that is retried keeps its input; the real server writes the input of its parent's task into it.",
+    when: ({ chapter, step, at }) => chapter === "control-retry" && step === "the child's task" && at.startsWith("body.input."),
+  },
+  {
+    reason: "Variables that a run sets are the run's; its definition keeps the initial ones.",
+    when: ({ at }) => at.startsWith("body.workflowDefinition.variables."),
+  },
+  {
+    reason: "Searches of tasks know every task at once and may ask for one run.",
+    when: steps("search", "by tasks", "by tasks, v2", "tasks of a run"),
+  },
+  {
+    reason: "The bulk search answers whole runs.",
+    when: steps("bulk", "search"),
+  },
+  {
+    reason: "Pausing and resuming a run does not change its `lastRetriedTime`.",
+    when: steps("bulk", "terminated"),
+  },
+];
+
+/** The entry that allows this difference, if one does. */
+export function acceptedBy(chapter: string, reference: Recorded, ours: Recorded, difference: Difference): Accepted | undefined {
+  const place: Place = {
+    ...difference,
+    chapter,
+    step: reference.step,
+    field: difference.at.split(".").at(-1) ?? "",
+    theirs: reference.answer.status,
+    our: ours.answer.status,
+  };
+  return differences.find(({ when }) => when(place));
+}

@@ -1,0 +1,43 @@
+// Plays the script of requests on the real server and holds the committed fixtures against its answers. The protocol's unit tests and the
+// differential test read those fixtures, so this is what keeps them true. `npm run conformance -- conductor/fixtures -u` writes them anew.
+import { existsSync, readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
+import { beforeAll, describe, expect, it } from "vitest";
+import { openFileStage } from "../src/stage.ts";
+import { chapters } from "./differential/chapters.ts";
+import { fixtureFile, PEER, recorded } from "./differential/fixtures.ts";
+import type { Recorded } from "./differential/mask.ts";
+import { play } from "./differential/script.ts";
+import { startReferenceServer } from "./reference.ts";
+
+const stage = openFileStage();
+const answers = new Map<string, Recorded[]>();
+const waitedInVain: string[] = [];
+
+beforeAll(async () => {
+  const server = await startReferenceServer(stage, { transactions: "deferred" });
+  for (const chapter of chapters) {
+    const played = await play(server.url, chapter);
+    answers.set(chapter.name, recorded(played));
+    for (const { step, met } of played) if (!met) waitedInVain.push(`${chapter.name} / ${step.name}`);
+  }
+});
+
+describe("the committed fixtures are what the real server says", () => {
+  it.each(chapters)("$name", async ({ name }) => {
+    const file = fixtureFile(name);
+    const committed = existsSync(file) ? readFileSync(file, "utf8") : "null";
+    const seen = { peer: PEER, chapter: name, exchanges: answers.get(name) };
+    // The order of keys is another after each start of the real server, so it counts for nothing.
+    const text = isDeepStrictEqual(JSON.parse(committed), seen) ? committed : `${JSON.stringify(seen, null, 2)}\n`;
+    await expect(text).toMatchFileSnapshot(file);
+  });
+
+  it("shows what every step waits for", () => {
+    expect(waitedInVain).toEqual([]);
+  });
+
+  it("gives every step of a chapter a name of its own", () => {
+    for (const { name, steps } of chapters) expect(new Set(steps.map((step) => step.name)).size, name).toBe(steps.length);
+  });
+});

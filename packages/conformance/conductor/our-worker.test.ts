@@ -1,0 +1,92 @@
+// Our worker on the real Conductor server: every ending, a lot of tasks, and what is left when either side is killed.
+import { beforeAll, describe, expect, it } from "vitest";
+import { openFileStage, openStage } from "../src/stage.ts";
+import { until } from "../src/until.ts";
+import { type Operator, operatorOf } from "./operator.ts";
+import { type ReferenceServer, startReferenceServer } from "./reference.ts";
+import { allCompleted, defineScenarios, everyEnding, everyTaskOnce, openMarks, startMany } from "./scenarios.ts";
+import { ourWorker } from "./workers.ts";
+
+/** Thousands, and still within a minute at the reference's rate. */
+const MANY = 2_000;
+/** Enough for three workers to be busy at the same time. */
+const SHARED = 90;
+
+const fileStage = openFileStage();
+let server: ReferenceServer;
+let operator: Operator;
+
+beforeAll(async () => {
+  server = await startReferenceServer(fileStage);
+  operator = operatorOf(server.url);
+  await defineScenarios(operator);
+});
+
+describe("our worker on the real server", () => {
+  it("[C-TEST-08] completes, fails, retries, gives up, defers and outlasts its lease", async (context) => {
+    await ourWorker(openStage(context), server.url);
+    await everyEnding(operator);
+  });
+
+  it("does the same without update-v2", async (context) => {
+    await ourWorker(openStage(context), server.url, { updateV2: false });
+    await everyEnding(operator);
+  });
+
+  it("[C-TEST-08] executes thousands of tasks once each", async (context) => {
+    await everyTaskOnce(openStage(context), operator, ourWorker, MANY);
+  });
+
+  it("[C-TEST-08, C-ARCH-13] shares the tasks of one type with others of its kind", async (context) => {
+    const stage = openStage(context);
+    // A poll that a busy machine answers too late has handed out a task to nobody, which only another try can mend.
+    await operator.defineTask("mark", { responseTimeoutSeconds: 20, retryCount: 10 });
+    const marks = openMarks(stage);
+    await Promise.all([1, 2, 3].map(() => ourWorker(stage, server.url, { marks: marks.file })));
+    const ids = await startMany(operator, SHARED, { ms: 500 });
+    await allCompleted(operator, ids);
+    expect(marks.counts().size).toBe(SHARED);
+    const runs = await Promise.all(ids.map((id) => operator.run(id)));
+    expect(new Set(runs.map(({ tasks }) => tasks.at(-1)?.workerId)).size).toBeGreaterThan(1);
+    await operator.defineTask("mark");
+  });
+
+  it("aborts a handler whose run was terminated", async (context) => {
+    const worker = await ourWorker(openStage(context), server.url);
+    const id = await operator.start("endless");
+    await worker.printed(/endless begins/);
+    await operator.terminate(id);
+    await worker.printed(/endless aborted: LONGSHORE_CANCELLED/);
+    expect(await operator.status(id)).toBe("TERMINATED");
+  });
+
+  it("loses nothing when it is killed in the middle", async (context) => {
+    const stage = openStage(context);
+    await operator.defineTask("mark", { responseTimeoutSeconds: 5, retryCount: 10 });
+    const marks = openMarks(stage);
+    const ids = await startMany(operator, 200, { ms: 200 });
+    const first = await ourWorker(stage, server.url, { marks: marks.file });
+    await until("some of the tasks", () => (marks.counts().size > 50 ? true : undefined));
+    first.signal("SIGKILL");
+    await first.ended;
+    await ourWorker(stage, server.url, { marks: marks.file });
+    await allCompleted(operator, ids);
+    expect(marks.counts().size).toBe(200);
+    await operator.defineTask("mark");
+  });
+
+  // Last, because it takes the server away from the others.
+  it("loses nothing when the server is killed in the middle", async (context) => {
+    const stage = openStage(context);
+    await operator.defineTask("mark", { responseTimeoutSeconds: 20, retryCount: 10 });
+    const marks = openMarks(stage);
+    const ids = await startMany(operator, 200, { ms: 100 });
+    await ourWorker(stage, server.url, { marks: marks.file });
+    await until("some of the tasks", () => (marks.counts().size > 50 ? true : undefined));
+    server.child.signal("SIGKILL");
+    await server.child.ended;
+    server = await startReferenceServer(fileStage, { data: server.data, port: server.port });
+    await allCompleted(operator, ids);
+    expect(marks.counts().size).toBe(200);
+  });
+});

@@ -1,0 +1,107 @@
+// What a worker must get done on a server, whoever wrote the two: the same for our worker and for both SDKs.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import type { Stage } from "../src/stage.ts";
+import type { Operator, RunView } from "./operator.ts";
+import type { StartWorker } from "./workers.ts";
+
+/** Longer than the lease, which is long enough for a beat to come late on a busy machine. */
+const LEASE_SECONDS = 10;
+const SLOW_SECONDS = 14;
+
+export async function defineScenarios(operator: Operator): Promise<void> {
+  await operator.defineAlone("greet");
+  await operator.defineAlone("flaky", { retryCount: 5 });
+  await operator.defineAlone("failing", { retryCount: 1 });
+  await operator.defineAlone("hopeless", { retryCount: 5 });
+  await operator.defineAlone("deferred");
+  await operator.defineAlone("slow", { responseTimeoutSeconds: LEASE_SECONDS, retryCount: 3 });
+  await operator.defineAlone("mark");
+  await operator.defineAlone("endless");
+}
+
+/** Every single behaviour at once, as a busy worker meets them. */
+export async function everyEnding(operator: Operator): Promise<void> {
+  const names = ["greet", "flaky", "failing", "hopeless", "deferred", "slow"] as const;
+  const inputs = { name: "Ann", seconds: SLOW_SECONDS };
+  const ids = await Promise.all(names.map((name) => operator.start(name, inputs)));
+  const runs = await Promise.all(ids.map((id) => operator.ended(id)));
+  const [greet, flaky, failing, hopeless, deferred, slow] = runs as [RunView, RunView, RunView, RunView, RunView, RunView];
+
+  expect(greet).toMatchObject({ status: "COMPLETED", output: { text: "Hello, Ann!" } });
+  expect(await operator.logs(greet.tasks[0]?.taskId ?? "")).toContain("greeting Ann");
+  expect(greet.tasks[0]).toMatchObject({ pollCount: 1, workerId: expect.stringMatching(/./) });
+
+  expect(flaky).toMatchObject({ status: "COMPLETED", output: { attempt: 3 } });
+  expect(statuses(flaky)).toEqual(["FAILED", "FAILED", "COMPLETED"]);
+  expect(flaky.tasks[0]?.reasonForIncompletion).toContain("not yet, attempt 1");
+
+  expect(failing.status).toBe("FAILED");
+  expect(statuses(failing)).toEqual(["FAILED", "FAILED"]);
+  expect(failing.reasonForIncompletion).toContain("it went wrong");
+
+  expect(hopeless.status).toBe("FAILED");
+  expect(statuses(hopeless)).toEqual(["FAILED_WITH_TERMINAL_ERROR"]);
+  expect(hopeless.tasks[0]?.reasonForIncompletion).toContain("this can never work");
+
+  expect(deferred).toMatchObject({ status: "COMPLETED", output: { calls: 2 } });
+  expect(deferred.tasks).toHaveLength(1);
+  expect(deferred.tasks[0]?.pollCount).toBe(2);
+
+  expect(slow).toMatchObject({ status: "COMPLETED", output: { slept: SLOW_SECONDS } });
+  expect(statuses(slow)).toEqual(["COMPLETED"]);
+}
+
+export interface Marks {
+  readonly file: string;
+  /** How often each number was executed. */
+  counts(): Map<number, number>;
+}
+
+export function openMarks(stage: Stage): Marks {
+  const file = join(stage.folder(), "marks");
+  return {
+    file,
+    counts() {
+      const counts = new Map<number, number>();
+      const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1) : [];
+      for (const line of lines) counts.set(Number(line), (counts.get(Number(line)) ?? 0) + 1);
+      return counts;
+    },
+  };
+}
+
+/** Starts this many runs, a few at a time so that no server is asked more than it bears; answers their ids. */
+export async function startMany(operator: Operator, total: number, input: Record<string, unknown> = {}): Promise<string[]> {
+  const ids: string[] = new Array(total);
+  let next = 0;
+  const starter = async (): Promise<void> => {
+    for (let n = next++; n < total; n = next++) ids[n] = await operator.start("mark", { ...input, n });
+  };
+  await Promise.all([starter(), starter(), starter(), starter()]);
+  return ids;
+}
+
+/** Every run has completed with its own number, asked one by one. */
+export async function allCompleted(operator: Operator, ids: readonly string[]): Promise<void> {
+  for (const [n, id] of ids.entries()) {
+    const { status, output } = await operator.ended(id);
+    expect({ n, status, output }).toEqual({ n, status: "COMPLETED", output: { n } });
+  }
+}
+
+/** A thousand at a time: each is executed once, and each ends with its own result. */
+export async function everyTaskOnce(stage: Stage, operator: Operator, start: StartWorker, total: number): Promise<void> {
+  const marks = openMarks(stage);
+  await start(stage, operator.url, { marks: marks.file });
+  const ids = await startMany(operator, total);
+  await allCompleted(operator, ids);
+  const counts = marks.counts();
+  expect(counts.size).toBe(total);
+  expect([...counts].filter(([, times]) => times !== 1)).toEqual([]);
+}
+
+function statuses(run: RunView): string[] {
+  return run.tasks.map(({ status }) => status);
+}

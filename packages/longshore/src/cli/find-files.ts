@@ -1,0 +1,95 @@
+// The files that a pattern such as `workers/**/*.ts` names. A shell that knows `**` does this itself; most do not, and a quoted pattern
+// reaches us as it is.
+
+import { type Dirent, existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { CommandFailure } from "./failure.ts";
+
+/** More would be a pattern that begins at the wrong folder. */
+const foldersMax = 10_000;
+const ignored = /^(node_modules|\..+)$/;
+const source = /(?<!\.d)\.[cm]?[jt]sx?$/;
+
+export interface FoundFile {
+  readonly file: string;
+  /** It was found by a pattern, so it may export no task. */
+  readonly byPattern: boolean;
+}
+
+/** Every file of the arguments, each once. A pattern that names none is a mistake. */
+export function findFiles(patterns: readonly string[]): FoundFile[] {
+  const found = new Map<string, FoundFile>();
+  for (const pattern of patterns) {
+    const matches = isPattern(pattern) ? matching(pattern) : [{ file: pattern, byPattern: false }];
+    if (matches.length === 0) throw new CommandFailure(`no file is named by ${pattern} (looked below ${baseOf(pattern)}).`);
+    for (const match of matches) if (found.get(match.file)?.byPattern !== false) found.set(match.file, match);
+  }
+  return [...found.values()];
+}
+
+/** A file may be called `[id].ts`: what exists is no pattern. */
+function isPattern(text: string): boolean {
+  return /[*?[{]/.test(text) && !existsSync(text);
+}
+
+function matching(pattern: string): FoundFile[] {
+  const expression = toExpression(normal(pattern));
+  const files = filesBelow(baseOf(pattern)).filter((file) => source.test(file) && expression.test(file));
+  return files.sort().map((file) => ({ file, byPattern: true }));
+}
+
+/** The folder before the first part with a wildcard. */
+function baseOf(pattern: string): string {
+  const parts = normal(pattern).split("/");
+  const first = parts.findIndex((part) => /[*?[{]/.test(part));
+  return parts.slice(0, first).join("/") || (pattern.startsWith("/") ? "/" : ".");
+}
+
+function normal(pattern: string): string {
+  return pattern.replaceAll("\\", "/").replace(/^(\.\/)+/, "");
+}
+
+function filesBelow(base: string): string[] {
+  const folders = [base];
+  const files: string[] = [];
+  for (const folder of folders) {
+    for (const entry of entriesOf(folder)) {
+      if (ignored.test(entry.name)) continue;
+      const path = folder === "." ? entry.name : join(folder, entry.name).replaceAll("\\", "/");
+      if (entry.isDirectory()) folders.push(path);
+      else files.push(path);
+    }
+    if (folders.length > foldersMax)
+      throw new CommandFailure(`more than ${foldersMax} folders lie below ${base}: name a folder further down.`);
+  }
+  return files;
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    // A folder that is not there or may not be read holds nothing that we could load.
+    return [];
+  }
+}
+
+/** `**` stands for any folders, `*` and `?` for anything but a slash, `{a,b}` for one of them, `[ab]` for one of the characters. */
+function toExpression(pattern: string): RegExp {
+  const parts = pattern.match(/\*\*\/|\*\*|\*|\?|\[[^\]]+\]|\{[^}]*\}|[^*?[{]+|[[{]/g) ?? [];
+  return new RegExp(`^${parts.map(partExpression).join("")}$`);
+}
+
+function partExpression(part: string): string {
+  if (part === "**/") return "(?:[^/]+/)*";
+  if (part === "**") return ".*";
+  if (part === "*") return "[^/]*";
+  if (part === "?") return "[^/]";
+  if (part.startsWith("[") && part.endsWith("]")) return part.replace(/^\[!/, "[^").replaceAll("\\", "\\\\");
+  if (part.startsWith("{") && part.endsWith("}")) return `(?:${part.slice(1, -1).split(",").map(literal).join("|")})`;
+  return literal(part);
+}
+
+function literal(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+}

@@ -1,0 +1,21 @@
+// The program of a worker process of `longshore work`. Its parent tells it which tasks of which files to work for, and where.
+
+import { LongshoreError } from "../errors.ts";
+import { runSupervised } from "../runner/supervise/worker-side.ts";
+import { loadTasks } from "./load-tasks.ts";
+import { openWorker, type WorkerSettings } from "./worker.ts";
+
+export interface ChildWork {
+  readonly files: readonly string[];
+  readonly tasks: readonly string[];
+  readonly settings: WorkerSettings;
+}
+
+await runSupervised<ChildWork>(async ({ work, metrics }, logger) => {
+  const { files, tasks: names, settings } = work;
+  const tasks = (await loadTasks(files)).filter((task) => names.includes(task.name));
+  if (tasks.length < names.length) {
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${files.join(", ")} no longer exports every task of ${names.join(", ")}.`);
+  }
+  return openWorker(tasks, settings, { logger, metrics });
+});

@@ -1,0 +1,46 @@
+// `longshore work` with a process for each worker: what each of them is told, and what this process says for all of them.
+
+import { durationMs } from "../duration.ts";
+import type { HttpOptions } from "../runner/http.ts";
+import { type SupervisedHandle, supervise } from "../runner/supervise/supervise.ts";
+import type { Task } from "../task.ts";
+import { type WorkerProtocol, workerProtocols } from "./protocols.ts";
+import { sayWorking, type WorkerSettings } from "./worker.ts";
+import type { ChildWork } from "./worker-child.ts";
+
+/** What follows a drain: aborted handlers, last reports and letting go take up to 10 s, and then a process has 5 s to end. */
+const afterDrainMs = 15_000;
+const drainMsDefault = 20_000;
+
+export async function startWorkerProcesses(
+  tasks: readonly Task[],
+  settings: WorkerSettings,
+  http: HttpOptions | undefined,
+): Promise<SupervisedHandle> {
+  const groups = groupsOf(tasks, workerProtocols[settings.protocol ?? "workflow-graph"]);
+  let waiting = groups.length;
+  const connected = () => {
+    waiting--;
+    // Once for all: a process that is started again says nothing new.
+    if (waiting === 0) sayWorking(settings, tasks);
+  };
+  return supervise({
+    workers: groups.map((group) => ({ tasks: group.map(({ name }) => name), work: workOf(group, settings, groups.length) })),
+    entry: new URL("./worker-child.js", import.meta.url),
+    stopGrace: durationMs(settings.drain ?? drainMsDefault, "drain") + afterDrainMs,
+    listeners: [{ connected }],
+    http,
+  });
+}
+
+function groupsOf(tasks: readonly Task[], { perTask }: WorkerProtocol): (readonly Task[])[] {
+  return perTask ? tasks.map((task) => [task]) : [tasks];
+}
+
+function workOf(group: readonly Task[], settings: WorkerSettings, groups: number): ChildWork {
+  const tasks = group.map(({ name }) => name);
+  // Two processes under one id would be one worker to the server.
+  const workerId = settings.workerId === undefined || groups === 1 ? settings.workerId : `${settings.workerId}-${tasks.join("+")}`;
+  const files = [...new Set(group.flatMap(({ module }) => (module === undefined ? [] : [module])))];
+  return { files, tasks, settings: { ...settings, workerId, isolate: "auto" } };
+}

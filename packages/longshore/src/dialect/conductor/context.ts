@@ -1,0 +1,99 @@
+// What expressions read, taken from a run: the context document of server specification 4.7, entry by entry, and only as far as it is
+// asked for. Whatever has not been loaded is noted down.
+
+import type { Json, JsonObject } from "../../json.ts";
+import type { Needs, Scope } from "../../run/dialect.ts";
+import type { Plan, PlanNode } from "../../run/plan.ts";
+import { taskIdOf } from "../../run/run.ts";
+import { isGate } from "./compile.ts";
+import type { Context } from "./fill.ts";
+import { attemptIdOf } from "./ids.ts";
+import { definitionOf, outputOf, taskEntry, workflowStatusOf } from "./records.ts";
+import { settingsOf } from "./settings.ts";
+
+export type Environment = (name: string) => string | null;
+
+export class RunContext implements Context {
+  readonly #plan: Plan;
+  readonly #scope: Scope;
+  readonly #outputs = new Set<number>();
+  readonly #records = new Set<number>();
+  #all = false;
+  readonly environment: Environment;
+
+  constructor(plan: Plan, scope: Scope, environment: Environment) {
+    this.#plan = plan;
+    this.#scope = scope;
+    this.environment = environment;
+  }
+
+  get taskId(): string | null {
+    const { self, run } = this.#scope;
+    return self === null ? null : attemptIdOf(taskIdOf(run.id, self.node), self.attempt);
+  }
+
+  needs(): Needs {
+    return { needs: [...this.#outputs], records: [...this.#records], all: this.#all };
+  }
+
+  entry(name: string, field: string | null): Json | undefined {
+    if (name === "workflow") return this.#workflow(field);
+    const at = this.#plan.index.get(name);
+    if (at === undefined || isGate(this.#plan, at)) return null;
+    const node = this.#plan.nodes[at] as PlanNode;
+    if (field === "output" && node.kind !== "run") return this.#output(at);
+    const record = this.#scope.record(at);
+    if (record === undefined) {
+      this.#records.add(at);
+      return undefined;
+    }
+    if (record === null) return null;
+    return field === "output" ? { output: outputOf(node, record) } : taskEntry(this.#scope.run, node, record);
+  }
+
+  #output(at: number): Json | undefined {
+    const output = this.#scope.output(at);
+    if (output !== undefined) return { output };
+    this.#outputs.add(at);
+    return undefined;
+  }
+
+  document(): Json | undefined {
+    const records = this.#scope.records();
+    if (records === undefined) {
+      this.#all = true;
+      return undefined;
+    }
+    const document: JsonObject = { workflow: this.#workflow(null) };
+    for (const [at, record] of records) {
+      const node = this.#plan.nodes[at] as PlanNode;
+      if (!isGate(this.#plan, at)) document[node.id] = taskEntry(this.#scope.run, node, record);
+    }
+    return document;
+  }
+
+  #workflow(field: string | null): JsonObject {
+    // By far the most used, and neither needs the rest.
+    if (field === "input") return { input: this.#scope.input() };
+    if (field === "variables") return { variables: this.#scope.variables() };
+    const { run } = this.#scope;
+    const settings = settingsOf(run);
+    const { schemaVersion, name } = definitionOf(this.#plan);
+    return {
+      input: this.#scope.input(),
+      output: run.output === null ? {} : (JSON.parse(run.output) as Json),
+      status: workflowStatusOf(run.state),
+      workflowId: run.id,
+      parentWorkflowId: settings.parentWorkflowId ?? null,
+      parentWorkflowTaskId: settings.parentWorkflowTaskId ?? null,
+      workflowType: name,
+      version: settings.version,
+      correlationId: settings.correlationId ?? null,
+      reasonForIncompletion: run.error,
+      schemaVersion,
+      variables: this.#scope.variables(),
+      createTime: run.createdAt,
+      taskToDomain: { ...settings.taskToDomain },
+    };
+  }
+}

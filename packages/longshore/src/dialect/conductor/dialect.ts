@@ -1,0 +1,23 @@
+// Workflows written as Conductor's JSON.
+
+import type { Dialect } from "../../run/dialect.ts";
+import { compileSource, dialectName } from "./compile.ts";
+import type { Environment } from "./context.ts";
+import { place } from "./place.ts";
+import { explain, timeoutReason } from "./reasons.ts";
+import { definitionOf } from "./records.ts";
+import { resolve, withFollower } from "./resolve.ts";
+
+/** `environment` answers `${workflow.env.NAME}`; nothing else of the process can be read by a definition. */
+export function conductorDialect(environment: Environment = () => null): Dialect {
+  return {
+    name: dialectName,
+    compile: compileSource,
+    resolve: (plan, template, scope) => resolve(plan, template, scope, environment),
+    place,
+    explain,
+    orphaned: (reason) => `Parent workflow has been terminated with reason: ${reason}`,
+    unfollowed: withFollower,
+    timedOut: (plan) => timeoutReason(definitionOf(plan)),
+  };
+}

@@ -1,0 +1,132 @@
+// Fills compiled expressions with what they stand for.
+
+import type { Json } from "../../json.ts";
+import { type Compiled, type Expression, type Lookup, lookupOf } from "./expression.ts";
+import { Budget, readPath } from "./json-path/evaluate.ts";
+import type { Path } from "./json-path/path.ts";
+import { PathError } from "./json-path/path-error.ts";
+import { setOwn } from "./own.ts";
+import { textSize } from "./text-size.ts";
+
+/** What expressions may read. */
+export interface Context {
+  /**
+   * An entry of the context document: `workflow`, or a task's reference name. Undefined when it has not been loaded, null when there is
+   * none. `field` is the only field of it that will be read; null for all of it.
+   */
+  entry(name: string, field: string | null): Json | undefined;
+  /** Every entry, for paths over the whole document. Undefined when not all have been loaded. */
+  document(): Json | undefined;
+  environment(name: string): string | null;
+  taskId: string | null;
+}
+
+/** A value filled in may not grow beyond what a task may be given (3.11): many references to one large output would fill the memory. */
+export const filledCharsMax = 10 * 1_024 * 1_024;
+
+/** The value; or the names of entries that must be loaded first (empty: the whole document); or why it cannot be filled in. */
+export type Filled = { value: Json } | { needs: readonly string[] } | { failed: string };
+
+export function fillValue(compiled: Compiled, context: Context): Filled {
+  if (compiled.kind === "constant") return { value: compiled.value };
+  const filling = new Filling(context);
+  try {
+    const value = filling.fill(compiled);
+    return filling.missing === null ? { value } : { needs: [...filling.missing] };
+  } catch (error) {
+    if (error instanceof PathError) return { failed: error.message };
+    throw error;
+  }
+}
+
+class Filling {
+  readonly #context: Context;
+  /** One budget for all expressions of a value: many small ones cost as much as one large one. */
+  readonly #budget = new Budget();
+  #chars = 0;
+  missing: Set<string> | null = null;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  fill(compiled: Compiled): Json {
+    switch (compiled.kind) {
+      case "constant":
+        return compiled.value;
+      case "expression":
+        return this.#value(compiled.expression);
+      case "text":
+        return this.#text(compiled.parts);
+      case "list":
+        return compiled.items.map((item) => this.fill(item));
+      case "object": {
+        const filled: { [key: string]: Json } = {};
+        for (const [key, part] of compiled.entries) setOwn(filled, key, this.fill(part));
+        return filled;
+      }
+    }
+  }
+
+  #text(parts: readonly (string | Expression)[]): string {
+    return parts.map((part) => (typeof part === "string" ? part : this.#asText(this.#value(part)))).join("");
+  }
+
+  /** Objects and lists become JSON; Conductor's own `{a=1}` is of no use to a reader. */
+  #asText(value: Json): string {
+    return typeof value === "string" ? value : JSON.stringify(value);
+  }
+
+  #value(expression: Expression): Json {
+    if (expression.kind === "blank") return "";
+    if (expression.kind === "path") return this.#charge(this.#look(expression.lookup));
+    const inside = this.#text(expression.inside);
+    return inside.trim() === "" ? "" : this.#charge(this.#look(lookupOf(inside)));
+  }
+
+  #look(lookup: Lookup): Json {
+    switch (lookup.kind) {
+      case "secret":
+        return lookup.literal;
+      case "task-id":
+        return this.#context.taskId;
+      case "unreadable":
+        return null;
+      case "environment":
+        return this.#environment(lookup.name, lookup.path);
+      case "document":
+        return this.#read(lookup.path, this.#context.document(), null);
+      case "entry":
+        return this.#read(lookup.path, this.#context.entry(lookup.name, fieldOf(lookup.path)), lookup.name);
+    }
+  }
+
+  #read(path: Path, from: Json | undefined, name: string | null): Json {
+    if (from !== undefined) return readPath(path, from, this.#budget);
+    this.missing ??= new Set();
+    if (name !== null) this.missing.add(name);
+    return null;
+  }
+
+  #environment(name: string, path: Path | null): Json {
+    const text = this.#context.environment(name);
+    if (text === null || path === null) return text;
+    try {
+      return readPath(path, JSON.parse(text) as Json, this.#budget);
+    } catch (error) {
+      if (error instanceof SyntaxError) return null;
+      throw error;
+    }
+  }
+
+  #charge(value: Json): Json {
+    this.#chars += textSize(value, filledCharsMax);
+    if (this.#chars > filledCharsMax) throw new PathError(`the value filled in is larger than ${filledCharsMax} characters`);
+    return value;
+  }
+}
+
+function fieldOf(path: Path): string | null {
+  const [first] = path.steps;
+  return first?.kind === "child" ? first.name : null;
+}

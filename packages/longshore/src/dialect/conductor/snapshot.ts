@@ -1,0 +1,112 @@
+// A definition as a run keeps it: with the definitions of its tasks in it, so that later edits change nothing for runs under way.
+
+import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { everyTask, type TaskDef, type WorkflowDef, type WorkflowTask } from "./model.ts";
+import { setOwn } from "./own.ts";
+import { bareTaskDef, defaultTaskDef } from "./task-def.ts";
+
+/** What has to be looked up before a definition can be completed. */
+export interface Lookups {
+  /** Names of task definitions. */
+  readonly taskDefs: readonly string[];
+  /** Names of workflows whose newest version is meant, by SUB_WORKFLOW tasks that name none. */
+  readonly workflows: readonly string[];
+}
+
+export function lookupsOf(definition: WorkflowDef): Lookups {
+  const taskDefs = new Set<string>();
+  const workflows = new Set<string>();
+  for (const task of everyTask(definition.tasks)) {
+    if (task.taskDefinition === undefined) taskDefs.add(task.name);
+    const name = unversioned(task);
+    if (name !== null) workflows.add(name);
+  }
+  return { taskDefs: [...taskDefs], workflows: [...workflows] };
+}
+
+/**
+ * `taskDefs` has what was found of `lookupsOf`; a task whose definition was not is run by a default one. `newest` has versions by
+ * name; a workflow that is not in it is looked for again when its turn comes.
+ */
+export function snapshot(
+  definition: WorkflowDef,
+  taskDefs: ReadonlyMap<string, TaskDef>,
+  newest: ReadonlyMap<string, number> = new Map(),
+): WorkflowDef {
+  const complete = (task: WorkflowTask): WorkflowTask => ({
+    ...task,
+    ...definitionFor(task, taskDefs),
+    ...branches(task, complete),
+    ...versioned(task, newest),
+  });
+  return { ...definition, tasks: definition.tasks.map(complete) };
+}
+
+function definitionFor(task: WorkflowTask, taskDefs: ReadonlyMap<string, TaskDef>): { taskDefinition?: TaskDef } {
+  if (task.taskDefinition !== undefined) return {};
+  const { name } = task;
+  return { taskDefinition: taskDefs.get(name) ?? (task.type === "SIMPLE" ? defaultTaskDef(name) : bareTaskDef(name)) };
+}
+
+function branches(task: WorkflowTask, complete: (task: WorkflowTask) => WorkflowTask): Partial<WorkflowTask> {
+  const { decisionCases, defaultCase, forkTasks } = task;
+  return {
+    ...(decisionCases && {
+      decisionCases: Object.fromEntries(Object.entries(decisionCases).map(([key, list]) => [key, list.map(complete)])),
+    }),
+    ...(defaultCase && { defaultCase: defaultCase.map(complete) }),
+    ...(forkTasks && { forkTasks: forkTasks.map((list) => list.map(complete)) }),
+  };
+}
+
+function unversioned(task: WorkflowTask): string | null {
+  const param = task.subWorkflowParam;
+  if (task.type !== "SUB_WORKFLOW" || !param?.name || param.version || param.workflowDefinition !== undefined) return null;
+  return param.name.includes("${") ? null : param.name;
+}
+
+/** A definition that stands in the task is completed when its own run begins. */
+function versioned(task: WorkflowTask, newest: ReadonlyMap<string, number>): Partial<WorkflowTask> {
+  const version = newest.get(unversioned(task) ?? "");
+  return version === undefined ? {} : { subWorkflowParam: { ...task.subWorkflowParam, version } };
+}
+
+/** A run's input: what was given, and the definition's own values for keys that were not. */
+export function startInput(definition: WorkflowDef, given: JsonObject): JsonObject {
+  const input = { ...given };
+  for (const key of Object.keys(definition.inputTemplate))
+    if (!Object.hasOwn(input, key)) setOwn(input, key, definition.inputTemplate[key] as Json);
+  return input;
+}
+
+/** What the input of a SUB_WORKFLOW's record asks for. */
+export interface ChildRequest {
+  readonly name: string | null;
+  /** Null for the newest. */
+  readonly version: number | null;
+  /** Unread: it may have come from a run's own data. */
+  readonly definition: Json;
+  readonly input: JsonObject;
+  readonly taskToDomain: { readonly [taskType: string]: string } | null;
+  readonly priority: number | null;
+}
+
+export function childRequestOf(input: Json): ChildRequest {
+  const given = isObject(input) ? (input as JsonObject) : {};
+  const version = Number(given.subWorkflowVersion ?? 0);
+  const priority = Number(given.priority ?? Number.NaN);
+  return {
+    name: typeof given.subWorkflowName === "string" && given.subWorkflowName !== "" ? given.subWorkflowName : null,
+    version: Number.isInteger(version) && version > 0 ? version : null,
+    definition: given.subWorkflowDefinition ?? null,
+    input: childInput(given),
+    taskToDomain: isObject(given.subWorkflowTaskToDomain) ? (given.subWorkflowTaskToDomain as { [taskType: string]: string }) : null,
+    priority: Number.isInteger(priority) ? Math.min(Math.max(priority, 0), 99) : null,
+  };
+}
+
+/** A child whose definition came along is told so, as in Conductor. */
+export function childInput(given: JsonObject): JsonObject {
+  const input = isObject(given.workflowInput) ? (given.workflowInput as JsonObject) : {};
+  return isObject(given.subWorkflowDefinition) ? { ...input, _systemMetadata: { dynamic: true } } : input;
+}

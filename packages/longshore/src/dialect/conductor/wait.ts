@@ -1,0 +1,108 @@
+// How long a WAIT waits (server specification 4.6): a duration such as `1 days 2 hours 3 minutes 4 seconds`, or a moment such as
+// `2026-11-16 09:30 Europe/Berlin`. A moment without a zone is in the server's own, which is given.
+
+const durationForm =
+  /^\s*(?:(\d{1,10})\s*(?:days?|d))?\s*(?:(\d{1,10})\s*(?:hours?|hrs?|h))?\s*(?:(\d{1,10})\s*(?:minutes?|mins?|m))?\s*(?:(\d{1,10})\s*(?:seconds?|secs?|s))?\s*$/i;
+const untilForm = /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[ ]+(\d{1,2}):(\d{1,2})(?:[ ]+(\S.*))?)?$/;
+
+/** A hundred years: beyond that nobody waits. */
+const durationMsMax = 100 * 366 * 86_400_000;
+
+/** Milliseconds, or null when it is no duration. A blank text is none; `0 s` is one. */
+export function parseDuration(text: string): number | null {
+  const found = durationForm.exec(text);
+  if (found === null || text.trim() === "") return null;
+  const [days, hours, minutes, seconds] = found.slice(1).map((part) => Number(part ?? 0)) as [number, number, number, number];
+  const ms = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000;
+  return ms > durationMsMax ? null : ms;
+}
+
+/** Milliseconds since the epoch, or null when it is no moment. `zone` is the name of the zone for texts that name none. */
+export function parseUntil(text: string, zone: string = localZone()): number | null {
+  const found = untilForm.exec(text.trim());
+  if (found === null) return null;
+  const [year, month, day, hour, minute] = found.slice(1, 6).map((part) => Number(part ?? 0)) as [number, number, number, number, number];
+  const wall = Date.UTC(year, month - 1, day, hour, minute);
+  const date = new Date(wall);
+  // The 31st of February is somebody's mistake, not the 3rd of March.
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || hour > 23 || minute > 59) return null;
+  return toMoment(wall, found[6] ?? zone);
+}
+
+function localZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+/** Zones that people write though the zone database does not know them as zones of their own. */
+const abbreviations: { readonly [name: string]: string } = {
+  Z: "UTC",
+  PST: "America/Los_Angeles",
+  PDT: "America/Los_Angeles",
+  MST: "America/Denver",
+  MDT: "America/Denver",
+  CST: "America/Chicago",
+  CDT: "America/Chicago",
+  EST: "America/New_York",
+  EDT: "America/New_York",
+  CET: "Europe/Paris",
+  CEST: "Europe/Paris",
+  BST: "Europe/London",
+  IST: "Asia/Kolkata",
+  JST: "Asia/Tokyo",
+};
+
+/** The moment at which clocks in `zone` show `wall`. */
+function toMoment(wall: number, zone: string): number | null {
+  const fixed = /^(?:GMT|UTC)?([+-])(\d{1,2}):?(\d{2})?$/i.exec(zone.trim());
+  if (fixed !== null) {
+    const offset = (Number(fixed[2]) * 60 + Number(fixed[3] ?? 0)) * 60_000;
+    return fixed[1] === "+" ? wall - offset : wall + offset;
+  }
+  const shows = clockOf(abbreviations[zone.trim().toUpperCase()] ?? zone.trim());
+  if (shows === null) return null;
+  // Twice: the first guess may lie on the other side of a change of the clocks.
+  let moment = wall;
+  for (let round = 0; round < 2; round++) moment += wall - shows(moment);
+  return moment;
+}
+
+/** What a clock in `zone` shows at a moment, as if it were UTC; null for a zone that nobody knows. */
+function clockOf(zone: string): ((moment: number) => number) | null {
+  let format: Intl.DateTimeFormat;
+  try {
+    format = new Intl.DateTimeFormat("en-US", {
+      timeZone: zone,
+      hourCycle: "h23",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
+    });
+  } catch {
+    // Intl throws for zones that it does not know.
+    return null;
+  }
+  return (moment) => {
+    const parts = Object.fromEntries(format.formatToParts(moment).map(({ type, value }) => [type, Number(value)]));
+    const { year, month, day, hour, minute, second } = parts as { [part: string]: number };
+    return Date.UTC(year as number, (month as number) - 1, day, hour, minute, second);
+  };
+}
+
+export type WaitUntil = { dueAt: number } | { signal: true } | { failed: string };
+
+/** When a WAIT with this input ends by itself, if ever. `zone` as for `parseUntil`. */
+export function waitUntil(input: { readonly [key: string]: unknown }, now: number, zone?: string): WaitUntil {
+  const duration = String(input.duration ?? "").trim();
+  const until = String(input.until ?? "").trim();
+  if (duration !== "" && until !== "") return { failed: "Both 'duration' and 'until' specified. Please provide only one input" };
+  if (duration !== "") {
+    const ms = parseDuration(duration);
+    return ms === null ? { failed: `Not valid duration: ${duration}` } : { dueAt: now + ms };
+  }
+  if (until === "") return { signal: true };
+  const moment = parseUntil(until, zone);
+  return moment === null ? { failed: `Unable to parse the date: ${until}` } : { dueAt: Math.max(now, moment) };
+}

@@ -1,0 +1,137 @@
+// Loads modules of the user's and finds the tasks they export. Importing a module registers nothing, so its exports are all there is to
+// look at.
+
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, extname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { LongshoreError, toError } from "./errors.ts";
+import type { Task } from "./task.ts";
+
+/** The tasks among a module's exports, also those in exported lists. */
+export function tasksOf(module: Readonly<Record<string, unknown>>): Task[] {
+  const values = exportsOf(module).flatMap((value) => (Array.isArray(value) ? value : [value]));
+  return [...new Set(values.filter(isTask))];
+}
+
+/** A CommonJS module arrives as the `default` of what was imported, with its own exports inside. */
+export function exportsOf(module: Readonly<Record<string, unknown>>): unknown[] {
+  const inner = module.default;
+  const nested = typeof inner === "object" && inner !== null && !Array.isArray(inner) ? Object.values(inner) : [];
+  return [...Object.values(module), ...nested];
+}
+
+/** By shape, not by class: the file may have imported another copy of this package. */
+function isTask(value: unknown): value is Task {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, handle, labels } = value as Partial<Task>;
+  return typeof name === "string" && typeof handle === "function" && Array.isArray(labels);
+}
+
+export async function importFile(file: string): Promise<Record<string, unknown>> {
+  const path = resolve(file);
+  if (!existsSync(path)) throw failure(`${file} does not exist (looked for ${path}).`);
+  if (isTypeScript(path)) await prepareTypeScript(path);
+  try {
+    return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+  } catch (thrown) {
+    const error = toError(thrown);
+    if (isRefusedWork(error)) throw error;
+    // The stack names the line of the user's file that threw.
+    throw failure(`${file} could not be loaded: ${error.stack ?? error.message}`, error);
+  }
+}
+
+/** Where this mark stands no worker may be started: the module is loaded for its tasks. */
+const loadingMark = Symbol.for("longshore.loading");
+
+/** Imports the file for the tasks it exports, and refuses one that calls `work()` on the way. */
+export async function importForTasks(file: string): Promise<Record<string, unknown>> {
+  const world = globalThis as { [loadingMark]?: string };
+  const before = world[loadingMark];
+  world[loadingMark] = file;
+  try {
+    return await importFile(file);
+  } finally {
+    if (before === undefined) delete world[loadingMark];
+    else world[loadingMark] = before;
+  }
+}
+
+/** The file that is being loaded for its tasks just now. */
+export function loadingFile(): string | undefined {
+  return (globalThis as { [loadingMark]?: string })[loadingMark];
+}
+
+/** Where modules that declare tasks by decorators, and export none, tell them. On the global object: copies of this package share it. */
+const declaredMark = Symbol.for("longshore.declared");
+type Declared = Set<() => readonly Task[]>;
+
+/** `tasks` is asked each time somebody looks for tasks. */
+export function declareTasks(tasks: () => readonly Task[]): void {
+  const world = globalThis as { [declaredMark]?: Declared };
+  world[declaredMark] ??= new Set();
+  world[declaredMark].add(tasks);
+}
+
+/** Every task that the modules loaded so far have declared without exporting it. */
+export function declaredTasks(): Task[] {
+  return [...((globalThis as { [declaredMark]?: Declared })[declaredMark] ?? [])].flatMap((tasks) => tasks());
+}
+
+/** For a thread or process that exists for its handlers alone: no worker may ever be started in it. */
+export function refuseWork(): void {
+  (globalThis as { [loadingMark]?: string })[loadingMark] = "A module";
+}
+
+/** Throws while a module is loaded for its tasks: a worker in there would ask for work a second time, and the one inside it a third. */
+export function refuseWhileLoading(): void {
+  const file = (globalThis as { [loadingMark]?: string })[loadingMark];
+  if (file === undefined) return;
+  const message = `${file} calls work() while it is loaded for the tasks it exports. Keep tasks in a module of their own, which only exports them, and call work() elsewhere.`;
+  throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "work" } });
+}
+
+/** Its message says everything; by shape, for the file may have imported another copy of this package. */
+function isRefusedWork(error: Error): boolean {
+  const { code, detail } = error as Partial<LongshoreError>;
+  return code === "LONGSHORE_BAD_CONFIG" && detail?.field === "work";
+}
+
+function failure(message: string, cause?: Error): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause });
+}
+
+function isTypeScript(path: string): boolean {
+  return [".ts", ".mts", ".cts", ".tsx"].includes(extname(path));
+}
+
+/** tsx comes first where it is installed, for it understands more than the types that Node can strip. */
+async function prepareTypeScript(path: string): Promise<void> {
+  const tsx = findTsx(path);
+  if (tsx !== undefined) {
+    // From here on TypeScript can be imported, in this thread: hooks of another one do not reach here.
+    for (const kind of ["cjs", "esm"]) {
+      const { register } = (await import(pathToFileURL(join(tsx, kind, "api/index.mjs")).href)) as { register(): unknown };
+      register();
+    }
+    return;
+  }
+  if ((process.features as { typescript?: string | false }).typescript) return;
+  throw failure(
+    `${path} is TypeScript, which Node ${process.versions.node} does not run by itself. ` +
+      "Run `npm install --save-dev tsx`, or name the compiled .js file, or use Node 22.18 or newer.",
+  );
+}
+
+/** The folder of the built files of tsx. */
+function findTsx(path: string): string | undefined {
+  for (const place of [path, resolve("package.json")]) {
+    try {
+      return dirname(createRequire(place).resolve("tsx"));
+    } catch {
+      // Not installed there; the next place may have it.
+    }
+  }
+  return undefined;
+}

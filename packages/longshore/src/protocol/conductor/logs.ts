@@ -1,0 +1,53 @@
+// Log lines of a task by its id.
+
+import type { Board } from "../../board/board.ts";
+import type { Clock } from "../../clock.ts";
+import { parseAttemptId } from "../../dialect/conductor/ids.ts";
+import type { HttpReply, HttpRequest } from "../../http.ts";
+import type { Logs } from "../../log/log.ts";
+import { json, noContent, nothing } from "./replies.ts";
+
+/** Entries in one answer: the newest are left out beyond it. */
+const entriesMax = 10_000;
+
+export class TaskLogs {
+  readonly #deps: { readonly board: Board; readonly logs: Logs; readonly clock: Clock };
+
+  constructor(deps: { readonly board: Board; readonly logs: Logs; readonly clock: Clock }) {
+    this.#deps = deps;
+  }
+
+  /** A JSON text, or the bare line. A task that nobody knows is no mistake on this wire. */
+  append = async (request: HttpRequest): Promise<HttpReply> => {
+    const id = parseAttemptId(request.params.task as string);
+    const task = id === undefined ? undefined : await this.#deps.board.task(id.taskId);
+    if (id === undefined || task === undefined) return nothing;
+    const now = this.#deps.clock.now();
+    // Numbered by time, so that the same line said twice is two lines.
+    const chunk = { stream: "stdout" as const, sequence: now, data: lineOf(request.text), at: now };
+    await this.#deps.logs.append({ taskId: task.id, runId: task.runId, attempt: id.attempt, grant: task.grant, chunks: [chunk] });
+    return nothing;
+  };
+
+  list = async (request: HttpRequest): Promise<HttpReply> => {
+    const taskId = request.params.task as string;
+    const id = parseAttemptId(taskId);
+    if (id === undefined) return noContent;
+    const chunks = await this.#deps.logs.read(id.taskId, { limit: entriesMax });
+    const own = chunks.filter((chunk) => chunk.attempt === id.attempt);
+    if (own.length === 0) return noContent;
+    const sorted = own.sort((a, b) => a.at - b.at || a.position - b.position);
+    return json(sorted.map(({ data, at }) => ({ log: data.replace(/\n$/, ""), taskId, createdTime: at })));
+  };
+}
+
+function lineOf(body: string): string {
+  if (!body.startsWith('"')) return body;
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === "string" ? value : body;
+  } catch {
+    // A line that merely begins with a quotation mark.
+    return body;
+  }
+}

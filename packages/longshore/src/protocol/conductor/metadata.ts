@@ -1,0 +1,169 @@
+// Definitions of tasks and workflows, and schemas: README.md, "Definitions".
+
+import type { WorkflowDef } from "../../dialect/conductor/model.ts";
+import { parseTaskDef, parseTaskDefs } from "../../dialect/conductor/task-def.ts";
+import { parseWorkflowDef, parseWorkflowDefs } from "../../dialect/conductor/workflow-def.ts";
+import type { HttpReply, HttpRequest } from "../../http.ts";
+import { isObject, type JsonObject } from "../../json.ts";
+import type { Registry } from "./registry.ts";
+import { badRequest, conflict, invalid, json, notFound, nothing, refusedByCore } from "./replies.ts";
+import { bodyOf, flagInQuery, wholeIn } from "./request.ts";
+
+export class Metadata {
+  readonly #registry: Registry;
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  createTaskDefs = async (request: HttpRequest): Promise<HttpReply> => {
+    const checked = parseTaskDefs(bodyOf(request), "registerTaskDef.arg0");
+    if ("violations" in checked) throw invalid(checked.violations);
+    for (const definition of checked.value) await this.#registry.keepTaskDef(definition);
+    return nothing;
+  };
+
+  /** Creates what is not there, so that clients which only update can register. A name in the path decides. */
+  updateTaskDef = async (request: HttpRequest): Promise<HttpReply> => {
+    const body = bodyOf(request);
+    const named = request.params.name === undefined || !isObject(body) ? body : { ...body, name: request.params.name };
+    const checked = parseTaskDef(named, "updateTaskDef.arg0");
+    if ("violations" in checked) throw invalid(checked.violations);
+    await this.#registry.keepTaskDef(checked.value, true);
+    return nothing;
+  };
+
+  taskDefs = async (): Promise<HttpReply> => json(await this.#registry.taskDefs());
+
+  taskDef = async (request: HttpRequest): Promise<HttpReply> => {
+    const name = request.params.name as string;
+    const definition = await this.#registry.taskDef(name);
+    if (definition === undefined) throw notFound(`No such taskType found by name: ${name}`);
+    return json(definition);
+  };
+
+  removeTaskDef = async (request: HttpRequest): Promise<HttpReply> => {
+    const name = request.params.name as string;
+    if (!(await this.#registry.removeTaskDef(name))) throw notFound(`No such task definition: ${name}`);
+    return nothing;
+  };
+
+  createWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
+    const definition = this.#checked(bodyOf(request), "registerWorkflowDef.arg0");
+    const kept = await this.#registry.keepWorkflow(definition, flagInQuery(request, "overwrite", false));
+    if (!kept) throw conflict(`Workflow with ${definition.name}.${definition.version} already exists!`);
+    return nothing;
+  };
+
+  /** Each definition of the list stands or falls alone. */
+  updateWorkflows = async (request: HttpRequest): Promise<HttpReply> => {
+    const parsed = parseWorkflowDefs(bodyOf(request), "updateWorkflowDef.arg0");
+    if ("violations" in parsed) throw invalid(parsed.violations);
+    const broken = parsed.list.find((checked) => "violations" in checked);
+    if (broken !== undefined && "violations" in broken) throw invalid(broken.violations);
+    const failed: { [name: string]: string } = {};
+    const done: string[] = [];
+    for (const checked of parsed.list) {
+      if (!("value" in checked)) continue;
+      try {
+        await this.#registry.keepWorkflow(checked.value, true);
+        done.push(checked.value.name);
+      } catch (error) {
+        const refused = refusedByCore(error);
+        if (refused === undefined) throw error;
+        failed[checked.value.name] = refused.message;
+      }
+    }
+    return json({ bulkErrorResults: failed, bulkSuccessfulResults: done });
+  };
+
+  validateWorkflow = (request: HttpRequest): HttpReply => {
+    this.#checked(bodyOf(request), "validateWorkflowDef.arg0");
+    return nothing;
+  };
+
+  workflows = async (): Promise<HttpReply> => json(await this.#registry.workflows());
+
+  workflow = async (request: HttpRequest): Promise<HttpReply> => {
+    const name = request.params.name as string;
+    const text = request.query.get("version");
+    const version = text === null || text === "" ? undefined : wholeIn(request, "version", 0);
+    const definition = await this.#registry.workflow(name, version);
+    if (definition === undefined) throw notFound(`No such workflow found by name: ${name}, version: ${version ?? null}`);
+    return json(definition);
+  };
+
+  names = async (): Promise<HttpReply> => json([...new Set((await this.#registry.workflows()).map(({ name }) => name))]);
+
+  namesAndVersions = async (): Promise<HttpReply> => {
+    const byName: { [name: string]: object[] } = {};
+    for (const definition of await this.#registry.workflows()) {
+      byName[definition.name] = [...(byName[definition.name] ?? []), summaryOf(definition)];
+    }
+    return json(byName);
+  };
+
+  versions = async (request: HttpRequest): Promise<HttpReply> =>
+    json((await this.#registry.workflows(request.params.name as string)).map(summaryOf));
+
+  latest = async (): Promise<HttpReply> => {
+    const newest = new Map<string, WorkflowDef>();
+    for (const definition of await this.#registry.workflows()) newest.set(definition.name, definition);
+    return json([...newest.values()]);
+  };
+
+  removeWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
+    const { name, version } = request.params as { name: string; version: string };
+    if (!/^\d{1,9}$/.test(version)) throw badRequest(`The version in the path is ${JSON.stringify(version)}, expected a whole number.`);
+    if (await this.#registry.removeWorkflow(name, Number(version))) return nothing;
+    throw notFound(`No such workflow definition: ${name} version: ${version}`);
+  };
+
+  createSchemas = async (request: HttpRequest): Promise<HttpReply> => {
+    const body = bodyOf(request);
+    const list = Array.isArray(body) ? body : [body];
+    const schemas = list.map((each, at) => schemaOf(each, Array.isArray(body) ? `saveSchemas.arg0[${at}]` : "saveSchema.arg0"));
+    for (const schema of schemas) await this.#registry.keepSchema(schema, flagInQuery(request, "newVersion", false));
+    return nothing;
+  };
+
+  schemas = async (): Promise<HttpReply> => json(await this.#registry.schemas());
+
+  schema = async (request: HttpRequest): Promise<HttpReply> => {
+    const { name, version } = request.params as { name: string; version?: string };
+    const found = await this.#registry.schema(name, version === undefined ? undefined : Number(version));
+    if (found === undefined) throw notFound(`No such schema found by name: ${name}, version: ${version ?? null}`);
+    return json(found);
+  };
+
+  removeSchema = async (request: HttpRequest): Promise<HttpReply> => {
+    const { name, version } = request.params as { name: string; version?: string };
+    if (await this.#registry.removeSchema(name, version === undefined ? undefined : Number(version))) return nothing;
+    throw notFound(`No such schema found by name: ${name}, version: ${version ?? null}`);
+  };
+
+  #checked(source: unknown, path: string): WorkflowDef {
+    const checked = parseWorkflowDef(source ?? {}, path);
+    if ("violations" in checked) throw invalid(checked.violations);
+    return checked.value;
+  }
+}
+
+function summaryOf(definition: WorkflowDef): object {
+  const { name, version, createTime = 0, updateTime = 0 } = definition;
+  return { name, version, createTime, updateTime };
+}
+
+const schemaTypes = ["JSON", "AVRO", "PROTOBUF"];
+
+function schemaOf(value: unknown, path: string): { name: string; version: number } & JsonObject {
+  if (!isObject(value)) throw invalid([{ path, message: "SchemaDef must be an object" }]);
+  const violations = [];
+  const { name, version = 1, type } = value;
+  if (typeof name !== "string" || name === "") violations.push({ path: `${path}.name`, message: "SchemaDef name cannot be null or empty" });
+  if (!schemaTypes.includes(String(type))) violations.push({ path: `${path}.type`, message: `must be one of ${schemaTypes.join(", ")}` });
+  if (!Number.isInteger(version) || Number(version) < 1)
+    violations.push({ path: `${path}.version`, message: "must be a whole number from 1" });
+  if (violations.length > 0) throw invalid(violations);
+  return { ...(value as JsonObject), name: name as string, version: Number(version) };
+}

@@ -1,0 +1,73 @@
+// The grammar of searches (server specification 1.12): conditions joined by AND, each a field, an operator and a value. Fields that
+// nobody knows are passed over, as in Conductor.
+
+import { badRequest } from "./replies.ts";
+
+export type Operator = "=" | ">" | "<" | "IN";
+
+export interface Condition {
+  readonly field: string;
+  readonly operator: Operator;
+  /** One value, or several for IN. `*` in a value of `=` stands for anything. */
+  readonly values: readonly string[];
+}
+
+/** A longer question is no question of a person. */
+const queryCharsMax = 10_000;
+
+export function parseQuery(text: string | undefined): Condition[] {
+  const query = (text ?? "").trim();
+  if (query === "" || query === "*") return [];
+  if (query.length > queryCharsMax) throw badRequest(`The query is longer than ${queryCharsMax} characters, which is the limit.`);
+  return query.split(/\s+AND\s+/i).map((part) => parseCondition(part.trim()));
+}
+
+function parseCondition(text: string): Condition {
+  const match = /^(\w+)\s*(=|>|<|\s+IN\s*)\s*(.*)$/is.exec(text);
+  const [, field, operator, value] = match ?? [];
+  if (field === undefined || operator === undefined || value === undefined)
+    throw badRequest(`Incorrectly formatted query string: ${text.slice(0, 200)}`);
+  const bare = value.replace(/["'()]/g, "");
+  const isList = operator.trim().toUpperCase() === "IN";
+  return {
+    field,
+    operator: isList ? "IN" : (operator as Operator),
+    values: isList ? bare.split(",").map((each) => each.trim()) : [bare.trim()],
+  };
+}
+
+/** Whether a value satisfies a condition. Times compare as numbers. */
+export function satisfies(condition: Condition, value: string | number | undefined): boolean {
+  const [wanted = ""] = condition.values;
+  if (condition.operator === ">") return Number(value ?? 0) > Number(wanted);
+  if (condition.operator === "<") return Number(value ?? 0) < Number(wanted);
+  if (condition.operator === "IN") return condition.values.includes(String(value ?? ""));
+  return matches(wanted, String(value ?? ""));
+}
+
+function matches(pattern: string, value: string): boolean {
+  if (!pattern.includes("*")) return pattern === value;
+  const parts = pattern.toLowerCase().split("*");
+  const text = value.toLowerCase();
+  const first = parts[0] as string;
+  const last = parts.at(-1) as string;
+  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
+  let at = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = text.indexOf(part, at);
+    if (found < 0 || found + part.length > text.length - last.length) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+export interface Sort {
+  readonly field: string;
+  readonly down: boolean;
+}
+
+/** `field:ASC` or `field:DESC`, several joined by `|`; only the first is honoured, and one without a direction is not. */
+export function parseSort(text: string | undefined): Sort | undefined {
+  const match = /^(\w+):(ASC|DESC)/i.exec(text ?? "");
+  return match === null ? undefined : { field: match[1] as string, down: (match[2] as string).toUpperCase() === "DESC" };
+}

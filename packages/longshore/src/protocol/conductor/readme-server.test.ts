@@ -1,0 +1,144 @@
+// README.md, "Server", against a real server: its table lists every call, and its examples are sent in order and answered as shown. What
+// an example leaves out of an answer may be there; ids and times are those of the run.
+
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { section, sectionsOf, unquoted } from "../../../test/support/markdown.ts";
+import { serve } from "../../server/index.ts";
+import { type ConductorDeps, conductorRoutes } from "./routes.ts";
+
+const page = section(readFileSync(new URL("README.md", import.meta.url), "utf8"), "Server").text;
+const parts = sectionsOf(page, 3);
+const runIdShown = "01M7HKYXWY68BJ37GRGXBHSD33";
+const secretShown = "an-example-of-a-secret";
+
+interface Example {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string | undefined;
+  readonly status: number;
+  readonly type: string | undefined;
+  readonly answer: string;
+}
+
+function examplesOf(text: string): Example[] {
+  return [...text.matchAll(/```http\n([\s\S]*?)```/g)].map(([, block = ""]) => {
+    const [request = "", ...rest] = block.trimEnd().split("\n\n");
+    const body = request.includes("content-type") ? rest.shift() : undefined;
+    const [status = "", type] = (rest.shift() ?? "").split("\n");
+    const [method = "", path = ""] = (request.split("\n")[0] as string).split(" ");
+    return { method, path, body, status: Number(status), type: type?.replace("content-type: ", ""), answer: rest.join("\n\n") };
+  });
+}
+
+/** Sends an example to the server; `real` turns the run id of the page into that of the run. */
+async function play(url: string, example: Example, real: (text: string) => string): Promise<{ response: Response; text: string }> {
+  const response = await fetch(url + real(example.path), {
+    method: example.method,
+    ...(example.body === undefined ? {} : { body: real(example.body), headers: { "content-type": "application/json" } }),
+  });
+  return { response, text: await response.text() };
+}
+
+/** What must be in an answer: the example, with any time for its times. */
+function expected(shown: unknown): unknown {
+  if (typeof shown === "number" && shown === 1_577_836_800_000) return expect.any(Number);
+  if (typeof shown === "string" && shown === "2020-01-01T00:00:00.000Z") return expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  if (Array.isArray(shown)) return shown.map(expected);
+  if (typeof shown !== "object" || shown === null) return shown;
+  return expect.objectContaining(Object.fromEntries(Object.entries(shown).map(([key, value]) => [key, expected(value)])));
+}
+
+/** Rows of "Limits", the constant behind each, and the unit in which the row tells it. */
+const limits: readonly [row: string, file: string, name: string, unit: number][] = [
+  ["wait of a poll", "./wire.ts", "pollTimeoutMsMax", 1],
+  ["wait of a poll", "./wire.ts", "pollTimeoutMsDefault", 1],
+  ["tasks in one poll", "./tasks.ts", "countMax", 1],
+  ["output of a task", "./result-body.ts", "outputBytesMax", 1_024],
+  ["input of a workflow", "./start.ts", "inputBytesMax", 1_024],
+  ["an input filled in from expressions", "../../dialect/conductor/fill.ts", "filledCharsMax", 1_024],
+  ["variables of a run", "../../dialect/conductor/resolve.ts", "variablesCharsMax", 1_024],
+  ["a request", "./routes.ts", "bodyMax", 1_024 * 1_024],
+  ["a request", "./request.ts", "depthMax", 1],
+  ["logs in one result", "./result-body.ts", "logsMax", 1],
+  ["log entries in one answer", "./logs.ts", "entriesMax", 1],
+  ["`reasonForIncompletion`", "./result-body.ts", "reasonCharsMax", 1],
+  ["`callbackAfterSeconds`", "./result-body.ts", "callbackSecondsMax", 86_400],
+  ["ids in a bulk request, definitions in one request", "./bulk.ts", "idsMax", 1],
+  ["ids in a bulk request, definitions in one request", "../../dialect/conductor/workflow-def.ts", "workflowsMax", 1],
+  ["tasks of a definition", "../../dialect/conductor/workflow-def.ts", "tasksMax", 1],
+  ["tasks of a definition", "../../dialect/conductor/workflow-def.ts", "nestingMax", 1],
+  ["name of a task, reference or workflow", "../../dialect/conductor/task-def.ts", "nameCharsMax", 1],
+  ["seconds of any timeout or delay", "../../dialect/conductor/task-def.ts", "secondsMax", 1],
+  ["retries of a task", "../../dialect/conductor/policy.ts", "retriesMax", 1],
+  ["a WAIT", "../../dialect/conductor/wait.ts", "durationMsMax", 366 * 86_400_000],
+  ["expressions inside each other", "../../dialect/conductor/expression.ts", "nestingMax", 1],
+  ["a path in an expression", "../../dialect/conductor/json-path/parse.ts", "pathCharsMax", 1],
+  ["a path in an expression", "../../dialect/conductor/json-path/parse.ts", "deepMax", 1],
+  ["`validationErrors` in one answer", "../../dialect/conductor/violation.ts", "violationsMax", 1],
+  ["results of a search", "./search.ts", "sizeMax", 1],
+  ["runs that a search looks at", "../../run/reader.ts", "searchMax", 1],
+  ["tasks that a search of tasks looks at", "./search.ts", "tasksMax", 1],
+  ["a `query`", "./query.ts", "queryCharsMax", 1],
+  ["ids of `running`, runs of one correlation id", "./workflows.ts", "runningMax", 1],
+  ["ids of `running`, runs of one correlation id", "./workflows.ts", "correlatedMax", 1],
+  ["`waitForSeconds`, `timeoutMillis`", "./execute.ts", "waitSecondsMax", 1],
+  ["`waitForSeconds`, `timeoutMillis`", "./by-reference.ts", "signalMsMax", 1],
+  ["pollers in the poll data", "./polls.ts", "pollsMax", 1],
+];
+
+/** The value of a constant that is a product of numbers. */
+function constantIn(file: string, name: string): number {
+  const source = readFileSync(new URL(file, import.meta.url), "utf8");
+  const written = new RegExp(`const ${name} = ([\\d_ *]+);`).exec(source)?.[1];
+  if (written === undefined) throw new Error(`${file} has no constant ${name}.`);
+  return written.split("*").reduce((product, factor) => product * Number(factor.replaceAll("_", "")), 1);
+}
+
+describe("the server part of README.md", () => {
+  it.each(limits)("tells the limit of %s as %s has it in its %s", (row, file, name, unit) => {
+    const rows = parts.find(({ title }) => title === "Limits")?.rows ?? [];
+    const told = rows.find(([what]) => what === row)?.[1] ?? "";
+    const numbers = [...told.matchAll(/\d[\d,]*/g)].map(([number]) => Number(number.replaceAll(",", "")));
+    expect(numbers).toContain(constantIn(file, name) / unit);
+  });
+
+  it("lists every call that is served, and no other", () => {
+    const deps = { runs: { startsFor: () => {} } } as unknown as ConductorDeps;
+    const served = conductorRoutes(deps).routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
+    const calls = parts.find(({ title }) => title === "Calls");
+    const listed = (calls?.rows ?? []).map(([method, path = ""]) => `${method} /api${unquoted(path)}`);
+    expect(listed.toSorted()).toEqual(served.toSorted());
+  });
+
+  it("shows what a server without tokens answers", async () => {
+    await using server = await serve({ ephemeral: true, port: 0, logger: { level: "silent" } });
+    let runId = runIdShown;
+    const real = (text: string) => text.replaceAll(runIdShown, runId);
+    const examples = parts.filter(({ title }) => title !== "Tokens").flatMap(({ text }) => examplesOf(text));
+    expect(examples.length).toBeGreaterThan(15);
+    for (const example of examples) {
+      const { response, text } = await play(server.url as string, example, real);
+      if (example.answer === runIdShown) runId = text;
+      expectAnswer(example, response, text, real);
+    }
+  });
+
+  it("shows what a server with tokens answers", async () => {
+    await using server = await serve({ ephemeral: true, port: 0, tokens: [secretShown], logger: { level: "silent" } });
+    const examples = examplesOf(parts.find(({ title }) => title === "Tokens")?.text ?? "");
+    expect(examples.length).toBeGreaterThan(2);
+    for (const example of examples) {
+      const { response, text } = await play(server.url as string, example, (same) => same);
+      expectAnswer(example, response, text, (same) => same);
+    }
+  });
+});
+
+function expectAnswer(example: Example, response: Response, text: string, real: (text: string) => string): void {
+  const what = `${example.method} ${example.path}`;
+  expect(response.status, `${what}: ${text}`).toBe(example.status);
+  expect(response.headers.get("content-type")?.split(";")[0], what).toBe(example.type);
+  if (example.type === "application/json") expect(JSON.parse(text), what).toEqual(expected(JSON.parse(real(example.answer))));
+  else expect(text, what).toBe(real(example.answer));
+}

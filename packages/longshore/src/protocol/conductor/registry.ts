@@ -1,0 +1,139 @@
+// Conductor's own documents: task definitions, workflow definitions and schemas, kept by name and version; and the definitions that
+// runs are started from, which are workflow definitions with their task definitions written into them.
+
+import { createHash } from "node:crypto";
+import { dialectName } from "../../dialect/conductor/compile.ts";
+import type { TaskDef, WorkflowDef } from "../../dialect/conductor/model.ts";
+import { documentKinds } from "../../dialect/conductor/settings.ts";
+import { lookupsOf, snapshot } from "../../dialect/conductor/snapshot.ts";
+import type { Json, JsonObject } from "../../json.ts";
+import type { Definition } from "../../run/dialect.ts";
+import type { Document, DocumentStore } from "../../run/documents.ts";
+import type { Runs } from "../../run/runs.ts";
+
+/** Task definitions have one version: writing one again replaces it. */
+const only = 1;
+/** Started definitions that are remembered, so that a start reads and writes none of them. */
+const rememberedMax = 1_000;
+
+export class Registry {
+  readonly #documents: DocumentStore;
+  readonly #runs: Runs;
+  /** Started definitions by workflow name and version, void as soon as any document changes. */
+  #started = new Map<string, Definition>();
+
+  constructor(documents: DocumentStore, runs: Runs) {
+    this.#documents = documents;
+    this.#runs = runs;
+  }
+
+  async taskDef(name: string): Promise<TaskDef | undefined> {
+    const document = await this.#documents.document(documentKinds.task, name);
+    return document === undefined ? undefined : (shown(document) as unknown as TaskDef);
+  }
+
+  async taskDefs(): Promise<JsonObject[]> {
+    return (await this.#documents.documents(documentKinds.task)).map(shown);
+  }
+
+  /** Who writes is not known here; as in Conductor the field says so. */
+  async keepTaskDef(definition: TaskDef, again = false): Promise<void> {
+    await this.#documents.keepDocument({
+      kind: documentKinds.task,
+      name: definition.name,
+      version: only,
+      body: JSON.stringify({ ...definition, createdBy: "", ...(again ? { updatedBy: "" } : {}) }),
+    });
+    this.#started = new Map();
+  }
+
+  async removeTaskDef(name: string): Promise<boolean> {
+    this.#started = new Map();
+    return (await this.#documents.removeDocument(documentKinds.task, name)) > 0;
+  }
+
+  async workflow(name: string, version?: number): Promise<WorkflowDef | undefined> {
+    const document = await this.#documents.document(documentKinds.workflow, name, version);
+    return document === undefined ? undefined : (shown(document) as unknown as WorkflowDef);
+  }
+
+  /** By name, then version. With a name, only that one's versions. */
+  async workflows(name?: string): Promise<WorkflowDef[]> {
+    return (await this.#documents.documents(documentKinds.workflow, name)).map((document) => shown(document) as unknown as WorkflowDef);
+  }
+
+  /** False when it was there and may not be replaced. */
+  async keepWorkflow(definition: WorkflowDef, overwrite: boolean): Promise<boolean> {
+    const { name, version } = definition;
+    // Proves that it can run, whatever its tasks are defined as by then.
+    this.#runs.check(dialectName, JSON.stringify(definition));
+    const document = { kind: documentKinds.workflow, name, version, body: JSON.stringify(definition) };
+    const kept = await this.#documents.keepDocument(document, { unlessThere: !overwrite });
+    this.#started = new Map();
+    return kept;
+  }
+
+  async removeWorkflow(name: string, version: number): Promise<boolean> {
+    this.#started = new Map();
+    return (await this.#documents.removeDocument(documentKinds.workflow, name, version)) > 0;
+  }
+
+  async schema(name: string, version?: number): Promise<JsonObject | undefined> {
+    const document = await this.#documents.document(documentKinds.schema, name, version);
+    return document === undefined ? undefined : shown(document);
+  }
+
+  async schemas(): Promise<JsonObject[]> {
+    return (await this.#documents.documents(documentKinds.schema)).map(shown);
+  }
+
+  /** With `asNew`, as the next version after the highest. */
+  async keepSchema(schema: { name: string; version: number } & JsonObject, asNew: boolean): Promise<void> {
+    const newest = asNew ? await this.#documents.document(documentKinds.schema, schema.name) : undefined;
+    const version = newest === undefined ? schema.version : newest.version + 1;
+    await this.#documents.keepDocument({
+      kind: documentKinds.schema,
+      name: schema.name,
+      version,
+      body: JSON.stringify({ ...schema, version }),
+    });
+  }
+
+  async removeSchema(name: string, version?: number): Promise<boolean> {
+    return (await this.#documents.removeDocument(documentKinds.schema, name, version)) > 0;
+  }
+
+  /** The definition that a run of this workflow starts from now; undefined when there is no such workflow. */
+  async startable(name: string, version?: number): Promise<Definition | undefined> {
+    const key = `${name}\u0000${version ?? ""}`;
+    const known = this.#started.get(key);
+    if (known !== undefined) return known;
+    const started = this.#started;
+    const workflow = await this.workflow(name, version);
+    if (workflow === undefined) return undefined;
+    const definition = await this.define(workflow);
+    if (this.#started.size >= rememberedMax) this.#started.clear();
+    // Not when a document has changed meanwhile: then it may be of yesterday.
+    if (this.#started === started) started.set(key, definition);
+    return definition;
+  }
+
+  /** A workflow with the task definitions of this moment, kept under an id made from what it says. */
+  async define(workflow: WorkflowDef): Promise<Definition> {
+    const wanted = lookupsOf(workflow);
+    const found = await Promise.all(wanted.taskDefs.map((name) => this.taskDef(name)));
+    const children = await Promise.all(wanted.workflows.map((name) => this.workflow(name)));
+    const taskDefs = new Map(found.filter((each) => each !== undefined).map((each) => [each.name, each]));
+    const newest = new Map(children.filter((each) => each !== undefined).map((each) => [each.name, each.version]));
+    const source = JSON.stringify(snapshot(workflow, taskDefs, newest));
+    const id = `conductor-${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
+    return this.#runs.define({ id, name: workflow.name, dialect: dialectName, source });
+  }
+}
+
+/** The document with the times that the store knows. */
+function shown(document: Document): JsonObject {
+  const { createdAt, updatedAt } = document;
+  const times = { createTime: createdAt, updateTime: updatedAt === createdAt ? 0 : updatedAt };
+  return { ...times, ...(JSON.parse(document.body) as JsonObject), ...times } as { [key: string]: Json };
+}

@@ -1,0 +1,201 @@
+// The server half of Conductor: every endpoint. README.md beside this file is the contract.
+//
+// What happens when a worker polls: tasks.ts `pollBatch` -> board/board.ts `claim` -> the store's board. Runs of this dialect are
+// ordinary runs: workers of other protocols may take their tasks, and workers of this one take those of other dialects.
+
+import type { Board } from "../../board/board.ts";
+import type { Workers } from "../../board/workers.ts";
+import type { Clock } from "../../clock.ts";
+import { dialectName } from "../../dialect/conductor/compile.ts";
+import { environmentValue, secretValue } from "../../dialect/conductor/environment.ts";
+import type { HttpReply, HttpRequest, Problem, Route, RouteGroup, Scope } from "../../http.ts";
+import type { Logs } from "../../log/log.ts";
+import type { Definition } from "../../run/dialect.ts";
+import type { DocumentStore } from "../../run/documents.ts";
+import type { Plan } from "../../run/plan.ts";
+import type { Reader } from "../../run/reader.ts";
+import type { Runs } from "../../run/runs.ts";
+import type { Awaiting } from "./await-run.ts";
+import { Bulk } from "./bulk.ts";
+import { ByReference } from "./by-reference.ts";
+import { Environment } from "./environment.ts";
+import { executeRoute } from "./execute.ts";
+import { TaskLogs } from "./logs.ts";
+import { Metadata } from "./metadata.ts";
+import { Queues } from "./queues.ts";
+import { Registry } from "./registry.ts";
+import { RunRenderer } from "./render-run.ts";
+import { json, Refused, refusal, refuse, refusedByCore, text } from "./replies.ts";
+import { objectOf, textIn } from "./request.ts";
+import { Search } from "./search.ts";
+import { Starter } from "./start.ts";
+import { Tasks } from "./tasks.ts";
+import { Views } from "./view.ts";
+import { Workflows } from "./workflows.ts";
+
+/** What this protocol needs of the server. */
+export interface ConductorDeps {
+  readonly clock: Clock;
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly logs: Logs;
+  readonly reader: Reader;
+  readonly workers: Workers;
+  readonly documents: DocumentStore;
+  readonly version: string;
+  plan(definition: Definition): Plan;
+  removeRun(runId: string): Promise<boolean>;
+  readonly listen: Awaiting["listen"];
+  /** Whether clients must show a token, and whether this is one. */
+  readonly tokens: { readonly required: boolean; known(token: string): boolean };
+}
+
+/** Above the largest output that is kept, so that one too large is answered by ending its task and not by a refusal. */
+const bodyMax = 12 * 1_024 * 1_024;
+
+export function conductorRoutes(deps: ConductorDeps): RouteGroup {
+  const { board, runs, reader, clock, listen } = deps;
+  const views = new Views(deps.plan);
+  const renderer = new RunRenderer(reader, views, () => clock.now());
+  const registry = new Registry(deps.documents, runs);
+  const starter = new Starter({ clock, runs, registry, board, views, shown: (run) => renderer.run(run, true) });
+  runs.startsFor(dialectName, starter.child);
+  const awaiting = { clock, reader, renderer, listen };
+  const tasks = new Tasks({ ...deps, registry, renderer, secret: secretValue, variable: environmentValue });
+  const references = new ByReference({ ...awaiting, board, runs });
+  const workflows = new Workflows({ runs, reader, registry, renderer, starter, views, removeRun: deps.removeRun });
+  const environment = new Environment(process.env);
+  const routes = [
+    ...taskRoutes(tasks, references, new TaskLogs(deps), new Queues(deps), new Search({ reader, runs, renderer })),
+    ...workflowRoutes(workflows, new Search({ reader, runs, renderer }), executeRoute(awaiting, starter)),
+    ...bulkRoutes(new Bulk(workflows, renderer)),
+    ...metadataRoutes(new Metadata(registry)),
+    route("GET", "/secrets", "read", "none", environment.secrets),
+    route("GET", "/environment", "read", "none", environment.settings),
+    route("GET", "/environment/:name", "read", "none", environment.setting),
+    route("POST", "/token", "open", "text", (request) => token(request, deps.tokens)),
+    route("GET", "/health", "open", "none", () => json({ healthResults: [], suppressedHealthResults: [], healthy: true })),
+    route("GET", "/version", "open", "none", () => text(deps.version)),
+  ];
+  return { name: "conductor", routes, refuse: (problem: Problem) => refuse(problem) };
+}
+
+type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
+
+function route(method: Route["method"], path: string, scope: Scope, body: Route["body"], handler: Handler): Route {
+  const handle = async (request: HttpRequest): Promise<HttpReply> => {
+    try {
+      return await handler(request);
+    } catch (error) {
+      const refused = refusedByCore(error);
+      if (refused === undefined) throw error;
+      return refused.reply;
+    }
+  };
+  return { method, path: `/api${path}`, scope, body, bodyMax, handle };
+}
+
+function taskRoutes(tasks: Tasks, references: ByReference, logs: TaskLogs, queues: Queues, search: Search): Route[] {
+  return [
+    route("GET", "/tasks/poll/:type", "worker", "none", tasks.poll),
+    route("GET", "/tasks/poll/batch/:type", "worker", "none", tasks.pollBatch),
+    route("POST", "/tasks/poll/batch/:type", "worker", "none", tasks.pollBatch),
+    route("POST", "/tasks", "worker", "text", tasks.update),
+    route("POST", "/tasks/update-v2", "worker", "text", tasks.updateV2),
+    route("POST", "/tasks/:workflow/:reference/:status", "worker", "text", references.update),
+    route("POST", "/tasks/:workflow/:reference/:status/sync", "worker", "text", references.updateSync),
+    route("POST", "/tasks/:workflow/:status/signal", "worker", "text", references.signal),
+    route("POST", "/tasks/:workflow/:status/signal/sync", "worker", "text", references.signalSync),
+    route("POST", "/tasks/:task/log", "worker", "text", logs.append),
+    route("GET", "/tasks/:task/log", "read", "none", logs.list),
+    route("GET", "/tasks/:task", "worker", "none", tasks.get),
+    route("GET", "/tasks/queue/size", "read", "none", queues.size),
+    route("GET", "/tasks/queue/sizes", "read", "none", queues.sizes),
+    route("GET", "/tasks/queue/all", "read", "none", queues.all),
+    route("GET", "/tasks/queue/all/verbose", "read", "none", queues.verbose),
+    route("GET", "/tasks/queue/polldata", "read", "none", tasks.pollData),
+    route("GET", "/tasks/queue/polldata/all", "read", "none", tasks.allPollData),
+    route("POST", "/tasks/queue/requeue/:type", "operator", "none", queues.requeue),
+    route("GET", "/tasks/search", "read", "none", search.tasks),
+    route("GET", "/tasks/search-v2", "read", "none", search.tasksWhole),
+  ];
+}
+
+function workflowRoutes(workflows: Workflows, search: Search, execute: Handler): Route[] {
+  return [
+    route("POST", "/workflow", "operator", "text", workflows.start),
+    route("POST", "/workflow/:name", "operator", "text", workflows.startByName),
+    route("POST", "/workflow/start/:name/:version", "operator", "text", workflows.startByName),
+    route("POST", "/workflow/execute/:name", "operator", "text", execute),
+    route("POST", "/workflow/execute/:name/:version", "operator", "text", execute),
+    route("GET", "/workflow/:workflow", "read", "none", workflows.get),
+    route("GET", "/workflow/:workflow/status", "read", "none", workflows.status),
+    route("GET", "/workflow/:workflow/tasks", "read", "none", workflows.tasks),
+    route("DELETE", "/workflow/:workflow", "operator", "none", workflows.terminate),
+    route("DELETE", "/workflow/:workflow/remove", "operator", "none", workflows.remove),
+    route("DELETE", "/workflow/:workflow/terminate-remove", "operator", "none", workflows.terminateAndRemove),
+    route("PUT", "/workflow/:workflow/pause", "operator", "none", workflows.pause),
+    route("PUT", "/workflow/:workflow/resume", "operator", "none", workflows.resume),
+    route("PUT", "/workflow/:workflow/skiptask/:reference", "operator", "text", workflows.skip),
+    route("POST", "/workflow/:workflow/rerun", "operator", "text", workflows.rerun),
+    route("POST", "/workflow/:workflow/restart", "operator", "none", workflows.restart),
+    route("POST", "/workflow/:workflow/retry", "operator", "none", workflows.retry),
+    route("POST", "/workflow/:workflow/resetcallbacks", "operator", "none", workflows.resetCallbacks),
+    route("PUT", "/workflow/decide/:workflow", "operator", "none", workflows.decide),
+    route("GET", "/workflow/running/:name", "read", "none", workflows.running),
+    route("GET", "/workflow/:name/correlated/:correlation", "read", "none", workflows.correlated),
+    route("POST", "/workflow/:name/correlated", "read", "text", workflows.correlatedList),
+    route("GET", "/workflow/search", "read", "none", search.workflows),
+    route("GET", "/workflow/search-v2", "read", "none", search.workflowsWhole),
+    route("GET", "/workflow/search-by-tasks", "read", "none", search.byTasks),
+    route("GET", "/workflow/search-by-tasks-v2", "read", "none", search.byTasksWhole),
+  ];
+}
+
+function bulkRoutes(bulk: Bulk): Route[] {
+  return [
+    route("PUT", "/workflow/bulk/pause", "operator", "text", bulk.pause),
+    route("PUT", "/workflow/bulk/resume", "operator", "text", bulk.resume),
+    route("POST", "/workflow/bulk/restart", "operator", "text", bulk.restart),
+    route("POST", "/workflow/bulk/retry", "operator", "text", bulk.retry),
+    route("POST", "/workflow/bulk/terminate", "operator", "text", bulk.terminate),
+    route("DELETE", "/workflow/bulk/remove", "operator", "text", bulk.remove),
+    route("DELETE", "/workflow/bulk/terminate-remove", "operator", "text", bulk.terminateAndRemove),
+    route("POST", "/workflow/bulk/search", "read", "text", bulk.search),
+  ];
+}
+
+function metadataRoutes(metadata: Metadata): Route[] {
+  return [
+    route("POST", "/metadata/taskdefs", "worker", "text", metadata.createTaskDefs),
+    route("PUT", "/metadata/taskdefs", "worker", "text", metadata.updateTaskDef),
+    route("PUT", "/metadata/taskdefs/:name", "worker", "text", metadata.updateTaskDef),
+    route("GET", "/metadata/taskdefs", "worker", "none", metadata.taskDefs),
+    route("GET", "/metadata/taskdefs/:name", "worker", "none", metadata.taskDef),
+    route("DELETE", "/metadata/taskdefs/:name", "operator", "none", metadata.removeTaskDef),
+    route("POST", "/metadata/workflow", "operator", "text", metadata.createWorkflow),
+    route("PUT", "/metadata/workflow", "operator", "text", metadata.updateWorkflows),
+    route("POST", "/metadata/workflow/validate", "read", "text", metadata.validateWorkflow),
+    route("GET", "/metadata/workflow", "read", "none", metadata.workflows),
+    route("GET", "/metadata/workflow/names", "read", "none", metadata.names),
+    route("GET", "/metadata/workflow/names-and-versions", "read", "none", metadata.namesAndVersions),
+    route("GET", "/metadata/workflow/latest-versions", "read", "none", metadata.latest),
+    route("GET", "/metadata/workflow/:name", "read", "none", metadata.workflow),
+    route("GET", "/metadata/workflow/:name/versions", "read", "none", metadata.versions),
+    route("DELETE", "/metadata/workflow/:name/:version", "operator", "none", metadata.removeWorkflow),
+    route("POST", "/schema", "worker", "text", metadata.createSchemas),
+    route("GET", "/schema", "read", "none", metadata.schemas),
+    route("GET", "/schema/:name", "read", "none", metadata.schema),
+    route("GET", "/schema/:name/:version", "read", "none", metadata.schema),
+    route("DELETE", "/schema/:name", "operator", "none", metadata.removeSchema),
+    route("DELETE", "/schema/:name/:version", "operator", "none", metadata.removeSchema),
+  ];
+}
+
+/** A key and its secret for a token. Our tokens are secrets already: the secret is the token, and is given back. */
+function token(request: HttpRequest, tokens: ConductorDeps["tokens"]): HttpReply {
+  if (!tokens.required) throw new Refused(404, "No static resource api/token.");
+  const secret = textIn(objectOf(request, "the token request"), "keySecret") ?? "";
+  if (!tokens.known(secret)) return refusal(401, "The key or its secret is not known to this server.", { error: "INVALID_CREDENTIALS" });
+  return json({ token: secret });
+}

@@ -1,0 +1,265 @@
+// Searching runs and tasks. Runs are found by the store's indexes; tasks by looking at the newest ones.
+
+import type { Task } from "../../board/task.ts";
+import { workflowStatusOf } from "../../dialect/conductor/records.ts";
+import { settingsOf } from "../../dialect/conductor/settings.ts";
+import type { HttpReply, HttpRequest } from "../../http.ts";
+import { pageMax, type Reader, type RunSearch, searchMax } from "../../run/reader.ts";
+import type { Run } from "../../run/run.ts";
+import type { Runs } from "../../run/runs.ts";
+import { type Condition, parseQuery, parseSort, satisfies } from "./query.ts";
+import { type Recorded, type RunRenderer, stateOfStatus } from "./render-run.ts";
+import { namesOf, objectText } from "./render-task.ts";
+import { badRequest, invalid, json, jsonText } from "./replies.ts";
+import { textInQuery, wholeIn } from "./request.ts";
+
+export interface SearchDeps {
+  readonly reader: Reader;
+  readonly runs: Runs;
+  readonly renderer: RunRenderer;
+}
+
+/** Results in one answer. */
+const sizeMax = 5_000;
+/** Tasks that a search looks at, newest first; a search inside one run looks at all of its tasks. */
+const tasksMax = 20_000;
+
+export class Search {
+  readonly #deps: SearchDeps;
+
+  constructor(deps: SearchDeps) {
+    this.#deps = deps;
+  }
+
+  workflows = async (request: HttpRequest): Promise<HttpReply> => {
+    const { total, runs } = await this.#findRuns(request);
+    return json({ totalHits: total, results: await Promise.all(runs.map((run) => this.#summary(run))) });
+  };
+
+  workflowsWhole = async (request: HttpRequest): Promise<HttpReply> => {
+    const { total, runs } = await this.#findRuns(request);
+    const texts = await Promise.all(runs.map((run) => this.#deps.renderer.run(run, false)));
+    return jsonText(`{"totalHits":${total},"results":[${texts.join(",")}]}`);
+  };
+
+  byTasks = async (request: HttpRequest): Promise<HttpReply> => {
+    const { found, total } = await this.#findTasks(request);
+    const runs = [...new Map(found.map(({ run }) => [run.id, run])).values()];
+    return json({ totalHits: total, results: await Promise.all(runs.map((run) => this.#summary(run))) });
+  };
+
+  byTasksWhole = async (request: HttpRequest): Promise<HttpReply> => {
+    const { found, total } = await this.#findTasks(request);
+    const runs = [...new Map(found.map(({ run }) => [run.id, run])).values()];
+    const texts = await Promise.all(runs.map((run) => this.#deps.renderer.run(run, false)));
+    return jsonText(`{"totalHits":${total},"results":[${texts.join(",")}]}`);
+  };
+
+  tasks = async (request: HttpRequest): Promise<HttpReply> => {
+    const { found, total } = await this.#findTasks(request);
+    return json({ totalHits: total, results: found.map(({ recorded, run }) => taskSummary(recorded, run)) });
+  };
+
+  tasksWhole = async (request: HttpRequest): Promise<HttpReply> => {
+    const { found, total } = await this.#findTasks(request);
+    const texts = found.map(({ recorded, run }) => this.#deps.renderer.taskText(recorded, run, settingsOf(run)));
+    return jsonText(`{"totalHits":${total},"results":[${texts.join(",")}]}`);
+  };
+
+  #findRuns(request: HttpRequest): Promise<{ total: number; runs: Run[] }> {
+    const { start, size } = pageOf(request);
+    const sort = parseSort(textInQuery(request, "sort"));
+    const by = sort === undefined ? undefined : orders.get(sort.field);
+    const text = textInQuery(request, "freeText");
+    let search: RunSearch = {
+      offset: start,
+      limit: size,
+      ...(by === undefined || sort === undefined ? {} : { order: { by, down: sort.down } }),
+    };
+    for (const condition of parseQuery(textInQuery(request, "query"))) search = narrowed(search, condition);
+    return this.#deps.reader.search(text === undefined || text === "*" ? search : { ...search, text });
+  }
+
+  async #summary(run: Run): Promise<object> {
+    const settings = settingsOf(run);
+    const { renderer } = this.#deps;
+    const failed =
+      run.failed === 0 ? [] : (await renderer.records(run, await renderer.viewOf(run))).filter(({ shown }) => isFailed(shown.status));
+    const input = objectText(run.input, "input");
+    const output = objectText(run.output ?? "{}", "result");
+    return {
+      workflowType: run.workflow,
+      version: settings.version,
+      workflowId: run.id,
+      ...(settings.correlationId === undefined ? {} : { correlationId: settings.correlationId }),
+      startTime: timeText(run.createdAt),
+      updateTime: timeText(run.endedAt ?? run.createdAt),
+      ...(run.endedAt === null ? {} : { endTime: timeText(run.endedAt) }),
+      status: workflowStatusOf(run.state),
+      input,
+      output,
+      ...(run.error === null ? {} : { reasonForIncompletion: run.error }),
+      executionTime: run.endedAt === null ? 0 : run.endedAt - run.createdAt,
+      ...(settings.event === undefined ? {} : { event: settings.event }),
+      failedReferenceTaskNames: [...new Set(failed.map(({ step }) => step.task.taskReferenceName))].join(","),
+      priority: settings.priority,
+      failedTaskNames: [...new Set(failed.map(({ step, shown }) => namesOf(step, shown.input).definitionName))],
+      ...(settings.createdBy === undefined ? {} : { createdBy: settings.createdBy }),
+      taskToDomain: settings.taskToDomain ?? {},
+      ...(settings.idempotencyKey === undefined ? {} : { idempotencyKey: settings.idempotencyKey }),
+      parentWorkflowId: settings.parentWorkflowId ?? "",
+      classifier: "workflow",
+      inputSize: input.length,
+      outputSize: output.length,
+    };
+  }
+
+  async #findTasks(request: HttpRequest): Promise<{ total: number; found: { recorded: Recorded; run: Run }[] }> {
+    const { start, size } = pageOf(request);
+    const conditions = parseQuery(textInQuery(request, "query"));
+    const text = textInQuery(request, "freeText")?.toLowerCase();
+    const within = conditions.find(({ field, operator }) => field === "workflowId" && operator === "=")?.values[0];
+    const matching: { recorded: Recorded; run: Run }[] = [];
+    for await (const { recorded, run } of this.#newest(within)) {
+      const fields = fieldsOf(recorded, run);
+      if (!conditions.every((condition) => !(condition.field in fields) || satisfies(condition, fields[condition.field]))) continue;
+      if (text !== undefined && text !== "*" && !JSON.stringify(taskSummary(recorded, run)).toLowerCase().includes(text)) continue;
+      matching.push({ recorded, run });
+    }
+    const sort = parseSort(textInQuery(request, "sort"));
+    if (sort !== undefined) matching.sort(compareBy(sort.field, sort.down));
+    return { total: matching.length, found: matching.slice(start, start + size) };
+  }
+
+  async *#newest(within: string | undefined): AsyncGenerator<{ recorded: Recorded; run: Run }> {
+    const { reader, runs, renderer } = this.#deps;
+    let before: string | undefined;
+    let known: { run: Run; view: Awaited<ReturnType<RunRenderer["viewOf"]>> } | undefined;
+    for (let looked = 0; looked < tasksMax; ) {
+      const page = await reader.tasks({
+        limit: pageMax,
+        ...(within === undefined ? {} : { runId: within }),
+        ...(before === undefined ? {} : { before }),
+      });
+      for (const task of page.items) {
+        looked++;
+        if (task.runId === null || task.state === "forgotten") continue;
+        if (known?.run.id !== task.runId) known = await loaded(runs, renderer, task);
+        if (known === undefined) continue;
+        for (const recorded of await renderer.recordsOf(task, known.view)) yield { recorded, run: known.run };
+      }
+      if (page.next === null) return;
+      before = page.next;
+    }
+  }
+}
+
+async function loaded(runs: Runs, renderer: RunRenderer, task: Task) {
+  const run = await runs.run(task.runId as string);
+  return run === undefined ? undefined : { run, view: await renderer.viewOf(run) };
+}
+
+function pageOf(request: HttpRequest): { start: number; size: number } {
+  const size = wholeIn(request, "size", 100);
+  if (size > sizeMax) {
+    const message = `Cannot return more than ${sizeMax} workflows. Please use pagination.`;
+    throw invalid([{ path: "searchWorkflows.arg1", message, invalidValue: String(size) }]);
+  }
+  const start = wholeIn(request, "start", 0);
+  if (start < 0 || start > searchMax) throw badRequest(`start is ${start}, expected a number from 0 to ${searchMax}.`);
+  return { start, size: Math.max(0, size) };
+}
+
+const orders: ReadonlyMap<string, NonNullable<RunSearch["order"]>["by"]> = new Map([
+  ["startTime", "created"],
+  ["createTime", "created"],
+  ["updateTime", "created"],
+  ["endTime", "ended"],
+  ["workflowType", "workflow"],
+  ["status", "state"],
+]);
+
+const patterned: ReadonlyMap<string, keyof NonNullable<RunSearch["like"]>> = new Map([
+  ["workflowId", "id"],
+  ["workflowType", "workflow"],
+  ["correlationId", "alias"],
+]);
+
+function narrowed(search: RunSearch, { field, operator, values }: Condition): RunSearch {
+  const column = operator === "=" && values[0]?.includes("*") ? patterned.get(field) : undefined;
+  if (column !== undefined) return { ...search, like: { ...search.like, [column]: values[0] } };
+  const time = Number(values[0]);
+  const bound = operator === ">" ? { after: time } : operator === "<" ? { before: time } : { after: time - 1, before: time + 1 };
+  switch (field) {
+    case "workflowId":
+      return { ...search, ids: values };
+    case "workflowType":
+      return { ...search, workflows: values };
+    case "correlationId":
+      return { ...search, aliases: values };
+    case "status":
+      return { ...search, states: values.map((value) => stateOfStatus.get(value)).filter((state) => state !== undefined) };
+    case "startTime":
+      return { ...search, created: { ...search.created, ...bound } };
+    case "endTime":
+      return { ...search, ended: { ...search.ended, ...bound } };
+    default:
+      return search;
+  }
+}
+
+function fieldsOf({ shown, step }: Recorded, run: Run): { [field: string]: string | number | undefined } {
+  return {
+    workflowId: run.id,
+    workflowType: run.workflow,
+    correlationId: settingsOf(run).correlationId,
+    taskId: `${shown.taskId}.${shown.attempt}`,
+    taskType: namesOf(step, shown.input).type,
+    taskDefName: namesOf(step, shown.input).definitionName,
+    status: shown.status,
+    startTime: shown.startedAt ?? 0,
+    endTime: shown.endedAt ?? 0,
+    updateTime: shown.updatedAt,
+  };
+}
+
+function compareBy(field: string, down: boolean): (a: { recorded: Recorded; run: Run }, b: { recorded: Recorded; run: Run }) => number {
+  return (a, b) => {
+    const left = fieldsOf(a.recorded, a.run)[field] ?? "";
+    const right = fieldsOf(b.recorded, b.run)[field] ?? "";
+    const order = left < right ? -1 : left > right ? 1 : 0;
+    return down ? -order : order;
+  };
+}
+
+function taskSummary({ shown, step }: Recorded, run: Run): object {
+  const settings = settingsOf(run);
+  return {
+    workflowId: run.id,
+    workflowType: run.workflow,
+    ...(settings.correlationId === undefined ? {} : { correlationId: settings.correlationId }),
+    scheduledTime: timeText(shown.scheduledAt),
+    startTime: timeText(shown.startedAt ?? 0),
+    updateTime: timeText(shown.updatedAt),
+    endTime: timeText(shown.endedAt ?? 0),
+    status: shown.status,
+    ...(shown.error === null ? {} : { reasonForIncompletion: shown.error }),
+    executionTime: shown.endedAt === null || shown.startedAt === null ? 0 : shown.endedAt - shown.startedAt,
+    queueWaitTime: shown.startedAt === null ? 0 : shown.startedAt - shown.scheduledAt,
+    taskDefName: namesOf(step, shown.input).definitionName,
+    taskType: namesOf(step, shown.input).type,
+    input: objectText(shown.input, "input"),
+    output: objectText(shown.output ?? "{}", "result"),
+    taskId: `${shown.taskId}.${shown.attempt}`,
+    workflowPriority: settings.priority,
+    ...(shown.domain === undefined ? {} : { domain: shown.domain }),
+  };
+}
+
+function isFailed(status: string): boolean {
+  return status === "FAILED" || status === "FAILED_WITH_TERMINAL_ERROR";
+}
+
+function timeText(at: number): string {
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,131 @@
+// A definition as this wire shows it: which of Conductor's tasks stands behind each step, with the parts that never change written out
+// once. A definition of another dialect is shown as if each of its steps were a SIMPLE task.
+
+import type { Task } from "../../board/task.ts";
+import { dialectName } from "../../dialect/conductor/compile.ts";
+import type { TaskDef, WorkflowDef, WorkflowTask } from "../../dialect/conductor/model.ts";
+import { definitionOf, workflowTaskOf } from "../../dialect/conductor/records.ts";
+import type { JsonObject } from "../../json.ts";
+import type { Definition } from "../../run/dialect.ts";
+import type { Plan, PlanNode } from "../../run/plan.ts";
+
+/** One step on the wire. */
+export interface StepView {
+  readonly task: WorkflowTask;
+  readonly node: PlanNode | undefined;
+  readonly definition: TaskDef | undefined;
+  /** JSON texts. */
+  readonly taskText: string;
+  readonly definitionText: string | undefined;
+}
+
+export interface DefinitionView {
+  readonly dialect: string;
+  readonly name: string;
+  readonly version: number;
+  readonly definition: WorkflowDef;
+  /** JSON text of the whole definition. */
+  readonly text: string;
+  /** By node of the plan; undefined for a node that stands for no task of the definition. */
+  readonly steps: readonly (StepView | undefined)[];
+}
+
+/** Views that are kept; each is about as large as its definition. */
+const viewsMax = 1_000;
+
+export class Views {
+  readonly #plan: (definition: Definition) => Plan;
+  readonly #views = new Map<string, DefinitionView>();
+
+  constructor(plan: (definition: Definition) => Plan) {
+    this.#plan = plan;
+  }
+
+  of(definition: Definition): DefinitionView {
+    const known = this.#views.get(definition.id);
+    if (known !== undefined) return known;
+    const view = viewOf(definition, this.#plan(definition));
+    if (this.#views.size >= viewsMax) this.#views.delete(this.#views.keys().next().value as string);
+    this.#views.set(definition.id, view);
+    return view;
+  }
+}
+
+function viewOf(definition: Definition, plan: Plan): DefinitionView {
+  const ours = definition.dialect === dialectName;
+  const source = ours ? definitionOf(plan) : foreign(definition, plan);
+  const steps = plan.nodes.map((node) => {
+    const task = ours ? workflowTaskOf(node) : plainTask(node);
+    return task === undefined ? undefined : stepOf(task, node);
+  });
+  const shown = { ...source, tasks: source.tasks.map(wholeTask) };
+  const { dialect } = definition;
+  return { dialect, name: source.name, version: source.version, definition: source, text: JSON.stringify(shown), steps };
+}
+
+function stepOf(task: WorkflowTask, node: PlanNode | undefined): StepView {
+  const definition = task.taskDefinition;
+  return {
+    task,
+    node,
+    definition,
+    taskText: JSON.stringify(wholeTask(task)),
+    definitionText: definition === undefined ? undefined : JSON.stringify(definition),
+  };
+}
+
+/** Lists and maps that are empty are left out of what is kept, and shown in runs. */
+function wholeTask(task: WorkflowTask): JsonObject {
+  const inner = (tasks: readonly WorkflowTask[] | undefined) => (tasks ?? []).map(wholeTask);
+  const cases = Object.entries(task.decisionCases ?? {}).map(([key, tasks]) => [key, inner(tasks)] as const);
+  return {
+    decisionCases: {},
+    joinOn: [],
+    defaultExclusiveJoinTask: [],
+    onStateChange: {},
+    metadata: {},
+    ...(task as unknown as JsonObject),
+    ...(cases.length === 0 ? {} : { decisionCases: Object.fromEntries(cases) }),
+    defaultCase: inner(task.defaultCase),
+    forkTasks: (task.forkTasks ?? []).map(inner),
+    loopOver: inner(task.loopOver),
+  } as JsonObject;
+}
+
+function plainTask(node: PlanNode): WorkflowTask {
+  const name = node.kind === "task" ? (node.lanes[0]?.name ?? node.id) : node.id;
+  const type = node.kind === "task" ? "SIMPLE" : node.kind === "run" ? "SUB_WORKFLOW" : "NOOP";
+  return { name, taskReferenceName: node.id, type, inputParameters: {}, startDelay: 0, optional: false, permissive: false };
+}
+
+/** A task that belongs to no run. */
+export function loosePart(task: Task): StepView {
+  const name = task.lane?.name ?? task.step;
+  const shown = {
+    name,
+    taskReferenceName: task.step,
+    type: "SIMPLE",
+    inputParameters: {},
+    startDelay: 0,
+    optional: false,
+    permissive: false,
+  };
+  return stepOf(shown, undefined);
+}
+
+function foreign(definition: Definition, plan: Plan): WorkflowDef {
+  return {
+    name: definition.name,
+    version: definition.version,
+    tasks: plan.nodes.map(plainTask),
+    inputParameters: [],
+    outputParameters: {},
+    schemaVersion: 2,
+    restartable: true,
+    timeoutPolicy: plan.timeoutMs === null ? "ALERT_ONLY" : "TIME_OUT_WF",
+    timeoutSeconds: Math.ceil((plan.timeoutMs ?? 0) / 1_000),
+    variables: {},
+    inputTemplate: {},
+    createTime: definition.createdAt,
+  };
+}

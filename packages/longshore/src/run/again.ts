@@ -1,0 +1,115 @@
+// Which steps of a run are started again when it is tried again, and what becomes of the others' counters. Pure.
+
+import type { Task } from "../board/task.ts";
+import type { Plan, PlanNode } from "./plan.ts";
+
+export interface Again {
+  /** Every node that has to come to an end anew. */
+  all: ReadonlySet<number>;
+  /** Where it starts, in order. */
+  start: number[];
+  /** What had been recorded about these is void. */
+  forget: number[];
+  /** Records that wait again, as they did before. */
+  reopen: number[];
+  joins: Map<number, { left: number; begun: boolean }>;
+}
+
+export interface AgainOptions {
+  /** This step as well, whatever had become of it. */
+  from?: number;
+  /** This step's child run is alive again: it waits, and is not started. */
+  reopen?: number;
+  /** Steps that were skipped by order stay so. */
+  skips: ReadonlySet<number>;
+}
+
+export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, options: AgainOptions): Again {
+  const starters = startersOf(plan);
+  const lives = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
+  const all = everythingAgain(plan, records, options);
+  const again: Again = { all, start: [], forget: [], reopen: [], joins: new Map() };
+  for (const at of all) {
+    const node = plan.nodes[at] as PlanNode;
+    const above = [...node.after, ...(starters.get(at) ?? [])];
+    const left = node.after.filter((upstream) => all.has(upstream)).length;
+    const begun = lives(at) && !(starters.get(at) ?? []).some((starter) => all.has(starter));
+    if (node.kind === "join") {
+      again.joins.set(at, { left, begun });
+      if (begun) again.reopen.push(at);
+      else if (lives(at)) again.forget.push(at);
+      continue;
+    }
+    if (at === options.reopen) {
+      again.reopen.push(at);
+      continue;
+    }
+    const ready = startsNow(at, node, { all, above, lives, from: options.from });
+    if (node.after.length > 1 && node.waitsFor !== "any") again.joins.set(at, { left: ready ? -1 : left, begun: false });
+    if (ready) again.start.push(at);
+    else if (lives(at)) again.forget.push(at);
+  }
+  // A join that waits for nothing any more would wait for ever: it is worked out as if it had just begun.
+  for (const at of again.reopen.filter((node) => again.joins.get(node)?.left === 0)) {
+    again.reopen.splice(again.reopen.indexOf(at), 1);
+    again.joins.set(at, { left: 0, begun: false });
+    again.start.push(at);
+  }
+  return again;
+}
+
+/** Steps without a result, and all that come after them: what they were given may change. */
+function everythingAgain(plan: Plan, records: ReadonlyMap<number, Task>, options: AgainOptions): Set<number> {
+  const again = new Set<number>();
+  plan.nodes.forEach((node, at) => {
+    const state = records.get(at)?.state;
+    const accepted = state === "done" || (state === "failed" && node.onFailure === "tolerate") || options.skips.has(at);
+    if (!accepted || at === options.from || at === options.reopen) again.add(at);
+  });
+  // What is added on the way is walked over as well.
+  for (const at of again) {
+    // A branch that was never reached says nothing about what stands behind it.
+    if (!records.has(at) && plan.nodes[at]?.demanded) continue;
+    for (const next of nextOf(plan, at)) if (at === options.from || !isAcceptedElsewhere(plan, records, next, again)) again.add(next);
+  }
+  return again;
+}
+
+/** A node that any of several may start is only started again when the one that did so is. */
+function isAcceptedElsewhere(plan: Plan, records: ReadonlyMap<number, Task>, at: number, again: ReadonlySet<number>): boolean {
+  const node = plan.nodes[at] as PlanNode;
+  if (node.waitsFor !== "any" || records.get(at)?.state !== "done") return false;
+  return node.after.some((upstream) => records.get(upstream)?.state === "done" && !again.has(upstream));
+}
+
+function startsNow(
+  at: number,
+  node: PlanNode,
+  known: { all: ReadonlySet<number>; above: readonly number[]; lives: (at: number) => boolean; from: number | undefined },
+): boolean {
+  if (at === known.from) return true;
+  const root = node.after.length === 0 && !node.demanded;
+  if (!root && node.demanded && !known.lives(at)) return false;
+  if (node.waitsFor === "any") return known.lives(at) && known.above.some((upstream) => known.lives(upstream) && !known.all.has(upstream));
+  return !known.above.some((upstream) => known.all.has(upstream));
+}
+
+function nextOf(plan: Plan, at: number): number[] {
+  const node = plan.nodes[at] as PlanNode;
+  const named =
+    node.kind === "instant"
+      ? [...(node.starts ?? []), ...[...(node.choice?.cases.values() ?? [])].flat(), ...(node.choice?.otherwise ?? [])]
+      : [];
+  return [...(plan.dependents[at] ?? []), ...named];
+}
+
+/** For each demanded node who names it. */
+function startersOf(plan: Plan): Map<number, number[]> {
+  const starters = new Map<number, number[]>();
+  plan.nodes.forEach((node, at) => {
+    if (node.kind !== "instant") return;
+    const dependents = new Set(plan.dependents[at]);
+    for (const next of nextOf(plan, at)) if (!dependents.has(next)) starters.set(next, [...(starters.get(next) ?? []), at]);
+  });
+  return starters;
+}

@@ -1,0 +1,31 @@
+// Small JSON texts that a dialect keeps by name and version beside its definitions, such as how often tasks of a name are tried.
+
+export interface DocumentKey {
+  readonly kind: string;
+  readonly name: string;
+}
+
+export interface Document extends DocumentKey {
+  readonly version: number;
+  /** JSON text. */
+  readonly body: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export interface DocumentStore {
+  /** One version, or the highest one. */
+  document(kind: string, name: string, version?: number): Promise<Document | undefined>;
+  /** Ordered by name, then version; with a name only that one's versions. At most `documentsMax`. */
+  documents(kind: string, name?: string): Promise<Document[]>;
+  /** Keeps a version, replacing what it said before. With `unlessThere` an existing one is left alone and false is answered. */
+  keepDocument(
+    document: { kind: string; name: string; version: number; body: string },
+    options?: { unlessThere?: boolean },
+  ): Promise<boolean>;
+  /** One version, or all of them. Answers how many were there. */
+  removeDocument(kind: string, name: string, version?: number): Promise<number>;
+}
+
+/** Documents of one kind. They are read whole for lists; more than this is a generated mistake. */
+export const documentsMax = 100_000;

@@ -1,0 +1,34 @@
+// A run at the beginning of its life.
+
+import type { Run } from "./run.ts";
+import type { NewRun } from "./store.ts";
+
+/** A run that has not begun: its first steps are the decider's. */
+export function freshRun(wanted: NewRun, now: number, timeoutMs: number | null): Run {
+  return {
+    id: wanted.id,
+    workflow: wanted.workflow,
+    definitionId: wanted.definitionId,
+    state: "running",
+    input: wanted.input,
+    output: null,
+    error: null,
+    createdAt: now,
+    endedAt: null,
+    endBy: timeoutMs === null ? null : now + timeoutMs,
+    active: 0,
+    left: 0,
+    failed: 0,
+    recorded: 0,
+    retries: 0,
+    countedFrom: now,
+    priority: wanted.priority ?? 0,
+    variables: wanted.variables ?? null,
+    settings: wanted.settings ?? null,
+    backlog: null,
+    skips: null,
+    alias: wanted.alias ?? null,
+    parentTaskId: wanted.parentTaskId ?? null,
+    parentAttempt: wanted.parentAttempt ?? 0,
+  };
+}

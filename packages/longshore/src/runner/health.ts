@@ -1,0 +1,74 @@
+// Whether the workers are well, as the people and machines that run them ask for it: one entry for each task that is worked for.
+
+import type { Clock } from "../clock.ts";
+import type { Events } from "./events.ts";
+
+export interface WorkerStatus {
+  /** The name of the task it works for. */
+  readonly worker: string;
+  /** False when the process of this worker has ended, or does not answer any more. */
+  readonly alive: boolean;
+  readonly pid: number | undefined;
+  /** How its process ended last; null while it never did, or when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly restarts: number;
+  /** Milliseconds since the epoch; undefined before the first one. */
+  readonly lastPollAt: number | undefined;
+  readonly lastError: string | undefined;
+  /** Tasks of this worker that run now. */
+  readonly inFlight: number;
+}
+
+export type WorkerStatuses = { readonly [worker: string]: WorkerStatus };
+
+/** What the runner of this process knows about each of its tasks. */
+export interface TaskHealth {
+  readonly restarts: number;
+  readonly lastPollAt: number | undefined;
+  readonly lastError: string | undefined;
+}
+
+/** Follows the events for what `TaskHealth` tells. */
+export class HealthWatch {
+  readonly #clock: Clock;
+  readonly #polledAtMs = new Map<string, number>();
+  readonly #errors = new Map<string, string>();
+  readonly #restarts = new Map<string, number>();
+  /** What concerns every task: protocols that ask for all of them at once tell nothing about one. */
+  #answeredAtMs: number | undefined;
+  #anyError: string | undefined;
+
+  constructor(events: Events, clock: Clock) {
+    events.watch("pollStarted", ({ task }) => this.#polledAtMs.set(task, clock.now()));
+    events.watch("pollFailed", ({ task, error }) => this.#errors.set(task, error.message));
+    events.watch("executionFailed", ({ task, error }) => this.#errors.set(task, error.message));
+    events.watch("updateFailed", ({ task, error }) => this.#errors.set(task, error.message));
+    events.watch("workerRestarted", ({ task, restarts }) => this.#restarts.set(task, restarts));
+    events.watch("failing", ({ error }) => {
+      this.#anyError = error.message;
+    });
+    this.#clock = clock;
+  }
+
+  /** The orchestrator has answered something. */
+  answered(): void {
+    this.#answeredAtMs = this.#clock.now();
+  }
+
+  of(task: string): TaskHealth {
+    return {
+      restarts: this.#restarts.get(task) ?? 0,
+      lastPollAt: this.#polledAtMs.get(task) ?? this.#answeredAtMs,
+      lastError: this.#errors.get(task) ?? this.#anyError,
+    };
+  }
+}
+
+/** The answer of `/health`. */
+export function healthBody(workers: WorkerStatuses): { status: "UP" | "DOWN"; workers: WorkerStatuses } {
+  return { status: allAlive(workers) ? "UP" : "DOWN", workers };
+}
+
+export function allAlive(workers: WorkerStatuses): boolean {
+  return Object.values(workers).every(({ alive }) => alive);
+}

@@ -1,0 +1,77 @@
+// `/metrics` and `/health` of a worker, for the machines that watch it. On loopback unless told otherwise: both tell names of tasks and
+// texts of errors.
+
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { LongshoreError } from "../errors.ts";
+import { metricsContentType } from "../metrics.ts";
+import { healthBody, type WorkerStatuses } from "./health.ts";
+
+export interface HttpOptions {
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** 127.0.0.1 unless told. Probes of a container come from outside of it and need `0.0.0.0`. */
+  readonly host?: string;
+}
+
+export interface Pages {
+  readonly metrics: () => string | Promise<string>;
+  readonly workers: () => WorkerStatuses;
+}
+
+export interface HttpHandle {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Whoever sends a request this slowly is not a probe. */
+const requestMsMax = 10_000;
+/** Probes and scrapers are a handful. */
+const connectionsMax = 100;
+
+export async function serveWorker({ port, host = "127.0.0.1" }: HttpOptions, pages: Pages): Promise<HttpHandle> {
+  const server = createServer({ requestTimeout: requestMsMax, keepAliveTimeout: requestMsMax }, (request, response) => {
+    void answer(request, response, pages).catch(() => response.destroy());
+  });
+  server.maxConnections = connectionsMax;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) => {
+      const message = `The worker cannot serve /metrics and /health on ${host}:${port}: ${error.message}.`;
+      reject(new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause: error, detail: { field: "http.port" } }));
+    });
+    server.listen({ port, host }, resolve);
+  });
+  // A later error concerns one connection, which is closed by then.
+  server.on("error", () => {});
+  // Serving does not keep a worker alive that has stopped.
+  server.unref();
+  const address = server.address() as AddressInfo;
+  const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
+  return {
+    url: `http://${name}:${address.port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, pages: Pages): Promise<void> {
+  request.resume();
+  if (request.method !== "GET" && request.method !== "HEAD") return send(response, 405, "text/plain", "Only GET is answered here.\n");
+  const path = (request.url ?? "").split("?")[0];
+  if (path === "/metrics") return send(response, 200, metricsContentType, await pages.metrics());
+  if (path === "/health") {
+    const body = healthBody(pages.workers());
+    return send(response, body.status === "UP" ? 200 : 503, "application/json", `${JSON.stringify(body)}\n`);
+  }
+  send(response, 404, "text/plain", "Here are /metrics and /health.\n");
+}
+
+function send(response: ServerResponse, status: number, type: string, text: string): void {
+  const body = Buffer.from(text);
+  response.writeHead(status, { "content-type": type, "content-length": body.length, ...(status === 405 ? { allow: "GET, HEAD" } : {}) });
+  // Node leaves the body of an answer to HEAD out by itself.
+  response.end(body);
+}

@@ -1,0 +1,128 @@
+// One thread or process of handlers, and the calls that run in it. It is `starting` until its modules are loaded, then `ready`, then
+// `ended`: by itself (a crash), because its modules could not be loaded, or because it was told. What runs in it when it ends fails, and
+// may be tried again.
+
+import type { Context } from "../../context.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { Carrier, CarrierOptions, StartCarrier } from "./carriers.ts";
+import { type Asked, type FromHandlers, packError, unpackError } from "./messages.ts";
+
+interface Calling {
+  readonly task: string;
+  readonly context: Context;
+  readonly settle: (settle: { readonly value: unknown } | { readonly error: Error }) => void;
+}
+
+export interface HostNews {
+  /** It ended by itself. `tasks` are the names of what ran in it. */
+  readonly crashed: (error: Error, tasks: readonly string[]) => void;
+  readonly ended: () => void;
+}
+
+export class Host {
+  /** Resolves with the names of the tasks it can run; rejects when its modules cannot be loaded. */
+  readonly ready: Promise<readonly string[]>;
+  readonly #carrier: Carrier;
+  readonly #what: string;
+  readonly #news: HostNews;
+  readonly #calls = new Map<number, Calling>();
+  #sequence = 0;
+  #over = false;
+  #told = false;
+  #resolveReady: (tasks: readonly string[]) => void = () => {};
+  #rejectReady: (error: Error) => void = () => {};
+
+  constructor(what: "thread" | "process", start: StartCarrier, options: CarrierOptions, news: HostNews) {
+    this.#what = what;
+    this.#news = news;
+    this.ready = new Promise((resolve, reject) => {
+      this.#resolveReady = resolve;
+      this.#rejectReady = reject;
+    });
+    // Whoever calls hears of it; nobody else has to.
+    this.ready.catch(() => {});
+    this.#carrier = start(options, { message: (message) => this.#take(message), ended: (error) => this.#onEnded(error) });
+  }
+
+  /** How many calls run in it. */
+  get busy(): number {
+    return this.#calls.size;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  async call(task: string, input: unknown, context: Context): Promise<unknown> {
+    await this.ready;
+    if (this.#over) throw new Error(`The ${this.#what} of task "${task}" ended before it was called.`);
+    const call = this.#sequence++;
+    const { attempt, ids, idempotencyKey, upstream, deferrals, deferred, native, signal } = context;
+    const stop = () => this.#carrier.send({ kind: "stop", call, reason: packError(signal.reason) });
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#calls.set(call, { task, context, settle: (ended) => ("error" in ended ? reject(ended.error) : resolve(ended.value)) });
+        const sent = { attempt, ids, idempotencyKey, upstream, deferrals, deferred, native };
+        this.#carrier.send({ kind: "call", call, task, input, context: sent });
+        if (signal.aborted) stop();
+      });
+    } finally {
+      signal.removeEventListener("abort", stop);
+      this.#calls.delete(call);
+    }
+  }
+
+  /** Ends it at once. What runs in it fails. */
+  end(): Promise<void> {
+    this.#told = true;
+    return this.#carrier.end();
+  }
+
+  #take(message: FromHandlers): void {
+    if (message.kind === "ready") return this.#resolveReady(message.tasks);
+    if (message.kind === "refused") {
+      this.#rejectReady(unpackError(message.error));
+      void this.end();
+      return;
+    }
+    const calling = this.#calls.get(message.call);
+    if (calling === undefined) return;
+    const { context, settle } = calling;
+    if (message.kind === "returned") settle({ value: message.value });
+    else if (message.kind === "threw") settle({ error: unpackError(message.error) });
+    else if (message.kind === "log") context.log(message.entry, message.stream);
+    else if (message.kind === "progress") context.progress(message.value);
+    else if (message.kind === "amend") context.amend(message.name, message.value);
+    else void this.#answer(message, context);
+  }
+
+  async #answer({ call, ask, what, value }: Extract<FromHandlers, { kind: "ask" }>, context: Context): Promise<void> {
+    try {
+      this.#carrier.send({ kind: "answer", call, ask, value: await asked(what, value, context) });
+    } catch (error) {
+      this.#carrier.send({ kind: "answer", call, ask, error: packError(error) });
+    }
+  }
+
+  #onEnded(reason: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    const calls = [...this.#calls.values()];
+    const tasks = calls.map(({ task }) => task);
+    const error = new Error(`The ${this.#what} in which the handler ran ended: ${reason.message}`, { cause: reason });
+    Object.defineProperty(error, "name", { value: reason.name, configurable: true });
+    for (const { settle } of calls) settle({ error });
+    this.#rejectReady(
+      new LongshoreError("LONGSHORE_BAD_CONFIG", `A ${this.#what} of handlers ended while it loaded: ${reason.message}`, { cause: reason }),
+    );
+    if (!this.#told) this.#news.crashed(error, tasks);
+    this.#news.ended();
+  }
+}
+
+async function asked(what: Asked, value: unknown, context: Context): Promise<unknown> {
+  if (what === "heartbeat") return context.heartbeat();
+  if (what === "putBlob") return context.blobs.put(value as Uint8Array | string);
+  return context.blobs.get(value as string);
+}

@@ -1,0 +1,78 @@
+// What travels between the runner and the thread or process in which handlers run. Everything is data that structured cloning carries.
+
+import type { ContextIds, OutputStream } from "../../context.ts";
+import { type ErrorCode, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "../../errors.ts";
+import type { Json } from "../../json.ts";
+
+/** What is told about a call before it begins. */
+export interface CallContext {
+  readonly attempt: number;
+  readonly ids: ContextIds;
+  readonly idempotencyKey: string;
+  readonly upstream: { readonly [stepId: string]: unknown };
+  readonly deferrals: number;
+  readonly deferred: Json | undefined;
+  readonly native: Json | undefined;
+}
+
+export type ToHandlers =
+  | { readonly kind: "call"; readonly call: number; readonly task: string; readonly input: unknown; readonly context: CallContext }
+  | { readonly kind: "stop"; readonly call: number; readonly reason: SentError }
+  /** The answer to an `ask`. */
+  | { readonly kind: "answer"; readonly call: number; readonly ask: number; readonly value?: unknown; readonly error?: SentError };
+
+export type FromHandlers =
+  | { readonly kind: "ready"; readonly tasks: readonly string[] }
+  | { readonly kind: "refused"; readonly error: SentError }
+  | { readonly kind: "log"; readonly call: number; readonly entry: string | { [field: string]: unknown }; readonly stream: OutputStream }
+  | { readonly kind: "progress"; readonly call: number; readonly value: Json }
+  | { readonly kind: "amend"; readonly call: number; readonly name: string; readonly value: Json }
+  | { readonly kind: "ask"; readonly call: number; readonly ask: number; readonly what: Asked; readonly value?: unknown }
+  | { readonly kind: "returned"; readonly call: number; readonly value: unknown }
+  | { readonly kind: "threw"; readonly call: number; readonly error: SentError };
+
+/** What a handler may ask of the runner and wait for. */
+export type Asked = "heartbeat" | "putBlob" | "getBlob";
+
+/** The modules that a thread or process loads, as paths. */
+export interface HandlerModules {
+  readonly files: readonly string[];
+}
+
+export interface SentError {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string | undefined;
+  readonly code: ErrorCode | undefined;
+  readonly terminal: boolean;
+  readonly cause: SentError | undefined;
+}
+
+/** How many links of a chain of causes are carried. */
+const causesMax = 5;
+
+export function packError(thrown: unknown, depth = 0): SentError {
+  const error = toError(thrown);
+  const code = (error as { code?: unknown }).code;
+  return {
+    name: error.name,
+    message: error.message,
+    stack: error.stack,
+    code: errorCodes.find((known) => known === code),
+    terminal: isTerminal(error),
+    cause: error.cause === undefined || depth >= causesMax ? undefined : packError(error.cause, depth + 1),
+  };
+}
+
+/** An error of the same meaning: its class is kept where it instructs the runner, and by name otherwise. */
+export function unpackError(sent: SentError): Error {
+  const cause = sent.cause === undefined ? undefined : unpackError(sent.cause);
+  const error = sent.terminal
+    ? new TerminalError(sent.message, { cause })
+    : sent.code !== undefined
+      ? new LongshoreError(sent.code, sent.message, { cause })
+      : new Error(sent.message, cause === undefined ? undefined : { cause });
+  if (error.name !== sent.name) Object.defineProperty(error, "name", { value: sent.name, configurable: true });
+  Object.defineProperty(error, "stack", { value: sent.stack, configurable: true, writable: true });
+  return error;
+}

@@ -1,0 +1,109 @@
+// The context of a handler that runs in a thread or a process of its own: the same object as elsewhere, whose calls travel to the runner.
+
+import type { Blobs, Context } from "../../context.ts";
+import { durationMs } from "../../duration.ts";
+import { LongshoreError } from "../../errors.ts";
+import { toJson } from "../../to-json.ts";
+import { type Asked, type CallContext, type FromHandlers, type SentError, unpackError } from "./messages.ts";
+
+export interface Line {
+  post(message: FromHandlers): void;
+  /** Takes in what has arrived, without waiting: for a handler that computes and looks at its signal now and then. */
+  look(): void;
+}
+
+/** One call as the handler's side sees it. */
+export class RemoteCall {
+  readonly context: Context;
+  readonly #id: number;
+  readonly #line: Line;
+  readonly #aborter = new AbortController();
+  readonly #asked = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  #asks = 0;
+  #over = false;
+
+  constructor(id: number, task: string, sent: CallContext, line: Line) {
+    this.#id = id;
+    this.#line = line;
+    this.context = this.#makeContext(task, sent);
+  }
+
+  stop(reason: SentError): void {
+    this.#aborter.abort(unpackError(reason));
+  }
+
+  answer(ask: number, value: unknown, error: SentError | undefined): void {
+    const waiting = this.#asked.get(ask);
+    this.#asked.delete(ask);
+    if (error === undefined) waiting?.resolve(value);
+    else waiting?.reject(unpackError(error));
+  }
+
+  /** What the handler says from here on goes nowhere. */
+  end(): void {
+    this.#over = true;
+    const error = new LongshoreError("LONGSHORE_CLOSED", "The handler has ended, so nobody answers.");
+    for (const { reject } of this.#asked.values()) reject(error);
+    this.#asked.clear();
+  }
+
+  #makeContext(task: string, sent: CallContext): Context {
+    const call = this.#id;
+    const signal = lookingSignal(this.#aborter.signal, () => this.#line.look());
+    const blobs: Blobs = {
+      put: (bytes) => this.#ask("putBlob", bytes) as Promise<string>,
+      get: (id) => this.#ask("getBlob", id) as Promise<Uint8Array>,
+    };
+    return {
+      task,
+      signal,
+      ...sent,
+      blobs,
+      log: (entry, stream = "stdout") => this.#post({ kind: "log", call, entry: typeof entry === "string" ? entry : plain(entry), stream }),
+      progress: (value) => this.#post({ kind: "progress", call, value: toJson(value) }),
+      amend: (name, value) => this.#post({ kind: "amend", call, name, value: toJson(value) }),
+      heartbeat: async () => void (await this.#ask("heartbeat")),
+      defer: (delay, output) => ({ "longshore.deferral": true, delayMs: durationMs(delay, "delay of ctx.defer"), output }),
+    };
+  }
+
+  #post(message: FromHandlers): void {
+    if (!this.#over) this.#line.post(message);
+  }
+
+  #ask(what: Asked, value?: unknown): Promise<unknown> {
+    if (this.#over) return Promise.reject(new LongshoreError("LONGSHORE_CLOSED", "The handler has ended, so nobody answers."));
+    const ask = this.#asks++;
+    return new Promise((resolve, reject) => {
+      this.#asked.set(ask, { resolve, reject });
+      this.#line.post({ kind: "ask", call: this.#id, ask, what, value });
+    });
+  }
+}
+
+/** A signal that takes in what has arrived whenever it is looked at: a handler that never pauses would not hear of its abort otherwise. */
+function lookingSignal(signal: AbortSignal, look: () => void): AbortSignal {
+  const aborted = Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")?.get as () => boolean;
+  const read = () => {
+    const known = aborted.call(signal);
+    if (!known) look();
+    return known || aborted.call(signal);
+  };
+  Object.defineProperty(signal, "aborted", { get: read, configurable: true });
+  Object.defineProperty(signal, "throwIfAborted", {
+    value: () => {
+      if (read()) throw signal.reason;
+    },
+    configurable: true,
+  });
+  return signal;
+}
+
+/** Fields as JSON would write them; what JSON refuses (a cycle, a bigint) becomes a text, for logging never throws. */
+function plain(entry: { readonly [field: string]: unknown }): string | { [field: string]: unknown } {
+  try {
+    return toJson(entry) as { [field: string]: unknown };
+  } catch {
+    return String(entry);
+  }
+}

@@ -1,0 +1,45 @@
+// What travels between a supervisor and its worker processes.
+
+import type { MetricDelta } from "../../metrics.ts";
+import type { EventName } from "../events.ts";
+import type { WorkerStatuses } from "../health.ts";
+import { packError, type SentError, unpackError } from "../isolate/messages.ts";
+import type { Notice } from "../notices.ts";
+
+/** The first message of a process, and the only one: what it shall work for, in its program's own words, and what is wanted of it. */
+export interface Begin<Work = unknown> {
+  readonly kind: "begin";
+  readonly work: Work;
+  readonly events: readonly EventName[];
+  readonly metrics: boolean;
+}
+
+export type FromWorker =
+  /** It receives work. */
+  | { readonly kind: "started" }
+  /** It cannot work as it was told to, and ends. */
+  | { readonly kind: "refused"; readonly error: SentError }
+  | { readonly kind: "news"; readonly workers: WorkerStatuses; readonly metrics: readonly MetricDelta[] }
+  | { readonly kind: "events"; readonly events: readonly SentEvent[] }
+  | { readonly kind: "notice"; readonly notice: Notice };
+
+export interface SentEvent {
+  readonly name: EventName;
+  readonly event: { readonly [field: string]: unknown };
+}
+
+const errorKey = "longshore.error";
+
+/** Errors lose their class and their code on the way, so they travel in a form of their own. */
+export function packEvent(name: EventName, event: object): SentEvent {
+  const fields = Object.entries(event).map(([key, value]) => [key, value instanceof Error ? { [errorKey]: packError(value) } : value]);
+  return { name, event: Object.fromEntries(fields) };
+}
+
+export function unpackEvent({ event }: SentEvent): object {
+  const fields = Object.entries(event).map(([key, value]) => {
+    const error = (value as { [errorKey]?: SentError } | null | undefined)?.[errorKey];
+    return [key, error === undefined ? value : unpackError(error)];
+  });
+  return Object.fromEntries(fields);
+}

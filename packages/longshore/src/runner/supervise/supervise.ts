@@ -1,0 +1,209 @@
+// Worker processes as one worker: one set of listeners, one `/metrics`, one `/health`, one way to stop. Each process runs an ordinary
+// worker with its own connections; what it says, counts and meets arrives here.
+
+import { type Clock, pause, systemClock } from "../../clock.ts";
+import { type Duration, durationMs } from "../../duration.ts";
+import { onTermination, type SignalSource } from "../../signal.ts";
+import { Events, eventNames, type Listeners } from "../events.ts";
+import { allAlive, type WorkerStatuses } from "../health.ts";
+import { type HttpHandle, type HttpOptions, serveWorker } from "../http.ts";
+import { type WorkerMetrics, workerMetrics } from "../instruments.ts";
+import { type Logger, stderrLogger } from "../notices.ts";
+import { type RestartOptions, restartConfig } from "../restarts.ts";
+import { unpackEvent } from "./messages.ts";
+import { Supervisor, type WorkerProcess } from "./supervisor.ts";
+import { startWorkerProcess } from "./worker-process.ts";
+
+export interface SuperviseOptions {
+  /** One process each. `work` is what its program is told: data. */
+  readonly workers: readonly { readonly tasks: readonly string[]; readonly work: unknown }[];
+  /** The program of every process, which calls `runSupervised`. */
+  readonly entry: URL;
+  readonly restarts?: RestartOptions;
+  /** How long a process may take to end after SIGTERM; then it is killed. Longer than its own drain takes, 35 s unless told. */
+  readonly stopGrace?: Duration;
+  readonly listeners?: readonly Listeners[];
+  readonly http?: HttpOptions;
+  readonly metrics?: boolean;
+  /** Whether SIGINT and SIGTERM stop everything and a second one forces it; true unless told. */
+  readonly signals?: boolean | SignalSource;
+  readonly logger?: Logger | false;
+  readonly clock?: Clock;
+}
+
+export interface SupervisedHandle extends AsyncDisposable {
+  /** Drains and ends every process. `force` aborts what runs. May be called at any time and any number of times. */
+  stop(options?: { readonly force?: boolean }): Promise<void>;
+  readonly closed: Promise<void>;
+  workers(): WorkerStatuses;
+  /** False when a process has ended or its event loop stands still. */
+  isHealthy(): boolean;
+  metrics(): string;
+  readonly httpUrl: string | undefined;
+}
+
+/** Drain, abort grace, last reports and letting go together (30 s), and the 5 s that follow every SIGTERM. */
+const stopGraceMsDefault = 35_000;
+/** The same line from several processes within this time is told once: each of them meets the same server. */
+const sameLineMs = 5_000;
+/** Lines remembered for that. */
+const linesMax = 100;
+/** Longest interval that Node's timers take. It never fires to any effect. */
+const keepAliveMs = 2_147_483_647;
+/** How long listeners may take for the last events. */
+const listenersMs = 1_000;
+
+/** Resolves when every process receives. Rejects, with all of them ended, when one cannot work as it was told. */
+export async function supervise(options: SuperviseOptions): Promise<SupervisedHandle> {
+  const { clock = systemClock } = options;
+  const logger = options.logger === false ? () => {} : (options.logger ?? stderrLogger);
+  const events = new Events(clock, logger);
+  for (const each of options.listeners ?? []) events.onAll(each);
+  const metrics = metricsFor(options, events, () => supervisor.workers());
+  const first = new Starts(options.workers.length);
+  const start = processStarter(options, { clock, events, metrics, first, notice: onceEach(clock, logger) });
+  const supervisor = new Supervisor(
+    options.workers.map(({ tasks, work }, at) => ({ tasks, start: () => start(work, at) })),
+    {
+      clock,
+      logger,
+      restarts: restartConfig(options.restarts),
+      stopMsMax: durationMs(options.stopGrace ?? stopGraceMsDefault, "stopGrace"),
+      restarted: (tasks, restarts) => {
+        countRestart(metrics, tasks);
+        for (const task of tasks) events.emit("workerRestarted", { task, restarts });
+      },
+    },
+  );
+  const text = () => metrics?.registry.text() ?? "";
+  const removeListeners = listenForSignals(options.signals ?? true, supervisor);
+  // Between the end of a process and its restart there may be nothing else that keeps this process alive.
+  const keepAlive = setInterval(() => {}, keepAliveMs);
+  let http: HttpHandle | undefined;
+  const closed = supervisor.closed.then(async () => {
+    clearInterval(keepAlive);
+    removeListeners();
+    // A listener that never settles is not waited for.
+    await Promise.race([events.settled(), pause(clock, listenersMs)]);
+    await http?.close();
+  });
+  const stop = async (how?: { readonly force?: boolean }) => {
+    await supervisor.stop(how);
+    await closed;
+  };
+  try {
+    if (options.http !== undefined) http = await serveWorker(options.http, { metrics: text, workers: () => supervisor.workers() });
+    await Promise.race([first.all, supervisor.closed]);
+  } catch (error) {
+    await stop({ force: true });
+    throw error;
+  }
+  return {
+    stop,
+    closed,
+    workers: () => supervisor.workers(),
+    isHealthy: () => allAlive(supervisor.workers()),
+    metrics: text,
+    httpUrl: http?.url,
+    [Symbol.asyncDispose]: () => stop(),
+  };
+}
+
+interface Relay {
+  readonly clock: Clock;
+  readonly events: Events;
+  readonly metrics: WorkerMetrics | undefined;
+  readonly notice: Logger;
+  readonly first: Starts;
+}
+
+/** Starts the process of one worker; what it tells goes to the listeners, the metrics and the log of all of them. */
+function processStarter({ entry, listeners = [] }: SuperviseOptions, relay: Relay): (work: unknown, at: number) => WorkerProcess {
+  const { clock, events, metrics, notice, first } = relay;
+  const wanted = eventNames.filter((name) => listeners.some((each) => typeof each[name] === "function"));
+  return (work, at) =>
+    startWorkerProcess({
+      clock,
+      entry,
+      begin: { kind: "begin", work, events: wanted, metrics: metrics !== undefined },
+      started: () => first.started(at),
+      refused: (error) => {
+        // The first time whoever started everything hears of it.
+        if (!first.refused(error)) notice({ level: "error", message: error.message });
+      },
+      metrics: (deltas) => metrics?.registry.absorb(deltas),
+      event: (sent) => events.emit(sent.name, unpackEvent(sent) as never),
+      notice,
+    });
+}
+
+function metricsFor({ http, metrics: asked }: SuperviseOptions, events: Events, workers: () => WorkerStatuses): WorkerMetrics | undefined {
+  if (http === undefined && asked !== true) return undefined;
+  const metrics = workerMetrics(() => activeTasks(workers()));
+  events.onDropped(() => metrics.eventsDropped.with().add());
+  return metrics;
+}
+
+function listenForSignals(source: boolean | SignalSource, supervisor: Supervisor): () => void {
+  if (source === false) return () => {};
+  const force = () => void supervisor.stop({ force: true });
+  return onTermination(source === true ? process : source, () => void supervisor.stop(), force);
+}
+
+/** The first start of every process: all must receive, or none shall run. */
+class Starts {
+  readonly all: Promise<void>;
+  readonly #left: Set<number>;
+  #over = false;
+  #resolve: () => void = () => {};
+  #reject: (error: Error) => void = () => {};
+
+  constructor(count: number) {
+    this.#left = new Set(Array(count).keys());
+    this.all = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.all.catch(() => {});
+    this.#look();
+  }
+
+  started(at: number): void {
+    this.#left.delete(at);
+    this.#look();
+  }
+
+  /** False when everything had started before. */
+  refused(error: Error): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    this.#reject(error);
+    return true;
+  }
+
+  #look(): void {
+    if (this.#left.size > 0 || this.#over) return;
+    this.#over = true;
+    this.#resolve();
+  }
+}
+
+function countRestart(metrics: WorkerMetrics | undefined, tasks: readonly string[]): void {
+  for (const task of tasks) metrics?.restarts.with(task).add();
+}
+
+function activeTasks(workers: WorkerStatuses): { labels: string[]; value: number }[] {
+  return Object.values(workers).map(({ worker, inFlight }) => ({ labels: [worker], value: inFlight }));
+}
+
+function onceEach(clock: Clock, logger: Logger): Logger {
+  const toldMs = new Map<string, number>();
+  return (notice) => {
+    const now = clock.now();
+    const lastMs = toldMs.get(notice.message);
+    toldMs.delete(notice.message);
+    toldMs.set(notice.message, now);
+    if (toldMs.size > linesMax) toldMs.delete(toldMs.keys().next().value as string);
+    if (lastMs === undefined || now - lastMs > sameLineMs) logger(notice);
+  };
+}

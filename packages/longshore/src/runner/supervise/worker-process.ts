@@ -1,0 +1,64 @@
+// One worker process as its supervisor sees it.
+
+import { fork } from "node:child_process";
+import type { Clock } from "../../clock.ts";
+import type { MetricDelta } from "../../metrics.ts";
+import type { WorkerStatuses } from "../health.ts";
+import { unpackError } from "../isolate/messages.ts";
+import type { Notice } from "../notices.ts";
+import type { Begin, FromWorker, SentEvent } from "./messages.ts";
+import type { ProcessEnding, WorkerProcess } from "./supervisor.ts";
+
+export interface WorkerProcessOptions {
+  readonly clock: Clock;
+  /** The program, which calls `runSupervised`. */
+  readonly entry: URL;
+  readonly begin: Begin;
+  readonly started: () => void;
+  readonly refused: (error: Error) => void;
+  readonly metrics: (deltas: readonly MetricDelta[]) => void;
+  readonly event: (event: SentEvent) => void;
+  readonly notice: (notice: Notice) => void;
+}
+
+export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
+  const { clock, entry, begin } = options;
+  // A group of its own: Ctrl-C then reaches the supervisor alone, which stops its processes in its own order. Its output is ours.
+  const child = fork(entry, {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    serialization: "advanced",
+    detached: process.platform !== "win32",
+  });
+  let heardMs = clock.now();
+  let workers: WorkerStatuses = {};
+  child.on("message", (message) => {
+    heardMs = clock.now();
+    const told = message as FromWorker;
+    if (told.kind === "news") {
+      workers = told.workers;
+      options.metrics(told.metrics);
+    } else if (told.kind === "events") for (const event of told.events) options.event(event);
+    else if (told.kind === "notice") options.notice(told.notice);
+    else if (told.kind === "started") options.started();
+    else options.refused(unpackError(told.error));
+  });
+  // What cannot be sent concerns a process that has ended, which is noticed there.
+  child.send(begin, () => {});
+  const ended = new Promise<ProcessEnding>((resolve) => {
+    child.once("error", () => resolve({ code: null, signal: null }));
+    child.once("close", (code, signal) => resolve({ code, signal }));
+  });
+  return {
+    pid: child.pid,
+    ended,
+    get heardMs() {
+      return heardMs;
+    },
+    get workers() {
+      return workers;
+    },
+    kill: (signal) => {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    },
+  };
+}

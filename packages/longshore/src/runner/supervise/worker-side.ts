@@ -1,0 +1,83 @@
+// The worker's side of a supervised process: hears what to work for, and tells its supervisor what happens.
+
+import type { EventName } from "../events.ts";
+import type { WorkerMetrics } from "../instruments.ts";
+import { packError } from "../isolate/messages.ts";
+import type { Logger } from "../notices.ts";
+import type { Runner } from "../runner.ts";
+import { type Begin, type FromWorker, packEvent, type SentEvent } from "./messages.ts";
+
+/** How often the supervisor hears from a process that turns its event loop. */
+const newsMs = 1_000;
+/** Events that a supervisor did not take in yet. One that is this far behind gets no more until it has caught up. */
+const unsentMax = 10_000;
+
+export interface Opened {
+  readonly runner: Runner;
+  readonly metrics: WorkerMetrics | undefined;
+}
+
+/**
+ * The whole life of a supervised process. `open` starts the worker as it was told; its signals are the process's own. When the
+ * supervisor is gone, however it went, nobody would ever stop this process; so it ends as if it had been told.
+ */
+export async function runSupervised<Work>(open: (begin: Begin<Work>, logger: Logger) => Promise<Opened>): Promise<void> {
+  const begin = await begun<Work>();
+  process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  const logger: Logger = (notice) => void send({ kind: "notice", notice });
+  try {
+    const { runner, metrics } = await open(begin, logger);
+    const news = () => send({ kind: "news", workers: runner.workers(), metrics: metrics?.registry.drain() ?? [] });
+    passOn(runner, begin.events);
+    void send({ kind: "started" });
+    void news();
+    const timer = setInterval(news, newsMs);
+    await runner.closed;
+    clearInterval(timer);
+    await news();
+  } catch (error) {
+    process.exitCode = 1;
+    await send({ kind: "refused", error: packError(error) });
+  }
+  process.removeAllListeners("disconnect");
+  if (process.connected) process.disconnect();
+}
+
+function begun<Work>(): Promise<Begin<Work>> {
+  return new Promise((resolve) => {
+    process.once("message", (message) => {
+      // Listening must not keep a process alive that has nothing else to do.
+      process.channel?.unref();
+      resolve(message as Begin<Work>);
+    });
+  });
+}
+
+/** Events travel in batches: one message for all that happened in one turn of the event loop. */
+function passOn(runner: Runner, names: readonly EventName[]): void {
+  let batch: SentEvent[] = [];
+  let unsent = 0;
+  const flush = () => {
+    const events = batch;
+    batch = [];
+    unsent += events.length;
+    void send({ kind: "events", events }).then(() => {
+      unsent -= events.length;
+    });
+  };
+  for (const name of names) {
+    runner.events.watch(name, (event) => {
+      if (unsent + batch.length >= unsentMax) return runner.events.countDropped();
+      if (batch.length === 0) setImmediate(flush);
+      batch.push(packEvent(name, event));
+    });
+  }
+}
+
+/** Resolves when it is sent, or can never be: the supervisor is gone, and this process ends. */
+function send(message: FromWorker): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined || !process.connected) return resolve();
+    process.send(message, undefined, undefined, () => resolve());
+  });
+}

@@ -1,0 +1,109 @@
+// An exchange that the server carries by itself: the request is whole before it begins, and the answer is one write.
+
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "node:http";
+import { type BodyOutcome, decodeBody } from "./body.ts";
+import type { Connection } from "./connections.ts";
+import type { DirectRequest } from "./direct-request.ts";
+import { Exchange } from "./exchange.ts";
+import type { Match } from "./router.ts";
+
+/** What every answer of a server has in common. */
+export interface DirectAnswers {
+  /** The Date header's value. */
+  date(): string;
+  /** What a kept connection is told: how long it may be idle. */
+  readonly keepAliveText: string;
+}
+
+export class DirectExchange extends Exchange {
+  begun = false;
+  private readonly body: Buffer;
+  private readonly answers: DirectAnswers;
+  private readonly onFinished: () => void;
+  private last = false;
+
+  constructor(
+    connection: Connection,
+    request: DirectRequest,
+    path: string,
+    match: Match,
+    options: { answers: DirectAnswers; onFinished: () => void },
+  ) {
+    super(connection, request.method, request.url, request.headers, path, match);
+    this.body = request.body;
+    this.answers = options.answers;
+    this.onFinished = options.onFinished;
+  }
+
+  get response(): undefined {
+    return undefined;
+  }
+
+  readText(bytesMax: number, keep: boolean, done: (outcome: BodyOutcome) => void): void {
+    if (this.body.length > bytesMax) return done("too-large");
+    done(keep ? decodeBody(this.body) : { text: "" });
+  }
+
+  openStream(): never {
+    throw new TypeError("A route that reads a stream is not served directly.");
+  }
+
+  beginAnswer(last: boolean): void {
+    this.last = last;
+  }
+
+  sendWhole(status: number, head: readonly string[], body: string | Uint8Array | undefined, left?: () => void): void {
+    const text = this.headText(status, head);
+    const { socket } = this.connection;
+    this.begun = true;
+    if (body === undefined || body.length === 0 || !mayHaveBody(status)) socket.write(text, "latin1", left);
+    else if (typeof body === "string" && isAscii(body)) socket.write(text + body, "latin1", left);
+    else {
+      socket.cork();
+      socket.write(text, "latin1");
+      socket.write(body, left);
+      socket.uncork();
+    }
+  }
+
+  finished(): void {
+    this.onFinished();
+  }
+
+  /** Throws what Node would for a header that could break out of its line. */
+  private headText(status: number, head: readonly string[]): string {
+    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "unknown"}\r\n`;
+    for (let at = 0; at < head.length; at += 2) {
+      const name = head[at] as string;
+      const value = head[at + 1] as string;
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+      text += `${name}: ${value}\r\n`;
+    }
+    const connection = this.last ? "Connection: close\r\n\r\n" : this.answers.keepAliveText;
+    return `${text}Date: ${this.answers.date()}\r\n${connection}`;
+  }
+}
+
+/** The Date of answers, made once a second. */
+export function httpDate(): () => string {
+  let second = 0;
+  let text = "";
+  return () => {
+    const now = Math.trunc(Date.now() / 1_000);
+    if (now !== second) {
+      second = now;
+      text = new Date(now * 1_000).toUTCString();
+    }
+    return text;
+  };
+}
+
+/** Such a text is as long in bytes as in characters, and any encoding writes it the same. */
+function isAscii(text: string): boolean {
+  return Buffer.byteLength(text) === text.length;
+}
+
+function mayHaveBody(status: number): boolean {
+  return status !== 204 && status !== 304;
+}

@@ -1,0 +1,122 @@
+// How a connection begins: served by ourselves, without node:http, for as long as each request comes whole and plain and finds a route
+// whose answer is whole too. That is what workers send, and it costs about half of what it does through node:http. Anything else, be it
+// a slow head, a body in pieces, pipelined or odd requests, streams or events, hands the connection over with its bytes, for good.
+//
+// States of a connection: new (nothing received), busy (a request is under way), idle (between two requests), handed over. It is new for
+// at most `headersMs` and idle for at most `keepAliveMs`. What arrives while it is busy waits for the answer and is then handed over.
+// A client that does not read its answers is handed over too: node:http stops reading from it until it does.
+
+import type { Socket } from "node:net";
+import type { Connection, Connections } from "./connections.ts";
+import { type DirectAnswers, DirectExchange, httpDate } from "./direct-exchange.ts";
+import { readDirect } from "./direct-request.ts";
+import type { Dispatch } from "./dispatch.ts";
+import { pathOf } from "./exchange.ts";
+import type { HttpLimits } from "./limits.ts";
+import type { Match, Router } from "./router.ts";
+
+export interface DirectOptions {
+  router: Router;
+  dispatch: Dispatch;
+  connections: Connections;
+  limits: HttpLimits;
+  /** Takes a socket that has no listeners of ours any more, and the bytes it has received. */
+  handOver(socket: Socket, bytes: Buffer): void;
+  /** Nothing came in time on a new connection. */
+  tooSlow(socket: Socket): void;
+}
+
+/** What may come while a request is under way before reading stops: the few packets of another request, not a flood. */
+const earlyReadsMax = 4;
+
+/** Answers what serves a new socket. */
+export function createDirect(options: DirectOptions): (socket: Socket) => void {
+  const { keepAliveMs } = options.limits;
+  const keepAliveText = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.trunc(keepAliveMs / 1_000)}\r\n\r\n`;
+  const answers: DirectAnswers = { date: httpDate(), keepAliveText };
+  return (socket) => {
+    new DirectConnection(options, answers, options.connections.add(socket));
+  };
+}
+
+class DirectConnection {
+  private readonly options: DirectOptions;
+  readonly answers: DirectAnswers;
+  private readonly connection: Connection;
+  private readonly socket: Socket;
+  private isNew = true;
+  /** What came while a request was under way, in this many reads. */
+  private early: Buffer | undefined = undefined;
+  private earlyReads = 0;
+
+  constructor(options: DirectOptions, answers: DirectAnswers, connection: Connection) {
+    this.options = options;
+    this.answers = answers;
+    this.connection = connection;
+    this.socket = connection.socket;
+    this.socket.on("data", this.onData);
+    this.socket.on("end", this.onEnd);
+    this.socket.on("error", this.onError);
+    this.socket.on("timeout", this.onTimeout);
+    this.socket.setTimeout(Math.min(options.limits.headersMs, options.limits.requestMs));
+  }
+
+  private readonly onData = (bytes: Buffer): void => {
+    if (!this.connection.idle) return this.keep(bytes);
+    if (this.socket.writableNeedDrain) return this.handOver(bytes);
+    const { router, dispatch, limits } = this.options;
+    const request = readDirect(bytes, limits.headerBytes);
+    if (request === undefined) return this.handOver(bytes);
+    const path = pathOf(request.url);
+    const match = router.find(request.method, path);
+    if (!isPlain(match)) return this.handOver(bytes);
+    dispatch(new DirectExchange(this.connection, request, path, match, this), match);
+  };
+
+  /** Passed to exchanges, as is `answers`. */
+  readonly onFinished = (): void => {
+    if (this.isNew) {
+      this.isNew = false;
+      this.socket.setTimeout(this.options.limits.keepAliveMs);
+    }
+    const { early } = this;
+    if (early === undefined || !this.socket.writable) return;
+    this.early = undefined;
+    this.handOver(early);
+  };
+
+  /** Reading goes on for a while, because it is how we learn that the client has gone. */
+  private keep(bytes: Buffer): void {
+    this.early = this.early === undefined ? bytes : Buffer.concat([this.early, bytes]);
+    if (++this.earlyReads >= earlyReadsMax) this.socket.pause();
+  }
+
+  private handOver(bytes: Buffer): void {
+    const { socket } = this;
+    socket.removeListener("data", this.onData);
+    socket.removeListener("end", this.onEnd);
+    socket.removeListener("error", this.onError);
+    socket.removeListener("timeout", this.onTimeout);
+    socket.setTimeout(0);
+    this.options.handOver(socket, bytes);
+  }
+
+  /** A client that ends its side has gone, as it has for node:http. */
+  private readonly onEnd = (): void => {
+    this.socket.end();
+  };
+
+  private readonly onError = (): void => {
+    // The socket closes next, and Connections tells whoever was under way.
+  };
+
+  private readonly onTimeout = (): void => {
+    if (!this.connection.idle) return;
+    if (this.isNew) this.options.tooSlow(this.socket);
+    else this.socket.destroy();
+  };
+}
+
+function isPlain({ entry }: Match): boolean {
+  return entry === undefined || (entry.route.body !== "stream" && !entry.route.openEnded);
+}

@@ -1,0 +1,78 @@
+// node:http without a port of its own: it serves the connections that are handed to it, with their first bytes.
+
+import { createServer, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { BodyRequest } from "./body.ts";
+import type { Connections } from "./connections.ts";
+import type { Dispatch } from "./dispatch.ts";
+import { pathOf } from "./exchange.ts";
+import type { HttpLimits } from "./limits.ts";
+import { NodeExchange } from "./node-exchange.ts";
+import type { Router } from "./router.ts";
+import type { Traffic } from "./traffic.ts";
+
+export interface NodeHttpOptions {
+  router: Router;
+  dispatch: Dispatch;
+  connections: Connections;
+  traffic: Traffic;
+  limits: HttpLimits;
+}
+
+export interface NodeHttp {
+  /** Serves this socket from now on; `bytes` are what it has received and nobody has read. */
+  take(socket: Socket, bytes: Buffer): void;
+  /** Stops looking for slow clients. Sockets are their owner's to close. */
+  close(): void;
+}
+
+export function createNodeHttp({ router, dispatch, connections, traffic, limits }: NodeHttpOptions): NodeHttp {
+  const server = createServer({
+    IncomingMessage: BodyRequest,
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: Math.min(limits.headersMs, limits.requestMs),
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: limits.checkMs,
+    keepAliveTimeout: limits.keepAliveMs,
+  });
+  const serve = (request: BodyRequest, response: NodeExchange["response"], awaitsContinue: boolean) => {
+    const connection = connections.of(request.socket);
+    // Closed between the arrival of the bytes and now: there is nobody to answer.
+    if (connection === undefined) return;
+    const path = pathOf(request.url as string);
+    const match = router.find(request.method as string, path);
+    const options = { awaitsContinue, discardBytes: limits.discardBytes };
+    dispatch(new NodeExchange(connection, request, response, path, match, options), match);
+  };
+  server.on("request", (request, response) => serve(request, response, false));
+  server.on("checkContinue", (request, response) => serve(request, response, true));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuseBroken(error, socket as Socket, traffic));
+  // Node begins to look for slow clients when a server listens; this one never does by itself.
+  server.emit("listening");
+
+  return {
+    take(socket, bytes) {
+      server.emit("connection", socket);
+      socket.emit("data", bytes);
+      socket.resume();
+    },
+    close: () => void server.close(),
+  };
+}
+
+/** Bytes that never became a request have no route and no group: a bare status, then the end. What was sent is not logged. */
+function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Traffic): void {
+  const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+  const status = statuses[error.code ?? ""] ?? 400;
+  if (error.code !== "ECONNRESET") traffic.broken(status);
+  const busy = (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
+  // In the middle of another answer these bytes would become a part of it.
+  if (socket.writable && !busy?.headersSent) hangUp(socket, status);
+  else socket.destroySoon();
+}
+
+export function hangUp(socket: Socket, status: number): void {
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  // What was written still leaves. Not `end` alone: a peer that never hangs up would keep the socket.
+  socket.destroySoon();
+}

@@ -1,0 +1,137 @@
+// Which blobs open runs and tasks refer to. A reference is a hash that stands in what they were given, have answered or are defined by:
+// handlers pass hashes on as they like, so nothing else would find them all. Looked for only when there are blobs to prune. Being
+// referred to is a use, so that a blob outlives the run that needs it by as much as one that was read.
+
+import type { Task } from "../../board/task.ts";
+import type { Run } from "../../run/run.ts";
+import type { SqliteBlobs } from "./blobs.ts";
+import type { Definitions } from "./definitions.ts";
+import type { Database, SqlRow } from "./driver.ts";
+import type { Rows } from "./rows.ts";
+
+export interface BlobReferencesOptions {
+  db: Database;
+  runs: Rows<Run>;
+  tasks: Rows<Task>;
+  definitions: Definitions;
+  blobs: SqliteBlobs;
+}
+
+/** Rows looked through without a pause: about a millisecond for payloads of a few kilobytes. */
+const sliceRows = 100;
+
+export class BlobReferences {
+  readonly #options: BlobReferencesOptions;
+  readonly #sql: ReturnType<typeof prepareStatements>;
+  /** While set, blobs last used before this time are about to be pruned, and every change is looked through. */
+  #usedBefore: number | null = null;
+
+  constructor(options: BlobReferencesOptions) {
+    this.#options = options;
+    this.#sql = prepareStatements(options.db);
+  }
+
+  /** Calls `prune` once every blob that is referred to and was last used before `usedBefore` counts as used now. */
+  async spare(usedBefore: number, signal: AbortSignal | undefined, prune: () => Promise<void>): Promise<void> {
+    this.#usedBefore = usedBefore;
+    try {
+      for (const texts of this.#slices()) {
+        for (const text of texts) this.#note(text);
+        await this.#options.blobs.noteUses();
+        await new Promise((resolve) => setImmediate(resolve));
+        if (signal?.aborted) return;
+      }
+      await prune();
+    } finally {
+      this.#usedBefore = null;
+    }
+  }
+
+  /** Inside an operation: the hashes that earlier operations of the same batch have brought in. */
+  pending(): Set<string> {
+    const { tasks, runs } = this.#options;
+    const texts = [...tasks.pending().flatMap(textsOfTask), ...runs.pending().flatMap((run) => this.#textsOfRun(run))];
+    return new Set(texts.flatMap(hashesIn));
+  }
+
+  /** To be told of each task and run that a commit changed. */
+  taskChanged(task: Task): void {
+    if (this.#usedBefore !== null) for (const text of textsOfTask(task)) this.#note(text);
+  }
+
+  runChanged(run: Run): void {
+    if (this.#usedBefore !== null) for (const text of this.#textsOfRun(run)) this.#note(text);
+  }
+
+  #note(text: Text): void {
+    for (const hash of hashesIn(text)) this.#options.blobs.refer(hash, this.#usedBefore ?? 0);
+  }
+
+  /** All that is open. What changes meanwhile is told, so each slice may be read at its own time. */
+  *#slices(): Generator<Text[]> {
+    const { openRuns, tasksOfRun, looseTasks, messages } = this.#sql;
+    const seen = new Set<string>();
+    for (const rows of pages(openRuns)) {
+      yield rows.flatMap((row) => [row.input as Text, this.#sourceOf(row.definition_id as string, seen)]);
+      for (const { id } of rows) for (const tasks of pages((after) => tasksOfRun(id as string, after))) yield payloads(tasks);
+    }
+    for (const rows of pages(looseTasks)) yield payloads(rows);
+    for (const rows of pages(messages)) yield rows.map((row) => row.body as Text);
+  }
+
+  /** The definition of many runs is looked through once. */
+  #sourceOf(definitionId: string, seen: Set<string>): Text {
+    if (seen.has(definitionId)) return null;
+    seen.add(definitionId);
+    return this.#options.definitions.byId(definitionId)?.source ?? null;
+  }
+
+  #textsOfRun(run: Run): Text[] {
+    return [run.input, run.output, this.#options.definitions.byId(run.definitionId)?.source ?? null];
+  }
+}
+
+type Text = string | null;
+
+function textsOfTask(task: Task): Text[] {
+  return [task.input, task.output];
+}
+
+function hashesIn(text: Text): string[] {
+  if (text === null || text.length < 64) return [];
+  return (text.match(/[0-9a-f]{64,}/g) ?? []).filter((digits) => digits.length === 64);
+}
+
+function payloads(rows: SqlRow[]): Text[] {
+  return rows.flatMap((row) => [row.input as Text, row.output as Text]);
+}
+
+/** `read` answers the rows behind `after`, or the first ones. */
+function* pages(read: (after: SqlRow | undefined) => SqlRow[]): Generator<SqlRow[]> {
+  let after: SqlRow | undefined;
+  do {
+    const rows = read(after);
+    if (rows.length > 0) yield rows;
+    after = rows.length < sliceRows ? undefined : rows.at(-1);
+  } while (after !== undefined);
+}
+
+function prepareStatements(db: Database) {
+  const limit = `LIMIT ${sliceRows}`;
+  // In the order of the index of open runs, so that those that have ended are not walked over.
+  const openRuns = db.prepare(
+    `SELECT id, workflow, definition_id, input FROM run WHERE ended_at IS NULL AND (workflow, id) > (?, ?) ORDER BY workflow, id ${limit}`,
+  );
+  // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
+  const tasksOfRun = db.prepare(`SELECT id, input, output FROM task WHERE id > ? AND id < ? ORDER BY id ${limit}`);
+  const looseTasks = db.prepare(
+    `SELECT id, input, output FROM task WHERE ended_at IS NULL AND run_id IS NULL AND id > ? ORDER BY id ${limit}`,
+  );
+  const messages = db.prepare(`SELECT id, body FROM message WHERE id > ? ORDER BY id ${limit}`);
+  return {
+    openRuns: (after?: SqlRow) => openRuns.all((after?.workflow ?? "") as string, (after?.id ?? "") as string),
+    tasksOfRun: (runId: string, after?: SqlRow) => tasksOfRun.all((after?.id ?? `${runId}.`) as string, `${runId}/`),
+    looseTasks: (after?: SqlRow) => looseTasks.all((after?.id ?? "") as string),
+    messages: (after?: SqlRow) => messages.all((after?.id ?? 0) as number),
+  };
+}

@@ -1,0 +1,119 @@
+// Documents as rows, read whole from the file: they are few, and asked for seldom.
+
+import type { Clock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
+import { type Document, type DocumentStore, documentsMax } from "../../run/documents.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Database, SqlRow } from "./driver.ts";
+import { Rows } from "./rows.ts";
+
+/** Documents kept in memory: those that runs ask for while they are decided. */
+const keptMax = 2_000;
+
+const separator = "\u0000";
+
+export class SqliteDocuments implements DocumentStore {
+  readonly #commit: GroupCommit;
+  readonly #clock: Clock;
+  readonly #rows: Rows<Document>;
+  readonly #versions: (kind: string, name: string) => number[];
+  readonly #list: (kind: string, name: string | undefined) => SqlRow[];
+  readonly #count: (kind: string) => number;
+
+  constructor(db: Database, commit: GroupCommit, clock: Clock) {
+    this.#commit = commit;
+    this.#clock = clock;
+    const select = db.prepare("SELECT * FROM document WHERE kind = ? AND name = ? AND version = ?");
+    const upsert = db.prepare(
+      "INSERT OR REPLACE INTO document (kind, name, version, body, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)",
+    );
+    const remove = db.prepare("DELETE FROM document WHERE kind = ? AND name = ? AND version = ?");
+    this.#rows = new Rows<Document>(commit, {
+      load(key) {
+        const row = select.get(...partsOf(key));
+        return row === undefined ? null : documentOf(row);
+      },
+      save: (row) => upsert.run(row.kind, row.name, row.version, row.body, row.createdAt, row.updatedAt),
+      remove: (key) => remove.run(...partsOf(key)),
+      keep: () => "while-room",
+      keptMax,
+    });
+    const versions = db.prepare("SELECT version FROM document WHERE kind = ? AND name = ?");
+    this.#versions = (kind, name) => versions.all(kind, name).map((row) => row.version as number);
+    const all = db.prepare("SELECT * FROM document WHERE kind = ? ORDER BY name, version");
+    const named = db.prepare("SELECT * FROM document WHERE kind = ? AND name = ? ORDER BY version");
+    this.#list = (kind, name) => (name === undefined ? all.all(kind) : named.all(kind, name));
+    const count = db.prepare("SELECT count(*) AS count FROM document WHERE kind = ?");
+    this.#count = (kind) => count.get(kind)?.count as number;
+  }
+
+  document(kind: string, name: string, version?: number): Promise<Document | undefined> {
+    return Promise.resolve(this.find(kind, name, version) ?? undefined);
+  }
+
+  documents(kind: string, name?: string): Promise<Document[]> {
+    return Promise.resolve(this.#list(kind, name).map(documentOf));
+  }
+
+  keepDocument(
+    wanted: { kind: string; name: string; version: number; body: string },
+    options: { unlessThere?: boolean } = {},
+  ): Promise<boolean> {
+    return this.#commit.run(() => {
+      const key = keyOf(wanted.kind, wanted.name, wanted.version);
+      const before = this.#rows.get(key);
+      if (before !== null && options.unlessThere) return false;
+      if (before === null && this.#count(wanted.kind) >= documentsMax) throw tooMany(wanted.kind);
+      const now = this.#clock.now();
+      this.#rows.put(key, { ...wanted, createdAt: before?.createdAt ?? now, updatedAt: now }, true);
+      return true;
+    });
+  }
+
+  removeDocument(kind: string, name: string, version?: number): Promise<number> {
+    return this.#commit.run(() => {
+      const versions = this.#allVersions(kind, name).filter((each) => version === undefined || each === version);
+      for (const each of versions) this.#rows.remove(keyOf(kind, name, each));
+      return versions.length;
+    });
+  }
+
+  /** Inside an operation or between them: one version, or the highest. */
+  find(kind: string, name: string, version?: number): Document | null {
+    const wanted = version ?? Math.max(...this.#allVersions(kind, name));
+    return Number.isFinite(wanted) ? this.#rows.get(keyOf(kind, name, wanted)) : null;
+  }
+
+  #allVersions(kind: string, name: string): number[] {
+    const fresh = this.#rows.pending().filter((row) => row.kind === kind && row.name === name);
+    const versions = new Set([...this.#versions(kind, name), ...fresh.map((row) => row.version)]);
+    return [...versions].filter((version) => this.#rows.get(keyOf(kind, name, version)) !== null);
+  }
+}
+
+function keyOf(kind: string, name: string, version: number): string {
+  return [kind, name, version].join(separator);
+}
+
+function partsOf(key: string): [string, string, number] {
+  const [kind, name, version] = key.split(separator) as [string, string, string];
+  return [kind, name, Number(version)];
+}
+
+function documentOf(row: SqlRow): Document {
+  return {
+    kind: row.kind as string,
+    name: row.name as string,
+    version: row.version as number,
+    body: row.body as string,
+    createdAt: row.created_at as number,
+    updatedAt: row.updated_at as number,
+  };
+}
+
+function tooMany(kind: string): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_LIMIT",
+    `There are ${documentsMax} documents of kind ${kind} already, which is the limit: remove some first.`,
+  );
+}

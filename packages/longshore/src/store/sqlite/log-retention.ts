@@ -1,0 +1,135 @@
+// Pruning of logs alone: those of runs and tasks that have ended go before what they belong to when the policy says so. Endings are
+// walked once, oldest first; what has been passed is not looked at again until the next start.
+
+import type { Task } from "../../board/task.ts";
+import { type Keep, lingerMs } from "../../run/retention.ts";
+import type { Run } from "../../run/run.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Counts } from "./counts.ts";
+import type { Database } from "./driver.ts";
+import { Additions, type Rows } from "./rows.ts";
+
+export interface LogRetentionOptions {
+  db: Database;
+  commit: GroupCommit;
+  runs: Rows<Run>;
+  tasks: Rows<Task>;
+  counts: Counts;
+}
+
+/** Endings looked at without a pause. */
+const sliceEndings = 100;
+/** Rows that one transaction removes: each is a batch of up to many pages. */
+const rowsMax = 20;
+
+export class LogRetention {
+  readonly #commit: GroupCommit;
+  /** Deletions that an operation has decided on; they are carried out inside its transaction. */
+  readonly #deletions: Additions<() => void>;
+  readonly #owners: Owners[];
+
+  constructor({ db, commit, runs, tasks, counts }: LogRetentionOptions) {
+    this.#commit = commit;
+    this.#deletions = new Additions(commit, (remove) => remove());
+    this.#owners = [
+      ownersOf(db, {
+        table: "run",
+        key: "run_id",
+        where: "",
+        isEnded: (id) => runs.get(id)?.endedAt != null,
+        count: () => counts.endedRuns,
+      }),
+      ownersOf(db, {
+        table: "task",
+        key: "task_id",
+        where: " AND run_id IS NULL",
+        isEnded: (id) => tasks.get(id)?.endedAt != null,
+        count: () => counts.endedTasks,
+      }),
+    ];
+  }
+
+  /** Answers of how many runs and tasks the logs went. `keep.count` is how many of each keep theirs. */
+  async prune(keep: Keep, now: number, signal?: AbortSignal): Promise<number> {
+    let pruned = 0;
+    for (const owners of this.#owners) {
+      // As with runs, what has just ended is not pruned by count.
+      const endedBy = Math.max(now - keep.ageMs, Math.min(owners.endedAtRank(keep.count), now - lingerMs));
+      for (let ids = owners.next(endedBy); ids !== null && !signal?.aborted; ids = owners.next(endedBy)) {
+        pruned += await this.#remove(owners, ids, signal);
+        if (signal?.aborted) return pruned;
+        owners.pass();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    return pruned;
+  }
+
+  async #remove(owners: Owners, ids: readonly string[], signal: AbortSignal | undefined): Promise<number> {
+    const withLogs = () => ids.filter((id) => owners.hasLogs(id) && owners.isEnded(id));
+    const found = withLogs();
+    for (let left = found; left.length > 0 && !signal?.aborted; left = withLogs()) {
+      await this.#commit.run(() => {
+        // A retry in the same batch may have opened it again.
+        const ended = left.filter((id) => owners.isEnded(id));
+        this.#deletions.add(() => {
+          let room = rowsMax;
+          for (const id of ended) if (room > 0) room -= owners.remove(id, room);
+        });
+      });
+    }
+    return found.filter((id) => !owners.hasLogs(id)).length;
+  }
+}
+
+interface Owners {
+  /** The next ended ones behind what has been passed, that ended at `endedBy` or before; null when there are none. */
+  next(endedBy: number): string[] | null;
+  /** What `next` has answered last is done with. */
+  pass(): void;
+  /** When the newest ended that is not among the `count` newest; before all time when there are no more than those. */
+  endedAtRank(count: number): number;
+  hasLogs(id: string): boolean;
+  isEnded(id: string): boolean;
+  remove(id: string, limit: number): number;
+}
+
+interface About {
+  table: "run" | "task";
+  key: "run_id" | "task_id";
+  where: string;
+  isEnded: (id: string) => boolean;
+  count: () => number;
+}
+
+function ownersOf(db: Database, { table, key, where, isEnded, count: countOf }: About): Owners {
+  const ended = `FROM ${table} WHERE ended_at IS NOT NULL${where}`;
+  const next = db.prepare(
+    `SELECT ended_at, id ${ended} AND (ended_at, id) > (?, ?) AND ended_at <= ? ORDER BY ended_at, id LIMIT ${sliceEndings}`,
+  );
+  const rank = db.prepare(`SELECT ended_at ${ended} ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET ?`);
+  const hasLogs = db.prepare(`SELECT 1 AS found FROM log WHERE ${key} = ? LIMIT 1`);
+  const remove = db.prepare(`DELETE FROM log WHERE id IN (SELECT id FROM log WHERE ${key} = ? LIMIT ?)`);
+  let passed: [number, string] = [-1, ""];
+  let last = passed;
+  return {
+    next(endedBy) {
+      const rows = next.all(...passed, endedBy);
+      const newest = rows.at(-1);
+      if (newest === undefined) return null;
+      last = [newest.ended_at as number, newest.id as string];
+      return rows.map((row) => row.id as string);
+    },
+    pass() {
+      passed = last;
+    },
+    endedAtRank(count) {
+      // Asked of the index only when there are more: it would walk all of them to find out.
+      const row = countOf() > count ? rank.get(count) : undefined;
+      return row === undefined ? Number.NEGATIVE_INFINITY : (row.ended_at as number);
+    },
+    hasLogs: (id) => hasLogs.get(id) !== undefined,
+    isEnded,
+    remove: (id, limit) => Number((remove.run(id, limit) as { changes: number | bigint }).changes),
+  };
+}

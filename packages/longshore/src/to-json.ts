@@ -1,0 +1,108 @@
+// A handler's value as JSON. What JSON.stringify would make of it, except where that loses data without a word: a map becomes an object,
+// a set a list, bytes base64 text, an error its name and message. What cannot be said in JSON is refused with the place where it stands.
+
+import { type Json, jsonDepthMax } from "./json.ts";
+
+/**
+ * `undefined` becomes null, dates become texts, functions vanish, an instance of a class becomes what its `toJSON` answers or its own
+ * fields. Throws a TypeError that names the place of what JSON cannot carry: a bigint, a cycle, a map whose keys are not texts.
+ */
+export function toJson(value: unknown): Json {
+  try {
+    return convert(value, "", 0, undefined) ?? null;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    // Only now the place is looked for: keeping track of it would cost more than the conversion itself.
+    return convert(value, "", 0, { keys: [], above: [] }) ?? null;
+  }
+}
+
+/** Where the conversion stands: the keys that lead there, and the objects it is inside of. */
+interface Place {
+  readonly keys: (string | number)[];
+  readonly above: object[];
+}
+
+class Refused extends Error {}
+
+/** Undefined for what JSON leaves out. */
+function convert(value: unknown, key: string | number, depth: number, place: Place | undefined): Json | undefined {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      return Number.isFinite(value) ? value : null;
+    case "bigint":
+      throw refused(place, "is a bigint, which JSON does not have: return Number(value) or String(value)");
+    case "object":
+      return value === null ? null : inside(value, key, depth, place);
+    default:
+      return undefined;
+  }
+}
+
+function inside(value: object, key: string | number, depth: number, place: Place | undefined): Json | undefined {
+  if (depth >= jsonDepthMax) {
+    throw refused(place, place?.above.includes(value) ? "contains itself" : `is nested deeper than ${jsonDepthMax} levels`);
+  }
+  place?.above.push(value);
+  const json = Array.isArray(value) ? items(value, depth + 1, place) : convertObject(value, key, depth + 1, place);
+  place?.above.pop();
+  return json;
+}
+
+function convertObject(value: object, key: string | number, depth: number, place: Place | undefined): Json | undefined {
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64");
+  const { toJSON } = value as { toJSON?: unknown };
+  if (typeof toJSON === "function") return convert(toJSON.call(value, String(key)), key, depth, place);
+  // Most objects are plain, and need no further questions.
+  if (Object.getPrototypeOf(value) === Object.prototype) return fields(value, depth, place);
+  if (value instanceof Map) return fields(Object.fromEntries(textKeys(value, place)), depth, place);
+  if (value instanceof Set) return items([...value], depth, place);
+  if (value instanceof Error) return fields(Object.assign({ name: value.name, message: value.message }, value), depth, place);
+  if (value instanceof String || value instanceof Number || value instanceof Boolean) return convert(value.valueOf(), key, depth, place);
+  return fields(value, depth, place);
+}
+
+function items(values: readonly unknown[], depth: number, place: Place | undefined): Json[] {
+  const list: Json[] = [];
+  for (let at = 0; at < values.length; at++) {
+    place?.keys.push(at);
+    list.push(convert(values[at], at, depth, place) ?? null);
+    place?.keys.pop();
+  }
+  return list;
+}
+
+function fields(value: object, depth: number, place: Place | undefined): Json {
+  const object: { [key: string]: Json } = {};
+  for (const key of Object.keys(value)) {
+    place?.keys.push(key);
+    const json = convert((value as { [key: string]: unknown })[key], key, depth, place);
+    place?.keys.pop();
+    if (json === undefined) continue;
+    if (key !== "__proto__") object[key] = json;
+    // Assigning this one name would change what the object is instead of giving it a field.
+    else Object.defineProperty(object, key, { value: json, enumerable: true, configurable: true, writable: true });
+  }
+  return object;
+}
+
+function textKeys(map: ReadonlyMap<unknown, unknown>, place: Place | undefined): [string, unknown][] {
+  return [...map].map(([key, value]) => {
+    if (typeof key === "string") return [key, value];
+    throw refused(place, `is a Map with a key that is a ${typeof key}, and JSON has texts only: return a list of pairs`);
+  });
+}
+
+const keysNamedMax = 8;
+
+/** The place as people write it: `orders[2].total`. A cycle's path is long and repeats itself, so only its beginning is told. */
+function refused(place: Place | undefined, why: string): Error {
+  if (place === undefined) return new Refused();
+  let path = "";
+  for (const key of place.keys.slice(0, keysNamedMax)) path += typeof key === "number" ? `[${key}]` : path === "" ? key : `.${key}`;
+  const more = place.keys.length > keysNamedMax ? "..." : "";
+  return new TypeError(`${path === "" ? "the value" : path + more} ${why}`);
+}

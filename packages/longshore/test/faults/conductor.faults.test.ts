@@ -1,0 +1,113 @@
+// Conductor's server, killed up to two hundred times at any moment while workers of its wire poll, report and start runs.
+import { Agent } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { conductorConversation, type RestTask } from "../support/conductor-rest.ts";
+import { fork, operator, simple } from "../support/conductor-world.ts";
+import { faultSeed, inArena } from "./arena.ts";
+import { seededRandom } from "./random.ts";
+
+const KILLS_MAX = 200;
+const KILLS_MIN = 20;
+/** A loaded machine takes seconds for each start: after this long it has been killed often enough. */
+const KILLING_MS_MAX = 240_000;
+const RUNS = 60;
+const TYPES = ["before", "left", "inner", "after"];
+/** How long a server lives at most before it is killed. */
+const LIFE_MS_MAX = 120;
+const REST_MS = 20;
+const END_MS_MAX = 120_000;
+
+type Conversation = ReturnType<typeof conductorConversation>;
+
+async function define(c: Conversation): Promise<void> {
+  const patient = { retryCount: 1_000, retryDelaySeconds: 0, responseTimeoutSeconds: 3, timeoutPolicy: "RETRY" };
+  await c.taskDef(...TYPES.map((name) => ({ name, ...patient })));
+  await c.workflow({ name: "child", tasks: [simple("inner")] });
+  const wait = operator("WAIT", "wait", { inputParameters: { duration: "1 seconds" } });
+  const sub = operator("SUB_WORKFLOW", "sub", { subWorkflowParam: { name: "child" } });
+  const branches = fork("f", [[simple("left")], [sub], [wait]], ["left", "sub", "wait"]);
+  await c.workflow({ name: "w", tasks: [simple("before"), ...branches, simple("after")] });
+}
+
+/** Asks until there is an answer that is none of a server that is about to go. */
+async function insist(c: Conversation, method: string, path: string, body?: unknown): Promise<string> {
+  for (;;) {
+    try {
+      const answer = await c.send(method, path, body);
+      if (answer.status < 300) return answer.text;
+      if (answer.status !== 503) throw new Refusal(`${method} ${path} was answered ${answer.status}: ${answer.text}`);
+    } catch (error) {
+      if (error instanceof Refusal) throw error;
+    }
+    await pause(REST_MS);
+  }
+}
+
+class Refusal extends Error {}
+
+/** Works until it is told to stop; answers what each acknowledged report said. */
+async function work(c: Conversation, type: string, stopped: () => boolean, said: Map<string, string>): Promise<void> {
+  for (let count = 0; !stopped(); count++) {
+    const tasks = JSON.parse(await insist(c, "GET", `/tasks/poll/batch/${type}?count=5&timeout=100&workerid=w-${type}`)) as RestTask[];
+    for (const task of tasks) {
+      const token = `${task.taskId} ${count}`;
+      await insist(c, "POST", "/tasks", c.resultOf(task, { output: { token } }));
+      if (!said.has(task.taskId)) said.set(task.taskId, token);
+    }
+  }
+}
+
+it("[C126] brings every run to its one end over up to two hundred kills of the server", async () => {
+  const random = seededRandom(faultSeed());
+  await inArena(async ({ url, server }) => {
+    const agent = new Agent({ keepAlive: true });
+    const c = conductorConversation(url, agent, async () => {});
+    await define(c);
+    const said = new Map<string, string>();
+    let stop = false;
+    const workers = TYPES.map((type) => work(c, type, () => stop, said));
+    const starts = Array.from({ length: RUNS }, async (_, at) => {
+      await pause(at * 50);
+      return insist(c, "POST", "/workflow", { name: "w", idempotencyKey: `start ${at}` });
+    });
+    const until = Date.now() + KILLING_MS_MAX;
+    let kills = 0;
+    for (; kills < KILLS_MAX && Date.now() < until; kills++) {
+      await pause(random.between(0, LIFE_MS_MAX));
+      await server.kill();
+      await server.start();
+    }
+    process.stdout.write(`faults: the server was killed ${kills} times\n`);
+    expect(kills).toBeGreaterThanOrEqual(KILLS_MIN);
+    const ids = await Promise.all(starts);
+    expect(new Set(ids).size).toBe(RUNS);
+    const endsAt = Date.now() + END_MS_MAX;
+    for (const id of ids) {
+      while (JSON.parse(await insist(c, "GET", `/workflow/${id}/status`)).status !== "COMPLETED") {
+        if (Date.now() > endsAt) throw new Error(`Run ${id} has not ended: ${await insist(c, "GET", `/workflow/${id}`)}`);
+        await pause(REST_MS);
+      }
+    }
+    stop = true;
+    await Promise.all(workers);
+    let completed = 0;
+    for (const id of ids) {
+      const run = await c.run(id);
+      const done = run.tasks.filter((task) => task.status === "COMPLETED").map((task) => task.referenceTaskName);
+      expect(done.sort()).toEqual(["after", "before", "f", "f_join", "left", "sub", "wait"]);
+      const child = await c.run(await c.child(id, "sub"));
+      for (const task of [...run.tasks, ...child.tasks]) {
+        if (task.status !== "COMPLETED" || !TYPES.includes(task.taskType)) continue;
+        completed++;
+        // A report that was acknowledged is the one that was kept, or a repetition of one whose answer was lost.
+        expect(said.has(task.taskId)).toBe(true);
+        expect(String(task.outputData.token)).toMatch(new RegExp(`^${task.taskId} `));
+      }
+    }
+    expect(completed).toBe(RUNS * TYPES.length);
+    const children = JSON.parse(await insist(c, "GET", "/workflow/search?size=1&query=workflowType%3D'child'")) as { totalHits: number };
+    expect(children.totalHits).toBe(RUNS);
+    agent.destroy();
+  });
+});

@@ -1,0 +1,23 @@
+// The ids that titles of tests begin with are explained, and what is explained is tested.
+
+import { expect, it } from "vitest";
+import { explainedIn, proofs } from "../../support/requirements.ts";
+
+/** One list for each protocol: where it is, and what its ids look like. */
+const lists = [
+  { path: "packages/conformance/workflow-graph/README.md", id: /^(W-[A-Z]+-\d+|G\d+)$/ },
+  { path: "packages/conformance/conductor/README.md", id: /^(C-[A-Z0-9]+-\d+|C\d+)$/ },
+];
+
+const named = new Set(proofs().map(({ id }) => id));
+
+it.each(lists)("every id of a title that belongs to $path stands there, and no line stands there twice", ({ path, id }) => {
+  const explained = explainedIn(path);
+  expect(explained.length).toBeGreaterThan(0);
+  expect(explained).toEqual([...new Set(explained)]);
+  expect([...named].filter((found) => id.test(found) && !explained.includes(found))).toEqual([]);
+});
+
+it.each(lists)("every id in $path is named by a test", ({ path }) => {
+  expect(explainedIn(path).filter((id) => !named.has(id))).toEqual([]);
+});

@@ -1,0 +1,246 @@
+// Workflows of Conductor on a real store, under a clock that the test owns: everything of a server but its doors.
+
+import { onTestFinished } from "vitest";
+import { Board } from "../../src/board/board.ts";
+import type { Task } from "../../src/board/task.ts";
+import { conductorDialect } from "../../src/dialect/conductor/dialect.ts";
+import { attemptIdOf } from "../../src/dialect/conductor/ids.ts";
+import type { TaskDef, WorkflowDef } from "../../src/dialect/conductor/model.ts";
+import { reasonOf } from "../../src/dialect/conductor/reasons.ts";
+import { isShown, outputOf, statusOf, taskTypeOf, workflowStatusOf, workflowTaskOf } from "../../src/dialect/conductor/records.ts";
+import { documentKinds, type Settings } from "../../src/dialect/conductor/settings.ts";
+import { childRequestOf, lookupsOf, snapshot, startInput } from "../../src/dialect/conductor/snapshot.ts";
+import { parseTaskDef } from "../../src/dialect/conductor/task-def.ts";
+import { parseWorkflowDef } from "../../src/dialect/conductor/workflow-def.ts";
+import { idMaker } from "../../src/ids.ts";
+import type { Json, JsonObject } from "../../src/json.ts";
+import type { PlanNode } from "../../src/run/plan.ts";
+import type { Run } from "../../src/run/run.ts";
+import { brainOf, Runs } from "../../src/run/runs.ts";
+import type { NewChild } from "../../src/run/store.ts";
+import { openSqliteStore } from "../../src/store/sqlite/store.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+
+/** A record as Conductor would show it, as far as tests of a workflow look at it. */
+export interface Shown {
+  ref: string;
+  type: string;
+  status: string;
+  input: Json;
+  output: Json;
+  reason: string | null;
+  retryCount: number;
+}
+
+export type ConductorWorld = Awaited<ReturnType<typeof openConductor>>;
+
+export async function openConductor(options: { environment?: { [name: string]: string } } = {}) {
+  const clock = new TestClock();
+  const dialect = conductorDialect((name) => options.environment?.[name] ?? null);
+  const dialects = new Map([[dialect.name, dialect]]);
+  const store = await openSqliteStore({
+    directory: null,
+    clock,
+    random: () => 0.5,
+    brain: brainOf(dialects),
+    hooks: {
+      deadline: (id, at) => board.deadline(id, at),
+      taskChanged: (task) => board.changed(task),
+      runChanged: (run) => runs.changed(run),
+      messagesLeft: () => runs.carry(),
+    },
+  });
+  const board = new Board({ store: store.board, clock });
+  const makeId = idMaker();
+  const runs = new Runs({ store: store.runs, clock, makeId, dialects });
+  store.recover();
+  onTestFinished(async () => {
+    board.close();
+    await runs.close();
+    store.close();
+  });
+
+  const taskDefs = new Map<string, TaskDef>();
+  const workflows = new Map<string, WorkflowDef>();
+  const newest = (name: string) => [...workflows.values()].filter((one) => one.name === name).sort((a, b) => b.version - a.version)[0];
+
+  /** Keeps the definition as a run needs it, and answers its id. */
+  async function keep(definition: WorkflowDef): Promise<string> {
+    const versions = lookupsOf(definition).workflows.flatMap((name): [string, number][] => {
+      const found = newest(name);
+      return found === undefined ? [] : [[name, found.version]];
+    });
+    const source = JSON.stringify(snapshot(definition, taskDefs, new Map(versions)));
+    return (await runs.define({ name: definition.name, dialect: dialect.name, source })).id;
+  }
+
+  async function begin(definition: WorkflowDef, input: JsonObject, settings: Partial<Settings>): Promise<Run> {
+    const kept: Settings = { version: definition.version, priority: 0, ...settings };
+    const { run } = await runs.begin({
+      workflow: definition.name,
+      definitionId: await keep(definition),
+      input: JSON.stringify(startInput(definition, input)),
+      settings: JSON.stringify(kept),
+      variables: Object.keys(definition.variables).length === 0 ? null : JSON.stringify(definition.variables),
+    });
+    return run;
+  }
+
+  runs.startsFor(dialect.name, async (message, id): Promise<NewChild> => {
+    const parent = (await runs.run(message.from)) as Run;
+    const settings = JSON.parse(parent.settings ?? "{}") as Settings;
+    const kept = JSON.parse((await runs.definitionById(parent.definitionId))?.source ?? "{}") as WorkflowDef;
+    const asked = childRequestOf(JSON.parse(message.input) as Json);
+    const name = message.parentTaskId === null ? (kept.failureWorkflow ?? "") : asked.name;
+    const inline = asked.definition === null ? null : parseWorkflowDef(asked.definition, "child");
+    const definition =
+      inline !== null && "value" in inline ? inline.value : (workflows.get(`${name}.${asked.version}`) ?? newest(name ?? ""));
+    if (definition === undefined) return { failed: `No such workflow defined. name=${name}, version=${asked.version}` };
+    const input = message.parentTaskId === null ? { ...(JSON.parse(parent.input) as object), workflowId: parent.id } : asked.input;
+    return {
+      id,
+      workflow: definition.name,
+      definitionId: await keep(definition),
+      input: JSON.stringify(startInput(definition, input as JsonObject)),
+      settings: JSON.stringify({ ...settings, version: definition.version, parentWorkflowId: parent.id }),
+    };
+  });
+
+  const planOf = async (run: Run) => dialect.compile((await runs.definitionById(run.definitionId))?.source ?? "");
+
+  const world = {
+    clock,
+    board,
+    runs,
+    /** Registers a task definition. */
+    async task(fields: Partial<TaskDef> & { name: string }): Promise<void> {
+      const parsed = parseTaskDef(fields, "test");
+      if ("violations" in parsed) throw new Error(JSON.stringify(parsed.violations));
+      taskDefs.set(fields.name, parsed.value);
+      const document = { kind: documentKinds.task, name: fields.name, version: 1, body: JSON.stringify(parsed.value) };
+      await store.documents.keepDocument(document);
+    },
+    /** Registers a workflow definition. */
+    workflow(source: object): WorkflowDef {
+      const parsed = parseWorkflowDef(source, "test");
+      if ("violations" in parsed) throw new Error(JSON.stringify(parsed.violations));
+      workflows.set(`${parsed.value.name}.${parsed.value.version}`, parsed.value);
+      return parsed.value;
+    },
+    /** Registers a workflow of these tasks and starts it. */
+    async start(
+      tasks: object[],
+      parts: { input?: JsonObject; settings?: Partial<Settings> } & { [field: string]: unknown } = {},
+    ): Promise<string> {
+      const { input = {}, settings = {}, ...fields } = parts;
+      const run = await begin(world.workflow({ name: "w", tasks, ...fields }), input, settings);
+      await world.settle();
+      return run.id;
+    },
+    /** Starts the newest version of a workflow that was registered. */
+    async startNamed(name: string, input: JsonObject): Promise<string> {
+      const { id } = await begin(newest(name) as WorkflowDef, input, {});
+      await world.settle();
+      return id;
+    },
+    async cancel(id: string, reason: string | null): Promise<void> {
+      await runs.tell(id, { kind: "cancel", ...(reason === null ? {} : { error: reason }) });
+      await world.settle();
+    },
+    /** Waits until every message between runs has been carried out. */
+    async settle(): Promise<void> {
+      for (let round = 0; round < 20; round++) await clock.advance(0);
+    },
+    async poll(lane: string): Promise<Task | undefined> {
+      const [task] = await board.claim({ reach: { names: [lane], labels: [] }, holder: "worker", termMs: 3_600_000 });
+      return task;
+    },
+    /** Polls one task, and answers it: with this output, or with a failure. */
+    async work(lane: string, result: { output?: Json; error?: string; terminal?: boolean } = {}): Promise<Task> {
+      const task = await world.poll(lane);
+      if (task === undefined) throw new Error(`There is nothing to poll of ${lane}.`);
+      const hold = { taskId: task.id, grant: task.grant };
+      if (result.error === undefined) await board.complete(hold, JSON.stringify(result.output ?? {}));
+      else await board.fail(hold, { error: result.error, retryable: !result.terminal });
+      await world.settle();
+      return task;
+    },
+    /** Reports on a task by its reference name, whether anybody has polled it or not. */
+    async report(runId: string, ref: string, status: string, output: Json = {}): Promise<void> {
+      const task = store.runs.records(runId).find((record) => record.step === ref) as Task;
+      const hold = { taskId: task.id, attempt: task.attempt };
+      const text = JSON.stringify(output);
+      if (status === "COMPLETED") await board.complete(hold, text);
+      else await board.fail(hold, { error: "", retryable: status === "FAILED", output: text });
+      await world.settle();
+    },
+    /** Completes a task that waits. */
+    signal: (runId: string, ref: string, output: Json = {}) => world.report(runId, ref, "COMPLETED", output),
+    async run(id: string) {
+      const run = (await runs.run(id)) as Run;
+      // What a permissive task said so far is told at the end.
+      const error = run.endedAt === null ? null : run.error;
+      return { ...run, error, status: workflowStatusOf(run.state), output: run.output === null ? null : (JSON.parse(run.output) as Json) };
+    },
+    /** Records in the order in which they were made; only the newest attempt of each step. */
+    async records(id: string): Promise<Shown[]> {
+      const run = (await runs.run(id)) as Run;
+      const plan = await planOf(run);
+      return store.runs
+        .records(id)
+        .filter((task) => task.state !== "forgotten" && isShown(plan.nodes[task.node] as PlanNode, task))
+        .sort((a, b) => a.ordinal - b.ordinal)
+        .map((task) => {
+          const node = plan.nodes[task.node] as PlanNode;
+          const input = JSON.parse(task.input) as Json;
+          return {
+            ref: node.id,
+            type: taskTypeOf(workflowTaskOf(node)!, input),
+            status: statusOf(node, task),
+            input,
+            output: outputOf(node, task),
+            reason: reasonOf(node, task),
+            retryCount: task.attempt - task.firstAttempt,
+          };
+        });
+    },
+    async record(id: string, ref: string): Promise<Shown> {
+      const found = (await world.records(id)).find((record) => record.ref === ref);
+      if (found === undefined) throw new Error(`There is no record of ${ref}.`);
+      return found;
+    },
+    /** `ref:STATUS` of each record, in order. */
+    async statuses(id: string): Promise<string[]> {
+      return (await world.records(id)).map(({ ref, status }) => `${ref}:${status}`);
+    },
+    attemptId: (runId: string, ref: string, attempt = 0) => {
+      const task = store.runs.records(runId).find((record) => record.step === ref) as Task;
+      return attemptIdOf(task.id, attempt);
+    },
+  };
+  return world;
+}
+
+/** A task of a definition, under its own name unless told otherwise. */
+export function simple(name: string, more: object = {}): object {
+  return { name, taskReferenceName: name, type: "SIMPLE", ...more };
+}
+
+export function operator(type: string, name: string, more: object = {}): object {
+  return { name, taskReferenceName: name, type, ...more };
+}
+
+/** A SWITCH on the workflow's input `key`. */
+export function switchOn(name: string, cases: { [key: string]: object[] }, defaultCase?: object[], key = "${workflow.input.key}"): object {
+  return operator("SWITCH", name, {
+    evaluatorType: "value-param",
+    expression: "key",
+    inputParameters: { key },
+    decisionCases: cases,
+    ...(defaultCase === undefined ? {} : { defaultCase }),
+  });
+}
+
+export function fork(name: string, branches: object[][], joinOn: string[], join: object = {}): object[] {
+  return [operator("FORK_JOIN", name, { forkTasks: branches }), operator("JOIN", `${name}_join`, { joinOn, ...join })];
+}

@@ -1,0 +1,20 @@
+// What a template may read, for tests of dialects: the run's input and outputs of steps; the rest is empty.
+
+import type { Json } from "../../src/json.ts";
+import type { Scope } from "../../src/run/dialect.ts";
+import { freshRun } from "../../src/run/fresh-run.ts";
+
+export function scopeOf(input: Json, outputs: { [node: number]: Json } = {}, parts: Partial<Scope> = {}): Scope {
+  return {
+    run: freshRun({ id: "r", workflow: "w", definitionId: "d", input: JSON.stringify(input) }, 0, null),
+    input: () => input,
+    variables: () => ({}),
+    output: (node) => outputs[node],
+    record: () => undefined,
+    records: () => undefined,
+    document: () => undefined,
+    self: null,
+    now: 0,
+    ...parts,
+  };
+}
