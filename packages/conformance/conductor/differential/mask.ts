@@ -64,7 +64,7 @@ export function createRecorder(): (step: string, request: Request, answer: Answe
     if (spans.has(key)) return 0;
     if (key === "instance") return "host";
     if (typeof value === "number") return value > EARLIEST_TIME ? SOME_TIME : value;
-    return typeof value === "string" ? (value === hostname() ? "host" : text(value)) : value;
+    return typeof value === "string" ? (value === hostname() ? "host" : text(orderedFieldErrors(value))) : value;
   };
 
   return (step, request, answer) => ({
@@ -96,4 +96,10 @@ function readBody(body: string, mask: (value: Plain) => Plain): Plain {
 function ordered(key: string, list: Plain[]): Plain[] {
   if (key !== "validationErrors" && key !== "failedReferenceTaskNames" && key !== "failedTaskNames") return list;
   return list.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));
+}
+
+/** The reference names the fields it refuses in an order that changes from run to run. */
+function orderedFieldErrors(message: string): string {
+  const [opening = "", ...errors] = message.split(/(?=\[Field error )/);
+  return opening + errors.toSorted().join("");
 }
