@@ -5,8 +5,8 @@ import type { GroupCommit, Writable } from "./commit.ts";
 /** How a table's rows are read, written and kept. */
 export interface RowsOptions<R> {
   load(key: string): R | null;
-  /** Writes one row; `isNew` when there may be none on disk yet. */
-  save(row: R, isNew: boolean): void;
+  /** Writes one row; `isNew` when there may be none on disk yet. `before` is what the last commit left in memory, if it left it there. */
+  save(row: R, isNew: boolean, before: R | undefined): void;
   remove?(key: string): void;
   /** Whether a row stays in memory after its commit. What is not kept is read again when it is asked for. */
   keep(row: R): "always" | "while-room" | "no";
@@ -73,12 +73,12 @@ export class Rows<R> implements Writable {
   }
 
   write(): void {
-    for (const [key, row] of this.#refreshed) if (!this.#pending.has(key)) this.#options.save(row, false);
+    for (const [key, row] of this.#refreshed) if (!this.#pending.has(key)) this.#options.save(row, false, undefined);
     // Should this transaction fail, nothing is lost: a restart would restore the same.
     this.#refreshed.clear();
     for (const [key, { row, isNew }] of this.#pending) {
       if (row === null) this.#options.remove?.(key);
-      else this.#options.save(row, isNew);
+      else this.#options.save(row, isNew, this.#kept.get(key));
     }
   }
 

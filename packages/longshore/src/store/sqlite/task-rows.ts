@@ -10,68 +10,89 @@ import { Rows } from "./rows.ts";
 /** Queued tasks whose payloads stay in memory; those of a longer backlog are read when they are claimed. */
 const queuedKeptMax = 20_000;
 
-const columns = [
-  ...[
-    "id",
-    "run_id",
-    "node",
-    "step",
-    "lane",
-    "labels",
-    "priority",
-    "input",
-    "policy",
-    "limits",
-    "hold_ms",
-    "claim_ms",
-    "end_ms",
-    "posted_at",
-    "total_by",
-  ],
-  ...[
-    "state",
-    "sequence",
-    "attempt",
-    "first_attempt",
-    "ordinal",
-    "grant_count",
-    "holder",
-    "term_ms",
-    "output",
-    "error",
-    "fault",
-    "failures",
-    "lost",
-    "deferrals",
-    "attempt_at",
-    "queued_at",
-    "due_at",
-  ],
-  ...["started_at", "claimed_at", "claim_by", "hold_until", "end_by", "closed_grant", "closed_by", "closed_receipt", "ended_at"],
-];
-/** The first columns are written once; the rest change with the task's state. */
-const changing = columns.slice(columns.indexOf("state"));
-/** A task that has ended comes back only as a new row, so `ended_at` of an open one is null already. Unwritten, it spares both indexes. */
-const changingWhileOpen = changing.filter((column) => column !== "ended_at");
+type Value = string | number | null;
+/** A column and what of a task stands in it. */
+type Column = readonly [name: string, value: (task: Task) => Value];
 
-export const taskColumns: string = columns.join(", ");
+/** Written once. */
+const fixed: readonly Column[] = [
+  ["id", (task) => task.id],
+  ["run_id", (task) => task.runId],
+  ["node", (task) => task.node],
+  ["step", (task) => task.step],
+  ["lane", (task) => task.lane?.name ?? null],
+  ["labels", (task) => (task.lane === null || task.lane.labels.length === 0 ? null : JSON.stringify(task.lane.labels))],
+  ["priority", (task) => task.priority],
+  ["input", (task) => task.input],
+  ["policy", (task) => task.policy],
+  ["limits", (task) => (task.limits.length === 0 ? null : JSON.stringify(task.limits))],
+  ["hold_ms", (task) => task.holdMs],
+  ["claim_ms", (task) => task.claimMs],
+  ["end_ms", (task) => task.endMs],
+  ["posted_at", (task) => task.postedAt],
+  ["total_by", (task) => task.totalBy],
+];
+/** Changes when it is queued, for the first time or again. */
+const queueing: readonly Column[] = [
+  ["sequence", (task) => task.sequence],
+  ["attempt", (task) => task.attempt],
+  ["first_attempt", (task) => task.firstAttempt],
+  ["ordinal", (task) => task.ordinal],
+  ["failures", (task) => task.failures],
+  ["lost", (task) => task.lost],
+  ["deferrals", (task) => task.deferrals],
+  ["attempt_at", (task) => task.attemptAt],
+  ["queued_at", (task) => task.queuedAt],
+  ["due_at", (task) => task.dueAt],
+];
+/** Changes when it is handed out. */
+const holding: readonly Column[] = [
+  ["state", (task) => task.state],
+  ["grant_count", (task) => task.grant],
+  ["holder", (task) => task.holder],
+  ["term_ms", (task) => task.termMs],
+  ["started_at", (task) => task.startedAt],
+  ["claimed_at", (task) => task.claimedAt],
+  ["claim_by", (task) => task.claimBy],
+  ["hold_until", (task) => task.holdUntil],
+  ["end_by", (task) => task.endBy],
+];
+/** Changes when a report closes what was handed out. */
+const closing: readonly Column[] = [
+  ["output", (task) => task.output],
+  ["error", (task) => task.error],
+  ["fault", (task) => task.fault],
+  ["closed_grant", (task) => task.closedGrant],
+  ["closed_by", (task) => task.closedBy],
+  ["closed_receipt", (task) => task.closedReceipt],
+];
+/** A task that has ended comes back only as a new row, so `ended_at` of an open one is null already. Unwritten, it spares both indexes. */
+const ending: readonly Column[] = [["ended_at", (task) => task.endedAt]];
+
+const all = [...fixed, ...queueing, ...holding, ...closing, ...ending];
+
+export const taskColumns: string = all.map(([name]) => name).join(", ");
 
 export function taskRows(db: Database, commit: GroupCommit, committed: (task: Task) => void): Rows<Task> {
   const select = db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`);
-  const insert = db.prepare(`INSERT OR REPLACE INTO task (${taskColumns}) VALUES (${columns.map(() => "?").join(", ")})`);
-  const updateOpen = db.prepare(updateSql(changingWhileOpen));
-  const end = db.prepare(updateSql(changing));
+  const insert = db.prepare(`INSERT OR REPLACE INTO task (${taskColumns}) VALUES (${all.map(() => "?").join(", ")})`);
+  const updateOpen = update(db, [...queueing, ...holding, ...closing]);
+  const updateEnded = update(db, [...queueing, ...holding, ...closing, ...ending]);
+  // Most tasks are handed out once and end once. Binding a value costs about 0.1 us, and what has not changed need not be bound.
+  const handOut = update(db, holding);
+  const end = update(db, [...holding, ...closing, ...ending]);
   const remove = db.prepare("DELETE FROM task WHERE id = ?");
   return new Rows<Task>(commit, {
     load(id) {
       const row = select.get(id);
       return row === undefined ? null : taskOf(row);
     },
-    save(task, isNew) {
+    save(task, isNew, before) {
       refuseNul(task);
-      if (isNew) insert.run(...fixedValues(task), ...openValues(task), task.endedAt);
-      else if (task.endedAt === null) updateOpen.run(...openValues(task), task.id);
-      else end.run(...openValues(task), task.endedAt, task.id);
+      const stayed = before !== undefined && same(queueing, before, task);
+      if (isNew) insert.run(...all.map(([, value]) => value(task)));
+      else if (task.endedAt !== null) (stayed ? end : updateEnded)(task);
+      else (stayed && same(closing, before, task) ? handOut : updateOpen)(task);
     },
     remove: (id) => remove.run(id),
     // Who holds a task, and until when, may be newer in memory than on disk.
@@ -81,8 +102,18 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
   });
 }
 
-function updateSql(changed: readonly string[]): string {
-  return `UPDATE task SET ${changed.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`;
+function update(db: Database, changed: readonly Column[]): (task: Task) => void {
+  const statement = db.prepare(`UPDATE task SET ${changed.map(([name]) => `${name} = ?`).join(", ")} WHERE id = ?`);
+  return (task) => {
+    const values: Value[] = [];
+    for (const [, value] of changed) values.push(value(task));
+    statement.run(...values, task.id);
+  };
+}
+
+function same(columns: readonly Column[], one: Task, other: Task): boolean {
+  for (const [, value] of columns) if (value(one) !== value(other)) return false;
+  return true;
 }
 
 /** SQLite's texts end at the first NUL when they are read back: a name cut like that would be another name. */
@@ -97,58 +128,6 @@ function refuseNulIn(name: string | null, field: string, task: Task): void {
   if (name === null || !name.includes("\u0000")) return;
   const message = `The ${field} of task ${JSON.stringify(task.id)} is ${JSON.stringify(name)}, expected a text without the NUL character.`;
   throw new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field, expected: "text without NUL" } });
-}
-
-type Value = string | number | null;
-
-function fixedValues(task: Task): Value[] {
-  return [
-    task.id,
-    task.runId,
-    task.node,
-    task.step,
-    task.lane?.name ?? null,
-    task.lane === null || task.lane.labels.length === 0 ? null : JSON.stringify(task.lane.labels),
-    task.priority,
-    task.input,
-    task.policy,
-    task.limits.length === 0 ? null : JSON.stringify(task.limits),
-    task.holdMs,
-    task.claimMs,
-    task.endMs,
-    task.postedAt,
-    task.totalBy,
-  ];
-}
-
-function openValues(task: Task): Value[] {
-  return [
-    task.state,
-    task.sequence,
-    task.attempt,
-    task.firstAttempt,
-    task.ordinal,
-    task.grant,
-    task.holder,
-    task.termMs,
-    task.output,
-    task.error,
-    task.fault,
-    task.failures,
-    task.lost,
-    task.deferrals,
-    task.attemptAt,
-    task.queuedAt,
-    task.dueAt,
-    task.startedAt,
-    task.claimedAt,
-    task.claimBy,
-    task.holdUntil,
-    task.endBy,
-    task.closedGrant,
-    task.closedBy,
-    task.closedReceipt,
-  ];
 }
 
 const noLimits: readonly LimitKey[] = [];
