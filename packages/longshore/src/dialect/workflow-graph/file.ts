@@ -15,10 +15,11 @@
 // The full list of keys is in README.md beside the protocol ("Definition files"). What is not understood is never silent: a wrong
 // value is refused, an unknown key is warned about, each with line and column.
 
+import { fields, integer, listOf, mapOf, required, textOf, whole } from "../../file-fields.ts";
+import { type Place, readFile, type Warning } from "../../file-place.ts";
 import type { WireBackoff } from "../../protocol/workflow-graph/wire.ts";
 import { checkGraph, type Refuse } from "./check.ts";
 import { type EnvVar, isEnvName, runCommand, type ShellStep, stepsCommand } from "./command.ts";
-import { type Place, readFile, type Warning } from "./place.ts";
 import { encodeSource, type GraphJob, type GraphSource, maxLostLeasesDefault, plainJob } from "./source.ts";
 
 export interface ParsedFile {
@@ -31,7 +32,7 @@ export interface ParsedFile {
 
 /** Throws LONGSHORE_BAD_DEFINITION with field, expected, line and column. A file that ends in `.json` must be JSON. */
 export function parseFile(text: string, options: { file?: string } = {}): ParsedFile {
-  const { root, warnings } = readFile(text, options.file?.endsWith(".json") ?? false);
+  const { root, warnings } = readFile(text, { json: options.file?.endsWith(".json") ?? false, code: "LONGSHORE_BAD_DEFINITION" });
   if (root.kind !== "map") throw root.refuse("A definition is a map.", "a map with name, on and jobs");
   const top = fields(root, ["name", "on", "env", "jobs"]);
   const name = textOf(required(root, top, "name"), "a text");
@@ -167,52 +168,6 @@ function isOff(place: Place | undefined): boolean {
   if (word === "false" || word === "true") return word === "false";
   place.warn(`The condition is not evaluated, so this always runs: ${JSON.stringify(word)}. Only true and false are understood.`);
   return false;
-}
-
-/** The fields of a map by key; those that are not known are warned about. */
-function fields(place: Place, known: readonly string[]): Map<string, Place> {
-  const found = new Map<string, Place>();
-  for (const { key, at, value } of place.entries()) {
-    if (known.includes(key)) found.set(key, value);
-    else at.warn(`The key '${key}' is not known here and has no effect; known are ${known.join(", ")}.`);
-  }
-  return found;
-}
-
-function required(place: Place, given: ReadonlyMap<string, Place>, key: string): Place {
-  const found = given.get(key);
-  if (found !== undefined) return found;
-  throw place.refuse(`missing field \`${key}\``, `a field ${key}`);
-}
-
-function mapOf(place: Place, expected: string): Place {
-  if (place.kind !== "map") throw place.refuse("This is not a map.", expected);
-  return place;
-}
-
-function listOf(place: Place, expected: string): Place[] {
-  if (place.kind !== "list") throw place.refuse("This is not a list.", expected);
-  return place.items();
-}
-
-/** A text; plain numbers and words count as what is written. */
-function textOf(place: Place, expected: string): string {
-  if (place.kind === "map" || place.kind === "list" || place.kind === "null" || place.kind === "other")
-    throw place.refuse("This is not a text.", expected);
-  return place.text;
-}
-
-function integer(place: Place | undefined): number {
-  if (place === undefined) return 0;
-  if (place.kind === "number" && Number.isSafeInteger(place.value)) return place.value as number;
-  throw place.refuse(`This is not a whole number: ${place.text}`, "a whole number");
-}
-
-function whole(place: Place | undefined, absent: number): number {
-  if (place === undefined) return absent;
-  const value = integer(place);
-  if (value < 0) throw place.refuse(`This is below zero: ${value}`, "a whole number, not below 0");
-  return value;
 }
 
 /** `flows/ci.yml` is `ci`. */

@@ -1,11 +1,12 @@
-// One value of a definition file together with where it stands. Files are read through these, so that every refusal and every warning
-// can name line and column. YAML and JSON are read by the same parser: JSON is YAML.
+// One value of a file that a person wrote, together with where it stands. Files are read through these, so that every refusal and every
+// warning can name line and column. YAML and JSON are read by the same parser: JSON is YAML.
 
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
-import { LongshoreError } from "../../errors.ts";
-import { findJsonFault, type JsonPath, pathText } from "../../json-position.ts";
+import { type ErrorCode, LongshoreError } from "./errors.ts";
+import { type Json, jsonDepthMax } from "./json.ts";
+import { findJsonFault, type JsonPath, pathText } from "./json-position.ts";
 
-/** A definition larger than this is generated; the HTTP API takes it as jobs. */
+/** A file larger than this is generated; the HTTP API takes what it would say. */
 const fileCharsMax = 2_097_152;
 /** How much aliases may multiply: generous for people, too little for a bomb. */
 const aliasesMax = 1_000;
@@ -19,17 +20,20 @@ export interface Warning {
 
 export type Kind = "map" | "list" | "text" | "number" | "boolean" | "null" | "other";
 
+/** What the refusals of a kind of file are called. */
+export type FileErrorCode = Extract<ErrorCode, "LONGSHORE_BAD_DEFINITION" | "LONGSHORE_BAD_CONFIG">;
+
 /** Reads a whole file. `json` holds it to JSON's own grammar. */
-export function readFile(text: string, json: boolean): { root: Place; warnings: Warning[] } {
+export function readFile(text: string, { json, code }: { json: boolean; code: FileErrorCode }): { root: Place; warnings: Warning[] } {
   if (text.length > fileCharsMax)
-    throw bad(`The file has ${text.length} characters.`, { field: "", line: 1, column: 1, expected: `at most ${fileCharsMax}` });
+    throw bad(code, `The file has ${text.length} characters.`, { field: "", line: 1, column: 1, expected: `at most ${fileCharsMax}` });
   const fault = json ? findJsonFault(text) : null;
   if (fault !== null)
-    throw bad(`This is not JSON: ${fault.message}`, { field: fault.path, line: fault.line, column: fault.column, expected: "JSON" });
+    throw bad(code, `This is not JSON: ${fault.message}`, { field: fault.path, line: fault.line, column: fault.column, expected: "JSON" });
   const lines = new LineCounter();
-  const document = parseYaml(text, lines);
+  const document = parseYaml(text, lines, code);
   const warnings: Warning[] = [];
-  const file: File = { document, lines, warnings };
+  const file: File = { document, lines, warnings, code };
   for (const { message, pos } of document.warnings) warnings.push({ message, field: "", ...lineColumn(lines, pos[0]) });
   return { root: new Place(file, document.contents, [], 0), warnings };
 }
@@ -38,6 +42,7 @@ interface File {
   document: Document;
   lines: LineCounter;
   warnings: Warning[];
+  code: FileErrorCode;
 }
 
 export class Place {
@@ -91,13 +96,37 @@ export class Place {
     });
   }
 
+  /** The fields of a map whose keys may be anything, such as `{ input: a }`. */
+  pairs(): { key: Place; value: Place }[] {
+    if (!isMap(this.#node)) return [];
+    return this.#node.items.map((pair) => {
+      const key = new Place(this.#file, pair.key, this.path, this.#offset);
+      return { key, value: new Place(this.#file, pair.value, [...this.path, JSON.stringify(key.json())], key.#offset) };
+    });
+  }
+
   items(): Place[] {
     if (!isSeq(this.#node)) return [];
     return this.#node.items.map((item, index) => new Place(this.#file, item, [...this.path, index], this.#offset));
   }
 
+  /** The value with all that is in it. */
+  json(): Json {
+    // An alias inside of what it names has no end.
+    if (this.path.length > jsonDepthMax) throw this.refuse("This is nested too deeply.", `at most ${jsonDepthMax} levels`);
+    if (this.kind === "map") {
+      const entries = this.entries().map(({ key, value }): [string, Json] => [key, value.json()]);
+      return Object.fromEntries(entries);
+    }
+    if (this.kind === "list") return this.items().map((item) => item.json());
+    if (this.kind === "null") return null;
+    if (this.kind === "other" || (this.kind === "number" && !Number.isFinite(this.value)))
+      throw this.refuse(`${this.text} has no form in JSON.`, "a text, a number, true, false, null, a list or a map");
+    return this.value as Json;
+  }
+
   refuse(message: string, expected: string): LongshoreError {
-    return bad(message, { field: pathText(this.path), expected, ...lineColumn(this.#file.lines, this.#offset) });
+    return bad(this.#file.code, message, { field: pathText(this.path), expected, ...lineColumn(this.#file.lines, this.#offset) });
   }
 
   warn(message: string): void {
@@ -105,13 +134,13 @@ export class Place {
   }
 }
 
-function parseYaml(text: string, lineCounter: LineCounter): Document {
+function parseYaml(text: string, lineCounter: LineCounter, code: FileErrorCode): Document {
   try {
     // The check for keys that are there twice compares all with all; `entries` does it in one pass.
     const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false, version: "1.2", schema: "core" });
     const [error] = document.errors;
     if (error !== undefined) {
-      throw bad(`This is not YAML: ${error.message}`, {
+      throw bad(code, `This is not YAML: ${error.message}`, {
         field: "",
         expected: "YAML 1.2 or JSON",
         ...lineColumn(lineCounter, error.pos[0]),
@@ -123,11 +152,11 @@ function parseYaml(text: string, lineCounter: LineCounter): Document {
   } catch (error) {
     if (error instanceof LongshoreError) throw error;
     const reason = error instanceof RangeError ? "it is nested too deeply" : (error as Error).message;
-    throw bad(`This cannot be read: ${reason}`, {
+    throw bad(code, `This cannot be read: ${reason}`, {
       field: "",
       line: 1,
       column: 1,
-      expected: "a definition of ordinary depth, with few aliases",
+      expected: "a file of ordinary depth, with few aliases",
     });
   }
 }
@@ -138,6 +167,10 @@ function lineColumn(lines: LineCounter, offset: number): { line: number; column:
 }
 
 /** The place is in the detail alone: whoever knows the file's name writes `file:line:column: message`. */
-function bad(message: string, detail: { field: string; expected: string; line: number; column: number }): LongshoreError {
-  return new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail });
+function bad(
+  code: FileErrorCode,
+  message: string,
+  detail: { field: string; expected: string; line: number; column: number },
+): LongshoreError {
+  return new LongshoreError(code, message, { detail });
 }
