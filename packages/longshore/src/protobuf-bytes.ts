@@ -1,0 +1,280 @@
+// The bytes of Protocol Buffers: varints, fixed numbers, lengths and tags, read forwards and written backwards.
+//
+// Writing backwards means that a nested message is complete when its length is written before it, so nothing is measured first and
+// nothing is moved. What a field means is not known here; see protobuf.ts.
+import { isUtf8 } from "node:buffer";
+
+/** How a field's value is laid out: a varint, eight bytes, a length and its bytes, four bytes. Groups (3, 4) are only skipped. */
+export type WireType = 0 | 1 | 2 | 5;
+
+/** Messages in messages. Deep enough for every schema, and for JSON as deep as `jsonDepthMax` allows; shallow enough for the stack. */
+export const protobufDepthMax = 100;
+/** The format's own limit for one message. Transports set their own, far smaller ones. */
+const MESSAGE_BYTES_MAX = 2 ** 31 - 1;
+/** Most messages fit; a larger one doubles the buffer until it does. */
+const FIRST_BUFFER_BYTES = 512;
+/** Up to this length a loop over the characters is quicker than a call into native code. */
+const SHORT_TEXT = 48;
+const TWO_32 = 2 ** 32;
+
+/** What is wrong with one field. It becomes an error of the whole message once the path to the field is known. */
+export class ProtobufFault extends Error {
+  /** The path so far, innermost part first. */
+  readonly path: string[] = [];
+  readonly expected: string | undefined;
+
+  constructor(reason: string, expected?: string) {
+    super(reason);
+    this.expected = expected;
+  }
+}
+
+export class ProtobufReader {
+  readonly #bytes: Buffer;
+  /** Where the next byte is read. */
+  at = 0;
+  /** Where the message that is being read ends; moved inwards while a nested message is read. */
+  end: number;
+  /** The upper half of the last varint. */
+  #high = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.end = bytes.length;
+  }
+
+  /** The field number and wire type, as one number. */
+  tag(): number {
+    const tag = this.uint32();
+    if (this.#high !== 0 || tag < 8) throw new ProtobufFault("a field number is out of range", "a number from 1 to 536870911");
+    return tag;
+  }
+
+  /** The low 32 bits of a varint: longer ones are cut, as the format asks. */
+  uint32(): number {
+    const bytes = this.#bytes;
+    const first = this.at < this.end ? (bytes[this.at] as number) : 0x80;
+    if (first < 0x80) {
+      this.at++;
+      this.#high = 0;
+      return first;
+    }
+    return this.#longVarint();
+  }
+
+  int32(): number {
+    return this.uint32() | 0;
+  }
+
+  bool(): boolean {
+    const low = this.uint32();
+    return low !== 0 || this.#high !== 0;
+  }
+
+  /** Beyond 2^53 the nearest number that JavaScript has. */
+  uint64(): number {
+    const low = this.uint32();
+    return this.#high === 0 ? low : this.#high * TWO_32 + low;
+  }
+
+  int64(): number {
+    const low = this.uint32();
+    return (this.#high | 0) * TWO_32 + low;
+  }
+
+  float(): number {
+    return this.#bytes.readFloatLE(this.#take(4));
+  }
+
+  double(): number {
+    return this.#bytes.readDoubleLE(this.#take(8));
+  }
+
+  string(): string {
+    const length = this.length();
+    const start = this.#take(length);
+    const text = this.#bytes.toString("utf8", start, start + length);
+    // The decoder puts this character where bytes are no text; only then it is worth asking whether it was really there.
+    if (text.includes("\uFFFD") && !isUtf8(this.#bytes.subarray(start, this.at)))
+      throw new ProtobufFault("the text is not valid UTF-8", "UTF-8");
+    return text;
+  }
+
+  /** A copy: the bytes that arrived belong to a buffer that others may share and that may be far larger. */
+  bytes(): Uint8Array {
+    const length = this.length();
+    const start = this.#take(length);
+    const copy = new Uint8Array(length);
+    copy.set(this.#bytes.subarray(start, start + length));
+    return copy;
+  }
+
+  /** A length that fits into what is left. */
+  length(): number {
+    const length = this.uint32();
+    if (this.#high !== 0 || length > this.end - this.at) {
+      throw new ProtobufFault(`the input ends early: ${length} bytes are announced and ${this.end - this.at} are left`);
+    }
+    return length;
+  }
+
+  /** Reads a length and narrows the reader to it; answers the end to go back to. */
+  enter(): number {
+    const outer = this.end;
+    this.end = this.length() + this.at;
+    return outer;
+  }
+
+  /** Goes over a field that nobody knows. */
+  skip(tag: number, depth: number): void {
+    const wire = tag & 7;
+    if (wire === 0) this.uint32();
+    else if (wire === 1) this.#take(8);
+    else if (wire === 2) this.#take(this.length());
+    else if (wire === 5) this.#take(4);
+    else if (wire === 3) this.#skipGroup(tag >>> 3, depth);
+    else throw new ProtobufFault(`wire type ${wire} of field ${tag >>> 3} does not exist here`, "0, 1, 2 or 5");
+  }
+
+  #skipGroup(number: number, depth: number): void {
+    if (depth >= protobufDepthMax) throw new ProtobufFault(`the input nests deeper than ${protobufDepthMax} messages`);
+    for (;;) {
+      const tag = this.tag();
+      if ((tag & 7) !== 4) this.skip(tag, depth + 1);
+      else if (tag >>> 3 === number) return;
+      else throw new ProtobufFault(`group ${number} is closed by the end of group ${tag >>> 3}`);
+    }
+  }
+
+  #longVarint(): number {
+    const bytes = this.#bytes;
+    let low = 0;
+    let high = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      if (this.at >= this.end) throw new ProtobufFault("the input ends in the middle of a number");
+      const byte = bytes[this.at++] as number;
+      const seven = byte & 0x7f;
+      if (shift < 28) low |= seven << shift;
+      else if (shift === 28) {
+        low |= seven << 28;
+        high = seven >>> 4;
+      } else if (shift < 64) high |= seven << (shift - 32);
+      if (byte < 0x80) {
+        this.#high = high >>> 0;
+        return low >>> 0;
+      }
+    }
+    throw new ProtobufFault("a number is longer than 10 bytes", "a varint of at most 64 bits");
+  }
+
+  /** Moves on by `count` bytes; answers where they begin. */
+  #take(count: number): number {
+    const start = this.at;
+    if (count > this.end - start)
+      throw new ProtobufFault(`the input ends early: ${count} bytes are needed and ${this.end - start} are left`);
+    this.at = start + count;
+    return start;
+  }
+}
+
+export class ProtobufWriter {
+  #bytes: Buffer = Buffer.allocUnsafe(FIRST_BUFFER_BYTES);
+  /** Where the last byte was written: everything from here on is done. */
+  #at = FIRST_BUFFER_BYTES;
+
+  /** How much is written. The difference of two sizes is the length of what came between. */
+  get size(): number {
+    return this.#bytes.length - this.#at;
+  }
+
+  finish(): Uint8Array {
+    return this.#bytes.subarray(this.#at);
+  }
+
+  /** A whole number from 0 to 2^64. */
+  varint(value: number): void {
+    if (value < 0x80) {
+      this.#reserve(1);
+      this.#bytes[this.#at] = value;
+      return;
+    }
+    let size = 1;
+    for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size++;
+    this.#reserve(size);
+    const bytes = this.#bytes;
+    let at = this.#at;
+    let rest = value;
+    while (rest >= 0x80) {
+      bytes[at++] = (rest % 0x80) | 0x80;
+      rest = Math.floor(rest / 0x80);
+    }
+    bytes[at] = rest;
+  }
+
+  /** A whole number that may be negative: those always take ten bytes. */
+  signed(value: number): void {
+    if (value >= 0) return this.varint(value);
+    let rest = BigInt.asUintN(64, BigInt(value));
+    this.#reserve(10);
+    for (let at = this.#at; at < this.#at + 10; at++) {
+      this.#bytes[at] = Number(rest & 0x7fn) | (at < this.#at + 9 ? 0x80 : 0);
+      rest >>= 7n;
+    }
+  }
+
+  float(value: number): void {
+    this.#reserve(4);
+    this.#bytes.writeFloatLE(value, this.#at);
+  }
+
+  double(value: number): void {
+    this.#reserve(8);
+    this.#bytes.writeDoubleLE(value, this.#at);
+  }
+
+  /** The bytes of a text after their length. */
+  string(text: string): void {
+    const length = text.length;
+    if (length <= SHORT_TEXT && this.#ascii(text)) return this.varint(length);
+    const size = Buffer.byteLength(text);
+    this.#reserve(size);
+    this.#bytes.write(text, this.#at, size, "utf8");
+    this.varint(size);
+  }
+
+  bytes(bytes: Uint8Array): void {
+    this.#reserve(bytes.length);
+    this.#bytes.set(bytes, this.#at);
+    this.varint(bytes.length);
+  }
+
+  /** False, with nothing written, when the text is more than ASCII. */
+  #ascii(text: string): boolean {
+    const length = text.length;
+    this.#reserve(length);
+    const bytes = this.#bytes;
+    for (let index = 0, at = this.#at; index < length; index++, at++) {
+      const code = text.charCodeAt(index);
+      if (code >= 0x80) {
+        this.#at += length;
+        return false;
+      }
+      bytes[at] = code;
+    }
+    return true;
+  }
+
+  #reserve(count: number): void {
+    if (this.#at < count) this.#grow(count);
+    this.#at -= count;
+  }
+
+  #grow(count: number): void {
+    const done = this.size;
+    if (done + count > MESSAGE_BYTES_MAX) throw new ProtobufFault(`the message is larger than ${MESSAGE_BYTES_MAX} bytes`);
+    const larger = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, done + count + FIRST_BUFFER_BYTES));
+    this.#bytes.copy(larger, larger.length - done, this.#at);
+    this.#at = larger.length - done;
+    this.#bytes = larger;
+  }
+}
