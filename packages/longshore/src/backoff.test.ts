@@ -23,6 +23,12 @@ describe("backoff", () => {
     expect([1, 2, 3].map((retry) => backoffMs({ kind: "exponential", delayMs: 10, factor: 3 }, retry, middle))).toEqual([10, 30, 90]);
   });
 
+  it("adds the two delays before it when it is fibonacci, up to its maximum", () => {
+    const policy: Backoff = { kind: "fibonacci", delayMs: 1_000, maxMs: 10_000 };
+    expect([1, 2, 3, 4, 5, 6, 7, 5_000].map((retry) => backoffMs(policy, retry, middle) / 1_000)).toEqual([1, 1, 2, 3, 5, 8, 10, 10]);
+    expect(backoffMs({ kind: "fibonacci", delayMs: 1 }, 5_000, middle)).toBe(backoffMsMax);
+  });
+
   it("treats a retry before the first as the first", () => {
     expect(backoffMs({ kind: "exponential", delayMs: 100 }, 0, middle)).toBe(100);
     expect(backoffMs({ kind: "linear", delayMs: 100 }, -3, middle)).toBe(100);
@@ -43,7 +49,7 @@ describe("backoff", () => {
 
   it("never leaves the bounds of its jitter, nor a week, and is always a whole number", () => {
     const policy = fc.record({
-      kind: fc.constantFrom("fixed" as const, "linear" as const, "exponential" as const),
+      kind: fc.constantFrom("fixed" as const, "linear" as const, "exponential" as const, "fibonacci" as const),
       delayMs: fc.nat(2 * backoffMsMax),
       jitter: fc.double({ min: -1, max: 3, noNaN: true }),
     });

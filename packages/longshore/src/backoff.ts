@@ -5,6 +5,8 @@ export type Backoff = Jitter &
     | { kind: "fixed"; delayMs: number }
     | { kind: "linear"; delayMs: number; maxMs?: number }
     | { kind: "exponential"; delayMs: number; maxMs?: number; factor?: number }
+    /** 1, 1, 2, 3, 5, 8 times the delay. */
+    | { kind: "fibonacci"; delayMs: number; maxMs?: number }
   );
 
 interface Jitter {
@@ -29,5 +31,15 @@ function rawDelay(policy: Backoff, retry: number): number {
   // Nothing times a power that has grown to infinity would be no number.
   if (policy.kind === "fixed" || policy.delayMs === 0) return policy.delayMs;
   if (policy.kind === "linear") return Math.min(policy.delayMs * retry, policy.maxMs ?? backoffMsMax);
+  if (policy.kind === "fibonacci") return Math.min(policy.delayMs * fibonacci(retry), policy.maxMs ?? backoffMsMax);
   return Math.min(policy.delayMs * (policy.factor ?? 2) ** (retry - 1), policy.maxMs ?? backoffMsMax);
+}
+
+/** Far beyond any delay that is allowed; more terms would only cost time. */
+const termsMax = 100;
+
+function fibonacci(term: number): number {
+  let [here, next] = [1, 1];
+  for (let at = 1; at < Math.min(term, termsMax); at++) [here, next] = [next, here + next];
+  return here;
 }

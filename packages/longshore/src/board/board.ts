@@ -25,6 +25,8 @@ export interface Claim {
 export interface FailureReport {
   error: string;
   retryable: boolean;
+  /** It was not the task's own fault: another attempt is taken from the budget of lost holds instead of that of failures. */
+  spends?: "lost";
   delayMs?: number;
   receipt?: string;
   output?: string;

@@ -27,7 +27,7 @@ export type Leave = () => void;
 /** `receipt` is kept with what the report closes, for whoever has to tell a repeat of it from another report; opaque to the store. */
 export type Report = { hold: Hold /** Who reports, when nobody has held it. */; by?: string } & (
   | { verb: "complete"; output: string; merge?: boolean; receipt?: string }
-  | { verb: "fail"; error: string; retryable: boolean; delayMs?: number; receipt?: string; output?: string }
+  | { verb: "fail"; error: string; retryable: boolean; spends?: "lost"; delayMs?: number; receipt?: string; output?: string }
   /** `unseen`: nobody has worked on it, so that this hand-out does not count as a deferral. */
   | { verb: "defer"; delayMs: number; output?: string; unseen?: boolean }
 );

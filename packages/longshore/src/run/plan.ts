@@ -17,6 +17,10 @@ export interface RetryPolicy {
    */
   lost: number | "as-failure";
   backoff: Backoff;
+  /** How long to wait after a lost hold; at once when absent. */
+  lostBackoff?: Backoff;
+  /** A timeout spends the budget of lost holds, and waits as they do: whoever took too long was as good as gone. */
+  timeoutSpends?: "lost";
   /** Nobody took it in time: try again like after a failure. Otherwise that is the end, for waiting longer would be the same. */
   retryUnclaimed?: boolean;
   /** After this long since the first queueing no further attempt is begun. */

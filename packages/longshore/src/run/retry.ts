@@ -4,9 +4,9 @@ import { backoffMs } from "../backoff.ts";
 import type { Fault } from "../board/task.ts";
 import type { RetryPolicy } from "./plan.ts";
 
-/** How an attempt came to its end without a result. */
+/** How an attempt came to its end without a result. A failure that `spends` what lost holds do was none of the task's own. */
 export type Closure =
-  | { kind: "failed"; error: string; retryable: boolean; delayMs?: number }
+  | { kind: "failed"; error: string; retryable: boolean; delayMs?: number; spends?: "lost" }
   | { kind: "lost" }
   | { kind: "timed-out"; which: "claimBy" | "endBy" | "totalBy" };
 
@@ -25,26 +25,38 @@ export function nextTry(
   now: number,
   random: number,
 ): NextTry {
-  if (closure.kind === "lost" && policy.lost !== "as-failure") {
-    const lost = counts.lost + 1;
-    if (lost <= policy.lost) return { again: true, dueAt: now, failures: counts.failures, lost };
-    return { again: false, error: errorOf(closure), failures: counts.failures, lost };
-  }
-  const failures = counts.failures + 1;
-  const final = { again: false as const, error: errorOf(closure), failures, lost: counts.lost };
-  if (closure.kind === "failed" && !closure.retryable) return final;
-  // Out of time altogether, or nobody came to take it: trying again would wait for the same.
-  if (closure.kind === "timed-out" && closure.which === "totalBy") return final;
-  if (closure.kind === "timed-out" && closure.which === "claimBy" && !policy.retryUnclaimed) return final;
-  if (failures > policy.failures) return final;
+  const spendsLost = budgetOf(policy, closure) === "lost" && policy.lost !== "as-failure";
+  const failures = counts.failures + (spendsLost ? 0 : 1);
+  const lost = counts.lost + (spendsLost ? 1 : 0);
+  const spent = spendsLost ? lost > (policy.lost as number) : failures > policy.failures;
+  const final = { again: false as const, error: errorOf(closure), failures, lost };
+  if (spent || isFinal(policy, closure)) return final;
   if (policy.withinMs !== undefined && counts.postedAt !== undefined && now - counts.postedAt >= policy.withinMs) return final;
-  const delay = closure.kind === "failed" && closure.delayMs !== undefined ? closure.delayMs : backoffMs(policy.backoff, failures, random);
-  return { again: true, dueAt: now + delay, failures, lost: counts.lost };
+  const asked = closure.kind === "failed" ? closure.delayMs : undefined;
+  const delay = asked ?? (spendsLost ? lostDelay(policy, lost, random) : backoffMs(policy.backoff, failures, random));
+  return { again: true, dueAt: now + delay, failures, lost };
+}
+
+function budgetOf(policy: RetryPolicy, closure: Closure): "failures" | "lost" {
+  if (closure.kind === "lost") return "lost";
+  return (closure.kind === "failed" ? closure.spends : policy.timeoutSpends) ?? "failures";
+}
+
+/** Said to be final, or out of time altogether, or nobody came to take it: trying again would come to the same. */
+function isFinal(policy: RetryPolicy, closure: Closure): boolean {
+  if (closure.kind === "failed") return !closure.retryable;
+  if (closure.kind === "lost") return false;
+  return closure.which === "totalBy" || (closure.which === "claimBy" && !policy.retryUnclaimed);
+}
+
+function lostDelay({ lostBackoff }: RetryPolicy, lost: number, random: number): number {
+  return lostBackoff === undefined ? 0 : backoffMs(lostBackoff, lost, random);
 }
 
 /** What a record keeps of it. */
 export function faultOf(closure: Closure): Fault {
-  return closure.kind === "failed" ? (closure.retryable ? "failed" : "final") : closure.kind;
+  if (closure.kind !== "failed") return closure.kind;
+  return closure.retryable ? (closure.spends ?? "failed") : "final";
 }
 
 /** What people are told of it. */

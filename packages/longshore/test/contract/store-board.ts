@@ -82,6 +82,17 @@ export function boardContract(setup: Setup): void {
   });
 
   describe("fail", () => {
+    it("takes a failure that was not the task's own from the budget of lost holds", async () => {
+      const { board, post, claim, task } = await setup();
+      await post("t", { policy: policy({ failures: 0, lost: 1 }) });
+      const report = { error: "nobody answered", retryable: true, spends: "lost" as const, output: '{"port":1}' };
+      expect(await board.fail(holdOf(await claim()), report)).toBe("ok");
+      expect(await task("t")).toMatchObject({ state: "queued", attempt: 1, failures: 0, lost: 1 });
+      expect(await board.fail(holdOf(await claim()), report)).toBe("ok");
+      const ended = { state: "failed", fault: "lost", error: "nobody answered", output: '{"port":1}', failures: 0, lost: 2 };
+      expect(await task("t")).toMatchObject(ended);
+    });
+
     it("tries again after the backoff, not before, with a new attempt and a new grant", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t", { policy: policy({ failures: 1, delayMs: 500 }) });

@@ -36,6 +36,7 @@ const value = z
 const backoff = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("fixed"), delayMs: delay, jitter: share }),
   z.strictObject({ kind: z.literal("linear"), delayMs: delay, maxMs: delay.optional(), jitter: share }),
+  z.strictObject({ kind: z.literal("fibonacci"), delayMs: delay, maxMs: delay.optional(), jitter: share }),
   z.strictObject({
     kind: z.literal("exponential"),
     delayMs: delay,

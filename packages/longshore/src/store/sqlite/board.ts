@@ -333,8 +333,8 @@ export class SqliteBoard implements BoardStore {
       if (done.runId !== null) this.#runs.done(done);
     } else if (verb === "defer") this.#deferNow(task, report, closing);
     else {
-      const { retryable, delayMs, output = task.output } = report;
-      this.#close({ ...task, output }, closing, { kind: "failed", error: withoutNul(report.error), retryable, delayMs });
+      const { retryable, spends, delayMs, output = task.output } = report;
+      this.#close({ ...task, output }, closing, { kind: "failed", error: withoutNul(report.error), retryable, spends, delayMs });
     }
     return next.verdict;
   }
