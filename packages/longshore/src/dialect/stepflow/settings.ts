@@ -1,0 +1,25 @@
+// What a run of a flow carries beside its input and variables.
+
+import type { Run } from "../../run/run.ts";
+
+export interface FlowSettings {
+  /** The flow as it was stored; a run with overrides has a definition of its own. */
+  readonly flowId: string;
+  /** Steps in flight at once, over the run and all that share its `limitKey`. */
+  readonly maxConcurrency: number;
+  /** Under which key steps in flight are counted; the run's own when absent. The items of one run share theirs. */
+  readonly limitKey?: string;
+  /** It was started by a step or for an item of another run: it fails as soon as a step of it did, whatever its output is. */
+  readonly sub?: boolean;
+  /** The run that everything around it belongs to; the run itself when absent. */
+  readonly rootRunId?: string;
+}
+
+/** Of the reference. */
+export const maxConcurrencyDefault = 10;
+
+const plain: FlowSettings = { flowId: "", maxConcurrency: maxConcurrencyDefault };
+
+export function settingsOf(run: Pick<Run, "settings">): FlowSettings {
+  return run.settings === null ? plain : { ...plain, ...(JSON.parse(run.settings) as Partial<FlowSettings>) };
+}
