@@ -137,7 +137,14 @@ export class Execution {
   #keep(terms: HoldTerms): Hold {
     const { config, failing, working } = this.around;
     const stop = (reason: LongshoreError) => this.stop(reason);
-    return new Hold(this.assignment, terms, { clock: config.clock, stop, failing, working, over: () => this.#overSignal });
+    return new Hold(this.assignment, terms, {
+      clock: config.clock,
+      random: config.random,
+      stop,
+      failing,
+      working,
+      over: () => this.#overSignal,
+    });
   }
 
   #makeLog(): TaskLog {

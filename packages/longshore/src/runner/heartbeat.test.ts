@@ -3,9 +3,9 @@ import { deferred } from "../../test/support/until.ts";
 import type { LongshoreError } from "../errors.ts";
 import { TestClock } from "../testing/clock.ts";
 import { Hold } from "./heartbeat.ts";
-import type { Assignment, BeatAnswer } from "./transport.ts";
+import type { Assignment, BeatAnswer, HoldTerms } from "./transport.ts";
 
-function setup(beat: () => Promise<BeatAnswer>, terms = { termMs: 30_000, everyMs: 10_000 }) {
+function setup(beat: () => Promise<BeatAnswer>, terms: HoldTerms = { termMs: 30_000, everyMs: 10_000 }, random = () => 0.5) {
   const clock = new TestClock();
   const reasons: LongshoreError[] = [];
   const beats: number[] = [];
@@ -17,7 +17,8 @@ function setup(beat: () => Promise<BeatAnswer>, terms = { termMs: 30_000, everyM
     },
   } as unknown as Assignment;
   const stop = (reason: LongshoreError) => void reasons.push(reason);
-  const hold = new Hold(assignment, terms, { clock, stop, failing: () => {}, working: () => {}, over: () => new AbortController().signal });
+  const over = () => new AbortController().signal;
+  const hold = new Hold(assignment, terms, { clock, random, stop, failing: () => {}, working: () => {}, over });
   return { clock, reasons, beats, hold, startMs };
 }
 
@@ -29,6 +30,15 @@ describe("a hold", () => {
     expect(s.hold.untilMs - s.startMs).toBe(90_000);
     s.hold.end();
     expect(s.clock.pending).toBe(0);
+  });
+
+  it("draws each pause anew by its jitter, longer and shorter", async () => {
+    const drawn = [0, 0.5, 0.999];
+    let at = 0;
+    const random = () => drawn[at++ % drawn.length] as number;
+    const s = setup(async () => ({ verdict: "ok" }), { termMs: 30_000, everyMs: 10_000, jitter: 0.2 }, random);
+    await s.clock.advance(48_000);
+    expect(s.beats).toEqual([8_000, 18_000, 29_996, 37_996, 47_996]);
   });
 
   it.each(["stale", "gone", "busy"] as const)("[G52] is lost in the very tick in which the answer %s is read", async (verdict) => {

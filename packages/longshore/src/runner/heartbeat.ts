@@ -14,6 +14,8 @@ const beatRetryMs = 1_000;
 
 export interface HoldOptions {
   readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
   /** Called at most once with LONGSHORE_LEASE_LOST, and at any time with LONGSHORE_CANCELLED. */
   readonly stop: (reason: LongshoreError) => void;
   readonly failing: (what: string, error: unknown) => void;
@@ -26,6 +28,7 @@ export class Hold {
   readonly #assignment: Assignment;
   readonly #options: HoldOptions;
   readonly #everyMs: number;
+  readonly #jitter: number;
   #termMs: number;
   #untilMs: number;
   #ended = false;
@@ -36,10 +39,11 @@ export class Hold {
     this.#assignment = assignment;
     this.#options = options;
     this.#everyMs = terms.everyMs;
+    this.#jitter = terms.jitter ?? 0;
     this.#termMs = terms.termMs;
     const now = options.clock.now();
     this.#untilMs = now + terms.termMs;
-    this.#arm(now + terms.everyMs);
+    this.#arm(now + this.#pauseMs());
   }
 
   /** When the hold would be over if no further beat got through. */
@@ -71,6 +75,11 @@ export class Hold {
     this.#disarm = this.#options.clock.at(Math.min(atMs, this.#untilMs), () => this.#onTimer());
   }
 
+  #pauseMs(): number {
+    if (this.#jitter === 0) return this.#everyMs;
+    return Math.round(this.#everyMs * (1 + this.#jitter * (2 * this.#options.random() - 1)));
+  }
+
   #onTimer(): void {
     if (this.#ended) return;
     if (this.#options.clock.now() >= this.#untilMs) return this.#lose("No heartbeat got through before the lease was over");
@@ -98,7 +107,7 @@ export class Hold {
     this.#termMs = answer.termMs ?? this.#termMs;
     // Counted from the sending: the peer renewed at some moment after it, so this is never too late.
     this.#untilMs = sentMs + this.#termMs;
-    this.#arm(sentMs + this.#everyMs);
+    this.#arm(sentMs + this.#pauseMs());
     if (answer.verdict === "cancel") this.#options.stop(new LongshoreError("LONGSHORE_CANCELLED", "cancelled"));
   }
 

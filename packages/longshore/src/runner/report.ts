@@ -62,8 +62,9 @@ export async function deliver(assignment: Assignment, first: Outcome, options: R
 
 /** How long to wait before this try; undefined when there is none. */
 function pauseBefore(next: number, startedMs: number, { clock, hold, tries, random }: ReportOptions): number | undefined {
-  if (tries !== undefined) return tries.pausesMs[next - 2];
-  const leftMs = endOfPatience(hold, startedMs) - clock.now();
+  if (tries?.pausesMs !== undefined) return tries.pausesMs[next - 2];
+  const endMs = tries === undefined ? endOfPatience(hold, startedMs) : startedMs + tries.patienceMs;
+  const leftMs = endMs - clock.now();
   return leftMs <= 0 ? undefined : Math.min(backoffMs(retryPolicy, next - 1, random()), leftMs);
 }
 

@@ -150,17 +150,20 @@ export interface Assignment {
   undelivered?(outcome: Outcome, error: Error): void | Promise<void>;
 }
 
-/** A fixed schedule of tries. A worker that stops does not wait for the next one. */
-export interface ReportTries {
+/** A schedule of tries, whatever the hold says. A worker that stops does not wait for the next one. */
+export type ReportTries =
   /** The pauses before the second try, the third and so on; one try more than there are pauses. */
-  readonly pausesMs: readonly number[];
-}
+  | { readonly pausesMs: readonly number[]; readonly patienceMs?: undefined }
+  /** With growing pauses for this long. For protocols where only the orchestrator ends a hold, so that it does not say how long. */
+  | { readonly patienceMs: number; readonly pausesMs?: undefined };
 
 export interface HoldTerms {
   /** How long the hold lasts from now, by this machine's clock. */
   readonly termMs: number;
   /** How often to beat. */
   readonly everyMs: number;
+  /** The share of `everyMs` by which each pause is drawn longer or shorter, so that tasks that began together do not beat together; none unless told. */
+  readonly jitter?: number;
 }
 
 export interface Call {

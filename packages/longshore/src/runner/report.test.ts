@@ -1,0 +1,31 @@
+import { expect, it } from "vitest";
+import { TestClock } from "../testing/clock.ts";
+import { deliver } from "./report.ts";
+import type { Assignment, Outcome } from "./transport.ts";
+
+const done: Outcome = { kind: "done", output: 1 };
+
+it("a report is repeated with growing pauses for as long as the transport has patience, whatever the hold says", async () => {
+  const clock = new TestClock();
+  const startMs = clock.now();
+  const triedMs: number[] = [];
+  const report = async () => {
+    triedMs.push(clock.now() - startMs);
+    throw new Error("away");
+  };
+  const hold = { untilMs: Number.POSITIVE_INFINITY, ended: false };
+  const delivering = deliver({ report } as unknown as Assignment, done, {
+    clock,
+    random: () => 0.5,
+    hold: hold as never,
+    tries: { patienceMs: 10_000 },
+    wantNext: () => false,
+    giveUp: new AbortController().signal,
+    failing: () => {},
+    working: () => {},
+    tryFailed: () => {},
+  });
+  await clock.advance(60_000);
+  expect(await delivering).toMatchObject({ kind: "undelivered", outcome: done, error: { message: "away" } });
+  expect(triedMs).toEqual([0, 200, 600, 1_400, 3_000, 6_200, 10_000]);
+});
