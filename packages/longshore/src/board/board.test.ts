@@ -12,7 +12,7 @@ function setup() {
     throw new Error("This is not asked for here.");
   };
   const store: BoardStore = {
-    ...{ post: unused, offer: unused, extend: unused, settle: unused, receipt: unused, cancelTask: unused, withdraw: unused, task: unused },
+    ...{ post: unused, extend: unused, settle: unused, receipt: unused, cancelTask: unused, withdraw: unused, task: unused },
     async claim(_, stands) {
       if (stands === undefined) return { tasks: [], leave: null };
       standing.push(stands);

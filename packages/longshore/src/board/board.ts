@@ -7,12 +7,16 @@ import { Results } from "../results.ts";
 import type { Verdict } from "../verdict.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Reach } from "./lanes.ts";
-import type { BoardStore, Extension, Leave, NewTask } from "./store.ts";
+import type { BoardStore, ClaimRequest, Extension, Leave, NewTask } from "./store.ts";
 import { type Hold, isOpen, type Task } from "./task.ts";
 
-export interface Claim {
-  reach: Reach;
+export interface Claim extends Offer {
   holder: string;
+}
+
+/** Asks for tasks whose owner becomes known at its first extend. */
+export interface Offer {
+  reach: Reach;
   termMs: number;
   max?: number;
   /** How long to wait for work when there is none; 0 or absent answers at once. */
@@ -43,7 +47,7 @@ export class Board {
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
   readonly #results = new Results<Task>();
-  /** Lets each waiting claim go. */
+  /** Lets each waiting claim and offer go. */
   readonly #standing = new Set<Leave>();
   #waiting = 0;
   #dismissed = false;
@@ -72,20 +76,15 @@ export class Board {
 
   /** Hands out tasks to a known owner, best first. Empty when there are none and the wait is over. */
   claim(claim: Claim): Promise<Task[]> {
-    const request = { reach: claim.reach, holder: claim.holder, termMs: claim.termMs, max: claim.max ?? 1 };
-    if (this.#dismissed)
-      return Promise.reject(new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work."));
-    if (!claim.waitMs) return this.#store.claim(request).then(({ tasks }) => this.#unlessGone(tasks, claim.signal));
-    if (this.#waiting >= waitersMax) {
-      const message = `${waitersMax} claims are waiting already, which is the limit: ask again later without waiting.`;
-      return Promise.reject(new LongshoreError("LONGSHORE_LIMIT", message));
-    }
-    return this.#claimPatiently(request, claim.waitMs, claim.signal);
+    return this.#handOut(claim, claim.holder);
   }
 
-  /** Hands out tasks whose owner becomes known at its first extend. */
-  offer(claim: Omit<Claim, "holder" | "waitMs" | "signal">): Promise<Task[]> {
-    return this.#store.offer({ reach: claim.reach, termMs: claim.termMs, max: claim.max ?? 1 });
+  /**
+   * Hands out tasks whose owner becomes known at its first extend. Waits like a claim. What nobody takes up within the term goes back to
+   * its lane by itself, with nothing spent.
+   */
+  offer(offer: Offer): Promise<Task[]> {
+    return this.#handOut(offer, null);
   }
 
   extend(hold: Hold, options?: { part?: string; holder?: string }): Promise<Extension> {
@@ -165,8 +164,20 @@ export class Board {
     this.#results.close(new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the task ended."));
   }
 
+  #handOut({ reach, termMs, max = 1, waitMs, signal }: Offer, holder: string | null): Promise<Task[]> {
+    const request = { reach, holder, termMs, max };
+    if (this.#dismissed)
+      return Promise.reject(new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work."));
+    if (!waitMs) return this.#store.claim(request).then(({ tasks }) => this.#unlessGone(tasks, signal));
+    if (this.#waiting >= waitersMax) {
+      const message = `${waitersMax} claims are waiting already, which is the limit: ask again later without waiting.`;
+      return Promise.reject(new LongshoreError("LONGSHORE_LIMIT", message));
+    }
+    return this.#waitFor(request, waitMs, signal);
+  }
+
   /** One promise and no more: between a commit and the answer to the claim that it feeds, every turn counts. */
-  #claimPatiently(request: Parameters<BoardStore["claim"]>[0], waitMs: number, signal: AbortSignal | undefined): Promise<Task[]> {
+  #waitFor(request: ClaimRequest, waitMs: number, signal: AbortSignal | undefined): Promise<Task[]> {
     this.#waiting++;
     return new Promise((resolve, reject) => {
       let leave: Leave = () => {};

@@ -9,13 +9,14 @@ import type { Hold, Lane, Task } from "./task.ts";
 
 export interface ClaimRequest {
   reach: Reach;
-  holder: string;
+  /** Null for an offer: the owner becomes known at its first extend. */
+  holder: string | null;
   termMs: number;
   /** At most this many tasks; the store may answer fewer. */
   max: number;
 }
 
-/** A claim that found nothing and is willing to wait for one task. */
+/** A claim or an offer that found nothing and is willing to wait for one task. */
 export interface Standing {
   /** Called once, after the commit that holds the task for it; or with null when it left. Never both. */
   settle(task: Task | null): void;
@@ -58,13 +59,11 @@ export interface BoardStore {
   /** Posts tasks that belong to no run. Their ids must be new. */
   post(tasks: readonly NewTask[]): Promise<void>;
   /**
-   * Hands out up to `max` queued tasks, best first. With `standing` and nothing to hand out, the claim stands in line until it is settled
+   * Hands out up to `max` queued tasks, best first: held, or offered where the request names no holder. With `standing` and nothing to hand out, the claim stands in line until it is settled
    * or let go; `leave` is given before the promise resolves.
    */
   claim(request: ClaimRequest, standing?: Standing): Promise<{ tasks: Task[]; leave: Leave | null }>;
-  /** Like claim, but the owner becomes known only at its first extend. */
-  offer(request: Omit<ClaimRequest, "holder">): Promise<Task[]>;
-  /** Renews a hold by its own term. `part` replaces the output so far. Without it, nothing need be written: at start every live hold gets a full term. */
+  /** Renews a hold by its own term; of an offered task it makes `holder` the owner. `part` replaces the output so far. Without it, nothing need be written: at start every live hold gets a full term. */
   extend(hold: Hold, options?: { part?: string; holder?: string }): Promise<Extension>;
   /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
   settle(report: Report): Promise<Verdict>;

@@ -20,7 +20,7 @@ import {
 const drawn = `
   |            | claim | offer   | extend       | complete          | fail              | defer             | cancel     | expire    |
   | queued     | held  | offered | queued       | done              | close             | queued            | cancelled  | close     |
-  | offered    | -     | -       | held         | done              | close             | queued            | cancelled  | close     |
+  | offered    | -     | -       | held         | done              | close             | queued            | cancelled  | queued    |
   | held       | -     | -       | held         | done              | close             | queued            | cancelling | close     |
   | cancelling | -     | -       | same, cancel | cancelled, cancel | cancelled, cancel | cancelled, cancel | -          | cancelled |
   | ended      | -     | -       | same, stale  | same, stale       | same, stale       | same, stale       | -          | -         |
@@ -166,6 +166,13 @@ describe("deadlines of a task", () => {
     expect(passedDeadline(taskIn("held", { ...times, endBy: 15 }), 100)).toBe("endBy");
     expect(passedDeadline(taskIn("queued", { ...times, totalBy: 5 }), 100)).toBe("totalBy");
     expect(passedDeadline(taskIn("cancelling", { ...times, endBy: 15 }), 100)).toBe("holdUntil");
+  });
+
+  it("of an offer count before its own end, however late they come", () => {
+    const offer = { holdUntil: 10, claimBy: 30, totalBy: 40 };
+    expect(passedDeadline(taskIn("offered", offer), 29)).toBe("holdUntil");
+    expect(passedDeadline(taskIn("offered", offer), 30)).toBe("claimBy");
+    expect(passedDeadline(taskIn("offered", { ...offer, endBy: 20 }), 40)).toBe("endBy");
   });
 
   it("that pass at one moment count by how much they end", () => {

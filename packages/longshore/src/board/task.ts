@@ -4,7 +4,7 @@
 // when the task leaves `queued` and again when it comes back, so a hold is current only while its grant is the task's.
 //
 //   queued      nobody has it; claimable from `dueAt` on
-//   offered     handed out, owner not yet known; its first extend names the owner
+//   offered     handed out, owner not yet known; its first extend names the owner, and the attempt begins. Without one it goes back
 //   held        a holder works on it until `holdUntil`
 //   cancelling  held, but no longer wanted; ends as cancelled however the holder reports
 //   done, failed, cancelled, skipped   ended; nothing moves it but pruning, or a retry of its run
@@ -132,7 +132,8 @@ export const table: { readonly [state in OpenState | "ended"]: Row } = {
     fail: to("close"),
     defer: to("queued"),
     cancel: to("cancelled"),
-    expire: to("close"),
+    // The end of the offer itself. The deadlines of the task close it, as they close a queued one.
+    expire: to("queued"),
   },
   held: {
     claim: null,
@@ -212,13 +213,14 @@ export function nextDeadline(task: Task, now: number): number | null {
   return next === Number.POSITIVE_INFINITY ? null : next;
 }
 
-/** The deadline that has passed, the earliest when there are several; null when none has. */
+/** The deadline that has passed, the earliest when there are several; null when none has. An offer's own end counts after all others. */
 export function passedDeadline(task: Task, now: number): Deadline | null {
   if (!isOpen(task.state)) return null;
   let passed: Deadline | null = null;
   for (const which of deadlinesOf[task.state]) {
     const at = task[which];
-    if (at !== null && at <= now && (passed === null || at < (task[passed] as number))) passed = which;
+    if (at === null || at > now || (task.state === "offered" && which === "holdUntil" && passed !== null)) continue;
+    if (passed === null || at < (task[passed] as number)) passed = which;
   }
   return passed;
 }

@@ -1,4 +1,4 @@
-// Idle long polls. A waiter stands in its claim group until a task is handed to it, its time is over, or its client goes away.
+// Idle long polls, and streams that wait for their next task. A waiter stands in its claim group until a task is handed to it, its time is over, or its client goes away.
 // A task is handed over inside the transaction that queues it, so no wake-up can be lost or spent on nothing; if the client has
 // gone by the time the transaction is durable, the task is given back.
 
@@ -7,15 +7,22 @@ import type { ClaimGroup, LaneQueue } from "./lanes.ts";
 /** Two states: standing (in its group) and settled. Settling twice does nothing. */
 export class Waiter {
   readonly group: ClaimGroup;
-  readonly holder: string;
+  /** Null for an offer: what it gets has no owner yet. */
+  readonly holder: string | null;
   readonly termMs: number;
   /** Order of arrival over all groups. */
   readonly arrival: number;
   readonly #settle: (taskId: string | null) => void;
   #settled = false;
 
-  /** `settle` is called once: with the task now held for it, or with null when it left empty-handed. */
-  constructor(options: { group: ClaimGroup; holder: string; termMs: number; arrival: number; settle: (taskId: string | null) => void }) {
+  /** `settle` is called once: with the task now handed out to it, or with null when it left empty-handed. */
+  constructor(options: {
+    group: ClaimGroup;
+    holder: string | null;
+    termMs: number;
+    arrival: number;
+    settle: (taskId: string | null) => void;
+  }) {
     this.group = options.group;
     this.holder = options.holder;
     this.termMs = options.termMs;
@@ -38,7 +45,7 @@ export class Waiter {
     for (const waiter of line) waiting.add(waiter);
   }
 
-  /** The task is durably held for it. Answers false when the waiter had already left: the caller gives the task back. */
+  /** The task is durably handed out to it. Answers false when the waiter had already left: the caller gives the task back. */
   deliver(taskId: string): boolean {
     if (this.#settled) return false;
     this.#settled = true;

@@ -79,7 +79,7 @@ function checkLimits(stored: Stored): void {
   }
 }
 
-/** Memory may be newer than the disk in when a hold ends, and in nothing else. */
+/** Memory may be newer than the disk in when a hold or an offer ends, and in nothing else. */
 export function checkMemory(store: SqliteStore, stored: Stored): void {
   const permits = new Map<string, number>();
   for (const task of stored.tasks.values()) {
@@ -98,7 +98,7 @@ export function checkMemory(store: SqliteStore, stored: Stored): void {
 
 function same(one: Task, other: Task): boolean {
   for (const field of Object.keys(one) as (keyof Task)[]) {
-    if (one[field] === other[field] || field === "holdUntil") continue;
+    if (one[field] === other[field] || field === "holdUntil" || (field === "claimBy" && one.state === "offered")) continue;
     if (typeof one[field] !== "object" || JSON.stringify(one[field]) !== JSON.stringify(other[field])) return false;
   }
   return true;

@@ -110,19 +110,14 @@ export class Clients {
     const process = this.#stage.process();
     const gone = new AbortController();
     this.#waiting.push(gone);
-    const claim = {
-      reach: this.#reach(),
-      holder: this.#holder(),
-      termMs,
-      waitMs: this.#stage.random.between(1, 5_000),
-      signal: gone.signal,
-    };
-    this.#stage.say(`claim and wait ${claim.waitMs} ms`);
-    process.board
-      .claim(claim)
+    const offer = { reach: this.#reach(), termMs, waitMs: this.#stage.random.between(1, 5_000), signal: gone.signal };
+    const verb = this.#stage.random.chance(0.5) ? "claim" : "offer";
+    this.#stage.say(`${verb} and wait ${offer.waitMs} ms`);
+    const waiting = verb === "offer" ? process.board.offer(offer) : process.board.claim({ ...offer, holder: this.#holder() });
+    waiting
       .then((tasks) => {
         if (!process.alive) return;
-        this.#stage.say(`  a waiting claim got ${tasks.map((task) => `${task.id} grant ${task.grant}`).join(", ") || "nothing"}`);
+        this.#stage.say(`  a waiting ${verb} got ${tasks.map((task) => `${task.id} grant ${task.grant}`).join(", ") || "nothing"}`);
         for (const task of tasks) this.#holds.push(this.#stage.model.handedOut(task));
       })
       .catch((error: unknown) => {
@@ -140,9 +135,12 @@ export class Clients {
   async #extend(): Promise<void> {
     const hold = this.#stage.random.pick(this.#holds);
     if (hold === undefined) return;
-    const options = { ...(this.#stage.random.chance(0.3) ? { part: '"part"' } : {}), holder: hold.holder ?? undefined };
+    // Who takes an offer up says who it is, and goes by this name even if it hears nothing back.
+    hold.holder ??= this.#holder();
+    const options = { ...(this.#stage.random.chance(0.3) ? { part: '"part"' } : {}), holder: hold.holder };
+    const sentAt = this.#stage.machine.clock.now();
     const answer = await this.#ask(`extend ${hold.taskId} grant ${hold.grant}`, (process) => process.board.extend(proof(hold), options));
-    if (answer === "unknown") hold.stretched = true;
+    if (answer === "unknown") this.#stage.model.maybeExtended(hold, sentAt);
     if (typeof answer === "string") return;
     this.#stage.model.extended(hold, answer.value.verdict, answer.value.holdUntil, this.#stage.machine.clock.now());
     if (answer.value.verdict !== "ok") this.#drop(hold);

@@ -8,12 +8,15 @@ export interface KnownHold {
   readonly taskId: string;
   readonly runId: string | null;
   readonly grant: number;
-  readonly holder: string | null;
+  /** Null for an offer that has not been taken up. */
+  holder: string | null;
   /** The step in which its holder was told of it. */
   readonly toldIn: number;
   /** Until when the holder may count on it, by what it was told; extends never move it beyond `bound`. */
   until: number;
-  readonly bound: number;
+  bound: number;
+  /** How long the attempt lasts at most from when an offer is taken up; null when it has begun before. */
+  endMs: number | null;
   /** When its term ends, by what its holder was told. */
   termEnd: number;
   /** Nothing has been done that could end it: no report whose fate is unknown, no cancel. */
@@ -96,6 +99,7 @@ export class Model {
       toldIn: this.#step,
       until,
       bound,
+      endMs: task.endBy === null ? task.endMs : null,
       termEnd: task.holdUntil ?? Number.NaN,
       sure: true,
       stretched: false,
@@ -109,9 +113,18 @@ export class Model {
     if (verdict === "ok") {
       this.#inTime(hold, "extend", now);
       hold.termEnd = holdUntil ?? Number.NaN;
+      if (hold.endMs !== null) hold.bound = Math.min(hold.bound, now + hold.endMs);
+      hold.endMs = null;
       hold.until = Math.min(hold.termEnd, hold.bound);
       hold.stretched = false;
     } else if (verdict !== "cancel") this.#refused(hold, "extend", verdict, now);
+  }
+
+  /** The answer to an extend was lost: the hold may last longer, and the attempt may have begun. */
+  maybeExtended(hold: KnownHold, now: number): void {
+    hold.stretched = true;
+    if (hold.endMs !== null) hold.bound = Math.min(hold.bound, now + hold.endMs);
+    hold.until = Math.min(hold.until, hold.bound);
   }
 
   reported(hold: KnownHold, verb: Verb, verdict: Verdict, output: string, now: number): void {

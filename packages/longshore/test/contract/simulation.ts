@@ -145,7 +145,7 @@ class Simulation {
     this.#outcome.crashes++;
     const { tasks } = this.#machine.disk.read();
     const isLive = ({ taskId, grant }: KnownHold) =>
-      tasks.get(taskId)?.grant === grant && ["held", "cancelling"].includes(tasks.get(taskId)?.state ?? "");
+      tasks.get(taskId)?.grant === grant && ["offered", "held", "cancelling"].includes(tasks.get(taskId)?.state ?? "");
     this.#model.restarted(this.#clock.now(), isLive, termMs);
     this.#process = await startProcess(this.#machine);
   }

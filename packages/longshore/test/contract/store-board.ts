@@ -243,12 +243,89 @@ export function boardContract(setup: Setup): void {
       expect((await task("t")).state).toBe("done");
     });
 
-    it("that nobody takes up is lost at the end of its term", async () => {
+    it("begins the attempt when somebody takes it up, not when it is made", async () => {
       const { clock, board, post, task } = await setup();
-      await post("t", { policy: policy({ lost: 1 }) });
+      await post("t", { endMs: 1_500, policy: policy({}) });
+      const [offered] = await board.offer({ reach, termMs });
+      expect(offered).toMatchObject({ startedAt: null, endBy: null, claimedAt: clock.now() });
+      await clock.advance(termMs - 1);
+      await board.extend(holdOf(offered), { holder: "ann" });
+      const beganAt = clock.now();
+      expect(await task("t")).toMatchObject({ startedAt: beganAt, claimedAt: beganAt, endBy: beganAt + 1_500 });
+      await clock.advance(termMs - 1);
+      await board.extend({ taskId: "t", grant: 1, holder: "ann" });
+      await clock.advance(501);
+      expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out", holder: "ann" });
+    });
+
+    it("has begun when it was made, for who reports without ever extending", async () => {
+      const { clock, board, post, task } = await setup();
+      await post("t", { policy: policy({ failures: 1 }) });
+      const madeAt = clock.now();
+      const [offered] = await board.offer({ reach, termMs });
+      await clock.advance(10);
+      await board.fail(holdOf(offered), { error: "no", retryable: true });
+      expect(await task("t")).toMatchObject({ state: "queued", attempt: 1, failures: 1, startedAt: null });
+      const [again] = await board.offer({ reach, termMs });
+      await board.complete(holdOf(again), "1", { by: "ann" });
+      expect(await task("t")).toMatchObject({ state: "done", startedAt: madeAt + 10, holder: "ann" });
+    });
+
+    it("that nobody takes up goes back to its place at the end of its term, and spends nothing", async () => {
+      const { clock, board, post, task, claim } = await setup();
+      await post("t", { policy: policy({}) });
+      await post("later");
+      const [offered] = await board.offer({ reach, termMs });
+      await clock.advance(termMs - 1);
+      expect((await task("t")).state).toBe("offered");
+      await clock.advance(1);
+      expect(await task("t")).toMatchObject({ state: "queued", attempt: 0, lost: 0, failures: 0, deferrals: 0, grant: 2, startedAt: null });
+      expect((await board.extend(holdOf(offered), { holder: "ann" })).verdict).toBe("stale");
+      expect(await board.complete(holdOf(offered), "1")).toBe("stale");
+      expect([(await claim())?.id, (await claim())?.id]).toEqual(["t", "later"]);
+    });
+
+    it("does not make the time longer in which somebody must take the task", async () => {
+      const { clock, board, post, task } = await setup();
+      await post("t", { claimMs: 2_500, policy: policy({ failures: 3, lost: 3 }) });
+      for (const queuedFor of [0, termMs, 2 * termMs]) {
+        expect(await board.offer({ reach, termMs })).toMatchObject([{ id: "t", claimBy: clock.now() - queuedFor + 2_500 }]);
+        await clock.advance(queuedFor === 2 * termMs ? 499 : termMs);
+      }
+      expect((await task("t")).state).toBe("offered");
+      await clock.advance(1);
+      expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out", error: expect.stringContaining("nobody took it") });
+    });
+
+    it("that ended unnoticed along with the time to be taken does not come back", async () => {
+      const { clock, board, post, task } = await setup();
+      await post("t", { claimMs: 2_500 });
       await board.offer({ reach, termMs });
+      clock.jump(3_000);
+      await clock.advance(0);
+      expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out", grant: 1 });
+    });
+
+    it("that is given back is queued anew: at its place, and with its full time to be taken", async () => {
+      const { clock, board, post, task, claim } = await setup();
+      await post("t", { claimMs: 2_000 });
+      await post("later");
+      const [offered] = await board.offer({ reach, termMs });
+      await clock.advance(900);
+      expect(await board.giveBack(holdOf(offered))).toBe("ok");
+      expect(await task("t")).toMatchObject({ state: "queued", deferrals: 0, claimBy: clock.now() + 2_000 });
+      expect((await claim())?.id).toBe("t");
+    });
+
+    it("keeps its permit as long as it lasts", async () => {
+      const { clock, board, post } = await setup();
+      const limits = [{ key: "api", held: 1 }];
+      await post("a", { limits });
+      await post("b", { limits });
+      expect(await board.offer({ reach, termMs, max: 2 })).toMatchObject([{ id: "a" }]);
+      expect(await board.offer({ reach, termMs })).toEqual([]);
       await clock.advance(termMs);
-      expect(await task("t")).toMatchObject({ state: "queued", lost: 1, failures: 0 });
+      expect(await board.offer({ reach, termMs, max: 2 })).toMatchObject([{ id: "a", grant: 3 }]);
     });
   });
 }

@@ -258,6 +258,46 @@ export function lineContract(setup: Setup): void {
       expect(held).toMatchObject({ grant: 9, attempt: 2 });
     });
 
+    it("and offers that wait stand in one line, and what an offer gets has no owner", async () => {
+      const world = await setup();
+      const offer = world.board.offer({ reach: { names: ["work"], labels: [] }, termMs, waitMs: 5_000 });
+      const claim = waiting(world, "bob");
+      await turns();
+      expect(world.board.waiting).toBe(2);
+      const before = world.store.commits();
+      await world.post("first");
+      await world.post("second");
+      expect(await offer).toMatchObject([{ id: "first", state: "offered", holder: null, grant: 1 }]);
+      expect(await claim).toMatchObject([{ id: "second", state: "held", holder: "bob" }]);
+      expect(world.store.commits() - before).toBe(2);
+    });
+
+    it.each(["its client goes", "its time is over", "the server closes"])("of offers leave the line when %s", async (why) => {
+      const world = await setup();
+      const gone = new AbortController();
+      const offer = world.board.offer({ reach: { names: ["work"], labels: [] }, termMs, waitMs: 5_000, signal: gone.signal });
+      await turns();
+      if (why === "its client goes") gone.abort();
+      else if (why === "its time is over") await world.clock.advance(5_000);
+      else world.board.dismiss();
+      expect(await offer).toEqual([]);
+      expect(world.board.waiting).toBe(0);
+      await world.post("t");
+      expect((await world.task("t")).state).toBe("queued");
+    });
+
+    it("give an offered task back, to its place, when its client went while it was handed out", async () => {
+      const world = await setup();
+      const gone = new AbortController();
+      const offer = world.board.offer({ reach: { names: ["work"], labels: [] }, termMs, waitMs: 5_000, signal: gone.signal });
+      await turns();
+      await Promise.all([world.post("t"), world.post("later"), Promise.resolve().then(() => gone.abort())]);
+      expect(await offer).toEqual([]);
+      await turns();
+      expect(await world.task("t")).toMatchObject({ state: "queued", attempt: 0, lost: 0 });
+      expect((await world.claim())?.id).toBe("t");
+    });
+
     it("stand for the lanes that they may take from, made before or after them", async () => {
       const world = await setup();
       const gpu = waiting(world, "gpu", { reach: { names: ["work"], labels: ["gpu"] } });

@@ -48,6 +48,34 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect(await world.task("t")).toMatchObject({ state: "queued", lost: 1 });
     });
 
+    it("every offer gets one full term, and as long to be taken up, before it goes back unspent", async () => {
+      const reach = { names: ["work"], labels: [] };
+      let world = await setup();
+      for (const id of ["taken", "left"]) await world.post(id, { claimMs: 1_500, policy: policy({}) });
+      const [taken] = await world.board.offer({ reach, termMs, max: 2 });
+      await world.close();
+      await world.clock.advance(50_000);
+      world = await setup({ place: world.place, clock: world.clock });
+      expect(await world.claim()).toBeUndefined();
+      await world.clock.advance(termMs - 1);
+      expect((await world.board.extend(holdOf(taken), { holder: "ann" })).verdict).toBe("ok");
+      expect(await world.task("taken")).toMatchObject({ state: "held", holder: "ann", startedAt: world.clock.now() });
+      await world.clock.advance(1);
+      expect(await world.task("left")).toMatchObject({ state: "failed", fault: "timed-out" });
+    });
+
+    it("an offer that is not taken up goes back to its place", async () => {
+      const reach = { names: ["work"], labels: [] };
+      let world = await setup();
+      await world.post("t");
+      await world.post("later");
+      await world.board.offer({ reach, termMs });
+      world = await reopen(world);
+      await world.clock.advance(termMs);
+      expect(await world.task("t")).toMatchObject({ state: "queued", lost: 0, attempt: 0 });
+      expect((await world.claim())?.id).toBe("t");
+    });
+
     it("holds and delays last no longer because the clock was set back meanwhile", async () => {
       let world = await setup();
       await world.post("held", { policy: policy({ lost: 1 }) });

@@ -15,7 +15,7 @@ import { Attempts, type Closing, type Why } from "./attempts.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
 import { HandOuts } from "./hand-outs.ts";
-import { Lines, placeOf } from "./lines.ts";
+import { begun, Lines, placeOf } from "./lines.ts";
 import type { Rows } from "./rows.ts";
 import { taskColumns, taskOf, taskRows } from "./task-rows.ts";
 
@@ -27,6 +27,16 @@ export interface Follower {
   /** A record on no lane has ended by itself: whatever it stands for should stop too. */
   abandoned(task: Task): void;
   expireRun(runId: string): void;
+}
+
+/** How a task comes back to its lane. */
+interface Queueing {
+  /** What is written once has changed too. */
+  rewritten?: boolean;
+  /** Nobody has worked on it: it stands before those who came after it. Else it goes behind those already waiting. */
+  keepsPlace?: boolean;
+  /** Until when somebody must have taken it; a full length from now on when absent. */
+  claimBy?: number | null;
 }
 
 /** How long a lane counts as polled after a claim asked for it. */
@@ -102,24 +112,10 @@ export class SqliteBoard implements BoardStore {
       while (tasks.length < request.max) {
         const task = this.#lines.take(group.lanes, now);
         if (task === null) break;
-        tasks.push(this.#lines.handOut(task, { state: "held", holder: request.holder, termMs: request.termMs, now }));
+        tasks.push(this.#lines.handOut(task, { holder: request.holder, termMs: request.termMs, now }));
       }
       if (tasks.length > 0 || standing === undefined) return { tasks, leave: null };
       return { tasks, leave: this.#lines.wait(group, request, standing) };
-    });
-  }
-
-  offer(request: Omit<ClaimRequest, "holder">): Promise<Task[]> {
-    return this.#commit.run(() => {
-      const now = this.#clock.now();
-      const { lanes } = this.lanes.group(request.reach, now);
-      const tasks: Task[] = [];
-      while (tasks.length < request.max) {
-        const task = this.#lines.take(lanes, now);
-        if (task === null) break;
-        tasks.push(this.#lines.handOut(task, { state: "offered", holder: null, termMs: request.termMs, now }));
-      }
-      return tasks;
     });
   }
 
@@ -255,7 +251,10 @@ export class SqliteBoard implements BoardStore {
     this.#leaveLife(task, now);
   }
 
-  /** Brings memory up to what the file says. Every live hold gets one full term: its holder may have renewed it unwritten. */
+  /**
+   * Brings memory up to what the file says. Every live hold gets one full term: its holder may have renewed it unwritten. So does every
+   * offer, and as long to be taken up: nobody could say so while the server was away.
+   */
   recover(): void {
     const now = this.#clock.now();
     this.#handOuts.recover(this.limits, now);
@@ -265,7 +264,9 @@ export class SqliteBoard implements BoardStore {
       // A delay is never longer than it was at its beginning, even if the machine's clock has been set back since.
       const dueAt = Math.min(stored.dueAt, now + stored.dueAt - stored.queuedAt);
       const holdUntil = stored.termMs === 0 ? null : now + stored.termMs;
-      const task = stored.state === "queued" ? { ...stored, dueAt: stored.lane === null ? stored.dueAt : dueAt } : { ...stored, holdUntil };
+      const claimBy = stored.state === "offered" && stored.claimBy !== null ? Math.max(stored.claimBy, holdUntil ?? 0) : stored.claimBy;
+      const task =
+        stored.state === "queued" ? { ...stored, dueAt: stored.lane === null ? stored.dueAt : dueAt } : { ...stored, holdUntil, claimBy };
       if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
       if (task.state !== "queued") {
         this.limits.hold(task.limits);
@@ -303,21 +304,18 @@ export class SqliteBoard implements BoardStore {
     const next = cell(task.state, "extend");
     if (next?.to === "same") return { verdict: next.verdict, holdUntil: task.holdUntil };
     const holdUntil = task.state === "queued" || task.termMs === 0 ? null : now + task.termMs;
-    const state = task.state === "offered" ? "held" : task.state;
-    this.tasks.put(task.id, {
-      ...task,
-      state,
-      holdUntil,
-      holder: task.holder ?? (task.state === "queued" ? null : (options.holder ?? null)),
-      output: options.part ?? task.output,
-    });
+    const taken = task.state === "offered" ? begun(task, now) : task;
+    const holder = task.state === "queued" ? null : (task.holder ?? options.holder ?? null);
+    this.tasks.put(task.id, { ...taken, holdUntil, holder, output: options.part ?? task.output });
     return { verdict: "ok", holdUntil };
   }
 
   #settleNow(report: Report): Verdict {
     const { verb } = report;
     const now = this.#clock.now();
-    const task = this.tasks.get(report.hold.taskId) ?? undefined;
+    const found = this.tasks.get(report.hold.taskId) ?? undefined;
+    // Whoever reports on an offer has worked on it since it was handed out.
+    const task = found?.state === "offered" && verb !== "defer" ? { ...found, startedAt: found.startedAt ?? found.claimedAt } : found;
     const closedBy = (grant: number) =>
       task?.closedGrant === grant ? task.closedBy : (this.#attempts.closing(report.hold.taskId, grant)?.by ?? null);
     const fenced = fence(task, report.hold, verb, now, closedBy);
@@ -341,9 +339,10 @@ export class SqliteBoard implements BoardStore {
 
   /** Back in line; the attempt goes on and neither budget is spent. */
   #deferNow(task: Task, report: Report & { verb: "defer" }, closing: Closing): void {
-    const deferrals = task.deferrals + (report.unseen || task.state === "queued" ? 0 : 1);
+    const { unseen = false } = report;
+    const deferrals = task.deferrals + (unseen || task.state === "queued" ? 0 : 1);
     const dueAt = closing.now + report.delayMs;
-    this.#requeue(task, closing, { ...task, deferrals, dueAt, output: report.output ?? task.output });
+    this.#requeue(task, closing, { ...task, deferrals, dueAt, output: report.output ?? task.output }, { keepsPlace: unseen });
   }
 
   #expireTask(id: string): void {
@@ -359,6 +358,8 @@ export class SqliteBoard implements BoardStore {
       const next = nextDeadline(task, now);
       if (next !== null) this.#commit.after(() => this.#deadline(id, next));
     } else if (task.state === "cancelling") this.#end(task, "cancelled", closing, { output: task.output, error: null });
+    else if (task.state === "offered" && passed === "holdUntil")
+      this.#requeue(task, closing, { ...task, dueAt: now }, { keepsPlace: true, claimBy: task.claimBy });
     else this.#close(task, closing, passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed });
   }
 
@@ -396,7 +397,7 @@ export class SqliteBoard implements BoardStore {
     // What stands on no lane has no delay: it waits for something else, from now on.
     const dueAt = task.lane === null ? wakeTime(next.wakeAt, closing.now) : next.dueAt;
     const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal: next.ordinal ?? task.ordinal };
-    this.#requeue(task, closing, counted, input !== task.input);
+    this.#requeue(task, closing, counted, { rewritten: input !== task.input });
   }
 
   /** What a record waited for was a time, and it has come. */
@@ -405,18 +406,19 @@ export class SqliteBoard implements BoardStore {
     if (done.runId !== null) this.#runs.done(done);
   }
 
-  #requeue(before: Task, { now, by, receipt }: Closing, task: Task, rewritten = false): void {
+  #requeue(before: Task, { now, by, receipt }: Closing, task: Task, queueing: Queueing): void {
+    const { rewritten = false, keepsPlace = false, claimBy = task.claimMs === null ? null : task.dueAt + task.claimMs } = queueing;
     const queued: Task = {
       ...task,
       state: "queued",
       // Even numbers are never handed out: the counter moves when the task leaves `queued` and when it comes back.
       grant: before.grant + (before.grant % 2),
-      sequence: ++this.#sequence,
+      sequence: keepsPlace ? before.sequence : ++this.#sequence,
       holder: null,
       holdUntil: null,
       claimedAt: null,
       queuedAt: now,
-      claimBy: task.claimMs === null ? null : task.dueAt + task.claimMs,
+      claimBy,
       closedGrant: before.grant,
       closedBy: by,
       closedReceipt: receipt,

@@ -19,7 +19,7 @@ export interface LinesOptions {
   deadline: (id: string, at: number | null) => void;
   /** Called after the commit of each hand-out. */
   handedOut: () => void;
-  /** The claim that a task was held for had left: back in line with it. */
+  /** The claim that a task was handed out to had left: back in line with it. */
   giveBack: (taskId: string, grant: number) => Promise<unknown>;
 }
 
@@ -57,27 +57,19 @@ export class Lines {
     }
   }
 
-  handOut(task: Task, to: { state: "held" | "offered"; holder: string | null; termMs: number; now: number }): Task {
+  /** Without a holder it is an offer, and the attempt begins when somebody takes it up. */
+  handOut(task: Task, to: { holder: string | null; termMs: number; now: number }): Task {
     const termMs = termOf(task, to.termMs);
-    const held: Task = {
-      ...task,
-      state: to.state,
-      grant: task.grant + 1,
-      holder: to.holder,
-      termMs,
-      claimedAt: to.now,
-      startedAt: task.startedAt ?? to.now,
-      holdUntil: termMs === 0 ? null : to.now + termMs,
-      endBy: task.endBy ?? (task.endMs === null ? null : to.now + task.endMs),
-    };
+    const out: Task = { ...task, grant: task.grant + 1, termMs, claimedAt: to.now, holdUntil: termMs === 0 ? null : to.now + termMs };
+    const handed: Task = to.holder === null ? { ...out, state: "offered", holder: null } : begun({ ...out, holder: to.holder }, to.now);
     if (task.limits.length > 0) {
       this.#options.limits.take(task.limits, to.now);
       this.#options.commit.undo(() => this.#options.limits.untake(task.limits, to.now));
       this.#options.handOuts.add(task.limits, to.now);
     }
-    this.#options.tasks.put(held.id, held);
+    this.#options.tasks.put(handed.id, handed);
     this.#options.commit.after(this.#options.handedOut);
-    return held;
+    return handed;
   }
 
   /** A queued task that may be taken now goes straight to a waiting claim, else to its lane. */
@@ -93,11 +85,11 @@ export class Lines {
     if (blocked !== null) return this.#park(task, blocked);
     waiter.reserve();
     this.#options.commit.undo(() => waiter.release());
-    const held = this.handOut(task, { state: "held", holder: waiter.holder, termMs: waiter.termMs, now });
+    const { id, grant } = this.handOut(task, { holder: waiter.holder, termMs: waiter.termMs, now });
     this.#options.commit.after(() => {
-      if (waiter.deliver(held.id)) return;
+      if (waiter.deliver(id)) return;
       // Should the store be unable to write now, the hold ends by itself.
-      this.#options.giveBack(held.id, held.grant).catch(() => {});
+      this.#options.giveBack(id, grant).catch(() => {});
     });
   }
 
@@ -113,7 +105,7 @@ export class Lines {
   }
 
   /** Stands in line until a task comes. */
-  wait(group: ClaimGroup, request: { holder: string; termMs: number }, standing: Standing): Leave {
+  wait(group: ClaimGroup, request: { holder: string | null; termMs: number }, standing: Standing): Leave {
     const waiter = new Waiter({
       group,
       holder: request.holder,
@@ -131,6 +123,12 @@ export class Lines {
     // A window opens by itself; a permit comes back with the end of a hold.
     if (blocked.freeAt !== null) this.#options.commit.after(() => this.#options.deadline(task.id, blocked.freeAt));
   }
+}
+
+/** Somebody works on it from now on: the attempt begins, unless an earlier hold of it has. */
+export function begun(task: Task, now: number): Task {
+  const endBy = task.endBy ?? (task.endMs === null ? null : now + task.endMs);
+  return { ...task, state: "held", startedAt: task.startedAt ?? now, claimedAt: now, endBy };
 }
 
 /** 0 means for ever. The shorter of what the task allows and what the claim asks for. */
