@@ -56,6 +56,11 @@ export interface Context {
   progress(value: unknown): void;
   /** Sets something about the result that only this orchestrator knows; its protocol's entry of this package offers it by name. */
   amend(name: string, value: Json): void;
+  /**
+   * Asks the orchestrator something that only it can answer; its protocol's entry of this package offers it by name. Rejects with
+   * LONGSHORE_BAD_CONFIG where the protocol knows no such question.
+   */
+  ask(name: string, value: Json): Promise<Json>;
   /** Renews the hold now. Not needed for keeping it: that happens by itself. Rejects with the signal's reason once the hold is lost. */
   heartbeat(): Promise<void>;
   /** `return ctx.defer("5m")` ends this call and asks for another one later; it spends no attempt. */

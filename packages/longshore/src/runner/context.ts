@@ -34,6 +34,8 @@ export function makeContext(
     },
     native: assignment.native,
     amend: (name, value) => assignment.amend?.(name, toJson(value)),
+    ask: async (name, value) =>
+      assignment.ask === undefined ? refuseAsk(around.transport.name, name) : assignment.ask(name, toJson(value)),
     log: (entry, stream = "stdout") => execution.addLog(lineOf(entry), stream),
     progress: (value) => {
       const json = toJson(value);
@@ -62,6 +64,12 @@ function lineOf(entry: string | { readonly [field: string]: unknown }): string {
     // What JSON refuses (a cycle, a bigint) must not make logging throw.
     return String(entry);
   }
+}
+
+function refuseAsk(transport: string, name: string): never {
+  throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${transport} cannot be asked for ${JSON.stringify(name)}.`, {
+    detail: { field: name },
+  });
 }
 
 /** Stands in where the transport carries no blobs. */

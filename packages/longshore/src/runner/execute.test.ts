@@ -5,6 +5,7 @@ import { z } from "zod";
 import { deferred, until } from "../../test/support/until.ts";
 import { type Context, currentContext } from "../context.ts";
 import { LongshoreError, TerminalError } from "../errors.ts";
+import type { Json } from "../json.ts";
 import { type Task, task } from "../task.ts";
 import { TestClock } from "../testing/clock.ts";
 import { Loopback, type LoopbackOptions } from "../testing/loopback.ts";
@@ -99,6 +100,17 @@ describe("the context", () => {
     expect(await s.loop.run("teller", {}, call)).toEqual({ kind: "done", output: { polls: 2 } });
     expect(await s.loop.run("teller")).toEqual({ kind: "done", output: null });
     expect(amended).toEqual([["later", 5]]);
+  });
+
+  it("carries questions that only the orchestrator can answer, and says where there are none", async () => {
+    const asker = task("asker", (_input: unknown, ctx) => ctx.ask("weather", { at: "sea" }));
+    await using s = await setup([asker]);
+    const call = { ask: async (name: string, value: Json) => [name, value] };
+    expect(await s.loop.run("asker", {}, call)).toEqual({ kind: "done", output: ["weather", { at: "sea" }] });
+    expect(await s.loop.run("asker")).toMatchObject({
+      kind: "failed",
+      error: { code: "LONGSHORE_BAD_CONFIG", message: 'loopback cannot be asked for "weather".' },
+    });
   });
 
   it("is also found by code that was not handed it, per handler, and nowhere else", async () => {

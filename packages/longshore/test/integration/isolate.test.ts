@@ -37,11 +37,12 @@ export const context = task("context", async (input, ctx) => {
   ctx.log({ fields: 1 }, "stderr");
   ctx.progress({ half: true });
   ctx.amend("later", 5);
+  const answer = await ctx.ask("what", { n: 1 });
   await ctx.heartbeat();
   const id = await ctx.blobs.put("bytes");
   const blob = Buffer.from(await ctx.blobs.get(id)).toString();
   const { attempt, ids, idempotencyKey, deferrals, deferred, native, upstream, task } = ctx;
-  return { same: currentContext() === ctx, blob, attempt, ids, idempotencyKey, deferrals, deferred, native, upstream, task };
+  return { same: currentContext() === ctx, blob, answer, attempt, ids, idempotencyKey, deferrals, deferred, native, upstream, task };
 });
 export const later = task("later", (input, ctx) => ctx.defer("5m", { kept: 1 }));
 export const fails = task("fails", ({ how }) => {
@@ -115,6 +116,7 @@ describe("a handler in a thread", () => {
         deferred: { kept: 1 },
         native: { polls: 4 },
         amend: (name, value) => void amended.push([name, value]),
+        ask: async (name, value) => ({ name, value }),
         hold: { termMs: 60_000, everyMs: 60_000 },
         beat: async () => {
           beats++;
@@ -131,7 +133,8 @@ describe("a handler in a thread", () => {
     );
     const ids = { runId: "run", stepId: "context", taskId: "context-0", grantId: "context-0-grant" };
     const context = { attempt: 3, ids, idempotencyKey: "context-0", deferrals: 2, deferred: { kept: 1 }, native: { polls: 4 } };
-    expect(outcome).toEqual({ kind: "done", output: { ...context, same: true, blob: "bytes", upstream: {}, task: "context" } });
+    const answer = { name: "what", value: { n: 1 } };
+    expect(outcome).toEqual({ kind: "done", output: { ...context, same: true, blob: "bytes", answer, upstream: {}, task: "context" } });
     expect(loop.logs.map(({ text, stream }) => [text, stream])).toEqual([
       ["a line\n", "stdout"],
       ['{"fields":1}\n', "stderr"],

@@ -4,6 +4,7 @@
 
 import type { Context } from "../../context.ts";
 import { LongshoreError } from "../../errors.ts";
+import type { Json } from "../../json.ts";
 import type { Carrier, CarrierOptions, StartCarrier } from "./carriers.ts";
 import { type Asked, type FromHandlers, packError, unpackError } from "./messages.ts";
 
@@ -124,5 +125,9 @@ export class Host {
 async function asked(what: Asked, value: unknown, context: Context): Promise<unknown> {
   if (what === "heartbeat") return context.heartbeat();
   if (what === "putBlob") return context.blobs.put(value as Uint8Array | string);
+  if (what === "ask") {
+    const { name, value: question } = value as { name: string; value: Json };
+    return context.ask(name, question);
+  }
   return context.blobs.get(value as string);
 }

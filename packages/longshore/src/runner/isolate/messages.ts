@@ -32,7 +32,7 @@ export type FromHandlers =
   | { readonly kind: "threw"; readonly call: number; readonly error: SentError };
 
 /** What a handler may ask of the runner and wait for. */
-export type Asked = "heartbeat" | "putBlob" | "getBlob";
+export type Asked = "heartbeat" | "putBlob" | "getBlob" | "ask";
 
 /** The modules that a thread or process loads, as paths. */
 export interface HandlerModules {

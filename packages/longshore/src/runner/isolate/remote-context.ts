@@ -3,6 +3,7 @@
 import type { Blobs, Context } from "../../context.ts";
 import { durationMs } from "../../duration.ts";
 import { LongshoreError } from "../../errors.ts";
+import type { Json } from "../../json.ts";
 import { toJson } from "../../to-json.ts";
 import { type Asked, type CallContext, type FromHandlers, type SentError, unpackError } from "./messages.ts";
 
@@ -62,6 +63,7 @@ export class RemoteCall {
       log: (entry, stream = "stdout") => this.#post({ kind: "log", call, entry: typeof entry === "string" ? entry : plain(entry), stream }),
       progress: (value) => this.#post({ kind: "progress", call, value: toJson(value) }),
       amend: (name, value) => this.#post({ kind: "amend", call, name, value: toJson(value) }),
+      ask: async (name, value) => (await this.#ask("ask", { name, value: toJson(value) })) as Json,
       heartbeat: async () => void (await this.#ask("heartbeat")),
       defer: (delay, output) => ({ "longshore.deferral": true, delayMs: durationMs(delay, "delay of ctx.defer"), output }),
     };
