@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "./errors.ts";
+import { codeOf, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "./errors.ts";
 
 describe("errors", () => {
   it("carry a code, a message, a cause and where it went wrong", () => {
@@ -23,6 +23,17 @@ describe("errors", () => {
     const foreign = Object.assign(new Error("from elsewhere"), { [Symbol.for("longshore.terminal")]: true });
     expect([new TerminalError("never"), foreign].map(isTerminal)).toEqual([true, true]);
     expect([new Error("x"), new LongshoreError("LONGSHORE_CLOSED", "x"), null, "text", undefined].some(isTerminal)).toBe(false);
+  });
+
+  it("of Node itself are understood: nobody there, and a time that has passed", async () => {
+    const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+    const fetchFailed = new TypeError("fetch failed", { cause: refused });
+    expect(codeOf(new Error("the bank is away", { cause: fetchFailed }))).toBe("LONGSHORE_UNREACHABLE");
+    expect(codeOf(new DOMException("The operation timed out.", "TimeoutError"))).toBe("LONGSHORE_DEADLINE");
+    expect(codeOf(new TypeError("x is undefined"))).toBeUndefined();
+    expect(codeOf(new LongshoreError("LONGSHORE_NOT_FOUND", "gone", { cause: refused }))).toBe("LONGSHORE_NOT_FOUND");
+    expect(codeOf(new TerminalError("never", { cause: refused }))).toBe("LONGSHORE_TERMINAL");
+    expect(codeOf(new TerminalError("never", { cause: new LongshoreError("LONGSHORE_BAD_INPUT", "n") }))).toBe("LONGSHORE_BAD_INPUT");
   });
 
   it("are made of whatever was thrown", () => {

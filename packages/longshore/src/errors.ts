@@ -63,6 +63,43 @@ export function isTerminal(error: unknown): boolean {
   return typeof error === "object" && error !== null && (error as { [terminalBrand]?: unknown })[terminalBrand] === true;
 }
 
+/** What the operating system and Node's HTTP client call a peer that is not there or does not answer. */
+const unreachableCodes: ReadonlySet<unknown> = new Set([
+  "EAI_AGAIN",
+  "ECONNABORTED",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENETDOWN",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EPIPE",
+  "ETIMEDOUT",
+  "UND_ERR_BODY_TIMEOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_SOCKET",
+]);
+
+/** How many links of a chain of causes are looked at. */
+const causesMax = 5;
+
+/**
+ * What an error means, for machines, whoever made it; undefined when it says nothing that we have a code for. A TerminalError of ours
+ * wraps the error that says what was wrong. A `fetch` that found nobody is LONGSHORE_UNREACHABLE, though the reason lies in its cause, and
+ * the end of an `AbortSignal.timeout` is LONGSHORE_DEADLINE.
+ */
+export function codeOf(error: Error): ErrorCode | undefined {
+  if (isTerminal(error) && error.cause instanceof LongshoreError) return error.cause.code;
+  if (error instanceof LongshoreError) return error.code;
+  if (error.name === "TimeoutError") return "LONGSHORE_DEADLINE";
+  let link: unknown = error;
+  for (let depth = 0; depth < causesMax && link instanceof Error; depth++, link = link.cause) {
+    if (unreachableCodes.has((link as { code?: unknown }).code)) return "LONGSHORE_UNREACHABLE";
+  }
+  return undefined;
+}
+
 /** Turns whatever was thrown into an Error, in this one place. */
 export function toError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;

@@ -10,7 +10,7 @@
 // A lost hold is not in the table: nothing is reported then.
 
 import { type Ending, isDeferral, isEnding } from "../context.ts";
-import { type ErrorCode, isTerminal, LongshoreError, TerminalError, toError } from "../errors.ts";
+import { codeOf, type ErrorCode, isTerminal, LongshoreError, TerminalError, toError } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type { Schema } from "../schema.ts";
 import { toJson } from "../to-json.ts";
@@ -62,12 +62,6 @@ export function failureOf(thrown: unknown): Failure {
     if (message !== "" && !messages.some((told) => told.includes(message))) messages.push(message);
   }
   return { name: error.name, message: messages.join("\ncaused by: "), code: codeOf(error), stack: error.stack };
-}
-
-/** The most telling code: a TerminalError made by us wraps the error that says what was wrong. */
-function codeOf(error: Error): ErrorCode | undefined {
-  if (isTerminal(error) && error.cause instanceof LongshoreError) return error.cause.code;
-  return error instanceof LongshoreError ? error.code : undefined;
 }
 
 /** A failure that no repetition can mend, with a code for machines. */

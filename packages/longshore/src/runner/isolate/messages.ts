@@ -1,7 +1,7 @@
 // What travels between the runner and the thread or process in which handlers run. Everything is data that structured cloning carries.
 
 import type { ContextIds, OutputStream } from "../../context.ts";
-import { type ErrorCode, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "../../errors.ts";
+import { codeOf, type ErrorCode, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
 
 /** What is told about a call before it begins. */
@@ -53,15 +53,20 @@ const causesMax = 5;
 
 export function packError(thrown: unknown, depth = 0): SentError {
   const error = toError(thrown);
-  const code = (error as { code?: unknown }).code;
   return {
     name: error.name,
     message: error.message,
     stack: error.stack,
-    code: errorCodes.find((known) => known === code),
+    code: ownCode(error) ?? codeOf(error),
     terminal: isTerminal(error),
     cause: error.cause === undefined || depth >= causesMax ? undefined : packError(error.cause, depth + 1),
   };
+}
+
+/** The code of an error of ours, of any copy of this package. */
+function ownCode(error: Error): ErrorCode | undefined {
+  const { code } = error as { code?: unknown };
+  return errorCodes.find((known) => known === code);
 }
 
 /** An error of the same meaning: its class is kept where it instructs the runner, and by name otherwise. */
