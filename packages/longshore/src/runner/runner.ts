@@ -201,8 +201,8 @@ export class Runner {
       get free() {
         return pool.free;
       },
-      take: async () => {
-        if (!(await pool.take(around.transport))) return undefined;
+      take: async (signal) => {
+        if (!(await pool.take(around.transport, signal))) return undefined;
         if (!draining.aborted) return this.#slot(around);
         pool.release();
         return undefined;

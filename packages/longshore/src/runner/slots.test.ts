@@ -28,6 +28,22 @@ describe("slots", () => {
     expect(pool.wantedByOthers("a")).toBe(true);
   });
 
+  it("are not kept for somebody who stopped waiting", async () => {
+    const pool = new SlotPool(1);
+    await pool.take("a");
+    const patience = new AbortController();
+    const impatient = pool.take("b", patience.signal);
+    const patient = pool.take("c", new AbortController().signal);
+    patience.abort();
+    expect(await impatient).toBe(false);
+    pool.release();
+    expect(await patient).toBe(true);
+    pool.release();
+    expect(pool.free).toBe(1);
+    expect(await pool.take("b", patience.signal)).toBe(false);
+    expect(pool.free).toBe(1);
+  });
+
   it("are not swallowed by somebody who waits when the pool closes", async () => {
     const pool = new SlotPool(1);
     await pool.take("a");

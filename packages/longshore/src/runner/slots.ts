@@ -21,14 +21,26 @@ export class SlotPool {
     return this.#waiting.some((waiter) => waiter.owner !== owner);
   }
 
-  /** Resolves to true with a slot taken, or to false when the pool was closed first. */
-  take(owner: unknown): Promise<boolean> {
-    if (this.#closed) return Promise.resolve(false);
+  /** Resolves to true with a slot taken, or to false when the pool was closed or the signal aborted first. */
+  take(owner: unknown, signal?: AbortSignal): Promise<boolean> {
+    if (this.#closed || signal?.aborted) return Promise.resolve(false);
     if (this.#free > 0) {
       this.#free--;
       return Promise.resolve(true);
     }
-    return new Promise((settle) => this.#waiting.push({ owner, settle }));
+    return new Promise((resolve) => {
+      const settle = (taken: boolean) => {
+        signal?.removeEventListener("abort", leave);
+        resolve(taken);
+      };
+      const waiter = { owner, settle };
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+        settle(false);
+      };
+      signal?.addEventListener("abort", leave, { once: true });
+      this.#waiting.push(waiter);
+    });
   }
 
   /** Nobody may wait for a slot any more; those that are taken are given back as before. */

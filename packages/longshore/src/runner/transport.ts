@@ -92,8 +92,8 @@ export interface TransportSlots {
   readonly told: number | undefined;
   /** How many are free right now. */
   readonly free: number;
-  /** Waits for a slot, first come first served among transports. Undefined when draining began instead. */
-  take(): Promise<Slot | undefined>;
+  /** Waits for a slot, first come first served among transports. Undefined when draining began or the signal aborted instead. */
+  take(signal?: AbortSignal): Promise<Slot | undefined>;
   /** Every slot that is free now, at most `max`; never waits. For polls that can use several at once. */
   takeFree(max?: number): Slot[];
 }
