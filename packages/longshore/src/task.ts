@@ -5,6 +5,7 @@ import type { Context, Deferral } from "./context.ts";
 import { type Duration, durationMs } from "./duration.ts";
 import { LongshoreError } from "./errors.ts";
 import { type JsonSchema, publishedSchema } from "./json-schema.ts";
+import { pathPattern } from "./path-pattern.ts";
 import { jsonSchemaOf, type Schema } from "./schema.ts";
 
 export interface TaskOptions<Returned = unknown, Output = unknown> {
@@ -20,6 +21,8 @@ export interface TaskOptions<Returned = unknown, Output = unknown> {
   concurrency?: number;
   /** Labels that a worker with this task advertises, on protocols that match by labels. */
   labels?: readonly string[];
+  /** Where the task is found on protocols that find tasks by path; `/` and its name unless told. `{x}` takes a segment, `{*x}` the rest. */
+  path?: string;
   /** JSON Schemas to publish for a handler that has no schema of its own; `longshore schema` writes them from its signature. */
   schemas?: TaskSchemas;
   /** Where the handler runs; what `work()` says unless told. */
@@ -58,6 +61,7 @@ export interface Task<Input = unknown, Output = unknown> {
   readonly retry: RetryHint | undefined;
   readonly concurrency: number | undefined;
   readonly labels: readonly string[];
+  readonly path: string | undefined;
   readonly schemas: TaskSchemas | undefined;
   readonly isolate: Isolate | undefined;
   readonly module: string | undefined;
@@ -103,6 +107,7 @@ export function task(
     retry: options.retry,
     concurrency: options.concurrency === undefined ? undefined : checkConcurrency(options.concurrency, name),
     labels: [...(options.labels ?? [])],
+    path: options.path === undefined ? undefined : pathPattern(options.path, `path of task ${name}`).text,
     schemas: options.schemas,
     isolate: options.isolate,
     module: options.module,
