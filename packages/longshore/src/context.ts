@@ -10,6 +10,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Duration } from "./duration.ts";
 import { LongshoreError } from "./errors.ts";
 import type { Json } from "./json.ts";
+import type { SpanIds } from "./trace.ts";
 
 export type OutputStream = "stdout" | "stderr";
 
@@ -41,6 +42,8 @@ export interface Context {
   readonly ids: ContextIds;
   /** The same text for every attempt of this task, and for no other task: hand it to services that deduplicate. */
   readonly idempotencyKey: string;
+  /** The span of this call, where it is traced: hand it on to what the handler calls. */
+  readonly trace: SpanIds | undefined;
   /** Outputs of the steps that this one directly depends on, by step id; empty where the protocol does not carry them. */
   readonly upstream: { readonly [stepId: string]: unknown };
   /** How often this attempt has been deferred so far. */

@@ -32,6 +32,7 @@ export type { WorkerStatus, WorkerStatuses } from "./runner/health.ts";
 export type { HttpOptions } from "./runner/http.ts";
 export type { Logger, Notice } from "./runner/notices.ts";
 export type { Counts, RunnerStatus, TransportStatus } from "./runner/status.ts";
+export type { Span, SpanEnd, Telemetry, TracedWork, Tracer, WorkTrace } from "./runner/telemetry.ts";
 export type {
   Assignment,
   BeatAnswer,
@@ -66,6 +67,7 @@ export {
   task,
 } from "./task.ts";
 
+export { type SpanIds, traceparent } from "./trace.ts";
 export type { Verdict } from "./verdict.ts";
 export { type WorkHandle, type WorkOptions, type WorkTarget, work } from "./work.ts";
 export {

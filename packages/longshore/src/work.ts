@@ -10,6 +10,7 @@ import { measure, type WorkerMetrics, workerMetrics } from "./runner/instruments
 import type { Isolates, IsolatesOptions } from "./runner/isolate/isolates.ts";
 import { Runner } from "./runner/runner.ts";
 import type { RunnerStatus } from "./runner/status.ts";
+import type { Telemetry } from "./runner/telemetry.ts";
 import type { Transport, TransportSource } from "./runner/transport.ts";
 import { onTermination, type SignalSource } from "./signal.ts";
 import { counted } from "./text.ts";
@@ -25,6 +26,8 @@ export interface WorkOptions extends RunnerOptions {
   readonly listeners?: readonly Listeners[];
   /** Serves `/metrics` (Prometheus text) and `/health`, on loopback unless told. */
   readonly http?: HttpOptions;
+  /** Who is told of spans and log records, such as `telemetry()` of `longshore/telemetry`. */
+  readonly telemetry?: Telemetry;
   /** Counts for `metrics()` although nothing is served; with `http` it is counted in any case. */
   readonly metrics?: boolean;
 }
@@ -58,7 +61,9 @@ export async function work(options: WorkOptions): Promise<WorkHandle> {
 
 /** For a process that works for another one: with the parts that the handle hides. */
 export async function openWork(options: WorkOptions): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
-  const config = runnerConfig(options);
+  const { telemetry } = options;
+  const { logger = telemetry?.logger, tracer = telemetry?.tracer } = options;
+  const config = runnerConfig({ ...options, logger, tracer });
   const transports = transportsOf(options.on);
   const isolates = await makeIsolates(config, {
     crashed: (crash) => tellCrash(crash, runner, config),
@@ -66,6 +71,7 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
   });
   const runner = new Runner(config, transports, isolates);
   for (const each of options.listeners ?? []) runner.events.onAll(each);
+  telemetry?.attach?.(runner.events);
   const metrics = options.http !== undefined || options.metrics === true ? measured(runner) : undefined;
   const removeListeners = listenForSignals(options.signals ?? true, runner, config);
   const keepAlive = setInterval(() => {}, keepAliveMs);
@@ -74,6 +80,7 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
     clearInterval(keepAlive);
     removeListeners();
     await Promise.all([http?.close(), isolates?.close()]);
+    await telemetry?.close?.();
   });
   const stop = async (stopOptions?: { readonly force?: boolean }) => {
     await runner.stop(stopOptions);

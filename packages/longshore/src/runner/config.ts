@@ -6,6 +6,7 @@ import { LongshoreError } from "../errors.ts";
 import type { Isolate, Task } from "../task.ts";
 import type { IsolatedTask } from "./isolate/isolates.ts";
 import { type Logger, stderrLogger } from "./notices.ts";
+import type { Tracer } from "./telemetry.ts";
 import type { Transport } from "./transport.ts";
 
 export interface RunnerOptions {
@@ -23,6 +24,8 @@ export interface RunnerOptions {
   /** The most memory that the objects of one thread or process of handlers may take, in megabytes. What takes more fails and may be tried again. */
   readonly isolateMemoryMb?: number;
   readonly logger?: Logger | false;
+  /** Who traces what runs; nobody unless told. */
+  readonly tracer?: Tracer;
   readonly clock?: Clock;
   /** In [0, 1); for jitter. */
   readonly random?: () => number;
@@ -38,6 +41,7 @@ export interface RunnerConfig {
   readonly isolated: ReadonlyMap<string, IsolatedTask>;
   readonly isolateMemoryMb: number | undefined;
   readonly logger: Logger;
+  readonly tracer: Tracer | undefined;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -59,6 +63,7 @@ export function runnerConfig(options: RunnerOptions): RunnerConfig {
     isolated: isolatedTasks(options),
     isolateMemoryMb: options.isolateMemoryMb,
     logger: options.logger === false ? () => {} : (options.logger ?? stderrLogger),
+    tracer: options.tracer,
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
   };

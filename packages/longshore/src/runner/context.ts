@@ -25,7 +25,11 @@ export function makeContext(
     },
     attempt: assignment.attempt,
     ids: assignment.ids,
-    idempotencyKey: assignment.idempotencyKey,
+    // Not every protocol has one at hand; some must work it out.
+    get idempotencyKey() {
+      return assignment.idempotencyKey;
+    },
+    trace: execution.trace,
     upstream: call.upstream ?? {},
     deferrals: round.deferrals,
     deferred: round.deferred,
@@ -36,7 +40,10 @@ export function makeContext(
     amend: (name, value) => assignment.amend?.(name, toJson(value)),
     ask: async (name, value) =>
       assignment.ask === undefined ? refuseAsk(around.transport.name, name) : assignment.ask(name, toJson(value)),
-    log: (entry, stream = "stdout") => execution.addLog(lineOf(entry), stream),
+    log: (entry, stream = "stdout") => {
+      if (around.events.wants("logged")) around.events.emit("logged", { ...execution.event(), entry, stream });
+      execution.addLog(lineOf(entry), stream);
+    },
     progress: (value) => {
       const json = toJson(value);
       if (around.events.wants("progress")) around.events.emit("progress", { ...execution.event(), value: json });

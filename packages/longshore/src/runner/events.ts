@@ -3,8 +3,9 @@
 // neither hold up the worker nor break it. What did not fit into a listener's queue is counted.
 
 import type { Clock } from "../clock.ts";
-import type { ContextIds } from "../context.ts";
+import type { ContextIds, OutputStream } from "../context.ts";
 import type { LongshoreError } from "../errors.ts";
+import type { SpanIds } from "../trace.ts";
 import { ListenerQueue } from "./listener-queue.ts";
 import type { Logger } from "./notices.ts";
 import type { Failure, Outcome } from "./transport.ts";
@@ -35,6 +36,8 @@ export interface WorkerEvents {
   updateFailed: TaskEvent & { readonly durationMs: number; readonly error: Error; readonly tries: number; readonly result: Outcome };
   /** Everything about this task is over. `kind` is `lost` when the hold was over before a report could arrive. */
   taskEnded: TaskEvent & { readonly kind: Outcome["kind"] | "lost"; readonly durationMs: number; readonly error?: Failure };
+  /** The handler has written to its log: a text, or fields. */
+  logged: TaskEvent & { readonly entry: string | { readonly [field: string]: unknown }; readonly stream: OutputStream };
   /** The handler's signal was aborted. */
   taskStopped: TaskEvent & { readonly reason: LongshoreError };
   /** A handler did not end within the grace period after its signal aborted; its slot went to other work. */
@@ -71,6 +74,10 @@ export interface TaskEvent {
   readonly worker: string | undefined;
   readonly ids: ContextIds;
   readonly attempt: number;
+  /** The span of this execution; that of its caller when nobody traces here. */
+  readonly trace?: SpanIds | undefined;
+  /** What the protocol adds to every log record about this work. */
+  readonly fields?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface RequestEvent {
@@ -99,6 +106,7 @@ const named: { readonly [Name in EventName]: true } = {
   updateTryFailed: true,
   updateFailed: true,
   taskEnded: true,
+  logged: true,
   taskStopped: true,
   taskAbandoned: true,
   progress: true,

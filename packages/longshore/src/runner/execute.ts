@@ -85,6 +85,7 @@ async function settle(execution: Execution, ended: Ended): Promise<Outcome | und
 /** Tells how the handler ended, before anybody is asked to take the result. */
 function tellExecution(execution: Execution, outcome: Outcome | undefined): void {
   const { events, config } = execution.around;
+  endSpan(execution, outcome);
   const name = outcome === undefined || outcome.kind === "failed" ? "executionFailed" : "executionCompleted";
   if (!events.wants(name)) return;
   const common = { ...execution.event(), durationMs: config.clock.now() - execution.startedMs };
@@ -94,6 +95,13 @@ function tellExecution(execution: Execution, outcome: Outcome | undefined): void
   }
   const outputBytes = outcome.output === undefined ? 0 : Buffer.byteLength(JSON.stringify(outcome.output));
   events.emit("executionCompleted", { ...common, kind: outcome.kind, outputBytes });
+}
+
+function endSpan({ span, taskName: task, stopped }: Execution, outcome: Outcome | undefined): void {
+  if (span === undefined) return;
+  if (outcome === undefined) span.end({ task, error: failureOf(stopped) });
+  else if (outcome.kind === "failed") span.end({ task, error: outcome.error });
+  else span.end({ task });
 }
 
 /** Sends the last log lines, then the outcome, then what of the log had found nobody. The slot is still held: a result counts only when it has arrived. */
@@ -143,6 +151,12 @@ async function tellOutcome(execution: Execution, outcome: Outcome): Promise<Repo
 }
 
 function handle(execution: Execution, call: Call, deferrals: number, deferred: Json | undefined): Promise<unknown> {
+  const { span } = execution;
+  const enter = () => handleHere(execution, call, deferrals, deferred);
+  return span === undefined ? enter() : span.run(enter);
+}
+
+function handleHere(execution: Execution, call: Call, deferrals: number, deferred: Json | undefined): Promise<unknown> {
   const context = makeContext(execution, call, { deferrals, deferred });
   const { isolates } = execution.around;
   if (isolates !== undefined && isElsewhere(execution, call)) return isolates.run(call.task.name, call.input, context);

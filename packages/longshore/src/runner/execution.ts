@@ -2,11 +2,13 @@
 
 import type { OutputStream } from "../context.ts";
 import type { LongshoreError } from "../errors.ts";
+import type { SpanIds } from "../trace.ts";
 import type { RunnerConfig } from "./config.ts";
 import type { Events, TaskEvent } from "./events.ts";
 import { Hold } from "./heartbeat.ts";
 import type { Isolates } from "./isolate/isolates.ts";
 import { logBatchDefault, TaskLog } from "./logs.ts";
+import type { Span, Tracer } from "./telemetry.ts";
 import type { Assignment, Control, HoldTerms, Transport } from "./transport.ts";
 
 /** What every execution of one transport shares. */
@@ -38,6 +40,8 @@ export class Execution {
   readonly around: Surroundings;
   readonly startedMs: number;
   readonly hold: Hold | undefined;
+  /** Absent when nobody traces. */
+  readonly span: Span | undefined;
   taskName = unresolved;
   // Most handlers never look at their signal, log nothing and are never stopped: what that needs is made on first use.
   #aborter: AbortController | undefined;
@@ -51,8 +55,9 @@ export class Execution {
   constructor(assignment: Assignment, around: Surroundings) {
     this.assignment = assignment;
     this.around = around;
-    const { clock } = around.config;
+    const { clock, tracer } = around.config;
     this.startedMs = clock.now();
+    this.span = tracer === undefined ? undefined : this.#beginSpan(tracer);
     this.hold = assignment.hold !== undefined && assignment.beat !== undefined ? this.#keep(assignment.hold) : undefined;
     if (assignment.begin !== undefined) assignment.begin(this.#control());
   }
@@ -66,6 +71,11 @@ export class Execution {
     return this.#aborter.signal;
   }
 
+  /** The span that whatever is done for this work belongs to. */
+  get trace(): SpanIds | undefined {
+    return this.span?.ids ?? this.assignment.trace?.parent;
+  }
+
   /** Why the work was stopped, or undefined while nobody stopped it. */
   get stopped(): LongshoreError | undefined {
     return this.#stopped;
@@ -73,7 +83,7 @@ export class Execution {
 
   /** Adds to the log. What an abandoned handler says after its report goes nowhere. */
   addLog(text: string, stream: OutputStream): void {
-    if (this.#logClosed) return;
+    if (this.#logClosed || !this.around.transport.capabilities.logs) return;
     this.#log ??= this.#makeLog();
     this.#log.add(text, stream);
   }
@@ -112,8 +122,8 @@ export class Execution {
   }
 
   event(): TaskEvent {
-    const { ids, attempt, worker } = this.assignment;
-    return { task: this.taskName, transport: this.around.transport.name, worker, ids, attempt };
+    const { ids, attempt, worker, trace } = this.assignment;
+    return { task: this.taskName, transport: this.around.transport.name, worker, ids, attempt, trace: this.trace, fields: trace?.fields };
   }
 
   get #overSignal(): AbortSignal {
@@ -128,10 +138,16 @@ export class Execution {
     const over = () => this.#overSignal;
     return {
       stop: (reason) => this.stop(reason),
+      trace: this.trace,
       get over() {
         return over();
       },
     };
+  }
+
+  #beginSpan(tracer: Tracer): Span {
+    const { ids, attempt, worker, trace = {} } = this.assignment;
+    return tracer.begin({ transport: this.around.transport.name, worker, ids, attempt, trace });
   }
 
   #keep(terms: HoldTerms): Hold {
@@ -152,7 +168,6 @@ export class Execution {
     return new TaskLog({
       clock: config.clock,
       batch: transport.logBatch ?? logBatchDefault,
-      // Without a place to send them, lines end here.
       send: (entries) => this.assignment.log?.(entries) ?? Promise.resolve(),
       failing,
       working,

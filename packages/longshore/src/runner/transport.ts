@@ -14,9 +14,11 @@ import type { Blobs, ContextIds, OutputStream } from "../context.ts";
 import type { ErrorCode, LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type { Task } from "../task.ts";
+import type { SpanIds } from "../trace.ts";
 import type { Verdict } from "../verdict.ts";
 import type { EventName, TransportEvent, TransportEventName } from "./events.ts";
 import type { Notice } from "./notices.ts";
+import type { WorkTrace } from "./telemetry.ts";
 
 export interface Transport {
   /** For logs and `status()`: the protocol and whom it talks to, never a token. */
@@ -122,6 +124,8 @@ export interface Assignment {
   readonly deferrals?: number;
   readonly deferred?: Json;
   readonly blobs?: Blobs;
+  /** Whose trace this work belongs to. */
+  readonly trace?: WorkTrace;
   /** `ctx.native`. */
   readonly native?: Json;
   /**
@@ -181,6 +185,8 @@ export interface Control {
    * Later calls do nothing.
    */
   stop(reason: LongshoreError): void;
+  /** The span to name in calls that are made on behalf of this work: its own, or its caller's when nobody traces here. */
+  readonly trace: SpanIds | undefined;
   /** Aborts when the assignment is over, reported or not: the transport's own timers and watchers end here. */
   readonly over: AbortSignal;
 }

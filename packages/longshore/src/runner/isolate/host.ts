@@ -58,13 +58,13 @@ export class Host {
     await this.ready;
     if (this.#over) throw new Error(`The ${this.#what} of task "${task}" ended before it was called.`);
     const call = this.#sequence++;
-    const { attempt, ids, idempotencyKey, upstream, deferrals, deferred, native, signal } = context;
+    const { attempt, ids, idempotencyKey, trace, upstream, deferrals, deferred, native, signal } = context;
     const stop = () => this.#carrier.send({ kind: "stop", call, reason: packError(signal.reason) });
     signal.addEventListener("abort", stop, { once: true });
     try {
       return await new Promise((resolve, reject) => {
         this.#calls.set(call, { task, context, settle: (ended) => ("error" in ended ? reject(ended.error) : resolve(ended.value)) });
-        const sent = { attempt, ids, idempotencyKey, upstream, deferrals, deferred, native };
+        const sent = { attempt, ids, idempotencyKey, trace, upstream, deferrals, deferred, native };
         this.#carrier.send({ kind: "call", call, task, input, context: sent });
         if (signal.aborted) stop();
       });

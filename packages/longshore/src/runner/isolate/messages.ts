@@ -3,12 +3,14 @@
 import type { ContextIds, OutputStream } from "../../context.ts";
 import { codeOf, type ErrorCode, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
+import type { SpanIds } from "../../trace.ts";
 
 /** What is told about a call before it begins. */
 export interface CallContext {
   readonly attempt: number;
   readonly ids: ContextIds;
   readonly idempotencyKey: string;
+  readonly trace: SpanIds | undefined;
   readonly upstream: { readonly [stepId: string]: unknown };
   readonly deferrals: number;
   readonly deferred: Json | undefined;

@@ -1,0 +1,60 @@
+// The ports of whoever watches a worker from outside: spans of its executions, records of its log. The runner tells them what happens;
+// how that is written down and where it is sent is theirs. A protocol only says which caller's span its work belongs to.
+
+import type { ContextIds } from "../context.ts";
+import type { SpanIds } from "../trace.ts";
+import type { Events } from "./events.ts";
+import type { Logger } from "./notices.ts";
+import type { Failure } from "./transport.ts";
+
+export interface Telemetry {
+  readonly tracer?: Tracer;
+  /** Takes the worker's notices, unless `work()` was told another logger. */
+  readonly logger?: Logger;
+  /** Called once, before the worker starts. */
+  attach?(events: Pick<Events, "watch">): void;
+  /** Sends what is left. Called when the worker has stopped; must end by itself. */
+  close?(): Promise<void>;
+}
+
+/** None of these may wait or throw: they stand on the path of every task. */
+export interface Tracer {
+  /** Begins the span of one execution, before anything of it runs. */
+  begin(work: TracedWork): Span;
+}
+
+export interface Span {
+  readonly ids: SpanIds;
+  /** Calls `fn` so that whatever it starts belongs to this span. */
+  run<Result>(fn: () => Result): Result;
+  end(ended: SpanEnd): void;
+}
+
+export interface TracedWork {
+  readonly transport: string;
+  readonly worker: string | undefined;
+  readonly ids: ContextIds;
+  readonly attempt: number;
+  readonly trace: WorkTrace;
+}
+
+export interface SpanEnd {
+  /** The handler's name; known only once it was found. */
+  readonly task: string;
+  /** Absent when the handler returned. */
+  readonly error?: Failure;
+}
+
+/** What a protocol knows about the trace that its work belongs to. */
+export interface WorkTrace {
+  /** The caller's span. */
+  readonly parent?: SpanIds;
+  /** How the protocol's own conventions call the span; `task.execute` unless told. */
+  readonly name?: string;
+  /** `server`: the caller waits for the answer. `consumer`, unless told: the work was taken from a queue. */
+  readonly kind?: "server" | "consumer";
+  /** By the protocol's own conventions, beside those that every span has. */
+  readonly attributes?: Readonly<Record<string, string | number | boolean>>;
+  /** Fields of every log record about this work, by the protocol's own names, beside the ids that every record has. */
+  readonly fields?: Readonly<Record<string, string>>;
+}

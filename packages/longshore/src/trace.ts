@@ -1,0 +1,22 @@
+// The ids of a distributed trace, as W3C Trace Context and OpenTelemetry write them.
+
+/** One span: 32 and 16 digits of lower-case hex. */
+export interface SpanIds {
+  readonly traceId: string;
+  readonly spanId: string;
+}
+
+const zeros = /^0+$/;
+
+/** What somebody sent as ids, or undefined when they are none: a broken trace must never break the work. */
+export function spanIdsOf(traceId: unknown, spanId: unknown): SpanIds | undefined {
+  if (typeof traceId !== "string" || typeof spanId !== "string") return undefined;
+  const ids = { traceId: traceId.toLowerCase(), spanId: spanId.toLowerCase() };
+  const wellFormed = /^[0-9a-f]{32}$/.test(ids.traceId) && /^[0-9a-f]{16}$/.test(ids.spanId);
+  return wellFormed && !zeros.test(ids.traceId) && !zeros.test(ids.spanId) ? ids : undefined;
+}
+
+/** The header `traceparent` by which a span is handed on over HTTP. */
+export function traceparent({ traceId, spanId }: SpanIds): string {
+  return `00-${traceId}-${spanId}-01`;
+}
