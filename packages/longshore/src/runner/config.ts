@@ -13,7 +13,7 @@ export interface RunnerOptions {
   readonly tasks: readonly Task[];
   /** How many tasks run at the same time; unless told 10, or as many as the protocol's own limits for these tasks add up to. */
   readonly slots?: number;
-  /** How long running tasks may go on after `stop()` or SIGTERM; 20 s unless told. */
+  /** How long running tasks may go on after `stop()` or SIGTERM; unless told what the transport was told, else 20 s. */
   readonly drain?: Duration;
   /** How long a handler may take to end after its signal aborted; 5 s unless told. Then its slot is given to other work. */
   readonly abortGrace?: Duration;
@@ -35,7 +35,8 @@ export interface RunnerConfig {
   readonly tasks: ReadonlyMap<string, Task>;
   /** Undefined when nobody told. */
   readonly slots: number | undefined;
-  readonly drainMs: number;
+  /** Undefined when nobody told. */
+  readonly drainMs: number | undefined;
   readonly abortGraceMs: number;
   /** The tasks whose handlers run elsewhere, and where. */
   readonly isolated: ReadonlyMap<string, IsolatedTask>;
@@ -58,7 +59,7 @@ export function runnerConfig(options: RunnerOptions): RunnerConfig {
   return {
     tasks: tasksByName(options.tasks),
     slots: options.slots === undefined ? undefined : checkSlots(options.slots),
-    drainMs: durationMs(options.drain ?? drainMsDefault, "drain"),
+    drainMs: options.drain === undefined ? undefined : durationMs(options.drain, "drain"),
     abortGraceMs: durationMs(options.abortGrace ?? abortGraceMsDefault, "abortGrace"),
     isolated: isolatedTasks(options),
     isolateMemoryMb: options.isolateMemoryMb,
@@ -124,6 +125,12 @@ export function slotsUntold(tasks: ReadonlyMap<string, Task>, transports: readon
   if (transports.some((transport) => transport.slotsFor === undefined)) return slotsDefault;
   const wanted = transports.reduce((sum, transport) => sum + (transport.slotsFor?.(tasks) ?? 0), 0);
   return Math.min(Math.max(1, wanted), slotsMax);
+}
+
+/** How long a worker drains whose user did not say: the longest that a transport was told. */
+export function drainMsUntold(transports: readonly Transport[]): number {
+  const told = transports.flatMap(({ drainMs }) => (drainMs === undefined ? [] : [drainMs]));
+  return told.length === 0 ? drainMsDefault : Math.max(...told);
 }
 
 function checkSlots(slots: number): number {

@@ -164,6 +164,21 @@ describe("stopping a worker", () => {
     await stopped;
   });
 
+  it.each([
+    ["the longest that a transport was told", {}, 4_000],
+    ["what the user told", { drain: "6s" }, 6_000],
+  ] as const)("lets running tasks go on for %s", async (_name, options, drainMs) => {
+    await using s = await setup(options, [new Loopback(), Object.assign(new Loopback(), { drainMs: 4_000 })]);
+    const running = s.loop.run("gated");
+    await until(() => s.gates.length === 1);
+    const stopped = s.worker.stop();
+    await s.clock.advance(drainMs - 1);
+    expect(s.worker.status().running).toHaveLength(1);
+    await s.clock.advance(1);
+    expect(await running).toMatchObject({ error: { code: "LONGSHORE_SHUTDOWN" } });
+    await stopped;
+  });
+
   it("can be forced, can be called twice, and ends the wait of a gentle stop", async () => {
     await using s = await setup();
     const running = s.loop.run("gated");

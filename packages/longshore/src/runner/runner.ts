@@ -7,7 +7,7 @@ import { setMaxListeners } from "node:events";
 import { formatDuration } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
 import { counted } from "../text.ts";
-import { type RunnerConfig, slotsUntold } from "./config.ts";
+import { drainMsUntold, type RunnerConfig, slotsUntold } from "./config.ts";
 import { Events } from "./events.ts";
 import { accept, execute } from "./execute.ts";
 import type { Execution, Surroundings } from "./execution.ts";
@@ -39,6 +39,7 @@ export class Runner {
   readonly #config: RunnerConfig;
   readonly #attached: readonly Attached[];
   readonly #pool: SlotPool;
+  readonly #drainMs: number;
   readonly #running = new Set<Execution>();
   readonly #draining = new AbortController();
   readonly #forced = new AbortController();
@@ -62,6 +63,7 @@ export class Runner {
     this.#isolates = isolates;
     this.events = new Events(config.clock, config.logger);
     this.#pool = new SlotPool(config.slots ?? slotsUntold(config.tasks, transports));
+    this.#drainMs = config.drainMs ?? drainMsUntold(transports);
     this.#attached = transports.map((transport) => ({ transport, episodes: new Episodes(config.clock, config.logger, transport.name) }));
     this.#watch = new LoopWatch(config.clock, (blockedMs) => this.#onBlocked(blockedMs));
     this.#health = new HealthWatch(this.events, config.clock);
@@ -126,12 +128,12 @@ export class Runner {
   }
 
   async #stop(): Promise<void> {
-    const { clock, drainMs, abortGraceMs } = this.#config;
+    const { clock, abortGraceMs } = this.#config;
     this.#state = "draining";
     this.#draining.abort();
     this.#pool.close();
     const drained = Promise.allSettled(this.#attached.map(({ transport }) => transport.drain())).then(() => this.#idle());
-    await this.#until(drained, drainMs, this.#forced.signal);
+    await this.#until(drained, this.#drainMs, this.#forced.signal);
     this.#aborting = true;
     for (const execution of this.#running) execution.stop(shutdown());
     const patient = clock.at(clock.now() + abortGraceMs + lastReportsMs, () => this.#giveUp.abort());

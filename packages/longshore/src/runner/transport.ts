@@ -30,6 +30,8 @@ export interface Transport {
   readonly reportTries?: ReportTries;
   /** How many slots these tasks can fill by the transport's own limits. Where `work()` was not told how many there are, there are as many. */
   slotsFor?(tasks: ReadonlyMap<string, Task>): number;
+  /** How long running tasks may go on when the worker stops, where its protocol has a setting for that and `work()` was not told. */
+  readonly drainMs?: number;
   /**
    * Begins to receive. Resolves when receiving has begun, which does not need a reachable peer: troubles go to `host.failing`. Rejects
    * only for a mistake in the configuration. Called once.
