@@ -39,7 +39,7 @@ export function makeContext(
     native: assignment.native,
     amend: (name, value) => assignment.amend?.(name, toJson(value)),
     ask: async (name, value) =>
-      assignment.ask === undefined ? refuseAsk(around.transport.name, name) : assignment.ask(name, toJson(value)),
+      assignment.ask === undefined ? refuseAsk(around.transport.name, name) : assignment.ask(name, toJson(value), execution.signal),
     log: (entry, stream = "stdout") => {
       if (around.events.wants("logged")) around.events.emit("logged", { ...execution.event(), entry, stream });
       execution.addLog(lineOf(entry), stream);

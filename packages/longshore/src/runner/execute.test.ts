@@ -105,8 +105,8 @@ describe("the context", () => {
   it("carries questions that only the orchestrator can answer, and says where there are none", async () => {
     const asker = task("asker", (_input: unknown, ctx) => ctx.ask("weather", { at: "sea" }));
     await using s = await setup([asker]);
-    const call = { ask: async (name: string, value: Json) => [name, value] };
-    expect(await s.loop.run("asker", {}, call)).toEqual({ kind: "done", output: ["weather", { at: "sea" }] });
+    const call = { ask: async (name: string, value: Json, signal: AbortSignal) => [name, value, signal.aborted] };
+    expect(await s.loop.run("asker", {}, call)).toEqual({ kind: "done", output: ["weather", { at: "sea" }, false] });
     expect(await s.loop.run("asker")).toMatchObject({
       kind: "failed",
       error: { code: "LONGSHORE_BAD_CONFIG", message: 'loopback cannot be asked for "weather".' },

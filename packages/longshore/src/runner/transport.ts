@@ -145,8 +145,8 @@ export interface Assignment {
   part?(value: Json): Promise<void>;
   /** `ctx.amend`; what it does not know it ignores. */
   amend?(name: string, value: Json): void;
-  /** `ctx.ask`. Rejects with LONGSHORE_BAD_CONFIG for what it does not know. */
-  ask?(name: string, value: Json): Promise<Json>;
+  /** `ctx.ask`. Rejects with LONGSHORE_BAD_CONFIG for what it does not know. `signal` is the handler's. */
+  ask?(name: string, value: Json, signal: AbortSignal): Promise<Json>;
   /**
    * Says how it ended. Throws when the answer is not known: the runner repeats the same report, so it must be safe to repeat. A
    * LongshoreError with code LONGSHORE_BAD_OUTPUT or LONGSHORE_LIMIT means that this outcome can never be accepted; the runner then
