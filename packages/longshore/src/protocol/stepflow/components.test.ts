@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { type Task, task } from "../../task.ts";
+import { Components } from "./components.ts";
+
+function setup(...tasks: Task[]) {
+  return new Components(new Map(tasks.map((each) => [each.name, each])));
+}
+
+const greet = task("greet", () => 1);
+const nested = task("shop/greet", () => 2);
+const core = task("core", () => 3, { path: "/core/{*path}" });
+const language = task("language", () => 4, { path: "/lang/{code}" });
+
+describe("components", () => {
+  it.each([
+    ["greet", greet, {}],
+    ["/greet", greet, {}],
+    ["/any/prefix/greet", greet, {}],
+    ["shop/greet", nested, {}],
+    ["/shop/greet", nested, {}],
+    ["/my/shop/greet", nested, {}],
+    ["core", core, {}],
+    ["/core/a/b", core, { path: "a/b" }],
+    ["/python/core/a", core, { path: "a" }],
+    ["/lang/de", language, { code: "de" }],
+  ])("are found by id, by path and by a path with a route's prefix: %s", (name, found, pathParams) => {
+    expect(setup(greet, nested, core, language).find(name)).toEqual({ task: found, pathParams });
+  });
+
+  it.each(["", "/", "greets", "/greet/more", "/lang/de/at", "/lang"])("are not found by %j", (name) => {
+    expect(setup(greet, nested, core, language).find(name)).toBeUndefined();
+  });
+
+  it("are described with path and schemas, once", () => {
+    const input = z.object({ name: z.string() });
+    const components = setup(
+      task("greet", () => 1, { input, description: "Says hello." }),
+      core,
+    );
+    expect(components.descriptions).toMatchObject([
+      { name: "greet", path: "/greet", description: "Says hello.", inputSchema: { type: "object", required: ["name"] } },
+      { name: "core", path: "/core/{*path}" },
+    ]);
+    expect(components.descriptions).toBe(components.descriptions);
+  });
+});
