@@ -94,6 +94,32 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect((await world.claim())?.id).toBe("late");
     });
 
+    it("an attempt that ended while its run was paused, and follows after all, still waits in its lane", async () => {
+      let world = await setup();
+      const { id } = await world.start("w", [step("a", { retry: { failures: 1 } })]);
+      const hold = holdOf(await world.claim("a"));
+      await world.runs.tell(id, { kind: "pause" });
+      await world.board.fail(hold, { error: "no", retryable: true });
+      await world.runs.tell(id, { kind: "resume" });
+      world = await reopen(world);
+      await world.clock.advance(60_000);
+      await world.board.complete(holdOf(await world.claim("a")), "1");
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("a run that is tried again after its end goes on", async () => {
+      let world = await setup();
+      const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);
+      await world.board.fail(holdOf(await world.claim("a")), { error: "no", retryable: false });
+      expect((await world.run(id)).state).toBe("failed");
+      await world.runs.retry(id);
+      world = await reopen(world);
+      expect(await world.run(id)).toMatchObject({ state: "running", endedAt: null });
+      await world.board.complete(holdOf(await world.claim("a")), "1");
+      await world.board.complete(holdOf(await world.claim("b")), "1");
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
     it("the holder finishes its work as if nothing had been", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);

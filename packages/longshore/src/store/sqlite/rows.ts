@@ -73,7 +73,7 @@ export class Rows<R> implements Writable {
   }
 
   write(): void {
-    for (const [key, row] of this.#refreshed) if (!this.#pending.has(key)) this.#options.save(row, false, undefined);
+    for (const [key, row] of this.#refreshed) if (!this.#pending.has(key)) this.#options.save(row, false, row);
     // Should this transaction fail, nothing is lost: a restart would restore the same.
     this.#refreshed.clear();
     for (const [key, { row, isNew }] of this.#pending) {

@@ -10,10 +10,12 @@ const runsKeptMax = 20_000;
 
 const columns = [
   ...["id", "workflow", "definition_id", "input", "created_at", "alias", "parent_task_id", "parent_attempt", "settings", "priority"],
-  ...["state", "output", "error", "ended_at", "end_by", "active_count", "left_count", "failed_count", "recorded_count", "retries"],
-  ...["counted_from", "variables", "backlog", "skips"],
+  ...["state", "output", "error", "end_by", "active_count", "left_count", "failed_count", "recorded_count", "retries"],
+  ...["counted_from", "variables", "backlog", "skips", "ended_at"],
 ];
 const changing = columns.slice(columns.indexOf("state"));
+/** A run that was open before has no `ended_at` on disk. Unwritten, it spares the index of open runs. */
+const changingWhileOpen = changing.slice(0, -1);
 
 export const runColumns: string = columns.join(", ");
 
@@ -24,26 +26,32 @@ export function runRows(db: Database, commit: GroupCommit, committed: (run: Run)
     `INSERT INTO run (${runColumns}) VALUES (${columns.map(() => "?").join(", ")})
      ON CONFLICT (id) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(", ")}`,
   );
-  const update = db.prepare(`UPDATE run SET ${changing.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`);
+  const updateOpen = db.prepare(updateSql(changingWhileOpen));
+  const update = db.prepare(updateSql(changing));
   const remove = db.prepare("DELETE FROM run WHERE id = ?");
   return new Rows<Run>(commit, {
     load(id) {
       const row = select.get(id);
       return row === undefined ? null : runOf(row);
     },
-    save(run, isNew) {
+    save(run, isNew, before) {
       const rest = [
-        ...[run.state, run.output, run.error, run.endedAt, run.endBy, run.active, run.left, run.failed, run.recorded, run.retries],
+        ...[run.state, run.output, run.error, run.endBy, run.active, run.left, run.failed, run.recorded, run.retries],
         ...[run.countedFrom, run.variables, run.backlog, run.skips],
       ];
-      if (isNew) insert.run(...fixedValues(run), ...rest);
-      else update.run(...rest, run.id);
+      if (isNew) insert.run(...fixedValues(run), ...rest, run.endedAt);
+      else if (run.endedAt === null && before?.endedAt === null) updateOpen.run(...rest, run.id);
+      else update.run(...rest, run.endedAt, run.id);
     },
     remove: (id) => remove.run(id),
     keep: (run) => (run.endedAt === null ? "while-room" : "no"),
     keptMax: runsKeptMax,
     committed,
   });
+}
+
+function updateSql(changed: readonly string[]): string {
+  return `UPDATE run SET ${changed.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`;
 }
 
 function fixedValues(run: Run): (string | number | null)[] {

@@ -66,7 +66,7 @@ const closing: readonly Column[] = [
   ["closed_by", (task) => task.closedBy],
   ["closed_receipt", (task) => task.closedReceipt],
 ];
-/** A task that has ended comes back only as a new row, so `ended_at` of an open one is null already. Unwritten, it spares both indexes. */
+/** A task that was open before has none on disk. Unwritten, it spares both indexes. */
 const ending: readonly Column[] = [["ended_at", (task) => task.endedAt]];
 
 const all = [...fixed, ...queueing, ...holding, ...closing, ...ending];
@@ -76,8 +76,8 @@ export const taskColumns: string = all.map(([name]) => name).join(", ");
 export function taskRows(db: Database, commit: GroupCommit, committed: (task: Task) => void): Rows<Task> {
   const select = db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`);
   const insert = db.prepare(`INSERT OR REPLACE INTO task (${taskColumns}) VALUES (${all.map(() => "?").join(", ")})`);
-  const updateOpen = update(db, [...queueing, ...holding, ...closing]);
-  const updateEnded = update(db, [...queueing, ...holding, ...closing, ...ending]);
+  const goOn = update(db, [...queueing, ...holding, ...closing]);
+  const change = update(db, [...queueing, ...holding, ...closing, ...ending]);
   // Most tasks are handed out once and end once. Binding a value costs about 0.1 us, and what has not changed need not be bound.
   const handOut = update(db, holding);
   const end = update(db, [...holding, ...closing, ...ending]);
@@ -89,10 +89,10 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
     },
     save(task, isNew, before) {
       refuseNul(task);
-      const stayed = before !== undefined && same(queueing, before, task);
       if (isNew) insert.run(...all.map(([, value]) => value(task)));
-      else if (task.endedAt !== null) (stayed ? end : updateEnded)(task);
-      else (stayed && same(closing, before, task) ? handOut : updateOpen)(task);
+      else if (before === undefined || before.endedAt !== null) change(task);
+      else if (task.endedAt !== null) (same(queueing, before, task) ? end : change)(task);
+      else (same(queueing, before, task) && same(closing, before, task) ? handOut : goOn)(task);
     },
     remove: (id) => remove.run(id),
     // Who holds a task, and until when, may be newer in memory than on disk.
