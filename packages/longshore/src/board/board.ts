@@ -10,7 +10,7 @@ import type { Reach } from "./lanes.ts";
 import type { BoardStore, ClaimRequest, Extension, Leave, NewTask } from "./store.ts";
 import { type Hold, isOpen, type Task } from "./task.ts";
 
-export interface Claim extends Offer {
+export interface Claim extends Omit<Offer, "offerMs"> {
   holder: string;
 }
 
@@ -18,6 +18,8 @@ export interface Claim extends Offer {
 export interface Offer {
   reach: Reach;
   termMs: number;
+  /** How long an offer waits to be taken up, where that is not how long a hold lasts. */
+  offerMs?: number;
   max?: number;
   /** How long to wait for work when there is none; 0 or absent answers at once. */
   waitMs?: number;
@@ -80,8 +82,8 @@ export class Board {
   }
 
   /**
-   * Hands out tasks whose owner becomes known at its first extend. Waits like a claim. What nobody takes up within the term goes back to
-   * its lane by itself, with nothing spent.
+   * Hands out tasks whose owner becomes known at its first extend. Waits like a claim. What nobody takes up in time goes back to its lane
+   * by itself, with nothing spent.
    */
   offer(offer: Offer): Promise<Task[]> {
     return this.#handOut(offer, null);
@@ -164,8 +166,8 @@ export class Board {
     this.#results.close(new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the task ended."));
   }
 
-  #handOut({ reach, termMs, max = 1, waitMs, signal }: Offer, holder: string | null): Promise<Task[]> {
-    const request = { reach, holder, termMs, max };
+  #handOut({ reach, termMs, offerMs, max = 1, waitMs, signal }: Offer, holder: string | null): Promise<Task[]> {
+    const request = { reach, holder, termMs, offerMs, max };
     if (this.#dismissed)
       return Promise.reject(new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work."));
     if (!waitMs) return this.#store.claim(request).then(({ tasks }) => this.#unlessGone(tasks, signal));

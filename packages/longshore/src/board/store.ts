@@ -11,7 +11,10 @@ export interface ClaimRequest {
   reach: Reach;
   /** Null for an offer: the owner becomes known at its first extend. */
   holder: string | null;
+  /** How long a hold lasts without an extend. */
   termMs: number;
+  /** How long an offer waits for its first extend; as long as a hold lasts when absent. */
+  offerMs?: number;
   /** At most this many tasks; the store may answer fewer. */
   max: number;
 }

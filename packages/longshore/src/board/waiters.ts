@@ -10,6 +10,7 @@ export class Waiter {
   /** Null for an offer: what it gets has no owner yet. */
   readonly holder: string | null;
   readonly termMs: number;
+  readonly offerMs: number | undefined;
   /** Order of arrival over all groups. */
   readonly arrival: number;
   readonly #settle: (taskId: string | null) => void;
@@ -20,12 +21,14 @@ export class Waiter {
     group: ClaimGroup;
     holder: string | null;
     termMs: number;
+    offerMs?: number;
     arrival: number;
     settle: (taskId: string | null) => void;
   }) {
     this.group = options.group;
     this.holder = options.holder;
     this.termMs = options.termMs;
+    this.offerMs = options.offerMs;
     this.arrival = options.arrival;
     this.#settle = options.settle;
     this.group.waiting.add(this);

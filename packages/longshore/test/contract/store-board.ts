@@ -285,6 +285,20 @@ export function boardContract(setup: Setup): void {
       expect([(await claim())?.id, (await claim())?.id]).toEqual(["t", "later"]);
     });
 
+    it("may wait longer to be taken up than a hold lasts", async () => {
+      const { clock, board, post, task } = await setup();
+      await post("t", { holdMs: termMs });
+      const [offered] = await board.offer({ reach, termMs: 60_000, offerMs: 5_000 });
+      expect(offered).toMatchObject({ holdUntil: clock.now() + 5_000, termMs });
+      await clock.advance(4_999);
+      expect(await board.extend(holdOf(offered), { holder: "ann" })).toEqual({ verdict: "ok", holdUntil: clock.now() + termMs });
+      await clock.advance(termMs);
+      expect(await task("t")).toMatchObject({ state: "queued", lost: 1 });
+      const [again] = await board.offer({ reach, termMs, offerMs: 5_000 });
+      await clock.advance(5_000);
+      expect(await task("t")).toMatchObject({ state: "queued", lost: 1, grant: (again?.grant ?? 0) + 1 });
+    });
+
     it("does not make the time longer in which somebody must take the task", async () => {
       const { clock, board, post, task } = await setup();
       await post("t", { claimMs: 2_500, policy: policy({ failures: 3, lost: 3 }) });

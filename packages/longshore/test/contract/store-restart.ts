@@ -64,14 +64,17 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect(await world.task("left")).toMatchObject({ state: "failed", fault: "timed-out" });
     });
 
-    it("an offer that is not taken up goes back to its place", async () => {
+    it("an offer that is not taken up goes back to its place, after as long as it had", async () => {
       const reach = { names: ["work"], labels: [] };
       let world = await setup();
       await world.post("t");
       await world.post("later");
-      await world.board.offer({ reach, termMs });
+      await world.board.offer({ reach, termMs, offerMs: 3_000 });
+      await world.clock.advance(2_000);
       world = await reopen(world);
-      await world.clock.advance(termMs);
+      await world.clock.advance(2_999);
+      expect((await world.task("t")).state).toBe("offered");
+      await world.clock.advance(1);
       expect(await world.task("t")).toMatchObject({ state: "queued", lost: 0, attempt: 0 });
       expect((await world.claim())?.id).toBe("t");
     });

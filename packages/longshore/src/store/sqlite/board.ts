@@ -112,7 +112,7 @@ export class SqliteBoard implements BoardStore {
       while (tasks.length < request.max) {
         const task = this.#lines.take(group.lanes, now);
         if (task === null) break;
-        tasks.push(this.#lines.handOut(task, { holder: request.holder, termMs: request.termMs, now }));
+        tasks.push(this.#lines.handOut(task, { ...request, now }));
       }
       if (tasks.length > 0 || standing === undefined) return { tasks, leave: null };
       return { tasks, leave: this.#lines.wait(group, request, standing) };
@@ -263,7 +263,8 @@ export class SqliteBoard implements BoardStore {
       this.#sequence = Math.max(this.#sequence, stored.sequence);
       // A delay is never longer than it was at its beginning, even if the machine's clock has been set back since.
       const dueAt = Math.min(stored.dueAt, now + stored.dueAt - stored.queuedAt);
-      const holdUntil = stored.termMs === 0 ? null : now + stored.termMs;
+      const lastsMs = stored.state === "offered" ? (stored.holdUntil ?? 0) - (stored.claimedAt ?? 0) : stored.termMs;
+      const holdUntil = stored.holdUntil === null ? null : now + lastsMs;
       const claimBy = stored.state === "offered" && stored.claimBy !== null ? Math.max(stored.claimBy, holdUntil ?? 0) : stored.claimBy;
       const task =
         stored.state === "queued" ? { ...stored, dueAt: stored.lane === null ? stored.dueAt : dueAt } : { ...stored, holdUntil, claimBy };

@@ -23,6 +23,14 @@ export interface LinesOptions {
   giveBack: (taskId: string, grant: number) => Promise<unknown>;
 }
 
+/** To whom a task goes, and for how long. */
+interface HandOut {
+  holder: string | null;
+  termMs: number;
+  offerMs?: number;
+  now: number;
+}
+
 export class Lines {
   readonly #options: LinesOptions;
   #arrivals = 0;
@@ -58,14 +66,16 @@ export class Lines {
   }
 
   /** Without a holder it is an offer, and the attempt begins when somebody takes it up. */
-  handOut(task: Task, to: { holder: string | null; termMs: number; now: number }): Task {
+  handOut(task: Task, to: HandOut): Task {
+    const { holder, now } = to;
     const termMs = termOf(task, to.termMs);
-    const out: Task = { ...task, grant: task.grant + 1, termMs, claimedAt: to.now, holdUntil: termMs === 0 ? null : to.now + termMs };
-    const handed: Task = to.holder === null ? { ...out, state: "offered", holder: null } : begun({ ...out, holder: to.holder }, to.now);
+    const lastsMs = holder === null ? (to.offerMs ?? termMs) : termMs;
+    const out: Task = { ...task, grant: task.grant + 1, holder, termMs, claimedAt: now, holdUntil: lastsMs === 0 ? null : now + lastsMs };
+    const handed: Task = holder === null ? { ...out, state: "offered" } : begun(out, now);
     if (task.limits.length > 0) {
-      this.#options.limits.take(task.limits, to.now);
-      this.#options.commit.undo(() => this.#options.limits.untake(task.limits, to.now));
-      this.#options.handOuts.add(task.limits, to.now);
+      this.#options.limits.take(task.limits, now);
+      this.#options.commit.undo(() => this.#options.limits.untake(task.limits, now));
+      this.#options.handOuts.add(task.limits, now);
     }
     this.#options.tasks.put(handed.id, handed);
     this.#options.commit.after(this.#options.handedOut);
@@ -85,7 +95,8 @@ export class Lines {
     if (blocked !== null) return this.#park(task, blocked);
     waiter.reserve();
     this.#options.commit.undo(() => waiter.release());
-    const { id, grant } = this.handOut(task, { holder: waiter.holder, termMs: waiter.termMs, now });
+    const { holder, termMs, offerMs } = waiter;
+    const { id, grant } = this.handOut(task, { holder, termMs, offerMs, now });
     this.#options.commit.after(() => {
       if (waiter.deliver(id)) return;
       // Should the store be unable to write now, the hold ends by itself.
@@ -105,11 +116,12 @@ export class Lines {
   }
 
   /** Stands in line until a task comes. */
-  wait(group: ClaimGroup, request: { holder: string | null; termMs: number }, standing: Standing): Leave {
+  wait(group: ClaimGroup, { holder, termMs, offerMs }: Omit<HandOut, "now">, standing: Standing): Leave {
     const waiter = new Waiter({
       group,
-      holder: request.holder,
-      termMs: request.termMs,
+      holder,
+      termMs,
+      offerMs,
       arrival: ++this.#arrivals,
       settle: (taskId) => standing.settle(taskId === null ? null : this.#options.tasks.get(taskId)),
     });
