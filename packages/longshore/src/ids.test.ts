@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { idMaker } from "./ids.ts";
+import { idFrom, idMaker, idOfUuid, uuidOf } from "./ids.ts";
 
 const shape = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
@@ -31,19 +31,43 @@ describe("ids", () => {
     const ids = Array.from({ length: 40 }, () => makeId(5));
     expect(new Set(ids).size).toBe(40);
     expect([...ids].sort()).toEqual(ids);
-    expect(ids[1]).toBe("00000000050000000000000001");
+    expect(ids[1]).toBe("0000000005E008000000000001");
   });
 
   it("carry over from digit to digit", () => {
-    let first = true;
-    const makeId = idMaker((into) => into.fill(first ? 31 : 0));
-    const before = makeId(7);
-    expect(before).toBe("0000000007FZZZZZZZZZZZZZZZ");
-    first = false;
-    expect(makeId(7)).toBe("0000000007G000000000000000");
+    const makeId = idMaker((into) => into.fill(31, 4));
+    expect(makeId(7)).toBe("0000000007E008ZZZZZZZZZZZZ");
+    expect(makeId(7)).toBe("0000000007E009000000000000");
   });
 
   it("differ between makers that start in the same millisecond", () => {
     expect(new Set(Array.from({ length: 200 }, () => idMaker()(1))).size).toBe(200);
+  });
+
+  it("are UUIDs of version 7 in another spelling, and come back from it", () => {
+    const makeId = idMaker();
+    for (let made = 0; made < 1_000; made++) {
+      const id = makeId(1_700_000_000_000 + made);
+      const uuid = uuidOf(id) as string;
+      expect(uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      expect(Number.parseInt(uuid.replace("-", "").slice(0, 12), 16)).toBe(1_700_000_000_000 + made);
+      expect(idOfUuid(uuid)).toBe(id);
+      expect(idOfUuid(uuid.toUpperCase())).toBe(id);
+    }
+  });
+
+  it("have no other spelling when they are of another make", () => {
+    for (const text of ["", "ci-1", "01K9-2-0", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "01ARZ3NDEKTSV4RRFFQ69G5FAU"]) expect(uuidOf(text)).toBeUndefined();
+    for (const text of ["", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "0190163d8694739b9efec9bf9a1d0b8c", "0190163d-8694-739b-9efe-c9bf9a1d0b8g"])
+      expect(idOfUuid(text)).toBeUndefined();
+  });
+
+  it("can be made from a text, the same for the same text and time", () => {
+    const id = idFrom("a step, a key", 1_700_000_000_000);
+    expect(id).toMatch(shape);
+    expect(idFrom("a step, a key", 1_700_000_000_000)).toBe(id);
+    expect(idFrom("a step, another key", 1_700_000_000_000)).not.toBe(id);
+    expect(idFrom("a step, a key", 1_700_000_000_001).slice(10)).toBe(id.slice(10));
+    expect(uuidOf(id)?.[14]).toBe("7");
   });
 });

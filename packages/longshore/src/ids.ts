@@ -1,7 +1,8 @@
-// Time-ordered ids: 26 characters of Crockford's base 32, 48 bits of milliseconds and 80 of randomness (the ULID layout).
-// Ids made within one millisecond count upwards, so ids of one maker sort in the order they were made.
+// Time-ordered ids: 26 characters of Crockford's base 32, 48 bits of milliseconds and 80 more (the ULID layout). Ids made within one
+// millisecond count upwards, so ids of one maker sort in the order they were made. Six of the bits are those by which a UUID says that
+// it is of version 7, so each id is a UUID too, only spelled otherwise: protocols whose clients take ids apart show them in that form.
 
-import { randomFillSync } from "node:crypto";
+import { createHash, randomFillSync } from "node:crypto";
 
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
@@ -23,13 +24,60 @@ export function idMaker(randomBytes: (into: Uint8Array) => void = fetchAhead()):
     const fresh = ms === lastMs ? ms + 1 : ms;
     randomBytes(digits);
     for (let at = 0; at < 16; at++) digits[at] = (digits[at] as number) & 31;
-    // Leaves room to count upwards: overflow within a millisecond is then out of reach.
-    digits[0] = (digits[0] as number) & 15;
+    // Counting upwards reaches neither within a millisecond: the nearer one stands above sixty bits.
+    digits[0] = ((digits[0] as number) & 0b00001) | 0b01110;
+    digits[3] = ((digits[3] as number) & 0b10011) | 0b01000;
     lastMs = fresh;
-    prefix = time(fresh);
+    prefix = digitsOf(fresh, 10);
     return prefix + tail(digits);
   };
 }
+
+/**
+ * An id made from a text instead of chance: the same text at the same time gives the same id, so that what is started under it is
+ * started once.
+ */
+export function idFrom(text: string, atMs: number): string {
+  const hash = createHash("sha256").update(text).digest();
+  return idMaker((into) => into.set(hash.subarray(0, into.length)))(atMs);
+}
+
+/** The id as a UUID; undefined for what is none of ours. Four digits of one spelling are five of the other, behind the first two of each. */
+export function uuidOf(id: string): string | undefined {
+  if (!idShape.test(id)) return undefined;
+  let hex = (0x100 + valueOf(id, 0, 2)).toString(16).slice(1);
+  for (let at = 2; at < 26; at += 4) hex += (0x100000 + valueOf(id, at, at + 4)).toString(16).slice(1);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** The id that a UUID stands for; undefined for what is no UUID. */
+export function idOfUuid(text: string): string | undefined {
+  if (!uuidShape.test(text)) return undefined;
+  const hex = text.replaceAll("-", "");
+  let id = digitsOf(Number.parseInt(hex.slice(0, 2), 16), 2);
+  for (let at = 2; at < 32; at += 5) id += digitsOf(Number.parseInt(hex.slice(at, at + 5), 16), 4);
+  return id;
+}
+
+function valueOf(id: string, from: number, to: number): number {
+  let value = 0;
+  for (let at = from; at < to; at++) value = value * 32 + alphabet.indexOf(id[at] as string);
+  return value;
+}
+
+function digitsOf(value: number, count: number): string {
+  let text = "";
+  let rest = value;
+  for (let at = 0; at < count; at++) {
+    text = alphabet[rest % 32] + text;
+    rest = Math.floor(rest / 32);
+  }
+  return text;
+}
+
+/** The first digit carries three bits: 26 digits have room for 130. */
+const idShape = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+const uuidShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 function fetchAhead(): (into: Uint8Array) => void {
   const fetched = new Uint8Array(fetchedBytes);
@@ -53,16 +101,6 @@ function increment(digits: Uint8Array): boolean {
     digits[at] = 0;
   }
   return false;
-}
-
-function time(ms: number): string {
-  let text = "";
-  let rest = ms;
-  for (let at = 0; at < 10; at++) {
-    text = alphabet[rest % 32] + text;
-    rest = Math.floor(rest / 32);
-  }
-  return text;
 }
 
 function tail(digits: Uint8Array): string {
