@@ -6,15 +6,18 @@ export interface StoredBlob {
   /** SHA-256 of the content, 64 hexadecimal digits in lower case. */
   readonly hash: string;
   readonly bytes: number;
+  /** A short text that whoever stored it keeps with it, such as a file name; opaque here, and no part of the hash. */
+  readonly note: string | null;
 }
 
 export interface BlobStore {
   /**
    * Stores content that arrives in pieces, without holding it in memory; resolves when it is durable. The same content again is
    * stored once. With `hash`, content that does not match is refused with LONGSHORE_BAD_INPUT; content above the limit with
-   * LONGSHORE_LIMIT; a full disk with LONGSHORE_STORE_UNAVAILABLE. Nothing remains of what was refused.
+   * LONGSHORE_LIMIT; a full disk with LONGSHORE_STORE_UNAVAILABLE. Nothing remains of what was refused. A note replaces the one that the
+   * same content had.
    */
-  put(content: AsyncIterable<Uint8Array> | Uint8Array, options?: { hash?: string }): Promise<StoredBlob>;
+  put(content: AsyncIterable<Uint8Array> | Uint8Array, options?: { hash?: string; note?: string }): Promise<StoredBlob>;
   /** Undefined when there is no such blob. The reader owns the stream; it stays readable even if the blob is pruned meanwhile. */
   get(hash: string): Promise<(StoredBlob & { content: Readable }) | undefined>;
   /** Undefined when there is no such blob. Counts as a use, so what was just asked for is not pruned. */

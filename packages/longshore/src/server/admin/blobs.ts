@@ -18,7 +18,10 @@ const body = { read: "stream", contentTypes: [anyType], description: `The conten
 const stored = { 201: { description: "It is stored; the same content again is stored once.", schema: blobShape } };
 
 export function blobOperations({ blobs }: Engine): Operation[] {
-  const put = async (request: HttpRequest, hash: string | undefined) => json(201, await blobs.put(request.stream, { hash }));
+  const put = async (request: HttpRequest, hash: string | undefined) => {
+    const blob = await blobs.put(request.stream, { hash });
+    return json(201, { hash: blob.hash, bytes: blob.bytes });
+  };
   return [
     rawOperation({
       ...{ id: "storeBlob", tag, method: "POST", path: "/blobs", scope: "worker", bodyMax: blobBytesMax },

@@ -30,7 +30,7 @@ describe.each(places)("blobs beside %s", (place) => {
     const { blobs, incoming } = await setup();
     const content = randomBytes(300_000);
     const stored = await blobs.put(pieces(content.subarray(0, 1), content.subarray(1, 200_000), content.subarray(200_000)));
-    expect(stored).toEqual({ hash: hashOf(content), bytes: 300_000 });
+    expect(stored).toEqual({ hash: hashOf(content), bytes: 300_000, note: null });
     expect(await blobs.stat(stored.hash)).toEqual(stored);
     const found = await blobs.get(stored.hash);
     expect(found?.bytes).toBe(300_000);
@@ -46,6 +46,19 @@ describe.each(places)("blobs beside %s", (place) => {
     await blobs.put(content);
     expect(parts.db.prepare("SELECT count(*) AS rows FROM blob").get()?.rows).toBe(1);
     expect(readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())).toHaveLength(1);
+  });
+
+  it("a note stays with its content until another replaces it", async () => {
+    const { blobs } = await setup();
+    const content = randomBytes(10);
+    const { hash, note } = await blobs.put(content, { note: "first" });
+    expect(note).toBe("first");
+    expect((await blobs.put(content)).note).toBe("first");
+    expect((await blobs.stat(hash))?.note).toBe("first");
+    await blobs.put(content, { note: "second" });
+    const found = await blobs.get(hash);
+    expect(found?.note).toBe("second");
+    found?.content.destroy();
   });
 
   it("empty content is content", async () => {

@@ -24,12 +24,15 @@ export interface SqliteBlobsOptions {
   bytesMax?: number;
 }
 
-interface Blob {
-  readonly hash: string;
-  readonly bytes: number;
+interface Blob extends StoredBlob {
   readonly createdAt: number;
   readonly usedAt: number;
 }
+
+/** Content that has arrived whole. */
+type Received = Omit<StoredBlob, "note">;
+
+const columns = "hash, bytes, created_at, used_at, note";
 
 /** A use is noted at most this often: retention counts in days. */
 const useMs = 3_600_000;
@@ -61,20 +64,19 @@ export class SqliteBlobs implements BlobStore {
     // Uploads that the last process did not finish.
     for (const name of readdirSync(join(this.directory, "incoming"))) rmSync(join(this.directory, "incoming", name), { force: true });
     this.#rows = blobRows(options.db, options.commit);
-    const oldest = options.db.prepare("SELECT hash, bytes, created_at, used_at FROM blob WHERE used_at < ? ORDER BY used_at LIMIT ?");
+    const oldest = options.db.prepare(`SELECT ${columns} FROM blob WHERE used_at < ? ORDER BY used_at LIMIT ?`);
     this.#oldest = (usedBefore, limit) => oldest.all(usedBefore, limit).map(blobOf);
     const ranked = options.db.prepare("SELECT used_at FROM blob ORDER BY used_at DESC LIMIT 1 OFFSET ?");
     this.#usedAtRank = (rank) => ranked.get(rank)?.used_at as number | undefined;
   }
 
-  async put(content: AsyncIterable<Uint8Array> | Uint8Array, { hash }: { hash?: string } = {}): Promise<StoredBlob> {
+  async put(content: AsyncIterable<Uint8Array> | Uint8Array, { hash, note }: { hash?: string; note?: string } = {}): Promise<StoredBlob> {
     if (hash !== undefined && !isBlobHash(hash)) throw badHash(hash);
     const temporary = this.#incoming();
     try {
       const blob = await this.#receive(temporary, content instanceof Uint8Array ? [content] : content);
       if (hash !== undefined && hash !== blob.hash) throw mismatch(hash, blob.hash);
-      await this.#keep(temporary, blob);
-      return blob;
+      return await this.#keep(temporary, blob, note);
     } catch (error) {
       throw isDiskTrouble(error) ? unavailable(error) : error;
     } finally {
@@ -87,7 +89,7 @@ export class SqliteBlobs implements BlobStore {
     if (blob === null) return undefined;
     try {
       const file = await open(this.#path(hash));
-      return { hash, bytes: blob.bytes, content: file.createReadStream() };
+      return { ...storedOf(blob), content: file.createReadStream() };
     } catch (error) {
       // Somebody removed the file behind our back; for readers that is the same as no blob.
       if ((error as { code?: unknown }).code === "ENOENT") return undefined;
@@ -97,7 +99,7 @@ export class SqliteBlobs implements BlobStore {
 
   stat(hash: string): Promise<StoredBlob | undefined> {
     const blob = this.#use(hash);
-    return Promise.resolve(blob === null ? undefined : { hash, bytes: blob.bytes });
+    return Promise.resolve(blob === null ? undefined : storedOf(blob));
   }
 
   /** The time before which every blob was last used that is not among the `count` newest; 0 when there are no more than those, or no limit. */
@@ -159,7 +161,7 @@ export class SqliteBlobs implements BlobStore {
     if (this.#options.directory === null) rmSync(this.directory, { recursive: true, force: true });
   }
 
-  async #receive(path: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<StoredBlob> {
+  async #receive(path: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Received> {
     const digest = createHash("sha256");
     let bytes = 0;
     const file = await open(path, "wx", 0o600);
@@ -177,17 +179,19 @@ export class SqliteBlobs implements BlobStore {
     return { hash: digest.digest("hex"), bytes };
   }
 
-  async #keep(temporary: string, { hash, bytes }: StoredBlob): Promise<void> {
+  async #keep(temporary: string, { hash, bytes }: Received, note: string | undefined): Promise<StoredBlob> {
     const folder = join(this.directory, hash.slice(0, 2));
     if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(this.directory);
     this.#arriving.set(hash, (this.#arriving.get(hash) ?? 0) + 1);
     try {
       await rename(temporary, this.#path(hash));
       await syncFolder(folder);
-      await this.#options.commit.run(() => {
+      return await this.#options.commit.run(() => {
         const now = this.#options.clock.now();
         const known = this.#rows.get(hash);
-        this.#rows.put(hash, known === null ? { hash, bytes, createdAt: now, usedAt: now } : { ...known, usedAt: now }, known === null);
+        const blob = { hash, bytes, createdAt: known?.createdAt ?? now, usedAt: now, note: note ?? known?.note ?? null };
+        this.#rows.put(hash, blob, known === null);
+        return storedOf(blob);
       });
     } finally {
       const others = (this.#arriving.get(hash) ?? 1) - 1;
@@ -226,9 +230,9 @@ export class SqliteBlobs implements BlobStore {
 }
 
 function blobRows(db: Database, commit: GroupCommit): Rows<Blob> {
-  const select = db.prepare("SELECT hash, bytes, created_at, used_at FROM blob WHERE hash = ?");
-  const insert = db.prepare("INSERT INTO blob (hash, bytes, created_at, used_at) VALUES (?, ?, ?, ?)");
-  const update = db.prepare("UPDATE blob SET used_at = ? WHERE hash = ?");
+  const select = db.prepare(`SELECT ${columns} FROM blob WHERE hash = ?`);
+  const insert = db.prepare(`INSERT INTO blob (${columns}) VALUES (?, ?, ?, ?, ?)`);
+  const update = db.prepare("UPDATE blob SET used_at = ?, note = ? WHERE hash = ?");
   const remove = db.prepare("DELETE FROM blob WHERE hash = ?");
   return new Rows<Blob>(commit, {
     load(hash) {
@@ -236,8 +240,8 @@ function blobRows(db: Database, commit: GroupCommit): Rows<Blob> {
       return row === undefined ? null : blobOf(row);
     },
     save(blob, isNew) {
-      if (isNew) insert.run(blob.hash, blob.bytes, blob.createdAt, blob.usedAt);
-      else update.run(blob.usedAt, blob.hash);
+      if (isNew) insert.run(blob.hash, blob.bytes, blob.createdAt, blob.usedAt, blob.note);
+      else update.run(blob.usedAt, blob.note, blob.hash);
     },
     remove: (hash) => remove.run(hash),
     keep: () => "no",
@@ -251,7 +255,12 @@ function blobOf(row: SqlRow): Blob {
     bytes: row.bytes as number,
     createdAt: row.created_at as number,
     usedAt: row.used_at as number,
+    note: row.note as string | null,
   };
+}
+
+function storedOf({ hash, bytes, note }: Blob): StoredBlob {
+  return { hash, bytes, note };
 }
 
 async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {

@@ -109,6 +109,9 @@ const migrations: readonly string[] = [
     PRIMARY KEY (kind, name, version)
   ) WITHOUT ROWID;
   `,
+  `
+  ALTER TABLE blob ADD COLUMN note TEXT;
+  `,
 ];
 
 export const schemaVersion = migrations.length;
