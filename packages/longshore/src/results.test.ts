@@ -50,6 +50,31 @@ describe("results", () => {
     expect(results.size).toBe(0);
   });
 
+  it("a caller whose patience is over leaves the line with what it sees then", async () => {
+    const results = new Results<Thing>();
+    const patience = new AbortController();
+    let name = "at first";
+    const waiting = results.of("a", async () => ({ open: true, name }), isOpen, patience.signal);
+    const other = results.of("a", async () => ({ open: true, name }), isOpen, new AbortController().signal);
+    await Promise.resolve();
+    name = "by now";
+    patience.abort();
+    expect((await waiting)?.name).toBe("by now");
+    results.tell("a", ended);
+    expect(await other).toBe(ended);
+    expect(results.size).toBe(0);
+  });
+
+  it("a caller without any patience is answered at once, and one is told of the end of everything", async () => {
+    const results = new Results<Thing>();
+    const open = async () => ({ open: true, name: "running" });
+    expect((await results.of("a", open, isOpen, AbortSignal.abort()))?.name).toBe("running");
+    expect(results.size).toBe(0);
+    const waiting = results.of("a", open, isOpen, new AbortController().signal);
+    results.close(new Error("closed"));
+    await expect(waiting).rejects.toThrow("closed");
+  });
+
   it("lets one leave without disturbing the others", async () => {
     const results = new Results<Thing>();
     const { leave } = results.expect("a");

@@ -10,9 +10,9 @@ export class Results<T> {
 
   /**
    * Resolves once `id` has ended; with undefined when there is no such thing. `look` is asked after this caller stands in line, so an end
-   * that comes in between is not missed.
+   * that comes in between is not missed. When `signal` aborts the caller leaves the line, with what it sees then.
    */
-  async of(id: string, look: () => Promise<T | undefined>, isOpen: (found: T) => boolean): Promise<T | undefined> {
+  async of(id: string, look: () => Promise<T | undefined>, isOpen: (found: T) => boolean, signal?: AbortSignal): Promise<T | undefined> {
     const { ended, leave } = this.expect(id);
     let found: T | undefined;
     try {
@@ -21,9 +21,13 @@ export class Results<T> {
       leave();
       throw error;
     }
-    if (found !== undefined && isOpen(found)) return ended;
+    if (found === undefined || !isOpen(found)) {
+      leave();
+      return found;
+    }
+    if (signal === undefined || (await endsBefore(signal, ended))) return ended;
     leave();
-    return found;
+    return look();
   }
 
   tell(id: string, ended: T): void {
@@ -60,5 +64,24 @@ export class Results<T> {
       else this.#waiting.set(id, rest);
     };
     return { ended, leave };
+  }
+}
+
+/** False when the signal came first. A wait that was rejected counts as over. */
+async function endsBefore(signal: AbortSignal, ended: Promise<unknown>): Promise<boolean> {
+  if (signal.aborted) return false;
+  let stop = () => {};
+  const stopped = new Promise<boolean>((resolve) => {
+    stop = () => resolve(false);
+  });
+  signal.addEventListener("abort", stop, { once: true });
+  const over = ended.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([over, stopped]);
+  } finally {
+    signal.removeEventListener("abort", stop);
   }
 }

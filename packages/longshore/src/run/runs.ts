@@ -122,12 +122,13 @@ export class Runs {
     return (await this.#store.start({ id: this.#makeId(this.#clock.now()), workflow, definitionId, input })).run;
   }
 
-  /** Resolves with the run once it has ended; undefined when there is no such run. */
-  result(runId: string): Promise<Run | undefined> {
+  /** Resolves with the run once it has ended, or as it stands when `signal` aborts; undefined when there is no such run. */
+  result(runId: string, signal?: AbortSignal): Promise<Run | undefined> {
     return this.#results.of(
       runId,
       () => this.#store.run(runId),
       (run) => isRunOpen(run.state),
+      signal,
     );
   }
 
