@@ -26,6 +26,8 @@ export type Order =
 
 export interface NewRun {
   id: string;
+  /** Whoever makes ids from what is to be started may come back to one: the run that goes by it is answered instead of a new one. */
+  unlessThere?: boolean;
   workflow: string;
   definitionId: string;
   input: string;
@@ -49,7 +51,7 @@ export interface RunStore {
   /** The newest version under a name. */
   definition(name: string): Promise<Definition | undefined>;
   definitionById(id: string): Promise<Definition | undefined>;
-  /** Starts a run and posts its first steps. `created` is false when `key` or `unlessRunning` found an earlier one. */
+  /** Starts a run and posts its first steps. `created` is false when its id, `key` or `unlessRunning` found an earlier one. */
   start(run: NewRun): Promise<{ run: Run; created: boolean }>;
   run(id: string): Promise<Run | undefined>;
   /** Answers the run afterwards, or undefined when there is none. */

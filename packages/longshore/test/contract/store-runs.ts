@@ -57,6 +57,19 @@ export function runContract(setup: Setup): void {
       expect(await world.claim("a")).toBeUndefined();
     });
 
+    it("under an id that is there starts nothing, when asked to look, also when both come at once", async () => {
+      const world = await setup();
+      await world.define("w", [step("a")]);
+      const definitionId = (await world.runs.definition("w"))?.id ?? "";
+      const begin = (input: string) => world.runs.begin({ id: "item-1", unlessThere: true, workflow: "w", definitionId, input });
+      const [first, second] = await Promise.all([begin("1"), begin("2")]);
+      expect([first.created, second.created]).toEqual([true, false]);
+      await work(world, "a");
+      const third = await begin("3");
+      expect(third).toMatchObject({ created: false, run: { id: "item-1", input: "1", state: "succeeded" } });
+      expect(await world.claim("a")).toBeUndefined();
+    });
+
     it("answers the run that is going on, when asked to, and a new one after its end", async () => {
       const world = await setup();
       await world.define("w", [step("a")]);

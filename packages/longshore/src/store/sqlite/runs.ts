@@ -173,8 +173,10 @@ export class SqliteRuns implements RunStore, Follower {
     return { run: this.runs.get(run.id) as Run, created: true };
   }
 
-  /** The run that a key, a parent or `unlessRunning` points to, in this batch or before it. */
+  /** The run that an id, a key, a parent or `unlessRunning` points to, in this batch or before it. */
   #earlier(wanted: NewRun): Run | null {
+    const same = wanted.unlessThere ? this.runs.get(wanted.id) : null;
+    if (same !== null) return same;
     if (wanted.key) {
       const pending = this.#keys.pending().find((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
       const id = pending ?? (this.#sql.keyed.get(wanted.workflow, wanted.key)?.run_id as string | undefined);
