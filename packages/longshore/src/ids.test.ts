@@ -57,7 +57,8 @@ describe("ids", () => {
   });
 
   it("have no other spelling when they are of another make", () => {
-    for (const text of ["", "ci-1", "01K9-2-0", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "01ARZ3NDEKTSV4RRFFQ69G5FAU"]) expect(uuidOf(text)).toBeUndefined();
+    for (const text of ["", "ci-1", "01K9-2-0", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "01ARZ3NDEKTSV4RRFFQ69G5FAU"])
+      expect(uuidOf(text)).toBeUndefined();
     for (const text of ["", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "0190163d8694739b9efec9bf9a1d0b8c", "0190163d-8694-739b-9efe-c9bf9a1d0b8g"])
       expect(idOfUuid(text)).toBeUndefined();
   });

@@ -45,8 +45,8 @@ export function idFrom(text: string, atMs: number): string {
 /** The id as a UUID; undefined for what is none of ours. Four digits of one spelling are five of the other, behind the first two of each. */
 export function uuidOf(id: string): string | undefined {
   if (!idShape.test(id)) return undefined;
-  let hex = (0x100 + valueOf(id, 0, 2)).toString(16).slice(1);
-  for (let at = 2; at < 26; at += 4) hex += (0x100000 + valueOf(id, at, at + 4)).toString(16).slice(1);
+  let hex = (0x100 + valueAt(id, 0, 2)).toString(16).slice(1);
+  for (let at = 2; at < 26; at += 4) hex += (0x100000 + valueAt(id, at, at + 4)).toString(16).slice(1);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
@@ -59,7 +59,7 @@ export function idOfUuid(text: string): string | undefined {
   return id;
 }
 
-function valueOf(id: string, from: number, to: number): number {
+function valueAt(id: string, from: number, to: number): number {
   let value = 0;
   for (let at = from; at < to; at++) value = value * 32 + alphabet.indexOf(id[at] as string);
   return value;

@@ -91,6 +91,10 @@ export interface Reader {
   runs(query: RunQuery): Promise<Page<Run>>;
   /** Looks at no more than the newest `searchMax` runs. */
   search(search: RunSearch): Promise<{ total: number; runs: Run[] }>;
+  /** The runs whose ids begin like this, in the order of their ids, behind `after`: a family that was named together. */
+  runsUnder(prefix: string, page: { after?: string; limit: number }): Promise<Run[]>;
+  /** How many of them are in each state; those that nobody is in are left out. */
+  statesUnder(prefix: string): Promise<Map<RunState, number>>;
   /** The runs of a workflow that go by this outside id, oldest first. */
   runsByAlias(workflow: string, alias: string, limit: number): Promise<Run[]>;
   /** The run that an attempt of a step stands for. */

@@ -44,7 +44,7 @@ export interface Parts {
   onRun: Set<(run: Run) => void>;
   /** Defines a workflow of these steps, each after the one before. */
   define(name: string, steps: readonly string[]): Promise<void>;
-  start(workflow: string, options?: { key?: string; alias?: string; input?: string }): Promise<Run>;
+  start(workflow: string, options?: { id?: string; key?: string; alias?: string; input?: string }): Promise<Run>;
   /** Claims whatever is queued, as `holder`. */
   claim(holder?: string, lane?: string): Promise<Task>;
   complete(task: Task, output?: string): Promise<void>;

@@ -47,6 +47,22 @@ describe.each(places)("reading from %s", (place) => {
     expect(await found({ text: "nowhere" })).toEqual([]);
   });
 
+  it("runs that were named together are read in the order of their ids, a page at a time, and counted by state", async () => {
+    const { parts, reader } = await setup();
+    for (const id of ["b", "b-1", "b-2", "b-3", "b.4", "c-1"]) await parts.start("w", { id });
+    await parts.runs.tell("b-2", { kind: "cancel" });
+    const ids = async (page: { after?: string; limit: number }) => (await reader.runsUnder("b-", page)).map(({ id }) => id);
+    expect(await ids({ limit: 2 })).toEqual(["b-1", "b-2"]);
+    expect(await ids({ after: "b-2", limit: 2 })).toEqual(["b-3"]);
+    expect(await reader.statesUnder("b-")).toEqual(
+      new Map([
+        ["running", 2],
+        ["cancelled", 1],
+      ]),
+    );
+    expect(await reader.statesUnder("d-")).toEqual(new Map());
+  });
+
   it("tasks that nobody has are counted by their lane, and no others", async () => {
     const { parts, reader } = await setup();
     expect(await reader.queued()).toEqual(new Map());

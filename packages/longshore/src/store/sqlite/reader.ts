@@ -15,7 +15,7 @@ import {
   type RunSearch,
   type TaskQuery,
 } from "../../run/reader.ts";
-import { isRunOpen, type Run } from "../../run/run.ts";
+import { isRunOpen, type Run, type RunState } from "../../run/run.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, SqlRow, Statement } from "./driver.ts";
 import type { Rows } from "./rows.ts";
@@ -57,6 +57,15 @@ export class SqliteReader implements Reader {
 
   search(search: RunSearch): Promise<{ total: number; runs: Run[] }> {
     return Promise.resolve(searchRuns(this.#options.db, search));
+  }
+
+  runsUnder(prefix: string, page: { after?: string; limit: number }): Promise<Run[]> {
+    return Promise.resolve(this.#sql.runsUnder.all(page.after ?? prefix, `${prefix}${last}`, limited(page.limit)).map(runOf));
+  }
+
+  statesUnder(prefix: string): Promise<Map<RunState, number>> {
+    const rows = this.#sql.statesUnder.all(prefix, `${prefix}${last}`);
+    return Promise.resolve(new Map(rows.map((row) => [row.state as RunState, row.count as number])));
   }
 
   runsByAlias(workflow: string, alias: string, limit: number): Promise<Run[]> {
@@ -167,6 +176,8 @@ function prepareStatements(db: Database) {
     openRunsOf: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? AND ended_at IS NULL ORDER BY id DESC LIMIT ?`),
     runByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? ORDER BY id DESC LIMIT 1`),
     runsByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? AND workflow = ? ORDER BY id LIMIT ?`),
+    runsUnder: prepare(`SELECT ${runColumns} FROM run WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
+    statesUnder: prepare("SELECT state, count(*) AS count FROM run WHERE id > ? AND id < ? GROUP BY state"),
     child: prepare(`SELECT ${runColumns} FROM run WHERE parent_task_id = ? AND parent_attempt = ?`),
     // Walks the open tasks: some milliseconds for ten thousand of them, and nobody asks often.
     queued: prepare(
