@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 /** What each layer may import besides itself. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   leaf: [],
+  grpc: ["leaf"],
   wire: ["leaf"],
   signature: ["leaf"],
   runner: ["leaf"],
@@ -19,11 +20,11 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   run: ["leaf", "board", "blob", "log"],
   dialect: ["leaf", "wire", "board", "run"],
   api: ["leaf", "runner", "run", "dialect"],
-  protocol: ["leaf", "wire", "runner", "board", "blob", "log", "run", "dialect", "api"],
+  protocol: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "run", "dialect", "api"],
   store: ["leaf", "board", "blob", "log", "run"],
-  server: ["leaf", "wire", "runner", "board", "blob", "log", "run", "dialect", "api", "protocol", "store"],
+  server: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "run", "dialect", "api", "protocol", "store"],
   cli: ["leaf", "wire", "signature", "runner", "run", "dialect", "api", "protocol", "server"],
-  testing: ["leaf", "wire", "runner", "board", "run", "dialect", "api", "protocol", "server"],
+  testing: ["leaf", "wire", "grpc", "runner", "board", "run", "dialect", "api", "protocol", "server"],
 };
 
 /** Files directly in src/ that compose other layers; every other file there is a leaf. */

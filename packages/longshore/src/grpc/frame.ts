@@ -1,0 +1,140 @@
+// Messages as gRPC puts them into the body of a request or response: a byte that tells whether it is compressed, its length in four
+// bytes, big-endian, and the message. Where the network cuts that into chunks means nothing.
+import { gunzip } from "node:zlib";
+import { GrpcCode, GrpcError } from "./status.ts";
+
+/** What both sides take unless told otherwise; peers' own default is 4 MiB. Whatever is larger belongs into a blob. */
+export const messageBytesDefault = 67_108_864;
+
+const HEAD_BYTES = 5;
+const PLAIN = 0;
+const COMPRESSED = 1;
+const none = Buffer.alloc(0);
+
+export interface Frame {
+  readonly compressed: boolean;
+  /** May share memory with the chunk it came in. */
+  readonly bytes: Buffer;
+}
+
+export function frameOf(message: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + message.length);
+  frame[0] = PLAIN;
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, HEAD_BYTES);
+  return frame;
+}
+
+/** The first buffer for a message that comes in parts; it doubles as bytes really come, whatever the head announces. */
+const FIRST_BUFFER_BYTES = 16_384;
+
+/** Puts chunks together. Holds at most one message that is not complete, and refuses one larger than the limit by its head. */
+export class FrameReader {
+  readonly #bytesMax: number;
+  /** What has come of a frame that is not complete: the first `#held` bytes. */
+  #buffer: Buffer = none;
+  #held = 0;
+  /** Bytes that must be there before anything can be done: those of the head, then those of the whole frame. */
+  #needed = HEAD_BYTES;
+
+  constructor(bytesMax: number = messageBytesDefault) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Bytes that wait for the rest of their frame. At the end of a body it must be 0. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Answers the frames that this chunk completes. @throws GrpcError for a frame that is too large or none. */
+  push(chunk: Buffer): Frame[] {
+    const frames: Frame[] = [];
+    let at = 0;
+    while (this.#held > 0) {
+      const missing = this.#needed - this.#held;
+      if (chunk.length - at < missing) {
+        this.#hold(chunk, at);
+        return frames;
+      }
+      this.#hold(chunk, at, at + missing);
+      at += missing;
+      if (this.#needed === HEAD_BYTES) this.#needed += this.#lengthAt(this.#buffer, 0);
+      if (this.#held === this.#needed) frames.push(this.#complete());
+    }
+    // Whole frames are not copied.
+    while (chunk.length - at >= HEAD_BYTES) {
+      const end = at + HEAD_BYTES + this.#lengthAt(chunk, at);
+      if (end > chunk.length) {
+        this.#needed = end - at;
+        break;
+      }
+      frames.push({ compressed: chunk[at] === COMPRESSED, bytes: chunk.subarray(at + HEAD_BYTES, end) });
+      at = end;
+    }
+    if (at < chunk.length) this.#hold(chunk, at);
+    return frames;
+  }
+
+  #hold(chunk: Buffer, start: number, end = chunk.length): void {
+    const total = this.#held + end - start;
+    if (total > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(total, this.#buffer.length * 2, Math.min(FIRST_BUFFER_BYTES, this.#needed)));
+      this.#buffer.copy(larger, 0, 0, this.#held);
+      this.#buffer = larger;
+    }
+    chunk.copy(this.#buffer, this.#held, start, end);
+    this.#held = total;
+  }
+
+  #complete(): Frame {
+    const frame = { compressed: this.#buffer[0] === COMPRESSED, bytes: this.#buffer.subarray(HEAD_BYTES, this.#held) };
+    this.#buffer = none;
+    this.#held = 0;
+    this.#needed = HEAD_BYTES;
+    return frame;
+  }
+
+  #lengthAt(bytes: Buffer, at: number): number {
+    const flag = bytes[at] as number;
+    if (flag !== PLAIN && flag !== COMPRESSED) {
+      throw new GrpcError(GrpcCode.INTERNAL, `A message begins with the byte ${flag}, expected 0 (plain) or 1 (compressed).`);
+    }
+    const length = bytes.readUInt32BE(at + 1);
+    if (length > this.#bytesMax) throw tooLarge(length, this.#bytesMax);
+    return length;
+  }
+}
+
+export function tooLarge(bytes: number, bytesMax: number): GrpcError {
+  return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `The message has ${bytes} bytes, the limit is ${bytesMax}.`);
+}
+
+/** The encodings that are understood on input; nothing is compressed on output. */
+export const acceptedEncodings = "identity,gzip";
+
+/** The message of a frame. `encoding` is what the other side said of its compressed messages. */
+export async function inflate(frame: Frame, encoding: string | undefined, bytesMax: number): Promise<Buffer> {
+  if (!frame.compressed) return frame.bytes;
+  if (encoding !== "gzip") {
+    throw new GrpcError(GrpcCode.INTERNAL, "A message is marked as compressed, and the call names no encoding that compresses.");
+  }
+  return new Promise((resolve, reject) => {
+    // The limit holds for what comes out: a few bytes may unpack to gigabytes.
+    gunzip(frame.bytes, { maxOutputLength: bytesMax }, (error, bytes) => {
+      if (error === null) return resolve(bytes);
+      if ((error as NodeJS.ErrnoException).code !== "ERR_BUFFER_TOO_LARGE") {
+        return reject(new GrpcError(GrpcCode.INTERNAL, `The message cannot be unpacked: ${error.message}.`));
+      }
+      reject(new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `The message has more than ${bytesMax} bytes when unpacked, the limit.`));
+    });
+  });
+}
+
+/** Refuses an encoding that is not understood, with what is. */
+export function refuseEncoding(encoding: string | undefined): GrpcError | undefined {
+  if (encoding === undefined || encoding === "identity" || encoding === "gzip") return undefined;
+  return new GrpcError(
+    GrpcCode.UNIMPLEMENTED,
+    `The encoding ${JSON.stringify(encoding)} is not understood, expected ${acceptedEncodings}.`,
+  );
+}

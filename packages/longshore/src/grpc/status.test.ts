@@ -1,0 +1,80 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  BadRequest,
+  codeName,
+  detailOf,
+  ErrorInfo,
+  errorOf,
+  escapeMessage,
+  findDetail,
+  GrpcCode,
+  GrpcError,
+  trailersOf,
+  unescapeMessage,
+} from "./status.ts";
+
+const missing = () => new GrpcError(GrpcCode.INTERNAL, "no status");
+
+describe("the message of a status", () => {
+  it("is escaped as the protocol shows it", () => {
+    expect(escapeMessage("plain text, with commas")).toBe("plain text, with commas");
+    expect(escapeMessage("100% größer\n")).toBe("100%25 gr%C3%B6%C3%9Fer%0A");
+  });
+
+  it("comes back whatever it was", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), (text) => {
+        expect(escapeMessage(text)).toMatch(/^[ -~]*$/);
+        expect(unescapeMessage(escapeMessage(text))).toBe(text);
+      }),
+    );
+  });
+
+  it("is not lost for a bad escape", () => {
+    expect(unescapeMessage("50% of 3%2")).toBe("50% of 3%2");
+    expect(unescapeMessage("a%ZZb%41")).toBe("a%ZZbA");
+  });
+});
+
+describe("trailers", () => {
+  it("carry code, message and details both ways", () => {
+    const info = { reason: "RESOURCE_NOT_FOUND", domain: "example.org", metadata: { resource_type: "queue", resource_id: "x" } };
+    const details = [
+      detailOf(BadRequest, { fieldViolations: [{ field: "worker_id", description: "is empty" }] }),
+      detailOf(ErrorInfo, info),
+    ];
+    const read = errorOf(trailersOf(new GrpcError(GrpcCode.NOT_FOUND, "queue 'ü' not found", details)), missing) as GrpcError;
+    expect(read).toMatchObject({ code: 5, message: "queue 'ü' not found" });
+    expect(findDetail(read, ErrorInfo)).toEqual(info);
+    expect(findDetail(read, BadRequest)).toEqual({ fieldViolations: [{ field: "worker_id", description: "is empty" }] });
+  });
+
+  it("tell success, and a code that does not exist as UNKNOWN", () => {
+    expect(errorOf({ "grpc-status": "0" }, missing)).toBeUndefined();
+    expect(errorOf({ "grpc-status": "99", "grpc-message": "odd" }, missing)).toMatchObject({ code: 2, message: "odd" });
+    expect(errorOf({ "grpc-status": "5" }, missing)).toMatchObject({ code: 5, message: "", details: [] });
+    expect(errorOf({}, missing)).toMatchObject({ code: 13 });
+  });
+
+  it("read an error whose details are broken", () => {
+    const broken = errorOf({ "grpc-status": "5", "grpc-status-details-bin": "////" }, missing) as GrpcError;
+    expect(broken).toMatchObject({ code: 5, details: [] });
+    const odd = new GrpcError(GrpcCode.NOT_FOUND, "", [
+      { typeUrl: "type.googleapis.com/google.rpc.ErrorInfo", value: new Uint8Array([255]) },
+    ]);
+    expect(findDetail(odd, ErrorInfo)).toBeUndefined();
+    expect(findDetail(odd, BadRequest)).toBeUndefined();
+  });
+
+  it("stay within what peers accept as headers", () => {
+    const details = [detailOf(ErrorInfo, { reason: "x".repeat(5_000) })];
+    const trailers = trailersOf(new GrpcError(GrpcCode.INTERNAL, "ü".repeat(10_000), details));
+    expect(Object.values(trailers).join("").length).toBeLessThan(9_100);
+    expect(trailers).not.toHaveProperty("grpc-status-details-bin");
+  });
+});
+
+it("a code has a name", () => {
+  expect([codeName(0), codeName(16), codeName(99)]).toEqual(["OK", "UNAUTHENTICATED", "99"]);
+});
