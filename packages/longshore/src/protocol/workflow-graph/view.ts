@@ -77,7 +77,7 @@ function isCommand(node: PlanNode | undefined): boolean {
   return node?.kind === "task" && node.lanes[0]?.name === commandLane;
 }
 
-/** The wire knows whole seconds and three forms; a linear backoff is told by its first delay. */
+/** The wire knows whole seconds and three forms; any other is told by its first delay. */
 function wireBackoff(backoff: Backoff): WireBackoff {
   const delaySecs = Math.ceil(backoff.delayMs / 1_000);
   if (backoff.kind === "exponential") return { Exponential: { base_secs: delaySecs, max_secs: Math.ceil((backoff.maxMs ?? 0) / 1_000) } };
