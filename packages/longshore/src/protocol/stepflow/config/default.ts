@@ -1,0 +1,33 @@
+// The configuration of a server that was given none: whoever connects a worker to the queue `python` or `default` gets its tasks, and
+// workers of every other protocol serve what no such worker does.
+
+import { blobApiDefault, type GrpcPlugin, noTimeouts, type Plugin, retryDefault, type StepflowConfig } from "./config.ts";
+import { parsePattern, type Route, type RoutePattern } from "./route.ts";
+
+export function defaultConfig(): StepflowConfig {
+  const plugins: Plugin[] = [
+    { name: "builtin", type: "builtin" },
+    grpc("python"),
+    grpc("default"),
+    { name: "longshore", type: "longshore", timeouts: noTimeouts },
+  ];
+  return {
+    file: null,
+    directory: process.cwd(),
+    plugins: new Map(plugins.map((plugin) => [plugin.name, plugin])),
+    routes: [route("/builtin", "builtin"), route("/python", "python"), route("/", "default", "longshore")],
+    retry: retryDefault,
+    blobApi: blobApiDefault,
+  };
+}
+
+function grpc(queue: string): GrpcPlugin {
+  return { name: queue, type: "grpc", queue, launch: null, timeouts: noTimeouts };
+}
+
+function route(prefix: string, ...plugins: string[]): Route {
+  return {
+    pattern: parsePattern(prefix) as RoutePattern,
+    rules: plugins.map((plugin) => ({ plugin, conditions: [], allow: null, deny: [], component: null, params: {} })),
+  };
+}

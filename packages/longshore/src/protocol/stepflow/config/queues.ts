@@ -1,0 +1,51 @@
+// The queues that a configuration names: those of its plugins, and those that single routes lead to instead. They are there from the
+// start, so that a worker which comes before the first task finds its queue.
+
+import type { GrpcPlugin, NatsPlugin, StepflowConfig } from "./config.ts";
+import type { RouteRule } from "./route.ts";
+
+export type QueuePlugin = GrpcPlugin | NatsPlugin;
+
+/** One way into a queue. Several plugins and routes may lead into one queue, each with timeouts of its own. */
+export interface Queue {
+  /** For NATS the name of the stream. */
+  readonly name: string;
+  readonly backend: "grpc" | "nats";
+  readonly plugin: QueuePlugin;
+}
+
+/** Each queue of each plugin once. */
+export function queuesOf(config: StepflowConfig): Queue[] {
+  const queues = new Map<string, Queue>();
+  const add = (plugin: QueuePlugin, name: string | null) => {
+    if (name !== null) queues.set(`${plugin.name}\0${name}`, { name, backend: plugin.type, plugin });
+  };
+  for (const plugin of config.plugins.values()) {
+    if (plugin.type === "grpc" || plugin.type === "nats") add(plugin, queueOf(plugin, {}));
+  }
+  for (const rule of config.routes.flatMap((route) => route.rules)) {
+    const plugin = config.plugins.get(rule.plugin);
+    if (plugin?.type === "grpc" || plugin?.type === "nats") add(plugin, queueOf(plugin, rule.params));
+  }
+  return [...queues.values()];
+}
+
+/** Where a rule's tasks go; null for a NATS plugin that leaves it to its routes. */
+export function queueOf(plugin: QueuePlugin, params: RouteRule["params"]): string | null {
+  const said = plugin.type === "nats" ? (params.stream ?? params.queueName) : params.queueName;
+  if (typeof said === "string") return said;
+  return plugin.type === "nats" ? plugin.stream : plugin.queue;
+}
+
+/** The lane that the tasks of a queue stand on. */
+export function queueLane(queue: string): string {
+  return `stepflow:${queue}`;
+}
+
+/** The lane that the tasks of a plugin that is called over HTTP, or answers in this process, stand on. */
+export function pluginLane(plugin: { readonly name: string; readonly type: "stepflow" | "mock" }): string {
+  return `stepflow-${plugin.type === "stepflow" ? "http" : plugin.type}:${plugin.name}`;
+}
+
+/** Where built-in components wait to be carried out. */
+export const builtinLane = "stepflow-builtin";
