@@ -138,7 +138,7 @@ function parseYaml(text: string, lineCounter: LineCounter, code: FileErrorCode):
   try {
     // The check for keys that are there twice compares all with all; `entries` does it in one pass.
     const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false, version: "1.2", schema: "core" });
-    const [error] = document.errors;
+    const error = document.errors.find((one) => !isSpurious(one));
     if (error !== undefined) {
       throw bad(code, `This is not YAML: ${error.message}`, {
         field: "",
@@ -147,7 +147,7 @@ function parseYaml(text: string, lineCounter: LineCounter, code: FileErrorCode):
       });
     }
     // Walks everything once, only to count what aliases would multiply to, and to find those that name nothing.
-    document.toJS({ maxAliasCount: aliasesMax });
+    document.toJS({ mapAsMap: true, maxAliasCount: aliasesMax });
     return document;
   } catch (error) {
     if (error instanceof LongshoreError) throw error;
@@ -159,6 +159,11 @@ function parseYaml(text: string, lineCounter: LineCounter, code: FileErrorCode):
       expected: "a file of ordinary depth, with few aliases",
     });
   }
+}
+
+/** The parser says so of every key such as `{ input: a }` but a map's first, though it has read it well (eemeli/yaml#646). */
+function isSpurious({ code, message }: { code: string; message: string }): boolean {
+  return code === "IMPOSSIBLE" && message.startsWith("Map comment with trailing content");
 }
 
 function lineColumn(lines: LineCounter, offset: number): { line: number; column: number } {

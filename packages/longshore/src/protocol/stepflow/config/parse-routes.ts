@@ -4,6 +4,7 @@ import { listOf, mapOf, required, textOf } from "../../../file-fields.ts";
 import type { Place } from "../../../file-place.ts";
 import type { Json } from "../../../json.ts";
 import type { Plugin } from "./config.ts";
+import { parseInputPath } from "./input-path.ts";
 import { queueName, streamName, type UnservedPlugin } from "./parse-plugin.ts";
 import { parsePattern, type Route, type RouteCondition, type RouteRule, withSlash } from "./route.ts";
 import type { Environment } from "./variables.ts";
@@ -74,8 +75,11 @@ function conditionsOf(place: Place | undefined): RouteCondition[] {
         .entries()
         .map(({ key, value }) => [key, value]),
     );
-    const path = textOf(required(item, given, "path"), "a path into the input, such as $.model");
-    return { path, value: required(item, given, "value").json() };
+    const at = required(item, given, "path");
+    const path = textOf(at, "a path into the input, such as $.model");
+    const steps = parseInputPath(path);
+    if (steps === null) throw at.refuse(`'${path}' is no path.`, "a path into the input, such as $.model or $.items[0]['a b']");
+    return { path, steps, value: required(item, given, "value").json() };
   });
 }
 

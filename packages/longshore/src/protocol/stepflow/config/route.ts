@@ -7,6 +7,7 @@
 // A path belongs to the pattern with the most segments of its own; the rules of the next one are asked when no rule of it fits.
 
 import type { Json } from "../../../json.ts";
+import type { InputPath } from "./input-path.ts";
 
 export interface Route {
   readonly pattern: RoutePattern;
@@ -28,8 +29,9 @@ export interface RouteRule {
 }
 
 export interface RouteCondition {
-  /** As it was written. */
+  /** As it was written, and where it leads. */
   readonly path: string;
+  readonly steps: InputPath;
   readonly value: Json;
 }
 
