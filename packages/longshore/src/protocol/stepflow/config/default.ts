@@ -2,7 +2,7 @@
 // workers of every other protocol serve what no such worker does.
 
 import { blobApiDefault, type GrpcPlugin, noTimeouts, type Plugin, retryDefault, type StepflowConfig } from "./config.ts";
-import { parsePattern, type Route, type RoutePattern } from "./route.ts";
+import { type Route, routePattern } from "./route.ts";
 
 export function defaultConfig(): StepflowConfig {
   const plugins: Plugin[] = [
@@ -27,7 +27,7 @@ function grpc(queue: string): GrpcPlugin {
 
 function route(prefix: string, ...plugins: string[]): Route {
   return {
-    pattern: parsePattern(prefix) as RoutePattern,
+    pattern: routePattern(prefix),
     rules: plugins.map((plugin) => ({ plugin, conditions: [], allow: null, deny: [], component: null, params: {} })),
   };
 }

@@ -6,7 +6,7 @@ import type { Json } from "../../../json.ts";
 import type { Plugin } from "./config.ts";
 import { parseInputPath } from "./input-path.ts";
 import { queueName, streamName, type UnservedPlugin } from "./parse-plugin.ts";
-import { parsePattern, type Route, type RouteCondition, type RouteRule, withSlash } from "./route.ts";
+import { type Route, type RouteCondition, type RoutePattern, type RouteRule, routePattern, withSlash } from "./route.ts";
 import type { Environment } from "./variables.ts";
 
 export type Plugins = ReadonlyMap<string, Plugin | UnservedPlugin>;
@@ -27,9 +27,7 @@ export function parseRoutes(place: Place, plugins: Plugins, environment: Environ
   const routes: Route[] = [];
   const seen = new Map<string, string>();
   for (const { key, at, value } of mapOf(place, "a map from paths to rules").entries()) {
-    const pattern = parsePattern(key);
-    if (typeof pattern === "string")
-      throw at.refuse(`'${key}' is no path: ${pattern}.`, "a prefix such as /python, or a pattern such as /python/{*component}");
+    const pattern = patternOf(key, at);
     // `/python` and `/python/{*component}` say the same.
     const meaning = key.replace(/\/\{\*component\}$/, "").replace(/\/+$/, "");
     const other = seen.get(meaning);
@@ -40,6 +38,18 @@ export function parseRoutes(place: Place, plugins: Plugins, environment: Environ
     routes.push({ pattern, rules });
   }
   return routes;
+}
+
+function patternOf(key: string, at: Place): RoutePattern {
+  try {
+    return routePattern(key);
+  } catch {
+    // Its message is about tasks; this one has the place.
+    throw at.refuse(
+      `'${key}' is no path.`,
+      "a prefix such as /python, or a pattern such as /python/{*component}: each name once, {*name} last",
+    );
+  }
 }
 
 function ruleOf(place: Place, plugins: Plugins, environment: Environment): RouteRule {

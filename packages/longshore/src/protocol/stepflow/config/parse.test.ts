@@ -259,10 +259,13 @@ routes:
   it("must be paths, each once however it is written", () => {
     const routes = (keys: string[]) =>
       `plugins: { a: { type: builtin } }\nroutes:\n${keys.map((key) => `  "${key}": [ { plugin: a } ]\n`).join("")}`;
-    expect(refusal(routes(["python"])).message).toBe("'python' is no path: it has no slash in front.");
-    expect(refusal(routes(["/a*"])).message).toBe("'/a*' is no path: 'a*' is neither a plain name nor {name} nor {*name}.");
-    expect(refusal(routes(["/{*a}/b"])).message).toBe("'/{*a}/b' is no path: {*name} must be at its end.");
-    expect(refusal(routes(["/{a}/{a}"])).message).toBe("'/{a}/{a}' is no path: it has {a} twice.");
+    for (const key of ["python", "/a*", "/{*a}/b", "/{a}/{a}", "/a b", "/a//b"])
+      expect(refusal(routes([key]))).toMatchObject({
+        message: `'${key}' is no path.`,
+        line: 3,
+        column: 3,
+        expected: expect.stringContaining("/python"),
+      });
     expect(refusal(routes(["/p", "/p/{*component}"])).message).toBe("'/p/{*component}' and '/p' are the same path.");
   });
 

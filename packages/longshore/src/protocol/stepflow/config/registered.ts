@@ -4,7 +4,7 @@
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import type { Document, DocumentStore } from "../../../run/documents.ts";
-import { matchPattern, parsePattern, withSlash } from "./route.ts";
+import { type RoutePattern, routePattern, withSlash } from "./route.ts";
 
 export interface RegisteredComponent {
   /** Exactly as the worker said it. */
@@ -14,6 +14,11 @@ export interface RegisteredComponent {
   /** JSON Schemas. */
   readonly inputSchema?: Json;
   readonly outputSchema?: Json;
+}
+
+export interface FoundComponent {
+  readonly component: RegisteredComponent;
+  readonly params: Readonly<Record<string, string>>;
 }
 
 /** A kind of documents. Each one's name is the lane that the components are taken from. */
@@ -50,21 +55,27 @@ export function pathOf(id: string, path: string | undefined): string {
 }
 
 /** The component that a path leads to, and what its names stand for; literal paths come before patterns. Null when there is none. */
-export function findComponent(
-  components: readonly RegisteredComponent[],
-  path: string,
-): { component: RegisteredComponent; params: { [name: string]: string } } | null {
+export function findComponent(components: readonly RegisteredComponent[], path: string): FoundComponent | null {
   const wanted = withSlash(path);
   const literal = components.find((component) => component.path === wanted);
   if (literal !== undefined) return { component: literal, params: {} };
-  let best: { component: RegisteredComponent; params: { [name: string]: string }; weight: number } | null = null;
+  let best: (FoundComponent & { weight: number }) | null = null;
   for (const component of components) {
-    if (!component.path.includes("{")) continue;
-    const pattern = parsePattern(component.path);
-    if (typeof pattern === "string") continue;
-    const captures = matchPattern(pattern, wanted);
-    if (captures !== null && (best === null || pattern.weight > best.weight))
-      best = { component, params: { ...captures }, weight: pattern.weight };
+    const pattern = patternOf(component.path);
+    const params = pattern?.match(wanted);
+    if (pattern === null || params === undefined) continue;
+    if (best === null || pattern.weight > best.weight) best = { component, params, weight: pattern.weight };
   }
   return best === null ? null : { component: best.component, params: best.params };
+}
+
+/** Null for a path without names in it, and for what is no pattern: a worker says what it likes. */
+function patternOf(path: string): RoutePattern | null {
+  if (!path.includes("{")) return null;
+  try {
+    return routePattern(path);
+  } catch {
+    // Such a component can be called by no path; it is listed all the same.
+    return null;
+  }
 }

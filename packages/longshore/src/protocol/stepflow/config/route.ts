@@ -7,6 +7,7 @@
 // A path belongs to the pattern with the most segments of its own; the rules of the next one are asked when no rule of it fits.
 
 import type { Json } from "../../../json.ts";
+import { pathPattern } from "../../../path-pattern.ts";
 import type { InputPath } from "./input-path.ts";
 
 export interface Route {
@@ -35,58 +36,27 @@ export interface RouteCondition {
   readonly value: Json;
 }
 
-type Segment = { readonly literal: string } | { readonly name: string; readonly rest: boolean };
-
 export interface RoutePattern {
   readonly text: string;
-  readonly segments: readonly Segment[];
-  /** How many segments are literal. */
+  /** How many segments are its own. */
   readonly weight: number;
-  /** Without a name for what is below: anything may be. */
+  /** Takes all that is below, however deep. */
+  readonly catches: boolean;
+  /** Without a name for what is below. */
   readonly prefix: boolean;
+  /** What its names stand for, `component` for what is left of the path; undefined when the path does not fit. */
+  match(path: string): Captures | undefined;
 }
 
-/** What the names of a pattern stand for in one path; `component` is what is left of it. */
-export type Captures = { readonly [name: string]: string };
+export type Captures = Readonly<Record<string, string>>;
 
-const placeholder = /^\{(\*?)([A-Za-z_][\w-]*)\}$/;
-
-/** Answers what is wrong with it as a text when it is no pattern. */
-export function parsePattern(text: string): RoutePattern | string {
-  if (!text.startsWith("/")) return "it has no slash in front";
-  const segments: Segment[] = [];
-  const names = new Set<string>();
-  for (const part of segmentsOf(text)) {
-    const named = placeholder.exec(part);
-    if (named === null && /[{}*]/.test(part)) return `'${part}' is neither a plain name nor {name} nor {*name}`;
-    if (segments.some((segment) => "rest" in segment && segment.rest)) return "{*name} must be at its end";
-    const name = named?.[2];
-    if (name === undefined) segments.push({ literal: part });
-    else if (names.has(name)) return `it has {${name}} twice`;
-    else segments.push({ name, rest: named?.[1] === "*" });
-    if (name !== undefined) names.add(name);
-  }
-  const weight = segments.filter((segment) => "literal" in segment).length;
-  return { text, segments, weight, prefix: weight === segments.length };
-}
-
-/** Null when the path does not fit. A prefix captures what is below it as `component`, and nothing when the path is the prefix itself. */
-export function matchPattern(pattern: RoutePattern, path: string): Captures | null {
-  const parts = segmentsOf(path);
-  const captures: { [name: string]: string } = {};
-  for (const [at, segment] of pattern.segments.entries()) {
-    const part = parts[at];
-    if (part === undefined) return null;
-    if ("literal" in segment) {
-      if (segment.literal !== part) return null;
-    } else if (segment.rest) {
-      captures[segment.name] = parts.slice(at).join("/");
-      return captures;
-    } else captures[segment.name] = part;
-  }
-  const below = parts.slice(pattern.segments.length);
-  if (below.length === 0) return captures;
-  return pattern.prefix ? { ...captures, component: below.join("/") } : null;
+/** Throws LONGSHORE_BAD_CONFIG for what is no pattern. A prefix finds no component when the path is the prefix itself. */
+export function routePattern(text: string): RoutePattern {
+  const own = text.replace(/(?!^)\/+$/, "");
+  const weight = own.split("/").filter((segment) => segment !== "" && !segment.startsWith("{")).length;
+  if (own.includes("{")) return { text, weight, catches: own.includes("{*"), prefix: false, match: pathPattern(own).match };
+  const below = pathPattern(own === "/" ? "/{*component}" : `${own}/{*component}`);
+  return { text, weight, catches: true, prefix: true, match: (path) => (path === own ? {} : below.match(path)) };
 }
 
 /** The component that a rule asks its plugin for, with a slash in front; null when the pattern has found none. */
@@ -102,12 +72,7 @@ export function withSlash(component: string): string {
   return component.startsWith("/") ? component : `/${component}`;
 }
 
-/** Best first: more segments of its own, then fewer names for many. Otherwise in the order in which they are written. */
+/** Best first: more segments of its own, then those that take less. Otherwise in the order in which they are written. */
 export function inOrder(routes: readonly Route[]): Route[] {
-  const catches = ({ pattern }: Route) => pattern.prefix || pattern.segments.some((segment) => "rest" in segment && segment.rest);
-  return [...routes].sort((a, b) => b.pattern.weight - a.pattern.weight || Number(catches(a)) - Number(catches(b)));
-}
-
-function segmentsOf(path: string): string[] {
-  return path.split("/").filter((part) => part !== "");
+  return [...routes].sort((a, b) => b.pattern.weight - a.pattern.weight || Number(a.pattern.catches) - Number(b.pattern.catches));
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Documents } from "../../../dialect/stepflow/router.ts";
 import type { Json } from "../../../json.ts";
-import { componentsBody, componentsKind, findComponent, pathOf, type RegisteredComponent } from "./registered.ts";
 import { defaultConfig } from "./default.ts";
 import { parseInputPath, valueAt } from "./input-path.ts";
 import { parseConfig } from "./parse.ts";
+import { componentsBody, componentsKind, findComponent, pathOf, type RegisteredComponent } from "./registered.ts";
 import { makeRouter } from "./router.ts";
 
 const none: Documents = () => null;

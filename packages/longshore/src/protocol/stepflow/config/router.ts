@@ -11,11 +11,11 @@ import type { Json } from "../../../json.ts";
 import type { DocumentKey } from "../../../run/documents.ts";
 import type { Timeouts } from "../../../run/plan.ts";
 import { builtinPaths } from "./builtin-paths.ts";
-import { componentsIn, componentsKind, findComponent } from "./registered.ts";
 import type { Plugin, PluginTimeouts, StepflowConfig, TransportRetry } from "./config.ts";
 import { valueAt } from "./input-path.ts";
 import { builtinLane, pluginLane, queueLane, queueOf } from "./queues.ts";
-import { componentOf, inOrder, matchPattern, type Route, type RouteRule, withSlash } from "./route.ts";
+import { componentsIn, componentsKind, findComponent } from "./registered.ts";
+import { componentOf, inOrder, type Route, type RouteRule, withSlash } from "./route.ts";
 
 /** How long a worker of a queue may be silent: the reference's crash window. */
 export const queueHoldMs = 5_000;
@@ -46,8 +46,8 @@ export function makeRouter(config: StepflowConfig): Router {
 }
 
 function candidatesOf(route: Route, path: string, input: Json, config: StepflowConfig): Candidate[] | Unrouted {
-  const captures = matchPattern(route.pattern, path);
-  if (captures === null) return [];
+  const captures = route.pattern.match(path);
+  if (captures === undefined) return [];
   const candidates: Candidate[] = [];
   for (const rule of route.rules) {
     const component = componentOf(rule, route.pattern, captures);
