@@ -117,6 +117,11 @@ export class Board {
     return this.#store.settle({ verb: "defer", hold, delayMs: 0, unseen: true });
   }
 
+  /** Takes back an offer that reached nobody: to its place, at once. Whoever has taken it up keeps it, and `busy` is answered. */
+  retract(hold: Hold): Promise<Verdict> {
+    return this.#store.settle({ verb: "defer", hold, delayMs: 0, unseen: true, unlessTaken: true });
+  }
+
   /** False when it had ended already. A holder learns of it by its next extend. */
   cancel(taskId: string): Promise<boolean> {
     return this.#store.cancelTask(taskId);

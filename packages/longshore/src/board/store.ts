@@ -32,8 +32,11 @@ export type Leave = () => void;
 export type Report = { hold: Hold /** Who reports, when nobody has held it. */; by?: string } & (
   | { verb: "complete"; output: string; merge?: boolean; receipt?: string }
   | { verb: "fail"; error: string; retryable: boolean; spends?: "lost"; delayMs?: number; receipt?: string; output?: string }
-  /** `unseen`: nobody has worked on it, so that this hand-out does not count as a deferral. */
-  | { verb: "defer"; delayMs: number; output?: string; unseen?: boolean }
+  /**
+   * `unseen`: nobody has worked on it, so that this hand-out does not count as a deferral. `unlessTaken`: only while it is offered; `busy`
+   * is answered when somebody has taken it up.
+   */
+  | { verb: "defer"; delayMs: number; output?: string; unseen?: boolean; unlessTaken?: boolean }
 );
 
 export interface Extension {

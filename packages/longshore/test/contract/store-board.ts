@@ -331,6 +331,21 @@ export function boardContract(setup: Setup): void {
       expect((await claim())?.id).toBe("t");
     });
 
+    it("is taken back unless somebody has taken it up", async () => {
+      const { board, post, task, claim } = await setup();
+      await post("t");
+      await post("later");
+      const [taken] = await board.offer({ reach, termMs });
+      const [left] = await board.offer({ reach, termMs });
+      await board.extend(holdOf(taken), { holder: "ann" });
+      expect([await board.retract(holdOf(taken)), await board.retract(holdOf(left))]).toEqual(["busy", "ok"]);
+      expect(await task("t")).toMatchObject({ state: "held", holder: "ann", grant: 1 });
+      expect(await task("later")).toMatchObject({ state: "queued", deferrals: 0, lost: 0 });
+      await board.complete({ taskId: "t", grant: 1 }, "1");
+      expect(await board.retract(holdOf(taken))).toBe("stale");
+      expect((await claim())?.id).toBe("later");
+    });
+
     it("keeps its permit as long as it lasts", async () => {
       const { clock, board, post } = await setup();
       const limits = [{ key: "api", held: 1 }];

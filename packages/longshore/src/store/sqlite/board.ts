@@ -323,6 +323,7 @@ export class SqliteBoard implements BoardStore {
     if (fenced !== "current" || task === undefined) return fenced as Verdict;
     const next = cell(task.state, verb);
     if (next === null) return "stale";
+    if (verb === "defer" && report.unlessTaken && task.state !== "offered") return "busy";
     const closing: Closing = { now, by: verb, receipt: (verb === "defer" ? undefined : report.receipt) ?? null, holder: report.by };
     if (next.to === "cancelled") {
       const output = verb === "complete" ? report.output : task.output;
