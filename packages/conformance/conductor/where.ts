@@ -2,5 +2,5 @@
 // apart from this package.
 import { conductorJar, conductorJava, fetchConductor, javascriptSdk } from "./fetch.ts";
 
-fetchConductor((line) => process.stderr.write(`${line}\n`));
+await fetchConductor((line) => process.stderr.write(`${line}\n`));
 process.stdout.write(`${JSON.stringify({ jar: conductorJar(), java: conductorJava(), sdk: javascriptSdk() })}\n`);

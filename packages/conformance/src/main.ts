@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { fetchConductor } from "../conductor/fetch.ts";
+import { fetchStepflow } from "../stepflow/fetch.ts";
 import { crateNames, fetchPeers } from "./peers.ts";
 import { runInPrivateNetwork } from "./private-network.ts";
 import { requireTool, type ToolName } from "./tools.ts";
@@ -10,9 +11,10 @@ import { requireTool, type ToolName } from "./tools.ts";
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const say = (line: string): void => void process.stderr.write(`conformance: ${line}\n`);
 
-for (const tool of ["python", "go"] satisfies ToolName[]) attempt(() => requireTool(tool));
-await fetchPeers(crateNames, say).catch(complain);
-attempt(() => fetchConductor(say));
+for (const tool of ["python", "go", "nats"] satisfies ToolName[]) attempt(() => requireTool(tool));
+// Side by side: one compiles, the others wait for their registries.
+const fetches = [fetchPeers(crateNames, say), fetchConductor(say), fetchStepflow(say)];
+await Promise.all(fetches.map((fetching) => fetching.catch(complain)));
 
 const vitest = fileURLToPath(new URL("../../../node_modules/vitest/vitest.mjs", import.meta.url));
 const suite = [process.execPath, vitest, "run", "--project", "conformance", ...process.argv.slice(2)];

@@ -35,8 +35,13 @@ const tools = {
   },
   venv: {
     probe: ["python3", "-c", "import venv, ensurepip"],
-    purpose: "installs the Python SDK of Conductor apart from the system's packages",
+    purpose: "installs Python SDKs apart from the system's packages",
     get: "`apt-get install python3-venv`",
+  },
+  nats: {
+    probe: ["nats-server", "--version"],
+    purpose: "carries the tasks of Stepflow's NATS workers",
+    get: "`apt-get install nats-server`",
   },
   unshare: {
     probe: ["unshare", "-rnmp", "--fork", "--kill-child", "--", "ip", "link", "set", "lo", "up"],
