@@ -13,14 +13,23 @@ export interface PythonWorkerOptions {
 const program = fileURLToPath(new URL("./programs/worker.py", import.meta.url));
 
 /** A worker that waits for a runtime to call it; answers its address. */
-export async function pythonHttpWorker(stage: Stage, release: Release, options: PythonWorkerOptions & { port?: number } = {}): Promise<{ url: string; child: Child }> {
+export async function pythonHttpWorker(
+  stage: Stage,
+  release: Release,
+  options: PythonWorkerOptions & { port?: number } = {},
+): Promise<{ url: string; child: Child }> {
   const child = startPython(stage, release, ["--port", String(options.port ?? 0)], options);
   const [, port] = await child.printed(/^\{"port": ?(\d+)\}$/m);
   return { url: `http://127.0.0.1:${port}`, child };
 }
 
 /** A worker that pulls its tasks over a stream. It has no ready sign of its own: who needs one asks the orchestrator for its components. */
-export function pythonGrpcWorker(stage: Stage, release: Release, address: string, options: PythonWorkerOptions & { queue?: string } = {}): Child {
+export function pythonGrpcWorker(
+  stage: Stage,
+  release: Release,
+  address: string,
+  options: PythonWorkerOptions & { queue?: string } = {},
+): Child {
   const env = { STEPFLOW_TASKS_URL: address, STEPFLOW_BLOB_URL: address, STEPFLOW_QUEUE_NAME: options.queue ?? "python", ...options.env };
   return startPython(stage, release, ["--grpc"], { ...options, env });
 }

@@ -1,0 +1,127 @@
+// What a worker must get done on an orchestrator, whoever wrote the two: the same for our worker and for the Python workers.
+import { expect } from "vitest";
+import { flowOf, type Item, type Operator, type Outcome } from "./operator.ts";
+
+/** Every kind of value that JSON has, with numbers that a double can hold. */
+const VALUES = {
+  whole: 42,
+  part: -1.5,
+  none: null,
+  yes: true,
+  text: 'Grüße "\n',
+  list: [1, [], {}],
+  object: { z: 1, a: { b: null } },
+  empty: "",
+};
+
+/** Silence for this long would have a worker taken for dead, so its heartbeats are what keeps it. */
+const SLOW_SECONDS = 12;
+
+/** The errors of this pair of worker and orchestrator; undefined where the orchestrator keeps the worker's code to itself. */
+export interface Expected {
+  /** An exception of a component. */
+  failed: number;
+  /** A component that nobody has. */
+  missing: { code: number; text: string };
+  /** Where an exception names what is not there at the moment; the same as `failed` where the protocol has one code for all. */
+  unavailable: number;
+  /** Whether `onError: retry` does anything. */
+  retries: boolean;
+}
+
+/** Every single behaviour at once, as a busy worker meets them. */
+export async function everyEnding(operator: Operator, expected: Expected): Promise<void> {
+  await Promise.all([
+    values(operator),
+    pipeline(operator),
+    failures(operator, expected),
+    retries(operator, expected),
+    identity(operator),
+    blobs(operator),
+    subRuns(operator),
+    pathParameters(operator),
+    missing(operator, expected),
+    slow(operator),
+  ]);
+}
+
+/** A run of one item, and its item. */
+async function one(
+  operator: Operator,
+  component: string,
+  input: unknown,
+  step: Record<string, unknown> = {},
+): Promise<Outcome & { item: Item }> {
+  const outcome = await operator.run(flowOf(component, step), [input]);
+  expect(outcome.items).toHaveLength(1);
+  return { ...outcome, item: outcome.items[0] as Item };
+}
+
+async function values(operator: Operator): Promise<void> {
+  expect((await one(operator, "/python/echo", VALUES)).item).toMatchObject({ status: "completed", output: VALUES });
+}
+
+async function pipeline(operator: Operator): Promise<void> {
+  const step = (id: string, text: unknown) => ({ id, component: `/python/${id}`, input: { text } });
+  const steps = [
+    step("upper", { $input: "text" }),
+    step("reverse", { $step: "upper", path: "text" }),
+    step("echo", { $step: "reverse", path: "text" }),
+  ];
+  const output = { upper: { $step: "upper", path: "text" }, all: { $step: "echo" } };
+  const inputs = [{ text: "hello" }, { text: "straße" }];
+  const outcome = await operator.run({ name: "pipeline", description: "three steps", steps, output }, inputs);
+  expect(outcome.items.map((item) => item.output)).toEqual([
+    { upper: "HELLO", all: { text: "OLLEH" } },
+    { upper: "STRASSE", all: { text: "ESSARTS" } },
+  ]);
+}
+
+async function failures(operator: Operator, { failed }: Expected): Promise<void> {
+  const input = { kind: "value", message: "it broke" };
+  const { status, item } = await one(operator, "/python/fail", input);
+  expect(status).toBe("failed");
+  expect(item).toMatchObject({ status: "failed", code: failed, details: expect.stringContaining("it broke") });
+  const byDefault = { onError: { action: "useDefault", defaultValue: { instead: true } } };
+  expect((await one(operator, "/python/fail", input, byDefault)).item).toMatchObject({ status: "completed", output: { instead: true } });
+}
+
+async function retries(operator: Operator, { unavailable, retries: retried }: Expected): Promise<void> {
+  const never = await one(operator, "/python/flaky", { failures: 1 });
+  expect(never.item).toMatchObject({ status: "failed", code: unavailable, details: expect.stringContaining("not yet, attempt 1") });
+  const again = await one(operator, "/python/flaky", { failures: 2 }, { onError: { action: "retry" } });
+  expect(again.item).toMatchObject(retried ? { status: "completed", output: { attempt: 3 } } : { status: "failed" });
+}
+
+async function identity(operator: Operator): Promise<void> {
+  const flow = flowOf("/python/whoami");
+  const id = await operator.store(flow);
+  const { runId, items } = await operator.run(id, [{}]);
+  expect(items[0]?.output).toEqual({ run: runId, step: "s1", flow: id, attempt: 1 });
+}
+
+async function blobs(operator: Operator): Promise<void> {
+  const { item } = await one(operator, "/python/blob", { data: VALUES });
+  expect(item.output).toEqual({ blob_id: expect.stringMatching(/^[0-9a-f]{64}$/), matches: true });
+  const { blob_id } = item.output as { blob_id: string };
+  expect((await one(operator, "/python/read_blob", { blob_id })).item.output).toEqual({ data: VALUES });
+}
+
+async function subRuns(operator: Operator): Promise<void> {
+  const flow_id = await operator.store(flowOf("/python/echo"));
+  const { item } = await one(operator, "/python/sub", { flow_id, inputs: [{ k: 1 }, { k: 2 }] });
+  expect(item.output).toEqual({ results: [{ k: 1 }, { k: 2 }] });
+}
+
+async function pathParameters(operator: Operator): Promise<void> {
+  expect((await one(operator, "/python/core/some/where", { v: 1 })).item.output).toEqual({ path: "some/where", v: 1 });
+}
+
+async function missing(operator: Operator, expected: Expected): Promise<void> {
+  const { item } = await one(operator, "/python/nosuch", {});
+  expect(item).toMatchObject({ status: "failed", code: expected.missing.code, details: expect.stringContaining(expected.missing.text) });
+}
+
+async function slow(operator: Operator): Promise<void> {
+  expect((await one(operator, "/python/slow", { seconds: SLOW_SECONDS })).item.output).toEqual({ slept: SLOW_SECONDS });
+}
