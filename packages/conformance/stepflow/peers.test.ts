@@ -1,5 +1,5 @@
 // The real orchestrators with the real Python workers: shows that what the other tests ask of ours is what Stepflow does, release by release.
-import { describe, it, onTestFinished } from "vitest";
+import { describe, it } from "vitest";
 import { openStage } from "../src/stage.ts";
 import { type Release, releaseNames, releases } from "./fetch.ts";
 import { operatorOf } from "./operator.ts";
@@ -18,16 +18,17 @@ const expected: Record<Release, Expected> = {
 const onHttp = releaseNames.filter((release) => releases[release].speaks === "http");
 const onGrpc = releaseNames.filter((release) => releases[release].speaks === "grpc");
 
-describe("a Python worker on the real orchestrator of its release", () => {
-  it.each(onHttp)("%s, called over HTTP, does everything", async (release) => {
-    const stage = openStage({ onTestFinished });
+// They wait more than they compute, so all go at the same time.
+describe.concurrent("a Python worker on the real orchestrator of its release", () => {
+  it.for(onHttp)("%s, called over HTTP, does everything", async (release, context) => {
+    const stage = openStage(context);
     const worker = await pythonHttpWorker(stage, release);
     const orchestrator = await startOrchestrator(stage, release, { plugin: { type: "stepflow", url: worker.url } });
     await everyEnding(operatorOf(orchestrator.url, release), expected[release]);
   });
 
-  it.each(onGrpc)("%s, pulling over gRPC, does everything", async (release) => {
-    const stage = openStage({ onTestFinished });
+  it.for(onGrpc)("%s, pulling over gRPC, does everything", async (release, context) => {
+    const stage = openStage(context);
     const orchestrator = await startOrchestrator(stage, release);
     pythonGrpcWorker(stage, release, orchestrator.address);
     const operator = operatorOf(orchestrator.url, release);

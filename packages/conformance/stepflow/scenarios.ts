@@ -14,7 +14,7 @@ const VALUES = {
   empty: "",
 };
 
-/** Silence for this long would have a worker taken for dead, so its heartbeats are what keeps it. */
+/** A worker that pulls and is silent for so long is taken for dead, so its heartbeats are what keeps it. */
 const SLOW_SECONDS = 12;
 
 /** The errors of this pair of worker and orchestrator; undefined where the orchestrator keeps the worker's code to itself. */

@@ -34,11 +34,6 @@ export function pythonGrpcWorker(
   return startPython(stage, release, ["--grpc"], { ...options, env });
 }
 
-/** The command by which an orchestrator starts the worker itself. */
-export function pythonCommand(release: Release): { command: string; args: string[] } {
-  return { command: pythonWithSdk(release), args: [program] };
-}
-
 function startPython(stage: Stage, release: Release, args: readonly string[], { marks, env }: PythonWorkerOptions): Child {
   const child = stage.start(pythonWithSdk(release), [program, ...args], {
     name: `stepflow-py ${releases[release].sdk}`,
