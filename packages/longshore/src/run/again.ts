@@ -22,12 +22,15 @@ export interface AgainOptions {
   reopen?: number;
   /** Steps that were skipped by order stay so. */
   skips: ReadonlySet<number>;
+  /** In a lazy plan: nodes that were wanted before, of those that have to be demanded. */
+  begun: ReadonlySet<number>;
 }
 
 export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, options: AgainOptions): Again {
   const starters = startersOf(plan);
   const lives = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
   const all = everythingAgain(plan, records, options);
+  const wanted = plan.lazy ? wantedAgain(plan, all, starters, options) : null;
   const again: Again = { all, start: [], forget: [], reopen: [], joins: new Map() };
   for (const at of all) {
     const node = plan.nodes[at] as PlanNode;
@@ -44,8 +47,12 @@ export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, option
       again.reopen.push(at);
       continue;
     }
-    const ready = startsNow(at, node, { all, above, lives, from: options.from });
-    if (node.after.length > 1 && node.waitsFor !== "any") again.joins.set(at, { left: ready ? -1 : left, begun: false });
+    const lazy = wanted !== null && node.demanded === true && node.waitsFor !== "any";
+    const ready = lazy
+      ? at === options.from || (wanted.has(at) && left === 0)
+      : startsNow(at, node, { all, above, lives, from: options.from });
+    if ((node.after.length > 1 || lazy) && node.waitsFor !== "any")
+      again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at) });
     if (ready) again.start.push(at);
     else if (lives(at)) again.forget.push(at);
   }
@@ -56,6 +63,25 @@ export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, option
     again.start.push(at);
   }
   return again;
+}
+
+/**
+ * What is wanted in the next life of a lazy plan before anything is chosen anew: what always is, what was chosen by a node that keeps its
+ * choice, the step that somebody named, and what all these demand.
+ */
+function wantedAgain(
+  plan: Plan,
+  all: ReadonlySet<number>,
+  starters: ReadonlyMap<number, readonly number[]>,
+  options: AgainOptions,
+): ReadonlySet<number> {
+  const wanted = new Set<number>();
+  plan.nodes.forEach((node, at) => {
+    const kept = options.begun.has(at) && (starters.get(at) ?? []).some((starter) => !all.has(starter));
+    if (!node.demanded || kept || at === options.from) wanted.add(at);
+  });
+  for (const at of wanted) for (const demanded of plan.nodes[at]?.demands ?? []) wanted.add(demanded);
+  return wanted;
 }
 
 /** Steps without a result, and all that come after them: what they were given may change. */

@@ -22,6 +22,8 @@ export class Deciding {
   readonly #draft: Draft;
   readonly #joins: Joins;
   readonly #settled: Settled[] = [];
+  /** Nodes of a lazy plan that have become wanted in this decision, in order. */
+  readonly #wanted: number[] = [];
   readonly #skips: ReadonlySet<number>;
   /** Ends of the run that wait until everything that begins along with them has begun. */
   readonly #endings: number[] = [];
@@ -31,7 +33,7 @@ export class Deciding {
 
   constructor(plan: Plan, dialect: Dialect, frontier: Frontier, now: number) {
     this.#draft = new Draft(plan, dialect, frontier, now);
-    this.#joins = new Joins(frontier, this.#draft.need);
+    this.#joins = new Joins(frontier, this.#draft.need, plan.lazy);
     this.#skips = new Set(frontier.run.skips === null ? [] : (JSON.parse(frontier.run.skips) as number[]));
   }
 
@@ -121,7 +123,8 @@ export class Deciding {
     }
     for (const [node, task] of records) if (task.state !== "forgotten") this.#draft.forget(node);
     this.#draft.plan.nodes.forEach((node, at) => {
-      if (node.after.length > 1 || node.kind === "join") this.#joins.set(at, { left: node.after.length, begun: false });
+      const counts = node.after.length > 1 || node.kind === "join" || (this.#draft.plan.lazy && node.demanded);
+      if (counts) this.#joins.set(at, { left: node.after.length, begun: false });
     });
     this.#draft.revive({ skips: null, backlog: null, recorded: 0 });
     this.begin();
@@ -134,7 +137,9 @@ export class Deciding {
       this.#draft.need.all = true;
       return;
     }
-    const again = planAgain(this.#draft.plan, records, { ...how, skips: this.#skips });
+    const begun = this.#begunBefore();
+    if (begun === null) return;
+    const again = planAgain(this.#draft.plan, records, { ...how, skips: this.#skips, begun });
     this.#draft.revive({});
     this.#draft.update({ left: again.all.size });
     for (const node of again.forget) this.#draft.forget(node);
@@ -147,11 +152,47 @@ export class Deciding {
     this.#pursue();
   }
 
-  /** Follows the edges of what has settled, and of what settles because of it, in that order; then sees whether the run is over. */
+  /** Which nodes were wanted in the run's last life; null when that has to be loaded first. */
+  #begunBefore(): ReadonlySet<number> | null {
+    const { plan, frontier, need } = this.#draft;
+    const begun = new Set<number>();
+    if (!plan.lazy) return begun;
+    plan.nodes.forEach((node, at) => {
+      if (!node.demanded) return;
+      const join = frontier.join(at);
+      if (join === undefined) need.joins.push(at);
+      else if (join?.begun) begun.add(at);
+    });
+    return need.joins.length > 0 ? null : begun;
+  }
+
+  /** Follows the edges of what has settled, and of what settles or is wanted because of it; then sees whether the run is over. */
   #pursue(): void {
-    for (let at = 0; at < this.#settled.length && !this.#draft.over; at++) this.#follow(this.#settled[at] as Settled);
+    let [settled, wanted] = [0, 0];
+    while (!this.#draft.over) {
+      if (settled < this.#settled.length) this.#follow(this.#settled[settled++] as Settled);
+      else if (wanted < this.#wanted.length) this.#want(this.#wanted[wanted++] as number);
+      else break;
+    }
     this.#settled.length = 0;
+    this.#wanted.length = 0;
     if (!this.#draft.over && this.#draft.run.active === 0) this.#finish();
+  }
+
+  /** The node is wanted, and so is what it cannot do without. */
+  #want(at: number): void {
+    const node = this.#draft.plan.nodes[at] as PlanNode;
+    const next = this.#joins.want(at, node);
+    if (next === "leave") return;
+    for (const demanded of node.demands ?? []) this.#wanted.push(demanded);
+    if (next === "start") this.#activateAll([at]);
+    else if (next === "skip") this.#skipUnmet(at);
+  }
+
+  /** What it waited for did not succeed. */
+  #skipUnmet(at: number): void {
+    this.#record(at, { state: "skipped", error: null });
+    this.#settled.push({ node: at, succeeded: false });
   }
 
   #follow(settled: Settled): void {
@@ -163,10 +204,8 @@ export class Deciding {
       const blocked = !settled.succeeded && node.waitsFor === "done";
       if (!this.#joins.arrive(dependent, node, blocked)) continue;
       if (node.kind === "join") this.#complete(dependent, node);
-      else if (blocked) {
-        this.#record(dependent, { state: "skipped", error: null });
-        this.#settled.push({ node: dependent, succeeded: false });
-      } else this.#activate(dependent);
+      else if (blocked) this.#skipUnmet(dependent);
+      else this.#activate(dependent);
     }
   }
 
@@ -195,11 +234,7 @@ export class Deciding {
     if (self === undefined) return;
     const when: Resolved = node.when === undefined ? { value: true } : this.#draft.resolve(node.when, self);
     if ("needs" in when) return;
-    if ("value" in when && when.value === false) {
-      this.#record(at, { state: "skipped", error: null });
-      this.#settled.push({ node: at, succeeded: false });
-      return;
-    }
+    if ("value" in when && when.value === false) return this.#skipUnmet(at);
     const input =
       "failed" in when ? when : given === undefined ? this.#draft.resolve(node.input, self) : { value: JSON.parse(given) as Json };
     if ("needs" in input) return;
@@ -229,14 +264,16 @@ export class Deciding {
       return this.#draft.startChild(at, node.workflow, text, attempt);
     }
     const placed = node.placed ? this.#place(at, node, input) : {};
-    if (placed !== null) this.#draft.post(at, text, placed);
+    if (placed === null) return;
+    const { placement, given } = placed;
+    this.#draft.post(at, given === undefined ? text : JSON.stringify(given), placement === undefined ? {} : { placement });
   }
 
   /** Null when it cannot be placed, or not yet. */
-  #place(at: number, node: TaskNode, input: Json): { placement?: Placement } | null {
+  #place(at: number, node: TaskNode, input: Json): { placement?: Placement; given?: Json } | null {
     const placed = this.#draft.dialect.place?.(this.#draft.plan, node, input, this.#draft.scope({ node: at, attempt: 0 }));
     if (placed === undefined) throw new Error(`The dialect ${this.#draft.dialect.name} places no tasks.`);
-    if ("placement" in placed) return placed.placement === null ? {} : { placement: placed.placement };
+    if ("placement" in placed) return { ...(placed.placement && { placement: placed.placement }), given: placed.given };
     if ("failed" in placed) this.#failAtOnce(at, placed);
     else this.#draft.ask(placed);
     return null;
@@ -251,7 +288,9 @@ export class Deciding {
     this.#record(at, { state: "done", error: output.warning ?? null, input, output: JSON.stringify(output.value) });
     if (set !== null) this.#draft.setVariables(set.value);
     const chosen = node.choice === undefined || by === null ? [] : (node.choice.cases.get(String(by.value)) ?? node.choice.otherwise);
-    this.#activateAll([...chosen, ...(node.starts ?? [])]);
+    const started = [...chosen, ...(node.starts ?? [])];
+    if (this.#draft.plan.lazy) this.#wanted.push(...started);
+    else this.#activateAll(started);
     // A branch that was chosen leads on by itself.
     this.#settled.push({ node: at, succeeded: true, chose: chosen.length > 0 });
   }
@@ -311,10 +350,11 @@ export class Deciding {
     this.#draft.close(ending.state, ending.error, JSON.stringify(ending.output));
   }
 
-  #failAtOnce(at: number, how: { failed: string; fault?: Fault }, input?: string): void {
+  #failAtOnce(at: number, how: { failed: string; fault?: Fault; output?: Json }, input?: string): void {
     const fault = how.fault ?? "final";
-    this.#record(at, { state: "failed", error: how.failed, input, fault });
-    this.#fail(at, { state: "failed", error: how.failed, fault, attempt: 0 });
+    const output = how.output === undefined ? null : JSON.stringify(how.output);
+    this.#record(at, { state: "failed", error: how.failed, input, fault, output });
+    this.#fail(at, { state: "failed", error: how.failed, fault, attempt: 0, output });
   }
 
   /** What a failure means for the rest of the run. A cancelled step fails its run like a failed one does. */
@@ -339,7 +379,8 @@ export class Deciding {
   }
 
   #finish(): void {
-    if (this.#draft.run.failed > 0) return this.#draft.close("failed", this.#draft.run.error);
+    const { run, plan } = this.#draft;
+    if (run.failed > 0 && !plan.judgedByOutput) return this.#draft.close("failed", run.error);
     this.#draft.close("succeeded", null);
   }
 }

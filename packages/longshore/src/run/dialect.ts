@@ -47,8 +47,15 @@ export interface Needs {
 }
 
 /** `warning` is kept with the record of a step that succeeds in spite of it. */
-/** A join that fails may have an output all the same. */
+/** What fails may have an output all the same: a step that cannot begin, a join, a run. */
 export type Resolved = { value: Json; warning?: string } | Needs | { failed: string; fault?: Fault; output?: Json };
+
+/** A task that has no place fails. */
+export interface Unplaced {
+  failed: string;
+  fault?: Fault;
+  output?: Json;
+}
 
 /** How a step came to end without a result, as far as its dialect tells them apart. */
 export interface StepFailure {
@@ -66,14 +73,19 @@ export interface Dialect {
   compile(source: string): Plan;
   /** Works out a template. Pure; asks for what it lacks by `needs`. */
   resolve(plan: Plan, template: Template, scope: Scope): Resolved;
-  /** How a task is placed in this run, for nodes that say `placed`; null for as its node says. */
-  place?(plan: Plan, node: TaskNode, input: Json, scope: Scope): { placement: Placement | null } | Needs | { failed: string };
+  /**
+   * How a task is placed in this run, for nodes that say `placed`; null for as its node says. `given` is what whoever takes it there is
+   * given instead of the input.
+   */
+  place?(plan: Plan, node: TaskNode, input: Json, scope: Scope): { placement: Placement | null; given?: Json } | Needs | Unplaced;
   /** What a run says of the failures of its steps; `before` is what it said so far. Default: the first one. */
   explain?(plan: Plan, failure: StepFailure, before: string | null): string;
   /** What a child run says that is cancelled because its parent has ended; `reason` is what the parent says. */
   orphaned?(reason: string | null): string;
   /** The output of a run (JSON text) whose successor could not be started, for this reason. Default: as it was. */
   unfollowed?(output: string | null, error: string): string;
+  /** What a run says whose output could not be worked out, for this reason. */
+  outputFailed?(plan: Plan, reason: string): string;
   /** What a run says when its own time is over. */
   timedOut?(plan: Plan): string;
 }

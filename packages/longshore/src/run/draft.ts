@@ -194,12 +194,19 @@ export class Draft {
     if (state === "succeeded" || this.plan.outputAlways) {
       const worked: Resolved = output === undefined ? this.resolve(this.plan.output, null) : { value: null };
       if ("needs" in worked) return;
-      if ("failed" in worked && state === "succeeded")
-        return this.close("failed", `the output could not be worked out: ${worked.failed}`, "null");
+      if ("failed" in worked && state === "succeeded") return this.#closeWithout(worked);
       this.update({ output: output ?? ("value" in worked ? JSON.stringify(worked.value) : null) });
     }
     this.update({ endedAt: this.now, active: 0, ...(state === "succeeded" ? { left: 0 } : {}) });
     this.#tellOthers(output !== undefined);
+  }
+
+  /** Its output could not be worked out. There may be something to show in its place. */
+  #closeWithout({ failed, output }: { failed: string; output?: Json }): void {
+    const error = this.dialect.outputFailed?.(this.plan, failed) ?? `the output could not be worked out: ${failed}`;
+    const text = output === undefined ? null : JSON.stringify(output);
+    this.update({ output: text });
+    this.close("failed", error, text ?? "null");
   }
 
   /** A child's end settles a step of its parent; a failed run may be followed by another. */

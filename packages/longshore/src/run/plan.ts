@@ -60,6 +60,8 @@ interface NodeBase {
   readonly timeouts: Timeouts;
   /** Started by the node that names it, never by the beginning of the run. */
   readonly demanded?: boolean;
+  /** In a lazy plan: what this node cannot do without, and is wanted as soon as it is. What it waits for is in `after` all the same. */
+  readonly demands?: readonly number[];
   /** `skip` when absent. */
   readonly onFailure?: OnFailure;
   /** None when absent: the first failure is the last. */
@@ -158,9 +160,16 @@ export interface Plan {
   /** For each node the nodes that wait for it, in definition order. */
   readonly dependents: readonly (readonly number[])[];
   readonly output: Template;
+  /**
+   * Not everything is wanted: a node that is `demanded` begins when what it waits for has settled and another node has said that it is
+   * wanted, by choosing it or by demanding it. Until then it costs nothing but its counter.
+   */
+  readonly lazy: boolean;
   readonly timeoutMs: number | null;
   /** The output is worked out however the run ends, not only when it succeeds. */
   readonly outputAlways: boolean;
+  /** The run has succeeded when its output can be worked out, whatever became of its steps; and failed when it cannot. */
+  readonly judgedByOutput: boolean;
   /** Another run is to be started when this one fails or times out; its dialect knows which. */
   readonly successor: boolean;
   /** A step that is tried again along with its run goes on counting its failures, instead of having its budget anew. */
@@ -179,14 +188,18 @@ export function makePlan(parts: {
   dialect: string;
   nodes: readonly PlanNode[];
   output: Template;
+  /** Makes the plan lazy: these are wanted, with all that they demand; of the others, those that are chosen. */
+  wanted?: readonly number[];
   timeoutMs?: number | null;
   outputAlways?: boolean;
+  judgedByOutput?: boolean;
   successor?: boolean;
   keepsCounting?: boolean;
   reopensParent?: boolean;
   origin?: unknown;
 }): Plan {
-  const nodes = parts.nodes.map((node) => ({ ...node, after: [...new Set(node.after)] }));
+  const unique = parts.nodes.map((node) => ({ ...node, after: [...new Set(node.after)] }));
+  const nodes = parts.wanted === undefined ? unique : markDemanded(unique, parts.wanted);
   const dependents: number[][] = nodes.map(() => []);
   nodes.forEach((node, at) => {
     for (const upstream of node.after) dependents[upstream]?.push(at);
@@ -197,13 +210,26 @@ export function makePlan(parts: {
     index: new Map(nodes.map((node, at) => [node.id, at])),
     dependents,
     output: parts.output,
+    lazy: parts.wanted !== undefined,
     timeoutMs: parts.timeoutMs ?? null,
     outputAlways: parts.outputAlways ?? false,
+    judgedByOutput: parts.judgedByOutput ?? false,
     successor: parts.successor ?? false,
     keepsCounting: parts.keepsCounting ?? false,
     reopensParent: parts.reopensParent ?? false,
     origin: parts.origin,
   };
+}
+
+/** What is wanted from the beginning, whatever is chosen, needs no mark of its own in each run: only the rest has to be demanded. */
+function markDemanded(nodes: readonly PlanNode[], wanted: readonly number[]): PlanNode[] {
+  const certain = new Set(wanted);
+  // What is added on the way is walked over as well.
+  for (const at of certain) for (const demanded of nodes[at]?.demands ?? []) certain.add(demanded);
+  return nodes.map((node, at) => {
+    const demands = node.demands?.filter((other) => !certain.has(other));
+    return { ...node, ...(demands === undefined ? {} : { demands }), ...(certain.has(at) ? {} : { demanded: true }) };
+  });
 }
 
 /** The ids along one cycle of `after` references, or null. Iterative: a chain of any length is fine. */

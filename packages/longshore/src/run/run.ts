@@ -46,13 +46,13 @@ export interface Run {
   readonly parentAttempt: number;
 }
 
-/** How far a node with several upstreams has come: absent until the first of them settles. */
+/** How far a node has come that waits for several others, or to be wanted: absent until the first of that happens. */
 export interface Join {
   readonly runId: string;
   readonly node: number;
   /** Upstreams that have not settled; -1 once the node itself has been started or skipped. */
   readonly left: number;
-  /** It was told to wait, by another node that starts it. */
+  /** It is wanted: another node has told it to wait, chosen it or demanded it. A node that is not cannot be started by its upstreams. */
   readonly begun: boolean;
 }
 

@@ -32,12 +32,28 @@ const dialect: Dialect = {
   },
 };
 
-export type Step = Partial<Omit<TaskNode, "kind">> & { runs?: string };
+/** `runs` another workflow; or is over at once, giving `gives`, and chooses one of `cases` by its number. */
+export type Step = Partial<Omit<TaskNode, "kind">> & { runs?: string; gives?: Json; chooses?: { by: Reads; cases: number[][] } };
 
-export function planOf(steps: Step[], parts: { output?: Template; timeoutMs?: number } = {}): Plan {
-  const nodes = steps.map(({ runs, ...step }, at): PlanNode => {
+interface PlanParts {
+  output?: Template;
+  timeoutMs?: number;
+  wanted?: number[];
+  judgedByOutput?: boolean;
+}
+
+export function planOf(steps: Step[], parts: PlanParts = {}): Plan {
+  const nodes = steps.map(({ runs, gives, chooses, ...step }, at): PlanNode => {
     const base = { id: `s${at}`, input: value(at), after: [], waitsFor: "done" as const, timeouts: {}, ...step };
     if (runs !== undefined) return { ...base, kind: "run", workflow: runs };
+    if (gives !== undefined || chooses !== undefined) {
+      const choice = chooses && {
+        by: chooses.by,
+        cases: new Map(chooses.cases.map((nodes, number) => [String(number), nodes])),
+        otherwise: [],
+      };
+      return { ...base, kind: "instant", output: value(gives ?? null), ...(choice && { choice }) };
+    }
     return {
       lanes: [],
       priority: 0,
@@ -47,7 +63,7 @@ export function planOf(steps: Step[], parts: { output?: Template; timeoutMs?: nu
       kind: "task",
     };
   });
-  return makePlan({ dialect: "test", nodes, output: parts.output ?? value("out"), timeoutMs: parts.timeoutMs });
+  return makePlan({ dialect: "test", nodes, output: value("out"), ...parts });
 }
 
 /** What a node is: `open` while it is on the board. */
