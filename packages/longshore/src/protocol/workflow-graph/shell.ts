@@ -9,10 +9,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../clock.ts";
 import type { Context } from "../../context.ts";
+import { ProcessGroups } from "../../process-groups.ts";
 import { type Task, task } from "../../task.ts";
 import { cutTail } from "../../text.ts";
 import { OutputLines, readOutputFile } from "./shell-output.ts";
-import { ProcessGroups } from "./shell-processes.ts";
 import type { Outputs, QueuedJob } from "./wire.ts";
 
 export interface ShellOptions {

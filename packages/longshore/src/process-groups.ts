@@ -1,4 +1,4 @@
-// The process groups that shell commands run in, and the promise that none outlives this process.
+// Process groups of programs that this process has started, and the promise that none outlives it.
 
 export class ProcessGroups {
   readonly #leaders = new Set<number>();
@@ -8,7 +8,7 @@ export class ProcessGroups {
 
   add(pid: number | undefined): void {
     if (pid === undefined) return;
-    // One listener however many commands run: Node warns about more than ten.
+    // One listener however many programs run: Node warns about more than ten.
     if (this.#leaders.size === 0) process.on("exit", this.#onExit);
     this.#leaders.add(pid);
   }
