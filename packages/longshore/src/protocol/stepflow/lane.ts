@@ -1,0 +1,261 @@
+// Takes the tasks of one lane and has them carried out from here: by a component in this process, or by a call to a worker elsewhere. What
+// is the same for both is in this file: claims that stand in line up to a limit, signs of life while the work goes on, the report at its
+// end, and an end that is orderly.
+
+import type { Board } from "../../board/board.ts";
+import type { Hold, Task } from "../../board/task.ts";
+import type { Workers } from "../../board/workers.ts";
+import { type Clock, pause } from "../../clock.ts";
+import { type FlowError, failureReport } from "../../dialect/stepflow/result.ts";
+import type { ComponentTask } from "../../dialect/stepflow/router.ts";
+import { LongshoreError, toError } from "../../errors.ts";
+import type { Json } from "../../json.ts";
+
+export interface LaneOptions {
+  readonly board: Pick<Board, "claim" | "extend" | "complete" | "fail" | "defer" | "giveBack">;
+  readonly workers: Pick<Workers, "seen">;
+  readonly clock: Clock;
+  readonly lane: string;
+  /** What the holds are called, and in which protocol the work is done; for the list of workers. */
+  readonly holder: string;
+  readonly protocol: string;
+  /** Tasks at once. */
+  readonly slots: number;
+  /** Answers the component's output, or throws: a StepFailure says what to report, anything else is this server's own mistake. */
+  perform(work: LaneWork): Promise<Json>;
+  /** Told of what went wrong with nobody to answer to. */
+  failed(what: string, error: unknown): void;
+}
+
+export interface LaneWork {
+  readonly task: Task;
+  readonly component: string;
+  readonly input: Json;
+  /** Aborted when the step was cancelled, the hold was lost, or the lane is closed. */
+  readonly signal: AbortSignal;
+  /** While it waits for other work of this server it takes no slot: else that work could wait for it in turn. */
+  lend<T>(wait: () => Promise<T>): Promise<T>;
+}
+
+/** What a step failed with. With `final` it is not tried again, whatever its code says. */
+export class StepFailure extends Error {
+  override readonly name = "StepFailure";
+  readonly error: FlowError;
+  readonly final: boolean;
+
+  constructor(error: FlowError, options: { cause?: unknown; final?: boolean } = {}) {
+    super(error.message, { cause: options.cause });
+    this.error = error;
+    this.final = options.final ?? false;
+  }
+}
+
+/** A hold only has to outlive a stall of this process, which is also what reports. */
+const termMs = 15_000;
+const beatMs = 5_000;
+/** An empty wait ends after this long and begins anew, so that the list of workers knows that it is alive. */
+const waitMs = 30_000;
+/** Claims in line at once: so many tasks that are posted together are handed out together. */
+const standingMax = 16;
+/** On top of the slots, for work that has lent its own. */
+const lentMax = 1_000;
+/** After a claim or a report that failed (the store cannot be written), the next one waits this long. */
+const retryMs = 500;
+/** How long a report is tried that the store does not take; its hold lives on meanwhile. */
+const reportMsMax = 300_000;
+
+type Ending = "cancelled" | "lost" | "closed";
+
+interface Performing {
+  readonly hold: Hold;
+  readonly controller: AbortController;
+  ending: Ending | null;
+}
+
+export class LaneWorker {
+  readonly #options: LaneOptions;
+  readonly #reach: { names: string[]; labels: string[] };
+  /** Claims in line; each promise ends with its claim. */
+  readonly #standing = new Map<AbortController, Promise<void>>();
+  readonly #open = new Map<string, Performing>();
+  #closed = false;
+  #lent = 0;
+  #resting = true;
+  #empty: (() => void) | null = null;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+    this.#reach = { names: [options.lane], labels: [] };
+  }
+
+  /** Begins to take tasks, or begins again. */
+  resume(): void {
+    this.#resting = false;
+    this.#fill();
+  }
+
+  /** Takes no more tasks for the time being. What is under way goes on. */
+  rest(): void {
+    this.#resting = true;
+    for (const claim of this.#standing.keys()) claim.abort();
+  }
+
+  /** How many are under way. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  /** To be told of every task that a commit changed: a cancelled one ends now, and not at its next sign of life. */
+  changed(task: Task): void {
+    const performing = this.#open.get(task.id);
+    if (performing !== undefined && task.state === "cancelling" && task.grant === performing.hold.grant) end(performing, "cancelled");
+  }
+
+  /** Takes no more, lets what is under way end for as long as `graceMs`, then gives back what is left. */
+  async close(graceMs: number): Promise<void> {
+    const { clock } = this.#options;
+    this.#closed = true;
+    this.rest();
+    await Promise.all(this.#standing.values());
+    const giveUp = () => {
+      for (const performing of this.#open.values()) end(performing, "closed");
+    };
+    if (graceMs <= 0) giveUp();
+    if (this.#open.size === 0) return;
+    const stop = clock.at(clock.now() + graceMs, giveUp);
+    await new Promise<void>((resolve) => {
+      this.#empty = resolve;
+    });
+    stop();
+  }
+
+  #fill(): void {
+    const { slots } = this.#options;
+    while (!this.#resting && !this.#closed && this.#standing.size < standingMax) {
+      const taken = this.#open.size + this.#standing.size;
+      if (taken - this.#lent >= slots || taken >= slots + lentMax) return;
+      const claim = new AbortController();
+      this.#standing.set(claim, this.#take(claim));
+    }
+  }
+
+  async #take(claim: AbortController): Promise<void> {
+    const { board, workers, clock, holder, protocol } = this.#options;
+    try {
+      workers.seen(holder, { protocol, reach: this.#reach, everyMs: waitMs });
+      const [task] = await board.claim({ reach: this.#reach, holder, termMs, waitMs, signal: claim.signal });
+      if (task === undefined) return;
+      // Handed out while the claim was called back.
+      if (claim.signal.aborted) await board.giveBack({ taskId: task.id, grant: task.grant });
+      else void this.#perform(task);
+    } catch (error) {
+      if (!isShutdown(error)) this.#options.failed("claim", error);
+      await pause(clock, retryMs, claim.signal);
+    } finally {
+      this.#standing.delete(claim);
+      this.#fill();
+    }
+  }
+
+  async #perform(task: Task): Promise<void> {
+    const hold = { taskId: task.id, grant: task.grant };
+    const performing: Performing = { hold, controller: new AbortController(), ending: null };
+    this.#open.set(task.id, performing);
+    const stopBeating = this.#beat(performing);
+    try {
+      await this.#report(performing, await this.#outcome(task, performing));
+    } catch (error) {
+      // Its hold ends by itself, and then it is handed out again.
+      this.#options.failed("report", error);
+    } finally {
+      stopBeating();
+      this.#open.delete(task.id);
+      if (this.#open.size === 0) this.#empty?.();
+      this.#fill();
+    }
+  }
+
+  async #outcome(task: Task, { controller }: Performing): Promise<{ output: Json } | StepFailure> {
+    try {
+      const { component, input } = JSON.parse(task.input) as ComponentTask;
+      return {
+        output: await this.#options.perform({ task, component, input, signal: controller.signal, lend: (wait) => this.#lend(wait) }),
+      };
+    } catch (error) {
+      if (error instanceof StepFailure) return error;
+      return new StepFailure({ code: "ORCHESTRATOR_ERROR", message: toError(error).message }, { cause: error });
+    }
+  }
+
+  async #report(performing: Performing, outcome: { output: Json } | StepFailure): Promise<void> {
+    const { clock } = this.#options;
+    const untilMs = clock.now() + reportMsMax;
+    for (;;) {
+      try {
+        return await this.#reportOnce(performing, outcome);
+      } catch (error) {
+        if (!isAboutTheStore(error) || clock.now() >= untilMs) throw error;
+        await pause(clock, retryMs);
+      }
+    }
+  }
+
+  async #reportOnce({ hold, ending }: Performing, outcome: { output: Json } | StepFailure): Promise<void> {
+    const { board } = this.#options;
+    if (ending === "lost") return;
+    if (!(outcome instanceof StepFailure)) await board.complete(hold, JSON.stringify(outcome.output));
+    else if (ending === "cancelled") await board.fail(hold, failureReport({ code: "CANCELLED", message: "the step was cancelled" }));
+    else if (ending === "closed") await board.defer(hold, 0);
+    else await board.fail(hold, { ...failureReport(outcome.error), ...(outcome.final ? { retryable: false } : {}) });
+  }
+
+  async #lend<T>(wait: () => Promise<T>): Promise<T> {
+    this.#lent++;
+    this.#fill();
+    try {
+      return await wait();
+    } finally {
+      this.#lent--;
+    }
+  }
+
+  /** Signs of life by the clock, whatever the work is doing. Answers how to end them. */
+  #beat(performing: Performing): () => void {
+    const { board, clock } = this.#options;
+    let over = false;
+    let disarm = () => {};
+    const beat = async () => {
+      try {
+        const { verdict } = await board.extend(performing.hold);
+        if (verdict === "cancel") end(performing, "cancelled");
+        else if (verdict !== "ok") end(performing, "lost");
+      } catch (error) {
+        // The next one may come through; should none, the hold is lost, and the board knows.
+        this.#options.failed("sign of life", error);
+      }
+      if (!over && performing.ending === null) arm();
+    };
+    const arm = () => {
+      disarm = clock.at(clock.now() + beatMs, () => void beat());
+    };
+    arm();
+    return () => {
+      over = true;
+      disarm();
+    };
+  }
+}
+
+function end(performing: Performing, ending: Ending): void {
+  if (performing.ending !== null) return;
+  performing.ending = ending;
+  performing.controller.abort();
+}
+
+function isAboutTheStore(error: unknown): boolean {
+  return error instanceof LongshoreError && error.code === "LONGSHORE_STORE_UNAVAILABLE";
+}
+
+function isShutdown(error: unknown): boolean {
+  return error instanceof LongshoreError && (error.code === "LONGSHORE_SHUTDOWN" || error.code === "LONGSHORE_CLOSED");
+}
