@@ -28,6 +28,33 @@ describe("components", () => {
     expect(setup(greet, nested, core, language).find(name)).toEqual({ task: found, pathParams });
   });
 
+  it("[S-HTTP-33] are found where a route takes off what is their own, unless two could be meant", () => {
+    const process = task("process", () => 5, { path: "/my_worker/process_data" });
+    expect(setup(greet, process).find("/process_data")).toEqual({ task: process, pathParams: {} });
+    expect(setup(greet, process).find("/my_worker/process_data")?.task).toBe(process);
+    const other = task("other", () => 6, { path: "/other_worker/process_data" });
+    expect(setup(process, other).find("/process_data")).toBeUndefined();
+    expect(setup(process, other).find("/x/other_worker/process_data")?.task).toBe(other);
+  });
+
+  it("are tried in the order of how much of a path they say", () => {
+    const rest = task("rest", () => 7, { path: "/files/{*all}" });
+    const kind = task("kind", () => 8, { path: "/files/{kind}/{*rest}" });
+    const one = task("one", () => 9, { path: "/files/{kind}" });
+    const components = setup(rest, kind, one);
+    expect(components.find("/files/text/a/b")).toEqual({ task: kind, pathParams: { kind: "text", rest: "a/b" } });
+    expect(components.find("/files/text")).toEqual({ task: one, pathParams: { kind: "text" } });
+  });
+
+  it("cannot be two at one path", () => {
+    expect(() =>
+      setup(
+        task("a", () => 1, { path: "/greet" }),
+        greet,
+      ),
+    ).toThrow(/^Tasks "a" and "greet" are both found at \/greet/);
+  });
+
   it.each(["", "/", "greets", "/greet/more", "/lang/de/at", "/lang"])("are not found by %j", (name) => {
     expect(setup(greet, nested, core, language).find(name)).toBeUndefined();
   });
