@@ -1,0 +1,76 @@
+// One request of the runtime and its answer, in one of two forms: plain JSON, or a stream of events. The first event opens the stream; a
+// component that never calls back is answered in JSON, which costs less. Whatever comes last ends it.
+
+import type { ServerResponse } from "node:http";
+import { LongshoreError } from "../../../errors.ts";
+import { eventText } from "../json-rpc.ts";
+import { instanceHeader } from "./headers.ts";
+
+/** What may wait in this process for a reader that is slower than the component. */
+const unsentBytesMax = 256 * 1024 * 1024;
+
+export class Exchange {
+  readonly #response: ServerResponse;
+  readonly #instanceId: string;
+  readonly #onGone = new Set<() => void>();
+  #gone = false;
+
+  constructor(response: ServerResponse, instanceId: string) {
+    this.#response = response;
+    this.#instanceId = instanceId;
+    response.once("close", () => this.#closed());
+  }
+
+  /** True when the caller went away before its answer was complete. */
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  /** Calls `listener` when the caller goes away, at once when it has. The returned function takes it back. */
+  onGone(listener: () => void): () => void {
+    if (this.#gone) listener();
+    else this.#onGone.add(listener);
+    return () => this.#onGone.delete(listener);
+  }
+
+  /** The message, as JSON or as the last event. False when nobody is there to take it. */
+  answer(json: string, status = 200, headers: Readonly<Record<string, string>> = {}): boolean {
+    const response = this.#response;
+    if (this.#gone || response.writableEnded) return false;
+    if (response.headersSent) {
+      response.end(eventText(json));
+      return true;
+    }
+    response.writeHead(status, {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(json),
+      [instanceHeader]: this.#instanceId,
+      ...headers,
+    });
+    response.end(json);
+    return true;
+  }
+
+  /** A message of ours to the runtime. Throws when it cannot be sent. */
+  send(json: string): void {
+    const response = this.#response;
+    if (this.#gone || response.writableEnded) {
+      throw new LongshoreError("LONGSHORE_CANCELLED", "The runtime has gone away, so it cannot be asked.");
+    }
+    if (response.writableLength + json.length > unsentBytesMax) {
+      throw new LongshoreError("LONGSHORE_LIMIT", `More than ${unsentBytesMax} bytes wait to be sent to the runtime.`);
+    }
+    if (!response.headersSent) {
+      const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
+      response.writeHead(200, { ...headers, [instanceHeader]: this.#instanceId });
+    }
+    response.write(eventText(json));
+  }
+
+  #closed(): void {
+    if (this.#response.writableFinished) return;
+    this.#gone = true;
+    for (const listener of this.#onGone) listener();
+    this.#onGone.clear();
+  }
+}

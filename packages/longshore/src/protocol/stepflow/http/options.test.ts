@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { isLoopback, settingsOf } from "./options.ts";
+
+it("settings come from the options, then from the environment, then from us", () => {
+  const env = {
+    STEPFLOW_SERVICE_NAME: "env",
+    STEPFLOW_BLOB_API_URL: "http://blobs:7837/api/v1/blobs/",
+    STEPFLOW_BLOB_THRESHOLD_BYTES: "10",
+  };
+  expect(settingsOf({ env })).toMatchObject({
+    port: 0,
+    host: "127.0.0.1",
+    announce: true,
+    handshake: true,
+    service: "env",
+    blobApiUrl: "http://blobs:7837/api/v1/blobs",
+    blobThresholdBytes: 10,
+    slotWaitMs: 30_000,
+  });
+  const told = settingsOf({ env, service: "told", blobApiUrl: "http://near:1/b", blobThresholdBytes: 0, slotWait: "5s" });
+  expect(told).toMatchObject({ service: "told", blobApiUrl: "http://near:1/b", blobThresholdBytes: 0, slotWaitMs: 5_000 });
+  expect(settingsOf({ env: {} })).toMatchObject({ service: "stepflow-worker", blobApiUrl: undefined, blobThresholdBytes: undefined });
+});
+
+it("an address is this machine's alone, or it is not", () => {
+  expect(["127.0.0.1", "127.0.0.2", "localhost", "::1"].every(isLoopback)).toBe(true);
+  expect(["0.0.0.0", "::", "10.0.0.1", "worker.internal", "127.evil.example"].some(isLoopback)).toBe(false);
+});

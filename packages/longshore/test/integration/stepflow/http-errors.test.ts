@@ -1,0 +1,266 @@
+// Stepflow over HTTP: everything that can go wrong, as the runtime hears of it.
+
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { LongshoreError, TerminalError } from "../../../src/errors.ts";
+import { type Task, task } from "../../../src/task.ts";
+import { type Any, setup } from "../../support/stepflow-runtime.ts";
+import { until } from "../../support/until.ts";
+
+const throwing = (name: string, error: () => unknown) =>
+  task(name, () => {
+    throw error();
+  });
+
+const tasks: Task[] = [
+  task("echo", (input: unknown) => input as object),
+  task("strict", ({ name }) => name, { input: z.object({ name: z.string() }) }),
+  throwing("fails", () => new RangeError("Invalid input format")),
+  throwing("final", () => new TerminalError("never again")),
+  throwing("away", () => new LongshoreError("LONGSHORE_UNREACHABLE", "the bank does not answer")),
+  throwing(
+    "refused",
+    () => new TypeError("fetch failed", { cause: Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }) }),
+  ),
+  throwing("late", () => new DOMException("The operation was aborted due to timeout", "TimeoutError")),
+  throwing("forbidden", () => new LongshoreError("LONGSHORE_UNAUTHORIZED", "not for you")),
+  task("cycle", () => {
+    const self: { self?: unknown } = {};
+    self.self = self;
+    return self;
+  }),
+  task("reader", async ({ id }: { id: string }, ctx) => Buffer.from(await ctx.blobs.get(id)).toString()),
+];
+
+const at = (path: string, input: unknown = {}) => ({
+  method: "components/execute",
+  params: { component: path, input, attempt: 1, observability: {} },
+});
+
+describe("the message", () => {
+  it("[S-ERR-02] that is no JSON is a parse error, without an id", async () => {
+    await using s = await setup({ tasks });
+    for (const body of ["{", "", "hello", new Uint8Array([0x22, 0xff, 0x22])]) {
+      const answer = await s.runtime.post(body);
+      expect([answer.status, answer.json.id, answer.json.error.code]).toEqual([400, null, -32700]);
+    }
+  });
+
+  it("[S-ERR-03] that lacks what a message must have is an invalid request, with its id where it had one", async () => {
+    await using s = await setup({ tasks });
+    const answers = await Promise.all(
+      [{ jsonrpc: "2.0", id: "x" }, { id: "y", method: "components/list" }, [], { jsonrpc: "2.0", id: {}, method: "m" }].map((body) =>
+        s.runtime.send(body),
+      ),
+    );
+    expect(answers.map(({ status, json }) => [status, json.id, json.error.code])).toEqual([
+      [400, "x", -32600],
+      [400, "y", -32600],
+      [400, null, -32600],
+      [400, null, -32600],
+    ]);
+  });
+
+  it("[S9-44] invalid JSON and a message without method, result or error are answered 400", async () => {
+    await using s = await setup({ tasks });
+    expect((await s.runtime.post("{not json")).status).toBe(400);
+    expect((await s.runtime.send({ jsonrpc: "2.0", id: 1, params: {} })).status).toBe(400);
+  });
+
+  it("[S-ERR-04, S9-46] with an unknown method is told so, under its id", async () => {
+    await using s = await setup({ tasks });
+    for (const method of ["components/run", "constructor", "blobs/put", ""]) {
+      const answer = await s.runtime.send({ jsonrpc: "2.0", id: 5, method, params: {} });
+      expect(answer).toMatchObject({ status: 200, json: { id: 5, error: { code: -32601, data: { method } } } });
+    }
+  });
+
+  it.each([
+    [{}, "params.component is missing"],
+    [{ component: 5, input: {} }, "params.component is 5"],
+    [{ component: "/echo" }, "params.input is missing"],
+    [{ component: "/echo", input: {}, attempt: 0 }, "params.attempt is 0"],
+    [{ component: "/echo", input: {}, attempt: "1" }, 'params.attempt is "1"'],
+    [{ component: "/echo", input: {}, observability: [] }, "params.observability is []"],
+    [{ component: "/echo", input: {}, observability: { run_id: 5 } }, "params.observability.run_id is 5"],
+  ])("[S-ERR-05] with malformed parameters names the field: %j", async (params, text) => {
+    await using s = await setup({ tasks });
+    const { error } = await s.runtime.call("components/execute", params);
+    expect(error.code).toBe(-32602);
+    expect(error.message).toContain(text);
+    expect(error.data).toMatchObject({ field: expect.stringMatching(/^params\./), expected: expect.any(String) });
+  });
+
+  it("[S-ERR-05] whose parameters are a list is refused as a whole", async () => {
+    await using s = await setup({ tasks });
+    expect((await s.runtime.send({ jsonrpc: "2.0", id: 1, method: "components/list", params: [] })).json.error.code).toBe(-32602);
+  });
+
+  it("[S9-47] that answers a call nobody made is answered 400", async () => {
+    await using s = await setup({ tasks });
+    expect((await s.runtime.send({ jsonrpc: "2.0", id: "nobody", result: {} })).status).toBe(400);
+    expect((await s.runtime.send({ jsonrpc: "2.0", id: "nobody", error: { code: -32000, message: "x" } })).status).toBe(400);
+  });
+
+  it("with broken ids of a trace is run all the same", async () => {
+    await using s = await setup({ tasks });
+    const observability = { trace_id: "xyz", span_id: null, run_id: null };
+    expect((await s.runtime.execute("/echo", 1, { observability })).answer.result).toEqual({ output: 1 });
+  });
+});
+
+describe("the component", () => {
+  it("[S-ERR-01] fails with code, message, and data that name the component and the reason", async () => {
+    await using s = await setup({ tasks });
+    const { status, answer } = await s.runtime.execute("/fails", {}, { id: "exec-001" });
+    expect(status).toBe(200);
+    expect(answer).toEqual({
+      jsonrpc: "2.0",
+      id: "exec-001",
+      error: {
+        code: -32004,
+        message: "Invalid input format",
+        data: { component: "/fails", reason: "Invalid input format", error: "RangeError", retryable: true },
+      },
+    });
+  });
+
+  it("[S-ERR-08] that does not exist is told under its name, with those that do", async () => {
+    await using s = await setup({ tasks });
+    const { error } = (await s.runtime.execute("/nosuch")).answer;
+    expect(error).toMatchObject({ code: -32001, data: { component: "/nosuch" } });
+    expect(error.message).toContain("/echo, /strict");
+  });
+
+  it("[S-ERR-10, S-HTTP-24] is not called with an input that does not fit its schema", async () => {
+    await using s = await setup({ tasks });
+    const { error } = (await s.runtime.execute("/strict", { name: 5 })).answer;
+    expect(error).toMatchObject({ code: -32003, data: { component: "/strict", retryable: false } });
+    expect(error.message).toContain("name: ");
+    expect((await s.runtime.execute("/strict", { name: "Ada" })).answer.result).toEqual({ output: "Ada" });
+  });
+
+  it("[S-ERR-11] that throws has failed, for good or not", async () => {
+    await using s = await setup({ tasks });
+    expect((await s.runtime.execute("/fails")).answer.error).toMatchObject({ code: -32004, data: { retryable: true } });
+    expect((await s.runtime.execute("/final")).answer.error).toMatchObject({ code: -32004, data: { retryable: false } });
+  });
+
+  it("[S-ERR-12] that needed something which was not there says so, by our error or by Node's", async () => {
+    await using s = await setup({ tasks });
+    expect((await s.runtime.execute("/away")).answer.error).toMatchObject({ code: -32005, message: "the bank does not answer" });
+    expect((await s.runtime.execute("/refused")).answer.error.code).toBe(-32005);
+  });
+
+  it("[S-ERR-13] that took too long has timed out, by its own timeout or by one of its own making", async () => {
+    const slow = task(
+      "slow",
+      (_input: unknown, ctx) => new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason))),
+      { timeout: "5s" },
+    );
+    await using s = await setup({ tasks: [...tasks, slow] });
+    expect((await s.runtime.execute("/late")).answer.error.code).toBe(-32006);
+    const execution = s.runtime.execute("/slow");
+    await until(() => s.worker.status().running.length === 1);
+    await s.clock.advance(5_000);
+    expect((await execution).answer.error).toMatchObject({ code: -32006, message: 'Task "slow" timed out after 5.0 s.' });
+  });
+
+  it("[S-ERR-14] that asked for a blob which is not kept says so", async () => {
+    await using s = await setup({ tasks });
+    const respond = () => ({ error: { code: -32008, message: "Blob not found" } });
+    const { form, answer } = await s.runtime.execute("/reader", { id: "0".repeat(64) }, { respond });
+    expect([form, answer.error.code]).toEqual(["sse", -32008]);
+  });
+
+  it("[S-ERR-06] whose result is no JSON, or whose worker has a mistake of its own, is an internal error", async () => {
+    const broken = { ...task("broken", () => 1) };
+    Object.defineProperty(broken, "description", {
+      get: () => {
+        throw new Error("nobody expected this");
+      },
+    });
+    await using s = await setup({ tasks: [...tasks, broken] });
+    expect((await s.runtime.execute("/cycle")).answer.error).toMatchObject({ code: -32603, message: expect.stringContaining("not JSON") });
+    expect((await s.runtime.call("components/list")).error).toMatchObject({
+      code: -32603,
+      message: "The worker failed: nobody expected this",
+    });
+    expect((await s.runtime.execute("/echo", 1)).answer.result).toEqual({ output: 1 });
+  });
+
+  it("[S-ERR-07] whose worker stops before it ends gets the general error", async () => {
+    const stuck = task(
+      "stuck",
+      (_input: unknown, ctx) => new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason))),
+    );
+    await using s = await setup({ tasks: [stuck] });
+    const execution = s.runtime.execute("/stuck");
+    await until(() => s.worker.status().running.length === 1);
+    void s.worker.stop({ force: true });
+    expect((await execution).answer.error).toMatchObject({
+      code: -32000,
+      message: "The worker is shutting down.",
+      data: { retryable: true },
+    });
+  });
+
+  it("[S-ERR-15] the rest of the list: a permission is told as such, and what the runtime answers with them is understood", async () => {
+    const asks = task("asks", async (_input: unknown, ctx) =>
+      ctx.blobs.get("0".repeat(64)).then(
+        () => "kept",
+        (error: LongshoreError) => error.code,
+      ),
+    );
+    await using s = await setup({ tasks: [...tasks, asks] });
+    expect((await s.runtime.execute("/forbidden")).answer.error.code).toBe(-32007);
+    const told = async (code: number, message = "no") =>
+      (await s.runtime.execute("/asks", {}, { respond: () => ({ error: { code, message } }) })).answer.result.output;
+    expect(await told(-32007)).toBe("LONGSHORE_UNAUTHORIZED");
+    expect(await told(-32009)).toBe("LONGSHORE_BAD_INPUT");
+    expect(await told(-32010)).toBe("LONGSHORE_LEASE_LOST");
+    // The runtime and its documents have these two the other way round; the text decides where it can.
+    expect(await told(-32011)).toBe("LONGSHORE_NOT_FOUND");
+    expect(await told(-32012)).toBe("LONGSHORE_BAD_INPUT");
+    expect(await told(-32011, "Invalid blob id")).toBe("LONGSHORE_BAD_INPUT");
+    expect(await told(-32012, "Blob not found")).toBe("LONGSHORE_NOT_FOUND");
+    expect(await told(-32000)).toBe("LONGSHORE_UNREACHABLE");
+  });
+});
+
+it("[S-HTTP-08] every failure of a request is a whole JSON-RPC error under its id, whatever its status", async () => {
+  await using s = await setup({ tasks });
+  const requests: Any[] = [
+    at("/fails"),
+    at("/nosuch"),
+    at("/strict"),
+    { method: "nonsense" },
+    { method: "components/info", params: {} },
+    { method: "components/list", params: 5 },
+  ];
+  for (const [id, body] of requests.entries()) {
+    const { json } = await s.runtime.send({ jsonrpc: "2.0", id, ...body });
+    expect(json).toEqual({
+      jsonrpc: "2.0",
+      id,
+      error: { code: expect.any(Number), message: expect.any(String), ...("data" in json.error ? { data: expect.anything() } : {}) },
+    });
+  }
+});
+
+describe("the later dialect", () => {
+  it("has numbers of its own, by which the runtime knows what to try again", async () => {
+    await using s = await setup({ tasks, handshake: "B" });
+    const code = async (path: string, input: unknown = {}) => (await s.runtime.execute(path, input)).answer.error.code;
+    expect(await code("/nosuch")).toBe(-32001);
+    expect(await code("/strict")).toBe(-32003);
+    // Tried again where the flow says so.
+    expect(await code("/fails")).toBe(-32100);
+    expect(await code("/away")).toBe(-32102);
+    expect(await code("/late")).toBe(-32102);
+    // Never.
+    expect(await code("/final")).toBe(-32090);
+    expect(await code("/cycle")).toBe(-32603);
+    expect((await s.runtime.call("nonsense")).error.code).toBe(-32601);
+  });
+});

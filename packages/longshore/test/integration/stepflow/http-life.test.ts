@@ -1,0 +1,183 @@
+// Stepflow over HTTP: more work than there are slots, callers that go away, and the end of a worker.
+
+import type { ClientRequest } from "node:http";
+import { describe, expect, it } from "vitest";
+import type { LongshoreError } from "../../../src/errors.ts";
+import { task } from "../../../src/task.ts";
+import type { WorkHandle } from "../../../src/work.ts";
+import { Runtime, setup } from "../../support/stepflow-runtime.ts";
+import { deferred, until } from "../../support/until.ts";
+
+/** Resolves when so many requests have found every slot taken, and wait. */
+function waiting(worker: WorkHandle) {
+  let count = 0;
+  worker.on("slotsFull", () => void count++);
+  return (requests: number) => until(() => count === requests);
+}
+
+/** A task that ends when the test says so, and notes who came and why it was stopped. */
+function gate() {
+  const begun: unknown[] = [];
+  const stopped: string[] = [];
+  const opened = deferred<void>();
+  const handler = async (input: unknown, ctx: { readonly signal: AbortSignal }) => {
+    begun.push(input);
+    ctx.signal.addEventListener("abort", () => stopped.push((ctx.signal.reason as LongshoreError).code));
+    await opened.promise;
+    return { input } as object;
+  };
+  return { begun, stopped, open: () => opened.resolve(), gated: task("gated", handler) };
+}
+
+describe("more requests than slots", () => {
+  it("wait in order until a slot is free", async () => {
+    const { gated, begun, open } = gate();
+    await using s = await setup({ tasks: [gated], work: { slots: 1 } });
+    const wait = waiting(s.worker);
+    const first = s.runtime.execute("/gated", 1);
+    await until(() => begun.length === 1);
+    const second = s.runtime.execute("/gated", 2);
+    await wait(1);
+    const third = s.runtime.execute("/gated", 3);
+    await wait(2);
+    // What needs no slot is answered meanwhile.
+    expect((await s.runtime.call("components/list")).result.components).toHaveLength(1);
+    expect(begun).toEqual([1]);
+    open();
+    const answers = await Promise.all([first, second, third]);
+    expect(answers.map(({ answer }) => answer.result.output)).toEqual([{ input: 1 }, { input: 2 }, { input: 3 }]);
+    expect(begun).toEqual([1, 2, 3]);
+  });
+
+  it("are refused when that takes too long, as what may be tried again", async () => {
+    const { gated, begun, open } = gate();
+    await using s = await setup({ tasks: [gated], work: { slots: 1 }, http: { slotWait: "5s" } });
+    const wait = waiting(s.worker);
+    const first = s.runtime.execute("/gated", 1);
+    await until(() => begun.length === 1);
+    const second = s.runtime.execute("/gated", 2);
+    await wait(1);
+    await s.clock.advance(5_000);
+    expect(await second).toMatchObject({
+      status: 503,
+      headers: { "retry-after": "1" },
+      answer: {
+        error: { code: -32000, message: "All 1 slots of the worker are taken, and none became free in time.", data: { retryable: true } },
+      },
+    });
+    open();
+    expect((await first).answer.result.output).toEqual({ input: 1 });
+    expect(s.worker.status().slots).toEqual({ total: 1, free: 1 });
+  });
+
+  it("are refused in the later dialect by a number that is tried again", async () => {
+    const { gated, begun, open } = gate();
+    await using s = await setup({ tasks: [gated], handshake: "B", work: { slots: 1 }, http: { slotWait: 0 } });
+    const wait = waiting(s.worker);
+    const first = s.runtime.execute("/gated", 1);
+    await until(() => begun.length === 1);
+    const second = s.runtime.execute("/gated", 2);
+    await wait(1);
+    await s.clock.advance(0);
+    expect((await second).answer.error.code).toBe(-32102);
+    open();
+    await first;
+  });
+
+  it("leave the line when their caller goes away", async () => {
+    const { gated, begun, open } = gate();
+    await using s = await setup({ tasks: [gated], work: { slots: 1 } });
+    const wait = waiting(s.worker);
+    const first = s.runtime.execute("/gated", 1);
+    await until(() => begun.length === 1);
+    let request: ClientRequest | undefined;
+    const second = s.runtime.execute("/gated", 2, { sent: (sent) => (request = sent) });
+    await wait(1);
+    request?.destroy();
+    await expect(second).rejects.toThrow();
+    const third = s.runtime.execute("/gated", 3);
+    await wait(2);
+    open();
+    await Promise.all([first, third]);
+    expect(begun).toEqual([1, 3]);
+  });
+});
+
+describe("a caller that goes away", () => {
+  it("stops the handler, whose result nobody waits for", async () => {
+    const { gated, begun, stopped, open } = gate();
+    await using s = await setup({ tasks: [gated] });
+    let request: ClientRequest | undefined;
+    const execution = s.runtime.execute("/gated", 1, { sent: (sent) => (request = sent) });
+    await until(() => begun.length === 1);
+    request?.destroy();
+    await expect(execution).rejects.toThrow();
+    await until(() => stopped.length === 1);
+    expect(stopped).toEqual(["LONGSHORE_CANCELLED"]);
+    open();
+    await until(() => s.worker.status().slots.free === s.worker.status().slots.total);
+  });
+
+  it("also ends the calls that a handler waits for, on a stream", async () => {
+    const outcomes: string[] = [];
+    const asking = task("asking", async (_input: unknown, ctx) => {
+      await ctx.blobs.put("x").catch((error: LongshoreError) => outcomes.push(error.code));
+      return ctx.blobs.put("y").catch((error: LongshoreError) => outcomes.push(error.code));
+    });
+    await using s = await setup({ tasks: [asking] });
+    let request: ClientRequest | undefined;
+    const asked = deferred<void>();
+    const respond = () => {
+      asked.resolve();
+      return undefined;
+    };
+    const execution = s.runtime.execute("/asking", {}, { respond, sent: (sent) => (request = sent) });
+    await asked.promise;
+    request?.destroy();
+    await expect(execution).rejects.toThrow();
+    await until(() => outcomes.length === 2);
+    expect(outcomes).toEqual(["LONGSHORE_CANCELLED", "LONGSHORE_CANCELLED"]);
+  });
+});
+
+describe("a worker that stops", () => {
+  it("[S-BP-05] finishes what runs, with its calls, refuses what is new, and closes its connections", async () => {
+    const { gated, begun, open } = gate();
+    const calling = task("calling", async (_input: unknown, ctx) => {
+      begun.push("calling");
+      await blocked.promise;
+      return ctx.blobs.put("late");
+    });
+    const blocked = deferred<void>();
+    await using s = await setup({ tasks: [gated, calling], work: { slots: 2 } });
+    const wait = waiting(s.worker);
+    const respond = () => ({ result: { blob_id: "b" } });
+    const executions = [s.runtime.execute("/gated", 1), s.runtime.execute("/calling", {}, { respond })];
+    await until(() => begun.length === 2);
+    const late = s.runtime.execute("/gated", 2);
+    await wait(1);
+    const stopped = s.worker.stop();
+    expect((await late).answer.error).toMatchObject({ code: -32000, message: "The worker is stopping and takes no more work." });
+    const refused = await s.runtime.execute("/gated", 3);
+    expect(refused).toMatchObject({ status: 503, headers: { connection: "close" } });
+    expect(await s.runtime.get("/health")).toMatchObject({ status: 503, json: { status: "draining" } });
+    blocked.resolve();
+    open();
+    expect((await Promise.all(executions)).map(({ answer }) => answer.result.output)).toEqual([{ input: 1 }, "b"]);
+    await stopped;
+    await expect(new Runtime(s.runtime.url).get("/health")).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  it("answers every caller, also where a handler does not end", async () => {
+    const deaf = task("deaf", () => new Promise(() => {}));
+    await using s = await setup({ tasks: [deaf] });
+    const execution = s.runtime.execute("/deaf");
+    await until(() => s.worker.status().running.length === 1);
+    const stopped = s.worker.stop({ force: true });
+    await s.clock.armed(5_000);
+    await s.clock.advance(5_000);
+    expect((await execution).answer.error).toMatchObject({ code: -32000 });
+    await s.clock.advance(5_000);
+    await stopped;
+  });
+});
