@@ -39,8 +39,8 @@ export interface OpenOptions {
 }
 
 const busyMsDefault = 5_000;
-/** Pages kept in memory, in KiB: a working set of some hundred thousand tasks. */
-const cacheKib = 64 * 1_024;
+/** Pages kept in memory, in KiB: the tasks in flight and the upper levels of every tree. What lies deeper is in the page cache of the system. */
+const cacheKib = 32 * 1_024;
 /** The write-ahead log is folded back after this many pages (about 16 MiB): larger batches of folding cost fewer syncs. */
 const checkpointPages = 4_000;
 
