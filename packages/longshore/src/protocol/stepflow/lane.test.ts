@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import { temporaryFolder } from "../../../test/support/parts.ts";
 import type { Task } from "../../board/task.ts";
 import type { Json } from "../../json.ts";
 import { openEngine } from "../../server/engine.ts";
@@ -12,9 +13,9 @@ interface Pending {
   fail(error: unknown): void;
 }
 
-async function setup(options: Partial<LaneOptions> = {}) {
+async function setup(options: Partial<LaneOptions> & { directory?: string } = {}) {
   const clock = new TestClock();
-  const engine = await openEngine({ directory: null, clock });
+  const engine = await openEngine({ directory: options.directory ?? null, clock });
   const begun: Pending[] = [];
   const watchers = new Set<() => void>();
   const changedTask = () => {
@@ -199,5 +200,78 @@ describe("a lane that is served from here", () => {
     await clock.advance(500);
     await post("a");
     await until(() => begun.length === 1);
+  });
+
+  it("refuses to wait for others once too many do", async () => {
+    const { lane, post, begun, until, ended } = await setup({ lentMax: 1 });
+    lane.resume();
+    await post("a", "b");
+    await until(() => begun.length === 2);
+    let wake = () => {};
+    const lent = begun[0]?.work.lend(() => new Promise<void>((resolve) => (wake = resolve)));
+    await expect(begun[1]?.work.lend(async () => {})).rejects.toThrow("1 steps wait for others already");
+    begun[1]?.fail(new StepFailure({ code: "RESOURCE_UNAVAILABLE", message: "too many" }, { final: true }));
+    wake();
+    await lent;
+    begun[0]?.done(1);
+    expect((await ended(begun[0]?.work.task.id as string)).state).toBe("done");
+  });
+
+  it("stops what a cancelled step has set going before its end is known", async () => {
+    const abandoned: string[] = [];
+    const world = await setup({
+      abandon: async ({ id }) => {
+        abandoned.push(`${id} ${(await world.task(id)).state}`);
+      },
+    });
+    world.engine.listen({ task: (task) => world.lane.changed(task) });
+    world.lane.resume();
+    await world.post("a");
+    await world.until(() => world.begun.length === 1);
+    await world.engine.board.cancel("a");
+    expect(await world.ended("a")).toMatchObject({ state: "cancelled" });
+    expect(abandoned).toEqual(["a cancelling"]);
+  });
+});
+
+describe("a lane whose work ends with this process", () => {
+  it("has holds without an end, that nobody has to renew", async () => {
+    const { lane, post, begun, until, clock, task, ended } = await setup({ own: true });
+    lane.resume();
+    await post("a");
+    await until(() => begun.length === 1);
+    clock.jump(86_400_000);
+    await clock.advance(0);
+    expect(await task("a")).toMatchObject({ state: "held", holdUntil: null, grant: 1 });
+    begun[0]?.done(1);
+    expect(await ended("a")).toMatchObject({ state: "done", lost: 0 });
+  });
+
+  it("puts in line again what the last process held, and ends what it was to stop", async () => {
+    const directory = temporaryFolder();
+    const first = await setup({ own: true, directory });
+    first.lane.resume();
+    await first.post("a", "b");
+    await first.until(() => first.begun.length === 2);
+    await first.engine.board.cancel("b");
+    // As if the process had been killed: nothing is given back, nothing reported.
+    await first.engine.close();
+    const abandoned: string[] = [];
+    const second = await setup({
+      own: true,
+      directory,
+      abandon: async ({ id }) => {
+        abandoned.push(id);
+      },
+    });
+    expect((await second.task("a")).state).toBe("held");
+    await second.lane.recover(second.engine.reader);
+    expect(abandoned).toEqual(["b"]);
+    expect((await second.task("b")).state).toBe("cancelled");
+    second.lane.resume();
+    await second.until(() => second.begun.length === 1);
+    expect(second.begun[0]?.work.task).toMatchObject({ id: "a", attempt: 0, failures: 0, lost: 0 });
+    second.begun[0]?.done(1);
+    expect((await second.ended("a")).state).toBe("done");
   });
 });

@@ -3,13 +3,14 @@
 // end, and an end that is orderly.
 
 import type { Board } from "../../board/board.ts";
-import type { Hold, Task } from "../../board/task.ts";
+import { type Hold, isOpen, type Task } from "../../board/task.ts";
 import type { Workers } from "../../board/workers.ts";
 import { type Clock, pause } from "../../clock.ts";
 import { type FlowError, failureReport } from "../../dialect/stepflow/result.ts";
 import type { ComponentTask } from "../../dialect/stepflow/router.ts";
 import { LongshoreError, toError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
+import type { Reader } from "../../run/reader.ts";
 
 export interface LaneOptions {
   readonly board: Pick<Board, "claim" | "extend" | "complete" | "fail" | "defer" | "giveBack">;
@@ -21,8 +22,17 @@ export interface LaneOptions {
   readonly protocol: string;
   /** Tasks at once. */
   readonly slots: number;
+  /** On top of the slots, for work that has lent its own; beyond these a step fails, for to let it wait in line could be for ever. */
+  readonly lentMax?: number;
+  /**
+   * The work is done by this process and ends with it, so nobody has to watch over it: its holds have no end and cost no signs of life.
+   * `recover` gives back what the last process left.
+   */
+  readonly own?: boolean;
   /** Answers the component's output, or throws: a StepFailure says what to report, anything else is this server's own mistake. */
   perform(work: LaneWork): Promise<Json>;
+  /** A step was cancelled whose work may have set other things going: they are to stop. Called before its end is reported. */
+  abandon?(task: Task): Promise<void>;
   /** Told of what went wrong with nobody to answer to. */
   failed(what: string, error: unknown): void;
 }
@@ -57,16 +67,18 @@ const beatMs = 5_000;
 const waitMs = 30_000;
 /** Claims in line at once: so many tasks that are posted together are handed out together. */
 const standingMax = 16;
-/** On top of the slots, for work that has lent its own. */
-const lentMax = 1_000;
+const lentMaxDefault = 1_000;
 /** After a claim or a report that failed (the store cannot be written), the next one waits this long. */
 const retryMs = 500;
-/** How long a report is tried that the store does not take; its hold lives on meanwhile. */
+/** How long a report is tried that the store does not take; its hold lives on meanwhile. One without an end is tried for as long. */
 const reportMsMax = 300_000;
+/** Tasks that `recover` reads at once. */
+const recoverMax = 1_000;
 
 type Ending = "cancelled" | "lost" | "closed";
 
 interface Performing {
+  readonly task: Task;
   readonly hold: Hold;
   readonly controller: AbortController;
   ending: Ending | null;
@@ -75,6 +87,7 @@ interface Performing {
 export class LaneWorker {
   readonly #options: LaneOptions;
   readonly #reach: { names: string[]; labels: string[] };
+  readonly #lentMax: number;
   /** Claims in line; each promise ends with its claim. */
   readonly #standing = new Map<AbortController, Promise<void>>();
   readonly #open = new Map<string, Performing>();
@@ -86,6 +99,23 @@ export class LaneWorker {
   constructor(options: LaneOptions) {
     this.#options = options;
     this.#reach = { names: [options.lane], labels: [] };
+    this.#lentMax = options.lentMax ?? lentMaxDefault;
+  }
+
+  /** Puts in line again what the last process held, as the same attempts; to be called before `resume`. What it was to stop, stops. */
+  async recover(reader: Pick<Reader, "tasks">): Promise<void> {
+    const { board, lane, abandon } = this.#options;
+    for (const state of ["held", "cancelling"] as const) {
+      for (let before: string | undefined; ; ) {
+        const page = await reader.tasks({ state, lane, limit: recoverMax, ...(before === undefined ? {} : { before }) });
+        for (const task of page.items) {
+          if (state === "cancelling") await abandon?.(task);
+          await board.giveBack({ taskId: task.id, grant: task.grant });
+        }
+        if (page.next === null) break;
+        before = page.next;
+      }
+    }
   }
 
   /** Begins to take tasks, or begins again. */
@@ -108,7 +138,9 @@ export class LaneWorker {
   /** To be told of every task that a commit changed: a cancelled one ends now, and not at its next sign of life. */
   changed(task: Task): void {
     const performing = this.#open.get(task.id);
-    if (performing !== undefined && task.state === "cancelling" && task.grant === performing.hold.grant) end(performing, "cancelled");
+    if (performing === undefined || task.state === "held") return;
+    if (task.grant !== performing.hold.grant || !isOpen(task.state)) end(performing, "lost");
+    else if (task.state === "cancelling") end(performing, "cancelled");
   }
 
   /** Takes no more, lets what is under way end for as long as `graceMs`, then gives back what is left. */
@@ -133,17 +165,17 @@ export class LaneWorker {
     const { slots } = this.#options;
     while (!this.#resting && !this.#closed && this.#standing.size < standingMax) {
       const taken = this.#open.size + this.#standing.size;
-      if (taken - this.#lent >= slots || taken >= slots + lentMax) return;
+      if (taken - this.#lent >= slots) return;
       const claim = new AbortController();
       this.#standing.set(claim, this.#take(claim));
     }
   }
 
   async #take(claim: AbortController): Promise<void> {
-    const { board, workers, clock, holder, protocol } = this.#options;
+    const { board, workers, clock, holder, protocol, own } = this.#options;
     try {
       workers.seen(holder, { protocol, reach: this.#reach, everyMs: waitMs });
-      const [task] = await board.claim({ reach: this.#reach, holder, termMs, waitMs, signal: claim.signal });
+      const [task] = await board.claim({ reach: this.#reach, holder, termMs: own ? 0 : termMs, waitMs, signal: claim.signal });
       if (task === undefined) return;
       // Handed out while the claim was called back.
       if (claim.signal.aborted) await board.giveBack({ taskId: task.id, grant: task.grant });
@@ -159,9 +191,9 @@ export class LaneWorker {
 
   async #perform(task: Task): Promise<void> {
     const hold = { taskId: task.id, grant: task.grant };
-    const performing: Performing = { hold, controller: new AbortController(), ending: null };
+    const performing: Performing = { task, hold, controller: new AbortController(), ending: null };
     this.#open.set(task.id, performing);
-    const stopBeating = this.#beat(performing);
+    const stopBeating = this.#options.own ? () => {} : this.#beat(performing);
     try {
       await this.#report(performing, await this.#outcome(task, performing));
     } catch (error) {
@@ -183,25 +215,28 @@ export class LaneWorker {
       };
     } catch (error) {
       if (error instanceof StepFailure) return error;
-      return new StepFailure({ code: "ORCHESTRATOR_ERROR", message: toError(error).message }, { cause: error });
+      // A store that cannot be written now is as good as out of reach.
+      const code = isAboutTheStore(error) ? "UNREACHABLE" : "ORCHESTRATOR_ERROR";
+      return new StepFailure({ code, message: toError(error).message }, { cause: error });
     }
   }
 
   async #report(performing: Performing, outcome: { output: Json } | StepFailure): Promise<void> {
     const { clock } = this.#options;
-    const untilMs = clock.now() + reportMsMax;
+    const untilMs = this.#options.own ? Number.POSITIVE_INFINITY : clock.now() + reportMsMax;
     for (;;) {
       try {
         return await this.#reportOnce(performing, outcome);
       } catch (error) {
-        if (!isAboutTheStore(error) || clock.now() >= untilMs) throw error;
+        if (!isAboutTheStore(error) || clock.now() >= untilMs || this.#closed) throw error;
         await pause(clock, retryMs);
       }
     }
   }
 
-  async #reportOnce({ hold, ending }: Performing, outcome: { output: Json } | StepFailure): Promise<void> {
-    const { board } = this.#options;
+  async #reportOnce({ task, hold, ending }: Performing, outcome: { output: Json } | StepFailure): Promise<void> {
+    const { board, abandon } = this.#options;
+    if (ending === "lost" || ending === "cancelled") await abandon?.(task);
     if (ending === "lost") return;
     if (!(outcome instanceof StepFailure)) await board.complete(hold, JSON.stringify(outcome.output));
     else if (ending === "cancelled") await board.fail(hold, failureReport({ code: "CANCELLED", message: "the step was cancelled" }));
@@ -210,6 +245,10 @@ export class LaneWorker {
   }
 
   async #lend<T>(wait: () => Promise<T>): Promise<T> {
+    if (this.#lent >= this.#lentMax) {
+      const message = `${this.#lentMax} steps wait for others already, which is the limit`;
+      throw new StepFailure({ code: "RESOURCE_UNAVAILABLE", message });
+    }
     this.#lent++;
     this.#fill();
     try {
