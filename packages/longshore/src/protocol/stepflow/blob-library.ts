@@ -1,0 +1,91 @@
+// Blobs as Stepflow has them: JSON or bytes under the SHA-256 of their content, with a type and perhaps a file's name beside it, which are
+// no part of the hash. Flows are blobs too: those that are kept as definitions can be read here as well.
+
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { type BlobStore, isBlobHash, type StoredBlob } from "../../blob/blob.ts";
+
+export const blobTypes = ["data", "flow", "binary"] as const;
+export type BlobType = (typeof blobTypes)[number];
+
+export interface FoundBlob {
+  readonly blobId: string;
+  readonly type: BlobType;
+  readonly bytes: number;
+  readonly filename?: string;
+  readonly content: Readable;
+}
+
+interface Note {
+  readonly type: BlobType;
+  readonly filename?: string;
+}
+
+/** JSON travels whole, in one message: no more than one may have. Larger content is for the binary way. */
+export const jsonBlobBytesMax = 64 * 1_024 * 1_024;
+
+export class BlobLibrary {
+  readonly #store: BlobStore;
+  readonly #flowText: (flowId: string) => Promise<string | undefined>;
+
+  /** `flowText` answers the flow that is kept under an id, as JSON text. */
+  constructor(store: BlobStore, flowText: (flowId: string) => Promise<string | undefined>) {
+    this.#store = store;
+    this.#flowText = flowText;
+  }
+
+  /** The hash in an id, which may begin with `sha256:`; undefined for what is no id. */
+  hashOf(id: string): string | undefined {
+    const hash = id.startsWith("sha256:") ? id.slice(7) : id;
+    return isBlobHash(hash) ? hash : undefined;
+  }
+
+  /** `json` is compact JSON text: its bytes are what is hashed. */
+  async putJson(json: string, options: { type: BlobType; filename?: string }): Promise<{ blobId: string; filename?: string }> {
+    return this.#put(Buffer.from(json), options);
+  }
+
+  async putBytes(content: AsyncIterable<Uint8Array> | Uint8Array, filename?: string): Promise<{ blobId: string; filename?: string }> {
+    return this.#put(content, { type: "binary", ...(filename === undefined ? {} : { filename }) });
+  }
+
+  /** The reader owns the content. */
+  async find(hash: string): Promise<FoundBlob | undefined> {
+    const stored = await this.#store.get(hash);
+    if (stored !== undefined) return { ...this.#noteOf(stored), blobId: hash, bytes: stored.bytes, content: stored.content };
+    const flow = await this.#flowText(hash);
+    if (flow === undefined) return undefined;
+    const bytes = Buffer.from(flow);
+    return { blobId: hash, type: "flow", bytes: bytes.length, content: Readable.from([bytes], { objectMode: false }) };
+  }
+
+  /** What is kept under the hash, as JSON text; undefined when it is no JSON, or was put as bytes. */
+  async jsonText(found: FoundBlob): Promise<string | undefined> {
+    if (found.type === "binary" || found.bytes > jsonBlobBytesMax) {
+      found.content.destroy();
+      return undefined;
+    }
+    const json = await text(found.content);
+    return isJson(json) ? json : undefined;
+  }
+
+  async #put(content: AsyncIterable<Uint8Array> | Uint8Array, note: Note): Promise<{ blobId: string; filename?: string }> {
+    const { hash } = await this.#store.put(content, { note: JSON.stringify(note) });
+    return { blobId: hash, ...(note.filename === undefined ? {} : { filename: note.filename }) };
+  }
+
+  /** What was stored by another way has no note of ours: it counts as JSON where it is asked for as JSON. */
+  #noteOf({ note }: StoredBlob): Note {
+    return note === null ? { type: "data" } : (JSON.parse(note) as Note);
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    // Whatever it is, it is no JSON, which is all that was asked.
+    return false;
+  }
+}

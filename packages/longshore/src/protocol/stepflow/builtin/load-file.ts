@@ -1,0 +1,122 @@
+// load_file: reads a file below the folder that the configuration names. Nothing above it can be read, neither by `..` nor by a link.
+
+import { constants } from "node:fs";
+import { open, realpath } from "node:fs/promises";
+import { isAbsolute, relative, resolve, sep } from "node:path";
+import { parse } from "yaml";
+import { toError } from "../../../errors.ts";
+import type { Json } from "../../../json.ts";
+import { toJson } from "../../../to-json.ts";
+import { type LaneWork, StepFailure } from "../lane.ts";
+import { type Component, failed, invalid, objectSchema, optionalText, textIn } from "./component.ts";
+
+const formats = ["json", "yaml", "text"] as const;
+type Format = (typeof formats)[number];
+
+/** A file becomes the output of a step, which is kept with its run. */
+const fileBytesMax = 16 * 1_024 * 1_024;
+/** Of YAML: an alias stands for what it names, so a few lines could otherwise become a very large value. */
+const aliasesMax = 100;
+
+/** `folder` is the configuration's working directory. */
+export function loadFile(folder: string): Component {
+  return {
+    path: "/load_file",
+    description: "Reads a file (JSON, YAML or text) below the working directory.",
+    inputSchema: objectSchema(
+      "LoadFileInput",
+      {
+        path: { type: "string", description: "Relative to the working directory." },
+        format: { enum: [...formats], description: "By the file's ending when absent." },
+      },
+      ["path"],
+    ),
+    outputSchema: objectSchema(
+      "LoadFileOutput",
+      {
+        data: { description: "What the file says." },
+        metadata: objectSchema(
+          "FileMetadata",
+          { resolved_path: { type: "string" }, size_bytes: { type: "integer" }, format: { enum: [...formats] } },
+          ["resolved_path", "size_bytes", "format"],
+        ),
+      },
+      ["data", "metadata"],
+    ),
+    async perform(call) {
+      const wanted = textIn(call, "path");
+      const format = formatOf(call, wanted);
+      const place = await inside(call, folder, wanted);
+      const content = await read(call, place.path, wanted);
+      const metadata = { resolved_path: place.shown, size_bytes: content.byteLength, format };
+      return { data: parsed(call, content.toString("utf8"), format, wanted), metadata };
+    },
+  };
+}
+
+function formatOf(call: LaneWork, path: string): Format {
+  const said = optionalText(call, "format");
+  if (said === undefined) return /\.json$/i.test(path) ? "json" : /\.ya?ml$/i.test(path) ? "yaml" : "text";
+  const known = formats.find((format) => format === said);
+  if (known === undefined) throw invalid(call, `format is ${JSON.stringify(said)}, expected one of ${formats.join(", ")}`);
+  return known;
+}
+
+/** The real place of a file, links followed. A file that is not there is told from one that may not be read only inside the folder. */
+async function inside(call: LaneWork, folder: string, wanted: string): Promise<{ path: string; shown: string }> {
+  const outside = () => invalid(call, `path ${JSON.stringify(wanted)} leads out of the working directory`);
+  if (wanted.includes("\0")) throw invalid(call, "path has a NUL character in it");
+  const root = await realpath(folder).catch(() => resolve(folder));
+  const named = resolve(root, wanted);
+  if (!isBelow(root, named)) throw outside();
+  let path: string;
+  try {
+    path = await realpath(named);
+  } catch (error) {
+    throw cannotRead(call, wanted, error);
+  }
+  if (!isBelow(root, path)) throw outside();
+  return { path, shown: relative(root, named) };
+}
+
+function isBelow(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+/** Not through a link that has taken the file's place meanwhile, and without waiting for the other end of a pipe. */
+const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+async function read(call: LaneWork, path: string, wanted: string): Promise<Buffer> {
+  try {
+    const file = await open(path, flags);
+    try {
+      const found = await file.stat();
+      if (!found.isFile()) throw invalid(call, `${JSON.stringify(wanted)} is no file`);
+      if (found.size > fileBytesMax) {
+        throw invalid(call, `${JSON.stringify(wanted)} has ${found.size} bytes, expected at most ${fileBytesMax}`);
+      }
+      return await file.readFile();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    throw error instanceof StepFailure ? error : cannotRead(call, wanted, error);
+  }
+}
+
+function parsed(call: LaneWork, text: string, format: Format, wanted: string): Json {
+  if (format === "text") return text;
+  try {
+    return format === "json" ? (JSON.parse(text) as Json) : toJson(parse(text, { maxAliasCount: aliasesMax }));
+  } catch (error) {
+    throw failed(call, `${JSON.stringify(wanted)} is no ${format}: ${toError(error).message}`);
+  }
+}
+
+/** The system's message has the whole path of the server in it, its code has not. */
+function cannotRead(call: LaneWork, wanted: string, error: unknown): Error {
+  const code = String((error as { code?: unknown }).code ?? "");
+  const why = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
+  return failed(call, `${JSON.stringify(wanted)}: ${why}`);
+}

@@ -1,0 +1,25 @@
+// A call of a component, without the task and the board around it.
+
+import { freshTask } from "../../src/board/fresh-task.ts";
+import type { Json } from "../../src/json.ts";
+import type { LaneWork } from "../../src/protocol/stepflow/lane.ts";
+
+export function callOf(
+  component: string,
+  input: Json,
+  options: { signal?: AbortSignal; startedAt?: number } = {},
+): LaneWork & { lent: number } {
+  const task = freshTask({ id: "run.0", step: "s1", lanes: [], input: "null", policy: null }, 0, null);
+  const call: LaneWork & { lent: number } = {
+    task: { ...task, startedAt: options.startedAt ?? 0 },
+    component,
+    input,
+    signal: options.signal ?? new AbortController().signal,
+    lent: 0,
+    lend<T>(wait: () => Promise<T>): Promise<T> {
+      call.lent++;
+      return wait();
+    },
+  };
+  return call;
+}
