@@ -55,6 +55,10 @@ export function laneKey(lane: Lane): string {
   return lane.labels.length === 0 ? lane.name : lane.name + separator + lane.labels.join(separator);
 }
 
+export function goesBefore(a: Place, b: Place): boolean {
+  return a.priority < b.priority || (a.priority === b.priority && a.sequence < b.sequence);
+}
+
 export class Lanes {
   readonly #lanes = new Map<string, LaneQueue>();
   readonly #groups = new Map<string, ClaimGroup>();
@@ -68,7 +72,7 @@ export class Lanes {
     if (this.#lanes.size >= this.#forgetAbove) this.#forgetEmpty();
     const queue: LaneQueue = {
       lane,
-      ready: new Heap((a, b) => a.priority < b.priority || (a.priority === b.priority && a.sequence < b.sequence)),
+      ready: new Heap(goesBefore),
       groups: new Set(),
       polledAt: 0,
     };

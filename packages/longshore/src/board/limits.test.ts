@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type LimitKey, Limits } from "./limits.ts";
+import { laneOf } from "./lanes.ts";
+import { type LimitKey, Limits, parkingKey } from "./limits.ts";
 
 const two: LimitKey[] = [{ key: "api", held: 2 }];
 const rate: LimitKey[] = [{ key: "mail", rate: { count: 3, windowMs: 1_000 } }];
@@ -10,7 +11,7 @@ describe("limits", () => {
     limits.take(two, 0);
     expect(limits.blocked(two, 0)).toBeNull();
     limits.take(two, 0);
-    expect(limits.blocked(two, 0)).toEqual({ key: "api", freeAt: null });
+    expect(limits.blocked(two, 0)).toMatchObject({ limit: { key: "api" }, freeAt: null });
     limits.giveBack(two);
     expect(limits.blocked(two, 0)).toBeNull();
   });
@@ -18,24 +19,24 @@ describe("limits", () => {
   it("slide their window: the oldest hand-out opens it again, not the turn of a period", () => {
     const limits = new Limits();
     for (const at of [0, 400, 900]) limits.take(rate, at);
-    expect(limits.blocked(rate, 999)).toEqual({ key: "mail", freeAt: 1_000 });
+    expect(limits.blocked(rate, 999)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_000 });
     expect(limits.blocked(rate, 1_000)).toBeNull();
     limits.take(rate, 1_000);
-    expect(limits.blocked(rate, 1_000)).toEqual({ key: "mail", freeAt: 1_400 });
+    expect(limits.blocked(rate, 1_000)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_400 });
     limits.take(rate, 1_400);
-    expect(limits.blocked(rate, 1_899)).toEqual({ key: "mail", freeAt: 1_900 });
+    expect(limits.blocked(rate, 1_899)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_900 });
   });
 
   it("keep their window in order of time, whatever the order in which hand-outs are told", () => {
     const limits = new Limits();
     for (const at of [900, 100, 500]) limits.take(rate, at);
-    expect(limits.blocked(rate, 1_000)).toEqual({ key: "mail", freeAt: 1_100 });
+    expect(limits.blocked(rate, 1_000)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_100 });
     limits.untake(rate, 500);
     limits.take(rate, 950);
-    expect(limits.blocked(rate, 1_000)).toEqual({ key: "mail", freeAt: 1_100 });
+    expect(limits.blocked(rate, 1_000)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_100 });
     expect(limits.blocked(rate, 1_100)).toBeNull();
     limits.take(rate, 1_100);
-    expect(limits.blocked(rate, 1_100)).toEqual({ key: "mail", freeAt: 1_900 });
+    expect(limits.blocked(rate, 1_100)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_900 });
   });
 
   it("count hand-outs of a window even after they came back", () => {
@@ -44,27 +45,41 @@ describe("limits", () => {
       limits.take(rate, 0);
       limits.giveBack(rate);
     }
-    expect(limits.blocked(rate, 500)).toEqual({ key: "mail", freeAt: 1_000 });
+    expect(limits.blocked(rate, 500)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_000 });
   });
 
   it("ask for room under every key", () => {
     const limits = new Limits();
     const both: LimitKey[] = [...two, { key: "disk", held: 1 }];
     limits.take([{ key: "disk", held: 1 }], 0);
-    expect(limits.blocked(both, 0)).toEqual({ key: "disk", freeAt: null });
+    expect(limits.blocked(both, 0)).toMatchObject({ limit: { key: "disk" }, freeAt: null });
     expect(limits.blocked(two, 0)).toBeNull();
   });
 
-  it("wake those who are parked on a key when one comes back, once", () => {
+  it("keep those who wait for room apart by lane and by the room they want, each group in its order", () => {
     const limits = new Limits();
+    const [api] = two as [LimitKey];
+    const [here, there] = [laneOf("a"), laneOf("b")];
+    const place = (id: string, sequence: number, priority = 0) => ({ id, sequence, priority });
     limits.take(two, 0);
-    limits.park("api", "a");
-    limits.park("api", "b");
-    limits.park("disk", "c");
-    limits.unpark("api", "b");
-    expect(limits.giveBack(two)).toEqual([{ key: "api", taskId: "a" }]);
-    limits.take(two, 0);
-    expect(limits.giveBack(two)).toEqual([]);
+    for (const parked of [place("later", 2), place("first", 1), place("urgent", 3, -1)]) limits.park(parkingKey(api, here), parked);
+    limits.park(parkingKey(api, there), place("elsewhere", 4));
+    limits.park(parkingKey({ ...api, held: 9 }, here), place("modest", 5));
+    limits.park(parkingKey({ key: "disk" }, here), place("other", 6));
+    expect(limits.parked("api").map((key) => limits.nextParked(key)?.id)).toEqual(["urgent", "elsewhere", "modest"]);
+    expect(limits.parked("api").map((key) => limits.nextParked(key)?.id)).toEqual(["first"]);
+    limits.unpark(parkingKey(api, here), place("later", 2));
+    expect(limits.parked("api")).toEqual([]);
+  });
+
+  it("take one that is parked twice out once, and one that was queued anew in its new place", () => {
+    const limits = new Limits();
+    const key = parkingKey({ key: "api", held: 1 }, laneOf("a"));
+    limits.park(key, { id: "t", sequence: 1, priority: 0 });
+    limits.park(key, { id: "t", sequence: 1, priority: 0 });
+    limits.park(key, { id: "t", sequence: 8, priority: 0 });
+    limits.park(key, { id: "u", sequence: 5, priority: 0 });
+    expect([limits.nextParked(key)?.id, limits.nextParked(key)?.sequence, limits.nextParked(key)]).toEqual(["u", 8, undefined]);
   });
 
   it("are as before when a hand-out is undone", () => {
@@ -80,12 +95,10 @@ describe("limits", () => {
   it("are as before when a coming back is undone", () => {
     const limits = new Limits();
     limits.take([...two, ...rate], 0);
-    limits.park("api", "a");
-    const woken = limits.giveBack([...two, ...rate]);
-    limits.takeAgain([...two, ...rate], woken);
+    limits.giveBack([...two, ...rate]);
+    limits.hold([...two, ...rate]);
     expect([limits.held("api"), limits.held("mail")]).toEqual([1, 1]);
     limits.take(rate, 1);
     expect(limits.blocked(rate, 2)).toBeNull();
-    expect(limits.giveBack(two)).toEqual([{ key: "api", taskId: "a" }]);
   });
 });

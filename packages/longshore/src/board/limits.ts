@@ -1,6 +1,10 @@
 // Limit keys: at most so many tasks held at once, or so many handed out per sliding window, whatever lane they stand on.
 // A permit is taken in the claim's own transaction. A task whose key is exhausted is parked, so it never blocks the ones behind it.
 
+import { laneKey, type Place } from "./lanes.ts";
+import { Parking } from "./parking.ts";
+import type { Lane } from "./task.ts";
+
 /** A key with what it allows. The newest task to name a key decides what it allows. */
 export interface LimitKey {
   readonly key: string;
@@ -14,19 +18,24 @@ interface Usage {
   held: number;
   /** Times of hand-outs within the window, oldest first. */
   recent: number[];
-  parked: Set<string>;
+  /** By lane and by how much room they want. */
+  parked: Map<string, Parking>;
 }
 
-/** What stands in the way of a hand-out: the key, and when the window next opens (null: when a permit comes back). */
+/** What stands in the way of a hand-out, and when the window next opens (null: when a permit comes back). */
 export interface Blocked {
-  key: string;
+  limit: LimitKey;
   freeAt: number | null;
 }
 
-/** A task that waits for room under a key. */
-export interface Parked {
-  key: string;
-  taskId: string;
+/** Who is alike among those that wait for room under a key. */
+export interface ParkingKey {
+  readonly key: string;
+  readonly group: string;
+}
+
+export function parkingKey(limit: LimitKey, lane: Lane): ParkingKey {
+  return { key: limit.key, group: `${limit.held ?? ""}\u0000${laneKey(lane)}` };
 }
 
 export class Limits {
@@ -37,11 +46,11 @@ export class Limits {
     for (const limit of limits) {
       const usage = this.#usage.get(limit.key);
       if (usage === undefined) continue;
-      if (limit.held !== undefined && usage.held >= limit.held) return { key: limit.key, freeAt: null };
+      if (limit.held !== undefined && usage.held >= limit.held) return { limit, freeAt: null };
       if (limit.rate === undefined) continue;
       forget(usage, now - limit.rate.windowMs);
       const oldest = usage.recent[usage.recent.length - limit.rate.count];
-      if (oldest !== undefined) return { key: limit.key, freeAt: oldest + limit.rate.windowMs };
+      if (oldest !== undefined) return { limit, freeAt: oldest + limit.rate.windowMs };
     }
     return null;
   }
@@ -54,7 +63,7 @@ export class Limits {
     }
   }
 
-  /** At start: a hold that lasts. What its windows hold is told by `remember`. */
+  /** A hold that lasts, at start, or after all. What its windows hold is told by `remember`. */
   hold(limits: readonly LimitKey[]): void {
     for (const limit of limits) this.#of(limit.key).held++;
   }
@@ -73,34 +82,42 @@ export class Limits {
     }
   }
 
-  /** The hold is over. Answers the tasks that were parked on its keys; they may be tried again. */
-  giveBack(limits: readonly LimitKey[]): Parked[] {
-    const woken: Parked[] = [];
+  /** The hold is over. Whoever waits for its keys may try again: the first of each group. */
+  giveBack(limits: readonly LimitKey[]): void {
     for (const { key } of limits) {
       const usage = this.#of(key);
       usage.held = Math.max(0, usage.held - 1);
-      for (const taskId of usage.parked) woken.push({ key, taskId });
-      usage.parked.clear();
       this.#tidy(key, usage);
     }
-    return woken;
   }
 
-  /** Undoes a `giveBack` whose transaction failed. */
-  takeAgain(limits: readonly LimitKey[], woken: readonly Parked[]): void {
-    this.hold(limits);
-    for (const { key, taskId } of woken) this.park(key, taskId);
+  /** Whether one more may be held, windows aside. */
+  hasRoom({ key, held }: LimitKey): boolean {
+    return held === undefined || (this.#usage.get(key)?.held ?? 0) < held;
   }
 
-  park(key: string, taskId: string): void {
-    this.#of(key).parked.add(taskId);
+  park({ key, group }: ParkingKey, place: Place): void {
+    const { parked } = this.#of(key);
+    let parking = parked.get(group);
+    if (parking === undefined) {
+      parking = new Parking();
+      parked.set(group, parking);
+    }
+    parking.add(place);
   }
 
-  unpark(key: string, taskId: string): void {
-    const usage = this.#usage.get(key);
-    if (usage === undefined) return;
-    usage.parked.delete(taskId);
-    this.#tidy(key, usage);
+  unpark({ key, group }: ParkingKey, place: Place): void {
+    this.#change(key, group, (parking) => parking.remove(place));
+  }
+
+  /** Everybody who waits for room under a key. */
+  parked(key: string): ParkingKey[] {
+    return Array.from(this.#usage.get(key)?.parked.keys() ?? [], (group) => ({ key, group }));
+  }
+
+  /** Takes out the first of those that are alike. */
+  nextParked({ key, group }: ParkingKey): Place | undefined {
+    return this.#change(key, group, (parking) => parking.next());
   }
 
   /** For "why is this waiting": how many are held under the key. */
@@ -111,10 +128,20 @@ export class Limits {
   #of(key: string): Usage {
     let usage = this.#usage.get(key);
     if (usage === undefined) {
-      usage = { held: 0, recent: [], parked: new Set() };
+      usage = { held: 0, recent: [], parked: new Map() };
       this.#usage.set(key, usage);
     }
     return usage;
+  }
+
+  #change<Result>(key: string, group: string, change: (parking: Parking) => Result): Result | undefined {
+    const usage = this.#usage.get(key);
+    const parking = usage?.parked.get(group);
+    if (usage === undefined || parking === undefined) return undefined;
+    const result = change(parking);
+    if (parking.size === 0) usage.parked.delete(group);
+    this.#tidy(key, usage);
+    return result;
   }
 
   /** Keys come and go with tasks; an idle key is not kept. */

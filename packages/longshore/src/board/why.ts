@@ -50,7 +50,7 @@ export function whyWaiting(task: Task, context: WaitingContext): Waiting | null 
   if (blocked !== null) {
     const until = blocked.freeAt === null ? "a task that counts against it ends" : `${seconds(blocked.freeAt - context.now)} have passed`;
     const at = blocked.freeAt === null ? {} : { at: blocked.freeAt };
-    return { reason: "limit", text: `the limit ${blocked.key} is used up until ${until}`, key: blocked.key, ...at };
+    return { reason: "limit", text: `the limit ${blocked.limit.key} is used up until ${until}`, key: blocked.limit.key, ...at };
   }
   return whoCould(task.lane, context);
 }

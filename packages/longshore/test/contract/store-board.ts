@@ -331,6 +331,21 @@ export function boardContract(setup: Setup): void {
       expect((await claim())?.id).toBe("t");
     });
 
+    it("that is given back again and again has three times its time to be taken, in all", async () => {
+      const { clock, board, post, task } = await setup();
+      await post("t", { claimMs: 2_000, delayMs: 5_000 });
+      await clock.advance(5_000);
+      const dueAt = clock.now();
+      for (let at = 0; at < 5; at++) {
+        const [offered] = await board.offer({ reach, termMs });
+        await clock.advance(900);
+        await board.giveBack(holdOf(offered));
+        expect((await task("t")).claimBy).toBe(Math.min(clock.now() + 2_000, dueAt + 6_000));
+      }
+      await clock.advance(1_500);
+      expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out" });
+    });
+
     it("is taken back unless somebody has taken it up", async () => {
       const { board, post, task, claim } = await setup();
       await post("t");

@@ -131,6 +131,53 @@ export function lineContract(setup: Setup): void {
       expect((await claim).map((task) => task.id)).toEqual(["b"]);
     });
 
+    it("wake in each lane the first of those that wait, so that a lane without workers keeps no other waiting", async () => {
+      const { board, post, claim } = await setup();
+      const lanes = (name: string) => ({ ...one, lanes: [laneOf(name)] });
+      await post("a", one);
+      const hold = holdOf(await claim());
+      for (const [id, lane] of [
+        ["deserted", "x"],
+        ["b", "y"],
+        ["c", "y"],
+      ] as const)
+        await post(id, lanes(lane));
+      expect([await claim("x"), await claim("y")]).toEqual([undefined, undefined]);
+      await board.complete(hold, "1");
+      const next = await claim("y");
+      expect(next?.id).toBe("b");
+      expect(await claim(["x", "y"])).toBeUndefined();
+      await board.complete(holdOf(next), "1");
+      expect((await claim(["x", "y"]))?.id).toBe("deserted");
+    });
+
+    it("pass a turn on that is not taken: the task was cancelled, or waits for another key", async () => {
+      const { board, post, claim } = await setup();
+      const both = { limits: [...one.limits, { key: "disk", held: 1 }] };
+      await post("a", one);
+      await post("disk", { limits: [{ key: "disk", held: 1 }] });
+      const [hold] = [holdOf(await claim()), await claim()];
+      for (const id of ["gone", "b", "c"]) await post(id, id === "b" ? both : one);
+      expect(await claim()).toBeUndefined();
+      await board.complete(hold, "1");
+      await board.cancel("gone");
+      expect((await claim())?.id).toBe("c");
+      expect(await claim()).toBeUndefined();
+    });
+
+    it("let in as many as a higher limit allows, once somebody comes with it", async () => {
+      const { board, post, claim } = await setup();
+      const three = { limits: [{ key: "api", held: 3 }] };
+      for (const id of ["a", "b", "c"]) await post(id, one);
+      const hold = holdOf(await claim());
+      expect(await claim()).toBeUndefined();
+      for (const id of ["d", "e", "f", "g"]) await post(id, three);
+      const taken = [await claim(), await claim(), await claim()].map((task) => task?.id);
+      expect(taken).toEqual(["d", "e", undefined]);
+      await board.complete(hold, "1");
+      expect([await claim(), await claim()].map((task) => task?.id)).toEqual(["f", undefined]);
+    });
+
     it("hold back hand-outs above a rate until the window has moved on", async () => {
       const { clock, board, post, claim } = await setup();
       const limits = [{ key: "mail", rate: { count: 2, windowMs: 1_000 } }];

@@ -39,6 +39,8 @@ interface Queueing {
   claimBy?: number | null;
 }
 
+/** A task that comes back unseen again and again has this many times as long to be taken, in all: a few workers may go, not any number. */
+const unseenClaimsMax = 3;
 /** How long a lane counts as polled after a claim asked for it. */
 const polledMs = 60_000;
 /** Deadlines of runs share the heap with those of tasks. */
@@ -341,10 +343,17 @@ export class SqliteBoard implements BoardStore {
 
   /** Back in line; the attempt goes on and neither budget is spent. */
   #deferNow(task: Task, report: Report & { verb: "defer" }, closing: Closing): void {
-    const { unseen = false } = report;
-    const deferrals = task.deferrals + (unseen || task.state === "queued" ? 0 : 1);
+    if (report.unseen) return this.#comeBackUnseen(task, closing);
+    const deferrals = task.deferrals + (task.state === "queued" ? 0 : 1);
     const dueAt = closing.now + report.delayMs;
-    this.#requeue(task, closing, { ...task, deferrals, dueAt, output: report.output ?? task.output }, { keepsPlace: unseen });
+    this.#requeue(task, closing, { ...task, deferrals, dueAt, output: report.output ?? task.output });
+  }
+
+  /** As if it had not been handed out, but with its full time to be taken; not for ever, or a task that ends whoever reads it never would. */
+  #comeBackUnseen(task: Task, closing: Closing): void {
+    const { claimMs, dueAt } = task;
+    const claimBy = claimMs === null ? null : Math.min(closing.now + claimMs, dueAt + unseenClaimsMax * claimMs);
+    this.#requeue(task, closing, task, { keepsPlace: true, claimBy });
   }
 
   #expireTask(id: string): void {
@@ -361,7 +370,7 @@ export class SqliteBoard implements BoardStore {
       if (next !== null) this.#commit.after(() => this.#deadline(id, next));
     } else if (task.state === "cancelling") this.#end(task, "cancelled", closing, { output: task.output, error: null });
     else if (task.state === "offered" && passed === "holdUntil")
-      this.#requeue(task, closing, { ...task, dueAt: now }, { keepsPlace: true, claimBy: task.claimBy });
+      this.#requeue(task, closing, task, { keepsPlace: true, claimBy: task.claimBy });
     else this.#close(task, closing, passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed });
   }
 
@@ -408,7 +417,7 @@ export class SqliteBoard implements BoardStore {
     if (done.runId !== null) this.#runs.done(done);
   }
 
-  #requeue(before: Task, { now, by, receipt }: Closing, task: Task, queueing: Queueing): void {
+  #requeue(before: Task, { now, by, receipt }: Closing, task: Task, queueing: Queueing = {}): void {
     const { rewritten = false, keepsPlace = false, claimBy = task.claimMs === null ? null : task.dueAt + task.claimMs } = queueing;
     const queued: Task = {
       ...task,

@@ -1,8 +1,8 @@
 // Who gets which task next: ready queues, waiting claims and limits. All of it is memory, rebuilt at start; what is done here happens
 // inside operations of the group commit, which takes it back when the write fails.
 
-import type { ClaimGroup, LaneQueue, Lanes, Place } from "../../board/lanes.ts";
-import type { Blocked, Limits } from "../../board/limits.ts";
+import { type ClaimGroup, goesBefore, type LaneQueue, type Lanes, type Place } from "../../board/lanes.ts";
+import { type Blocked, type LimitKey, type Limits, type ParkingKey, parkingKey } from "../../board/limits.ts";
 import type { Leave, Standing } from "../../board/store.ts";
 import type { Task } from "../../board/task.ts";
 import { nextWaiter, Waiter } from "../../board/waiters.ts";
@@ -33,6 +33,8 @@ interface HandOut {
 
 export class Lines {
   readonly #options: LinesOptions;
+  /** Whose turn it is to try again; null while nobody is being woken. */
+  #waking: ParkingKey[] | null = null;
   #arrivals = 0;
 
   constructor(options: LinesOptions) {
@@ -47,7 +49,7 @@ export class Lines {
       for (const lane of lanes) {
         const top = lane.ready.peek();
         if (top === undefined) continue;
-        if (head === undefined || top.priority < head.priority || (top.priority === head.priority && top.sequence < head.sequence)) {
+        if (head === undefined || goesBefore(top, head)) {
           best = lane;
           head = top;
         }
@@ -61,7 +63,7 @@ export class Lines {
       if (task === null || task.state !== "queued" || task.sequence !== place.sequence) continue;
       const blocked = this.#options.limits.blocked(task.limits, now);
       if (blocked === null) return task;
-      this.#park(task, blocked);
+      this.#park(task, blocked, now);
     }
   }
 
@@ -79,6 +81,7 @@ export class Lines {
     }
     this.#options.tasks.put(handed.id, handed);
     this.#options.commit.after(this.#options.handedOut);
+    this.#wakeAlike(task, now);
     return handed;
   }
 
@@ -92,7 +95,7 @@ export class Lines {
       return;
     }
     const blocked = this.#options.limits.blocked(task.limits, now);
-    if (blocked !== null) return this.#park(task, blocked);
+    if (blocked !== null) return this.#park(task, blocked, now);
     waiter.reserve();
     this.#options.commit.undo(() => waiter.release());
     const { holder, termMs, offerMs } = waiter;
@@ -104,15 +107,55 @@ export class Lines {
     });
   }
 
-  /** The hold is over: its permits go back, and those who waited for them are tried again. */
+  /** It stands in no line any more. Were it held, its permits go back, and those who waited for them are tried again. */
   leave(task: Task, now: number): void {
-    if (task.state === "queued" || task.limits.length === 0) return;
-    const woken = this.#options.limits.giveBack(task.limits);
-    this.#options.commit.undo(() => this.#options.limits.takeAgain(task.limits, woken));
-    for (const { taskId } of woken) {
-      const parked = this.#options.tasks.get(taskId);
-      if (parked !== null && parked.state === "queued") this.join(parked, now);
+    const { limits, commit } = this.#options;
+    if (task.limits.length === 0) return;
+    // Perhaps it was the one that was to try next.
+    if (task.state === "queued") return this.#wakeAlike(task, now);
+    limits.giveBack(task.limits);
+    commit.undo(() => limits.hold(task.limits));
+    for (const { key } of task.limits) this.#wake(limits.parked(key), now);
+  }
+
+  /** Lets the next of those like this one try, where there is room: only the first of them is awake. */
+  #wakeAlike(task: Task, now: number, except?: LimitKey): void {
+    const { lane, limits } = task;
+    if (lane === null) return;
+    const roomy = limits.filter((limit) => limit !== except && this.#options.limits.hasRoom(limit));
+    if (roomy.length > 0)
+      this.#wake(
+        roomy.map((limit) => parkingKey(limit, lane)),
+        now,
+      );
+  }
+
+  /** Those who are handed out at once may wake others; each comes in its turn, so that many are no deep recursion. */
+  #wake(parked: readonly ParkingKey[], now: number): void {
+    if (this.#waking !== null) {
+      this.#waking.push(...parked);
+      return;
     }
+    this.#waking = [...parked];
+    try {
+      for (const key of this.#waking) {
+        const task = this.#nextParked(key);
+        if (task !== null) this.join(task, now);
+      }
+    } finally {
+      this.#waking = null;
+    }
+  }
+
+  #nextParked(key: ParkingKey): Task | null {
+    const { limits, commit, tasks } = this.#options;
+    for (let place = limits.nextParked(key); place !== undefined; place = limits.nextParked(key)) {
+      const parked = place;
+      commit.undo(() => limits.park(key, parked));
+      const task = tasks.get(parked.id);
+      if (task?.state === "queued" && task.sequence === parked.sequence) return task;
+    }
+    return null;
   }
 
   /** Stands in line until a task comes. */
@@ -129,11 +172,17 @@ export class Lines {
     return () => waiter.leave();
   }
 
-  #park(task: Task, blocked: Blocked): void {
-    this.#options.limits.park(blocked.key, task.id);
-    this.#options.commit.undo(() => this.#options.limits.unpark(blocked.key, task.id));
+  #park(task: Task, blocked: Blocked, now: number): void {
+    const { limits, commit, deadline } = this.#options;
+    if (task.lane === null) return;
+    const key = parkingKey(blocked.limit, task.lane);
+    const place = placeOf(task);
+    limits.park(key, place);
+    commit.undo(() => limits.unpark(key, place));
     // A window opens by itself; a permit comes back with the end of a hold.
-    if (blocked.freeAt !== null) this.#options.commit.after(() => this.#options.deadline(task.id, blocked.freeAt));
+    if (blocked.freeAt !== null) commit.after(() => deadline(task.id, blocked.freeAt));
+    // It may have been woken for the room of another key, which it does not take now.
+    this.#wakeAlike(task, now, blocked.limit);
   }
 }
 

@@ -1,0 +1,575 @@
+// The client's side, against our own server and against servers that misbehave.
+
+import { createServer as createHttp } from "node:http";
+import { constants, createServer as createHttp2, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
+import { channelTo, Echo, startGrpc, startRelay, Text } from "../../test/support/grpc.ts";
+import { latch } from "../../test/support/http.ts";
+import { until } from "../../test/support/until.ts";
+import { TestClock } from "../testing/clock.ts";
+import { openChannel } from "./client.ts";
+import { frameOf } from "./frame.ts";
+import { type GrpcCall, type GrpcSink, serverStream, unary } from "./service.ts";
+import { detailOf, ErrorInfo, findDetail, GrpcCode, GrpcError } from "./status.ts";
+import { parseTarget } from "./target.ts";
+
+const echo = unary(Echo.Say, "open", (request) => request);
+
+async function listening(server: Server | ReturnType<typeof createHttp2> | ReturnType<typeof createHttp>): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A server that answers each call by hand. */
+async function handMade(answer: (stream: ServerHttp2Stream, count: number) => void): Promise<string> {
+  let count = 0;
+  const server = createHttp2();
+  server.on("sessionError", () => {});
+  server.on("session", (session) => onTestFinished(() => session.destroy()));
+  server.on("stream", (stream) => {
+    stream.on("error", () => {});
+    stream.resume();
+    answer(stream, ++count);
+  });
+  return listening(server);
+}
+
+const grpcType = { ":status": 200, "content-type": "application/grpc" };
+
+/** Answers one message and this status. */
+function answerWith(
+  stream: ServerHttp2Stream,
+  body: Buffer,
+  trailers: Record<string, string> = { "grpc-status": "0" },
+  head: object = {},
+): void {
+  stream.respond({ ...grpcType, ...head }, { waitForTrailers: true });
+  stream.on("wantTrailers", () => stream.sendTrailers(trailers));
+  stream.end(body);
+}
+
+/** Answers with a head and no more. */
+const respondWith = (head: OutgoingHttpHeaders) => (stream: ServerHttp2Stream) => {
+  stream.respond(head);
+  stream.end();
+};
+
+const textFrame = (text: string): Buffer => frameOf(Text.encode({ text }));
+
+describe("a call", () => {
+  it("is answered, and typed by its tables", async () => {
+    const { target } = await startGrpc([echo]);
+    const answer = await channelTo(target).unary(Echo.Say, { text: "hällo", count: 3, blob: new Uint8Array([1, 2]) });
+    expect(answer).toEqual({ text: "hällo", count: 3, blob: new Uint8Array([1, 2]) });
+    expectTypeOf(answer).toEqualTypeOf<{ text: string; count: number; blob: Uint8Array }>();
+  });
+
+  it("carries messages of many megabytes both ways", async () => {
+    const { target } = await startGrpc([echo]);
+    const blob = Buffer.alloc(20_000_000, 7);
+    const answer = await channelTo(target).unary(Echo.Say, { blob });
+    expect(Buffer.compare(answer.blob, blob)).toBe(0);
+  });
+
+  it("carries metadata of the channel and its own", async () => {
+    let seen: GrpcCall["metadata"] = {};
+    const { target } = await startGrpc([
+      unary(Echo.Say, "open", (request, call) => {
+        seen = call.metadata;
+        return request;
+      }),
+    ]);
+    const channel = channelTo(target, { metadata: { authorization: "Bearer abc", "x-one": "1" } });
+    await channel.unary(Echo.Say, {}, { metadata: { "x-one": "2", "x-two": "3" } });
+    expect(seen).toMatchObject({ authorization: "Bearer abc", "x-one": "2", "x-two": "3", "user-agent": "longshore" });
+  });
+
+  it("that failed tells code, message and details", async () => {
+    const { target } = await startGrpc([
+      unary(Echo.Say, "open", () => {
+        throw new GrpcError(GrpcCode.NOT_FOUND, "kein Eintrag für 'ü'", [detailOf(ErrorInfo, { reason: "RESOURCE_NOT_FOUND" })]);
+      }),
+    ]);
+    const error = await channelTo(target)
+      .unary(Echo.Say, {})
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(GrpcError);
+    expect(error).toMatchObject({ code: 5, message: "kein Eintrag für 'ü'" });
+    expect(findDetail(error as GrpcError, ErrorInfo)).toMatchObject({ reason: "RESOURCE_NOT_FOUND" });
+  });
+
+  it("larger than the limit is not sent, and one that comes is not read", async () => {
+    const { target, ended } = await startGrpc([unary(Echo.Say, "open", () => ({ text: "x".repeat(2_000) }))]);
+    const channel = channelTo(target, { messageBytes: 1_000 });
+    await expect(channel.unary(Echo.Say, { text: "y".repeat(2_000) })).rejects.toMatchObject({ code: 8 });
+    expect(ended).toEqual([]);
+    await expect(channel.unary(Echo.Say, {})).rejects.toMatchObject({ code: 8, message: "The message has 2003 bytes, the limit is 1000." });
+  });
+
+  it("that cannot be encoded names the field", async () => {
+    await expect(channelTo("127.0.0.1:1").unary(Echo.Say, { count: -1 })).rejects.toMatchObject({
+      code: "LONGSHORE_BAD_OUTPUT",
+      detail: { field: "count" },
+    });
+  });
+});
+
+describe("deadlines and cancellation", () => {
+  function stuck() {
+    const begun = latch<GrpcCall>();
+    const gone = latch();
+    const wait = (call: GrpcCall) => {
+      call.gone.addEventListener("abort", () => gone.open());
+      begun.open(call);
+      return new Promise<never>(() => {});
+    };
+    const methods = [
+      unary(Echo.Say, "open", (_request, call) => wait(call)),
+      serverStream(Echo.Count, "open", (_request, call) => void wait(call)),
+    ];
+    return { begun, gone, methods };
+  }
+
+  it("a deadline ends the call here, and the server was told of it", async () => {
+    const clock = new TestClock();
+    const { begun, gone, methods } = stuck();
+    const { target } = await startGrpc(methods);
+    const call = channelTo(target, { clock }).unary(Echo.Say, {}, { timeoutMs: 5_000 });
+    const { metadata } = await begun.opened;
+    expect(metadata["grpc-timeout"]).toBe("5000m");
+    const expectation = expect(call).rejects.toMatchObject({ code: 4, message: "No answer came within 5000 ms." });
+    await clock.advance(5_000);
+    await expectation;
+    await gone.opened;
+  });
+
+  it("a signal cancels the call, and the server hears of it", async () => {
+    const { begun, gone, methods } = stuck();
+    const { target } = await startGrpc(methods);
+    const controller = new AbortController();
+    const call = channelTo(target).unary(Echo.Say, {}, { signal: controller.signal });
+    await begun.opened;
+    const reason = new Error("not needed");
+    controller.abort(reason);
+    await expect(call).rejects.toMatchObject({ code: 1, cause: reason });
+    await gone.opened;
+  });
+
+  it("a signal that was aborted before sends nothing", async () => {
+    const { methods } = stuck();
+    const { target, ended, sockets } = await startGrpc(methods);
+    const channel = channelTo(target);
+    await expect(channel.unary(Echo.Say, {}, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 1 });
+    expect([ended.length, sockets.size]).toEqual([0, 0]);
+  });
+
+  it("leaves no listener on the signal and no timer behind", async () => {
+    const clock = new TestClock();
+    const { target } = await startGrpc([echo]);
+    const channel = channelTo(target, { clock });
+    await channel.unary(Echo.Say, {});
+    const before = clock.pending;
+    const { signal } = new AbortController();
+    const adding = vi.spyOn(signal, "addEventListener");
+    const removing = vi.spyOn(signal, "removeEventListener");
+    await channel.unary(Echo.Say, {}, { timeoutMs: 1_000, signal });
+    expect(clock.pending).toBe(before);
+    expect(removing.mock.calls).toEqual(adding.mock.calls);
+  });
+
+  it("leaving the loop over a stream cancels it", async () => {
+    const { gone, methods } = stuck();
+    const { target } = await startGrpc([
+      methods[0]!,
+      serverStream(Echo.Count, "open", async (_request, call, sink) => {
+        call.gone.addEventListener("abort", () => gone.open());
+        for (let count = 1; !call.gone.aborted; count++) await sink.send({ count });
+      }),
+    ]);
+    for await (const { count } of channelTo(target).serverStream(Echo.Count, {})) if (count === 3) break;
+    await gone.opened;
+  });
+
+  it("a signal ends a stream that is being read", async () => {
+    const { begun, gone, methods } = stuck();
+    const { target } = await startGrpc(methods);
+    const controller = new AbortController();
+    const opened = latch();
+    const reading = channelTo(target)
+      .serverStream(Echo.Count, {}, { signal: controller.signal, opened: () => opened.open() })
+      .next();
+    await begun.opened;
+    await opened.opened;
+    controller.abort();
+    await expect(reading).rejects.toMatchObject({ code: 1 });
+    await gone.opened;
+  });
+
+  it("a call that waits for a connection ends with its deadline", async () => {
+    const clock = new TestClock();
+    // Accepts and says nothing.
+    const target = await listening(createServer((socket) => onTestFinished(() => void socket.destroy())));
+    const call = channelTo(target, { clock }).unary(Echo.Say, {}, { timeoutMs: 50 });
+    const expectation = expect(call).rejects.toMatchObject({ code: 4 });
+    await clock.advance(50);
+    await expectation;
+  });
+});
+
+describe("a stream", () => {
+  it("gives every message in order, then ends", async () => {
+    const { target } = await startGrpc([
+      serverStream(Echo.Count, "open", async ({ count: last }, _call, sink) => {
+        for (let count = 1; count <= last; count++) await sink.send({ count });
+      }),
+    ]);
+    const counts: number[] = [];
+    for await (const { count } of channelTo(target).serverStream(Echo.Count, { count: 500 })) counts.push(count);
+    expect(counts).toEqual(Array.from({ length: 500 }, (_, index) => index + 1));
+  });
+
+  it("gives what came before it failed", async () => {
+    const { target } = await startGrpc([
+      serverStream(Echo.Count, "open", async (_request, _call, sink) => {
+        await sink.send({ count: 1 });
+        await sink.send({ count: 2 });
+        throw new GrpcError(GrpcCode.ABORTED, "enough");
+      }),
+    ]);
+    const counts: number[] = [];
+    const reading = (async () => {
+      for await (const { count } of channelTo(target).serverStream(Echo.Count, {})) counts.push(count);
+    })();
+    await expect(reading).rejects.toMatchObject({ code: 10, message: "enough" });
+    expect(counts).toEqual([1, 2]);
+  });
+
+  it("that is refused fails before its first message", async () => {
+    const { target } = await startGrpc([
+      serverStream(Echo.Count, "open", () => {
+        throw new GrpcError(GrpcCode.NOT_FOUND, "queue 'x' not found");
+      }),
+    ]);
+    let opened = false;
+    const stream = channelTo(target).serverStream(Echo.Count, {}, { opened: () => (opened = true) });
+    await expect(stream.next()).rejects.toMatchObject({ code: 5, message: "queue 'x' not found" });
+    expect(opened).toBe(false);
+  });
+
+  it("is not read ahead of its reader", async () => {
+    let sent = 0;
+    const { target } = await startGrpc([
+      serverStream(Echo.Count, "open", async (_request, call, sink) => {
+        while (!call.gone.aborted) {
+          await sink.send({ blob: new Uint8Array(100_000) });
+          sent++;
+        }
+      }),
+      echo,
+    ]);
+    const channel = channelTo(target);
+    const stream = channel.serverStream(Echo.Count, {});
+    await stream.next();
+    let before = -1;
+    while (sent !== before) {
+      before = sent;
+      for (let index = 0; index < 5; index++) await channel.unary(Echo.Say, {});
+    }
+    // What the window of one stream holds (1 MiB), and a little in the two processes.
+    expect(sent).toBeLessThan(16);
+    const resumed = sent;
+    for (let index = 0; index < 20; index++) await stream.next();
+    expect(sent).toBeGreaterThan(resumed);
+    await stream.return();
+  });
+
+  it("knows that it stands before anything was sent", async () => {
+    const sinks = latch<GrpcSink<{ count?: number }>>();
+    const { target } = await startGrpc([serverStream(Echo.Count, "open", (_request, _call, sink) => sinks.open(sink))]);
+    const opened = latch();
+    const first = channelTo(target)
+      .serverStream(Echo.Count, {}, { opened: () => opened.open() })
+      .next();
+    await opened.opened;
+    await (await sinks.opened).send({ count: 5 });
+    expect((await first).value).toMatchObject({ count: 5 });
+  });
+});
+
+describe("a server that", () => {
+  it("cannot be reached is named, and is tried again later each time", async () => {
+    const clock = new TestClock();
+    const target = await listening(createServer());
+    const gone = await startGrpc([echo]);
+    await gone.crash();
+    expect(target).not.toBe(gone.target);
+    const channel = channelTo(gone.target, { clock, random: () => 0.5 });
+    const startedMs = clock.now();
+    const waits: number[] = [];
+    for (let index = 0; index < 3; index++) {
+      const call = channel.unary(Echo.Say, {});
+      const expectation = expect(call).rejects.toMatchObject({
+        code: 14,
+        message: expect.stringContaining(`Cannot reach ${gone.target}: `),
+      });
+      if (index > 0) {
+        await clock.armed(10_000, 1);
+        const nextMs = clock.nextAtMs as number;
+        waits.push(nextMs - clock.now());
+        await clock.advance(nextMs - clock.now());
+      }
+      await expectation;
+    }
+    expect(waits).toEqual([100, 160]);
+    expect(clock.now() - startedMs).toBe(260);
+  });
+
+  it("comes back is found again", async () => {
+    const first = await startGrpc([echo]);
+    const channel = channelTo(first.target, { random: () => 0 });
+    await channel.unary(Echo.Say, { text: "one" });
+    await first.crash();
+    await expect(channel.unary(Echo.Say, { text: "two" })).rejects.toMatchObject({ code: 14 });
+    await startGrpc([echo], { port: first.port });
+    expect(await channel.unary(Echo.Say, { text: "three" })).toMatchObject({ text: "three" });
+  });
+
+  it("breaks off in the middle of calls fails them as unavailable", async () => {
+    const begun = latch();
+    const { target, crash } = await startGrpc([
+      unary(Echo.Say, "open", () => {
+        begun.open();
+        return new Promise(() => {});
+      }),
+      serverStream(Echo.Count, "open", () => {}),
+    ]);
+    const channel = channelTo(target);
+    const opened = latch();
+    const reading = channel.serverStream(Echo.Count, {}, { opened: () => opened.open() }).next();
+    const call = channel.unary(Echo.Say, {});
+    await Promise.all([begun.opened, opened.opened]);
+    const expectations = [expect(call).rejects.toMatchObject({ code: 14 }), expect(reading).rejects.toMatchObject({ code: 14 })];
+    await crash();
+    await Promise.all(expectations);
+  });
+
+  it("closes in order is left: calls end there, new ones go to its successor", async () => {
+    const begun = latch();
+    const finish = latch<{ text: string }>();
+    const first = await startGrpc([
+      unary(Echo.Say, "open", () => {
+        begun.open();
+        return finish.opened;
+      }),
+    ]);
+    const channel = channelTo(first.target);
+    const old = channel.unary(Echo.Say, {});
+    await begun.opened;
+    first.grpc.drain();
+    finish.open({ text: "from the first" });
+    expect(await old).toMatchObject({ text: "from the first" });
+    await until(() => first.sockets.size === 0);
+    await first.crash();
+    await startGrpc([unary(Echo.Say, "open", () => ({ text: "from the second" }))], { port: first.port });
+    expect(await channel.unary(Echo.Say, {})).toMatchObject({ text: "from the second" });
+  });
+
+  it("refuses a call unseen gets it again", async () => {
+    const target = await handMade((stream, count) => {
+      if (count <= 2) stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      else answerWith(stream, textFrame(`call ${count}`));
+    });
+    expect(await channelTo(target).unary(Echo.Say, {})).toMatchObject({ text: "call 3" });
+  });
+
+  it("refuses every call gets it only a few times", async () => {
+    let count = 0;
+    const target = await handMade((stream) => {
+      count++;
+      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    });
+    await expect(channelTo(target).unary(Echo.Say, {})).rejects.toMatchObject({ code: 14 });
+    expect(count).toBe(4);
+  });
+
+  const resets: [code: number, expected: GrpcCode][] = [
+    [constants.NGHTTP2_INTERNAL_ERROR, GrpcCode.INTERNAL],
+    [constants.NGHTTP2_CANCEL, GrpcCode.CANCELLED],
+    [constants.NGHTTP2_ENHANCE_YOUR_CALM, GrpcCode.RESOURCE_EXHAUSTED],
+    [constants.NGHTTP2_INADEQUATE_SECURITY, GrpcCode.PERMISSION_DENIED],
+  ];
+  it.each(resets)("resets a call with %i gives the code %i", async (code, expected) => {
+    const target = await handMade((stream) => stream.close(code));
+    await expect(channelTo(target).unary(Echo.Say, {})).rejects.toMatchObject({ code: expected });
+  });
+
+  const misfits: [name: string, answer: (stream: ServerHttp2Stream) => void, code: GrpcCode, message: string][] = [
+    ["answers without a message", (stream) => answerWith(stream, Buffer.alloc(0)), GrpcCode.UNIMPLEMENTED, "0 messages, expected one"],
+    [
+      "answers twice",
+      (stream) => answerWith(stream, Buffer.concat([textFrame("a"), textFrame("b")])),
+      GrpcCode.UNIMPLEMENTED,
+      "2 messages, expected one",
+    ],
+    [
+      "stops in a message",
+      (stream) => answerWith(stream, textFrame("abc").subarray(0, 7)),
+      GrpcCode.INTERNAL,
+      "in the middle of a message",
+    ],
+    [
+      "sends what is no message",
+      (stream) => answerWith(stream, frameOf(Buffer.from([0x0a, 5]))),
+      GrpcCode.INTERNAL,
+      "Text.text: the input ends early",
+    ],
+    ["tells no status", (stream) => answerWith(stream, textFrame("a"), { "x-odd": "1" }), GrpcCode.UNKNOWN, "without a status"],
+    ["answers with HTML", respondWith({ ":status": 200, "content-type": "text/html" }), GrpcCode.UNKNOWN, "text/html"],
+    ["answers 503", respondWith({ ":status": 503 }), GrpcCode.UNAVAILABLE, "HTTP status 503"],
+    ["answers 401", respondWith({ ":status": 401 }), GrpcCode.UNAUTHENTICATED, "HTTP status 401"],
+    ["answers 500", respondWith({ ":status": 500 }), GrpcCode.UNKNOWN, "HTTP status 500"],
+    [
+      "packs in its own way",
+      (stream) => answerWith(stream, textFrame("a"), undefined, { "grpc-encoding": "br" }),
+      GrpcCode.UNIMPLEMENTED,
+      '"br"',
+    ],
+  ];
+  it.each(misfits)("%s is understood as failing", async (_name, answer, code, message) => {
+    const target = await handMade(answer);
+    await expect(channelTo(target).unary(Echo.Say, {})).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+  });
+
+  it("packs its answers by gzip is understood", async () => {
+    const packed = frameOf(gzipSync(Text.encode({ text: "packed" })));
+    packed[0] = 1;
+    const target = await handMade((stream) => answerWith(stream, packed, undefined, { "grpc-encoding": "gzip" }));
+    expect(await channelTo(target).unary(Echo.Say, {})).toMatchObject({ text: "packed" });
+  });
+
+  it("speaks HTTP/1.1 only is found out when connecting", async () => {
+    const target = await listening(createHttp((_request, response) => response.end("hello")));
+    await expect(channelTo(target).unary(Echo.Say, {})).rejects.toMatchObject({
+      code: 14,
+      message: expect.stringContaining("Cannot reach"),
+    });
+  });
+
+  it("accepts and says nothing is given up", async () => {
+    const clock = new TestClock();
+    const target = await listening(createServer((socket) => onTestFinished(() => void socket.destroy())));
+    const call = channelTo(target, { clock, connectMs: 3_000 }).unary(Echo.Say, {});
+    const expectation = expect(call).rejects.toMatchObject({ code: 14, message: expect.stringContaining("no answer within 3000 ms") });
+    await clock.advance(3_000);
+    await expectation;
+  });
+
+  it("vanishes without a word is noticed by pings while calls are open", async () => {
+    const clock = new TestClock();
+    const { port } = await startGrpc([serverStream(Echo.Count, "open", () => {})]);
+    const relay = await startRelay(port);
+    const opened = latch();
+    const channel = channelTo(relay.target, { clock, pingMs: 1_000, pingTimeoutMs: 500 });
+    const reading = channel.serverStream(Echo.Count, {}, { opened: () => opened.open() }).next();
+    await opened.opened;
+    await clock.advance(1_000);
+    await until(() => clock.nextAtMs === clock.now() + 1_000);
+    relay.cut();
+    const expectation = expect(reading).rejects.toMatchObject({ code: 14, message: "The server has not answered a ping within 500 ms." });
+    await clock.advance(1_500);
+    await expectation;
+  });
+
+  it("finds pings too many is pinged half as often on the next connection", async () => {
+    const clock = new TestClock();
+    const sockets: Socket[] = [];
+    const server = createHttp2();
+    server.on("sessionError", () => {});
+    server.on("connection", (socket: Socket) => sockets.push(socket));
+    server.on("session", (session) => onTestFinished(() => session.destroy()));
+    server.on("stream", (stream, headers) => {
+      stream.on("error", () => {});
+      stream.resume();
+      if (headers[":path"] === Echo.Say.path) stream.session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
+      else stream.respond(grpcType);
+    });
+    const channel = channelTo(await listening(server), { clock, pingMs: 1_000 });
+    await expect(channel.unary(Echo.Say, {})).rejects.toMatchObject({ code: expect.any(Number) });
+    await until(() => clock.pending === 0);
+    const opened = latch();
+    const reading = channel.serverStream(Echo.Count, {}, { opened: () => opened.open() }).next();
+    reading.catch(() => {});
+    await opened.opened;
+    expect(clock.nextAtMs).toBe(clock.now() + 2_000);
+    expect(sockets.length).toBe(2);
+  });
+});
+
+describe("a channel", () => {
+  it("connects once for all its calls, and not before the first", async () => {
+    const { target, sockets } = await startGrpc([echo]);
+    const channel = channelTo(target);
+    expect(sockets.size).toBe(0);
+    await Promise.all(Array.from({ length: 50 }, () => channel.unary(Echo.Say, {})));
+    expect(sockets.size).toBe(1);
+  });
+
+  it("ends its calls when it is closed, and takes no more", async () => {
+    const begun = latch();
+    const { target, sockets } = await startGrpc([
+      unary(Echo.Say, "open", () => {
+        begun.open();
+        return new Promise(() => {});
+      }),
+    ]);
+    const channel = openChannel(target);
+    const call = channel.unary(Echo.Say, {});
+    await begun.opened;
+    const expectation = expect(call).rejects.toMatchObject({ code: 1, message: "The channel was closed." });
+    await channel.close();
+    await channel.close();
+    await expectation;
+    await until(() => sockets.size === 0);
+    await expect(channel.unary(Echo.Say, {})).rejects.toMatchObject({ code: 1, message: "The channel was closed." });
+  });
+
+  it("stops trying when it is closed", async () => {
+    const clock = new TestClock();
+    const gone = await startGrpc([echo]);
+    await gone.crash();
+    const channel = openChannel(gone.target, { clock });
+    await expect(channel.unary(Echo.Say, {})).rejects.toMatchObject({ code: 14 });
+    const waiting = channel.unary(Echo.Say, {});
+    const expectation = expect(waiting).rejects.toMatchObject({ code: 1 });
+    await channel.close();
+    await expectation;
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe("a target", () => {
+  it("is a host and a port, or a URL", () => {
+    expect(parseTarget("localhost:7837")).toEqual({ host: "localhost", port: 7837, secure: false, authority: "localhost:7837" });
+    expect(parseTarget("http://10.0.0.1:80")).toMatchObject({ host: "10.0.0.1", port: 80, secure: false });
+    expect(parseTarget("https://example.org")).toMatchObject({ host: "example.org", port: 443, secure: true });
+    expect(parseTarget("https://example.org:7837/")).toMatchObject({ port: 7837, secure: true });
+    expect(parseTarget("[::1]:7837")).toEqual({ host: "::1", port: 7837, secure: false, authority: "[::1]:7837" });
+  });
+
+  it.each([
+    "",
+    "localhost",
+    "host:0",
+    "host:99999",
+    "host:port",
+    "ftp://host:1",
+    "http://host:1/path",
+    "http://u:p@host:1",
+    "http://host:1?q",
+  ])("is not %j", (text) => {
+    expect(() => parseTarget(text)).toThrow(`${JSON.stringify(text)} is no address of a gRPC server`);
+  });
+});

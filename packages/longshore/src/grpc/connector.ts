@@ -1,0 +1,146 @@
+// The one connection of a channel: made when it is asked for, watched by pings, given up when the server says that it goes.
+import { type ClientHttp2Session, type ClientSessionOptions, connect, constants, type SecureClientSessionOptions } from "node:http2";
+import type { ConnectionOptions } from "node:tls";
+import { type Backoff, backoffMs } from "../backoff.ts";
+import { type Clock, pause } from "../clock.ts";
+import { toError } from "../errors.ts";
+import { KeepAlive } from "./keep-alive.ts";
+import { sessionMemoryMb, sessionWindowBytes, streamWindowBytes } from "./limits.ts";
+import { GrpcCode, GrpcError } from "./status.ts";
+import type { Target } from "./target.ts";
+
+/** Whom to trust and who to be, as node:tls has it. */
+export type TlsClientOptions = Pick<ConnectionOptions, "ca" | "cert" | "key" | "servername" | "rejectUnauthorized">;
+
+export interface ConnectorOptions {
+  place: Target;
+  tls: TlsClientOptions | undefined;
+  clock: Clock;
+  random: () => number;
+  connectMs: number;
+  pingMs: number;
+  pingTimeoutMs: number;
+}
+
+export interface Connection {
+  readonly session: ClientHttp2Session;
+  /** Calls that are open on it. Pings are sent only while there are some: whoever waits for nothing need not know. */
+  calls: number;
+  heard(): void;
+}
+
+/** Between two tries: soon after a server that only restarts, and never more often than every few seconds for one that stays away. */
+const reconnect: Backoff = { kind: "exponential", delayMs: 100, factor: 1.6, maxMs: 5_000, jitter: 0.2 };
+/** However often a server finds pings too many, a peer that vanished is noticed within this. */
+const pingMsMax = 600_000;
+
+export class Connector {
+  readonly #options: ConnectorOptions;
+  readonly #closing = new AbortController();
+  #current: Connection | undefined;
+  #making: Promise<Connection> | undefined;
+  #failures = 0;
+  #notBeforeMs = 0;
+  #pingMs: number;
+  readonly #open = new Set<ClientHttp2Session>();
+
+  constructor(options: ConnectorOptions) {
+    this.#options = options;
+    this.#pingMs = options.pingMs;
+  }
+
+  /** The connection, at once when it stands. @throws GrpcError UNAVAILABLE when it cannot be made. */
+  connection(): Connection | Promise<Connection> {
+    const current = this.#current;
+    if (current !== undefined && !current.session.closed && !current.session.destroyed) return current;
+    if (this.#closing.signal.aborted) return Promise.reject(closed());
+    this.#making ??= this.#make().finally(() => {
+      this.#making = undefined;
+    });
+    return this.#making;
+  }
+
+  /** Closes what is open; calls on it end. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#current = undefined;
+    const open = [...this.#open];
+    await Promise.all(
+      open.map((session) => {
+        const gone = new Promise<void>((resolve) => session.once("close", () => resolve()));
+        session.destroy(closed(), constants.NGHTTP2_CANCEL);
+        return gone;
+      }),
+    );
+  }
+
+  async #make(): Promise<Connection> {
+    const { clock, random, place } = this.#options;
+    const waitMs = this.#notBeforeMs - clock.now();
+    if (waitMs > 0) await pause(clock, waitMs, this.#closing.signal);
+    if (this.#closing.signal.aborted) throw closed();
+    try {
+      const session = await this.#dial();
+      this.#failures = 0;
+      this.#current = this.#watch(session);
+      return this.#current;
+    } catch (thrown) {
+      if (this.#closing.signal.aborted) throw closed();
+      this.#notBeforeMs = clock.now() + backoffMs(reconnect, ++this.#failures, random());
+      const { message } = toError(thrown);
+      throw new GrpcError(GrpcCode.UNAVAILABLE, `Cannot reach ${place.authority}: ${message}`, [], { cause: thrown });
+    }
+  }
+
+  /** Resolves when the server has sent its settings: until then nobody knows whether it speaks HTTP/2 at all. */
+  #dial(): Promise<ClientHttp2Session> {
+    const { place, tls, clock, connectMs } = this.#options;
+    const options: ClientSessionOptions & SecureClientSessionOptions = {
+      ...(place.secure ? tls : {}),
+      maxSessionMemory: sessionMemoryMb,
+      settings: { enablePush: false, initialWindowSize: streamWindowBytes },
+    };
+    const session = connect(`${place.secure ? "https" : "http"}://${urlHost(place.host)}:${place.port}`, options);
+    this.#open.add(session);
+    session.once("close", () => this.#open.delete(session));
+    return new Promise((resolve, reject) => {
+      const cancel = clock.at(clock.now() + connectMs, () => session.destroy(new Error(`no answer within ${connectMs} ms`)));
+      const failed = (error?: Error) => {
+        cancel();
+        reject(error ?? new Error("the connection was closed before the server said that it speaks HTTP/2"));
+      };
+      session.on("error", failed);
+      session.once("close", failed);
+      session.once("remoteSettings", () => {
+        cancel();
+        session.off("close", failed);
+        resolve(session);
+      });
+    });
+  }
+
+  #watch(session: ClientHttp2Session): Connection {
+    const { clock, pingTimeoutMs } = this.#options;
+    session.setLocalWindowSize(sessionWindowBytes);
+    const keepAlive = new KeepAlive(session, {
+      ...{ clock, pingMs: this.#pingMs, pingTimeoutMs },
+      tick: () => connection.calls > 0,
+      lost: () => session.destroy(new GrpcError(GrpcCode.UNAVAILABLE, `The server has not answered a ping within ${pingTimeoutMs} ms.`)),
+    });
+    const connection: Connection = { session, calls: 0, heard: () => keepAlive.heard() };
+    // The reason to leave it is the session's own state; calls that are open on it may go on.
+    session.on("goaway", (code) => {
+      if (code === constants.NGHTTP2_ENHANCE_YOUR_CALM) this.#pingMs = Math.min(this.#pingMs * 2, pingMsMax);
+    });
+    session.once("close", () => keepAlive.stop());
+    return connection;
+  }
+}
+
+function closed(): GrpcError {
+  return new GrpcError(GrpcCode.CANCELLED, "The channel was closed.");
+}
+
+function urlHost(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}

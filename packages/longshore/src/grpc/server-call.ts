@@ -1,0 +1,286 @@
+// One call on the server's side. Its life: receiving (until the request is whole), running (the handler is at work; a stream may be sending),
+// over (the status is on its way, or the caller has gone). Whatever comes first makes it over, and the rest finds nothing to do:
+// the handler's answer, its error, the deadline, a cancellation, the end of the connection, a server that closes.
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { acceptedEncodings, type Frame, FrameReader, frameOf, inflate, refuseEncoding, tooLarge } from "./frame.ts";
+import type { GrpcServer, GrpcSession } from "./server.ts";
+import type { GrpcCall, GrpcMethod, GrpcSink } from "./service.ts";
+import { GrpcCode, GrpcError, trailersOf } from "./status.ts";
+import { parseTimeout } from "./timeout.ts";
+
+const headFields = { ":status": 200, "content-type": "application/grpc+proto", "grpc-accept-encoding": acceptedEncodings };
+const okTrailers = { "grpc-status": "0" };
+
+export class ServerCall implements GrpcCall, GrpcSink<unknown> {
+  readonly headers: IncomingHttpHeaders;
+  readonly session: GrpcSession;
+  principal: string | undefined = undefined;
+  deadline: number | undefined = undefined;
+  /** When it began to be received; Infinity once its request is whole. */
+  receivingSince: number;
+  method: GrpcMethod | undefined = undefined;
+  readonly #server: GrpcServer;
+  readonly #stream: ServerHttp2Stream;
+  #reader: FrameReader | undefined;
+  #frame: Frame | undefined;
+  #received = 0;
+  #over = false;
+  #opened = false;
+  #code: GrpcCode = GrpcCode.CANCELLED;
+  #trailers: Readonly<Record<string, string>> = okTrailers;
+  #cancelDeadline: (() => void) | undefined;
+  #controller: AbortController | undefined;
+  #lost = false;
+  #metadata: Record<string, string> | undefined;
+
+  constructor(server: GrpcServer, session: GrpcSession, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
+    this.#server = server;
+    this.session = session;
+    this.#stream = stream;
+    this.headers = headers;
+    this.receivingSince = server.clock.now();
+  }
+
+  get path(): string {
+    return this.headers[":path"] ?? "";
+  }
+
+  get peer(): string {
+    return this.session.peer;
+  }
+
+  get gone(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#lost) this.#controller.abort();
+    }
+    return this.#controller.signal;
+  }
+
+  get metadata(): Readonly<Record<string, string>> {
+    this.#metadata ??= metadataOf(this.headers);
+    return this.#metadata;
+  }
+
+  begin(): void {
+    const { host, clock } = this.#server;
+    this.#stream.once("close", () => this.#closed());
+    host.begin(this);
+    this.method = this.#server.find(this.path);
+    const { refusal, principal } = host.admit(this, this.method);
+    if (refusal !== undefined) return this.refuse(refusal);
+    this.principal = principal;
+    const misfit = this.method === undefined ? noMethod(this.path) : refuseEncoding(this.headers["grpc-encoding"] as string | undefined);
+    if (misfit !== undefined) return this.refuse(misfit);
+    try {
+      const timeoutMs = parseTimeout(this.headers["grpc-timeout"] as string | undefined);
+      if (timeoutMs !== undefined) {
+        this.deadline = clock.now() + timeoutMs;
+        this.#cancelDeadline = clock.at(this.deadline, () => this.#expire());
+      }
+    } catch (error) {
+      return this.#fail(error);
+    }
+    this.#reader = new FrameReader(this.#server.limits.messageBytes);
+    this.#stream.on("data", (chunk: Buffer) => this.#receive(chunk));
+    this.#stream.once("end", () => this.#whole());
+  }
+
+  #receive(chunk: Buffer): void {
+    // What still comes after a refusal is thrown away until the caller has heard of it.
+    if (this.#over || this.#reader === undefined) return;
+    const server = this.#server;
+    this.session.heard();
+    this.#received += chunk.length;
+    server.receiving += chunk.length;
+    if (server.receiving > server.limits.receivingBytes) {
+      return this.refuse(
+        new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `The server is receiving ${server.limits.receivingBytes} bytes already, its limit.`),
+      );
+    }
+    try {
+      for (const frame of this.#reader.push(chunk)) {
+        if (this.#frame !== undefined)
+          throw new GrpcError(GrpcCode.UNIMPLEMENTED, "The call has more than one message, and its method takes one.");
+        this.#frame = frame;
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** The request's body has ended. */
+  #whole(): void {
+    if (this.#over) return;
+    const held = this.#reader?.held ?? 0;
+    const frame = this.#frame;
+    this.#release();
+    if (held > 0) return this.refuse(new GrpcError(GrpcCode.INTERNAL, "The request ends in the middle of a message."));
+    if (frame === undefined)
+      return this.refuse(new GrpcError(GrpcCode.UNIMPLEMENTED, "The call has no message, and its method takes one."));
+    if (!frame.compressed) return this.#run(frame.bytes);
+    inflate(frame, this.headers["grpc-encoding"] as string | undefined, this.#server.limits.messageBytes).then(
+      (bytes) => this.#run(bytes),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  #run(bytes: Buffer): void {
+    if (this.#over) return;
+    const method = this.method as GrpcMethod;
+    try {
+      const request = method.request.decode(bytes);
+      if (method.kind === "unary") this.#runUnary(method, request);
+      else this.#runStream(method, request);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #runUnary(method: GrpcMethod, request: unknown): void {
+    const response = method.unary?.(request, this);
+    if (!(response instanceof Promise)) return this.#answer(response);
+    response.then(
+      (settled) => this.#answer(settled),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  #runStream(method: GrpcMethod, request: unknown): void {
+    const running = method.stream?.(request, this, this);
+    // A caller may wait for the head to know that its stream stands. A handler that refuses at once still answers with trailers alone.
+    setImmediate(() => this.#open());
+    running?.then(
+      () => this.end(),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  #answer(response: unknown): void {
+    if (this.#over) return;
+    try {
+      const frame = this.#frameFor(response);
+      this.#conclude(GrpcCode.OK);
+      this.#open();
+      this.#stream.end(frame);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  async send(message: unknown): Promise<void> {
+    if (this.#over) return;
+    // Throws for what cannot be encoded: the handler's mistake, and not the end of the stream unless the handler makes it so.
+    const frame = this.#frameFor(message);
+    if (this.#stream.writableLength > this.#server.limits.messageBytes) {
+      return this.end(new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, "The caller does not read what was sent."));
+    }
+    this.#open();
+    return new Promise((resolve) => this.#stream.write(frame, () => resolve()));
+  }
+
+  get idle(): boolean {
+    return this.#stream.writableLength === 0;
+  }
+
+  end(error?: Error): void {
+    if (this.#over) return;
+    if (error !== undefined) return this.#fail(error);
+    this.#conclude(GrpcCode.OK);
+    this.#open();
+    this.#stream.end();
+  }
+
+  /** Ends the call with an error, whatever it is doing. */
+  refuse(error: GrpcError): void {
+    if (this.#over) return;
+    this.#conclude(error.code, trailersOf(error));
+    this.#leave();
+    const stream = this.#stream;
+    if (stream.destroyed || stream.closed) return;
+    if (this.#opened) stream.end();
+    else stream.respond({ ...headFields, ...this.#trailers }, { endStream: true, sendDate: false } as object);
+    endEarly(stream);
+  }
+
+  /** The server closes: a stream would never end by itself. */
+  dismiss(): void {
+    if (this.method?.kind === "server-stream") this.refuse(new GrpcError(GrpcCode.UNAVAILABLE, "The server is shutting down."));
+  }
+
+  #expire(): void {
+    this.refuse(new GrpcError(GrpcCode.DEADLINE_EXCEEDED, "The deadline of the call has passed."));
+  }
+
+  #fail(error: unknown): void {
+    if (this.#over) return;
+    this.refuse(error instanceof GrpcError ? error : this.#server.host.explain(error, this));
+  }
+
+  #frameFor(message: unknown): Buffer {
+    const { messageBytes } = this.#server.limits;
+    const bytes = (this.method as GrpcMethod).response.encode(message);
+    if (bytes.length > messageBytes) throw tooLarge(bytes.length, messageBytes);
+    return frameOf(bytes);
+  }
+
+  #open(): void {
+    const stream = this.#stream;
+    if (this.#opened || stream.destroyed || stream.closed || stream.headersSent) return;
+    this.#opened = true;
+    stream.respond(headFields, { waitForTrailers: true, sendDate: false } as object);
+    stream.once("wantTrailers", () => stream.sendTrailers(this.#trailers));
+  }
+
+  /** From here on nothing else can end the call. */
+  #conclude(code: GrpcCode, trailers: Readonly<Record<string, string>> = okTrailers): void {
+    this.#over = true;
+    this.#code = code;
+    this.#trailers = trailers;
+    this.#cancelDeadline?.();
+    this.#release();
+  }
+
+  #release(): void {
+    this.#server.receiving -= this.#received;
+    this.#received = 0;
+    this.#reader = undefined;
+    this.#frame = undefined;
+    this.receivingSince = Number.POSITIVE_INFINITY;
+  }
+
+  #leave(): void {
+    this.#lost = true;
+    this.#controller?.abort();
+  }
+
+  /** Always the last: the stream is gone, answered or not. */
+  #closed(): void {
+    if (!this.#over) {
+      this.#conclude(GrpcCode.CANCELLED);
+      this.#leave();
+    }
+    this.session.finished(this);
+    this.#server.host.finish(this, this.#code);
+  }
+}
+
+/** Once the answer is complete the caller need not send the rest (RFC 9113, section 8.1). The answer leaves before this does. */
+export function endEarly(stream: ServerHttp2Stream): void {
+  if (stream.readableEnded) return;
+  stream.resume();
+  stream.close(constants.NGHTTP2_NO_ERROR);
+}
+
+function noMethod(path: string): GrpcError {
+  return new GrpcError(GrpcCode.UNIMPLEMENTED, `There is no method ${path.slice(0, 200)}.`);
+}
+
+function metadataOf(headers: IncomingHttpHeaders): Record<string, string> {
+  const metadata: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.startsWith(":") || value === undefined) continue;
+    metadata[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return metadata;
+}

@@ -1,0 +1,170 @@
+// Serves gRPC on sockets that are handed over. Who may call, what is counted and what an error means is the host's to say; what happens
+// to one call is in server-call.ts.
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import { createServer } from "node:http2";
+import type { Socket } from "node:net";
+import type { Clock } from "../clock.ts";
+import { KeepAlive } from "./keep-alive.ts";
+import { type GrpcLimits, sessionMemoryMb, sessionWindowBytes, streamWindowBytes } from "./limits.ts";
+import { endEarly, ServerCall } from "./server-call.ts";
+import type { GrpcMethod } from "./service.ts";
+import { GrpcCode, GrpcError } from "./status.ts";
+
+/** The server that owns the port, as gRPC needs it. */
+export interface GrpcHost {
+  /** A call has begun; `finish` is called for it once. */
+  begin(call: ServerCall): void;
+  /** The call is over for good: answered in full, or the caller has gone. */
+  finish(call: ServerCall, code: GrpcCode): void;
+  /** Asked before the body is read. `method` is absent when there is none of that name. */
+  admit(call: ServerCall, method: GrpcMethod | undefined): { readonly refusal?: GrpcError; readonly principal?: string };
+  /** What an error that is no GrpcError means for the caller. */
+  explain(error: unknown, call: ServerCall): GrpcError;
+  /** A request over HTTP/2 that is no gRPC was refused with this status. */
+  refusedPlain(status: number): void;
+}
+
+export interface GrpcServerOptions {
+  methods: readonly GrpcMethod[];
+  host: GrpcHost;
+  clock: Clock;
+  limits: GrpcLimits;
+}
+
+export class GrpcServer {
+  readonly clock: Clock;
+  readonly limits: GrpcLimits;
+  readonly host: GrpcHost;
+  /** Bytes of requests that are being received. */
+  receiving = 0;
+  readonly #methods: ReadonlyMap<string, GrpcMethod>;
+  readonly #http2: Http2Server;
+  readonly #sessions = new Set<GrpcSession>();
+  #draining = false;
+
+  constructor({ methods, host, clock, limits }: GrpcServerOptions) {
+    this.clock = clock;
+    this.limits = limits;
+    this.host = host;
+    this.#methods = new Map(methods.map((method) => [method.path, method]));
+    if (this.#methods.size !== methods.length) throw new TypeError("Two gRPC methods have one path.");
+    this.#http2 = createServer({
+      maxSessionMemory: sessionMemoryMb,
+      settings: { maxConcurrentStreams: limits.streams, initialWindowSize: streamWindowBytes, maxHeaderListSize: limits.headerBytes },
+    });
+    // Told by the session too, which is where it is dealt with; without a listener here it would end the process.
+    this.#http2.on("sessionError", () => {});
+  }
+
+  /** Serves this socket from now on; `bytes` are what it has received and nobody has read. No listener may be left on it. */
+  take(socket: Socket, bytes?: Buffer): GrpcSession {
+    // A peer that ends its side of HTTP/2 has gone. Half-open, the socket would never close, and its calls never hear of it.
+    socket.allowHalfOpen = false;
+    socket.setNoDelay(true);
+    socket.pause();
+    if (bytes !== undefined) socket.unshift(bytes);
+    let taken: ServerHttp2Session | undefined;
+    this.#http2.once("session", (session) => {
+      taken = session;
+    });
+    this.#http2.emit("connection", socket);
+    const session = new GrpcSession(this, taken as ServerHttp2Session, socket, () => this.#sessions.delete(session));
+    this.#sessions.add(session);
+    if (this.#draining) session.drain();
+    return session;
+  }
+
+  find(path: string | undefined): GrpcMethod | undefined {
+    return this.#methods.get(path ?? "");
+  }
+
+  /** Tells every peer to go elsewhere: streams end as unavailable, other calls may finish, and each connection closes after its last. */
+  drain(): void {
+    this.#draining = true;
+    for (const session of [...this.#sessions]) session.drain();
+  }
+}
+
+/** One connection. */
+export class GrpcSession {
+  readonly peer: string;
+  readonly socket: Socket;
+  readonly #server: GrpcServer;
+  readonly #session: ServerHttp2Session;
+  readonly #keepAlive: KeepAlive;
+  readonly #calls = new Set<ServerCall>();
+
+  constructor(server: GrpcServer, session: ServerHttp2Session, socket: Socket, closed: () => void) {
+    const { clock, limits } = server;
+    this.#server = server;
+    this.#session = session;
+    this.socket = socket;
+    this.peer = `${socket.remoteAddress}:${socket.remotePort}`;
+    this.#keepAlive = new KeepAlive(session, {
+      ...{ clock, pingMs: limits.pingMs, pingTimeoutMs: limits.pingTimeoutMs },
+      tick: () => this.#refuseSlow(),
+      lost: () => socket.destroy(),
+    });
+    session.setLocalWindowSize(sessionWindowBytes);
+    session.on("stream", (stream, headers) => this.#accept(stream, headers));
+    // A peer that broke the protocol: the session and its streams close next, and each call hears of that.
+    session.on("error", () => {});
+    session.once("close", () => {
+      this.#keepAlive.stop();
+      closed();
+    });
+  }
+
+  /** GOAWAY, the end of streams, and the connection's end after the last call. Again is harmless. */
+  drain(): void {
+    if (!this.#session.destroyed) this.#session.close();
+    for (const call of [...this.#calls]) call.dismiss();
+  }
+
+  #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    // A stream that fails closes next, which is what its call listens to.
+    stream.on("error", () => {});
+    const plain = refusePlain(headers);
+    if (plain !== undefined) {
+      this.#server.host.refusedPlain(plain);
+      return answerPlain(stream, plain);
+    }
+    const call = new ServerCall(this.#server, this, stream, headers);
+    this.#calls.add(call);
+    call.begin();
+  }
+
+  heard(): void {
+    this.#keepAlive.heard();
+  }
+
+  finished(call: ServerCall): void {
+    this.#calls.delete(call);
+  }
+
+  #refuseSlow(): boolean {
+    const before = this.#server.clock.now() - this.#server.limits.requestMs;
+    for (const call of this.#calls) {
+      if (call.receivingSince <= before) call.refuse(new GrpcError(GrpcCode.DEADLINE_EXCEEDED, "The request did not arrive in time."));
+    }
+    return true;
+  }
+}
+
+const grpcType = /^application\/grpc(\+proto)?( *;.*)?$/;
+
+/** The HTTP status for a request that is no gRPC call; undefined for one that is. */
+function refusePlain(headers: IncomingHttpHeaders): number | undefined {
+  if (!grpcType.test(headers["content-type"] ?? "")) return 415;
+  return headers[":method"] === "POST" ? undefined : 405;
+}
+
+function answerPlain(stream: ServerHttp2Stream, status: number): void {
+  const text =
+    status === 415
+      ? "Over HTTP/2 this server speaks gRPC only; everything else is there over HTTP/1.1.\n"
+      : "gRPC calls are POST requests.\n";
+  stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8" });
+  stream.end(text);
+  endEarly(stream);
+}

@@ -1,0 +1,61 @@
+import { expect, it } from "vitest";
+import { freshTask } from "../../board/fresh-task.ts";
+import { Lanes, laneOf } from "../../board/lanes.ts";
+import { Limits } from "../../board/limits.ts";
+import type { Task } from "../../board/task.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { HandOuts } from "./hand-outs.ts";
+import { Lines } from "./lines.ts";
+import type { Rows } from "./rows.ts";
+
+/** Lines over rows in a map that count how often they are asked for. */
+function setup() {
+  const rows = new Map<string, Task>();
+  const asked = { count: 0 };
+  const tasks = {
+    get: (id: string) => {
+      asked.count++;
+      return rows.get(id) ?? null;
+    },
+    put: (id: string, task: Task) => rows.set(id, task),
+  } as unknown as Rows<Task>;
+  const commit = { undo() {}, after() {} } as unknown as GroupCommit;
+  const lanes = new Lanes();
+  const handOuts = { add() {} } as unknown as HandOuts;
+  const options = { tasks, lanes, limits: new Limits(), handOuts, commit, deadline() {}, handedOut() {}, giveBack: async () => {} };
+  return { lines: new Lines(options), lanes, rows, asked };
+}
+
+it("the end of a hold costs the same however many wait for its limit", () => {
+  const { lines, lanes, rows, asked } = setup();
+  const limits = [{ key: "run", held: 10 }];
+  const lane = laneOf("work");
+  for (let at = 0; at < 10_000; at++) {
+    const fresh = freshTask({ id: `t${at}`, step: "s", lanes: [lane], input: "null", policy: null, limits }, 0, lane);
+    const task = { ...fresh, sequence: at };
+    rows.set(task.id, task);
+    lines.join(task, 0);
+  }
+  const queues = [lanes.queue(lane)];
+  const take = () => {
+    const task = lines.take(queues, 0);
+    return task === null ? null : lines.handOut(task, { holder: "ann", termMs: 0, now: 0 });
+  };
+  const held = Array.from({ length: 10 }, take) as Task[];
+  expect(take()).toBeNull();
+  const order: string[] = [];
+  const costs = new Set<number>();
+  for (let at = 10; at < 10_000; at++) {
+    const ended = held.shift() as Task;
+    rows.set(ended.id, { ...ended, state: "done" });
+    asked.count = 0;
+    lines.leave(ended, 0);
+    const next = take() as Task;
+    order.push(next.id);
+    held.push(next);
+    expect(take()).toBeNull();
+    costs.add(asked.count);
+  }
+  expect([...costs]).toEqual([2]);
+  expect(order).toEqual(Array.from({ length: 9_990 }, (_, at) => `t${at + 10}`));
+});

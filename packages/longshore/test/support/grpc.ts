@@ -1,0 +1,170 @@
+// A gRPC server under test on a free loopback port, without the listener around it, and raw HTTP/2 where the bytes are the point.
+
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
+import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+import { systemClock } from "../../src/clock.ts";
+import { LongshoreError } from "../../src/errors.ts";
+import { type ChannelOptions, type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
+import { type GrpcLimits, grpcLimits } from "../../src/grpc/limits.ts";
+import { type GrpcHost, GrpcServer, type GrpcServerOptions } from "../../src/grpc/server.ts";
+import type { GrpcMethod } from "../../src/grpc/service.ts";
+import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";
+import { message, service } from "../../src/protobuf.ts";
+import { until } from "./until.ts";
+
+export const Text = message("Text", { text: [1, "string"], count: [2, "uint32"], blob: [3, "bytes"] });
+/** A service to test with. */
+export const Echo = service("test.Echo", { Say: [Text, Text], Count: [Text, Text, "stream"], Unknown: [Text, Text] });
+
+export interface TestGrpc {
+  readonly port: number;
+  readonly target: string;
+  readonly grpc: GrpcServer;
+  /** Sockets that are open. */
+  readonly sockets: ReadonlySet<Socket>;
+  /** Calls under way, and how those that are over ended. */
+  readonly open: Set<unknown>;
+  readonly ended: [path: string, code: GrpcCode][];
+  /** Stops listening and cuts every connection, as a crash does. */
+  crash(): Promise<void>;
+}
+
+export interface TestGrpcOptions extends Partial<Pick<GrpcServerOptions, "clock">> {
+  limits?: Partial<GrpcLimits>;
+  host?: Partial<GrpcHost>;
+  port?: number;
+}
+
+export async function startGrpc(methods: readonly GrpcMethod[], options: TestGrpcOptions = {}): Promise<TestGrpc> {
+  const open = new Set<unknown>();
+  const ended: TestGrpc["ended"] = [];
+  const host: GrpcHost = {
+    begin: (call) => open.add(call),
+    finish(call, code) {
+      open.delete(call);
+      ended.push([call.path, code]);
+    },
+    admit: () => ({}),
+    explain: (error) => {
+      const code = error instanceof LongshoreError && error.code === "LONGSHORE_BAD_INPUT" ? GrpcCode.INVALID_ARGUMENT : GrpcCode.INTERNAL;
+      return new GrpcError(code, (error as Error).message);
+    },
+    refusedPlain: () => {},
+    ...options.host,
+  };
+  const grpc = new GrpcServer({ methods, host, clock: options.clock ?? systemClock, limits: { ...grpcLimits, ...options.limits } });
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.once("close", () => sockets.delete(socket));
+    grpc.take(socket);
+  });
+  const crash = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      for (const socket of sockets) socket.resetAndDestroy();
+    });
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, "127.0.0.1", resolve));
+  onTestFinished(async () => {
+    if (server.listening) await crash();
+    // A call that is never told that it is over would be a leak.
+    await until(() => open.size === 0);
+  });
+  const { port } = server.address() as AddressInfo;
+  return { port, target: `127.0.0.1:${port}`, grpc, sockets, open, ended, crash };
+}
+
+/** A channel that is closed at the end of the test. */
+export function channelTo(target: string, options: ChannelOptions = {}): GrpcChannel {
+  const channel = openChannel(target, options);
+  onTestFinished(() => channel.close());
+  return channel;
+}
+
+/** A plain HTTP/2 client, for what our own would never send. */
+export function rawSession(port: number): ClientHttp2Session & { readonly tcp: Socket } {
+  const tcp = dial({ port, host: "127.0.0.1", allowHalfOpen: true });
+  const session = connect(`http://127.0.0.1:${port}`, { createConnection: () => tcp });
+  session.on("error", () => {});
+  onTestFinished(() => session.destroy());
+  return Object.assign(session, { tcp });
+}
+
+/** Resolves after a round trip on the connection: whatever was sent before has been read by now. */
+export function roundTrip(session: ClientHttp2Session): Promise<void> {
+  return new Promise((resolve, reject) => {
+    session.ping((error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+export interface Relay {
+  readonly port: number;
+  readonly target: string;
+  /** From now on nothing arrives any more, in either direction, and nobody is told: a cable that was cut. */
+  cut(): void;
+}
+
+/** Stands between a client and a server. */
+export async function startRelay(port: number): Promise<Relay> {
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((near) => {
+    const far = dial(port, "127.0.0.1");
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from);
+      from.on("error", () => {});
+      from.on("data", (bytes) => isCut || to.write(bytes));
+      from.on("close", () => isCut || to.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const own = (server.address() as AddressInfo).port;
+  return {
+    port: own,
+    target: `127.0.0.1:${own}`,
+    cut() {
+      isCut = true;
+    },
+  };
+}
+
+export interface RawAnswer {
+  readonly head: IncomingHttpHeaders & { ":status"?: number };
+  readonly trailers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export const grpcHead = (path: string, more: Record<string, string> = {}): Record<string, string> => ({
+  ":method": "POST",
+  ":path": path,
+  te: "trailers",
+  "content-type": "application/grpc",
+  ...more,
+});
+
+/** Everything that comes back on a stream, until it closes. */
+export function answerOf(stream: ClientHttp2Stream): Promise<RawAnswer> {
+  return new Promise((resolve) => {
+    let head: RawAnswer["head"] = {};
+    let trailers: IncomingHttpHeaders = {};
+    const chunks: Buffer[] = [];
+    stream.on("response", (headers) => {
+      head = headers;
+    });
+    stream.on("trailers", (headers) => {
+      trailers = headers;
+    });
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    stream.on("error", () => {});
+    stream.on("close", () => resolve({ head, trailers, body: Buffer.concat(chunks) }));
+  });
+}
