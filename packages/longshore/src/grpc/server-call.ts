@@ -49,6 +49,10 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     return this.session.peer;
   }
 
+  get authority(): string | undefined {
+    return this.headers[":authority"] ?? this.headers.host;
+  }
+
   get gone(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();

@@ -69,6 +69,7 @@ describe("a call", () => {
     expect(Object.keys(seen?.metadata ?? {}).filter((name) => name.startsWith(":"))).toEqual([]);
     expect(seen?.principal).toBe("ci");
     expect(seen?.peer).toMatch(/^127\.0\.0\.1:\d+$/);
+    expect(seen?.authority).toBe(`127.0.0.1:${port}`);
     expect(seen?.deadline).toBe(clock.now() + 5_000);
     expect(clock.pending).toBe(1);
   });

@@ -25,6 +25,8 @@ export interface GrpcCall {
   readonly metadata: Readonly<Record<string, string>>;
   /** Who the token belongs to, when there was one. */
   readonly principal?: string;
+  /** The address that the caller has called, as it says itself: `host:port`. */
+  readonly authority?: string;
   /** Aborted when nobody waits for the answer any more: cancelled, past its deadline, disconnected, or ended by a closing server. */
   readonly gone: AbortSignal;
   /** Address and port of the caller. */
