@@ -32,6 +32,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   #controller: AbortController | undefined;
   #lost = false;
   #metadata: Record<string, string> | undefined;
+  #finish: (code: GrpcCode) => void = () => {};
 
   constructor(server: GrpcServer, session: GrpcSession, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
     this.#server = server;
@@ -69,7 +70,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   begin(): void {
     const { host, clock } = this.#server;
     this.#stream.once("close", () => this.#closed());
-    host.begin(this);
+    this.#finish = host.begin(this);
     this.method = this.#server.find(this.path);
     const { refusal, principal } = host.admit(this, this.method);
     if (refusal !== undefined) return this.refuse(refusal);
@@ -265,7 +266,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
       this.#leave();
     }
     this.session.finished(this);
-    this.#server.host.finish(this, this.#code);
+    this.#finish(this.#code);
   }
 }
 

@@ -12,16 +12,14 @@ import { GrpcCode, GrpcError } from "./status.ts";
 
 /** The server that owns the port, as gRPC needs it. */
 export interface GrpcHost {
-  /** A call has begun; `finish` is called for it once. */
-  begin(call: ServerCall): void;
-  /** The call is over for good: answered in full, or the caller has gone. */
-  finish(call: ServerCall, code: GrpcCode): void;
+  /** A call has begun. What is answered is called once, when it is over for good: answered in full, or the caller has gone. */
+  begin(call: ServerCall): (code: GrpcCode) => void;
   /** Asked before the body is read. `method` is absent when there is none of that name. */
   admit(call: ServerCall, method: GrpcMethod | undefined): { readonly refusal?: GrpcError; readonly principal?: string };
   /** What an error that is no GrpcError means for the caller. */
   explain(error: unknown, call: ServerCall): GrpcError;
   /** A request over HTTP/2 that is no gRPC was refused with this status. */
-  refusedPlain(status: number): void;
+  refusedPlain(status: number, socket: Socket): void;
 }
 
 export interface GrpcServerOptions {
@@ -126,7 +124,7 @@ export class GrpcSession {
     stream.on("error", () => {});
     const plain = refusePlain(headers);
     if (plain !== undefined) {
-      this.#server.host.refusedPlain(plain);
+      this.#server.host.refusedPlain(plain, this.socket);
       return answerPlain(stream, plain);
     }
     const call = new ServerCall(this.#server, this, stream, headers);

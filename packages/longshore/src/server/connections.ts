@@ -10,12 +10,15 @@ export interface OnConnection {
 
 export class Connection {
   readonly socket: Socket;
+  /** Lets the client go once nothing is under way; what was written before still leaves. */
+  release: () => void;
   private current: OnConnection | undefined = undefined;
   /** Only for clients that pipeline. */
   private others: Set<OnConnection> | undefined = undefined;
 
   constructor(socket: Socket) {
     this.socket = socket;
+    this.release = () => socket.destroySoon();
   }
 
   get idle(): boolean {
@@ -50,6 +53,7 @@ export class Connection {
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
   private draining = false;
+  private emptied: (() => void) | undefined = undefined;
   /** Exchanges under way on all sockets. */
   inFlight = 0;
 
@@ -69,6 +73,7 @@ export class Connections {
       const interrupted = connection.takeAll();
       this.inFlight -= interrupted.length;
       for (const exchange of interrupted) exchange.clientGone();
+      if (this.open.size === 0) this.emptied?.();
     });
     return connection;
   }
@@ -86,13 +91,19 @@ export class Connections {
   finish(connection: Connection, exchange: OnConnection): void {
     if (!connection.remove(exchange)) return;
     this.inFlight--;
-    if (this.draining && connection.idle) connection.socket.destroySoon();
+    if (this.draining && connection.idle) connection.release();
   }
 
   /** Ends idle sockets now and the others as soon as they are answered; what was written before still leaves. */
   drain(): void {
     this.draining = true;
-    for (const connection of this.open.values()) if (connection.idle) connection.socket.destroySoon();
+    for (const connection of [...this.open.values()]) if (connection.idle) connection.release();
+  }
+
+  /** Calls `fn` once no socket is open. */
+  whenEmpty(fn: () => void): void {
+    if (this.open.size === 0) fn();
+    else this.emptied = fn;
   }
 
   destroyAll(): void {

@@ -152,15 +152,16 @@ describe("a connection is handed over", () => {
     const whole = new RawClient(server);
     whole.socket.write(request);
     const expected = comparable(await whole.until("}>"));
-    for (let cut = 1; cut < request.length; cut++) {
+    // Its first letter alone is also that of the preface of HTTP/2, so there is nothing to hand over yet.
+    for (let cut = 2; cut < request.length; cut++) {
       const client = new RawClient(server);
       client.socket.write(request.subarray(0, cut));
-      while (handedOver(server) < cut) await turn();
+      while (handedOver(server) < cut - 1) await turn();
       client.socket.write(request.subarray(cut));
       expect(comparable(await client.until("}>"))).toBe(expected);
       client.socket.destroy();
     }
-    expect(handedOver(server)).toBe(request.length - 1);
+    expect(handedOver(server)).toBe(request.length - 2);
   });
 
   it("in the middle of its life, and goes on with later requests", async () => {

@@ -4,7 +4,8 @@
 //
 // States of a connection: new (nothing received), busy (a request is under way), idle (between two requests), handed over. It is new for
 // at most `headersMs` and idle for at most `keepAliveMs`. What arrives while it is busy waits for the answer and is then handed over.
-// A client that does not read its answers is handed over too: node:http stops reading from it until it does.
+// A client that does not read its answers is handed over too: node:http stops reading from it until it does. One whose first bytes are
+// the preface of HTTP/2 is handed over to gRPC.
 
 import type { Socket } from "node:net";
 import type { Connection, Connections } from "./connections.ts";
@@ -13,6 +14,7 @@ import { readDirect } from "./direct-request.ts";
 import type { Dispatch } from "./dispatch.ts";
 import { pathOf } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
+import { prefaceIn } from "./preface.ts";
 import type { Match, Router } from "./router.ts";
 
 export interface DirectOptions {
@@ -22,6 +24,8 @@ export interface DirectOptions {
   limits: HttpLimits;
   /** Takes a socket that has no listeners of ours any more, and the bytes it has received. */
   handOver(socket: Socket, bytes: Buffer): void;
+  /** The same for a client that speaks HTTP/2. */
+  handOverHttp2(socket: Socket, bytes: Buffer): void;
   /** Nothing came in time on a new connection. */
   tooSlow(socket: Socket): void;
 }
@@ -45,6 +49,8 @@ class DirectConnection {
   private readonly connection: Connection;
   private readonly socket: Socket;
   private isNew = true;
+  /** The first bytes of a client that may speak HTTP/2, while that is open. */
+  private preface: Buffer | undefined = undefined;
   /** What came while a request was under way, in this many reads. */
   private early: Buffer | undefined = undefined;
   private earlyReads = 0;
@@ -63,6 +69,18 @@ class DirectConnection {
 
   private readonly onData = (bytes: Buffer): void => {
     if (!this.connection.idle) return this.keep(bytes);
+    if (this.isNew) {
+      const begun = this.preface === undefined ? bytes : Buffer.concat([this.preface, bytes]);
+      const speaks = prefaceIn(begun);
+      this.preface = speaks === "begun" ? begun : undefined;
+      if (speaks === "whole") return this.handOver(begun, this.options.handOverHttp2);
+      if (speaks === "begun") return;
+      return this.serve(begun);
+    }
+    this.serve(bytes);
+  };
+
+  private serve(bytes: Buffer): void {
     if (this.socket.writableNeedDrain) return this.handOver(bytes);
     const { router, dispatch, limits } = this.options;
     const request = readDirect(bytes, limits.headerBytes);
@@ -71,7 +89,7 @@ class DirectConnection {
     const match = router.find(request.method, path);
     if (!isPlain(match)) return this.handOver(bytes);
     dispatch(new DirectExchange(this.connection, request, path, match, this), match);
-  };
+  }
 
   /** Passed to exchanges, as is `answers`. */
   readonly onFinished = (): void => {
@@ -91,14 +109,14 @@ class DirectConnection {
     if (++this.earlyReads >= earlyReadsMax) this.socket.pause();
   }
 
-  private handOver(bytes: Buffer): void {
+  private handOver(bytes: Buffer, to = this.options.handOver): void {
     const { socket } = this;
     socket.removeListener("data", this.onData);
     socket.removeListener("end", this.onEnd);
     socket.removeListener("error", this.onError);
     socket.removeListener("timeout", this.onTimeout);
     socket.setTimeout(0);
-    this.options.handOver(socket, bytes);
+    to(socket, bytes);
   }
 
   /** A client that ends its side has gone, as it has for node:http. */

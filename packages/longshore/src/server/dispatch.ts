@@ -108,7 +108,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   function refuse(exchange: Exchange, problem: Problem): void {
-    traffic.refused(exchange, problem);
+    const { method, entry, connection } = exchange;
+    traffic.refused({ method, route: entry?.route.path, from: connection.socket.remoteAddress }, problem);
     try {
       const reply = exchange.group.refuse(problem, exchange.entry?.route);
       const complete = problem.headers !== undefined && reply.status >= 400;

@@ -1,8 +1,8 @@
 // The whole server seen by strangers: every real route asks for a token, whatever protocol it belongs to.
 
 import { expect, it } from "vitest";
-import { realGroups } from "../../test/support/admin.ts";
-import { walkRouteTable } from "../../test/support/route-table.ts";
+import { realGroups, realMethods } from "../../test/support/admin.ts";
+import { walkMethodTable, walkRouteTable } from "../../test/support/route-table.ts";
 import { startGraphServer } from "../../test/support/workflow-graph.ts";
 
 const secrets = { worker: "worker-secret-0123456789", operator: "operator-secret-0123456789", read: "read-secret-0123456789" };
@@ -16,6 +16,14 @@ it("every route but health answers 401 without a token and 403 to a lesser one",
   expect(groups.map(({ name }) => name)).toEqual(["workflow-graph", "conductor", "longshore"]);
   expect(calls).toBeGreaterThan(2 * 110);
   expect((await get("/health")).status).toBe(200);
+});
+
+it("every gRPC method answers UNAUTHENTICATED without a token and PERMISSION_DENIED to a lesser one", async () => {
+  const methods = await realMethods();
+  const { url } = await startGraphServer({ tokens, logger: { level: "silent" } });
+  const { calls, findings } = await walkMethodTable(methods, url, secrets);
+  expect(findings).toEqual([]);
+  expect(calls).toBeGreaterThanOrEqual(2 * methods.filter(({ scope }) => scope !== "open").length);
 });
 
 it("a token opens what its scope says", async () => {

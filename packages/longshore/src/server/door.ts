@@ -1,6 +1,7 @@
 // The server's door: one port for every protocol and for our own API, with what stands beside it: health, metrics and live changes.
 
 import { readFileSync } from "node:fs";
+import type { GrpcMethod } from "../grpc/service.ts";
 import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
 import { conductorRoutes } from "../protocol/conductor/routes.ts";
@@ -37,6 +38,7 @@ export async function openDoor({ engine, options, tokens, logger, metrics }: Doo
   instrument(engine, metrics);
   const listener = await listen({
     groups,
+    methods: grpcMethods(engine),
     // Ours, last in the list, also answers for paths that belong to nobody.
     fallback: groups.at(-1),
     port: options.port ?? portDefault,
@@ -70,6 +72,11 @@ export function routeGroups(
     conductorRoutes({ ...engine, version, tokens }),
     adminRoutes({ engine, changes, health, metrics, version }),
   ];
+}
+
+/** The same for gRPC: every method that is served. */
+export function grpcMethods(_engine: Engine): readonly GrpcMethod[] {
+  return [];
 }
 
 export function changesOf(engine: Engine): Changes {

@@ -1,9 +1,10 @@
 // The listener: one port for every route group, with its limits, its gate and an orderly end. A connection begins in direct.ts and may
-// be handed over to node-http.ts; what happens to a request is, for both, in dispatch.ts.
+// be handed over to node-http.ts; what happens to a request is, for both, in dispatch.ts. One that speaks HTTP/2 goes to grpc.ts.
 
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { type Clock, systemClock } from "../clock.ts";
 import { LongshoreError } from "../errors.ts";
+import type { GrpcMethod } from "../grpc/service.ts";
 import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
 import { type Auth, createAuth } from "./auth.ts";
@@ -11,6 +12,7 @@ import { Connections } from "./connections.ts";
 import { createDirect } from "./direct.ts";
 import { createDispatch } from "./dispatch.ts";
 import { createGate, isLoopback } from "./gate.ts";
+import { createGrpc } from "./grpc.ts";
 import { type HttpLimits, httpLimits } from "./limits.ts";
 import type { Logger } from "./logger.ts";
 import { createNodeHttp, hangUp } from "./node-http.ts";
@@ -22,6 +24,8 @@ import { createTraffic } from "./traffic.ts";
 export interface ListenOptions {
   /** The routes of everybody who is served on this port. */
   groups: readonly RouteGroup[];
+  /** gRPC's methods, on the same port. */
+  methods?: readonly GrpcMethod[];
   /** Answers for paths that belong to no group, or to several. Default: the first group. */
   fallback?: RouteGroup;
   /** Default 127.0.0.1. Any address that is not loopback needs tokens or `insecure`. */
@@ -49,7 +53,7 @@ export interface HttpServer {
   /** Open sockets. */
   connections(): number;
   /**
-   * Stops accepting, ends event streams after what they had accepted, lets requests in flight be answered, and cuts what is left after
+   * Stops accepting, ends event streams and gRPC's streams after what they had accepted, lets requests in flight be answered, and cuts what is left after
    * `deadlineMs`. Resolves when every socket is closed. A second call waits for the first. Long polls are requests in flight: whoever
    * owns the waiters answers them first.
    */
@@ -71,12 +75,14 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const gate = createGate({ auth, bound: host, hosts: options.hosts, origins: options.origins });
   const dispatch = createDispatch({ gate, connections, writer, traffic, logger, limits });
   const nodeHttp = createNodeHttp({ router, dispatch, connections, traffic, limits });
+  const grpc = createGrpc({ methods: options.methods ?? [], gate, connections, traffic, logger, limits, clock });
   const serveDirectly = createDirect({
     ...{ router, dispatch, connections, limits },
     handOver(socket, bytes) {
       traffic.handedOver();
       nodeHttp.take(socket, bytes);
     },
+    handOverHttp2: (socket, bytes) => grpc.take(socket, bytes),
     tooSlow(socket) {
       traffic.broken(408);
       hangUp(socket, 408);
@@ -98,12 +104,15 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     close(deadlineMs = limits.closeMs) {
       closed ??= new Promise((resolve) => {
         const cancelDeadline = clock.at(clock.now() + deadlineMs, () => connections.destroyAll());
-        server.close(() => {
+        const done = () => {
           cancelDeadline();
           resolve();
-        });
+        };
+        // The listener is closed a little before the last socket has told that it is.
+        server.close(() => connections.whenEmpty(done));
         nodeHttp.close();
         streams.endAll();
+        grpc.drain();
         connections.drain();
       });
       return closed;

@@ -1,5 +1,7 @@
 // Every limit of the HTTP listener, with the reason for its value. `listen` takes any of them as an option; tests make them small.
 
+import { grpcLimits } from "../grpc/limits.ts";
+
 export interface HttpLimits {
   /** Largest request body a route reads unless it names its own: what workflow-graph workers already know (2 MiB). */
   bodyBytes: number;
@@ -31,6 +33,16 @@ export interface HttpLimits {
   eventQuietMs: number;
   /** Quiet periods in which a reader may take nothing before it is cut: one minute with the defaults. */
   eventStallsMax: number;
+  /** One message of gRPC, in and out: those of a task carry its input and output. */
+  messageBytes: number;
+  /** Messages of gRPC that are being received, all together. */
+  receivingBytes: number;
+  /** gRPC calls at once on one connection, long-lived streams included. */
+  streams: number;
+  /** Between two pings of a gRPC connection, which notice that the other side has vanished. */
+  pingMs: number;
+  /** For the answer to such a ping. */
+  pingTimeoutMs: number;
   /** What `close` waits for requests in flight unless told otherwise: an orchestrator commonly kills after 30 s. */
   closeMs: number;
 }
@@ -51,5 +63,10 @@ export const httpLimits: Readonly<HttpLimits> = {
   eventBufferBytes: 262_144,
   eventQuietMs: 15_000,
   eventStallsMax: 4,
+  messageBytes: grpcLimits.messageBytes,
+  receivingBytes: grpcLimits.receivingBytes,
+  streams: grpcLimits.streams,
+  pingMs: grpcLimits.pingMs,
+  pingTimeoutMs: grpcLimits.pingTimeoutMs,
   closeMs: 10_000,
 };

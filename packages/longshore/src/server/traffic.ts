@@ -11,12 +11,21 @@ import type { RouteEntry } from "./router.ts";
 
 export interface Traffic {
   answered(exchange: Exchange, status: number): void;
-  refused(exchange: Exchange, problem: Problem): void;
+  refused(request: RefusedRequest, problem: Problem): void;
+  /** A gRPC call is over. `method` is absent when there is none of that name. */
+  called(method: string | undefined, code: string, principal: string | undefined): void;
   undelivered(): void;
   /** A connection that is not served directly any more. */
   handedOver(): void;
   /** A request that never became one: broken bytes, too slow, headers too large. */
   broken(status: number): void;
+}
+
+export interface RefusedRequest {
+  readonly method: string;
+  /** The pattern of its route, or the path of its gRPC method; absent when there is none. */
+  readonly route: string | undefined;
+  readonly from: string | undefined;
 }
 
 /** A worker with a wrong token asks several times a second; one line in this time tells as much. */
@@ -33,6 +42,7 @@ export function createTraffic(
   const refusals = metrics.counter("longshore_http_refusals_total", "Requests refused before or instead of their handler.", ["kind"]);
   const broken = metrics.counter("longshore_http_broken_total", "Connections ended for what is not a complete request.", ["status"]);
   const undelivered = metrics.counter("longshore_http_undelivered_total", "Replies whose client had gone.").with();
+  const calls = metrics.counter("longshore_grpc_calls_total", "gRPC calls that are over, by how they ended.", ["method", "code"]);
   const handedOver = metrics.counter("longshore_http_handed_over_total", "Connections handed over to node:http.").with();
   metrics.sampled(
     "gauge",
@@ -63,7 +73,7 @@ export function createTraffic(
       if (verbose)
         logger.debug("answered", { method: exchange.method, route: exchange.entry?.route.path, status, principal: exchange.principal });
     },
-    refused(exchange, problem) {
+    refused({ method, route, from }, problem) {
       refusals.with(problem.kind).add();
       if (problem.kind !== "unauthorized" && problem.kind !== "forbidden" && problem.kind !== "overloaded") return;
       const now = clock.now();
@@ -73,9 +83,12 @@ export function createTraffic(
         return;
       }
       logged.set(problem.kind, { untilMs: now + refusalLogMs, dropped: 0 });
-      const { method, entry } = exchange;
-      const fields = { kind: problem.kind, method, route: entry?.route.path, from: exchange.connection.socket.remoteAddress };
+      const fields = { kind: problem.kind, method, route, from };
       logger.warn("A request was refused", { ...fields, reason: problem.message, alsoRefused: last?.dropped });
+    },
+    called(method, code, principal) {
+      calls.with(method ?? "", code).add();
+      if (verbose) logger.debug("answered", { method: "gRPC", route: method, code, principal });
     },
     undelivered: () => undelivered.add(),
     handedOver: () => handedOver.add(),

@@ -5,7 +5,7 @@ import { expect, onTestFinished } from "vitest";
 import { createMetrics } from "../../src/metrics.ts";
 import type { Operation } from "../../src/server/admin/operation.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
-import { changesOf, openDoor, routeGroups } from "../../src/server/door.ts";
+import { changesOf, grpcMethods, openDoor, routeGroups } from "../../src/server/door.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
@@ -75,6 +75,13 @@ export async function realGroups() {
   const engine = await openEngine({ directory: null, clock: new TestClock() });
   onTestFinished(() => engine.close());
   return routeGroups(engine, changesOf(engine), createMetrics());
+}
+
+/** The real gRPC methods. */
+export async function realMethods() {
+  const engine = await openEngine({ directory: null, clock: new TestClock() });
+  onTestFinished(() => engine.close());
+  return grpcMethods(engine);
 }
 
 async function operationFinder(): Promise<(method: string, path: string) => Operation | undefined> {

@@ -40,10 +40,12 @@ export async function startGrpc(methods: readonly GrpcMethod[], options: TestGrp
   const open = new Set<unknown>();
   const ended: TestGrpc["ended"] = [];
   const host: GrpcHost = {
-    begin: (call) => open.add(call),
-    finish(call, code) {
-      open.delete(call);
-      ended.push([call.path, code]);
+    begin(call) {
+      open.add(call);
+      return (code) => {
+        open.delete(call);
+        ended.push([call.path, code]);
+      };
     },
     admit: () => ({}),
     explain: (error) => {
@@ -106,19 +108,34 @@ export interface Relay {
   cut(): void;
 }
 
-/** Stands between a client and a server. */
-export async function startRelay(port: number): Promise<Relay> {
+/** Stands between a client and a server. What the client sends first may be passed on byte by byte. */
+export async function startRelay(port: number, { slowBytes = 0 } = {}): Promise<Relay> {
   const sockets = new Set<Socket>();
   let isCut = false;
   const server = createServer((near) => {
-    const far = dial(port, "127.0.0.1");
+    const far = dial({ port, host: "127.0.0.1", noDelay: true });
+    let slow = slowBytes;
+    let passing = Promise.resolve();
+    const pass = async (bytes: Buffer) => {
+      const single = Math.min(slow, bytes.length);
+      slow -= single;
+      for (let at = 0; at < single; at++) {
+        await new Promise((resolve) => far.write(bytes.subarray(at, at + 1), resolve));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      far.write(bytes.subarray(single));
+    };
     for (const [from, to] of [
       [near, far],
       [far, near],
     ] as const) {
       sockets.add(from);
       from.on("error", () => {});
-      from.on("data", (bytes) => isCut || to.write(bytes));
+      from.on("data", (bytes) => {
+        if (isCut) return;
+        if (to === far && slowBytes > 0) passing = passing.then(() => pass(bytes));
+        else to.write(bytes);
+      });
       from.on("close", () => isCut || to.destroy());
     }
   });

@@ -1,6 +1,10 @@
 // Walks a route table as a stranger would: every route that is not open must refuse who has no token and who has a lesser one.
 
+import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
+import type { GrpcMethod } from "../../src/grpc/service.ts";
+import { GrpcCode, type GrpcError } from "../../src/grpc/status.ts";
 import type { Route, RouteGroup, Scope } from "../../src/http.ts";
+import type { Rpc } from "../../src/protobuf.ts";
 import type { TokenScope } from "../../src/server/auth.ts";
 import { call } from "./http.ts";
 
@@ -44,6 +48,43 @@ export async function walkRouteTable(
     }
   }
   return { calls, findings };
+}
+
+/** The same walk over gRPC's methods: UNAUTHENTICATED without a token or with an unknown one, PERMISSION_DENIED with a lesser one. */
+export async function walkMethodTable(
+  methods: readonly GrpcMethod[],
+  target: string,
+  tokens: Readonly<Record<TokenScope, string>>,
+): Promise<{ calls: number; findings: Finding[] }> {
+  const findings: Finding[] = [];
+  let calls = 0;
+  const channel = openChannel(target);
+  for (const { path, scope, request, response, kind } of methods) {
+    if (scope === "open") continue;
+    const attempts: [string | undefined, GrpcCode][] = [
+      [undefined, GrpcCode.UNAUTHENTICATED],
+      ["a-token-that-nobody-knows", GrpcCode.UNAUTHENTICATED],
+      ...lesser[scope].map((scope): [string, GrpcCode] => [tokens[scope], GrpcCode.PERMISSION_DENIED]),
+    ];
+    for (const [token, expected] of attempts) {
+      calls++;
+      const metadata: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      const status = await codeOf(channel, { path, request, response, kind }, metadata);
+      if (status !== expected) findings.push({ route: path, expected, status });
+    }
+  }
+  await channel.close();
+  return { calls, findings };
+}
+
+async function codeOf(channel: GrpcChannel, rpc: Rpc, metadata: Record<string, string>): Promise<GrpcCode> {
+  try {
+    if (rpc.kind === "unary") await channel.unary(rpc, {}, { metadata });
+    else await channel.serverStream(rpc, {}, { metadata }).next();
+    return GrpcCode.OK;
+  } catch (error) {
+    return (error as GrpcError).code;
+  }
 }
 
 function visit(route: Route, url: string, shown: Record<string, string>) {

@@ -1,0 +1,105 @@
+// gRPC on the port of everything else: calls pass the same gate as requests, count against the same limits, appear in the same figures
+// and end as orderly. How they are carried is in ../grpc.
+
+import type { Socket } from "node:net";
+import type { Clock } from "../clock.ts";
+import { GrpcServer } from "../grpc/server.ts";
+import type { ServerCall } from "../grpc/server-call.ts";
+import type { GrpcMethod } from "../grpc/service.ts";
+import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../grpc/status.ts";
+import type { Problem, ProblemKind } from "../http.ts";
+import type { Connections, OnConnection } from "./connections.ts";
+import type { Gate } from "./gate.ts";
+import type { HttpLimits } from "./limits.ts";
+import type { Logger } from "./logger.ts";
+import { overloaded, problemOf } from "./problems.ts";
+import type { Traffic } from "./traffic.ts";
+
+export interface GrpcPartOptions {
+  methods: readonly GrpcMethod[];
+  gate: Gate;
+  connections: Connections;
+  traffic: Traffic;
+  logger: Logger;
+  limits: HttpLimits;
+  clock: Clock;
+}
+
+export interface GrpcPart {
+  /** Serves this socket from now on; `bytes` are what it has received and nobody has read. */
+  take(socket: Socket, bytes?: Buffer): void;
+  /** Ends streams and says goodbye to every client; other calls may finish. */
+  drain(): void;
+}
+
+export function createGrpc({ methods, gate, connections, traffic, logger, limits, clock }: GrpcPartOptions): GrpcPart {
+  function refuse(call: ServerCall, problem: Problem): { refusal: GrpcError } {
+    traffic.refused({ method: "gRPC", route: call.method?.path, from: call.session.socket.remoteAddress }, problem);
+    return { refusal: grpcErrorOf(problem) };
+  }
+
+  const server = new GrpcServer({
+    ...{ methods, clock, limits },
+    host: {
+      begin(call) {
+        const connection = connections.of(call.session.socket);
+        // Its stream closes with the socket and tells the call by itself.
+        const underWay: OnConnection = { clientGone() {} };
+        if (connection !== undefined) connections.begin(connection, underWay);
+        return (code) => {
+          traffic.called(call.method?.path, codeName(code), call.principal);
+          if (connection !== undefined) connections.finish(connection, underWay);
+        };
+      },
+      admit(call, method) {
+        const { headers } = call;
+        // HTTP/2 has its own field for what HTTP/1.1 calls Host.
+        headers.host = headers[":authority"] ?? headers.host;
+        const foreign = gate.screen(headers);
+        if (foreign !== undefined) return refuse(call, foreign);
+        if (connections.inFlight > limits.inFlight) return refuse(call, overloaded(limits.inFlight));
+        if (method === undefined) return {};
+        const { problem, principal } = gate.authorize(headers, method.scope);
+        return problem === undefined ? { principal } : refuse(call, problem);
+      },
+      explain(error, call) {
+        const { problem, incident } = problemOf(error);
+        if (incident !== undefined) logger.error("A request failed", { incident, method: "gRPC", route: call.method?.path, error });
+        return refuse(call, problem).refusal;
+      },
+      refusedPlain(status, socket) {
+        const problem: Problem = { kind: status === 415 ? "bad-request" : "method-not-allowed", status, message: "This is no gRPC call." };
+        traffic.refused({ method: "HTTP/2", route: undefined, from: socket.remoteAddress }, problem);
+      },
+    },
+  });
+
+  return {
+    take(socket, bytes) {
+      const session = server.take(socket, bytes);
+      const connection = connections.of(socket);
+      if (connection !== undefined) connection.release = () => session.drain();
+    },
+    drain: () => server.drain(),
+  };
+}
+
+const codes: Readonly<Record<ProblemKind, GrpcCode>> = {
+  unauthorized: GrpcCode.UNAUTHENTICATED,
+  forbidden: GrpcCode.PERMISSION_DENIED,
+  "not-found": GrpcCode.NOT_FOUND,
+  "method-not-allowed": GrpcCode.UNIMPLEMENTED,
+  "too-large": GrpcCode.RESOURCE_EXHAUSTED,
+  "bad-request": GrpcCode.INVALID_ARGUMENT,
+  // A full server frees places within a second: workers take this code as a reason to try again.
+  overloaded: GrpcCode.UNAVAILABLE,
+  unavailable: GrpcCode.UNAVAILABLE,
+  internal: GrpcCode.INTERNAL,
+};
+
+/** The same refusal in gRPC's words. */
+export function grpcErrorOf({ kind, message, detail }: Problem): GrpcError {
+  if (kind !== "bad-request" || detail?.field === undefined) return new GrpcError(codes[kind], message);
+  const description = detail.expected === undefined ? message : `expected ${detail.expected}`;
+  return new GrpcError(codes[kind], message, [detailOf(BadRequest, { fieldViolations: [{ field: detail.field, description }] })]);
+}
