@@ -5,6 +5,8 @@ import type { Answer, Request } from "./exchange.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Exchange {
+  /** Its place in the order in which requests came. */
+  place: number;
   request: Required<Request>;
   answer: Answer;
 }
@@ -15,6 +17,8 @@ export interface RecordingProxy {
   readonly exchanges: readonly Exchange[];
   /** Where requests go; may change when the server comes back on another port. */
   forwardTo(url: string): void;
+  /** How many requests are still being answered. */
+  unfinished(): number;
   /** `held` keeps requests waiting, `cut` drops their connections, `open` lets everything through, the held ones first. */
   set(state: State): void;
 }
@@ -26,9 +30,13 @@ export async function openRecordingProxy(stage: Stage, upstream: string): Promis
   let target = new URL(upstream);
   let state: State = "open";
   let waiting: (() => void)[] = [];
+  let begun = 0;
+  let ended = 0;
 
   const server = createServer((incoming, outgoing) => {
-    const forward = (): void => void relay(incoming, outgoing, target, exchanges);
+    const place = begun++;
+    const finished = (exchange: Omit<Exchange, "place">): void => void exchanges.push({ place, ...exchange });
+    const forward = (): void => void relay(incoming, outgoing, target, finished).finally(() => ended++);
     if (state === "cut") incoming.socket.destroy();
     else if (state === "held") waiting.push(forward);
     else forward();
@@ -45,6 +53,7 @@ export async function openRecordingProxy(stage: Stage, upstream: string): Promis
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     exchanges,
+    unfinished: () => begun - ended,
     forwardTo(url) {
       target = new URL(url);
     },
@@ -58,7 +67,12 @@ export async function openRecordingProxy(stage: Stage, upstream: string): Promis
   };
 }
 
-async function relay(incoming: IncomingMessage, outgoing: ServerResponse, target: URL, exchanges: Exchange[]): Promise<void> {
+async function relay(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  target: URL,
+  finished: (exchange: Omit<Exchange, "place">) => void,
+): Promise<void> {
   try {
     const body = await readAll(incoming);
     const { method = "GET", url: path = "/" } = incoming;
@@ -70,13 +84,25 @@ async function relay(incoming: IncomingMessage, outgoing: ServerResponse, target
       outgoing.on("close", () => forwarded.destroy());
       forwarded.end(body);
     });
-    const answerBody = await readAll(answer);
-    exchanges.push({
-      request: { method, path, headers, body: body.toString("utf8") },
-      answer: { status: answer.statusCode ?? 0, headers: answer.headers, body: answerBody.toString("utf8") },
-    });
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-    outgoing.end(answerBody);
+    const parts: Buffer[] = [];
+    // Passed on as it comes: an event stream is answered while it is still open.
+    const passOn = async (): Promise<void> => {
+      for await (const part of answer) {
+        parts.push(part as Buffer);
+        outgoing.write(part);
+      }
+    };
+    // Who reads a stream may hang up after the event that it wanted, and has been answered then.
+    const isStream = String(answer.headers["content-type"]).includes("text/event-stream");
+    await passOn().catch((error: unknown) => {
+      if (!isStream) throw error;
+    });
+    finished({
+      request: { method, path, headers, body: body.toString("utf8") },
+      answer: { status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(parts).toString("utf8") },
+    });
+    outgoing.end();
   } catch {
     // The server is down or went away: the peer sees what it would see without a proxy, a broken connection.
     outgoing.destroy();

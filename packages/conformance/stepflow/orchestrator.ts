@@ -27,6 +27,7 @@ export interface OrchestratorOptions {
   /** Keeps what it knows in a database; otherwise everything is gone with the process. */
   durable?: boolean;
   retry?: Record<string, unknown>;
+  env?: Record<string, string>;
 }
 
 export async function startOrchestrator(stage: Stage, release: Release, options: OrchestratorOptions = {}): Promise<Orchestrator> {
@@ -37,7 +38,7 @@ export async function startOrchestrator(stage: Stage, release: Release, options:
   // JSON is YAML.
   writeFileSync(config, JSON.stringify(configuration(release, data, options), null, 2));
   const args = ["--port", String(options.port ?? 0), "--config", config, "--log-level", "warn"];
-  const child = stage.start(orchestratorProgram(release), args, { name, cwd: data });
+  const child = stage.start(orchestratorProgram(release), args, { name, cwd: data, env: options.env ?? {} });
   // With a worker on its stream it does not end when it is asked to.
   stage.onClose(() => child.signal("SIGKILL"));
   const [, port = ""] = await child.printed(/^\{"port":\s*(\d+)\}$/m);
