@@ -1,10 +1,11 @@
 // Our worker on the real Conductor server: every ending, a lot of tasks, and what is left when either side is killed.
 import { beforeAll, describe, expect, it } from "vitest";
+import { openMarks } from "../src/marks.ts";
 import { openFileStage, openStage } from "../src/stage.ts";
 import { until } from "../src/until.ts";
 import { type Operator, operatorOf } from "./operator.ts";
 import { type ReferenceServer, startReferenceServer } from "./reference.ts";
-import { allCompleted, defineScenarios, everyEnding, everyTaskOnce, openMarks, startMany } from "./scenarios.ts";
+import { allCompleted, defineScenarios, everyEnding, everyTaskOnce, startMany } from "./scenarios.ts";
 import { ourWorker } from "./workers.ts";
 
 /** Thousands, and still within a minute at the reference's rate. */

@@ -1,7 +1,6 @@
 // What a worker must get done on a server, whoever wrote the two: the same for our worker and for both SDKs.
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect } from "vitest";
+import { openMarks } from "../src/marks.ts";
 import type { Stage } from "../src/stage.ts";
 import type { Operator, RunView } from "./operator.ts";
 import type { StartWorker } from "./workers.ts";
@@ -51,25 +50,6 @@ export async function everyEnding(operator: Operator): Promise<void> {
 
   expect(slow).toMatchObject({ status: "COMPLETED", output: { slept: SLOW_SECONDS } });
   expect(statuses(slow)).toEqual(["COMPLETED"]);
-}
-
-export interface Marks {
-  readonly file: string;
-  /** How often each number was executed. */
-  counts(): Map<number, number>;
-}
-
-export function openMarks(stage: Stage): Marks {
-  const file = join(stage.folder(), "marks");
-  return {
-    file,
-    counts() {
-      const counts = new Map<number, number>();
-      const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1) : [];
-      for (const line of lines) counts.set(Number(line), (counts.get(Number(line)) ?? 0) + 1);
-      return counts;
-    },
-  };
 }
 
 /** Starts this many runs, a few at a time so that no server is asked more than it bears; answers their ids. */

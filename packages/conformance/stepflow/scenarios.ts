@@ -1,5 +1,7 @@
 // What a worker must get done on an orchestrator, whoever wrote the two: the same for our worker and for the Python workers.
 import { expect } from "vitest";
+import type { Marks } from "../src/marks.ts";
+import { until } from "../src/until.ts";
 import { flowOf, type Item, type Operator, type Outcome } from "./operator.ts";
 
 /** Every kind of value that JSON has, with numbers that a double can hold. */
@@ -124,4 +126,26 @@ async function missing(operator: Operator, expected: Expected): Promise<void> {
 
 async function slow(operator: Operator): Promise<void> {
   expect((await one(operator, "/python/slow", { seconds: SLOW_SECONDS })).item.output).toEqual({ slept: SLOW_SECONDS });
+}
+
+/** One run whose items each leave a mark, and last for a while if told. */
+export function startMarks(operator: Operator, total: number, ms = 0): Promise<string> {
+  const inputs = Array.from({ length: total }, (_none, n) => ({ n, ms }));
+  return operator.start(flowOf("/python/mark"), inputs, { maxConcurrency: CONCURRENCY });
+}
+
+/** Enough to keep every worker busy. */
+const CONCURRENCY = 20;
+
+/** Waits until some, and by far not all, of the items have been begun. */
+export async function someBegun(marks: Marks, some: number): Promise<void> {
+  await until(`${some} items to be begun`, () => (marks.counts().size >= some ? true : undefined));
+}
+
+/** Every item of such a run has ended with its own number. */
+export async function allMarked(operator: Operator, runId: string, marks: Marks, total: number): Promise<void> {
+  const { status, items } = await operator.ended(runId);
+  expect(items.map(({ output, details }) => output ?? details)).toEqual(Array.from({ length: total }, (_none, n) => ({ n })));
+  expect(status).toBe("completed");
+  expect(marks.counts().size).toBe(total);
 }

@@ -1,41 +1,49 @@
-// The real Python workers, unchanged SDKs of every release with the components of `programs/worker.py`.
+// Workers with the same components: the unchanged Python SDKs of every release, and ours. Each is a program of its own.
 import { fileURLToPath } from "node:url";
 import type { Child } from "../src/child.ts";
 import type { Stage } from "../src/stage.ts";
 import { pythonWithSdk, type Release, releases } from "./fetch.ts";
 
-export interface PythonWorkerOptions {
+export interface WorkerOptions {
   /** Where the component `mark` leaves a line for each execution. */
   marks?: string;
   env?: Record<string, string>;
 }
 
-const program = fileURLToPath(new URL("./programs/worker.py", import.meta.url));
+/** A worker that waits for a runtime to call it. */
+export interface CalledWorker {
+  readonly url: string;
+  readonly child: Child;
+}
 
-/** A worker that waits for a runtime to call it; answers its address. */
-export async function pythonHttpWorker(
-  stage: Stage,
-  release: Release,
-  options: PythonWorkerOptions & { port?: number } = {},
-): Promise<{ url: string; child: Child }> {
-  const child = startPython(stage, release, ["--port", String(options.port ?? 0)], options);
+const program = (name: string): string => fileURLToPath(new URL(`./programs/${name}`, import.meta.url));
+
+export function pythonHttpWorker(stage: Stage, release: Release, options: WorkerOptions & { port?: number } = {}): Promise<CalledWorker> {
+  return called(startPython(stage, release, ["--port", String(options.port ?? 0)], options));
+}
+
+export function ourHttpWorker(stage: Stage, options: WorkerOptions & { port?: number } = {}): Promise<CalledWorker> {
+  return called(startOurs(stage, "http", { ...options, env: { PORT: String(options.port ?? 0), ...options.env } }));
+}
+
+/** What an orchestrator is told that shall start our worker itself, in an environment of nothing else. */
+export function ourCommand(transport: "http"): Record<string, unknown> {
+  return { command: process.execPath, args: [program("our-worker.mjs")], env: { TRANSPORT: transport, PATH: process.env.PATH ?? "" } };
+}
+
+async function called(child: Child): Promise<CalledWorker> {
   const [, port] = await child.printed(/^\{"port": ?(\d+)\}$/m);
   return { url: `http://127.0.0.1:${port}`, child };
 }
 
 /** A worker that pulls its tasks over a stream. It has no ready sign of its own: who needs one asks the orchestrator for its components. */
-export function pythonGrpcWorker(
-  stage: Stage,
-  release: Release,
-  address: string,
-  options: PythonWorkerOptions & { queue?: string } = {},
-): Child {
+export function pythonGrpcWorker(stage: Stage, release: Release, address: string, options: WorkerOptions & { queue?: string } = {}): Child {
   const env = { STEPFLOW_TASKS_URL: address, STEPFLOW_BLOB_URL: address, STEPFLOW_QUEUE_NAME: options.queue ?? "python", ...options.env };
   return startPython(stage, release, ["--grpc"], { ...options, env });
 }
 
-function startPython(stage: Stage, release: Release, args: readonly string[], { marks, env }: PythonWorkerOptions): Child {
-  const child = stage.start(pythonWithSdk(release), [program, ...args], {
+function startPython(stage: Stage, release: Release, args: readonly string[], { marks, env }: WorkerOptions): Child {
+  const child = stage.start(pythonWithSdk(release), [program("worker.py"), ...args], {
     name: `stepflow-py ${releases[release].sdk}`,
     cwd: stage.folder(),
     env: { STEPFLOW_LOG_LEVEL: "WARNING", ...(marks === undefined ? {} : { MARKS_FILE: marks }), ...env },
@@ -43,4 +51,12 @@ function startPython(stage: Stage, release: Release, args: readonly string[], { 
   // An idle one does not hear SIGTERM before the next task comes.
   stage.onClose(() => child.signal("SIGKILL"));
   return child;
+}
+
+function startOurs(stage: Stage, transport: string, { marks, env }: WorkerOptions): Child {
+  return stage.start(process.execPath, [program("our-worker.mjs")], {
+    name: `our worker over ${transport}`,
+    cwd: stage.folder(),
+    env: { TRANSPORT: transport, ...(marks === undefined ? {} : { MARKS_FILE: marks }), ...env },
+  });
 }
