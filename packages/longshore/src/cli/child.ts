@@ -21,6 +21,8 @@ export interface WorkerChildOptions {
   /** The server. */
   readonly url: string;
   readonly token?: string;
+  /** The file of a certificate that it is to trust besides those it knows. */
+  readonly trust?: string;
   /** Takes each line that it writes, to either stream. */
   readonly line: (text: string) => void;
 }
@@ -28,9 +30,10 @@ export interface WorkerChildOptions {
 /** A person is waiting. What still runs then is given to another worker when its hold ends. */
 const graceMs = 5_000;
 
-export function startWorkerChild({ file, url, token, line }: WorkerChildOptions): WorkerChild {
+export function startWorkerChild({ file, url, token, trust, line }: WorkerChildOptions): WorkerChild {
   const program = fileURLToPath(new URL("./worker-process.js", import.meta.url));
   const env: NodeJS.ProcessEnv = { ...process.env, LONGSHORE_URL: url, ...(token === undefined ? {} : { LONGSHORE_TOKEN: token }) };
+  if (trust !== undefined) env.NODE_EXTRA_CA_CERTS ??= trust;
   // A group of its own: Ctrl-C then reaches this process alone, which stops the child in its own order. Should this process die
   // without a word, the channel between them breaks and the child ends by itself.
   const child = fork(program, [file], { env, stdio: ["ignore", "pipe", "pipe", "ipc"], detached: process.platform !== "win32" });

@@ -136,6 +136,13 @@ function problemOf(text: string): Refusal | undefined {
 
 function unreachable(base: URL, cause: Error): Unreachable {
   const why = (cause as NodeJS.ErrnoException).code ?? cause.message;
+  if (/CERT|ALTNAME|SIGNATURE/.test(why)) {
+    return new Unreachable(
+      `the certificate of ${base.origin} is not trusted (${why}). Name its file in NODE_EXTRA_CA_CERTS to trust it.`,
+      undefined,
+      { cause },
+    );
+  }
   const message = `no server answers at ${base.origin} (${why}). Start one with \`longshore dev\`, or say where it is with --on or LONGSHORE_URL.`;
   return new Unreachable(message, undefined, { cause });
 }

@@ -1,6 +1,7 @@
 // `longshore dev`: the server for a person at a terminal. It prints workers to copy, says why anything waits, and can run a worker file.
 
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { Command } from "commander";
 import type { Server } from "../server/index.ts";
 import { untilTold } from "./ending.ts";
@@ -63,6 +64,7 @@ async function startWorker(
     file,
     url: server.url ?? "",
     token: workerToken(flags),
+    trust: flags.tlsCert === undefined ? undefined : resolve(flags.tlsCert),
     say: (text) => say(`${paint("cyan", "worker")} ${text}`),
     line: (text) => say(`${paint("dim", "worker |")} ${text}`),
   });

@@ -12,20 +12,21 @@ export interface RestartingOptions {
   readonly file: string;
   readonly url: string;
   readonly token?: string;
+  readonly trust?: string;
   /** What this command says about the worker. */
   readonly say: (text: string) => void;
   /** What the worker says. */
   readonly line: (text: string) => void;
 }
 
-export function startRestartingWorker({ file, url, token, say, line }: RestartingOptions): RestartingWorker {
+export function startRestartingWorker({ file, url, token, trust, say, line }: RestartingOptions): RestartingWorker {
   let child: WorkerChild | undefined;
   let stopped = false;
   /** Restarts follow one another: a change during a restart waits for it. */
   let queue: Promise<void> = Promise.resolve();
 
   const start = () => {
-    const started = startWorkerChild({ file, url, token, line });
+    const started = startWorkerChild({ file, url, token, trust, line });
     child = started;
     void started.ended.then((ending) => {
       if (child !== started || stopped) return;

@@ -1,5 +1,6 @@
 // The flags of the server, and what they mean to `serve()`.
 
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { type Duration, durationMs } from "../duration.ts";
@@ -7,6 +8,7 @@ import { retentionDefault } from "../run/retention.ts";
 import { parseToken, readTokenFile, type Token } from "../server/auth.ts";
 import type { ServeOptions } from "../server/index.ts";
 import type { LogLevel } from "../server/logger.ts";
+import { CommandFailure } from "./failure.ts";
 import { parseCount, parseDuration, parseList, parseRepeated, withData, withPort } from "./options.ts";
 
 export interface ServerFlags {
@@ -20,6 +22,8 @@ export interface ServerFlags {
   insecure?: boolean;
   origin?: string[];
   allowHost?: string[];
+  tlsCert?: string;
+  tlsKey?: string;
   keepFor: Duration;
   keepRuns: number;
   keepLogs: Duration;
@@ -36,6 +40,8 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .option("--insecure", "serve beyond loopback although nobody is asked for a token")
     .option("--origin <origins>", "web origins whose pages may call, such as https://ops.example", parseList)
     .option("--allow-host <names>", "further names by which this server is called", parseList)
+    .option("--tls-cert <file>", "speak TLS with this certificate, as PEM; with --tls-key")
+    .option("--tls-key <file>", "the key of the certificate, as PEM")
     .option("--keep-for <duration>", "how long runs are kept after their end", parseDuration, "30d")
     .option("--keep-runs <number>", "how many of them at most", parseCount, retentionDefault.runs.count)
     .option("--keep-logs <duration>", "how long their logs are kept, when that is shorter", parseDuration, "30d")
@@ -59,6 +65,7 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     insecure: flags.insecure,
     origins: flags.origin,
     hosts: flags.allowHost,
+    tls: tlsOf(flags),
     retention: {
       runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns },
       logs: { ageMs: durationMs(flags.keepLogs, "--keep-logs") },
@@ -72,6 +79,20 @@ export function workerToken({ token = [], tokenFile }: ServerFlags): string | un
   const given = parseFlags(token);
   const tokens = tokenFile === undefined ? given : [...given, ...readTokenFile(tokenFile)];
   return tokens.find(({ scopes }) => scopes.includes("worker") || scopes.includes("operator"))?.secret;
+}
+
+function tlsOf({ tlsCert, tlsKey }: ServerFlags): ServeOptions["tls"] {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined) throw new CommandFailure("TLS needs both --tls-cert and --tls-key.");
+  return { cert: readPem("--tls-cert", tlsCert), key: readPem("--tls-key", tlsKey) };
+}
+
+function readPem(flag: string, file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw new CommandFailure(`the file of ${flag} cannot be read: ${(cause as Error).message}.`, undefined, { cause });
+  }
 }
 
 function parseFlags(texts: readonly string[] = []): Token[] {

@@ -6,6 +6,7 @@ import type { RetentionSettings } from "../run/retention.ts";
 import { parseToken, readTokenFile, type Token } from "./auth.ts";
 import type { HttpLimits } from "./limits.ts";
 import { createLogger, type Logger, type LoggerOptions } from "./logger.ts";
+import type { ServerTls } from "./tls.ts";
 
 export interface ServeOptions {
   /** Where the data file lies; `.longshore` when absent. */
@@ -16,6 +17,8 @@ export interface ServeOptions {
   port?: number | null;
   /** 127.0.0.1 when absent. Another address needs tokens, or `insecure`. */
   host?: string;
+  /** Speak TLS: a certificate and its key, as PEM. */
+  tls?: ServerTls;
   /** Who may call, as `SECRET`, `SCOPES:SECRET` or `SCOPES:SECRET:NAME`. Nobody is asked for one when there are none. */
   tokens?: readonly string[];
   /** A file with one token a line. */

@@ -31,7 +31,7 @@ export interface DoorParts {
 }
 
 export async function openDoor({ engine, options, tokens, logger, metrics }: DoorParts): Promise<Door> {
-  const { host, hosts, origins, insecure, limits } = options;
+  const { host, hosts, origins, insecure, limits, tls } = options;
   const changes = changesOf(engine);
   const auth = createAuth(tokens);
   const groups = routeGroups(engine, changes, metrics, auth);
@@ -44,7 +44,7 @@ export async function openDoor({ engine, options, tokens, logger, metrics }: Doo
     port: options.port ?? portDefault,
     auth,
     clock: engine.clock,
-    ...{ host, hosts, origins, insecure, limits, metrics, logger },
+    ...{ host, hosts, origins, insecure, limits, tls, metrics, logger },
   });
   return {
     url: listener.url,

@@ -19,6 +19,7 @@ import { createNodeHttp, hangUp } from "./node-http.ts";
 import { createReplyWriter } from "./reply.ts";
 import { createRouter } from "./router.ts";
 import { createEventStreams } from "./sse.ts";
+import { createTlsListener, type ServerTls } from "./tls.ts";
 import { createTraffic } from "./traffic.ts";
 
 export interface ListenOptions {
@@ -32,6 +33,8 @@ export interface ListenOptions {
   host?: string;
   /** 0 takes any free port. */
   port: number;
+  /** Speaks TLS, and nothing else, on this port. */
+  tls?: ServerTls;
   auth?: Auth;
   /** Web origins whose pages may call; none by default. */
   origins?: readonly string[];
@@ -89,9 +92,21 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     },
   });
 
-  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.probeMs });
+  const sockets = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.probeMs };
+  const secure =
+    options.tls === undefined
+      ? undefined
+      : createTlsListener({
+          ...{ tls: options.tls, sockets, handshakeMs: limits.headersMs },
+          connected(socket) {
+            if (socket.alpnProtocol !== "h2") return serveDirectly(socket);
+            connections.add(socket);
+            grpc.take(socket);
+          },
+          failed: () => traffic.broken("tls"),
+        });
+  const server = secure?.server ?? createServer(sockets, serveDirectly);
   server.maxConnections = limits.connections;
-  server.on("connection", serveDirectly);
   await bind(server, host, options.port);
 
   const { port } = server.address() as AddressInfo;
@@ -99,7 +114,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   return {
     host,
     port,
-    url: `http://${urlHost(host)}:${port}`,
+    url: `${secure === undefined ? "http" : "https"}://${urlHost(host)}:${port}`,
     connections: () => connections.size,
     close(deadlineMs = limits.closeMs) {
       closed ??= new Promise((resolve) => {
@@ -110,6 +125,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
         };
         // The listener is closed a little before the last socket has told that it is.
         server.close(() => connections.whenEmpty(done));
+        secure?.cutHandshakes();
         nodeHttp.close();
         streams.endAll();
         grpc.drain();

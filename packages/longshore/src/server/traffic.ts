@@ -17,8 +17,8 @@ export interface Traffic {
   undelivered(): void;
   /** A connection that is not served directly any more. */
   handedOver(): void;
-  /** A request that never became one: broken bytes, too slow, headers too large. */
-  broken(status: number): void;
+  /** A request that never became one: broken bytes, too slow, headers too large; `tls` for a handshake that failed. */
+  broken(status: number | "tls"): void;
 }
 
 export interface RefusedRequest {

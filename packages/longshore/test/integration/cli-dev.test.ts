@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it, type TestContext } from "vitest";
 import { longshore, type Running, startLongshore, startProgram, temporaryFolder } from "../support/cli.ts";
 
@@ -16,7 +17,7 @@ async function startDev(args: readonly string[] = [], files: Readonly<Record<str
   const folder = temporaryFolder();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const running = startLongshore(["dev", "--port", "0", "--ephemeral", ...args], { cwd: folder });
-  const [, url = ""] = await running.printed(/serves on (http:\S+?),/);
+  const [, url = ""] = await running.printed(/serves on (https?:\S+?),/);
   await running.printed(/Serving until Ctrl-C/);
   return { ...running, url, folder, run: (...more) => longshore([...more, "--on", url], { cwd: folder }) };
 }
@@ -147,6 +148,16 @@ console.log("up");`;
     const dev = await startDev(["--workflows", ".", "--worker", "own.mjs"], { "g.yml": greetYml, "own.mjs": program });
     await dev.printed(/worker \| up/);
     expect((await dev.run("run", "g", "--follow")).stdout).toContain("by myself, Ada");
+  });
+
+  it("trusts the certificate that dev was given", async () => {
+    const pem = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+    const flags = ["--workflows", ".", "--worker", "tasks.mjs", "--tls-cert", pem("cert"), "--tls-key", pem("key")];
+    const dev = await startDev(flags, { "g.yml": greetYml, "tasks.mjs": tasksOf("Hello") });
+    await dev.printed(/worker \| .*working for https:.*: greet/);
+    const env = { NODE_EXTRA_CA_CERTS: pem("cert") };
+    const { stdout } = await longshore(["run", "g", "--follow", "--on", dev.url], { cwd: dev.folder, env });
+    expect(stdout).toContain("Hello, Ada");
   });
 
   it("says what is wrong with a file that fails, and tries again when it is mended", async () => {

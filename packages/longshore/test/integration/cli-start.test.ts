@@ -2,6 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { longshore, startLongshore, startServer, temporaryFolder } from "../support/cli.ts";
 
@@ -65,6 +66,32 @@ describe("longshore start", () => {
     const { code, stderr } = await longshore(["start", "--port", "0", "--data", data]);
     expect(code).toBe(2);
     expect(stderr).toContain(data);
+  });
+});
+
+describe("TLS", () => {
+  const pem = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+
+  it("is spoken with a certificate, and the other commands talk to it when they trust it", async () => {
+    const server = await startServer(["--ephemeral", "--tls-cert", pem("cert"), "--tls-key", pem("key")]);
+    expect(server.url).toBe(`https://127.0.0.1:${server.port}`);
+    const trusting = await longshore(["runs", "--on", server.url], { env: { NODE_EXTRA_CA_CERTS: pem("cert") } });
+    expect([trusting.code, trusting.stdout]).toEqual([0, "No runs.\n"]);
+    const doubting = await longshore(["runs", "--on", server.url]);
+    expect(doubting.code).toBe(2);
+    expect(doubting.stderr).toContain(`the certificate of ${server.url} is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)`);
+  });
+
+  it("needs both files, and says which cannot be read or used", async () => {
+    const start = (...args: string[]) => longshore(["start", "--port", "0", "--ephemeral", ...args]);
+    expect(await start("--tls-cert", pem("cert"))).toMatchObject({
+      code: 2,
+      stderr: "longshore: TLS needs both --tls-cert and --tls-key.\n",
+    });
+    const absent = await start("--tls-cert", pem("cert"), "--tls-key", "/nowhere/key.pem");
+    expect([absent.code, absent.stderr]).toEqual([2, expect.stringContaining("the file of --tls-key cannot be read: ENOENT")]);
+    const swapped = await start("--tls-cert", pem("key"), "--tls-key", pem("cert"));
+    expect([swapped.code, swapped.stderr]).toEqual([2, expect.stringContaining("The certificate and its key cannot be used")]);
   });
 });
 

@@ -1,0 +1,79 @@
+// The listener with TLS: the same connections as without, once their handshake is done.
+//
+// Both versions of HTTP are spoken, chosen by ALPN. Clients that take either get HTTP/1.1, which all our routes are made for; those that
+// ask for h2 alone are gRPC clients.
+
+import type { Socket } from "node:net";
+import { createSecureContext, createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
+import { LongshoreError } from "../errors.ts";
+
+/** PEM texts. */
+export interface ServerTls {
+  /** The certificate, followed by those that vouch for it. */
+  cert: string | Buffer;
+  key: string | Buffer;
+}
+
+export interface TlsListener {
+  readonly server: Server;
+  /** Cuts clients that have not finished their handshake: nothing was promised to them. */
+  cutHandshakes(): void;
+}
+
+export interface TlsListenerOptions {
+  tls: ServerTls;
+  /** Options of node:net for the sockets. */
+  sockets: TlsOptions & { noDelay?: boolean; keepAlive?: boolean; keepAliveInitialDelay?: number; allowHalfOpen?: boolean };
+  handshakeMs: number;
+  connected(socket: TLSSocket): void;
+  /** A handshake failed: a wrong protocol, a client that does not trust us. */
+  failed(): void;
+}
+
+export function createTlsListener({ tls, sockets, handshakeMs, connected, failed }: TlsListenerOptions): TlsListener {
+  checkPair(tls);
+  const server = createServer({ ...sockets, ...tls, handshakeTimeout: handshakeMs, ALPNCallback: ({ protocols }) => chosen(protocols) });
+  /** By address and port of the client: the one thing that a socket and the TLS on it have in common. */
+  const handshaking = new Map<string, Socket>();
+  server.on("connection", (socket: Socket) => {
+    const key = placeOf(socket);
+    handshaking.set(key, socket);
+    socket.once("close", () => handshaking.delete(key));
+  });
+  server.on("secureConnection", (socket) => {
+    handshaking.delete(placeOf(socket));
+    connected(socket);
+  });
+  server.on("tlsClientError", (_error, socket) => {
+    failed();
+    socket.destroy();
+  });
+  return {
+    server,
+    cutHandshakes() {
+      for (const socket of [...handshaking.values()]) socket.destroy();
+    },
+  };
+}
+
+/** None fits: the handshake fails with the alert that says so. */
+function chosen(protocols: readonly string[]): string | undefined {
+  return ["http/1.1", "h2"].find((protocol) => protocols.includes(protocol));
+}
+
+function placeOf(socket: Socket): string {
+  return `${socket.remoteAddress} ${socket.remotePort}`;
+}
+
+/** Told at the start, and not to the first client. */
+function checkPair({ cert, key }: ServerTls): void {
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    const message = `The certificate and its key cannot be used: ${(cause as Error).message}.`;
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, {
+      cause,
+      detail: { field: "tls", expected: "a certificate and its key, as PEM" },
+    });
+  }
+}
