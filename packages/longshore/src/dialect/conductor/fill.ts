@@ -1,11 +1,11 @@
 // Fills compiled expressions with what they stand for.
 
 import type { Json } from "../../json.ts";
+import { setOwn } from "../own.ts";
 import { type Compiled, type Expression, type Lookup, lookupOf } from "./expression.ts";
 import { Budget, readPath } from "./json-path/evaluate.ts";
 import type { Path } from "./json-path/path.ts";
 import { PathError } from "./json-path/path-error.ts";
-import { setOwn } from "./own.ts";
 import { textSize } from "./text-size.ts";
 
 /** What expressions may read. */

@@ -4,8 +4,8 @@ import { isOpen, type Task } from "../../board/task.ts";
 import type { JsonObject } from "../../json.ts";
 import type { Resolved, Scope } from "../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
+import { setOwn } from "../own.ts";
 import { attemptIdOf } from "./ids.ts";
-import { setOwn } from "./own.ts";
 import { reasonOf } from "./reasons.ts";
 import { outputOf, statusOf, workflowTaskOf } from "./records.ts";
 

@@ -1,11 +1,11 @@
 // Secrets stand as literals in everything that is stored, and are put in only on the way to whoever runs the task.
 
 import type { Json } from "../../json.ts";
+import { setOwn } from "../own.ts";
 import { secretPrefix } from "./expression.ts";
 import { readPath } from "./json-path/evaluate.ts";
 import { parsePath } from "./json-path/parse.ts";
 import { PathError } from "./json-path/path-error.ts";
-import { setOwn } from "./own.ts";
 
 /** Whether a text, which may be JSON, speaks of a secret. */
 export function namesSecret(text: string): boolean {

@@ -1,8 +1,8 @@
 // A definition as a run keeps it: with the definitions of its tasks in it, so that later edits change nothing for runs under way.
 
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { setOwn } from "../own.ts";
 import { everyTask, type TaskDef, type WorkflowDef, type WorkflowTask } from "./model.ts";
-import { setOwn } from "./own.ts";
 import { bareTaskDef, defaultTaskDef } from "./task-def.ts";
 
 /** What has to be looked up before a definition can be completed. */

@@ -1,18 +1,20 @@
 // Flows of Stepflow.
 
-import { LongshoreError } from "../../errors.ts";
 import type { Dialect } from "../../run/dialect.ts";
+import { compileFlow } from "./compile.ts";
+import { placeBy } from "./place.ts";
+import { type ResultCache, resolve } from "./resolve.ts";
 import type { Router } from "./router.ts";
-
-export const dialectName = "stepflow";
+import { dialectName } from "./source.ts";
 
 /** `router` says on which lane a step's component is. */
-export function stepflowDialect(_router: Router): Dialect {
+export function stepflowDialect(router: Router): Dialect {
+  const cache: ResultCache = new WeakMap();
   return {
     name: dialectName,
-    compile: () => {
-      throw new LongshoreError("LONGSHORE_BAD_DEFINITION", "Flows cannot be run yet.");
-    },
-    resolve: () => ({ failed: "Flows cannot be run yet." }),
+    compile: compileFlow,
+    resolve: (plan, template, scope) => resolve(plan, template, scope, cache),
+    place: placeBy(router),
+    outputFailed: (_plan, reason) => reason,
   };
 }

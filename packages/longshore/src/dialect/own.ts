@@ -1,4 +1,4 @@
-import type { Json } from "../../json.ts";
+import type { Json } from "../json.ts";
 
 /** Assigning to `__proto__` would set the prototype instead. */
 export function setOwn(target: { [key: string]: Json }, key: string, value: Json): void {

@@ -1,0 +1,98 @@
+// What it takes to start a run of a flow: overrides make a definition of its own, variables and limits go with the run.
+
+import { LongshoreError } from "../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../json.ts";
+import type { NewRun } from "../../run/store.ts";
+import { compileFlow } from "./compile.ts";
+import { applyOverrides } from "./overrides.ts";
+import { type FlowSettings, maxConcurrencyDefault } from "./settings.ts";
+import { decodeFlow, dialectName, encodeFlow, flowIdOf, nameOf } from "./source.ts";
+import { resolveVariables, type VariableSources } from "./start-variables.ts";
+
+export interface RunWish {
+  /** The flow as it is kept: compact JSON. */
+  readonly source: string;
+  readonly input: Json;
+  readonly overrides?: Json;
+  readonly variables?: Json;
+  readonly maxConcurrency?: number;
+  /** For variables that nobody gave. */
+  readonly environment?: VariableSources["environment"];
+  readonly prefixed?: boolean;
+  /** For runs that belong to another. */
+  readonly sub?: Pick<FlowSettings, "rootRunId" | "limitKey">;
+}
+
+export interface PreparedRun {
+  readonly flowId: string;
+  /** To be defined first, under this id: the flow, or the flow with its overrides, under a name that nobody starts by. */
+  readonly definition: { readonly id: string; readonly name: string; readonly dialect: string; readonly source: string };
+  readonly run: Pick<NewRun, "workflow" | "definitionId" | "input"> & { readonly settings: string; readonly variables: string | null };
+}
+
+/** More in flight is no limit any more. */
+const concurrencyMax = 1_000_000;
+
+/** Throws LONGSHORE_BAD_INPUT or LONGSHORE_BAD_DEFINITION that names the field. */
+export function prepareRun(wish: RunWish): PreparedRun {
+  const flowId = flowIdOf(wish.source);
+  const flow = decodeFlow(wish.source);
+  const name = nameOf(flow, flowId);
+  const source = patched(wish);
+  const definition = {
+    id: flowIdOf(source),
+    name: source === wish.source ? name : `${name}+${flowIdOf(source).slice(0, 12)}`,
+    dialect: dialectName,
+    source,
+  };
+  const { environment, prefixed } = wish;
+  const given = variablesIn(wish.variables ?? null);
+  const variables = resolveVariables(flow.schemas, { given, environment, prefixed });
+  const settings: FlowSettings = {
+    flowId,
+    maxConcurrency: concurrencyOf(wish.maxConcurrency),
+    ...(wish.sub === undefined ? {} : { ...wish.sub, sub: true }),
+  };
+  const run = {
+    workflow: name,
+    definitionId: definition.id,
+    input: JSON.stringify(wish.input),
+    settings: JSON.stringify(settings),
+    variables: Object.keys(variables).length === 0 ? null : JSON.stringify(variables),
+  };
+  return { flowId, definition, run };
+}
+
+/** What the overrides have made of a flow must still be one that can be run. */
+function patched({ source, overrides = null }: RunWish): string {
+  if (overrides === null) return source;
+  const document = JSON.parse(source) as JsonObject;
+  const changed = applyOverrides(document, overrides);
+  if (changed === document) return source;
+  const text = encodeFlow(changed);
+  try {
+    compileFlow(text);
+  } catch (error) {
+    if (!(error instanceof LongshoreError)) throw error;
+    const { field = "", ...detail } = error.detail;
+    const message = `With its overrides the flow cannot be run: ${error.message}`;
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", message, { cause: error, detail: { ...detail, field: `overrides: ${field}` } });
+  }
+  return text;
+}
+
+function variablesIn(value: Json): JsonObject {
+  if (value === null) return {};
+  if (isObject(value)) return value as JsonObject;
+  throw new LongshoreError("LONGSHORE_BAD_INPUT", "The variables are not an object.", {
+    detail: { field: "variables", expected: "an object" },
+  });
+}
+
+function concurrencyOf(value: number | undefined): number {
+  if (value === undefined) return maxConcurrencyDefault;
+  if (Number.isInteger(value) && value >= 1 && value <= concurrencyMax) return value;
+  throw new LongshoreError("LONGSHORE_BAD_INPUT", `maxConcurrency is ${value}.`, {
+    detail: { field: "maxConcurrency", expected: `a whole number from 1 to ${concurrencyMax}` },
+  });
+}
