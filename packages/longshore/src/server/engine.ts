@@ -10,10 +10,14 @@ import { type Clock, systemClock } from "../clock.ts";
 import { codeDialect } from "../dialect/code/dialect.ts";
 import { conductorDialect } from "../dialect/conductor/dialect.ts";
 import { environmentValue } from "../dialect/conductor/environment.ts";
+import { stepflowDialect } from "../dialect/stepflow/dialect.ts";
+import type { Router } from "../dialect/stepflow/router.ts";
 import { workflowGraphDialect } from "../dialect/workflow-graph/compile.ts";
 import { idMaker, type MakeId } from "../ids.ts";
 import { Logs } from "../log/log.ts";
 import type { LogStore } from "../log/store.ts";
+import { defaultConfig } from "../protocol/stepflow/config/default.ts";
+import { makeRouter } from "../protocol/stepflow/config/router.ts";
 import type { Definition, Dialect } from "../run/dialect.ts";
 import type { DocumentStore } from "../run/documents.ts";
 import type { Plan } from "../run/plan.ts";
@@ -29,6 +33,8 @@ export interface EngineOptions {
   /** The folder of the data file; null keeps everything in memory. */
   directory: string | null;
   retention?: RetentionPolicy;
+  /** Where the components of Stepflow's flows lead; as without a configuration file when absent. */
+  router?: Router;
   probe?: EngineProbe;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: typeof openDatabase;
@@ -76,8 +82,9 @@ export interface Engine {
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { directory, clock = systemClock, random = Math.random, probe, failed = () => {} } = options;
   const makeId = idMaker();
+  const stepflow = stepflowDialect(options.router ?? makeRouter(defaultConfig()));
   const dialects = new Map<string, Dialect>(
-    [codeDialect, workflowGraphDialect, conductorDialect(environmentValue)].map((dialect) => [dialect.name, dialect]),
+    [codeDialect, workflowGraphDialect, conductorDialect(environmentValue), stepflow].map((dialect) => [dialect.name, dialect]),
   );
   const listeners = new Set<ChangeListener>();
   const store = await openSqliteStore({

@@ -4,6 +4,7 @@
 import type { FailureReport } from "../../board/board.ts";
 import type { Task } from "../../board/task.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { isRunOpen, type Run } from "../../run/run.ts";
 
 /** Every code by name, with its number on the wire. */
 export const taskErrorCodes = {
@@ -63,6 +64,16 @@ export function errorOf(task: Pick<Task, "state" | "output" | "error" | "fault">
   if (task.state === "cancelled") return { code: "CANCELLED", message: task.error ?? "the step was cancelled" };
   const code = task.fault === "lost" || task.fault === "timed-out" ? "TIMEOUT" : "COMPONENT_FAILED";
   return { code, message: task.error ?? "the step failed" };
+}
+
+/** What came of a run of a flow; null while it goes on. */
+export function flowResultOf({ state, output, error }: Pick<Run, "state" | "output" | "error">): FlowResult | null {
+  if (isRunOpen(state)) return null;
+  if (state === "succeeded") return success(output === null ? null : (JSON.parse(output) as Json));
+  const told = flowResultIn(output);
+  if (told?.outcome === "failed") return failed(told.error);
+  const code = state === "cancelled" ? "CANCELLED" : state === "timed-out" ? "TIMEOUT" : "ORCHESTRATOR_ERROR";
+  return failed({ code, message: error ?? `the run was ${state}` });
 }
 
 /** Null when the text is no FlowResult. */
