@@ -90,6 +90,14 @@ export class ProtobufReader {
     return this.#bytes.readDoubleLE(this.#take(8));
   }
 
+  fixed32(): number {
+    return this.#bytes.readUInt32LE(this.#take(4));
+  }
+
+  fixed64(): bigint {
+    return this.#bytes.readBigUInt64LE(this.#take(8));
+  }
+
   string(): string {
     const length = this.length();
     const start = this.#take(length);
@@ -230,6 +238,16 @@ export class ProtobufWriter {
   double(value: number): void {
     this.#reserve(8);
     this.#bytes.writeDoubleLE(value, this.#at);
+  }
+
+  fixed32(value: number): void {
+    this.#reserve(4);
+    this.#bytes.writeUInt32LE(value, this.#at);
+  }
+
+  fixed64(value: bigint): void {
+    this.#reserve(8);
+    this.#bytes.writeBigUInt64LE(value, this.#at);
   }
 
   /** The bytes of a text after their length. */

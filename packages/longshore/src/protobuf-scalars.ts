@@ -13,6 +13,9 @@ export interface Scalars {
   /** Whole numbers beyond 2^53 are read as the nearest number there is. */
   int64: number;
   uint64: number;
+  fixed32: number;
+  /** Times in nanoseconds are too large for a number. */
+  fixed64: bigint;
   float: number;
   double: number;
   /** Any number: those that the table of an enum does not have are kept. */
@@ -78,6 +81,28 @@ export const scalars: Readonly<Record<keyof Scalars, ValueCodec>> = {
   int64: integer(-(2 ** 63), 2 ** 63 - 1024, (reader) => reader.int64()),
   uint64: integer(0, 2 ** 64 - 2048, (reader) => reader.uint64()),
   enum: integer(-(2 ** 31), 2 ** 31 - 1, (reader) => reader.int32()),
+  fixed32: {
+    wire: FIXED_32,
+    zero: 0,
+    none: () => 0,
+    packs: true,
+    read: (reader) => reader.fixed32(),
+    write: (writer, value) => {
+      const fits = typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 32;
+      writer.fixed32(fits ? value : refuse(value, `a whole number from 0 to ${2 ** 32 - 1}`));
+    },
+  },
+  fixed64: {
+    wire: FIXED_64,
+    zero: 0n,
+    none: () => 0n,
+    packs: true,
+    read: (reader) => reader.fixed64(),
+    write: (writer, value) => {
+      const fits = typeof value === "bigint" && value >= 0n && value < 1n << 64n;
+      writer.fixed64(fits ? value : refuse(value, `a bigint from 0 to ${(1n << 64n) - 1n}`));
+    },
+  },
   float: real(
     FIXED_32,
     (reader) => reader.float(),

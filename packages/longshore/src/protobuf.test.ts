@@ -31,6 +31,8 @@ const Everything = message("Everything", {
   struct: [23, "Struct"],
   doubles: [24, "double", "repeated"],
   valueByName: [25, "Value", "map"],
+  bits: [26, "fixed32"],
+  nanos: [27, "fixed64"],
   far: [2000, "bool"],
 });
 /** The same without a field: what an older program knows. */
@@ -52,6 +54,14 @@ function refusalOf(act: () => unknown): LongshoreError {
 }
 
 describe("a message by its table", () => {
+  it("has numbers of a fixed size, for bits and for nanoseconds", () => {
+    const Fixed = message("Fixed", { bits: [1, "fixed32"], nanos: [2, "fixed64"] });
+    expect(hex(Fixed.encode({ bits: 0x301, nanos: 2n }))).toBe("0d01030000110200000000000000");
+    expect(Fixed.decode(unhex("0d01030000 110100000000000080"))).toEqual({ bits: 0x301, nanos: 9_223_372_036_854_775_809n });
+    expect(refusalOf(() => Fixed.encode({ bits: -1 })).message).toContain("bits");
+    expect(refusalOf(() => Fixed.encode({ nanos: -1n })).message).toContain("nanos");
+  });
+
   it("has the defaults of proto3 when nothing was sent", () => {
     expect(Inner.decode(new Uint8Array(0))).toEqual({ name: "", count: 0 });
     expect(empty.inners).toEqual([]);
@@ -317,6 +327,8 @@ describe("properties", () => {
       struct: fc.dictionary(text, json, { noNullPrototype: true }),
       doubles: fc.array(fc.double()),
       valueByName: fc.dictionary(text, json, { noNullPrototype: true }),
+      bits: fc.integer({ min: 0, max: 2 ** 32 - 1 }),
+      nanos: fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }),
       far: fc.boolean(),
     },
     { requiredKeys: [], noNullPrototype: true },
