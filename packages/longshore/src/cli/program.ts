@@ -1,8 +1,8 @@
 // The list of commands. Each lives in a file of its own and loads what it needs only when it runs, so that help is instant and a
 // worker loads no server.
 
-import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { packageVersion } from "../version.ts";
 import { cancelCommand } from "./cancel.ts";
 import { defineCommand } from "./define.ts";
 import { definitionsCommand } from "./definitions.ts";
@@ -57,9 +57,4 @@ export function createProgram(): Command {
       .showHelpAfterError(`Try \`longshore ${command === program ? "" : `${command.name()} `}--help\`.`);
   }
   return program;
-}
-
-function packageVersion(): string {
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
 }

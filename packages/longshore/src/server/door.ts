@@ -1,11 +1,11 @@
 // The server's door: one port for every protocol and for our own API, with what stands beside it: health, metrics and live changes.
 
-import { readFileSync } from "node:fs";
 import type { GrpcMethod } from "../grpc/service.ts";
 import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
 import { conductorRoutes } from "../protocol/conductor/routes.ts";
 import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
+import { packageVersion } from "../version.ts";
 import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
 import { type Auth, createAuth, type Token } from "./auth.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
@@ -84,9 +84,4 @@ export function changesOf(engine: Engine): Changes {
   const changes = new Changes({ clock, epoch: makeId(clock.now()), workflowOf: (id) => store.runs.runs.get(id)?.workflow });
   hear(changes);
   return changes;
-}
-
-function packageVersion(): string {
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
 }
