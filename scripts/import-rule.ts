@@ -14,6 +14,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   wire: ["leaf"],
   signature: ["leaf"],
   runner: ["leaf"],
+  telemetry: ["leaf", "grpc", "runner"],
   board: ["leaf"],
   blob: ["leaf"],
   log: ["leaf"],
@@ -23,7 +24,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   protocol: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "run", "dialect", "api"],
   store: ["leaf", "board", "blob", "log", "run"],
   server: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "run", "dialect", "api", "protocol", "store"],
-  cli: ["leaf", "wire", "signature", "runner", "run", "dialect", "api", "protocol", "server"],
+  cli: ["leaf", "wire", "signature", "runner", "telemetry", "run", "dialect", "api", "protocol", "server"],
   testing: ["leaf", "wire", "grpc", "runner", "board", "run", "dialect", "api", "protocol", "server"],
 };
 

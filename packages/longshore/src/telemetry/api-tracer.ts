@@ -1,0 +1,73 @@
+// Spans through OpenTelemetry's own API: for programs that have set up its SDK, whose sampler, processors and exporters then see them, and
+// whose instrumentations find the span of the handler that is running.
+
+import { LongshoreError } from "../errors.ts";
+import type { Span, SpanEnd, TracedWork, Tracer } from "../runner/telemetry.ts";
+import { packageVersion } from "../version.ts";
+import { attributesOf } from "./tracer.ts";
+
+/**
+ * The part of `@opentelemetry/api` (1.x) that is used. Contexts and spans are its own affair: they are handed back to it as they came, so
+ * their types here accept any version's.
+ */
+export interface OpenTelemetryApi {
+  readonly trace: {
+    getTracer(name: string, version?: string): { startSpan(name: string, options: never, context: never): ApiSpan };
+    setSpan(context: never, span: never): unknown;
+    setSpanContext(context: never, spanContext: never): unknown;
+  };
+  readonly context: { with(context: never, fn: never): unknown };
+  readonly ROOT_CONTEXT: unknown;
+}
+
+interface ApiSpan {
+  spanContext(): { readonly traceId: string; readonly spanId: string };
+  setAttributes(attributes: never): unknown;
+  recordException(exception: never): void;
+  setStatus(status: never): unknown;
+  end(): void;
+}
+
+/** Numbers of the API, which are part of its contract. */
+const kinds = { server: 1, consumer: 4 } as const;
+const statusError = 2;
+const sampled = 1;
+
+export function apiTracer(api: OpenTelemetryApi): Tracer {
+  const tracer = api.trace.getTracer("longshore", packageVersion());
+  return { begin: (work) => begin(work, tracer, api) };
+}
+
+function begin(work: TracedWork, tracer: ReturnType<OpenTelemetryApi["trace"]["getTracer"]>, api: OpenTelemetryApi): Span {
+  const { parent, name = "task.execute", kind = "consumer" } = work.trace;
+  const remote = parent === undefined ? undefined : { ...parent, traceFlags: sampled, isRemote: true };
+  const above = remote === undefined ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT as never, remote as never);
+  const span = tracer.startSpan(name, { kind: kinds[kind] } as never, above as never);
+  const inside = api.trace.setSpan(above as never, span as never);
+  const { traceId, spanId } = span.spanContext();
+  return {
+    ids: { traceId, spanId },
+    run: <Result>(fn: () => Result) => api.context.with(inside as never, fn as never) as Result,
+    end: (end) => finish(span, work, end),
+  };
+}
+
+function finish(span: ApiSpan, work: TracedWork, { task, error }: SpanEnd): void {
+  span.setAttributes(attributesOf(work, task) as never);
+  if (error !== undefined) {
+    const { name, message, stack } = error;
+    span.recordException({ name, message, ...(stack === undefined ? {} : { stack }) } as never);
+    span.setStatus({ code: statusError, message } as never);
+  }
+  span.end();
+}
+
+/** The API that is installed beside this package. */
+export async function loadApi(load: () => Promise<unknown> = () => import("@opentelemetry/api")): Promise<OpenTelemetryApi> {
+  try {
+    return (await load()) as OpenTelemetryApi;
+  } catch (cause) {
+    const message = "Spans are to go through OpenTelemetry's API, which is not installed: run `npm install @opentelemetry/api`.";
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause, detail: { field: "api" } });
+  }
+}

@@ -1,0 +1,277 @@
+// Spans and log records of real workers, as a collector gets them.
+
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { TerminalError } from "../../../src/errors.ts";
+import { stepflowTask } from "../../../src/protocol/stepflow/index.ts";
+import { workflowGraph } from "../../../src/protocol/workflow-graph/index.ts";
+import { serve } from "../../../src/server/index.ts";
+import { task } from "../../../src/task.ts";
+import { telemetry } from "../../../src/telemetry/index.ts";
+import { TestClock } from "../../../src/testing/clock.ts";
+import { traceparent } from "../../../src/trace.ts";
+import { work } from "../../../src/work.ts";
+import { grpcCollector, httpCollector } from "../../support/collector.ts";
+import { anyUpdate } from "../../support/conductor-stub.ts";
+import { setup as conductorSetup } from "../../support/conductor-worker.ts";
+import { blobStore, setup } from "../../support/stepflow-runtime.ts";
+import { until } from "../../support/until.ts";
+
+const observability = {
+  trace_id: "a1b2c3d4e5f67890a1b2c3d4e5f67890",
+  span_id: "1234567890abcdef",
+  run_id: "run-12345",
+  flow_id: "sha256:abc123",
+  step_id: "process_step",
+};
+
+const greet = task("greet", async ({ name }: { name: string }, ctx) => {
+  ctx.log(`greeting ${name}`);
+  ctx.log({ level: "debug", message: "details", rows: 3 });
+  ctx.log({ level: "error", message: "odd", rows: [1] }, "stderr");
+  return { text: `Hello, ${name}!`, traceparent: ctx.trace === undefined ? null : traceparent(ctx.trace) };
+});
+const fails = task("fails", () => {
+  throw new RangeError("too far");
+});
+const never = task("never", () => {
+  throw new TerminalError("never");
+});
+const tasks = [greet, fails, never];
+
+describe.each([
+  ["HTTP", httpCollector],
+  ["gRPC", grpcCollector],
+])("over %s", (_name, collect) => {
+  it("[S-OBS-01, S-OBS-08, S-OBS-09] an execution is a span below the caller's, with the brief's name and attributes", async () => {
+    const collector = await collect();
+    const watched = await telemetry({ endpoint: collector.endpoint, service: "my-worker", logs: [], env: {} });
+    await using s = await setup({ tasks, work: { telemetry: watched } });
+    const { answer } = await s.runtime.execute("/my_worker/greet", { name: "Ada" }, { attempt: 2, observability });
+    await s.worker.stop();
+    const [span] = collector.spans;
+    expect(collector.spans).toHaveLength(1);
+    expect(span).toMatchObject({
+      traceId: observability.trace_id,
+      parentSpanId: observability.span_id,
+      name: "component.execute",
+      kind: 2,
+      status: { code: 0 },
+      events: [],
+      flags: 0x301,
+      attributes: {
+        "stepflow.component": "/my_worker/greet",
+        "stepflow.step_id": "process_step",
+        "stepflow.run_id": "run-12345",
+        "stepflow.flow_id": "sha256:abc123",
+        component: "/my_worker/greet",
+        attempt: 2,
+        run_id: "run-12345",
+        flow_id: "sha256:abc123",
+        step_id: "process_step",
+        "longshore.task": "greet",
+      },
+      resource: { "service.name": "my-worker", "process.pid": process.pid, "telemetry.sdk.name": "longshore" },
+    });
+    expect(span?.spanId).toMatch(/^[0-9a-f]{16}$/);
+    expect(span?.spanId).not.toBe(observability.span_id);
+    expect(span?.endNs).toBeGreaterThanOrEqual(span?.startNs ?? 0n);
+    expect(BigInt(Date.now()) * 1_000_000n - (span?.startNs ?? 0n)).toBeLessThan(60_000_000_000n);
+    // The handler knows its own span, to hand it on.
+    expect(answer.result.output.traceparent).toBe(`00-${observability.trace_id}-${span?.spanId}-01`);
+  });
+
+  it("[S-OBS-09] a span of a failure has its status and the exception", async () => {
+    const collector = await collect();
+    await using s = await setup({ tasks, work: { telemetry: await telemetry({ endpoint: collector.endpoint, logs: [], env: {} }) } });
+    await s.runtime.execute("/fails", {}, { observability });
+    await s.worker.stop();
+    expect(collector.spans).toMatchObject([
+      {
+        status: { code: 2, message: "too far" },
+        events: [{ name: "exception", attributes: { "exception.type": "RangeError", "exception.message": "too far" } }],
+      },
+    ]);
+    expect(collector.spans[0]?.events[0]?.attributes["exception.stacktrace"]).toContain("telemetry.test.ts");
+  });
+
+  it("[S-OBS-02, S-OBS-03, S-OBS-04] log records carry where they belong: run, flow, step, trace and span", async () => {
+    const collector = await collect();
+    await using s = await setup({
+      tasks,
+      work: { logger: undefined, telemetry: await telemetry({ endpoint: collector.endpoint, env: {} }) },
+    });
+    await s.runtime.execute("/greet", { name: "Ada" }, { observability });
+    await s.worker.stop();
+    const [span] = collector.spans;
+    const lines = collector.logs.filter(({ attributes }) => attributes.logger === "longshore.greet");
+    expect(lines.map(({ severity, body }) => [severity, body])).toEqual([
+      [[9, "INFO"], "greeting Ada"],
+      [[17, "ERROR"], "odd"],
+    ]);
+    for (const line of lines) {
+      expect(line).toMatchObject({
+        traceId: observability.trace_id,
+        spanId: span?.spanId,
+        attributes: { run_id: "run-12345", flow_id: "sha256:abc123", step_id: "process_step", attempt: 1 },
+        resource: { "service.name": "stepflow-worker" },
+      });
+    }
+    expect(lines[1]?.attributes.rows).toBe("[1]");
+    // What the worker says of itself comes along, without a place in any run.
+    expect(collector.logs.find(({ attributes }) => attributes.logger === "longshore")?.body).toContain("Stepflow workers are called at");
+  });
+});
+
+it("[S-OBS-05, S-OBS-07] calls of a component carry the same trace, its own span and the ids of its work", async () => {
+  const collector = await httpCollector();
+  const keep = task("keep", async () => stepflowTask().putBlob({ a: 1 }));
+  await using s = await setup({ tasks: [keep], work: { telemetry: await telemetry({ endpoint: collector.endpoint, logs: [], env: {} }) } });
+  const { calls } = await s.runtime.execute("/keep", {}, { observability, respond: blobStore().respond });
+  await s.worker.stop();
+  const { spanId } = collector.spans[0] ?? {};
+  expect(calls[0].params.observability).toEqual({ ...observability, span_id: spanId });
+});
+
+it("[S-OBS-05, S-OBS-07] without tracing here they carry the caller's span, and nothing that was not there", async () => {
+  const keep = task("keep", async () => stepflowTask().putBlob({ a: 1 }));
+  await using s = await setup({ tasks: [keep] });
+  const { respond } = blobStore();
+  expect((await s.runtime.execute("/keep", {}, { observability, respond })).calls[0].params.observability).toEqual(observability);
+  expect((await s.runtime.execute("/keep", {}, { respond })).calls[0].params.observability).toEqual({});
+});
+
+it("[S-OBS-11, S-BP-06, S-OBS-10] without a collector the log is JSON on standard error, with the handler's context in every line", async () => {
+  const lines: Record<string, unknown>[] = [];
+  const write = vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    lines.push(JSON.parse(String(text)));
+    return true;
+  });
+  onTestFinished(() => write.mockRestore());
+  const watched = await telemetry({ env: { STEPFLOW_LOG_LEVEL: "DEBUG" } });
+  const s = await setup({ tasks, work: { logger: undefined, telemetry: watched } });
+  await s.runtime.execute("/greet", { name: "Ada" }, { observability });
+  await s.runtime.execute("/never", {}, { observability });
+  s.runtime.close();
+  await s.worker.stop();
+  write.mockRestore();
+  const context = {
+    flow_id: "sha256:abc123",
+    run_id: "run-12345",
+    step_id: "process_step",
+    trace_id: observability.trace_id,
+    span_id: observability.span_id,
+    attempt: 1,
+  };
+  const ofGreet = lines.filter(({ logger }) => logger === "longshore.greet");
+  expect(ofGreet).toMatchObject([
+    { ...context, level: "DEBUG", message: "greet begins" },
+    { ...context, level: "INFO", message: "greeting Ada" },
+    { ...context, level: "DEBUG", message: "details", rows: 3 },
+    { ...context, level: "ERROR", message: "odd", rows: [1] },
+    { ...context, level: "DEBUG", message: "greet ended: done" },
+  ]);
+  expect(ofGreet[0]?.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  expect(lines.filter(({ logger }) => logger === "longshore.never").at(-1)).toMatchObject({
+    ...context,
+    level: "ERROR",
+    message: "never failed: never",
+    error: "TerminalError",
+    retryable: false,
+  });
+  expect(lines.find(({ logger }) => logger === "longshore")).toMatchObject({ level: "INFO", message: expect.stringContaining("/greet") });
+});
+
+it("[S-OBS-16] a file and a collector can have the log at the same time", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "longshore-telemetry-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const collector = await httpCollector();
+  const env = {
+    STEPFLOW_OTLP_ENDPOINT: collector.endpoint,
+    STEPFLOW_LOG_DESTINATION: "file,otlp",
+    STEPFLOW_LOG_FILE: join(folder, "worker.log"),
+    STEPFLOW_TRACE_ENABLED: "false",
+  };
+  await using s = await setup({ tasks, work: { logger: undefined, telemetry: await telemetry({ env }) } });
+  await s.runtime.execute("/greet", { name: "Ada" }, { observability });
+  await s.worker.stop();
+  const written = readFileSync(env.STEPFLOW_LOG_FILE, "utf8").trim().split("\n");
+  expect(written.map((line) => JSON.parse(line).message)).toContain("greeting Ada");
+  expect(collector.logs.map(({ body }) => body)).toEqual(written.map((line) => JSON.parse(line).message));
+  expect(collector.spans).toEqual([]);
+});
+
+describe("a collector", () => {
+  it("that is away for a moment loses nothing, and is asked with the headers that were told", async () => {
+    const collector = await httpCollector();
+    collector.troubles.push(503, 429);
+    const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+    onTestFinished(() => write.mockRestore());
+    const clock = new TestClock();
+    const watched = await telemetry({ endpoint: collector.endpoint, logs: [], headers: { authorization: "Bearer x" }, env: {}, clock });
+    await using s = await setup({ tasks, work: { telemetry: watched } });
+    await s.runtime.execute("/greet", { name: "Ada" });
+    await clock.advance(1_000);
+    for (const [tries, pauseMs] of [
+      [1, 1_000],
+      [2, 2_000],
+    ] as const) {
+      await until(() => collector.headers.length === tries);
+      await clock.armed(pauseMs);
+      await clock.advance(pauseMs);
+    }
+    await until(() => collector.spans.length === 1);
+    expect(collector.headers).toHaveLength(3);
+    expect(collector.headers.every(({ authorization, path }) => authorization === "Bearer x" && path === "/otlp/v1/traces")).toBe(true);
+  });
+
+  it("that refuses is not asked again, and the worker says so and goes on", async () => {
+    const said: string[] = [];
+    const write = vi.spyOn(process.stderr, "write").mockImplementation((text) => said.push(String(text)) > 0);
+    onTestFinished(() => write.mockRestore());
+    const collector = await httpCollector();
+    collector.troubles.push(400);
+    await using s = await setup({ tasks, work: { telemetry: await telemetry({ endpoint: collector.endpoint, logs: [], env: {} }) } });
+    expect((await s.runtime.execute("/greet", { name: "Ada" })).answer.result.output.text).toBe("Hello, Ada!");
+    await s.worker.stop();
+    write.mockRestore();
+    expect(collector.headers).toHaveLength(1);
+    expect(said.join("")).toMatch(/the export of spans fails, trying on: .*answered 400: trouble\n.*lost 1 spans, which/s);
+  });
+});
+
+describe("the same spans come from every protocol", () => {
+  it("from a Conductor worker", async () => {
+    const collector = await httpCollector();
+    const watched = await telemetry({ endpoint: collector.endpoint, logs: ["otlp"], env: {} });
+    await using s = await conductorSetup({ tasks: [greet], work: { telemetry: watched, logger: undefined } });
+    s.stub.enqueue("greet", { inputData: { name: "Ada" } });
+    await s.stub.next(anyUpdate);
+    await s.worker.stop({ force: true });
+    expect(collector.spans).toMatchObject([
+      { name: "task.execute", kind: 5, parentSpanId: "", attributes: { "longshore.task": "greet", "longshore.attempt": 1 } },
+    ]);
+    const line = collector.logs.find(({ body }) => body === "greeting Ada");
+    expect(line).toMatchObject({ traceId: collector.spans[0]?.traceId, spanId: collector.spans[0]?.spanId });
+    expect(line?.attributes).toMatchObject({ run_id: expect.any(String), step_id: expect.any(String) });
+  });
+
+  it("from a workflow-graph worker", async () => {
+    const collector = await httpCollector();
+    const server = await serve({ ephemeral: true, port: 0, logger: { level: "error" } });
+    onTestFinished(() => server.close());
+    const watched = await telemetry({ endpoint: collector.endpoint, logs: [], env: {} });
+    const worker = await work({
+      tasks: [greet],
+      on: workflowGraph(server.url as string),
+      signals: false,
+      logger: false,
+      telemetry: watched,
+    });
+    expect(await server.call("greet", { name: "Ada" })).toMatchObject({ text: "Hello, Ada!" });
+    await worker.stop();
+    expect(collector.spans).toMatchObject([{ name: "task.execute", attributes: { "longshore.task": "greet" } }]);
+  });
+});

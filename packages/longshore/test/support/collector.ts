@@ -1,0 +1,139 @@
+// A collector of OpenTelemetry, over HTTP in JSON and over gRPC, that keeps what it is sent in one form.
+
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
+import { unary } from "../../src/grpc/service.ts";
+import { LogsService, TraceService } from "../../src/telemetry/otlp-messages.ts";
+import { startGrpc } from "./grpc.ts";
+
+export interface SeenSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+  readonly attributes: Record<string, unknown>;
+  readonly events: { readonly name: string; readonly attributes: Record<string, unknown> }[];
+  readonly status: { readonly code: number; readonly message: string };
+  readonly flags: number;
+  readonly resource: Record<string, unknown>;
+}
+
+export interface SeenLog {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly severity: [number, string];
+  readonly body: unknown;
+  readonly attributes: Record<string, unknown>;
+  readonly resource: Record<string, unknown>;
+  readonly atNs: bigint;
+}
+
+export interface Collector {
+  readonly endpoint: string;
+  readonly spans: SeenSpan[];
+  readonly logs: SeenLog[];
+  /** Headers or metadata of each request. */
+  readonly headers: Readonly<Record<string, unknown>>[];
+  /** What the next requests are answered with, one each; 0 and beyond the end is success. */
+  readonly troubles: number[];
+}
+
+interface Pair {
+  key: string;
+  value?: { stringValue?: string; boolValue?: boolean; intValue?: string | number; doubleValue?: number };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: both wire forms are read by the same code.
+type Loose = any;
+
+const hex = (id: unknown) => (id instanceof Uint8Array ? Buffer.from(id).toString("hex") : ((id as string | undefined) ?? ""));
+
+function attributesOf(pairs: readonly Pair[] = []): Record<string, unknown> {
+  return Object.fromEntries(
+    pairs.map(({ key, value = {} }) => [
+      key,
+      value.stringValue ?? value.boolValue ?? (value.intValue === undefined ? value.doubleValue : Number(value.intValue)),
+    ]),
+  );
+}
+
+function spansIn({ resourceSpans = [] }: Loose): SeenSpan[] {
+  return resourceSpans.flatMap(({ resource, scopeSpans }: Loose) =>
+    scopeSpans.flatMap(({ spans }: Loose) =>
+      spans.map((span: Loose) => ({
+        traceId: hex(span.traceId),
+        spanId: hex(span.spanId),
+        parentSpanId: hex(span.parentSpanId),
+        name: span.name,
+        kind: span.kind,
+        startNs: BigInt(span.startTimeUnixNano),
+        endNs: BigInt(span.endTimeUnixNano),
+        attributes: attributesOf(span.attributes),
+        events: (span.events ?? []).map((event: Loose) => ({ name: event.name, attributes: attributesOf(event.attributes) })),
+        status: { code: span.status?.code ?? 0, message: span.status?.message ?? "" },
+        flags: span.flags,
+        resource: attributesOf(resource.attributes),
+      })),
+    ),
+  );
+}
+
+function logsIn({ resourceLogs = [] }: Loose): SeenLog[] {
+  return resourceLogs.flatMap(({ resource, scopeLogs }: Loose) =>
+    scopeLogs.flatMap(({ logRecords }: Loose) =>
+      logRecords.map((record: Loose) => ({
+        traceId: hex(record.traceId),
+        spanId: hex(record.spanId),
+        severity: [record.severityNumber, record.severityText],
+        body: record.body.stringValue,
+        attributes: attributesOf(record.attributes),
+        resource: attributesOf(resource.attributes),
+        atNs: BigInt(record.timeUnixNano),
+      })),
+    ),
+  );
+}
+
+function empty() {
+  return { spans: [] as SeenSpan[], logs: [] as SeenLog[], headers: [] as Record<string, unknown>[], troubles: [] as number[] };
+}
+
+export async function httpCollector(): Promise<Collector> {
+  const seen = empty();
+  const server = createServer(async (request, response) => {
+    let text = "";
+    for await (const chunk of request.setEncoding("utf8")) text += chunk;
+    seen.headers.push({ path: request.url, ...(request.headers as IncomingHttpHeaders) });
+    const trouble = seen.troubles.shift() ?? 0;
+    if (trouble !== 0) return void response.writeHead(trouble).end("trouble");
+    if (request.url?.endsWith("/v1/traces")) seen.spans.push(...spansIn(JSON.parse(text)));
+    else seen.logs.push(...logsIn(JSON.parse(text)));
+    response.setHeader("content-type", "application/json").end("{}");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { ...seen, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}/otlp` };
+}
+
+export async function grpcCollector(): Promise<Collector> {
+  const seen = empty();
+  const { target } = await startGrpc([
+    unary(TraceService.Export, "open", (request, { metadata }) => {
+      seen.headers.push({ ...metadata });
+      seen.spans.push(...spansIn(request));
+      return {};
+    }),
+    unary(LogsService.Export, "open", (request) => {
+      seen.logs.push(...logsIn(request));
+      return {};
+    }),
+  ]);
+  return { ...seen, endpoint: `http://${target}` };
+}
