@@ -2,9 +2,9 @@
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { type EventMessage, readEvents } from "../read-events.ts";
 import { CommandFailure } from "./failure.ts";
 import type { ConnectionOptions } from "./options.ts";
-import { type EventMessage, readEvents } from "./read-events.ts";
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
 

@@ -1,8 +1,8 @@
 // Following that outlasts a restart of the server.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { EventMessage } from "../read-events.ts";
 import { type Client, type Query, Unreachable } from "./client.ts";
-import type { EventMessage } from "./read-events.ts";
 
 /** A server that restarts is back within seconds; after this long without any, whoever waits should know. */
 const awayMsMax = 30_000;

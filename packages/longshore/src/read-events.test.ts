@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type EventMessage, readEvents } from "./read-events.ts";
+import { type EventMessage, EventParser, readEvents } from "./read-events.ts";
 
 async function read(parts: readonly (string | Uint8Array)[]): Promise<EventMessage[]> {
   const bytes = (async function* () {
@@ -25,4 +25,17 @@ it("puts together what arrives in pieces, also within a character and a line end
 
 it("drops comments, events without data and what was not finished", async () => {
   expect(await read([": beat\n\nevent: empty\n\ndata: cut"])).toEqual([]);
+});
+
+it("knows all three line ends", async () => {
+  const data = async (...parts: string[]) => (await read(parts)).map((message) => message.data);
+  expect(await data("data: a\rdata: b\r\rdata: c\n\n")).toEqual(["a\nb", "c"]);
+  expect(await data("data: a\r", "\ndata: b\r\n\r", "\n")).toEqual(["a\nb"]);
+});
+
+it("refuses an event that is too long, in one line or in many", () => {
+  const push = (text: string) => new EventParser({ charsMax: 20 }).push(new TextEncoder().encode(text));
+  expect(push("data: 12345678901234\n\ndata: 12345678901234\n\n")).toHaveLength(2);
+  expect(() => push("data: 123456789012345")).toThrow("An event is longer than 20 characters.");
+  expect(() => push("data: 1\n".repeat(3))).toThrow(RangeError);
 });
