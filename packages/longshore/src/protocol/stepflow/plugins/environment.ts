@@ -1,0 +1,32 @@
+// What a plugin's process finds in its environment.
+//
+// A worker of a queue inherits the server's, without what would let it act as an operator, and is told where its queue is. A worker that
+// is called finds only what the configuration says: that is how the HTTP releases started them.
+
+import type { GrpcPlugin, HttpPlugin, NatsPlugin } from "../config/config.ts";
+
+/** Where workers on this machine reach the server: `127.0.0.1:4500`. */
+export type Address = string;
+
+export function httpEnvironment({ launch }: HttpPlugin): NodeJS.ProcessEnv {
+  return { ...launch?.env };
+}
+
+export function queueEnvironment(plugin: GrpcPlugin | NatsPlugin, address: Address, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { LONGSHORE_TOKEN: _secret, ...rest } = inherited;
+  return { ...rest, ...told(plugin, address), ...plugin.launch?.env };
+}
+
+/** The reference cannot take addresses with a scheme, and names one port for everything. */
+function told(plugin: GrpcPlugin | NatsPlugin, address: Address): NodeJS.ProcessEnv {
+  if (plugin.type === "grpc") {
+    return { STEPFLOW_TRANSPORT: "grpc", STEPFLOW_TASKS_URL: address, STEPFLOW_QUEUE_NAME: plugin.queue, STEPFLOW_BLOB_URL: address };
+  }
+  return {
+    STEPFLOW_TRANSPORT: "nats",
+    STEPFLOW_NATS_URL: plugin.url,
+    ...(plugin.stream === null ? {} : { STEPFLOW_NATS_STREAM: plugin.stream, STEPFLOW_QUEUE_NAME: plugin.stream }),
+    STEPFLOW_NATS_CONSUMER: plugin.consumer,
+    STEPFLOW_BLOB_URL: address,
+  };
+}
