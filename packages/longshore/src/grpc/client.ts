@@ -8,6 +8,7 @@ import type { Decoded, Encodable, Message, Rpc } from "../protobuf.ts";
 import { ClientCall } from "./client-call.ts";
 import { Connector, type ConnectorOptions, type TlsClientOptions } from "./connector.ts";
 import { frameOf, messageBytesDefault, tooLarge } from "./frame.ts";
+import { streamWindowBytes } from "./limits.ts";
 import { GrpcCode, GrpcError } from "./status.ts";
 import { parseTarget } from "./target.ts";
 
@@ -18,6 +19,8 @@ export interface ChannelOptions {
   tls?: TlsClientOptions;
   /** One message, in and out. */
   messageBytes?: number;
+  /** What may be under way to us on one call before it is read; for streams whose messages shall stay with the server until then. */
+  windowBytes?: number;
   /** For the connection to be made, TLS included. */
   connectMs?: number;
   /** Between two pings while calls are open; doubled when the server says that it is too often. */
@@ -97,7 +100,14 @@ class Channel implements GrpcChannel {
       pingMs: options.pingMs ?? PING_MS,
       pingTimeoutMs: options.pingTimeoutMs ?? PING_TIMEOUT_MS,
     };
-    this.#connector = new Connector({ place, tls: options.tls, clock, random, ...timing });
+    this.#connector = new Connector({
+      place,
+      tls: options.tls,
+      windowBytes: options.windowBytes ?? streamWindowBytes,
+      clock,
+      random,
+      ...timing,
+    });
   }
 
   async unary<Request extends Message, Response extends Message>(

@@ -5,7 +5,7 @@ import { type Backoff, backoffMs } from "../backoff.ts";
 import { type Clock, pause } from "../clock.ts";
 import { toError } from "../errors.ts";
 import { KeepAlive } from "./keep-alive.ts";
-import { sessionMemoryMb, sessionWindowBytes, streamWindowBytes } from "./limits.ts";
+import { sessionMemoryMb, sessionWindowBytes } from "./limits.ts";
 import { GrpcCode, GrpcError } from "./status.ts";
 import type { Target } from "./target.ts";
 
@@ -15,6 +15,7 @@ export type TlsClientOptions = Pick<ConnectionOptions, "ca" | "cert" | "key" | "
 export interface ConnectorOptions {
   place: Target;
   tls: TlsClientOptions | undefined;
+  windowBytes: number;
   clock: Clock;
   random: () => number;
   connectMs: number;
@@ -94,11 +95,11 @@ export class Connector {
 
   /** Resolves when the server has sent its settings: until then nobody knows whether it speaks HTTP/2 at all. */
   #dial(): Promise<ClientHttp2Session> {
-    const { place, tls, clock, connectMs } = this.#options;
+    const { place, tls, windowBytes, clock, connectMs } = this.#options;
     const options: ClientSessionOptions & SecureClientSessionOptions = {
       ...(place.secure ? tls : {}),
       maxSessionMemory: sessionMemoryMb,
-      settings: { enablePush: false, initialWindowSize: streamWindowBytes },
+      settings: { enablePush: false, initialWindowSize: windowBytes },
     };
     const session = connect(`${place.secure ? "https" : "http"}://${urlHost(place.host)}:${place.port}`, options);
     this.#open.add(session);
