@@ -17,6 +17,7 @@ export interface ServerFlags {
   data: string;
   ephemeral?: boolean;
   workflows?: string;
+  stepflowConfig?: string;
   token?: string[];
   tokenFile?: string;
   insecure?: boolean;
@@ -35,6 +36,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .option("--host <address>", "on which address; beyond loopback, tokens are needed", "127.0.0.1")
     .addOption(new Option("--ephemeral", "keep everything in memory; nothing survives").conflicts("data"))
     .option("--workflows <folder>", "load its *.yml, *.yaml and *.json at the start")
+    .option("--stepflow-config <file>", "plugins and routes for flows of Stepflow; may start their workers")
     .option("--token <token>", "let in whoever shows it; may be repeated", parseRepeated)
     .option("--token-file <file>", "tokens, one a line")
     .option("--insecure", "serve beyond loopback although nobody is asked for a token")
@@ -60,6 +62,7 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     host: flags.host,
     ...(flags.ephemeral ? { ephemeral: true } : { data: resolve(flags.data) }),
     ...(flags.workflows === undefined ? {} : { workflows: resolve(flags.workflows) }),
+    ...(flags.stepflowConfig === undefined ? {} : { stepflow: { config: resolve(flags.stepflowConfig) } }),
     tokens: flags.token,
     tokenFile: flags.tokenFile,
     insecure: flags.insecure,

@@ -35,12 +35,22 @@ export interface ServeOptions {
   badWorkflows?: "refuse" | "skip";
   /** Define the sample workflow `ci-1` when nothing else is defined. */
   sample?: boolean;
+  /** Which plugins and routes flows of Stepflow have. */
+  stepflow?: StepflowOptions;
   /** How long what has ended is kept: a month or half a million runs unless told otherwise. */
   retention?: RetentionSettings;
   /** What is logged and where to: warnings and worse, as text, to standard error, unless told otherwise. Tokens never appear. */
   logger?: Partial<Pick<LoggerOptions, "level" | "format" | "write">>;
   limits?: Partial<HttpLimits>;
   clock?: Clock;
+}
+
+export interface StepflowOptions {
+  /**
+   * A configuration file of Stepflow, or a folder with one. It may start programs: name only what you would run yourself. Without one,
+   * workers may connect to the queues `python` and `default`, and workers of every other protocol serve the rest.
+   */
+  config?: string;
 }
 
 export const portDefault = 4_500;

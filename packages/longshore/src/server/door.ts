@@ -4,6 +4,7 @@ import type { GrpcMethod } from "../grpc/service.ts";
 import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
 import { conductorRoutes } from "../protocol/conductor/routes.ts";
+import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
 import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
 import { packageVersion } from "../version.ts";
 import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
@@ -24,6 +25,7 @@ export interface Door {
 
 export interface DoorParts {
   readonly engine: Engine;
+  readonly stepflow: StepflowConfig;
   readonly options: ServeOptions;
   readonly tokens: readonly Token[];
   readonly logger: Logger;

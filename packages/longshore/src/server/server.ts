@@ -5,12 +5,16 @@ import { systemClock } from "../clock.ts";
 import { sampleId, sampleSource } from "../dialect/workflow-graph/sample.ts";
 import { dialectName } from "../dialect/workflow-graph/source.ts";
 import { createMetrics } from "../metrics.ts";
+import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
+import { defaultConfig } from "../protocol/stepflow/config/default.ts";
+import { makeRouter } from "../protocol/stepflow/config/router.ts";
 import { retentionPolicy } from "../run/retention.ts";
-import { directoryOf, loggerOf, type ServeOptions, tokensOf } from "./config.ts";
+import { directoryOf, loggerOf, type ServeOptions, type StepflowOptions, tokensOf } from "./config.ts";
 import type { Door, DoorParts } from "./door.ts";
 import { type Engine, openEngine } from "./engine.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
+import type { Logger } from "./logger.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
 export async function serve(options: ServeOptions = {}): Promise<Server> {
@@ -18,8 +22,10 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const tokens = tokensOf(options);
   const logger = loggerOf(options, clock, tokens);
   const metrics = options.port === null ? undefined : createMetrics();
+  const stepflow = await stepflowConfig(options.stepflow, logger);
   const engine = await openEngine({
     directory: directoryOf(options),
+    router: makeRouter(stepflow),
     clock,
     retention: retentionPolicy(options.retention),
     probe: metrics && engineProbe(metrics),
@@ -31,7 +37,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     for (const warning of workflows.warnings) logger.warn(warning);
     for (const { message } of workflows.bad) logger.error(message);
     if (options.sample) await defineSampleIfEmpty(engine);
-    const door = metrics === undefined ? null : await openDoorFor({ engine, options, tokens, logger, metrics });
+    const door = metrics === undefined ? null : await openDoorFor({ engine, stepflow, options, tokens, logger, metrics });
     const close = closing(engine, door);
     return {
       ...programSide(engine),
@@ -45,6 +51,16 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     await engine.close();
     throw error;
   }
+}
+
+/** Read before anything is opened: a mistake in it must not leave a server half started. */
+async function stepflowConfig(options: StepflowOptions | undefined, logger: Logger): Promise<StepflowConfig> {
+  if (options?.config === undefined) return defaultConfig();
+  // The parser is loaded where there is something to parse.
+  const { loadConfig } = await import("../protocol/stepflow/config/load.ts");
+  const { config, warnings } = loadConfig(options.config);
+  for (const warning of warnings) logger.warn(warning);
+  return config;
 }
 
 /** Loaded only now: a program that opens no socket needs neither the protocols nor our own API, which are half of the start. */

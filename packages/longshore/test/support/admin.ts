@@ -3,6 +3,7 @@
 
 import { expect, onTestFinished } from "vitest";
 import { createMetrics } from "../../src/metrics.ts";
+import { defaultConfig } from "../../src/protocol/stepflow/config/default.ts";
 import type { Operation } from "../../src/server/admin/operation.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
 import { changesOf, grpcMethods, openDoor, routeGroups } from "../../src/server/door.ts";
@@ -48,7 +49,7 @@ export async function startOnSmallDisk() {
     throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
   };
   const logger = createLogger({ level: "silent", write: () => {}, clock });
-  const door = await openDoor({ engine, options: { port: 0 }, tokens: [], logger, metrics });
+  const door = await openDoor({ engine, stepflow: defaultConfig(), options: { port: 0 }, tokens: [], logger, metrics });
   onTestFinished(async () => {
     await door.close();
     await engine.close();

@@ -4,6 +4,7 @@
 import { Agent } from "node:http";
 import { onTestFinished } from "vitest";
 import { createMetrics } from "../../src/metrics.ts";
+import { defaultConfig } from "../../src/protocol/stepflow/config/default.ts";
 import { openDoor } from "../../src/server/door.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { createLogger } from "../../src/server/logger.ts";
@@ -88,7 +89,7 @@ export async function startFaulty(faults = new Faults(), before?: { clock: TestC
     },
   });
   const logger = createLogger({ level: "error", format: "text", write: () => {}, clock });
-  const door = await openDoor({ engine, options: { port: 0 }, tokens: [], logger, metrics: createMetrics() });
+  const door = await openDoor({ engine, stepflow: defaultConfig(), options: { port: 0 }, tokens: [], logger, metrics: createMetrics() });
   const agent = new Agent({ keepAlive: true });
   let closed: Promise<void> | undefined;
   const close = () => {

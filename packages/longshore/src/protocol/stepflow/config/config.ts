@@ -1,5 +1,5 @@
 // What a Stepflow configuration says once it has been read: which plugins there are and which component paths lead to them. Every form
-// that releases of Stepflow have written it in ends here. README.md beside the protocol, "Configuration", has the keys.
+// that releases of Stepflow have written it in ends here. docs/reference/stepflow-configuration.md has the keys.
 
 import type { Backoff } from "../../../backoff.ts";
 import type { Json } from "../../../json.ts";
