@@ -36,7 +36,10 @@ export function makeContext(
     get blobs() {
       return assignment.blobs ?? noBlobs(around.transport.name);
     },
-    native: assignment.native,
+    // Few handlers look at it, and some protocols must put it together.
+    get native() {
+      return assignment.native;
+    },
     amend: (name, value) => assignment.amend?.(name, toJson(value)),
     ask: async (name, value) =>
       assignment.ask === undefined ? refuseAsk(around.transport.name, name) : assignment.ask(name, toJson(value), execution.signal),

@@ -44,20 +44,27 @@ export function workTrace(
   observability: Observability,
   about: { component: string; attempt: number; kind: "server" | "consumer" },
 ): WorkTrace {
-  const { runId, flowId, stepId } = observability;
+  const { flowId } = observability;
   const parent = spanIdsOf(observability.traceId, observability.spanId);
-  const { component, attempt, kind } = about;
+  return {
+    ...(parent === undefined ? {} : { parent }),
+    name: "component.execute",
+    kind: about.kind,
+    // Asked for only where somebody traces.
+    get attributes() {
+      return attributesOf(observability, about);
+    },
+    ...(flowId === undefined ? {} : { fields: { flow_id: flowId } }),
+  };
+}
+
+function attributesOf({ runId, flowId, stepId }: Observability, about: { component: string; attempt: number }) {
+  const { component, attempt } = about;
   const attributes: Record<string, string | number> = { "stepflow.component": component, component, attempt };
   for (const [name, value] of [["run_id", runId] as const, ["flow_id", flowId] as const, ["step_id", stepId] as const]) {
     if (value === undefined) continue;
     attributes[`stepflow.${name}`] = value;
     attributes[name] = value;
   }
-  return {
-    ...(parent === undefined ? {} : { parent }),
-    name: "component.execute",
-    kind,
-    attributes,
-    ...(flowId === undefined ? {} : { fields: { flow_id: flowId } }),
-  };
+  return attributes;
 }

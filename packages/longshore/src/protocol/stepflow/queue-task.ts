@@ -64,6 +64,7 @@ export class QueueTask implements Assignment {
   /** Named in heartbeats and reports, so that an orchestrator that recovers the run can say so. */
   readonly #run: { readonly runId?: string };
   #pathParams: Readonly<Record<string, string>>;
+  #trace: WorkTrace | undefined;
   #progress: TaskProgress | undefined;
   #cancelled = false;
   #answers: Answers | undefined;
@@ -101,7 +102,8 @@ export class QueueTask implements Assignment {
 
   get trace(): WorkTrace {
     const { componentId: component, observability = {} } = this.#execute;
-    return workTrace(observability, { component, attempt: this.attempt, kind: "consumer" });
+    this.#trace ??= workTrace(observability, { component, attempt: this.attempt, kind: "consumer" });
+    return this.#trace;
   }
 
   get blobs(): TaskBlobs {
