@@ -174,8 +174,9 @@ export class ClientCall {
   /** The stream has closed; without a status when the call is not over yet. */
   #closed(stream: ClientHttp2Stream, { session }: Connection, broken: Error | undefined): void {
     if (this.#over) return;
-    const lost = session.closed || session.destroyed;
-    const error = broken instanceof GrpcError ? broken : resetError(stream.rstCode ?? 0, lost, broken);
+    const code = stream.rstCode ?? 0;
+    const lost = session.destroyed || (session.closed && lossCodes.has(code));
+    const error = broken instanceof GrpcError ? broken : lost ? lostError(broken) : resetError(code, broken);
     const refused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || stream.id === undefined;
     if (!refused || this.#headed || error.code === GrpcCode.CANCELLED) return this.#finish(error);
     this.unseen = error;
@@ -237,17 +238,25 @@ function httpError(status: number | undefined): GrpcError {
   return new GrpcError(byHttpStatus[status ?? 0] ?? GrpcCode.UNKNOWN, `The server answered with the HTTP status ${status}, expected 200.`);
 }
 
+/** How streams close when their connection does. A server that only says that it goes still resets calls for reasons of its own. */
+const lossCodes = new Set<number>([constants.NGHTTP2_NO_ERROR, constants.NGHTTP2_CANCEL, constants.NGHTTP2_INTERNAL_ERROR]);
+
+function lostError(cause: Error | undefined): GrpcError {
+  return new GrpcError(GrpcCode.UNAVAILABLE, `The connection to the server broke${because(cause)}.`, [], { cause });
+}
+
+const byReset: Readonly<Record<number, GrpcCode>> = {
+  [constants.NGHTTP2_REFUSED_STREAM]: GrpcCode.UNAVAILABLE,
+  [constants.NGHTTP2_CANCEL]: GrpcCode.CANCELLED,
+  [constants.NGHTTP2_ENHANCE_YOUR_CALM]: GrpcCode.RESOURCE_EXHAUSTED,
+  [constants.NGHTTP2_INADEQUATE_SECURITY]: GrpcCode.PERMISSION_DENIED,
+};
+
 /** What the reset of a stream means. doc/PROTOCOL-HTTP2.md of gRPC, "Errors". */
-function resetError(code: number, lost: boolean, cause: Error | undefined): GrpcError {
-  const because = cause === undefined ? "" : `: ${cause.message}`;
-  if (lost && (code === constants.NGHTTP2_NO_ERROR || code === constants.NGHTTP2_CANCEL || code === constants.NGHTTP2_INTERNAL_ERROR)) {
-    return new GrpcError(GrpcCode.UNAVAILABLE, `The connection to the server broke${because}.`, [], { cause });
-  }
-  const meanings: Readonly<Record<number, GrpcCode>> = {
-    [constants.NGHTTP2_REFUSED_STREAM]: GrpcCode.UNAVAILABLE,
-    [constants.NGHTTP2_CANCEL]: GrpcCode.CANCELLED,
-    [constants.NGHTTP2_ENHANCE_YOUR_CALM]: GrpcCode.RESOURCE_EXHAUSTED,
-    [constants.NGHTTP2_INADEQUATE_SECURITY]: GrpcCode.PERMISSION_DENIED,
-  };
-  return new GrpcError(meanings[code] ?? GrpcCode.INTERNAL, `The server reset the call with code ${code}${because}.`, [], { cause });
+function resetError(code: number, cause: Error | undefined): GrpcError {
+  return new GrpcError(byReset[code] ?? GrpcCode.INTERNAL, `The server reset the call with code ${code}${because(cause)}.`, [], { cause });
+}
+
+function because(cause: Error | undefined): string {
+  return cause === undefined ? "" : `: ${cause.message}`;
 }

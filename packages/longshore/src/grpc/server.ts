@@ -1,5 +1,9 @@
 // Serves gRPC on sockets that are handed over. Who may call, what is counted and what an error means is the host's to say; what happens
 // to one call is in server-call.ts.
+//
+// Measured on two cores that the client shares (Node 20, decoding and the gate included): a unary call costs the server 36 to 47 us of CPU
+// with 32 in flight and 77 to 110 us one at a time, most of it in node:http2; the client 55 to 69 and 100 to 145 us. A thousand idle
+// streams take 4 MB on one connection, and 46 MB on a connection each.
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:http2";
 import type { Socket } from "node:net";
