@@ -98,7 +98,7 @@ const codes: Readonly<Record<ProblemKind, GrpcCode>> = {
 };
 
 /** The same refusal in gRPC's words. */
-export function grpcErrorOf({ kind, message, detail }: Problem): GrpcError {
+function grpcErrorOf({ kind, message, detail }: Problem): GrpcError {
   if (kind !== "bad-request" || detail?.field === undefined) return new GrpcError(codes[kind], message);
   const description = detail.expected === undefined ? message : `expected ${detail.expected}`;
   return new GrpcError(codes[kind], message, [detailOf(BadRequest, { fieldViolations: [{ field: detail.field, description }] })]);
