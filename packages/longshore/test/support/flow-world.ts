@@ -130,7 +130,8 @@ export function step(id: string, input: Json = null, parts: JsonObject = {}): Js
 
 export const ref = (id: string, path?: string): JsonObject => (path === undefined ? { $step: id } : { $step: id, path });
 
-/** A condition. Written so, because an object with a key `then` could be taken for a promise. */
+/** A condition. */
 export function either(condition: Json, yes: Json, no?: Json): JsonObject {
-  return Object.fromEntries([["$if", condition], ["then", yes], ...(no === undefined ? [] : [["else", no]])]) as JsonObject;
+  // biome-ignore lint/suspicious/noThenProperty: it is the language's own word, and nobody awaits a flow
+  return { $if: condition, then: yes, ...(no === undefined ? {} : { else: no }) };
 }
