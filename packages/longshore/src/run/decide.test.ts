@@ -328,6 +328,15 @@ describe("cost", () => {
     expect(ledger.costs[10]).toEqual({ asked: 1, changed: 2, calls: 2 });
   });
 
+  it("of a step does not grow with what the output of its run needs", () => {
+    const length = 1_000;
+    const all = Array.from({ length }, (_, at) => at);
+    const steps = all.map((at) => ({ after: at === 0 ? [] : [at - 1], input: outputsOf(...(at === 0 ? [] : [at - 1])) }));
+    const ledger = new Ledger(planOf(steps, { output: outputsOf(...all) })).start();
+    for (let at = 0; at < length - 1; at++) ledger.done(at);
+    expect(ledger.costs[length - 1]).toEqual({ asked: 1, changed: 2, calls: 2 });
+  });
+
   it("of a result does not grow with the number of those who wait with it at a join", () => {
     const width = 10_001;
     const ledger = new Ledger(

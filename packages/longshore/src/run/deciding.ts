@@ -176,7 +176,8 @@ export class Deciding {
     }
     this.#settled.length = 0;
     this.#wanted.length = 0;
-    if (!this.#draft.over && this.#draft.run.active === 0) this.#finish();
+    // While rows are missing nothing has really come to an end, and the output need not be looked at.
+    if (!this.#draft.over && !this.#draft.lacks && this.#draft.run.active === 0) this.#finish();
   }
 
   /** The node is wanted, and so is what it cannot do without. */

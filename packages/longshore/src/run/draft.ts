@@ -45,12 +45,16 @@ export class Draft {
   }
 
   answer(joins: readonly Change[], next: NextTry | null): Decision {
-    const { need } = this;
-    const lacks = need.joins.length + need.outputs.length + need.records.length + need.documents.length > 0 || need.all;
-    if (lacks) return { need };
+    if (this.lacks) return { need: this.need };
     this.#changes.push(...joins);
     if (this.run !== this.frontier.run) this.#changes.push({ kind: "run", run: this.run });
     return { changes: this.#changes, next };
+  }
+
+  /** There are rows to be seen before anything is decided. */
+  get lacks(): boolean {
+    const { joins, outputs, records, documents, all } = this.need;
+    return all || joins.length + outputs.length + records.length + documents.length > 0;
   }
 
   update(parts: Partial<Run>): void {

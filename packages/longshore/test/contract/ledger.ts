@@ -66,11 +66,20 @@ export function planOf(steps: Step[], parts: PlanParts = {}): Plan {
   return makePlan({ dialect: "test", nodes, output: value("out"), ...parts });
 }
 
+/** What a decision has been shown. */
+interface Seen {
+  readonly joins: Map<number, Join | null>;
+  readonly outputs: Map<number, Json>;
+  readonly records: Map<number, Task | null>;
+  all: ReadonlyMap<number, Task> | undefined;
+}
+
 /** What a node is: `open` while it is on the board. */
 type State = "open" | EndState;
 
 export class Ledger {
   readonly plan: Plan;
+  readonly #dialect: Dialect;
   run: Run;
   now = 0;
   readonly joins = new Map<number, Join>();
@@ -84,8 +93,9 @@ export class Ledger {
   costs: { asked: number; changed: number; calls: number }[] = [];
   cancelledOpen = 0;
 
-  constructor(plan: Plan, parts: Partial<Run> = {}) {
+  constructor(plan: Plan, parts: Partial<Run> = {}, spoken: Dialect = dialect) {
     this.plan = plan;
+    this.#dialect = spoken;
     this.run = { ...freshRun({ id: "r", workflow: "w", definitionId: "d", input: '{"go":true}' }, 0, null), ...parts };
   }
 
@@ -117,30 +127,31 @@ export class Ledger {
 
   tell(happening: { kind: RunEvent["kind"] } & Record<string, unknown>): NextTry | null {
     const event = { ...happening, now: this.now, random: 0.5 } as unknown as RunEvent;
-    const seen = {
+    const seen: Seen = {
       joins: new Map<number, Join | null>(),
       outputs: new Map<number, Json>(),
-      all: undefined as ReadonlyMap<number, Task> | undefined,
+      records: new Map<number, Task | null>(),
+      all: undefined,
     };
     const frontier: Frontier = {
       run: this.run,
       join: (node) => seen.joins.get(node),
       output: (node) => seen.outputs.get(node),
-      record: (node) => (this.states.has(node) ? this.#taskOf(node) : null),
+      record: (node) => seen.records.get(node),
       records: () => seen.all,
       document: () => null,
     };
     const cost = { asked: 0, changed: 0, calls: 0 };
     for (;;) {
       cost.calls++;
-      const decision = decide(this.plan, dialect, frontier, event);
+      const decision = decide(this.plan, this.#dialect, frontier, event);
       if ("changes" in decision) {
         cost.changed = decision.changes.length;
         this.costs.push(cost);
         for (const change of decision.changes) this.#apply(change);
         return decision.next;
       }
-      cost.asked += decision.need.joins.length + decision.need.outputs.length;
+      cost.asked += decision.need.joins.length + decision.need.outputs.length + decision.need.records.length;
       this.#answer(decision.need, seen);
     }
   }
@@ -153,16 +164,14 @@ export class Ledger {
     return nodes.map((node) => this.states.get(node));
   }
 
-  #answer(
-    need: Need,
-    seen: { joins: Map<number, Join | null>; outputs: Map<number, Json>; all: ReadonlyMap<number, Task> | undefined },
-  ): void {
+  #answer(need: Need, seen: Seen): void {
     assert.equal(new Set(need.joins).size, need.joins.length);
     for (const node of need.joins) {
       assert(!seen.joins.has(node));
       seen.joins.set(node, this.joins.get(node) ?? null);
     }
     for (const node of need.outputs) seen.outputs.set(node, this.outputs.get(node) ?? null);
+    for (const node of need.records) seen.records.set(node, this.states.has(node) ? this.#taskOf(node) : null);
     if (need.all) seen.all = new Map([...this.states.keys()].map((node) => [node, this.#taskOf(node)]));
   }
 
