@@ -6,6 +6,8 @@ import { compileFlow } from "./compile.ts";
 import { stepflowDialect } from "./dialect.ts";
 
 const many = 10_000;
+/** Far above what is needed: a loaded machine must not fail a test. */
+const timeoutMs = 120_000;
 const flowOf = (length: number, input: (at: number) => Json, output: Json): JsonObject => ({
   steps: Array.from({ length }, (_, at) => ({ id: `s${at}`, component: "/mock/work", input: input(at) })),
   output,
@@ -59,13 +61,13 @@ describe("a large flow", () => {
     }
   };
 
-  it("of ten thousand steps one after the other runs to its end", async () => {
+  it("of ten thousand steps one after the other runs to its end", { timeout: timeoutMs }, async () => {
     const world = await openFlows();
     const id = await world.start(chain(many));
     expect(await drain(world, id)).toEqual({ outcome: "success", result: many - 1 });
   });
 
-  it("of ten thousand steps side by side and one that awaits them runs to its end, ten at a time", async () => {
+  it("of ten thousand steps side by side and one that awaits them runs to its end, ten at a time", { timeout: timeoutMs }, async () => {
     const world = await openFlows();
     const flow = flowOf(many, () => null, null);
     const end = { id: "end", component: "/mock/work", input: Array.from({ length: many }, (_, at) => ref(`s${at}`)) };
