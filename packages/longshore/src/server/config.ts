@@ -51,6 +51,8 @@ export interface StepflowOptions {
    * workers may connect to the queues `python` and `default`, and workers of every other protocol serve the rest.
    */
   config?: string;
+  /** `host:port` under which workers reach this server, when it is not where they came; `STEPFLOW_ORCHESTRATOR_URL`. */
+  orchestratorUrl?: string;
 }
 
 export const portDefault = 4_500;

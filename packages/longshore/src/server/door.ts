@@ -5,6 +5,7 @@ import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
 import { conductorRoutes } from "../protocol/conductor/routes.ts";
 import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
+import type { StepflowServer } from "../protocol/stepflow/server.ts";
 import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
 import { packageVersion } from "../version.ts";
 import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
@@ -16,6 +17,7 @@ import { HealthCheck } from "./health.ts";
 import { listen } from "./http.ts";
 import { instrument } from "./instruments.ts";
 import type { Logger } from "./logger.ts";
+import { stepflowServer } from "./stepflow.ts";
 
 export interface Door {
   readonly url: string;
@@ -32,15 +34,16 @@ export interface DoorParts {
   readonly metrics: Metrics;
 }
 
-export async function openDoor({ engine, options, tokens, logger, metrics }: DoorParts): Promise<Door> {
+export async function openDoor({ engine, stepflow: config, options, tokens, logger, metrics }: DoorParts): Promise<Door> {
   const { host, hosts, origins, insecure, limits, tls } = options;
   const changes = changesOf(engine);
   const auth = createAuth(tokens);
   const groups = routeGroups(engine, changes, metrics, auth);
+  const stepflow = stepflowServer(engine, config, { ...options.stepflow, logger });
   instrument(engine, metrics);
   const listener = await listen({
     groups,
-    methods: grpcMethods(engine),
+    methods: grpcMethods(stepflow),
     // Ours, last in the list, also answers for paths that belong to nobody.
     fallback: groups.at(-1),
     port: options.port ?? portDefault,
@@ -48,14 +51,17 @@ export async function openDoor({ engine, options, tokens, logger, metrics }: Doo
     clock: engine.clock,
     ...{ host, hosts, origins, insecure, limits, tls, metrics, logger },
   });
-  return {
-    url: listener.url,
-    port: listener.port,
-    async close(deadlineMs) {
-      await listener.close(deadlineMs);
-      changes.close();
-    },
+  const close = async (deadlineMs?: number) => {
+    await Promise.all([listener.close(deadlineMs), stepflow.stop()]);
+    changes.close();
   };
+  try {
+    await stepflow.start(listener.url);
+  } catch (error) {
+    await close(0);
+    throw error;
+  }
+  return { url: listener.url, port: listener.port, close };
 }
 
 /** Everything that is served: the whole route table. */
@@ -77,8 +83,8 @@ export function routeGroups(
 }
 
 /** The same for gRPC: every method that is served. */
-export function grpcMethods(_engine: Engine): readonly GrpcMethod[] {
-  return [];
+export function grpcMethods(stepflow: StepflowServer): readonly GrpcMethod[] {
+  return stepflow.methods;
 }
 
 export function changesOf(engine: Engine): Changes {

@@ -12,6 +12,7 @@ import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { createRouter } from "../../src/server/router.ts";
+import { stepflowServer } from "../../src/server/stepflow.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "./parts.ts";
 import { conversation, type GraphServer, startGraphServer } from "./workflow-graph.ts";
@@ -82,7 +83,8 @@ export async function realGroups() {
 export async function realMethods() {
   const engine = await openEngine({ directory: null, clock: new TestClock() });
   onTestFinished(() => engine.close());
-  return grpcMethods(engine);
+  const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
+  return grpcMethods(stepflowServer(engine, defaultConfig(), { logger }));
 }
 
 async function operationFinder(): Promise<(method: string, path: string) => Operation | undefined> {

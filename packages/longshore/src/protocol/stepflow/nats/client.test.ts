@@ -6,7 +6,7 @@ it("says which packages a worker on NATS needs, and how to get them", async () =
   await expect(loadNats(() => Promise.reject(missing))).rejects.toMatchObject({
     code: "LONGSHORE_BAD_CONFIG",
     message:
-      "A worker on NATS needs the packages @nats-io/transport-node and @nats-io/jetstream: npm install @nats-io/transport-node @nats-io/jetstream",
+      "NATS needs the packages @nats-io/transport-node and @nats-io/jetstream: npm install @nats-io/transport-node @nats-io/jetstream",
   });
   const other = new Error("broken");
   await expect(loadNats(() => Promise.reject(other))).rejects.toBe(other);

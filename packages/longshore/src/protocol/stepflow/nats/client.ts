@@ -20,7 +20,7 @@ export async function loadNats(load: () => Promise<NatsClient> = loadPackages): 
     return await load();
   } catch (error) {
     if ((error as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    const message = `A worker on NATS needs the packages @nats-io/transport-node and @nats-io/jetstream: ${install}`;
+    const message = `NATS needs the packages @nats-io/transport-node and @nats-io/jetstream: ${install}`;
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause: error });
   }
 }

@@ -1,8 +1,8 @@
 // What `stepflowNats(url, options)` takes, checked once.
 
-import { LongshoreError } from "../../../errors.ts";
 import { textOf } from "../environment.ts";
 import { named, type QueueOptions, type QueueSettings, queueSettings } from "../queue-options.ts";
+import { type NatsServers, objectName, serversOf, urlDefault } from "./servers.ts";
 
 export interface StepflowNatsOptions extends QueueOptions {
   /** The stream that the tasks of this worker's queue are in; `STEPFLOW_NATS_STREAM`, else the name of the queue, else `STEPFLOW_TASKS`. */
@@ -17,16 +17,13 @@ export interface StepflowNatsOptions extends QueueOptions {
   readonly connection?: { readonly [option: string]: unknown };
 }
 
-export interface NatsSettings extends QueueSettings {
-  readonly servers: readonly string[];
-  readonly login: { readonly user?: string; readonly pass?: string; readonly token?: string };
+export interface NatsSettings extends QueueSettings, NatsServers {
   readonly stream: string;
   readonly consumer: string;
   readonly orchestratorUrl: string | undefined;
   readonly connection: { readonly [option: string]: unknown };
 }
 
-const urlDefault = "nats://localhost:4222";
 const streamDefault = "STEPFLOW_TASKS";
 const consumerDefault = "stepflow-default";
 
@@ -41,30 +38,4 @@ export function natsSettings(url: string | undefined, options: StepflowNatsOptio
     orchestratorUrl: named("orchestratorUrl", options.orchestratorUrl) ?? textOf(env, "STEPFLOW_TASKS_URL"),
     connection: options.connection ?? {},
   };
-}
-
-/** `nats://user:password@host:4222`, `nats://token@host:4222`, `host:4222`; several with commas between them. */
-function serversOf(url: string): Pick<NatsSettings, "servers" | "login"> {
-  const urls = url.split(",").map((each) => parse(each.trim(), url));
-  const { username, password } = urls.find((each) => each.username !== "") ?? { username: "", password: "" };
-  const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
-  const login = user === "" ? {} : pass === "" ? { token: user } : { user, pass };
-  return { servers: urls.map(({ protocol, host }) => `${protocol}//${host}`), login };
-}
-
-function parse(text: string, all: string): URL {
-  const withScheme = /^[a-z]+:\/\//i.test(text) ? text : `nats://${text}`;
-  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
-  if (url !== undefined && url.hostname !== "" && (url.protocol === "nats:" || url.protocol === "tls:")) return url;
-  const message = `The NATS server's address is ${JSON.stringify(all)}, expected one such as "${urlDefault}".`;
-  throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "url" } });
-}
-
-/** Names of streams and consumers become parts of subjects. */
-function objectName(field: string, name: string): string {
-  if (/^[^\s.*>/\\]+$/.test(name)) return name;
-  const expected = "a name without spaces, dots, slashes, * and >";
-  throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${field} is ${JSON.stringify(name)}, expected ${expected}.`, {
-    detail: { field, expected },
-  });
 }

@@ -1,0 +1,45 @@
+// A task of the board as its worker is given it.
+
+import type { Task } from "../../../board/task.ts";
+import type { ComponentTask } from "../../../dialect/stepflow/router.ts";
+import { settingsOf } from "../../../dialect/stepflow/settings.ts";
+import type { Encodable } from "../../../protobuf.ts";
+import type { Run } from "../../../run/run.ts";
+import { findComponent, type RegisteredComponent } from "../config/registered.ts";
+import type { TaskAssignment } from "../messages.ts";
+import { wireRunId } from "../run-id.ts";
+import { wireTaskId } from "./task-id.ts";
+
+/** How often a worker is to send heartbeats, as in the reference: five of them fit into a hold. */
+const heartbeatSecs = 1;
+
+export interface Surroundings {
+  /** Undefined for a task without a run, or whose run is gone. */
+  readonly run: Run | undefined;
+  /** What the worker is known to have; null when that is not known. */
+  readonly components: readonly RegisteredComponent[] | null;
+  readonly orchestratorServiceUrl: string;
+}
+
+export function assignmentOf(task: Task, { run, components, orchestratorServiceUrl }: Surroundings): Encodable<typeof TaskAssignment> {
+  const given = JSON.parse(task.input) as ComponentTask;
+  const found = components === null ? null : findComponent(components, given.component);
+  return {
+    taskId: wireTaskId(task),
+    execute: {
+      // What nobody has registered goes by its path: the worker may know it, and will say so itself if it does not.
+      componentId: found?.component.id ?? given.component,
+      input: given.input,
+      attempt: task.attempt + 1,
+      observability: { ...(run === undefined ? {} : idsOf(run)), stepId: task.step },
+      pathParams: found?.params ?? {},
+    },
+    context: { orchestratorServiceUrl, rootRunId: run === undefined ? "" : wireRunId(settingsOf(run).rootRunId ?? run.id) },
+    heartbeatIntervalSecs: heartbeatSecs,
+  };
+}
+
+function idsOf(run: Run): { runId: string; flowId?: string } {
+  const { flowId } = settingsOf(run);
+  return { runId: wireRunId(run.id), ...(flowId === "" ? {} : { flowId }) };
+}

@@ -1,0 +1,77 @@
+// The queues of a server: those that its configuration names, there from the start, each with the backend that carries its tasks.
+
+import type { Board } from "../../../board/board.ts";
+import type { Task } from "../../../board/task.ts";
+import type { Workers } from "../../../board/workers.ts";
+import type { Clock } from "../../../clock.ts";
+import type { MakeId } from "../../../ids.ts";
+import type { Logs } from "../../../log/log.ts";
+import type { DocumentStore } from "../../../run/documents.ts";
+import type { Runs } from "../../../run/runs.ts";
+import type { Queue as ConfiguredQueue } from "../config/queues.ts";
+import { Discoveries } from "./discovery.ts";
+import { Held } from "./held.ts";
+import { BoardQueue, type TaskQueue } from "./queue.ts";
+import { Reports } from "./reports.ts";
+import { Unclaimed } from "./unclaimed.ts";
+
+/** What queues need of a server. */
+export interface QueueEngine {
+  readonly clock: Clock;
+  readonly makeId: MakeId;
+  readonly board: Board;
+  readonly runs: Pick<Runs, "run">;
+  readonly workers: Pick<Workers, "seen">;
+  readonly logs: Pick<Logs, "append">;
+  readonly documents: DocumentStore;
+  /** Ends with the function that is returned. */
+  listen(listener: { task(task: Task): void }): () => void;
+}
+
+export type Backend = ConfiguredQueue["backend"];
+
+export interface KnownQueue {
+  readonly queue: TaskQueue;
+  /** More than one when plugins of both kinds lead into it. */
+  readonly backends: ReadonlySet<Backend>;
+}
+
+export class Queues {
+  readonly reports: Reports;
+  readonly held: Held = new Held();
+  readonly unclaimed: Unclaimed = new Unclaimed();
+  readonly #queues = new Map<string, KnownQueue & { readonly backends: Set<Backend> }>();
+  readonly #stopListening: () => void;
+
+  constructor(engine: QueueEngine, configured: readonly ConfiguredQueue[]) {
+    const { clock, makeId, documents } = engine;
+    const { held, unclaimed } = this;
+    const discoveries = new Discoveries(clock, makeId);
+    const lanes = new Set<string>();
+    for (const { name, backend } of configured) {
+      const queue = this.#queues.get(name)?.queue ?? newQueue(name);
+      this.#queues.set(name, { queue, backends: new Set([...(this.#queues.get(name)?.backends ?? []), backend]) });
+    }
+    function newQueue(name: string): TaskQueue {
+      const queue = new BoardQueue(name, { ...engine, unclaimed, discoveries }, documents);
+      lanes.add(queue.lane.name);
+      return queue;
+    }
+    this.reports = new Reports({ ...engine, discoveries, unclaimed });
+    this.#stopListening = engine.listen({
+      task(task) {
+        if (task.lane === null || !lanes.has(task.lane.name)) return;
+        unclaimed.changed(task);
+        held.changed(task);
+      },
+    });
+  }
+
+  find(name: string): KnownQueue | undefined {
+    return this.#queues.get(name);
+  }
+
+  close(): void {
+    this.#stopListening();
+  }
+}

@@ -1,0 +1,18 @@
+// A task on the wire goes by `<task id>-<grant>`: one hand-out, one id. Whoever reports proves with it which hand-out it speaks of, so a
+// worker that was given up can neither finish nor disturb what another has begun since.
+
+import type { Task } from "../../../board/task.ts";
+
+/** Longer ones are not ours. Task ids are made from ids of runs, which other runs may have made theirs from. */
+const charsMax = 512;
+const shape = /^(.+)-([1-9]\d{0,14})$/s;
+
+export function wireTaskId({ id, grant }: Pick<Task, "id" | "grant">): string {
+  return `${id}-${grant}`;
+}
+
+/** Undefined for what is no id of ours. */
+export function holdOfWireId(wireId: string): { taskId: string; grant: number } | undefined {
+  const parts = wireId.length > charsMax ? null : shape.exec(wireId);
+  return parts === null ? undefined : { taskId: parts[1] as string, grant: Number(parts[2]) };
+}

@@ -1,0 +1,8 @@
+// Something that keeps failing is told once, and its end is told too.
+
+export interface Trouble {
+  /** `what` names it, such as "publishing to the stream GPU"; again and again is fine. */
+  failing(what: string, error: unknown): void;
+  /** It works; nothing is said unless it had been failing. */
+  working(what: string): void;
+}

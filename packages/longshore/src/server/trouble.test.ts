@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { TestClock } from "../testing/clock.ts";
+import { createLogger } from "./logger.ts";
+import { TroubleLog } from "./trouble.ts";
+
+it("tells of trouble once, and of its end with its length", async () => {
+  const lines: { level: string; message: string; afterMs?: number; error?: string }[] = [];
+  const clock = new TestClock();
+  const trouble = new TroubleLog(createLogger({ clock, write: (line) => lines.push(JSON.parse(line)) }), clock);
+  trouble.working("the line");
+  for (let at = 0; at < 5; at++) {
+    trouble.failing("the line", new Error("cut"));
+    await clock.advance(1_000);
+  }
+  trouble.failing("the mail", "odd");
+  trouble.working("the line");
+  trouble.working("the line");
+  trouble.failing("the line", new Error("cut"));
+  expect(lines.map(({ level, message, afterMs, error }) => [level, message, afterMs ?? error])).toEqual([
+    ["warn", "Trouble with the line; it is tried again until it works", "cut"],
+    ["warn", "Trouble with the mail; it is tried again until it works", "odd"],
+    ["info", "No more trouble with the line", 5_000],
+    ["warn", "Trouble with the line; it is tried again until it works", "cut"],
+  ]);
+});

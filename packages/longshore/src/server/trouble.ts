@@ -1,0 +1,34 @@
+// Trouble that comes back with every try: logged once, and once more with its length when it is over.
+
+import type { Clock } from "../clock.ts";
+import { toError } from "../errors.ts";
+import type { Logger } from "./logger.ts";
+
+/** Different troubles that are remembered; more would be told again, which is no harm. */
+const keptMax = 1_000;
+
+export class TroubleLog {
+  readonly #logger: Logger;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #since = new Map<string, number>();
+
+  constructor(logger: Logger, clock: Pick<Clock, "now">) {
+    this.#logger = logger;
+    this.#clock = clock;
+  }
+
+  /** `what` names it, such as "publishing to the stream GPU". */
+  failing(what: string, error: unknown): void {
+    if (this.#since.has(what)) return;
+    if (this.#since.size >= keptMax) this.#since.clear();
+    this.#since.set(what, this.#clock.now());
+    this.#logger.warn(`Trouble with ${what}; it is tried again until it works`, { error: toError(error).message });
+  }
+
+  working(what: string): void {
+    const since = this.#since.get(what);
+    if (since === undefined) return;
+    this.#since.delete(what);
+    this.#logger.info(`No more trouble with ${what}`, { afterMs: this.#clock.now() - since });
+  }
+}

@@ -1,0 +1,13 @@
+import { lifecycleSuite } from "./suite.ts";
+
+lifecycleSuite("gRPC", {
+  backend: "grpc",
+  open: async ({ pull }) => ({
+    worker: async (queue, workerId) => {
+      const stream = pull(queue, workerId);
+      // The first assignment asks for its components: from then on it is there.
+      await stream.nextOfAny();
+      return { next: () => stream.next(), waiting: () => stream.received.filter(({ execute }) => execute !== undefined).length };
+    },
+  }),
+});

@@ -1,0 +1,214 @@
+// PullTasks streams: what is pushed to whom, and what becomes of it when a stream goes.
+
+import { describe, expect, it } from "vitest";
+import { BadRequest, ErrorInfo, findDetail, GrpcCode, type GrpcError } from "../../../src/grpc/status.ts";
+import { uuidOf } from "../../../src/ids.ts";
+import { TaskStatus } from "../../../src/protocol/stepflow/messages.ts";
+import { TasksService } from "../../../src/protocol/stepflow/services.ts";
+import { type PullingWorker, queueWorld } from "../../support/stepflow-queue.ts";
+
+const inProgress = { shouldAbort: false, status: TaskStatus.IN_PROGRESS };
+
+async function refusal(worker: PullingWorker): Promise<GrpcError> {
+  return worker.nextOfAny().then(
+    () => expect.unreachable(),
+    (error: GrpcError) => error,
+  );
+}
+
+describe("a stream is refused", () => {
+  it("[S-QUEUE-07] without the name of a queue", async () => {
+    const { pull } = await queueWorld();
+    const error = await refusal(pull(""));
+    expect(error.code).toBe(GrpcCode.INVALID_ARGUMENT);
+    expect(findDetail(error, BadRequest)?.fieldViolations).toEqual([
+      { field: "queue_name", description: "is empty, expected the name of a queue" },
+    ]);
+  });
+
+  it("[S-QUEUE-13] for a queue that no plugin and no route names", async () => {
+    const { pull } = await queueWorld();
+    const error = await refusal(pull("nobody"));
+    expect(error).toMatchObject({ code: GrpcCode.NOT_FOUND, message: "queue 'nobody' not found" });
+    expect(findDetail(error, ErrorInfo)).toEqual({
+      reason: "RESOURCE_NOT_FOUND",
+      domain: "stepflow.io",
+      metadata: { resource_type: "queue", resource_id: "nobody" },
+    });
+  });
+
+  it("[S-QUEUE-05] for a queue whose tasks go to NATS", async () => {
+    const { pull } = await queueWorld({ queues: [{ name: "gpu", backend: "nats" }] });
+    expect(await refusal(pull("gpu"))).toMatchObject({ code: GrpcCode.FAILED_PRECONDITION, message: expect.stringContaining("NATS") });
+  });
+
+  it("for the name of a worker that is longer than any", async () => {
+    const { pull } = await queueWorld();
+    expect(await refusal(pull("python", "w".repeat(513)))).toMatchObject({ code: GrpcCode.INVALID_ARGUMENT });
+  });
+});
+
+describe("a stream", () => {
+  it("[S-QUEUE-01] [S-QUEUE-04] [S-QUEUE-07] is pushed tasks as they come, long after it was opened", async () => {
+    const { clock, post, pull, complete, task } = await queueWorld();
+    const ann = pull();
+    await ann.register({ componentId: "echo", path: "/echo" });
+    await clock.advance(600_000);
+    await post("t", { given: "late" });
+    const { taskId, execute } = await ann.next();
+    expect(execute).toMatchObject({ componentId: "echo", input: "late" });
+    await complete({ taskId, response: { output: "done" } });
+    expect(await task("t")).toMatchObject({ state: "done", output: '"done"' });
+  });
+
+  it("has at most one task that its worker has not claimed", async () => {
+    const { post, pull, heartbeat, task, becomes } = await queueWorld();
+    const ann = pull();
+    await ann.register({ componentId: "echo" });
+    for (const id of ["a", "b", "c"]) await post(id);
+    expect((await ann.next()).taskId).toBe("a-1");
+    expect([(await task("b")).state, (await task("c")).state]).toEqual(["queued", "queued"]);
+    await heartbeat("a-1");
+    expect((await ann.next()).taskId).toBe("b-1");
+    await becomes("b", "offered");
+    expect((await task("c")).state).toBe("queued");
+  });
+
+  it("that goes gives its unclaimed task back at once, to its place", async () => {
+    const { post, pull, task } = await queueWorld();
+    const ann = pull("python", "ann");
+    await ann.register({ componentId: "echo" });
+    await post("t");
+    await post("later");
+    await ann.next();
+    const bob = pull("python", "bob");
+    await ann.vanish();
+    expect((await bob.next()).taskId).toBe("t-3");
+    expect(await task("t")).toMatchObject({ state: "offered", attempt: 0, lost: 0, failures: 0 });
+  });
+
+  it("that goes leaves the tasks alone that its worker has claimed", async () => {
+    const { post, pull, heartbeat, complete, task } = await queueWorld();
+    const ann = pull();
+    await ann.register({ componentId: "echo" });
+    await post("t");
+    const { taskId } = await ann.next();
+    await heartbeat(taskId);
+    ann.leave();
+    await expect(ann.next()).rejects.toMatchObject({ code: GrpcCode.CANCELLED });
+    const bob = pull("python", "bob");
+    await post("other");
+    expect((await bob.next()).taskId).toBe("other-1");
+    expect(await heartbeat(taskId)).toEqual(inProgress);
+    await complete({ taskId, response: { output: 1 } });
+    expect((await task("t")).state).toBe("done");
+  });
+
+  it("ends as unavailable when the server closes, so that its worker comes back", async () => {
+    const { post, pull, grpc, becomes } = await queueWorld();
+    const ann = pull();
+    await ann.register({ componentId: "echo" });
+    await post("t");
+    await ann.next();
+    grpc.grpc.drain();
+    await expect(ann.next()).rejects.toMatchObject({ code: GrpcCode.UNAVAILABLE });
+    expect(await becomes("t", "queued")).toMatchObject({ grant: 2, lost: 0 });
+  });
+
+  it("of a worker that is known to the list of workers shows what it holds", async () => {
+    const { post, pull, heartbeat, engine } = await queueWorld();
+    const ann = pull("python", "ann-1");
+    await ann.register({ componentId: "echo" });
+    await post("t");
+    await heartbeat((await ann.next()).taskId, "ann-1");
+    expect(engine.workers.get("ann-1")).toMatchObject({ protocol: "stepflow", status: "busy", tasks: [{ taskId: "t" }] });
+  });
+});
+
+describe("a worker that is busy", () => {
+  const busy = async () => {
+    const world = await queueWorld();
+    const ann = world.pull("python", "ann");
+    await ann.register({ componentId: "echo" });
+    for (const id of ["a", "b"]) {
+      await world.post(id);
+      await world.heartbeat((await ann.next()).taskId, "ann");
+    }
+    // It has no room for the third, and does not claim it.
+    await world.post("c");
+    await ann.next();
+    return { ...world, ann };
+  };
+
+  /** Both beat, so that time can pass. */
+  const pass = async ({ clock, heartbeat }: Awaited<ReturnType<typeof busy>>, seconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      await clock.advance(1_000);
+      for (const taskId of ["a-1", "b-1"]) await heartbeat(taskId, "ann").catch(() => {});
+    }
+  };
+
+  it("soon loses to others what it does not claim", async () => {
+    const world = await busy();
+    const bob = world.pull("python", "bob");
+    await pass(world, 1);
+    expect((await bob.next()).taskId).toBe("c-3");
+    expect(await world.task("c")).toMatchObject({ attempt: 0, lost: 0 });
+  });
+
+  it("is given no more until one of its tasks has ended, and then at once", async () => {
+    const world = await busy();
+    await pass(world, 30);
+    expect(await world.task("c")).toMatchObject({ state: "queued", grant: 2 });
+    expect(world.ann.received).toEqual([]);
+    await world.complete({ taskId: "a-1", response: { output: 1 } });
+    expect((await world.ann.next()).taskId).toBe("c-3");
+    expect(await world.heartbeat("c-3", "ann")).toEqual(inProgress);
+  });
+
+  it("is tried again after a minute: it may have more room than it seemed", async () => {
+    const world = await busy();
+    await pass(world, 62);
+    expect((await world.ann.next()).taskId).toBe("c-3");
+  });
+});
+
+describe("a worker that holds nothing and does not claim", () => {
+  it("is offered less and less, and at once again when it has spoken of what it was given", async () => {
+    const { clock, post, pull, heartbeat, becomes } = await queueWorld();
+    const ann = pull();
+    await ann.register({ componentId: "echo" });
+    await post("t");
+    expect((await ann.next()).taskId).toBe("t-1");
+    // Each offer lasts 5 s; the rests between them 5 s, then 10 s, then 20 s.
+    for (const [restMs, grant] of [
+      [5_000, 3],
+      [10_000, 5],
+    ] as const) {
+      await clock.advance(5_000 + restMs - 1);
+      expect(await becomes("t", "queued")).toMatchObject({ grant: grant - 1 });
+      await clock.advance(1);
+      expect(await becomes("t", "offered")).toMatchObject({ grant });
+    }
+    await clock.advance(15_000);
+    expect(await becomes("t", "queued")).toMatchObject({ grant: 6, lost: 0 });
+    await expect(heartbeat("t-5")).rejects.toMatchObject({ code: GrpcCode.NOT_FOUND });
+    expect((await ann.next()).taskId).toBe("t-3");
+    expect((await ann.next()).taskId).toBe("t-5");
+    expect((await ann.next()).taskId).toBe("t-7");
+    expect(await heartbeat("t-7")).toEqual(inProgress);
+  });
+});
+
+describe("GetOrchestratorForRun", () => {
+  it("[S-QUEUE-20] tells where to report, for a run that is here", async () => {
+    const { channel, engine, grpc } = await queueWorld();
+    const definition = { name: "w", dialect: "code", source: JSON.stringify({ name: "w", steps: [], output: null }) };
+    await engine.runs.define(definition);
+    const { run } = await engine.runs.start({ workflow: "w", input: "null" });
+    const ask = (runId: string) => channel.unary(TasksService.GetOrchestratorForRun, { runId });
+    expect(await ask(uuidOf(run.id) as string)).toEqual({ orchestratorServiceUrl: grpc.target });
+    await expect(ask("not-a-uuid")).rejects.toMatchObject({ code: GrpcCode.INVALID_ARGUMENT });
+    await expect(ask("0193a5b0-9d0f-7c3e-8a51-2f6d0b7c9e11")).rejects.toMatchObject({ code: GrpcCode.NOT_FOUND });
+  });
+});

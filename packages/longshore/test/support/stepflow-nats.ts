@@ -1,0 +1,96 @@
+// A queue's tasks on a real NATS server, and a worker that takes them from there as the reference's does: one message at a time,
+// acknowledged when it is received.
+
+import { jetstream } from "@nats-io/jetstream";
+import { onTestFinished } from "vitest";
+import { addressesOf } from "../../src/protocol/stepflow/address.ts";
+import { TaskAssignment } from "../../src/protocol/stepflow/messages.ts";
+import { NatsDispatcher, type NatsDispatcherOptions } from "../../src/protocol/stepflow/nats/dispatcher.ts";
+import type { TaskQueue } from "../../src/protocol/stepflow/queue/queue.ts";
+import type { TestNats } from "./nats.ts";
+import type { QueueWorld } from "./stepflow-queue.ts";
+import { until } from "./until.ts";
+
+const consumer = "stepflow-default";
+
+export interface Dispatching {
+  readonly dispatcher: NatsDispatcher;
+  /** What has been failing, and whether it still is. */
+  readonly troubles: Map<string, boolean>;
+}
+
+export async function dispatch(world: QueueWorld, url: string, more: Partial<NatsDispatcherOptions> = {}): Promise<Dispatching> {
+  const troubles = new Map<string, boolean>();
+  const queues = ["python", "gpu"].map((name) => world.queues.find(name)?.queue as TaskQueue);
+  const dispatcher = new NatsDispatcher({
+    clock: world.clock,
+    plugin: { name: "nats", url, consumer },
+    queues,
+    addresses: addressesOf(undefined, () => world.grpc.target),
+    trouble: {
+      failing: (what) => troubles.set(what, true),
+      working: (what) => troubles.has(what) && troubles.set(what, false),
+    },
+    ...more,
+  });
+  onTestFinished(() => dispatcher.stop());
+  await dispatcher.start();
+  return { dispatcher, troubles };
+}
+
+export class NatsConsumer {
+  readonly #received: TaskAssignment[] = [];
+  #closed = false;
+
+  static async open(nats: TestNats, stream: string): Promise<NatsConsumer> {
+    const worker = new NatsConsumer();
+    const connection = await nats.connection();
+    let found: Awaited<ReturnType<ReturnType<typeof jetstream>["consumers"]["get"]>> | undefined;
+    // Streams and consumers are made by the server, at its start.
+    while (found === undefined) {
+      found = await jetstream(connection)
+        .consumers.get(stream, consumer)
+        .catch(() => undefined);
+    }
+    void worker.#read(found);
+    onTestFinished(() => {
+      worker.#closed = true;
+    });
+    return worker;
+  }
+
+  waiting(): number {
+    return this.#received.filter(({ execute }) => execute !== undefined).length;
+  }
+
+  /** The next task; what asks for components is passed over. */
+  async next(): Promise<TaskAssignment> {
+    for (;;) {
+      const found = await this.nextOfAny();
+      if (found.execute !== undefined) return found;
+    }
+  }
+
+  async nextOfAny(): Promise<TaskAssignment> {
+    await until(() => this.#received.length > 0);
+    return this.#received.shift() as TaskAssignment;
+  }
+
+  leave(): void {
+    this.#closed = true;
+  }
+
+  async #read(from: { fetch(options: object): Promise<AsyncIterable<{ data: Uint8Array; ack(): void }>> }): Promise<void> {
+    while (!this.#closed) {
+      try {
+        for await (const message of await from.fetch({ max_messages: 1, expires: 1_000 })) {
+          message.ack();
+          this.#received.push(TaskAssignment.decode(message.data));
+        }
+      } catch {
+        // The connection is closed with the test, or the server is away for a while; whatever comes is asked for again.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+  }
+}

@@ -1,0 +1,189 @@
+// The queues of a server with nothing but the gRPC services in front of them, under a clock that the test owns; and workers that do
+// exactly what a test tells them.
+
+import { onTestFinished } from "vitest";
+import { laneOf } from "../../src/board/lanes.ts";
+import type { NewTask } from "../../src/board/store.ts";
+import type { Task } from "../../src/board/task.ts";
+import { LongshoreError } from "../../src/errors.ts";
+import type { GrpcChannel } from "../../src/grpc/client.ts";
+import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";
+import type { Json } from "../../src/json.ts";
+import type { Encodable } from "../../src/protobuf.ts";
+import { addressesOf } from "../../src/protocol/stepflow/address.ts";
+import { queueLane } from "../../src/protocol/stepflow/config/queues.ts";
+import { orchestratorMethods } from "../../src/protocol/stepflow/grpc/orchestrator.ts";
+import { tasksMethods } from "../../src/protocol/stepflow/grpc/tasks.ts";
+import type {
+  CompleteTaskRequest,
+  TaskAssignment,
+  TaskHeartbeatRequest,
+  TaskHeartbeatResponse,
+} from "../../src/protocol/stepflow/messages.ts";
+import { type Backend, Queues } from "../../src/protocol/stepflow/queue/queues.ts";
+import { OrchestratorService, TasksService } from "../../src/protocol/stepflow/services.ts";
+import { type Engine, openEngine } from "../../src/server/engine.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+import { channelTo, startGrpc, type TestGrpc } from "./grpc.ts";
+import { until } from "./until.ts";
+
+export interface QueueWorld {
+  readonly clock: TestClock;
+  readonly engine: Engine;
+  readonly queues: Queues;
+  readonly grpc: TestGrpc;
+  /** For reports, whoever sends them. */
+  readonly channel: GrpcChannel;
+  post(id: string, parts?: Partial<NewTask> & { queue?: string; component?: string; given?: Json }): Promise<void>;
+  task(id: string): Promise<Task>;
+  /** Waits until the task is as it should be; time does not pass meanwhile. */
+  becomes(id: string, state: Task["state"]): Promise<Task>;
+  pull(queue?: string, workerId?: string): PullingWorker;
+  heartbeat(taskId: string, workerId?: string, more?: Partial<TaskHeartbeatRequest>): Promise<TaskHeartbeatResponse>;
+  complete(request: Encodable<typeof CompleteTaskRequest>): Promise<unknown>;
+  /** Everything but the file goes, as when the process is killed, and comes back under the same address. */
+  restart(): Promise<QueueWorld>;
+  close(): Promise<void>;
+}
+
+export interface WorldParts {
+  queues?: readonly { name: string; backend: Backend }[];
+  directory?: string | null;
+  clock?: TestClock;
+  port?: number;
+}
+
+/** Any plugin will do where only the name of its queue counts. */
+type Configured = ConstructorParameters<typeof Queues>[1];
+
+export async function queueWorld(parts: WorldParts = {}): Promise<QueueWorld> {
+  const clock = parts.clock ?? new TestClock();
+  const engine = await openEngine({ directory: parts.directory ?? null, clock });
+  const configured = parts.queues ?? [
+    { name: "python", backend: "grpc" },
+    { name: "gpu", backend: "grpc" },
+  ];
+  const queues = new Queues(engine, configured as Configured);
+  let address = "";
+  const addresses = addressesOf(undefined, () => address);
+  const methods = [...tasksMethods({ ...engine, queues, addresses }), ...orchestratorMethods({ reports: queues.reports })];
+  const grpc = await startGrpc(methods, { host: { explain }, ...(parts.port === undefined ? {} : { port: parts.port }) });
+  address = grpc.target;
+  const channel = channelTo(grpc.target);
+  let closed = false;
+  const close = async () => {
+    if (closed) return;
+    closed = true;
+    grpc.grpc.drain();
+    engine.board.dismiss();
+    if (grpc.sockets.size > 0 || grpc.open.size > 0) await grpc.crash();
+    queues.close();
+    await engine.close();
+  };
+  onTestFinished(close);
+  const task = async (id: string) => {
+    const found = await engine.board.task(id);
+    if (found === undefined) throw new Error(`There is no task ${id}.`);
+    return found;
+  };
+  return {
+    ...{ clock, engine, queues, grpc, channel, task, close },
+    async post(id, { queue = "python", component = "/echo", given = null, ...more } = {}) {
+      const input = JSON.stringify({ component, input: given });
+      await engine.board.post([{ id, step: "s1", lanes: [laneOf(queueLane(queue))], input, policy: null, ...more }]);
+    },
+    async becomes(id, state) {
+      let found = await task(id);
+      const stop = engine.listen({
+        task: (changed) => {
+          if (changed.id === id) found = changed;
+        },
+      });
+      found = await task(id);
+      await until(() => found.state === state);
+      stop();
+      return found;
+    },
+    pull: (queue = "python", workerId = "ann") => new PullingWorker(channelTo(grpc.target), queue, workerId),
+    heartbeat: (taskId, workerId = "ann", more = {}) => channel.unary(OrchestratorService.TaskHeartbeat, { taskId, workerId, ...more }),
+    complete: (request) => channel.unary(OrchestratorService.CompleteTask, request),
+    async restart() {
+      await grpc.crash();
+      queues.close();
+      closed = true;
+      await engine.close();
+      return queueWorld({ ...parts, clock, port: grpc.port });
+    },
+  };
+}
+
+/** As the server's listener says it. */
+function explain(error: unknown): GrpcError {
+  const code = error instanceof LongshoreError ? error.code : "";
+  const codes: { readonly [code: string]: GrpcCode } = {
+    LONGSHORE_BAD_INPUT: GrpcCode.INVALID_ARGUMENT,
+    LONGSHORE_STORE_UNAVAILABLE: GrpcCode.UNAVAILABLE,
+  };
+  return new GrpcError(codes[code] ?? GrpcCode.INTERNAL, (error as Error).message);
+}
+
+/** A PullTasks stream that a test reads by hand. */
+export class PullingWorker {
+  readonly workerId: string;
+  /** Everything that came and was not asked for yet. */
+  readonly received: TaskAssignment[] = [];
+  /** How the stream ended; undefined while it stands, null when it ended well. */
+  ended: GrpcError | null | undefined;
+  readonly #channel: GrpcChannel;
+  readonly #leaving = new AbortController();
+
+  constructor(channel: GrpcChannel, queueName: string, workerId: string) {
+    this.workerId = workerId;
+    this.#channel = channel;
+    void this.#read(queueName);
+  }
+
+  /** The next task; what asks for components is passed over. */
+  async next(): Promise<TaskAssignment & { execute: NonNullable<TaskAssignment["execute"]> }> {
+    for (;;) {
+      const found = await this.nextOfAny();
+      if (found.execute !== undefined) return found as never;
+    }
+  }
+
+  async nextOfAny(): Promise<TaskAssignment> {
+    await until(() => this.received.length > 0 || this.ended !== undefined);
+    const first = this.received.shift();
+    if (first === undefined) throw this.ended ?? new Error("The stream has ended.");
+    return first;
+  }
+
+  /** Answers the question that comes first on every stream. */
+  async register(...components: { componentId: string; path?: string; description?: string; inputSchema?: string }[]): Promise<void> {
+    const { taskId, listComponents } = await this.nextOfAny();
+    if (listComponents === undefined) throw new Error("The first assignment does not ask for components.");
+    const named = components.map((component) => ({ path: "", ...component }));
+    await this.#channel.unary(OrchestratorService.CompleteTask, { taskId, listComponents: { components: named } });
+  }
+
+  /** The worker cancels its stream. */
+  leave(): void {
+    this.#leaving.abort();
+  }
+
+  /** The worker's process goes. */
+  async vanish(): Promise<void> {
+    await this.#channel.close();
+  }
+
+  async #read(queueName: string): Promise<void> {
+    const { workerId } = this;
+    try {
+      const stream = this.#channel.serverStream(TasksService.PullTasks, { queueName, workerId }, { signal: this.#leaving.signal });
+      for await (const assignment of stream) this.received.push(assignment);
+      this.ended = null;
+    } catch (error) {
+      this.ended = error as GrpcError;
+    }
+  }
+}
