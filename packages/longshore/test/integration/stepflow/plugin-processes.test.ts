@@ -4,6 +4,7 @@ import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { LongshoreError } from "../../../src/errors.ts";
+import { TestClock } from "../../../src/testing/clock.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import { type PluginWorld, pluginWorld, type WorldOptions } from "../../support/stepflow-plugins.ts";
 import { until } from "../../support/until.ts";
@@ -189,5 +190,32 @@ describe("the worker of a queue", () => {
       "error The worker of the plugin p has ended: exit code 1; the last that it wrote:\ncannot connect",
     );
     await world.logged(/^debug .*has ended/);
+  });
+
+  it("is started again when a task of its queue was lost and nobody works on another", async () => {
+    const clock = new TestClock();
+    const text = 'console.log("here"); setInterval(() => {}, 1000);';
+    const { world } = await queueWorld("type: grpc, queueName: q", text, { clock });
+    const starts = () => world.lines.filter((line) => line === "info here").length;
+    const post = (id: string, claimMs: number) =>
+      world.engine.board.post([{ id, step: id, lanes: [{ name: "stepflow:q", labels: [] }], input: "{}", policy: null, claimMs }]);
+    await until(() => starts() === 1);
+    // It has only just been started: what was lost before it could connect is not its fault.
+    await post("early", 1_000);
+    await clock.advance(1_000);
+    expect(await world.engine.board.result("early")).toMatchObject({ state: "failed" });
+    await clock.advance(60_000);
+    await post("held", 100_000);
+    const [held] = await world.engine.board.claim({ reach: { names: ["stepflow:q"], labels: [] }, holder: "w", termMs: 60_000 });
+    await post("while another works", 1_000);
+    await clock.advance(1_000);
+    expect(await world.engine.board.result("while another works")).toMatchObject({ state: "failed" });
+    await world.engine.board.complete({ taskId: "held", grant: held?.grant as number }, "1");
+    expect(world.lines.filter((line) => line.startsWith("error"))).toEqual([]);
+    await post("lost", 1_000);
+    await clock.advance(1_000);
+    expect(await world.logged(/^error /)).toBe("error The worker of the plugin p has ended: a task of its queue was lost");
+    await clock.advance(1_000);
+    await until(() => starts() === 2);
   });
 });
