@@ -4,7 +4,7 @@ import type { Task } from "../../board/task.ts";
 import type { Json } from "../../json.ts";
 import { openEngine } from "../../server/engine.ts";
 import { TestClock } from "../../testing/clock.ts";
-import { type LaneOptions, type LaneWork, LaneWorker, StepFailure } from "./lane.ts";
+import { type LaneOptions, type LaneWork, LaneWorker, NotBegun, StepFailure } from "./lane.ts";
 
 /** One piece of work under way, which the test ends. */
 interface Pending {
@@ -162,6 +162,18 @@ describe("a lane that is served from here", () => {
     await until(() => begun.length === 2);
     expect(begun[0]?.work.signal.aborted).toBe(true);
     expect(await task("a")).toMatchObject({ state: "held", attempt: 1, lost: 1 });
+  });
+
+  it("gives back what was not begun, as if nobody had taken it", async () => {
+    const { lane, post, begun, until, task, engine } = await setup();
+    lane.resume();
+    await post("a");
+    await until(() => begun.length === 1);
+    lane.rest();
+    const back = new Promise<void>((resolve) => void engine.listen({ task: ({ state }) => state === "queued" && resolve() }));
+    begun[0]?.fail(new NotBegun("it has just gone"));
+    await back;
+    expect(await task("a")).toMatchObject({ state: "queued", attempt: 0, lost: 0, failures: 0 });
   });
 
   it("takes nothing while it rests", async () => {

@@ -60,6 +60,11 @@ export class StepFailure extends Error {
   }
 }
 
+/** The work was not begun, because whoever does it has just gone away: the task goes back into line as if nobody had taken it. */
+export class NotBegun extends Error {
+  override readonly name = "NotBegun";
+}
+
 /** A hold only has to outlive a stall of this process, which is also what reports. */
 const termMs = 15_000;
 const beatMs = 5_000;
@@ -75,6 +80,7 @@ const reportMsMax = 300_000;
 /** Tasks that `recover` reads at once. */
 const recoverMax = 1_000;
 
+type Outcome = { readonly output: Json } | StepFailure | NotBegun;
 type Ending = "cancelled" | "lost" | "closed";
 
 interface Performing {
@@ -207,21 +213,21 @@ export class LaneWorker {
     }
   }
 
-  async #outcome(task: Task, { controller }: Performing): Promise<{ output: Json } | StepFailure> {
+  async #outcome(task: Task, { controller }: Performing): Promise<Outcome> {
     try {
       const { component, input } = JSON.parse(task.input) as ComponentTask;
       return {
         output: await this.#options.perform({ task, component, input, signal: controller.signal, lend: (wait) => this.#lend(wait) }),
       };
     } catch (error) {
-      if (error instanceof StepFailure) return error;
+      if (error instanceof StepFailure || error instanceof NotBegun) return error;
       // A store that cannot be written now is as good as out of reach.
       const code = isAboutTheStore(error) ? "UNREACHABLE" : "ORCHESTRATOR_ERROR";
       return new StepFailure({ code, message: toError(error).message }, { cause: error });
     }
   }
 
-  async #report(performing: Performing, outcome: { output: Json } | StepFailure): Promise<void> {
+  async #report(performing: Performing, outcome: Outcome): Promise<void> {
     const { clock } = this.#options;
     const untilMs = this.#options.own ? Number.POSITIVE_INFINITY : clock.now() + reportMsMax;
     for (;;) {
@@ -234,13 +240,14 @@ export class LaneWorker {
     }
   }
 
-  async #reportOnce({ task, hold, ending }: Performing, outcome: { output: Json } | StepFailure): Promise<void> {
+  async #reportOnce({ task, hold, ending }: Performing, outcome: Outcome): Promise<void> {
     const { board, abandon } = this.#options;
     if (ending === "lost" || ending === "cancelled") await abandon?.(task);
     if (ending === "lost") return;
-    if (!(outcome instanceof StepFailure)) await board.complete(hold, JSON.stringify(outcome.output));
+    if ("output" in outcome) await board.complete(hold, JSON.stringify(outcome.output));
     else if (ending === "cancelled") await board.fail(hold, failureReport({ code: "CANCELLED", message: "the step was cancelled" }));
     else if (ending === "closed") await board.defer(hold, 0);
+    else if (outcome instanceof NotBegun) await board.giveBack(hold);
     else await board.fail(hold, { ...failureReport(outcome.error), ...(outcome.final ? { retryable: false } : {}) });
   }
 

@@ -164,6 +164,8 @@ function httpUrl(place: Place, environment: Environment): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol))
     throw place.refuse(`'${text}' is no address.`, "http://host:port or https://host:port");
+  // Nobody would send them, and every message about the worker would show them.
+  if (url.username !== "" || url.password !== "") throw place.refuse("The address has a user name or password.", "an address without them");
   return url;
 }
 

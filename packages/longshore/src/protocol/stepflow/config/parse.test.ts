@@ -354,6 +354,7 @@ recovery: { enabled: true, checkIntervalSecs: 3 }
     ["plugins: { p: { type: stepflow } }", "plugins.p", "The plugin p has neither command nor url."],
     ["plugins: { p: { type: stepflow, url: 'http://h', command: c } }", "plugins.p", "The plugin p has both command and url."],
     ["plugins: { p: { type: stepflow, url: 'file:///etc' } }", "plugins.p.url", "'file:///etc' is no address."],
+    ["plugins: { p: { type: stepflow, url: 'http://u:p@h' } }", "plugins.p.url", "The address has a user name or password."],
     ["plugins: { p: { type: stepflow, url: 'http://h', maxConcurrency: 0 } }", "plugins.p.maxConcurrency", "It is 0."],
     ["plugins: { p: { type: stepflow, command: c, healthCheck: { path: health } } }", "plugins.p.healthCheck.path", "'health' is no path."],
     [

@@ -12,7 +12,7 @@ import { replaceLarge, resolveBlobs } from "../blob-refs.ts";
 import type { HttpPlugin, Launch } from "../config/config.ts";
 import { pluginLane } from "../config/queues.ts";
 import { findComponent, keepComponents, type RegisteredComponent } from "../config/registered.ts";
-import { type LaneWork, LaneWorker, StepFailure } from "../lane.ts";
+import { type LaneWork, LaneWorker, NotBegun, StepFailure } from "../lane.ts";
 import { observabilityJson } from "../observability.ts";
 import type { PluginHost } from "../plugins/host.ts";
 import { Keeper, type Kept } from "../plugins/kept.ts";
@@ -176,8 +176,9 @@ export class HttpDispatcher {
   }
 
   async #perform(work: LaneWork): Promise<Json> {
-    const worker = this.#keeper.value ?? (await this.#keeper.ready(work.signal));
-    if (worker === null) throw new StepFailure({ code: "UNREACHABLE", message: this.#away().message });
+    const worker = this.#keeper.value;
+    // It went away while the task was handed out: others may still be waiting longer than this one.
+    if (worker === null) throw new NotBegun(this.#away().message);
     try {
       return await this.#call(worker, work);
     } catch (error) {
