@@ -3,11 +3,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
+import type { Recorded } from "../src/differential/compare.ts";
+import { play } from "../src/differential/script.ts";
 import { openFileStage } from "../src/stage.ts";
 import { chapters } from "./differential/chapters.ts";
 import { fixtureFile, PEER, recorded } from "./differential/fixtures.ts";
-import type { Recorded } from "./differential/mask.ts";
-import { play } from "./differential/script.ts";
 import { startReferenceServer } from "./reference.ts";
 
 const stage = openFileStage();

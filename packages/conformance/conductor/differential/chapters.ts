@@ -1,12 +1,13 @@
 // Every request that both servers are asked, in the order in which they are asked. Chapters share one server, so each uses names of its own;
 // the two about definitions come first, because they list everything there is.
+
+import type { Chapter } from "../../src/differential/script.ts";
 import { bulk, control, removal, retries } from "./chapters/control.ts";
 import { taskDefinitions, workflowDefinitions } from "./chapters/metadata.ts";
 import { dynamic, failures, forks, simpleTask, subWorkflows, switches, terminates, variables, waits } from "./chapters/operators.ts";
 import { evaluating, executing, searching } from "./chapters/reading.ts";
 import { idempotency, misc, starts } from "./chapters/starts.ts";
 import { byReference, logs, polls, queues, updates, updatesV2 } from "./chapters/tasks.ts";
-import type { Chapter } from "./script.ts";
 
 export const chapters: readonly Chapter[] = [
   taskDefinitions,

@@ -1,6 +1,5 @@
 // Where our answers differ from the real server's on purpose. Each reason is also an entry of the protocol's README, under "Differences".
-import type { Difference } from "./compare.ts";
-import type { Recorded } from "./mask.ts";
+import type { Difference, Recorded } from "../../src/differential/compare.ts";
 
 export interface Accepted {
   reason: string;

@@ -2,14 +2,14 @@
 // the recording true. A difference that is not listed fails, and so does a listed one that is gone.
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
+import type { Recorded } from "../../src/differential/compare.ts";
+import { createComparison, type Difference } from "../../src/differential/compare.ts";
+import { play } from "../../src/differential/script.ts";
 import { startOurServer } from "../../src/longshore.ts";
 import { openFileStage } from "../../src/stage.ts";
 import { chapters } from "./chapters.ts";
-import { createComparison, type Difference } from "./compare.ts";
 import { type Accepted, acceptedBy, differences } from "./differences.ts";
 import { fixtureFile, recorded } from "./fixtures.ts";
-import type { Recorded } from "./mask.ts";
-import { play } from "./script.ts";
 
 const stage = openFileStage();
 const used = new Set<Accepted>();

@@ -1,7 +1,8 @@
 // The recordings of the real server: one file for each chapter, which the protocol's own tests read.
 import { fileURLToPath } from "node:url";
-import { createRecorder, type Recorded } from "./mask.ts";
-import type { Played } from "./script.ts";
+import type { Recorded } from "../../src/differential/compare.ts";
+import type { Played } from "../../src/differential/script.ts";
+import { createRecorder } from "./mask.ts";
 
 export const PEER = "conductor-server 3.32.3, SQLite";
 

@@ -1,15 +1,8 @@
 // Replaces what differs from run to run: ids, times, the host. The same id becomes the same replacement within one chapter, so that a
 // fixture still shows which task belongs to which run.
 import { hostname } from "node:os";
+import type { Plain, Recorded } from "../../src/differential/compare.ts";
 import type { Answer, Request } from "../../src/exchange.ts";
-
-export type Plain = null | boolean | number | string | Plain[] | { [key: string]: Plain };
-
-export interface Recorded {
-  step: string;
-  request: { method: string; path: string; contentType?: string; body?: Plain };
-  answer: { status: number; contentType?: string; body: Plain };
-}
 
 /** Any moment of the clock; 0 means "never" and is kept. */
 const SOME_TIME = 1_794_700_000_000;

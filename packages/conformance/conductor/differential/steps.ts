@@ -1,5 +1,5 @@
 // Words for the requests that many chapters make, so that a chapter reads as what happens in it.
-import type { Step } from "./script.ts";
+import type { Step } from "../../src/differential/script.ts";
 
 type More = Partial<Step>;
 

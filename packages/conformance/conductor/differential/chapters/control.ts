@@ -1,5 +1,5 @@
 // What an operator may do to a run: pause it, end it, begin it again.
-import type { Chapter, Step } from "../script.ts";
+import type { Chapter, Step } from "../../../src/differential/script.ts";
 import { del, get, operator, post, put, quick, reaches, run, runUntil, simple, start, taskDefs, workflow, workflowDef } from "../steps.ts";
 
 const TYPE = "control_task";

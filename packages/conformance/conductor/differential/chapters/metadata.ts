@@ -1,5 +1,5 @@
 // Definitions: what is taken, what is refused and how, what comes back.
-import type { Chapter } from "../script.ts";
+import type { Chapter } from "../../../src/differential/script.ts";
 import { del, get, operator, post, put, simple, workflow } from "../steps.ts";
 
 const fullTaskDef = {

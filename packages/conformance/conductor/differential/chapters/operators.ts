@@ -1,5 +1,5 @@
 // Every operator that is served, in the smallest run that shows it.
-import type { Chapter, Step } from "../script.ts";
+import type { Chapter, Step } from "../../../src/differential/script.ts";
 import {
   complete,
   fail,

@@ -1,5 +1,5 @@
 // Searching, executing while the caller waits, signals, and expressions.
-import type { Chapter, Step } from "../script.ts";
+import type { Chapter, Step } from "../../../src/differential/script.ts";
 import {
   complete,
   get,

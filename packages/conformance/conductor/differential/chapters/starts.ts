@@ -1,5 +1,5 @@
 // The ways to start a run, to look at it, and to be refused.
-import type { Chapter } from "../script.ts";
+import type { Chapter } from "../../../src/differential/script.ts";
 import { get, post, put, quick, run, simple, start, taskDefs, workflow, workflowDef } from "../steps.ts";
 
 const definition = workflow("start_flow", [simple("start_task", "one", { who: "${workflow.input.who}" })], {

@@ -1,5 +1,5 @@
 // The worker's side: polling, reporting, logs, queues.
-import type { Chapter } from "../script.ts";
+import type { Chapter } from "../../../src/differential/script.ts";
 import {
   complete,
   fail,

@@ -1,6 +1,6 @@
 // The language of the differential test: chapters of literal requests, played one after the other on one server.
 // `{{name}}` in a path or body stands for a value that an earlier answer of the same chapter gave.
-import { type Answer, exchange, type Request } from "../../src/exchange.ts";
+import { type Answer, exchange, type Request } from "../exchange.ts";
 
 export interface Step {
   /** Unique within its chapter. */
@@ -29,7 +29,7 @@ export interface Played {
   met: boolean;
 }
 
-/** The reference looks at a waiting run each 30 s at the latest; a change that has not shown by then is not coming. */
+/** A reference may look at a waiting run each 30 s at the latest; a change that has not shown by then is not coming. */
 const SETTLE_MS_MAX = 40_000;
 const SETTLE_EVERY_MS = 50;
 

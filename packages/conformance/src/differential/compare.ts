@@ -1,6 +1,13 @@
 // Puts two recorded answers side by side, value by value. Ids differ, so each of theirs is paired with the one of ours that stands in
 // its first place; from then on the two must go together.
-import type { Plain, Recorded } from "./mask.ts";
+
+export type Plain = null | boolean | number | string | Plain[] | { [key: string]: Plain };
+
+export interface Recorded {
+  step: string;
+  request: { method: string; path: string; contentType?: string; body?: Plain };
+  answer: { status: number; contentType?: string; body: Plain };
+}
 
 export interface Difference {
   /** `status`, `contentType`, or a dotted path into the body; items of a list are written as `*` when the whole list is meant. */
