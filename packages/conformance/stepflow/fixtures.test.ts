@@ -1,13 +1,50 @@
 // Records the real programs and holds the committed fixtures against the recording. The protocol's unit tests read those fixtures, so this
 // is what keeps them true. `npm run conformance -- stepflow/fixtures -u` writes them anew.
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { openStage } from "../src/stage.ts";
+import { isDeepStrictEqual } from "node:util";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { play } from "../src/differential/script.ts";
+import { openFileStage, openStage } from "../src/stage.ts";
+import { chapters } from "./differential/chapters.ts";
+import { config } from "./differential/config.ts";
+import { fixtureFile, PEER } from "./differential/fixtures.ts";
+import { recorded } from "./differential/mask.ts";
 import { releases } from "./fetch.ts";
+import { startOrchestrator } from "./orchestrator.ts";
 import { recordGrpc, recordHttp } from "./recording.ts";
 
 const fixture = (name: string): string => fileURLToPath(new URL(`../../longshore/test/fixtures/stepflow/${name}.json`, import.meta.url));
 const asText = (content: unknown): string => `${JSON.stringify(content, null, 2)}\n`;
+
+const stage = openFileStage();
+const waitedInVain: string[] = [];
+
+describe("the committed API fixtures are what the real orchestrator answers", () => {
+  let url = "";
+  beforeAll(async () => {
+    ({ url } = await startOrchestrator(stage, "0.13", { config }));
+  });
+
+  it.each(chapters)("$name", async (chapter) => {
+    const played = await play(url, chapter);
+    for (const { step, met } of played) if (!met) waitedInVain.push(`${chapter.name} / ${step.name}`);
+    const file = fixtureFile(chapter.name);
+    const committed = existsSync(file) ? readFileSync(file, "utf8") : "null";
+    const seen = { peer: PEER, chapter: chapter.name, exchanges: recorded(played) };
+    // The order of keys is another each time, so it counts for nothing.
+    const text = isDeepStrictEqual(JSON.parse(committed), seen) ? committed : asText(seen);
+    await expect(text).toMatchFileSnapshot(file);
+  });
+
+  it("shows what every step waits for", () => {
+    expect(waitedInVain).toEqual([]);
+  });
+
+  it("gives every step of a chapter a name of its own", () => {
+    for (const { name, steps } of chapters) expect(new Set(steps.map((step) => step.name)).size, name).toBe(steps.length);
+  });
+});
 
 describe("the committed fixtures are what the real programs say", () => {
   it.each(["0.9", "0.11"] as const)("%s over HTTP", async (release) => {

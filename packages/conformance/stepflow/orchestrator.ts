@@ -28,6 +28,8 @@ export interface OrchestratorOptions {
   durable?: boolean;
   retry?: Record<string, unknown>;
   env?: Record<string, string>;
+  /** The whole configuration, instead of one that is made from the options above. */
+  config?: string;
 }
 
 export async function startOrchestrator(stage: Stage, release: Release, options: OrchestratorOptions = {}): Promise<Orchestrator> {
@@ -36,7 +38,7 @@ export async function startOrchestrator(stage: Stage, release: Release, options:
   const data = options.data ?? stage.folder();
   const config = join(data, "stepflow-config.yml");
   // JSON is YAML.
-  writeFileSync(config, JSON.stringify(configuration(release, data, options), null, 2));
+  writeFileSync(config, options.config ?? JSON.stringify(configuration(release, data, options), null, 2));
   const args = ["--port", String(options.port ?? 0), "--config", config, "--log-level", "warn"];
   const child = stage.start(orchestratorProgram(release), args, { name, cwd: data, env: options.env ?? {} });
   // With a worker on its stream it does not end when it is asked to.
