@@ -46,8 +46,10 @@ export interface Needs {
   documents?: readonly DocumentKey[];
 }
 
-/** `warning` is kept with the record of a step that succeeds in spite of it. */
-/** What fails may have an output all the same: a step that cannot begin, a join, a run. */
+/**
+ * `warning` is kept with the record of a step that succeeds in spite of it. What fails may have an output all the same: a step that cannot
+ * begin, a join, a run.
+ */
 export type Resolved = { value: Json; warning?: string } | Needs | { failed: string; fault?: Fault; output?: Json };
 
 /** A task that has no place fails. */

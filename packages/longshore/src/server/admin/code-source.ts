@@ -44,7 +44,6 @@ const backoff = z.discriminatedUnion("kind", [
     factor: z.number().min(1).max(100).optional(),
     jitter: share,
   }),
-  z.strictObject({ kind: z.literal("fibonacci"), delayMs: delay, maxMs: delay.optional(), jitter: share }),
 ]);
 
 const limit = z.strictObject({
