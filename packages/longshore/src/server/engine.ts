@@ -11,6 +11,7 @@ import { codeDialect } from "../dialect/code/dialect.ts";
 import { conductorDialect } from "../dialect/conductor/dialect.ts";
 import { environmentValue } from "../dialect/conductor/environment.ts";
 import { stepflowDialect } from "../dialect/stepflow/dialect.ts";
+import { itemsDialect } from "../dialect/stepflow/items.ts";
 import type { Router } from "../dialect/stepflow/router.ts";
 import { workflowGraphDialect } from "../dialect/workflow-graph/compile.ts";
 import { idMaker, type MakeId } from "../ids.ts";
@@ -84,7 +85,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const makeId = idMaker();
   const stepflow = stepflowDialect(options.router ?? makeRouter(defaultConfig()));
   const dialects = new Map<string, Dialect>(
-    [codeDialect, workflowGraphDialect, conductorDialect(environmentValue), stepflow].map((dialect) => [dialect.name, dialect]),
+    [codeDialect, workflowGraphDialect, conductorDialect(environmentValue), stepflow, itemsDialect].map((dialect) => [
+      dialect.name,
+      dialect,
+    ]),
   );
   const listeners = new Set<ChangeListener>();
   const store = await openSqliteStore({

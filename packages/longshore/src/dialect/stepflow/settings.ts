@@ -13,6 +13,16 @@ export interface FlowSettings {
   readonly sub?: boolean;
   /** The run that everything around it belongs to; the run itself when absent. */
   readonly rootRunId?: string;
+  /** The run that asked for it, and the step that did where that is known. */
+  readonly parentRunId?: string;
+  readonly parentTaskId?: string;
+  /** How many runs are around it. */
+  readonly depth?: number;
+  /** It has this many items, each a run of its own of this definition. */
+  readonly items?: number;
+  readonly itemDefinitionId?: string;
+  /** It is a run for one item of another run. */
+  readonly item?: number;
 }
 
 /** Of the reference. */

@@ -4,6 +4,7 @@ import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import type { NewRun } from "../../run/store.ts";
 import { compileFlow } from "./compile.ts";
+import type { Flow } from "./flow.ts";
 import { applyOverrides } from "./overrides.ts";
 import { type FlowSettings, maxConcurrencyDefault } from "./settings.ts";
 import { decodeFlow, dialectName, encodeFlow, flowIdOf, nameOf } from "./source.ts";
@@ -12,6 +13,8 @@ import { resolveVariables, type VariableSources } from "./start-variables.ts";
 export interface RunWish {
   /** The flow as it is kept: compact JSON. */
   readonly source: string;
+  /** What the source says and goes by, where that is known already. */
+  readonly known?: { readonly flow: Flow; readonly flowId: string };
   readonly input: Json;
   readonly overrides?: Json;
   readonly variables?: Json;
@@ -20,7 +23,7 @@ export interface RunWish {
   readonly environment?: VariableSources["environment"];
   readonly prefixed?: boolean;
   /** For runs that belong to another. */
-  readonly sub?: Pick<FlowSettings, "rootRunId" | "limitKey">;
+  readonly sub?: Omit<FlowSettings, "flowId" | "maxConcurrency" | "sub">;
 }
 
 export interface PreparedRun {
@@ -28,6 +31,8 @@ export interface PreparedRun {
   /** To be defined first, under this id: the flow, or the flow with its overrides, under a name that nobody starts by. */
   readonly definition: { readonly id: string; readonly name: string; readonly dialect: string; readonly source: string };
   readonly run: Pick<NewRun, "workflow" | "definitionId" | "input"> & { readonly settings: string; readonly variables: string | null };
+  /** What the run's settings say. */
+  readonly settings: FlowSettings;
 }
 
 /** More in flight is no limit any more. */
@@ -35,16 +40,11 @@ const concurrencyMax = 1_000_000;
 
 /** Throws LONGSHORE_BAD_INPUT or LONGSHORE_BAD_DEFINITION that names the field. */
 export function prepareRun(wish: RunWish): PreparedRun {
-  const flowId = flowIdOf(wish.source);
-  const flow = decodeFlow(wish.source);
+  const { flow, flowId } = wish.known ?? { flow: decodeFlow(wish.source), flowId: flowIdOf(wish.source) };
   const name = nameOf(flow, flowId);
   const source = patched(wish);
-  const definition = {
-    id: flowIdOf(source),
-    name: source === wish.source ? name : `${name}+${flowIdOf(source).slice(0, 12)}`,
-    dialect: dialectName,
-    source,
-  };
+  const id = source === wish.source ? flowId : flowIdOf(source);
+  const definition = { id, name: id === flowId ? name : `${name}+${id.slice(0, 12)}`, dialect: dialectName, source };
   const { environment, prefixed } = wish;
   const given = variablesIn(wish.variables ?? null);
   const variables = resolveVariables(flow.schemas, { given, environment, prefixed });
@@ -60,7 +60,7 @@ export function prepareRun(wish: RunWish): PreparedRun {
     settings: JSON.stringify(settings),
     variables: Object.keys(variables).length === 0 ? null : JSON.stringify(variables),
   };
-  return { flowId, definition, run };
+  return { flowId, definition, run, settings };
 }
 
 /** What the overrides have made of a flow must still be one that can be run. */
