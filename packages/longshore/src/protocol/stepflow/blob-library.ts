@@ -3,7 +3,7 @@
 
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { type BlobStore, isBlobHash, type StoredBlob } from "../../blob/blob.ts";
+import type { BlobStore, StoredBlob } from "../../blob/blob.ts";
 
 export const blobTypes = ["data", "flow", "binary"] as const;
 export type BlobType = (typeof blobTypes)[number];
@@ -32,12 +32,6 @@ export class BlobLibrary {
   constructor(store: BlobStore, flowText: (flowId: string) => Promise<string | undefined>) {
     this.#store = store;
     this.#flowText = flowText;
-  }
-
-  /** The hash in an id, which may begin with `sha256:`; undefined for what is no id. */
-  hashOf(id: string): string | undefined {
-    const hash = id.startsWith("sha256:") ? id.slice(7) : id;
-    return isBlobHash(hash) ? hash : undefined;
   }
 
   /** `json` is compact JSON text: its bytes are what is hashed. */

@@ -1,5 +1,6 @@
 // put_blob and get_blob: JSON that is kept under its hash.
 
+import { blobIdIn } from "../blob-id.ts";
 import { type BlobLibrary, blobTypes } from "../blob-library.ts";
 import { type Component, failed, invalid, objectSchema, optionalText, textIn, valueIn } from "./component.ts";
 
@@ -29,7 +30,7 @@ export function getBlob(blobs: BlobLibrary): Component {
     outputSchema: objectSchema("GetBlobOutput", { data: { description: "The data." } }, ["data"]),
     async perform(call) {
       const id = textIn(call, "blob_id");
-      const hash = blobs.hashOf(id);
+      const hash = blobIdIn(id);
       if (hash === undefined) throw invalid(call, `blob_id is ${JSON.stringify(id.slice(0, 100))}, expected 64 hexadecimal digits`);
       const found = await blobs.find(hash);
       if (found === undefined) throw failed(call, `there is no blob ${hash}`);

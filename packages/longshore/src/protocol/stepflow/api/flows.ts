@@ -1,0 +1,141 @@
+// Flows: kept as definitions, under the SHA-256 of their compact JSON as it was received. One that a worker has put among the blobs becomes
+// a definition when it is first asked for.
+
+import { diagnose } from "../../../dialect/stepflow/diagnose.ts";
+import { type Diagnostic, diagnosticLevels } from "../../../dialect/stepflow/diagnostic.ts";
+import type { Flow } from "../../../dialect/stepflow/flow.ts";
+import type { RouteFacts } from "../../../dialect/stepflow/route-facts.ts";
+import { decodeFlow, dialectName, flowIdOf, nameOf } from "../../../dialect/stepflow/source.ts";
+import { declaredVariables } from "../../../dialect/stepflow/variables.ts";
+import { isObject, type JsonObject } from "../../../json.ts";
+import type { Encodable } from "../../../protobuf.ts";
+import type { Runs } from "../../../run/runs.ts";
+import type { ExampleInput, FlowVariable, StoreFlowResponse } from "../api-messages.ts";
+import { blobIdIn } from "../blob-id.ts";
+import type { BlobLibrary } from "../blob-library.ts";
+import { invalid, notFound } from "../refuse.ts";
+
+export interface FlowDeps {
+  readonly runs: Runs;
+  /** Where flows may be that workers have put. */
+  readonly blobs: BlobLibrary;
+  /** What is known about components and routes, for diagnostics. */
+  readonly routes?: RouteFacts;
+}
+
+/** A flow that is kept. */
+export interface KeptFlow {
+  readonly flowId: string;
+  /** As compact JSON, and what it says. */
+  readonly source: string;
+  readonly flow: Flow;
+}
+
+/** Flows that are remembered, so that a start reads and parses none. */
+const rememberedMax = 1_000;
+
+export class Flows {
+  readonly #deps: FlowDeps;
+  readonly #known = new Map<string, KeptFlow>();
+
+  constructor(deps: FlowDeps) {
+    this.#deps = deps;
+  }
+
+  /** `text` is the flow as compact JSON. Something fatal keeps it from being stored; all that can be said is answered either way. */
+  async store(text: string, dryRun: boolean): Promise<Encodable<typeof StoreFlowResponse>> {
+    const flow = decodeFlow(text);
+    const flowId = flowIdOf(text);
+    const found = diagnose(flow, this.#deps.routes === undefined ? {} : { routes: this.#deps.routes });
+    const stored = !dryRun && !found.some(({ level }) => level === "fatal");
+    if (stored) await this.#define(text, flow, flowId);
+    const count = (level: Diagnostic["level"]) => found.filter((each) => each.level === level).length;
+    return {
+      flowId,
+      stored,
+      diagnostics: {
+        diagnostics: found.map(renderDiagnostic),
+        numFatal: count("fatal"),
+        numError: count("error"),
+        numWarning: count("warning"),
+      },
+    };
+  }
+
+  /** The id of a flow that stands in a step. Throws a GrpcError when it could not run. */
+  async keepInline(document: JsonObject): Promise<string> {
+    const text = JSON.stringify(document);
+    const flowId = flowIdOf(text);
+    if ((await this.#find(flowId)) === undefined) await this.#define(text, decodeFlow(text), flowId);
+    return flowId;
+  }
+
+  async get(id: string): Promise<{ flow: JsonObject; flowId: string; allExamples: Encodable<typeof ExampleInput>[] }> {
+    const { source, flow, flowId } = await this.known(id);
+    const allExamples = flow.examples.map(({ name, description, input }) => {
+      return { name, ...(description === null ? {} : { description }), input };
+    });
+    return { flow: JSON.parse(source) as JsonObject, flowId, allExamples };
+  }
+
+  async variables(id: string): Promise<{ variables: { [name: string]: Encodable<typeof FlowVariable> }; flowId: string }> {
+    const { flow, flowId } = await this.known(id);
+    const declared = [...(declaredVariables(flow.schemas)?.values() ?? [])].map((variable) => {
+      const { name, description, required, schema, envVar } = variable;
+      const shown: Encodable<typeof FlowVariable> = {
+        ...(description === null ? {} : { description }),
+        ...(variable.default === undefined ? {} : { defaultValue: variable.default }),
+        required,
+        ...(isObject(schema) ? { schema: schema as JsonObject } : {}),
+        ...(envVar === null ? {} : { envVar }),
+      };
+      return [name, shown] as const;
+    });
+    return { variables: Object.fromEntries(declared), flowId };
+  }
+
+  /** Checks the id only: flows are kept for the runs that were started with them. */
+  checkId(id: string): string {
+    const flowId = blobIdIn(id);
+    if (flowId === undefined) throw invalid("flow_id", `is ${JSON.stringify(id.slice(0, 100))}, expected 64 hexadecimal digits`);
+    return flowId;
+  }
+
+  async known(id: string): Promise<KeptFlow> {
+    const flowId = this.checkId(id);
+    const found = await this.#find(flowId);
+    if (found === undefined) throw notFound("flow", flowId);
+    return found;
+  }
+
+  /** The text of a flow that is kept as a definition. */
+  async text(flowId: string): Promise<string | undefined> {
+    const definition = await this.#deps.runs.definitionById(flowId);
+    return definition?.dialect === dialectName ? definition.source : undefined;
+  }
+
+  async #find(flowId: string): Promise<KeptFlow | undefined> {
+    const known = this.#known.get(flowId);
+    if (known !== undefined) return known;
+    const text = await this.text(flowId);
+    if (text !== undefined) return this.#remember({ flowId, source: text, flow: decodeFlow(text) });
+    const blob = await this.#deps.blobs.find(flowId);
+    const put = blob === undefined ? undefined : await this.#deps.blobs.jsonText(blob);
+    return put === undefined ? undefined : this.#define(put, decodeFlow(put), flowId);
+  }
+
+  async #define(source: string, flow: Flow, flowId: string): Promise<KeptFlow> {
+    await this.#deps.runs.define({ id: flowId, name: nameOf(flow, flowId), dialect: dialectName, source });
+    return this.#remember({ flowId, source, flow });
+  }
+
+  #remember(kept: KeptFlow): KeptFlow {
+    if (this.#known.size >= rememberedMax) this.#known.delete(this.#known.keys().next().value as string);
+    this.#known.set(kept.flowId, kept);
+    return kept;
+  }
+}
+
+function renderDiagnostic({ kind, code, level, message, path, experimental }: Diagnostic) {
+  return { kind, code, level: diagnosticLevels[level], formatted: message, path, experimental };
+}

@@ -1,0 +1,103 @@
+// The gRPC face of flows, runs, components and health: the same services as REST.
+
+import { type GrpcCall, type GrpcMethod, serverStream, unary } from "../../../grpc/service.ts";
+import { sortedText } from "../../../json-text.ts";
+import { ResultOrder } from "../messages.ts";
+import { invalid } from "../refuse.ts";
+import { ComponentsService, FlowsService, HealthService, RunsService } from "../services.ts";
+import { listComponents } from "./components.ts";
+import { follow } from "./events.ts";
+import { healthOf } from "./health.ts";
+import type { Services } from "./services.ts";
+import { grpcErrorOf } from "./status.ts";
+
+export function stepflowGrpc(services: Services): GrpcMethod[] {
+  return [...flowMethods(services), ...runMethods(services), ...otherMethods(services)].map(refusing);
+}
+
+function flowMethods({ flows }: Services): GrpcMethod[] {
+  return [
+    unary(FlowsService.StoreFlow, "operator", ({ flow, dryRun }) => {
+      if (flow === undefined) throw invalid("flow", "is required");
+      // The members of a Struct have no order of their own.
+      return flows.store(sortedText(flow), dryRun);
+    }),
+    unary(FlowsService.GetFlow, "read", ({ flowId }) => flows.get(flowId)),
+    unary(FlowsService.DeleteFlow, "operator", ({ flowId }) => {
+      flows.checkId(flowId);
+      return {};
+    }),
+    unary(FlowsService.GetFlowVariables, "read", ({ flowId }) => flows.variables(flowId)),
+  ];
+}
+
+function runMethods({ runs, events }: Services): GrpcMethod[] {
+  const patience = (request: { wait: boolean; timeoutSecs?: number }, call: GrpcCall) => {
+    const { wait, timeoutSecs } = request;
+    return { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+  };
+  return [
+    unary(RunsService.CreateRun, "operator", ({ input, ...request }, call) =>
+      runs.create({ ...request, inputs: input }, patience(request, call)),
+    ),
+    unary(RunsService.ListRuns, "read", (request) => runs.list(request)),
+    unary(RunsService.GetRun, "read", (request, call) => runs.get(request.runId, patience(request, call))),
+    unary(RunsService.DeleteRun, "operator", async ({ runId }) => {
+      await runs.remove(runId);
+      return {};
+    }),
+    unary(RunsService.GetRunItems, "read", ({ runId, resultOrder }) => runs.items(runId, resultOrder || ResultOrder.BY_INDEX)),
+    unary(RunsService.GetRunFlow, "read", ({ runId }) => runs.flow(runId)),
+    unary(RunsService.GetRunSteps, "read", ({ runId, itemIndex }) => runs.steps(runId, itemIndex)),
+    unary(RunsService.GetStepDetail, "read", ({ runId, stepId, itemIndex, asof }) => runs.step(runId, stepId, itemIndex, asof)),
+    unary(RunsService.CancelRun, "operator", ({ runId }) => runs.cancel(runId)),
+    serverStream(RunsService.GetRunEvents, "read", async (request, call, sink) => {
+      const run = await runs.find(request.runId);
+      const wish = {
+        since: request.since ?? 0,
+        types: new Set(request.eventTypes),
+        withSubRuns: request.includeSubRuns,
+        withResults: request.includeResults,
+      };
+      for await (const event of follow(events, run.id, wish, call.gone)) await sink.send(event);
+    }),
+  ];
+}
+
+function otherMethods(services: Services): GrpcMethod[] {
+  return [
+    unary(ComponentsService.ListRegisteredComponents, "read", ({ excludeSchemas }) => listComponents(services.components, excludeSchemas)),
+    unary(HealthService.HealthCheck, "open", () => healthOf(services)),
+  ];
+}
+
+/** What the core refuses is told in this protocol's words. */
+function refusing(method: GrpcMethod): GrpcMethod {
+  const { unary: answer, stream } = method;
+  const told = (error: unknown) => grpcErrorOf(error) ?? error;
+  return {
+    ...method,
+    ...(answer === undefined
+      ? {}
+      : {
+          async unary(request, call) {
+            try {
+              return await answer(request, call);
+            } catch (error) {
+              throw told(error);
+            }
+          },
+        }),
+    ...(stream === undefined
+      ? {}
+      : {
+          async stream(request, call, sink) {
+            try {
+              await stream(request, call, sink);
+            } catch (error) {
+              throw told(error);
+            }
+          },
+        }),
+  };
+}

@@ -1,0 +1,138 @@
+// Puts the API together: its services, both faces, and the work that this server does itself for flows.
+
+import type { BlobStore } from "../../../blob/blob.ts";
+import type { Board } from "../../../board/board.ts";
+import type { Task } from "../../../board/task.ts";
+import type { Workers } from "../../../board/workers.ts";
+import type { Clock } from "../../../clock.ts";
+import { itemsLane } from "../../../dialect/stepflow/items.ts";
+import type { RouteFacts } from "../../../dialect/stepflow/route-facts.ts";
+import type { GrpcMethod } from "../../../grpc/service.ts";
+import type { RouteGroup } from "../../../http.ts";
+import type { MakeId } from "../../../ids.ts";
+import type { Definition } from "../../../run/dialect.ts";
+import type { Plan } from "../../../run/plan.ts";
+import type { Reader } from "../../../run/reader.ts";
+import type { Run } from "../../../run/run.ts";
+import type { Runs } from "../../../run/runs.ts";
+import { BlobLibrary } from "../blob-library.ts";
+import { BuiltinLibrary } from "../builtin/library.ts";
+import { builtinLane } from "../config/queues.ts";
+import type { RuntimeCalls } from "../http/runtime/requests.ts";
+import { LaneWorker } from "../lane.ts";
+import type { ComponentSource, ListedComponent } from "./components.ts";
+import { Flows } from "./flows.ts";
+import { stepflowGrpc } from "./grpc.ts";
+import { ItemRuns } from "./items.ts";
+import { Renderer } from "./render.ts";
+import { stepflowRest } from "./rest.ts";
+import { RunService } from "./run-service.ts";
+import { runtimeCalls } from "./runtime-calls.ts";
+import type { Services } from "./services.ts";
+import { StepRuns } from "./sub-runs.ts";
+import { Submitter } from "./submit.ts";
+import { FlowViews } from "./view.ts";
+import { WorkerRuns } from "./worker-runs.ts";
+
+export interface ApiOptions {
+  readonly clock: Clock;
+  readonly makeId: MakeId;
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly workers: Workers;
+  readonly blobs: BlobStore;
+  readonly version: string;
+  plan(definition: Definition): Plan;
+  removeRun(runId: string): Promise<boolean>;
+  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+  /** What is known about components and routes, for diagnostics. */
+  readonly routes?: RouteFacts;
+  /** What `load_file` may read. */
+  readonly folder: string;
+  readonly environment: { readonly [name: string]: string | undefined };
+  /** Asks plugins what they can do; the built-ins are handed to it. */
+  components(builtins: readonly ListedComponent[]): ComponentSource;
+  /** Told of what went wrong with nobody to answer to. */
+  failed(what: string, error: unknown): void;
+}
+
+export interface StepflowApi {
+  readonly services: Services;
+  /** Runs and blobs for workers, over whichever transport. */
+  readonly workerRuns: WorkerRuns;
+  readonly calls: RuntimeCalls;
+  readonly rest: RouteGroup;
+  readonly grpc: readonly GrpcMethod[];
+  /** Takes up the work that this server does itself, where the last process left it. */
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Components that compute, or have a file or a connection open, at once. */
+const builtinSlots = 64;
+/** Runs with items that are looked after. They wait, so nearly all of them have lent their slots. */
+const itemsSlots = 64;
+/** Steps that wait for runs they have started. Each costs a few kilobytes. */
+const waitingMax = 100_000;
+
+export function openStepflowApi(options: ApiOptions): StepflowApi {
+  const { clock, makeId, runs, reader, board, workers, environment, failed } = options;
+  const blobs: BlobLibrary = new BlobLibrary(options.blobs, (id) => flows.text(id));
+  const flows: Flows = new Flows({ runs, blobs, ...(options.routes === undefined ? {} : { routes: options.routes }) });
+  const submitter = new Submitter({ clock, makeId, runs, flows, environment: (name) => environment[name] });
+  const items = new ItemRuns({ runs, reader, plan: options.plan });
+  const renderer = new Renderer(reader, new FlowViews(options.plan));
+  const stepRuns = new StepRuns({ runs, reader, flows, submitter, items });
+  const builtins = new BuiltinLibrary({ clock, blobs, subRuns: stepRuns, folder: options.folder, environment });
+  const own = { board, workers, clock, protocol: "local", own: true, lentMax: waitingMax, failed };
+  const lanes = [
+    new LaneWorker({
+      ...own,
+      lane: builtinLane,
+      holder: "builtin",
+      slots: builtinSlots,
+      perform: async (work) => builtins.perform(work),
+      abandon: (task) => stepRuns.abandon(task),
+    }),
+    new LaneWorker({
+      ...own,
+      lane: itemsLane,
+      holder: "items",
+      slots: itemsSlots,
+      perform: (work) => items.perform(work),
+      abandon: (task) => items.abandon(task),
+    }),
+  ];
+  const services: Services = {
+    clock,
+    version: options.version,
+    flows,
+    blobs,
+    runs: new RunService({ clock, runs, reader, flows, items, renderer, submitter, removeRun: options.removeRun }),
+    events: { clock, reader, renderer, items, listen: options.listen },
+    components: options.components(builtins.components.map((component) => ({ ...component, id: component.path }))),
+  };
+  const workerRuns = new WorkerRuns({ reader, runs: services.runs, submitter, renderer });
+  let unlisten = () => {};
+  return {
+    services,
+    workerRuns,
+    calls: runtimeCalls({ blobs, runs: workerRuns }),
+    rest: stepflowRest(services),
+    grpc: stepflowGrpc(services),
+    async start() {
+      unlisten = options.listen({
+        task(task) {
+          for (const lane of lanes) lane.changed(task);
+        },
+      });
+      for (const lane of lanes) await lane.recover(reader);
+      for (const lane of lanes) lane.resume();
+    },
+    async close() {
+      await Promise.all(lanes.map((lane) => lane.close(0)));
+      unlisten();
+    },
+  };
+}

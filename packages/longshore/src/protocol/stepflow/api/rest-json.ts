@@ -1,0 +1,42 @@
+// What is rendered for both faces, written as REST's JSON: times as texts (RFC 3339), events under the name of their kind.
+
+import type { HttpReply } from "../../../http.ts";
+import type { Event } from "./events.ts";
+import type { Item, Step, Summary } from "./render.ts";
+
+const jsonHeaders = { "content-type": "application/json" } as const;
+
+export function json(value: unknown): HttpReply {
+  return { status: 200, headers: jsonHeaders, body: JSON.stringify(value) };
+}
+
+export function summaryJson(summary: Summary): object {
+  return withTimes(summary, ["createdAt", "completedAt"]);
+}
+
+export function itemJson(item: Item): object {
+  return withTimes(item, ["completedAt"]);
+}
+
+export function stepJson(step: Step): object {
+  return withTimes(step, ["startedAt", "completedAt", "updatedAt"]);
+}
+
+/** `{"sequenceNumber": 0, "timestamp": "...", "event": {"RunCreated": {...}}}` */
+export function eventJson({ sequenceNumber, timestamp, ...rest }: Event): string {
+  const [[name, event] = ["", {}]] = Object.entries(rest);
+  return JSON.stringify({
+    sequenceNumber,
+    timestamp: timeText(timestamp),
+    event: { [`${name[0]?.toUpperCase()}${name.slice(1)}`]: event },
+  });
+}
+
+export function timeText(atMs: number): string {
+  return new Date(atMs).toISOString();
+}
+
+function withTimes<T extends object>(value: T, names: readonly (keyof T)[]): object {
+  const texts = names.map((name) => [name, value[name]] as const).filter(([, time]) => typeof time === "number");
+  return { ...value, ...Object.fromEntries(texts.map(([name, time]) => [name, timeText(time as number)])) };
+}

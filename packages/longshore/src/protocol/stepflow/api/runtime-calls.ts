@@ -1,0 +1,54 @@
+// What workers over JSON-RPC may ask for: blobs and runs, by the services that everybody else uses.
+
+import { type ErrorCode, LongshoreError } from "../../../errors.ts";
+import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
+import type { Json } from "../../../json.ts";
+import { blobIdIn } from "../blob-id.ts";
+import type { BlobLibrary } from "../blob-library.ts";
+import type { RuntimeCalls } from "../http/runtime/requests.ts";
+import { ResultOrder } from "../messages.ts";
+import { invalid, notFound } from "../refuse.ts";
+import { runStatusJson, type WorkerRuns } from "./worker-runs.ts";
+
+export function runtimeCalls({ blobs, runs }: { readonly blobs: BlobLibrary; readonly runs: WorkerRuns }): RuntimeCalls {
+  return {
+    putBlob: async (data, type) => (await told(() => blobs.putJson(JSON.stringify(data), { type }))).blobId,
+    getBlob: (id) =>
+      told(async () => {
+        const hash = blobIdIn(id);
+        if (hash === undefined) throw invalid("blob_id", `is ${JSON.stringify(id.slice(0, 100))}, expected 64 hexadecimal digits`);
+        const found = await blobs.find(hash);
+        const text = found === undefined ? undefined : await blobs.jsonText(found);
+        if (found === undefined || text === undefined) throw notFound("blob", hash);
+        return { data: JSON.parse(text) as Json, type: found.type };
+      }),
+    submitRun: ({ wait, timeoutSecs, subflowKey, ...wish }, from, signal) =>
+      told(async () => {
+        const patience = { wait, gone: signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        return runStatusJson(await runs.submit(wish, { taskId: from }, subflowKey, patience));
+      }),
+    getRun: ({ runId, wait, timeoutSecs, includeResults, order }, signal) =>
+      told(async () => {
+        const patience = { wait, gone: signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        const wanted = order === "by_completion" ? ResultOrder.BY_COMPLETION : ResultOrder.BY_INDEX;
+        return runStatusJson(await runs.get(runId, includeResults ? wanted : undefined, patience));
+      }),
+  };
+}
+
+const codes: { readonly [code: number]: ErrorCode } = {
+  [GrpcCode.NOT_FOUND]: "LONGSHORE_NOT_FOUND",
+  [GrpcCode.INVALID_ARGUMENT]: "LONGSHORE_BAD_INPUT",
+  [GrpcCode.FAILED_PRECONDITION]: "LONGSHORE_CONFLICT",
+  [GrpcCode.RESOURCE_EXHAUSTED]: "LONGSHORE_LIMIT",
+};
+
+/** Refusals in words that are no transport's own. */
+async function told<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const code = error instanceof GrpcError ? codes[error.code] : undefined;
+    throw code === undefined ? error : new LongshoreError(code, (error as Error).message, { cause: error });
+  }
+}
