@@ -7,6 +7,7 @@ import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { Json } from "../../../json.ts";
 import { sortedText } from "../../../json-text.ts";
 import type { Encodable } from "../../../protobuf.ts";
+import { blobIdIn } from "../blob-id.ts";
 import { type BlobLibrary, type BlobType, blobTypes, type FoundBlob, jsonBlobBytesMax } from "../blob-library.ts";
 import type { GetBlobResponse } from "../messages.ts";
 import { invalid, notFound } from "../refuse.ts";
@@ -26,7 +27,7 @@ export function blobMethods(blobs: BlobLibrary): GrpcMethod[] {
       return blobs.putJson(sortedText(jsonData), { type: type ?? "data", ...(filename === undefined ? {} : { filename }) });
     }),
     unary(BlobService.GetBlob, "worker", async ({ blobId }) => {
-      const hash = blobs.hashOf(blobId);
+      const hash = blobIdIn(blobId);
       if (hash === undefined)
         throw invalid("blob_id", `is ${JSON.stringify(blobId.slice(0, 80))}, expected 64 hexadecimal digits in lower case`);
       const found = await blobs.find(hash);
