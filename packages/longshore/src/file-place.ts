@@ -23,8 +23,23 @@ export type Kind = "map" | "list" | "text" | "number" | "boolean" | "null" | "ot
 /** What the refusals of a kind of file are called. */
 export type FileErrorCode = Extract<ErrorCode, "LONGSHORE_BAD_DEFINITION" | "LONGSHORE_BAD_CONFIG">;
 
+/** What a file says, and what is odd about it. */
+export interface ReadFile {
+  root: Place;
+  warnings: Warning[];
+}
+
+/** What a file is called by what it defines: `flows/ci.yml` is `ci`. */
+export function fileId(file: string | undefined): string | undefined {
+  const base = file
+    ?.split(/[\\/]/)
+    .at(-1)
+    ?.replace(/\.(ya?ml|json)$/, "");
+  return base === undefined || base === "" ? undefined : base;
+}
+
 /** Reads a whole file. `json` holds it to JSON's own grammar. */
-export function readFile(text: string, { json, code }: { json: boolean; code: FileErrorCode }): { root: Place; warnings: Warning[] } {
+export function readFile(text: string, { json, code }: { json: boolean; code: FileErrorCode }): ReadFile {
   if (text.length > fileCharsMax)
     throw bad(code, `The file has ${text.length} characters.`, { field: "", line: 1, column: 1, expected: `at most ${fileCharsMax}` });
   const fault = json ? findJsonFault(text) : null;
@@ -108,6 +123,14 @@ export class Place {
   items(): Place[] {
     if (!isSeq(this.#node)) return [];
     return this.#node.items.map((item, index) => new Place(this.#file, item, [...this.path, index], this.#offset));
+  }
+
+  /** What stands at a path below this; the nearest there is when there is nothing. */
+  find(path: JsonPath): Place {
+    const [first, ...rest] = path;
+    if (first === undefined) return this;
+    const inner = typeof first === "number" ? this.items()[first] : this.entries().find(({ key }) => key === first)?.value;
+    return inner === undefined ? this : inner.find(rest);
   }
 
   /** The value with all that is in it. */

@@ -27,6 +27,27 @@ describe("a folder of definition files", () => {
     expect(JSON.parse((await get("/api/workflows")).text).map(({ id }: { id: string }) => id)).toEqual(["ci", "ship"]);
   });
 
+  it("may hold flows of Stepflow, which are started by name", async () => {
+    const workflows = folderOf({
+      "ci.yml": good,
+      "ask.yaml": "steps:\n  - { id: a, component: /python/udf, input: { $input: q } }\noutput: { answer: { $input: q } }\n",
+    });
+    const { server } = await startGraphServer({ workflows, logger: { level: "silent" } });
+    expect(server.workflows.defined.map(({ definition }) => [definition.name, definition.dialect])).toEqual([
+      ["ask", "stepflow"],
+      ["ci", "workflow-graph"],
+    ]);
+    expect(server.workflows.warnings).toContainEqual(expect.stringMatching(/ask\.yaml:2:5: Step 'a' is not referenced/));
+    const { id } = await server.start("ask", { q: 42 });
+    expect(await server.result(id)).toMatchObject({ state: "succeeded", output: { answer: 42 } });
+  });
+
+  it("with a flow that cannot be run refuses the start like any other mistake", async () => {
+    const workflows = folderOf({ "ask.yaml": "steps:\n  - { id: a, component: /x, input: { $step: b } }\n" });
+    const start = serve({ ephemeral: true, port: null, workflows });
+    await expect(start).rejects.toMatchObject({ code: "LONGSHORE_BAD_DEFINITION", detail: { line: 2, field: "steps[0].input" } });
+  });
+
   it("makes no new version of what has not changed", async () => {
     const workflows = folderOf({ "ci.yml": good });
     const before = await startGraphServer({ workflows });

@@ -2,11 +2,10 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ParsedFile } from "../dialect/workflow-graph/file.ts";
-import { dialectName } from "../dialect/workflow-graph/source.ts";
 import { LongshoreError } from "../errors.ts";
 import type { Definition } from "../run/dialect.ts";
 import type { Runs } from "../run/runs.ts";
+import type { DefinitionFile } from "./definition-file.ts";
 
 export interface LoadedWorkflows {
   readonly defined: readonly { file: string; definition: Definition }[];
@@ -25,16 +24,17 @@ const endings = /\.(ya?ml|json)$/;
 /** Reads every file before anything is defined: a folder with a mistake is refused as a whole, unless `skip` is asked for. */
 export async function loadWorkflows(directory: string, runs: Runs, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
   // The parser is loaded where there is something to parse.
-  const { parseFile } = await import("../dialect/workflow-graph/file.ts");
+  const { parseDefinition } = await import("./definition-file.ts");
   const bad: LongshoreError[] = [];
-  const parsed = new Map<string, { file: string; workflow: ParsedFile }>();
+  const parsed = new Map<string, { file: string; workflow: DefinitionFile }>();
   for (const name of filesOf(directory)) {
     const file = join(directory, name);
     try {
-      const workflow = parse(file, (text) => parseFile(text, { file: name }));
-      const other = parsed.get(workflow.id);
-      if (other !== undefined) throw inFile(file, `The name ${workflow.id} is taken by ${other.file}.`, { expected: "another file name" });
-      parsed.set(workflow.id, { file, workflow });
+      const workflow = parse(file, (text) => parseDefinition(text, name));
+      const other = parsed.get(workflow.name);
+      if (other !== undefined)
+        throw inFile(file, `The name ${workflow.name} is taken by ${other.file}.`, { expected: "another file name" });
+      parsed.set(workflow.name, { file, workflow });
     } catch (error) {
       if (!(error instanceof LongshoreError) || onBad === "refuse") throw error;
       bad.push(error);
@@ -43,7 +43,8 @@ export async function loadWorkflows(directory: string, runs: Runs, onBad: "refus
   const defined: LoadedWorkflows["defined"][number][] = [];
   const warnings: string[] = [];
   for (const { file, workflow } of parsed.values()) {
-    const definition = await runs.define({ name: workflow.id, dialect: dialectName, source: workflow.source });
+    const { name, dialect, source } = workflow;
+    const definition = await runs.define({ name, dialect, source });
     defined.push({ file, definition });
     for (const { message, line, column } of workflow.warnings) warnings.push(`${file}:${line}:${column}: ${message}`);
   }
@@ -67,7 +68,7 @@ function filesOf(directory: string): string[] {
   throw new LongshoreError("LONGSHORE_LIMIT", `${directory} holds ${names.length} definition files; at most ${filesMax} are read.`);
 }
 
-function parse(file: string, parseText: (text: string) => ParsedFile): ParsedFile {
+function parse(file: string, parseText: (text: string) => DefinitionFile): DefinitionFile {
   let text: string;
   try {
     text = readFileSync(file, "utf8");

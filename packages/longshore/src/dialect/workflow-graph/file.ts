@@ -16,7 +16,7 @@
 // value is refused, an unknown key is warned about, each with line and column.
 
 import { fields, integer, listOf, mapOf, required, textOf, whole } from "../../file-fields.ts";
-import { type Place, readFile, type Warning } from "../../file-place.ts";
+import { fileId, type Place, type ReadFile, readFile, type Warning } from "../../file-place.ts";
 import type { WireBackoff } from "../../protocol/workflow-graph/wire.ts";
 import { checkGraph, type Refuse } from "./check.ts";
 import { type EnvVar, isEnvName, runCommand, type ShellStep, stepsCommand } from "./command.ts";
@@ -32,7 +32,10 @@ export interface ParsedFile {
 
 /** Throws LONGSHORE_BAD_DEFINITION with field, expected, line and column. A file that ends in `.json` must be JSON. */
 export function parseFile(text: string, options: { file?: string } = {}): ParsedFile {
-  const { root, warnings } = readFile(text, { json: options.file?.endsWith(".json") ?? false, code: "LONGSHORE_BAD_DEFINITION" });
+  return parseGraph(readFile(text, { json: options.file?.endsWith(".json") ?? false, code: "LONGSHORE_BAD_DEFINITION" }), options.file);
+}
+
+export function parseGraph({ root, warnings }: ReadFile, file?: string): ParsedFile {
   if (root.kind !== "map") throw root.refuse("A definition is a map.", "a map with name, on and jobs");
   const top = fields(root, ["name", "on", "env", "jobs"]);
   const name = textOf(required(root, top, "name"), "a text");
@@ -49,7 +52,7 @@ export function parseFile(text: string, options: { file?: string } = {}): Parsed
   }
   const placed: Refuse = (path, message, expected) => whereOf(path, root, places, dependencies).refuse(message, expected);
   checkGraph(graph, { job: (at) => ["jobs", at], dependency: (at, place) => ["jobs", at, place] }, placed);
-  return { id: idOf(options.file) ?? name, graph, source: encodeSource(graph), warnings };
+  return { id: fileId(file) ?? name, graph, source: encodeSource(graph), warnings };
 }
 
 /** `checkGraph` counts jobs; a file names them. */
@@ -168,13 +171,4 @@ function isOff(place: Place | undefined): boolean {
   if (word === "false" || word === "true") return word === "false";
   place.warn(`The condition is not evaluated, so this always runs: ${JSON.stringify(word)}. Only true and false are understood.`);
   return false;
-}
-
-/** `flows/ci.yml` is `ci`. */
-function idOf(file: string | undefined): string | undefined {
-  const base = file
-    ?.split(/[\\/]/)
-    .at(-1)
-    ?.replace(/\.(ya?ml|json)$/, "");
-  return base === undefined || base === "" ? undefined : base;
 }

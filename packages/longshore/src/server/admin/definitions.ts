@@ -1,7 +1,6 @@
 // Definitions: what can be started, and putting more of it there.
 
 import { z } from "zod";
-import { dialectName } from "../../dialect/workflow-graph/source.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { isObject } from "../../json.ts";
@@ -71,8 +70,13 @@ export function definitionOperations(engine: Engine): Operation[] {
       body: {
         read: "text",
         contentTypes: [jsonType, ...yamlTypes],
-        json: z.union([codeBody, z.looseObject({ name: z.string(), jobs: z.record(z.string(), z.unknown()) })]),
-        description: 'A workflow-graph definition file as YAML or JSON; or `{"source": ...}` with what `workflow()` makes, as JSON.',
+        json: z.union([
+          codeBody,
+          z.looseObject({ name: z.string(), jobs: z.record(z.string(), z.unknown()) }),
+          z.looseObject({ steps: z.array(z.unknown()) }),
+        ]),
+        description:
+          'A workflow-graph definition file or a flow of Stepflow, as YAML or JSON; or `{"source": ...}` with what `workflow()` makes, as JSON.',
       },
       answers: {
         201: { description: "It has been defined.", schema: definedShape },
@@ -93,9 +97,9 @@ async function define(engine: Engine, request: HttpRequest, name: string | undef
   if (isObject(body) && "source" in body) return defineCode(engine, body, name);
   const ending = type === jsonType ? ".json" : ".yaml";
   // The parser of definition files is loaded with the first of them.
-  const { parseFile } = await import("../../dialect/workflow-graph/file.ts");
-  const parsed = parseFile(request.text, { file: `${name ?? ""}${ending}` });
-  return defined(engine, { name: parsed.id, dialect: dialectName, source: parsed.source }, parsed.warnings);
+  const { parseDefinition } = await import("../definition-file.ts");
+  const { warnings, ...parsed } = parseDefinition(request.text, `${name ?? ""}${ending}`);
+  return defined(engine, parsed, warnings);
 }
 
 function defineCode(engine: Engine, body: object, name: string | undefined): Promise<HttpReply> {
