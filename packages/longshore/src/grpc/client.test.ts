@@ -101,6 +101,19 @@ describe("a call", () => {
     expect(findDetail(error as GrpcError, ErrorInfo)).toMatchObject({ reason: "RESOURCE_NOT_FOUND" });
   });
 
+  it("is acknowledged at once, by a byte of window for each piece of its answer, so that no server waits before the next", async () => {
+    const body = textFrame("x");
+    const windows: number[] = [];
+    const target = await handMade((stream) => {
+      windows.push(stream.session?.state.remoteWindowSize ?? 0);
+      answerWith(stream, body);
+    });
+    const channel = channelTo(target);
+    for (let count = 0; count < 5; count++) await channel.unary(Echo.Say, {});
+    const steps = windows.slice(1).map((window, at) => window - (windows[at] as number));
+    expect(steps).toEqual(Array(4).fill(1 - body.length));
+  });
+
   it("larger than the limit is not sent, and one that comes is not read", async () => {
     const { target, ended } = await startGrpc([unary(Echo.Say, "open", () => ({ text: "x".repeat(2_000) }))]);
     const channel = channelTo(target, { messageBytes: 1_000 });

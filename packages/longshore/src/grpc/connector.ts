@@ -128,7 +128,15 @@ export class Connector {
       tick: () => connection.calls > 0,
       lost: () => session.destroy(new GrpcError(GrpcCode.UNAVAILABLE, `The server has not answered a ping within ${pingTimeoutMs} ms.`)),
     });
-    const connection: Connection = { session, calls: 0, heard: () => keepAlive.heard() };
+    const acknowledge = acknowledger(session);
+    const connection: Connection = {
+      session,
+      calls: 0,
+      heard: () => {
+        keepAlive.heard();
+        acknowledge();
+      },
+    };
     // The reason to leave it is the session's own state; calls that are open on it may go on.
     session.on("goaway", (code) => {
       if (code === constants.NGHTTP2_ENHANCE_YOUR_CALM) this.#pingMs = Math.min(this.#pingMs * 2, pingMsMax);
@@ -136,6 +144,27 @@ export class Connector {
     session.once("close", () => keepAlive.stop());
     return connection;
   }
+}
+
+/** What a window may grow to: HTTP/2's own limit. */
+const windowBytesMost = 2 ** 31 - 1;
+
+/**
+ * Makes our side acknowledge what has come at once. A server that leaves Nagle's algorithm on, as the Rust ones of Stepflow do, holds back
+ * a small message until the one before is acknowledged, and the kernel puts an acknowledgement off by 40 ms unless something is sent. So
+ * something is: the frame that opens the connection's window by one byte more, which asks for no answer. Measured with an orchestrator
+ * of Stepflow 0.13 and ten tasks at a time: 1,801 runs a second instead of 453, p99 15 ms instead of 61. A ping would bring an answer,
+ * which is held back like everything else: 209 a second.
+ */
+function acknowledger(session: ClientHttp2Session): () => void {
+  let windowBytes = sessionWindowBytes;
+  return () => {
+    if (session.destroyed) return;
+    // Goes out with whatever else is sent in this turn.
+    if (++windowBytes <= windowBytesMost) session.setLocalWindowSize(windowBytes);
+    // After two billion messages: what is open may end, and the next call makes another connection.
+    else if (!session.closed) session.close();
+  };
 }
 
 function closed(): GrpcError {
