@@ -12,6 +12,8 @@ export interface GrpcLimits {
   headerBytes: number;
   /** For a whole request to arrive; the answer may take as long as it likes. */
   requestMs: number;
+  /** How long a connection without calls is kept, late by at most `pingMs`. Its client connects again when it has something to call. */
+  idleMs: number;
   /** Between two pings of a connection. */
   pingMs: number;
   /** For the answer to a ping: what other implementations wait too. */
@@ -24,6 +26,7 @@ export const grpcLimits: Readonly<GrpcLimits> = {
   streams: 1_000,
   headerBytes: 16_384,
   requestMs: 300_000,
+  idleMs: 300_000,
   pingMs: 30_000,
   pingTimeoutMs: 20_000,
 };

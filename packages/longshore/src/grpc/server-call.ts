@@ -72,6 +72,8 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.#stream.once("close", () => this.#closed());
     this.#finish = host.begin(this);
     this.method = this.#server.find(this.path);
+    const size = metadataBytes(this.headers);
+    if (size > this.#server.limits.headerBytes) return this.refuse(tooMuchMetadata(size, this.#server.limits.headerBytes));
     const { refusal, principal } = host.admit(this, this.method);
     if (refusal !== undefined) return this.refuse(refusal);
     this.principal = principal;
@@ -279,6 +281,17 @@ export function endEarly(stream: ServerHttp2Stream): void {
 
 function noMethod(path: string): GrpcError {
   return new GrpcError(GrpcCode.UNIMPLEMENTED, `There is no method ${path.slice(0, 200)}.`);
+}
+
+/** As HTTP/2 counts a list of headers. Node tells peers the limit and does not hold them to it. */
+function metadataBytes(headers: IncomingHttpHeaders): number {
+  let bytes = 0;
+  for (const name in headers) bytes += name.length + (headers[name]?.length ?? 0) + 32;
+  return bytes;
+}
+
+function tooMuchMetadata(bytes: number, bytesMax: number): GrpcError {
+  return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `The call has ${bytes} bytes of metadata, the limit is ${bytesMax}.`);
 }
 
 function metadataOf(headers: IncomingHttpHeaders): Record<string, string> {

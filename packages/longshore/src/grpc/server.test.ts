@@ -448,6 +448,47 @@ describe("an orderly end", () => {
   });
 });
 
+describe("a connection", () => {
+  it("is closed when nothing is called on it for long, and not while something is", async () => {
+    const clock = new TestClock();
+    const left = latch();
+    const { port, sockets } = await startGrpc(
+      [serverStream(Echo.Count, "open", (_request, { gone }) => gone.addEventListener("abort", () => left.open()))],
+      { clock, limits: { idleMs: 2_500, pingMs: 1_000 } },
+    );
+    const { session, stream } = rawCall(port, Echo.Count.path);
+    stream.end(textFrame("x"));
+    await new Promise((resolve) => stream.once("response", resolve));
+    const second = async () => {
+      await clock.advance(1_000);
+      await roundTrip(session);
+    };
+    for (let seconds = 0; seconds < 5; seconds++) await second();
+    expect(sockets.size).toBe(1);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await left.opened;
+    for (let seconds = 0; seconds < 2; seconds++) await second();
+    expect(sockets.size).toBe(1);
+    const goaway = new Promise((resolve) => session.once("goaway", resolve));
+    await clock.advance(1_000);
+    expect(await goaway).toBe(constants.NGHTTP2_NO_ERROR);
+    await until(() => sockets.size === 0);
+  });
+
+  it("with more metadata than a call may have fails that call alone", async () => {
+    const { port } = await startGrpc([say()]);
+    const session = rawSession(port);
+    const large = session.request(grpcHead(Echo.Say.path, { "x-large": "x".repeat(40_000) }));
+    const refused = answerOf(large);
+    large.end(textFrame("x"));
+    expect((await refused).head).toMatchObject({ "grpc-status": "8", "grpc-message": expect.stringContaining("bytes of metadata") });
+    const small = session.request(grpcHead(Echo.Say.path));
+    const answered = answerOf(small);
+    small.end(textFrame("x"));
+    expect((await answered).trailers["grpc-status"]).toBe("0");
+  });
+});
+
 it("two methods of one path are a mistake", async () => {
   await expect(startGrpc([say(), say()])).rejects.toThrow("Two gRPC methods have one path.");
 });

@@ -95,16 +95,18 @@ export class GrpcSession {
   readonly #session: ServerHttp2Session;
   readonly #keepAlive: KeepAlive;
   readonly #calls = new Set<ServerCall>();
+  #idleSince: number;
 
   constructor(server: GrpcServer, session: ServerHttp2Session, socket: Socket, closed: () => void) {
     const { clock, limits } = server;
     this.#server = server;
     this.#session = session;
+    this.#idleSince = clock.now();
     this.socket = socket;
     this.peer = `${socket.remoteAddress}:${socket.remotePort}`;
     this.#keepAlive = new KeepAlive(session, {
       ...{ clock, pingMs: limits.pingMs, pingTimeoutMs: limits.pingTimeoutMs },
-      tick: () => this.#refuseSlow(),
+      tick: () => this.#tick(),
       lost: () => socket.destroy(),
     });
     session.setLocalWindowSize(sessionWindowBytes);
@@ -142,12 +144,20 @@ export class GrpcSession {
 
   finished(call: ServerCall): void {
     this.#calls.delete(call);
+    if (this.#calls.size === 0) this.#idleSince = this.#server.clock.now();
   }
 
-  #refuseSlow(): boolean {
-    const before = this.#server.clock.now() - this.#server.limits.requestMs;
+  /** Looks after calls that come too slowly, and after a client that wants nothing; false when there is nobody left to ping. */
+  #tick(): boolean {
+    const { clock, limits } = this.#server;
+    const now = clock.now();
+    if (this.#calls.size === 0 && now - this.#idleSince >= limits.idleMs) {
+      this.drain();
+      return false;
+    }
     for (const call of this.#calls) {
-      if (call.receivingSince <= before) call.refuse(new GrpcError(GrpcCode.DEADLINE_EXCEEDED, "The request did not arrive in time."));
+      if (now - call.receivingSince < limits.requestMs) continue;
+      call.refuse(new GrpcError(GrpcCode.DEADLINE_EXCEEDED, "The request did not arrive in time."));
     }
     return true;
   }

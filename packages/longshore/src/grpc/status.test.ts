@@ -68,10 +68,17 @@ describe("trailers", () => {
   });
 
   it("stay within what peers accept as headers", () => {
-    const details = [detailOf(ErrorInfo, { reason: "x".repeat(5_000) })];
-    const trailers = trailersOf(new GrpcError(GrpcCode.INTERNAL, "ü".repeat(10_000), details));
-    expect(Object.values(trailers).join("").length).toBeLessThan(9_100);
-    expect(trailers).not.toHaveProperty("grpc-status-details-bin");
+    const sizeOf = (trailers: Record<string, string>) => Object.entries(trailers).join("").length;
+    const small = [detailOf(ErrorInfo, { reason: "x".repeat(1_000) })];
+    for (const text of ["ü".repeat(10_000), "x".repeat(10_000), "%".repeat(3_000), "🚢".repeat(2_000)]) {
+      const trailers = trailersOf(new GrpcError(GrpcCode.INTERNAL, text, small));
+      expect(sizeOf(trailers)).toBeLessThan(8_000);
+      expect(unescapeMessage(trailers["grpc-message"] as string).slice(0, 100)).toBe(text.slice(0, 100));
+    }
+    expect(trailersOf(new GrpcError(GrpcCode.INTERNAL, "short", [detailOf(ErrorInfo, { reason: "x".repeat(5_000) })]))).toEqual({
+      "grpc-status": "13",
+      "grpc-message": "short",
+    });
   });
 });
 

@@ -87,19 +87,28 @@ const Status = message("google.rpc.Status", {
   details: [3, message("google.protobuf.Any", { typeUrl: [1, "string"], value: [2, "bytes"] }), "repeated"],
 });
 
-/** What of a message travels: the trailers of a call must fit into the headers that peers accept (8 KiB in grpc-core). */
-const MESSAGE_CHARS_MAX = 1_500;
+/** What of a message travels, escaped. With the details it must fit into the 8 KiB of headers that grpc-core accepts without fail. */
+const MESSAGE_CHARS_MAX = 3_600;
 /** The same for the details, in bytes before base64. Larger ones are left out: they only add to code and message. */
-const DETAILS_BYTES_MAX = 3_000;
+const DETAILS_BYTES_MAX = 2_800;
 
 /** The trailers that end a call. */
 export function trailersOf(error: GrpcError): Record<string, string> {
-  const text = error.message.length > MESSAGE_CHARS_MAX ? `${error.message.slice(0, MESSAGE_CHARS_MAX)}...` : error.message;
+  const text = shortened(error.message);
   const trailers: Record<string, string> = { "grpc-status": String(error.code), "grpc-message": escapeMessage(text) };
   if (error.details.length === 0) return trailers;
   const bytes = Status.encode({ code: error.code, message: text, details: error.details });
   if (bytes.length <= DETAILS_BYTES_MAX) trailers["grpc-status-details-bin"] = Buffer.from(bytes).toString("base64");
   return trailers;
+}
+
+/** So much of a text as may travel. */
+function shortened(text: string): string {
+  let kept = text.slice(0, MESSAGE_CHARS_MAX);
+  for (let size = escapeMessage(kept).length; size > MESSAGE_CHARS_MAX; size = escapeMessage(kept).length) {
+    kept = kept.slice(0, Math.floor((kept.length * MESSAGE_CHARS_MAX) / size));
+  }
+  return kept.length === text.length ? text : `${kept}...`;
 }
 
 /** Reads the trailers that end a call; undefined when it succeeded, and `missing` when they tell no status. */

@@ -39,7 +39,8 @@ export function createGrpc({ methods, gate, connections, traffic, logger, limits
   }
 
   const server = new GrpcServer({
-    ...{ methods, clock, limits },
+    ...{ methods, clock },
+    limits: { ...limits, idleMs: limits.keepAliveMs },
     host: {
       begin(call) {
         const connection = connections.of(call.session.socket);
