@@ -272,11 +272,16 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   }
 }
 
-/** Once the answer is complete the caller need not send the rest (RFC 9113, section 8.1). The answer leaves before this does. */
+/**
+ * Once the answer is complete the caller need not send the rest (RFC 9113, section 8.1). The answer must leave first: it is written in the
+ * next turn, and Node 22 drops what a stream has not written yet when it is reset.
+ */
 export function endEarly(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return;
   stream.resume();
-  stream.close(constants.NGHTTP2_NO_ERROR);
+  setImmediate(() => {
+    if (!stream.closed && !stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
+  });
 }
 
 function noMethod(path: string): GrpcError {
