@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { openMarks } from "../src/marks.ts";
 import { openStage } from "../src/stage.ts";
 import type { Release } from "./fetch.ts";
-import { flowOf, operatorOf } from "./operator.ts";
+import { flowOf, type Operator, operatorOf } from "./operator.ts";
 import { startOrchestrator } from "./orchestrator.ts";
-import { allMarked, type Expected, everyEnding, someBegun, startMarks } from "./scenarios.ts";
-import { ourCommand, ourHttpWorker } from "./workers.ts";
+import { allMarked, type Expected, everyEnding, everyItemOnce, someBegun, startMarks } from "./scenarios.ts";
+import { ourCommand, ourGrpcWorker, ourHttpWorker } from "./workers.ts";
 
 /** As a Python worker's, but that a component that is missing has its own code where the protocol has one. */
 const expected: Record<Release, Expected> = {
@@ -19,35 +19,32 @@ const expected: Record<Release, Expected> = {
 const MANY = 1_000;
 /** Enough for a kill to come in the middle. */
 const SOME = 100;
-/** A machine that is busy must not use up the retries that a killed worker costs. */
+/** A machine that is busy must not use up the retries that a killed process costs. */
 const PATIENT = { transportMaxRetries: 50, backoff: { type: "constant", delayMs: 500 } };
 
 // They wait more than they compute, so all go at the same time.
-describe.concurrent("our worker on the real orchestrator", () => {
-  it.for(["0.9", "0.11"] as const)("%s, called over HTTP, does everything", async (release, context) => {
+describe.concurrent("our worker, called over HTTP, on the real orchestrator", () => {
+  it.for(["0.9", "0.11"] as const)("%s: does everything", async (release, context) => {
     const stage = openStage(context);
     const worker = await ourHttpWorker(stage);
     const orchestrator = await startOrchestrator(stage, release, { plugin: { type: "stepflow", url: worker.url } });
     await everyEnding(operatorOf(orchestrator.url, release), expected[release]);
   });
 
-  it.for(["0.9", "0.11"] as const)("[S9-22] %s, started by the orchestrator, is started again when it dies", async (release, context) => {
+  it.for(["0.9", "0.11"] as const)("[S9-22] %s: is started again by the orchestrator when it dies", async (release, context) => {
     const orchestrator = await startOrchestrator(openStage(context), release, { plugin: { type: "stepflow", ...ourCommand("http") } });
-    const operator = operatorOf(orchestrator.url, release);
-    expect(await operator.run(flowOf("/python/die"), [{}])).toMatchObject({ status: "completed", items: [{ output: { attempt: 2 } }] });
+    await diesOnce(operatorOf(orchestrator.url, release));
   });
 
-  it("0.11, called over HTTP, executes every item once", async (context) => {
+  it("0.11: executes every item once", async (context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     const worker = await ourHttpWorker(stage, { marks: marks.file });
     const orchestrator = await startOrchestrator(stage, "0.11", { plugin: { type: "stepflow", url: worker.url } });
-    const operator = operatorOf(orchestrator.url, "0.11");
-    await allMarked(operator, await startMarks(operator, MANY), marks, MANY);
-    expect([...marks.counts()].filter(([, times]) => times !== 1)).toEqual([]);
+    await everyItemOnce(operatorOf(orchestrator.url, "0.11"), marks, MANY);
   });
 
-  it("0.11, called over HTTP, loses nothing when it is killed in the middle", async (context) => {
+  it("0.11: loses nothing when it is killed in the middle", async (context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     // A runtime that is told an address initialises what it finds there once, and not again what follows it.
@@ -63,3 +60,68 @@ describe.concurrent("our worker on the real orchestrator", () => {
     await allMarked(operator, run, marks, SOME);
   });
 });
+
+describe.concurrent("our worker, pulling over gRPC, from the real orchestrator", () => {
+  it.for(["0.12", "0.13"] as const)("%s: does everything", async (release, context) => {
+    const stage = openStage(context);
+    const orchestrator = await startOrchestrator(stage, release);
+    ourGrpcWorker(stage, orchestrator.address);
+    const operator = operatorOf(orchestrator.url, release);
+    await operator.knows("echo");
+    await everyEnding(operator, expected[release]);
+  });
+
+  it.for(["0.12", "0.13"] as const)("[S9-22] %s: is started again by the orchestrator when it dies", async (release, context) => {
+    const plugin = { type: "grpc", queueName: "python", ...ourCommand("grpc") };
+    const orchestrator = await startOrchestrator(openStage(context), release, { plugin, retry: PATIENT });
+    const operator = operatorOf(orchestrator.url, release);
+    await operator.knows("echo");
+    await diesOnce(operator);
+  });
+
+  it.for(["0.12", "0.13"] as const)("%s: executes every item once", async (release, context) => {
+    const stage = openStage(context);
+    const marks = openMarks(stage);
+    const orchestrator = await startOrchestrator(stage, release);
+    const operator = operatorOf(orchestrator.url, release);
+    for (let worker = 0; worker < 2; worker++) ourGrpcWorker(stage, orchestrator.address, { marks: marks.file });
+    await operator.knows("echo");
+    await everyItemOnce(operator, marks, MANY);
+  });
+
+  it.for(["0.12", "0.13"] as const)("[S9-30] %s: loses nothing when it is killed in the middle", async (release, context) => {
+    const stage = openStage(context);
+    const marks = openMarks(stage);
+    const orchestrator = await startOrchestrator(stage, release, { retry: PATIENT });
+    const operator = operatorOf(orchestrator.url, release);
+    const first = ourGrpcWorker(stage, orchestrator.address, { marks: marks.file });
+    await operator.knows("echo");
+    const run = await startMarks(operator, SOME, 200);
+    await someBegun(marks, SOME / 4);
+    first.signal("SIGKILL");
+    await first.ended;
+    ourGrpcWorker(stage, orchestrator.address, { marks: marks.file });
+    await allMarked(operator, run, marks, SOME);
+  });
+
+  it.for(["0.12", "0.13"] as const)("[S9-26] %s: loses nothing when the orchestrator is killed in the middle", async (release, context) => {
+    const stage = openStage(context);
+    const marks = openMarks(stage);
+    const options = { durable: true, retry: PATIENT };
+    const first = await startOrchestrator(stage, release, options);
+    const operator = operatorOf(first.url, release);
+    ourGrpcWorker(stage, first.address, { marks: marks.file });
+    await operator.knows("echo");
+    const run = await startMarks(operator, SOME, 200);
+    await someBegun(marks, SOME / 4);
+    first.child.signal("SIGKILL");
+    await first.child.ended;
+    await startOrchestrator(stage, release, { ...options, data: first.data, port: first.port });
+    await allMarked(operator, run, marks, SOME);
+  });
+});
+
+/** A component that kills its own process is done by the next one, as the second attempt. */
+async function diesOnce(operator: Operator): Promise<void> {
+  expect(await operator.run(flowOf("/python/die"), [{}])).toMatchObject({ status: "completed", items: [{ output: { attempt: 2 } }] });
+}

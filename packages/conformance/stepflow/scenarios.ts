@@ -149,3 +149,8 @@ export async function allMarked(operator: Operator, runId: string, marks: Marks,
   expect(status).toBe("completed");
   expect(marks.counts().size).toBe(total);
 }
+
+export async function everyItemOnce(operator: Operator, marks: Marks, total: number): Promise<void> {
+  await allMarked(operator, await startMarks(operator, total), marks, total);
+  expect([...marks.counts()].filter(([, times]) => times !== 1)).toEqual([]);
+}

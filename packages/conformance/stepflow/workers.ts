@@ -27,7 +27,7 @@ export function ourHttpWorker(stage: Stage, options: WorkerOptions & { port?: nu
 }
 
 /** What an orchestrator is told that shall start our worker itself, in an environment of nothing else. */
-export function ourCommand(transport: "http"): Record<string, unknown> {
+export function ourCommand(transport: "http" | "grpc"): Record<string, unknown> {
   return { command: process.execPath, args: [program("our-worker.mjs")], env: { TRANSPORT: transport, PATH: process.env.PATH ?? "" } };
 }
 
@@ -36,10 +36,21 @@ async function called(child: Child): Promise<CalledWorker> {
   return { url: `http://127.0.0.1:${port}`, child };
 }
 
+export interface PullingOptions extends WorkerOptions {
+  queue?: string;
+}
+
 /** A worker that pulls its tasks over a stream. It has no ready sign of its own: who needs one asks the orchestrator for its components. */
-export function pythonGrpcWorker(stage: Stage, release: Release, address: string, options: WorkerOptions & { queue?: string } = {}): Child {
-  const env = { STEPFLOW_TASKS_URL: address, STEPFLOW_BLOB_URL: address, STEPFLOW_QUEUE_NAME: options.queue ?? "python", ...options.env };
-  return startPython(stage, release, ["--grpc"], { ...options, env });
+export function pythonGrpcWorker(stage: Stage, release: Release, address: string, options: PullingOptions = {}): Child {
+  return startPython(stage, release, ["--grpc"], { ...options, env: { ...pullingFrom(address, options), ...options.env } });
+}
+
+export function ourGrpcWorker(stage: Stage, address: string, options: PullingOptions = {}): Child {
+  return startOurs(stage, "grpc", { ...options, env: { ...pullingFrom(address, options), ...options.env } });
+}
+
+function pullingFrom(address: string, { queue = "python" }: PullingOptions): Record<string, string> {
+  return { STEPFLOW_TASKS_URL: address, STEPFLOW_BLOB_URL: address, STEPFLOW_QUEUE_NAME: queue };
 }
 
 function startPython(stage: Stage, release: Release, args: readonly string[], { marks, env }: WorkerOptions): Child {

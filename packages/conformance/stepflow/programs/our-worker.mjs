@@ -2,7 +2,7 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { task, work } from "longshore";
-import { stepflowHttp, stepflowTask } from "longshore/stepflow";
+import { stepflowGrpc, stepflowHttp, stepflowNats, stepflowTask } from "longshore/stepflow";
 
 const marks = process.env.MARKS_FILE;
 
@@ -67,6 +67,9 @@ function sorted(value) {
 
 const transports = {
   http: () => stepflowHttp({ port: Number(process.env.PORT ?? 0), handshake: process.env.HANDSHAKE !== "no" }),
+  // Where the orchestrator is, the variables of Stepflow tell.
+  grpc: () => stepflowGrpc(),
+  nats: () => stepflowNats(),
 };
 
 await work({ tasks, on: transports[process.env.TRANSPORT](), slots: 20 });
