@@ -24,19 +24,19 @@ const PATIENT = { transportMaxRetries: 50, backoff: { type: "constant", delayMs:
 
 // They wait more than they compute, so all go at the same time.
 describe.concurrent("our worker, called over HTTP, on the real orchestrator", () => {
-  it.for(["0.9", "0.11"] as const)("%s: does everything", async (release, context) => {
+  it.for(["0.9", "0.11"] as const)("%s, called: does everything", async (release, context) => {
     const stage = openStage(context);
     const worker = await ourHttpWorker(stage);
     const orchestrator = await startOrchestrator(stage, release, { plugin: { type: "stepflow", url: worker.url } });
     await everyEnding(operatorOf(orchestrator.url, release), expected[release]);
   });
 
-  it.for(["0.9", "0.11"] as const)("[S9-22] %s: is started again by the orchestrator when it dies", async (release, context) => {
+  it.for(["0.9", "0.11"] as const)("[S9-22] %s, called: is started again by the orchestrator when it dies", async (release, context) => {
     const orchestrator = await startOrchestrator(openStage(context), release, { plugin: { type: "stepflow", ...ourCommand("http") } });
     await diesOnce(operatorOf(orchestrator.url, release));
   });
 
-  it("0.11: executes every item once", async (context) => {
+  it("0.11, called: executes every item once", async (context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     const worker = await ourHttpWorker(stage, { marks: marks.file });
@@ -44,7 +44,7 @@ describe.concurrent("our worker, called over HTTP, on the real orchestrator", ()
     await everyItemOnce(operatorOf(orchestrator.url, "0.11"), marks, MANY);
   });
 
-  it("0.11: loses nothing when it is killed in the middle", async (context) => {
+  it("0.11, called: loses nothing when it is killed in the middle", async (context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     // A runtime that is told an address initialises what it finds there once, and not again what follows it.
@@ -62,7 +62,7 @@ describe.concurrent("our worker, called over HTTP, on the real orchestrator", ()
 });
 
 describe.concurrent("our worker, pulling over gRPC, from the real orchestrator", () => {
-  it.for(["0.12", "0.13"] as const)("%s: does everything", async (release, context) => {
+  it.for(["0.12", "0.13"] as const)("%s, pulling: does everything", async (release, context) => {
     const stage = openStage(context);
     const orchestrator = await startOrchestrator(stage, release);
     ourGrpcWorker(stage, orchestrator.address);
@@ -71,7 +71,7 @@ describe.concurrent("our worker, pulling over gRPC, from the real orchestrator",
     await everyEnding(operator, expected[release]);
   });
 
-  it.for(["0.12", "0.13"] as const)("[S9-22] %s: is started again by the orchestrator when it dies", async (release, context) => {
+  it.for(["0.12", "0.13"] as const)("[S9-22] %s, pulling: is started again by the orchestrator when it dies", async (release, context) => {
     const plugin = { type: "grpc", queueName: "python", ...ourCommand("grpc") };
     const orchestrator = await startOrchestrator(openStage(context), release, { plugin, retry: PATIENT });
     const operator = operatorOf(orchestrator.url, release);
@@ -79,7 +79,7 @@ describe.concurrent("our worker, pulling over gRPC, from the real orchestrator",
     await diesOnce(operator);
   });
 
-  it.for(["0.12", "0.13"] as const)("%s: executes every item once", async (release, context) => {
+  it.for(["0.12", "0.13"] as const)("%s, pulling: executes every item once", async (release, context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     const orchestrator = await startOrchestrator(stage, release);
@@ -89,7 +89,7 @@ describe.concurrent("our worker, pulling over gRPC, from the real orchestrator",
     await everyItemOnce(operator, marks, MANY);
   });
 
-  it.for(["0.12", "0.13"] as const)("[S9-30] %s: loses nothing when it is killed in the middle", async (release, context) => {
+  it.for(["0.12", "0.13"] as const)("[S9-30] %s, pulling: loses nothing when it is killed in the middle", async (release, context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     const orchestrator = await startOrchestrator(stage, release, { retry: PATIENT });
@@ -104,21 +104,24 @@ describe.concurrent("our worker, pulling over gRPC, from the real orchestrator",
     await allMarked(operator, run, marks, SOME);
   });
 
-  it.for(["0.12", "0.13"] as const)("[S9-26] %s: loses nothing when the orchestrator is killed in the middle", async (release, context) => {
-    const stage = openStage(context);
-    const marks = openMarks(stage);
-    const options = { durable: true, retry: PATIENT };
-    const first = await startOrchestrator(stage, release, options);
-    const operator = operatorOf(first.url, release);
-    ourGrpcWorker(stage, first.address, { marks: marks.file });
-    await operator.knows("echo");
-    const run = await startMarks(operator, SOME, 200);
-    await someBegun(marks, SOME / 4);
-    first.child.signal("SIGKILL");
-    await first.child.ended;
-    await startOrchestrator(stage, release, { ...options, data: first.data, port: first.port });
-    await allMarked(operator, run, marks, SOME);
-  });
+  it.for(["0.12", "0.13"] as const)(
+    "[S9-26] %s, pulling: loses nothing when the orchestrator is killed in the middle",
+    async (release, context) => {
+      const stage = openStage(context);
+      const marks = openMarks(stage);
+      const options = { durable: true, retry: PATIENT };
+      const first = await startOrchestrator(stage, release, options);
+      const operator = operatorOf(first.url, release);
+      ourGrpcWorker(stage, first.address, { marks: marks.file });
+      await operator.knows("echo");
+      const run = await startMarks(operator, SOME, 200);
+      await someBegun(marks, SOME / 4);
+      first.child.signal("SIGKILL");
+      await first.child.ended;
+      await startOrchestrator(stage, release, { ...options, data: first.data, port: first.port });
+      await allMarked(operator, run, marks, SOME);
+    },
+  );
 });
 
 /** A component that kills its own process is done by the next one, as the second attempt. */
