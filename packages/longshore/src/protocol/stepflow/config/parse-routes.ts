@@ -1,10 +1,10 @@
 // The routes of a configuration file, in either way of writing them.
 
+import { parsePath } from "../../../dialect/stepflow/path.ts";
 import { listOf, mapOf, required, textOf } from "../../../file-fields.ts";
 import type { Place } from "../../../file-place.ts";
 import type { Json } from "../../../json.ts";
 import type { Plugin } from "./config.ts";
-import { parseInputPath } from "./input-path.ts";
 import { queueName, streamName, type UnservedPlugin } from "./parse-plugin.ts";
 import { type Route, type RouteCondition, type RoutePattern, type RouteRule, routePattern, withSlash } from "./route.ts";
 import type { Environment } from "./variables.ts";
@@ -87,9 +87,10 @@ function conditionsOf(place: Place | undefined): RouteCondition[] {
     );
     const at = required(item, given, "path");
     const path = textOf(at, "a path into the input, such as $.model");
-    const steps = parseInputPath(path);
-    if (steps === null) throw at.refuse(`'${path}' is no path.`, "a path into the input, such as $.model or $.items[0]['a b']");
-    return { path, steps, value: required(item, given, "value").json() };
+    const parsed = parsePath(path);
+    if ("fault" in parsed)
+      throw at.refuse(`'${path}' is no path: ${parsed.fault}.`, "a path into the input, such as $.model or $.items[0]['a b']");
+    return { path, steps: parsed.path, value: required(item, given, "value").json() };
   });
 }
 

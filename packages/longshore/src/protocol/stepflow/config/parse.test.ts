@@ -270,9 +270,12 @@ routes:
   });
 
   it("must have conditions that can be looked at", () => {
-    const text = 'plugins: { a: { type: builtin } }\nroutes: { "/": [ { plugin: a, conditions: [ { path: "$.a..b", value: 1 } ] } ] }';
-    expect(refusal(text)).toMatchObject({ message: "'$.a..b' is no path.", field: "routes./[0].conditions[0].path" });
-    expect(refusal(text.replace("..", ".").replace(", value: 1", "")).message).toBe("missing field `value`");
+    const text = 'plugins: { a: { type: builtin } }\nroutes: { "/": [ { plugin: a, conditions: [ { path: "$.a[b", value: 1 } ] } ] }';
+    expect(refusal(text)).toMatchObject({
+      message: `'$.a[b' is no path: the bracket in "$.a[b" is not closed.`,
+      field: "routes./[0].conditions[0].path",
+    });
+    expect(refusal(text.replace("[b", "").replace(", value: 1", "")).message).toBe("missing field `value`");
   });
 });
 

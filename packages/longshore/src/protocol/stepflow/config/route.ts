@@ -6,9 +6,9 @@
 //
 // A path belongs to the pattern with the most segments of its own; the rules of the next one are asked when no rule of it fits.
 
+import type { Path } from "../../../dialect/stepflow/path.ts";
 import type { Json } from "../../../json.ts";
 import { pathPattern } from "../../../path-pattern.ts";
-import type { InputPath } from "./input-path.ts";
 
 export interface Route {
   readonly pattern: RoutePattern;
@@ -32,7 +32,7 @@ export interface RouteRule {
 export interface RouteCondition {
   /** As it was written, and where it leads. */
   readonly path: string;
-  readonly steps: InputPath;
+  readonly steps: Path;
   readonly value: Json;
 }
 

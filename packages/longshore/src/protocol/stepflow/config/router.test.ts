@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import type { Documents } from "../../../dialect/stepflow/router.ts";
 import type { Json } from "../../../json.ts";
 import { defaultConfig } from "./default.ts";
-import { parseInputPath, valueAt } from "./input-path.ts";
 import { parseConfig } from "./parse.ts";
 import { componentsBody, componentsKind, findComponent, pathOf, type RegisteredComponent } from "./registered.ts";
 import { makeRouter } from "./router.ts";
@@ -174,23 +173,5 @@ describe("registered components", () => {
 
   it("of older workers, which say no path, are found by their id", () => {
     expect([pathOf("/udf", ""), pathOf("udf", undefined), pathOf("x", "/y")]).toEqual(["/udf", "/udf", "/y"]);
-  });
-});
-
-describe("paths into an input", () => {
-  it("follow fields and elements, or lead nowhere", () => {
-    const input = { a: { "b c": [10, { d: null }] }, "x.y": 1 };
-    const at = (path: string) => valueAt(input, parseInputPath(path) ?? ["bad"]);
-    expect([at("$"), at("$.a['b c'][0]"), at('$.a["b c"][1].d'), at("x.y")]).toEqual([input, 10, null, 1]);
-    expect([at("$.a.q"), at("$.a['b c'][9]"), at("$.a['b c'].length"), at("$.toString")]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ]);
-  });
-
-  it("are refused when they are none", () => {
-    expect(["$.", "$a", "$[", "$.a[-1]", "$.a b"].map(parseInputPath)).toEqual([null, null, null, null, null]);
   });
 });

@@ -5,6 +5,7 @@
 // anything, else the first, whose worker will say itself that it has no such component.
 
 import { isDeepStrictEqual } from "node:util";
+import { follow } from "../../../dialect/stepflow/path.ts";
 import type { ComponentTask, Documents, Routed, Router, Unrouted } from "../../../dialect/stepflow/router.ts";
 import { retriesUnlimited } from "../../../dialect/stepflow/router.ts";
 import type { Json } from "../../../json.ts";
@@ -12,7 +13,6 @@ import type { DocumentKey } from "../../../run/documents.ts";
 import type { Timeouts } from "../../../run/plan.ts";
 import { builtinPaths } from "./builtin-paths.ts";
 import type { Plugin, PluginTimeouts, StepflowConfig, TransportRetry } from "./config.ts";
-import { valueAt } from "./input-path.ts";
 import { builtinLane, pluginLane, queueLane, queueOf } from "./queues.ts";
 import { componentsIn, componentsKind, findComponent } from "./registered.ts";
 import { componentOf, inOrder, type Route, type RouteRule, withSlash } from "./route.ts";
@@ -64,9 +64,9 @@ function candidatesOf(route: Route, path: string, input: Json, config: StepflowC
 /** A text says which path the input lacks: as in the reference that is a mistake, not a condition that does not hold. */
 function conditionsMet(rule: RouteRule, input: Json): boolean | string {
   for (const { path, steps, value } of rule.conditions) {
-    const found = valueAt(input, steps);
-    if (found === undefined) return `the input has no '${path}'`;
-    if (!isDeepStrictEqual(found, value)) return false;
+    const found = follow(input, steps);
+    if ("missing" in found) return `the input has no '${path}'`;
+    if (!isDeepStrictEqual(found.value, value)) return false;
   }
   return true;
 }
