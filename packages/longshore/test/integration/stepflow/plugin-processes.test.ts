@@ -157,7 +157,7 @@ describe("the worker of a queue", () => {
   }
 
   it("[S-QUEUE-18] over gRPC inherits the environment and is told where its queue is", async () => {
-    const { world, directory } = await queueWorld("type: grpc, queueName: fast", program);
+    const { world, directory } = await queueWorld("type: grpc, queueName: fast", program, { url: "http://0.0.0.0:4500" });
     const env = await told(world);
     expect(env).toMatchObject({
       STEPFLOW_TRANSPORT: "grpc",

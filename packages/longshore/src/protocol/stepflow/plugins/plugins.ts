@@ -29,7 +29,8 @@ interface Running {
 
 /** Throws LONGSHORE_BAD_CONFIG, and has started nothing, when a program is missing or a worker could not reach the server. */
 export async function startPlugins(config: StepflowConfig, parts: PluginsHost): Promise<Plugins> {
-  const host: PluginHost = { ...parts, groups: new ProcessGroups(), directory: config.directory, blobApi: config.blobApi };
+  const url = parts.url === null ? null : fromHere(parts.url);
+  const host: PluginHost = { ...parts, url, groups: new ProcessGroups(), directory: config.directory, blobApi: config.blobApi };
   for (const plugin of config.plugins.values()) checkLaunch(plugin, host);
   const running = new Map<string, Running>();
   for (const plugin of config.plugins.values()) {
@@ -70,6 +71,14 @@ async function runningOf(plugin: Plugin, host: PluginHost): Promise<Running | nu
 function checkLaunch(plugin: Plugin, { directory, environment }: PluginHost): void {
   const launch = "launch" in plugin ? plugin.launch : null;
   if (launch !== null) findProgram(launch.command, { plugin: plugin.name, directory, path: launch.env.PATH ?? environment.PATH });
+}
+
+/** Where a server that listens on every address is reached from its own machine. */
+function fromHere(text: string): string {
+  const url = new URL(text);
+  if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
+  if (url.hostname === "[::]") url.hostname = "[::1]";
+  return url.origin;
 }
 
 /** Without a scheme: the reference's workers cannot take one. */
