@@ -4,23 +4,39 @@ import { join } from "node:path";
 import type { Transport } from "../runner/transport.ts";
 import type { WorkerSettings } from "./worker.ts";
 
-export type ProtocolName = "workflow-graph" | "conductor";
+export type ProtocolName = "workflow-graph" | "conductor" | "stepflow" | "stepflow-http";
 
 export interface WorkerProtocol {
   readonly title: string;
   /** Whether a worker asks for one task by its name, so that each task is a worker of its own; else all tasks together are one worker. */
   readonly perTask: boolean;
+  /** Where its workers run unless told: in supervised processes, or in this one when whoever started it supervises. */
+  readonly isolate: "process" | "thread";
+  /** True when standard output belongs to whoever started the worker. */
+  readonly ownsOutput: boolean;
+  /** True when its workers log in JSON even where nobody asked for it. */
+  readonly structuredLog: boolean;
   /** Options that would do nothing, and why; saying one of them is a mistake. */
   readonly without: { readonly [Option in keyof WorkerSettings]?: string };
   /** The tasks are those of one worker. */
-  transport(settings: WorkerSettings, tasks: readonly string[]): Promise<Transport>;
+  transport(settings: WorkerSettings, tasks: readonly string[], print: (text: string) => void): Promise<Transport>;
 }
+
+/** Protocols whose workers ask have no place to listen at. */
+const notServing = {
+  port: "its workers ask for tasks, and nobody calls them",
+  host: "its workers ask for tasks, and nobody calls them",
+  handshake: "its workers ask for tasks, and nobody calls them",
+} as const;
 
 export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
   "workflow-graph": {
     title: "workflow-graph",
     perTask: false,
-    without: {},
+    isolate: "process",
+    ownsOutput: false,
+    structuredLog: false,
+    without: notServing,
     async transport({ on, token, shell, labels, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, cwd }) {
       const { workflowGraph } = await import("../protocol/workflow-graph/index.ts");
       return workflowGraph(on, { token, shell, labels, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, cwd });
@@ -29,7 +45,11 @@ export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
   conductor: {
     title: "Conductor",
     perTask: true,
+    isolate: "process",
+    ownsOutput: false,
+    structuredLog: false,
     without: {
+      ...notServing,
       token: "a worker logs in with CONDUCTOR_AUTH_KEY and CONDUCTOR_AUTH_SECRET",
       shell: "its workers run tasks, not shell commands",
       labels: "its workers ask for tasks by their names",
@@ -50,6 +70,52 @@ export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
           .slice(0, 100),
       );
       return conductor(on, { workerId, pollInterval: poll, cancelPoll, outbox });
+    },
+  },
+  stepflow: {
+    title: "Stepflow",
+    perTask: false,
+    isolate: "process",
+    ownsOutput: false,
+    structuredLog: true,
+    without: {
+      ...notServing,
+      shell: "its workers run components, not shell commands",
+      labels: "its orchestrator finds components by their paths",
+      leaseTtl: "its orchestrator says how long a task is a worker's",
+      heartbeat: "its orchestrator says how often it wants one",
+      poll: "tasks are pushed to the worker",
+      cancelPoll: "heartbeats tell of a cancel",
+      logFlush: "its orchestrator takes no log lines",
+      cwd: "its workers run no shell commands",
+    },
+    async transport({ workerId, token }) {
+      const { stepflowFromEnvironment } = await import("../protocol/stepflow/index.ts");
+      // The target was found by the same variables.
+      return stepflowFromEnvironment(process.env, { workerId, token }) as Transport;
+    },
+  },
+  "stepflow-http": {
+    title: "Stepflow over HTTP",
+    perTask: false,
+    isolate: "thread",
+    ownsOutput: true,
+    structuredLog: true,
+    without: {
+      token: "its protocol has no authentication",
+      shell: "its workers run components, not shell commands",
+      labels: "its orchestrator finds components by their paths",
+      workerId: "it names itself to balancers",
+      leaseTtl: "a task lasts as long as the request for it",
+      heartbeat: "a task lasts as long as the request for it",
+      poll: "its orchestrator calls, and the worker listens",
+      cancelPoll: "a cancel is the end of a request",
+      logFlush: "its orchestrator takes no log lines",
+      cwd: "its workers run no shell commands",
+    },
+    async transport({ port, host, handshake }, _tasks, print) {
+      const { stepflowHttp } = await import("../protocol/stepflow/index.ts");
+      return stepflowHttp({ port, host, handshake, announce: print });
     },
   },
 };

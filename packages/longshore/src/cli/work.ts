@@ -6,7 +6,10 @@ import type { HttpOptions } from "../runner/http.ts";
 import type { Task } from "../task.ts";
 import { CommandFailure } from "./failure.ts";
 import { type ConnectionOptions, parseCount, parseDuration, parseList, parsePort, withConnection, withExamples } from "./options.ts";
-import { type ProtocolName, type WorkerProtocol, workerProtocols } from "./protocols.ts";
+import { type WorkerProtocol, workerProtocols } from "./protocols.ts";
+import { reserveOutput } from "./reserve-output.ts";
+import type { Teller } from "./telemetry.ts";
+import { targetOf } from "./work-target.ts";
 import type { WorkerSettings } from "./worker.ts";
 
 interface WorkFlags extends ConnectionOptions {
@@ -22,7 +25,10 @@ interface WorkFlags extends ConnectionOptions {
   drain?: Duration;
   cwd?: string;
   conductor?: string | true;
-  isolate: "process" | "thread" | "inline";
+  port?: number;
+  host?: string;
+  handshake: boolean;
+  isolate?: "process" | "thread" | "inline";
   httpPort?: number;
   httpHost?: string;
 }
@@ -30,6 +36,7 @@ interface WorkFlags extends ConnectionOptions {
 const notes = `A file is a module that exports tasks made by task(), in any way: by name, as default, or in a list. A pattern in quotes, such
 as 'workers/**/*.ts', names every file that fits.
 A worker runs in a process of its own, which is started again when it ends; handlers that are not async functions run in threads of it.
+An orchestrator of Stepflow that starts its workers is answered on the port it names: command: longshore, args: [work, tasks.ts, --port, "0"].
 For Conductor every task is a worker; its settings are read from the environment (CONDUCTOR_SERVER_URL, CONDUCTOR_AUTH_KEY,
 CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). There --slots is 1 for each task unless told, --poll 100ms and --cancel-poll 10s.
 Ctrl-C and SIGTERM let running tasks finish (--drain); a second one does not wait.`;
@@ -51,13 +58,14 @@ export function workCommand(): Command {
     .option("--drain <duration>", "how long running tasks may go on after Ctrl-C (default: 20s)", parseDuration)
     .option("--cwd <folder>", "where shell commands run")
     .option("--conductor [url]", "take tasks from a Conductor server (default: CONDUCTOR_SERVER_URL, which is enough by itself)")
+    .option("--port <number>", "be called by a Stepflow orchestrator there, over HTTP; 0 takes any free port, which is printed", parsePort)
+    .option("--host <address>", "with --port: listen on this address instead of 127.0.0.1, such as 0.0.0.0 in a container")
+    .option("--no-handshake", "with --port: accept work before initialize, as one of several workers behind a balancer")
     .addOption(
       new Option(
         "--isolate <where>",
-        "process: each worker in its own; thread: all in this one, and what computes in threads; inline: all here",
-      )
-        .choices(["process", "thread", "inline"])
-        .default("process"),
+        "process: each worker in its own; thread: all in this one, and what computes in threads; inline: all here (default: process; with --port: thread)",
+      ).choices(["process", "thread", "inline"]),
     )
     .option("--http-port <number>", "serve /metrics and /health of the worker there, on this machine; 0 takes any free port", parsePort)
     .option("--http-host <address>", "serve them on this address instead, such as 0.0.0.0 in a container")
@@ -68,6 +76,7 @@ export function workCommand(): Command {
       ["longshore work tasks.mjs", "the tasks of a file, for a server on this machine"],
       ["longshore work --shell --on http://build:4500 --labels linux", "runs shell commands; no file needed"],
       ["longshore work 'workers/**/*.ts' --conductor http://localhost:8080", "for a Conductor server"],
+      ["longshore work tasks.ts --port 8080", "for a Stepflow orchestrator that calls its workers"],
       ["LONGSHORE_TOKEN=... longshore work tasks.mjs --slots 50", "with a token, fifty tasks at a time"],
     ],
     notes,
@@ -79,49 +88,50 @@ async function work(files: string[], flags: WorkFlags, command: Command): Promis
     throw new CommandFailure("there is nothing to run. Name a file that exports tasks, or say --shell to run shell commands.");
   }
   const target = targetOf(flags, command);
-  refuseWithout(workerProtocols[target.protocol], command);
+  const protocol = workerProtocols[target.protocol];
+  refuseWithout(protocol, command);
+  const isolate = flags.isolate ?? protocol.isolate;
+  if (isolate === "process" && flags.port === 0) {
+    throw new CommandFailure("--isolate process needs a --port of its own: a worker that is started again must be found where it was.");
+  }
+  const print = protocol.ownsOutput ? reserveOutput() : undefined;
   const { loadTasks } = await import("./load-tasks.ts");
   const tasks = await loadTasks(files);
   checkNames(tasks);
+  const { tellerFor } = await import("./telemetry.ts");
+  const teller = await tellerFor(target.protocol);
   const settings = { ...settingsOf(flags), ...target };
   const http = flags.httpPort === undefined ? undefined : { port: flags.httpPort, host: flags.httpHost };
-  const worker = await start(tasks, settings, flags.isolate, http);
-  if (worker.httpUrl !== undefined) process.stderr.write(`longshore info: metrics and health at ${worker.httpUrl}\n`);
+  const worker = await start(tasks, settings, isolate, { http, teller, print });
+  if (worker.httpUrl !== undefined) teller.tell({ level: "info", message: `metrics and health at ${worker.httpUrl}` });
   await worker.closed;
+}
+
+interface Around {
+  readonly http: HttpOptions | undefined;
+  readonly teller: Teller;
+  readonly print: ((text: string) => void) | undefined;
 }
 
 async function start(
   tasks: readonly Task[],
   settings: WorkerSettings,
-  isolate: WorkFlags["isolate"],
-  http: HttpOptions | undefined,
+  isolate: NonNullable<WorkFlags["isolate"]>,
+  around: Around,
 ): Promise<{ closed: Promise<void>; httpUrl: string | undefined }> {
   // Shell commands are processes already.
   if (isolate !== "process" || tasks.length === 0) {
     const { startWorker } = await import("./worker.ts");
-    return startWorker(tasks, { ...settings, isolate: isolate === "inline" ? "inline" : "auto" }, { http });
+    return startWorker(tasks, { ...settings, isolate: isolate === "inline" ? "inline" : "auto" }, around);
   }
   const { startWorkerProcesses } = await import("./worker-processes.ts");
-  return startWorkerProcesses(tasks, settings, http);
+  return startWorkerProcesses(tasks, settings, around);
 }
 
 function settingsOf(flags: WorkFlags): Omit<WorkerSettings, "on" | "protocol"> {
   const { token, shell, labels, slots, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, drain, cwd } = flags;
-  return { token, shell, labels, slots, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, drain, cwd };
-}
-
-/** Where the tasks come from. What was typed goes before what the environment says. */
-function targetOf({ on, conductor }: WorkFlags, command: Command): { readonly on: string; readonly protocol: ProtocolName } {
-  const fromEnvironment = process.env.CONDUCTOR_SERVER_URL;
-  const onToldBy = command.getOptionValueSource("on");
-  if (conductor !== undefined && onToldBy === "cli") {
-    throw new CommandFailure("--on and --conductor name two servers. Say one of them; a program that calls work() may have several.");
-  }
-  if (typeof conductor === "string") return { protocol: "conductor", on: conductor };
-  if (conductor === true || (onToldBy === "default" && fromEnvironment !== undefined)) {
-    return { protocol: "conductor", on: fromEnvironment ?? "http://localhost:8080" };
-  }
-  return { protocol: "workflow-graph", on };
+  const { port, host, handshake } = flags;
+  return { token, shell, labels, slots, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, drain, cwd, port, host, handshake };
 }
 
 /** What was typed and would do nothing. A variable in the environment may be meant for another command. */

@@ -3,6 +3,8 @@
 import { LongshoreError } from "../errors.ts";
 import { runSupervised } from "../runner/supervise/worker-side.ts";
 import { loadTasks } from "./load-tasks.ts";
+import { workerProtocols } from "./protocols.ts";
+import { reserveOutput } from "./reserve-output.ts";
 import { openWorker, type WorkerSettings } from "./worker.ts";
 
 export interface ChildWork {
@@ -13,9 +15,10 @@ export interface ChildWork {
 
 await runSupervised<ChildWork>(async ({ work, metrics }, logger) => {
   const { files, tasks: names, settings } = work;
+  const print = workerProtocols[settings.protocol ?? "workflow-graph"].ownsOutput ? reserveOutput() : undefined;
   const tasks = (await loadTasks(files)).filter((task) => names.includes(task.name));
   if (tasks.length < names.length) {
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${files.join(", ")} no longer exports every task of ${names.join(", ")}.`);
   }
-  return openWorker(tasks, settings, { logger, metrics });
+  return openWorker(tasks, settings, { logger, metrics, print });
 });

@@ -5,6 +5,7 @@ import type { HttpOptions } from "../runner/http.ts";
 import { type SupervisedHandle, supervise } from "../runner/supervise/supervise.ts";
 import type { Task } from "../task.ts";
 import { type WorkerProtocol, workerProtocols } from "./protocols.ts";
+import type { Teller } from "./telemetry.ts";
 import { sayWorking, type WorkerSettings } from "./worker.ts";
 import type { ChildWork } from "./worker-child.ts";
 
@@ -15,22 +16,25 @@ const drainMsDefault = 20_000;
 export async function startWorkerProcesses(
   tasks: readonly Task[],
   settings: WorkerSettings,
-  http: HttpOptions | undefined,
+  { http, teller: { tell, telemetry } }: { readonly http: HttpOptions | undefined; readonly teller: Teller },
 ): Promise<SupervisedHandle> {
   const groups = groupsOf(tasks, workerProtocols[settings.protocol ?? "workflow-graph"]);
   let waiting = groups.length;
   const connected = () => {
     waiting--;
     // Once for all: a process that is started again says nothing new.
-    if (waiting === 0) sayWorking(settings, tasks);
+    if (waiting === 0) sayWorking(settings, tasks, tell);
   };
-  return supervise({
+  const handle = await supervise({
     workers: groups.map((group) => ({ tasks: group.map(({ name }) => name), work: workOf(group, settings, groups.length) })),
     entry: new URL("./worker-child.js", import.meta.url),
     stopGrace: durationMs(settings.drain ?? drainMsDefault, "drain") + afterDrainMs,
     listeners: [{ connected }],
+    logger: tell,
     http,
   });
+  void handle.closed.then(() => telemetry?.close?.());
+  return handle;
 }
 
 function groupsOf(tasks: readonly Task[], { perTask }: WorkerProtocol): (readonly Task[])[] {

@@ -8,6 +8,7 @@ import type { Runner } from "../runner/runner.ts";
 import type { Isolate, Task } from "../task.ts";
 import { openWork, type WorkHandle } from "../work.ts";
 import { type ProtocolName, workerProtocols } from "./protocols.ts";
+import { type Teller, tellerFor } from "./telemetry.ts";
 
 /** Data, so that it can be handed to another process. */
 export interface WorkerSettings {
@@ -26,11 +27,20 @@ export interface WorkerSettings {
   readonly logFlush?: Duration;
   readonly drain?: Duration;
   readonly cwd?: string;
+  /** Where a worker listens that is called, and whether it waits for a handshake. */
+  readonly port?: number;
+  readonly host?: string;
+  readonly handshake?: boolean;
   readonly isolate?: Isolate;
 }
 
 export interface WorkerSurroundings {
+  /** For notices where there is no telemetry. */
   readonly logger?: Logger;
+  /** Made for the protocol unless told. */
+  readonly teller?: Teller;
+  /** Prints on standard output, where that is reserved. */
+  readonly print?: (text: string) => void;
   readonly metrics?: boolean;
   readonly http?: HttpOptions;
 }
@@ -39,12 +49,13 @@ export interface WorkerSurroundings {
 export async function openWorker(
   tasks: readonly Task[],
   settings: WorkerSettings,
-  { logger, metrics, http }: WorkerSurroundings = {},
+  { logger, metrics, http, teller, print = (text) => void process.stdout.write(text) }: WorkerSurroundings = {},
 ): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
   const { protocol = "workflow-graph", slots, drain, isolate } = settings;
   const names = tasks.map((task) => task.name);
-  const on = await workerProtocols[protocol].transport(settings, names);
-  return openWork({ tasks, on, slots, drain, isolate, logger, metrics, http });
+  const { telemetry } = teller ?? (await tellerFor(protocol));
+  const on = await workerProtocols[protocol].transport(settings, names, print);
+  return openWork({ tasks, on, slots, drain, isolate, logger: telemetry?.logger ?? logger, telemetry, metrics, http });
 }
 
 /** Starts it, and says so when the server lets it in. */
@@ -53,13 +64,14 @@ export async function startWorker(
   settings: WorkerSettings,
   surroundings: WorkerSurroundings = {},
 ): Promise<WorkHandle> {
-  const { handle } = await openWorker(tasks, settings, surroundings);
+  const teller = surroundings.teller ?? (await tellerFor(settings.protocol ?? "workflow-graph"));
+  const { handle } = await openWorker(tasks, settings, { ...surroundings, teller });
   // Not before: a server that is not there or does not let this worker in is told as a failure.
-  handle.on("connected", () => sayWorking(settings, tasks));
+  handle.on("connected", () => sayWorking(settings, tasks, teller.tell));
   return handle;
 }
 
-export function sayWorking({ on, shell }: WorkerSettings, tasks: readonly Task[]): void {
+export function sayWorking({ on, shell }: WorkerSettings, tasks: readonly Task[], tell: Logger): void {
   const able = [...tasks.map((task) => task.name), ...(shell ? ["shell commands"] : [])];
-  process.stderr.write(`longshore info: working for ${on}: ${able.join(", ")}\n`);
+  tell({ level: "info", message: `working for ${on}: ${able.join(", ")}` });
 }

@@ -55,6 +55,17 @@ describe("importing longshore", () => {
     expect(loaded.filter(isPackage)).toEqual([]);
   });
 
+  it("for a worker of Stepflow loads nothing of the server, and neither a client of NATS nor an HTTP server before it starts", () => {
+    const loaded = loadedBy("protocol/stepflow/index.js");
+    expect(loaded.filter((path) => heavy.test(path) || path.startsWith("telemetry/") || path === "node:sqlite")).toEqual([]);
+    expect(loaded.filter((path) => isPackage(path) || path === "node:http")).toEqual([]);
+  });
+
+  it("for telemetry loads no way to send it before one is chosen", () => {
+    const loaded = loadedBy("telemetry/index.js");
+    expect(loaded.filter((path) => heavy.test(path) || network.test(path) || path.startsWith("protocol/") || isPackage(path))).toEqual([]);
+  });
+
   it("for a server without a socket loads no protocol, no API and no parser of files", () => {
     const loaded = loadedBy("server/index.js", serving("null"));
     expect(loaded).toContain("store/sqlite/store.js");

@@ -20,6 +20,24 @@ export function wholeOf(env: Environment, name: string, least: number, most: num
   throw badVariable(name, text, `a whole number from ${least} to ${most}`);
 }
 
+/** The kind of queue that the environment asks for. Undefined when it asks for none: it says nothing, or `http`. */
+export function queueIn(env: Environment): "grpc" | "nats" | undefined {
+  const told = textOf(env, "STEPFLOW_TRANSPORT");
+  switch (told?.toLowerCase()) {
+    case "grpc":
+      return "grpc";
+    case "nats":
+      return "nats";
+    case "http":
+      return undefined;
+    case undefined:
+      if (textOf(env, "STEPFLOW_TASKS_URL") !== undefined) return "grpc";
+      return textOf(env, "STEPFLOW_NATS_URL") === undefined ? undefined : "nats";
+    default:
+      throw badVariable("STEPFLOW_TRANSPORT", told as string, "grpc, nats or http");
+  }
+}
+
 export function badVariable(name: string, value: string, expected: string): LongshoreError {
   const message = `The environment variable ${name} is ${JSON.stringify(value)}, expected ${expected}.`;
   return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: name, expected } });

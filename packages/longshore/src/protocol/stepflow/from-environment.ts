@@ -8,28 +8,14 @@
 //   STEPFLOW_MAX_CONCURRENT, STEPFLOW_SHUTDOWN_GRACE_SECS                 slots, and how long running tasks may go on after SIGTERM
 
 import type { Transport } from "../../runner/transport.ts";
-import { badVariable, type Environment, textOf } from "./environment.ts";
+import { type Environment, queueIn } from "./environment.ts";
 import { stepflowGrpc } from "./grpc/worker.ts";
 import { stepflowNats } from "./nats/worker.ts";
 import type { QueueOptions } from "./queue-options.ts";
 
-/** Undefined when the environment asks for no queue: it says nothing, or `http`. */
+/** Undefined when the environment asks for no queue. */
 export function stepflowFromEnvironment(env: Environment = process.env, options: QueueOptions = {}): Transport | undefined {
-  const told = textOf(env, "STEPFLOW_TRANSPORT");
-  switch (told?.toLowerCase() ?? impliedBy(env)) {
-    case "grpc":
-      return stepflowGrpc(undefined, { ...options, env });
-    case "nats":
-      return stepflowNats(undefined, { ...options, env });
-    case "http":
-    case undefined:
-      return undefined;
-    default:
-      throw badVariable("STEPFLOW_TRANSPORT", told as string, "grpc, nats or http");
-  }
-}
-
-function impliedBy(env: Environment): "grpc" | "nats" | undefined {
-  if (textOf(env, "STEPFLOW_TASKS_URL") !== undefined) return "grpc";
-  return textOf(env, "STEPFLOW_NATS_URL") === undefined ? undefined : "nats";
+  const queue = queueIn(env);
+  if (queue === "grpc") return stepflowGrpc(undefined, { ...options, env });
+  return queue === "nats" ? stepflowNats(undefined, { ...options, env }) : undefined;
 }

@@ -29,7 +29,7 @@ describe("blobs over the channel", () => {
     ]);
   });
 
-  it("[S9-50, S-HTTP-09, S-HTTP-30] travel as events, are answered by POSTs of their own, and the last event has the request's id", async () => {
+  it("[S-HTTP-09, S-HTTP-30, S9-50] travel as events, are answered by POSTs of their own, and the last event has the request's id", async () => {
     await using s = await setup({ tasks: [keep] });
     const { form, headers, calls, acks, answer } = await s.runtime.execute(
       "/keep",

@@ -10,7 +10,6 @@ it("settings come from the options, then from the environment, then from us", ()
   expect(settingsOf({ env })).toMatchObject({
     port: 0,
     host: "127.0.0.1",
-    announce: true,
     handshake: true,
     service: "env",
     blobApiUrl: "http://blobs:7837/api/v1/blobs",

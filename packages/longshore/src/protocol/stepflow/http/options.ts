@@ -9,8 +9,11 @@ export interface StepflowHttpOptions {
   readonly port?: number;
   /** 127.0.0.1 unless told. The protocol has no authentication: whoever reaches another address can run the components. */
   readonly host?: string;
-  /** Whether `{"port": N}` is printed on standard output once it listens, for the orchestrator that started this process; true unless told. */
-  readonly announce?: boolean;
+  /**
+   * Whether `{"port": N}` is printed on standard output once it listens, for the orchestrator that started this process; true unless told.
+   * A function is called with the line instead.
+   */
+  readonly announce?: boolean | ((line: string) => void);
   /**
    * Whether requests are refused before the runtime has said `initialize` and `initialized`; true unless told. One of several replicas
    * behind a balancer must say false: the runtime initialises only the one it happens to reach.
@@ -35,7 +38,7 @@ export interface StepflowHttpOptions {
 export interface Settings {
   readonly port: number;
   readonly host: string;
-  readonly announce: boolean;
+  readonly announce: (line: string) => void;
   readonly handshake: boolean;
   readonly service: string;
   readonly instanceId: string;
@@ -58,7 +61,7 @@ export function settingsOf(options: StepflowHttpOptions): Settings {
   return {
     port: whole(options.port ?? 0, "port", 0, portMax),
     host: options.host ?? "127.0.0.1",
-    announce: options.announce ?? true,
+    announce: announcer(options.announce ?? true),
     handshake: options.handshake ?? true,
     service: options.service ?? env.STEPFLOW_SERVICE_NAME ?? serviceDefault,
     instanceId: headerValue(options.instanceId ?? randomBytes(8).toString("hex"), "instanceId"),
@@ -67,6 +70,11 @@ export function settingsOf(options: StepflowHttpOptions): Settings {
     slotWaitMs: durationMs(options.slotWait ?? 30_000, "slotWait"),
     bodyBytesMax: whole(options.bodyBytesMax ?? bodyBytesDefault, "bodyBytesMax", 1_024, bodyBytesMost),
   };
+}
+
+function announcer(told: boolean | ((line: string) => void)): (line: string) => void {
+  if (typeof told === "function") return told;
+  return told ? (line) => void process.stdout.write(line) : () => {};
 }
 
 /** Whether only this machine can reach it. */

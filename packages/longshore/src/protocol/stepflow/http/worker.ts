@@ -49,7 +49,7 @@ class StepflowHttp implements StepflowHttpTransport {
     host.notice({ level: "info", message: `Stepflow workers are called at ${this.url}: ${this.#service.paths.join(", ")}` });
     if (!settings.handshake) host.working("handshake");
     // Last: whoever reads it may call at once. Nothing else of ours goes to standard output.
-    if (settings.announce) process.stdout.write(`${JSON.stringify({ port: this.#listener.port })}\n`);
+    settings.announce(`${JSON.stringify({ port: this.#listener.port })}\n`);
   }
 
   /** Connections stay open: what runs may still call back, and is answered on them. */

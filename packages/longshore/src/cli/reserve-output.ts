@@ -1,0 +1,11 @@
+// Standard output as the line of a program that started this one, which reads a single answer from it and then nothing more.
+
+/**
+ * Whatever this process prints from now on goes to standard error, also what handlers and their threads print: an orchestrator that stops
+ * reading would let the pipe fill up, and the worker stand still. Answers how to print what is really meant for it.
+ */
+export function reserveOutput(): (text: string) => void {
+  const write = process.stdout.write.bind(process.stdout);
+  process.stdout.write = process.stderr.write.bind(process.stderr);
+  return (text) => void write(text);
+}

@@ -1,0 +1,21 @@
+// What `longshore work` tells about itself and its tasks: lines for people, or, where the environment or the protocol asks for it, spans
+// and structured records.
+
+import { type Logger, stderrLogger } from "../runner/notices.ts";
+import type { Telemetry } from "../runner/telemetry.ts";
+import { isTelemetryWanted } from "../telemetry/options.ts";
+import { type ProtocolName, workerProtocols } from "./protocols.ts";
+
+export interface Teller {
+  /** Says something to whoever runs the worker. */
+  readonly tell: Logger;
+  readonly telemetry: Telemetry | undefined;
+}
+
+/** Throws LONGSHORE_BAD_CONFIG when a variable makes no sense. */
+export async function tellerFor(protocol: ProtocolName): Promise<Teller> {
+  if (!workerProtocols[protocol].structuredLog && !isTelemetryWanted()) return { tell: stderrLogger, telemetry: undefined };
+  const { telemetry } = await import("../telemetry/index.ts");
+  const made = await telemetry();
+  return { tell: made.logger, telemetry: made };
+}

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { targetOf } from "./work-target.ts";
+
+const server = "http://127.0.0.1:4500";
+
+/** What was typed, and where the address of `--on` is from. */
+function target(flags: { on?: string; conductor?: string | true; port?: number }, env: Record<string, string> = {}, onFrom?: "env") {
+  const source = flags.on === undefined ? (onFrom ?? "default") : "cli";
+  return targetOf({ on: server, ...flags }, { getOptionValueSource: () => source }, env);
+}
+
+describe("a worker takes its tasks", () => {
+  it("from a server of ours unless told otherwise", () => {
+    expect(target({})).toEqual({ protocol: "workflow-graph", on: server });
+    expect(target({ on: "http://h:1" })).toEqual({ protocol: "workflow-graph", on: "http://h:1" });
+  });
+
+  it("from where it was typed, whatever the environment says", () => {
+    const env = { CONDUCTOR_SERVER_URL: "http://c:1", STEPFLOW_TRANSPORT: "grpc" };
+    expect(target({ on: "http://h:1" }, env).protocol).toBe("workflow-graph");
+    expect(target({ conductor: "http://c:2" }, env)).toEqual({ protocol: "conductor", on: "http://c:2" });
+    expect(target({ conductor: true }, env)).toEqual({ protocol: "conductor", on: "http://c:1" });
+    expect(target({ port: 0 }, env).protocol).toBe("stepflow-http");
+  });
+
+  it("[S-QUEUE-14] from the queue that an orchestrator's variables name, before all others", () => {
+    const others = { CONDUCTOR_SERVER_URL: "http://c:1" };
+    expect(target({}, { ...others, STEPFLOW_TRANSPORT: "grpc" }, "env")).toMatchObject({ protocol: "stepflow" });
+    expect(target({}, { STEPFLOW_TRANSPORT: "nats" }).on).toContain("NATS");
+    expect(target({}, { STEPFLOW_TASKS_URL: "127.0.0.1:7837" }).on).toContain("gRPC");
+    expect(target({}, { STEPFLOW_NATS_URL: "nats://h:4222" }).on).toContain("NATS");
+    expect(() => target({}, { STEPFLOW_TRANSPORT: "smoke" })).toThrow(/STEPFLOW_TRANSPORT is "smoke", expected grpc, nats or http/);
+  });
+
+  it("from Conductor when its variable stands alone", () => {
+    expect(target({}, { CONDUCTOR_SERVER_URL: "http://c:1" })).toEqual({ protocol: "conductor", on: "http://c:1" });
+    expect(target({}, { CONDUCTOR_SERVER_URL: "http://c:1" }, "env").protocol).toBe("workflow-graph");
+    expect(target({ conductor: true })).toEqual({ protocol: "conductor", on: "http://localhost:8080" });
+  });
+
+  it("from one place only", () => {
+    expect(() => target({ on: "http://h:1", conductor: true })).toThrow("--on and --conductor name two servers");
+    expect(() => target({ on: "http://h:1", conductor: true, port: 1 })).toThrow("--on and --conductor name two servers");
+  });
+});

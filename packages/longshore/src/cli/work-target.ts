@@ -1,0 +1,53 @@
+// Where `longshore work` takes its tasks from: what was typed goes before what the environment says, and an orchestrator that starts
+// workers says it by variables of its own.
+
+import type { Command } from "commander";
+import { queueIn } from "../protocol/stepflow/environment.ts";
+import { CommandFailure } from "./failure.ts";
+import type { ProtocolName } from "./protocols.ts";
+
+export interface TargetFlags {
+  readonly on: string;
+  readonly conductor?: string | true;
+  readonly port?: number;
+  readonly host?: string;
+}
+
+export interface WorkTarget {
+  readonly protocol: ProtocolName;
+  /** Whom the worker works for, for people where the protocol needs no address. */
+  readonly on: string;
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+export function targetOf(flags: TargetFlags, command: Pick<Command, "getOptionValueSource">, env: Variables = process.env): WorkTarget {
+  const { on, conductor, port } = flags;
+  const onToldBy = command.getOptionValueSource("on");
+  const typed = [
+    ...(onToldBy === "cli" ? ["--on"] : []),
+    ...(conductor === undefined ? [] : ["--conductor"]),
+    ...(port === undefined ? [] : ["--port"]),
+  ];
+  if (typed.length > 1) {
+    throw new CommandFailure(
+      `${typed.slice(0, 2).join(" and ")} name two servers. Say one of them; a program that calls work() may have several.`,
+    );
+  }
+  if (port !== undefined) return { protocol: "stepflow-http", on: "Stepflow" };
+  if (typeof conductor === "string") return { protocol: "conductor", on: conductor };
+  if (onToldBy === "cli") return { protocol: "workflow-graph", on };
+  return conductor === undefined ? fromEnvironment(on, onToldBy, env) : conductorFrom(env);
+}
+
+function fromEnvironment(on: string, onToldBy: string | undefined, env: Variables): WorkTarget {
+  // First: an orchestrator sets it for the worker that it starts, whatever else stands in the environment that it hands on.
+  const queue = queueIn(env);
+  if (queue !== undefined) return { protocol: "stepflow", on: `Stepflow's ${queue === "grpc" ? "gRPC" : "NATS"} queue` };
+  if (onToldBy === "default" && env.CONDUCTOR_SERVER_URL !== undefined) return conductorFrom(env);
+  return { protocol: "workflow-graph", on };
+}
+
+function conductorFrom({ CONDUCTOR_SERVER_URL: on = "http://localhost:8080" }: Variables): WorkTarget {
+  return { protocol: "conductor", on };
+}
