@@ -1,5 +1,5 @@
 // JSON-RPC 2.0 as Stepflow's HTTP transport uses it: one message a body, ids that are texts or whole numbers, parameters by name, no
-// batches. Both halves read and write messages here. README.md, "Messages", has the rules.
+// batches. Both halves read and write messages here. The page in http/ has the rules.
 
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
 import { RpcError } from "./rpc-error.ts";
