@@ -1,0 +1,26 @@
+// docs/reference/environment.md against the code: the variables of Stepflow's workers and of OpenTelemetry, in both directions.
+
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { readDocument } from "../../support/markdown.ts";
+
+const repository = fileURLToPath(new URL("../../../../../", import.meta.url));
+/** Where workers read variables. */
+const readers = [
+  "packages/longshore/src/telemetry",
+  "packages/longshore/src/protocol/stepflow/http/options.ts",
+  "packages/longshore/src/protocol/stepflow/*environment.ts",
+  "packages/longshore/src/protocol/stepflow/*options.ts",
+];
+const pattern = /\b(?:STEPFLOW|OTEL)_[A-Z_]+[A-Z]\b/g;
+
+it("[S-OBS-12, S-OBS-16] every variable that a worker reads is on the page, and no other", () => {
+  const files = execFileSync("git", ["ls-files", "--", ...readers], { cwd: repository, encoding: "utf8" }).split("\n");
+  const sources = files.filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"));
+  // The default name of a stream looks like a variable and is none.
+  const named = (text: string) => [...text.matchAll(pattern)].map(([name]) => name).filter((name) => name !== "STEPFLOW_TASKS");
+  const read = new Set(sources.flatMap((path) => named(readDocument(path))));
+  expect(read.size).toBeGreaterThan(15);
+  expect([...new Set(named(readDocument("docs/reference/environment.md")))].sort()).toEqual([...read].sort());
+});
