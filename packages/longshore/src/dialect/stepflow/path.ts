@@ -20,7 +20,7 @@ export function parsePath(text: string): ParsedPath {
   while (at < trimmed.length) {
     const opens = trimmed[at];
     if (opens === "[") {
-      const close = trimmed.indexOf("]", at);
+      const close = bracketEnd(trimmed, at);
       if (close < 0) return { fault: `the bracket in ${JSON.stringify(text)} is not closed` };
       const part = bracketed(trimmed.slice(at + 1, close).trim());
       if (part === null) return { fault: `${JSON.stringify(trimmed.slice(at, close + 1))} is neither a number nor a quoted name` };
@@ -34,6 +34,13 @@ export function parsePath(text: string): ParsedPath {
   }
   if (path.length > partsMax) return { fault: `the path has ${path.length} parts, at most ${partsMax} are allowed` };
   return { path };
+}
+
+/** A quoted name may have a bracket in it. */
+function bracketEnd(text: string, from: number): number {
+  const quote = text[from + 1];
+  const quoted = quote === '"' || quote === "'" ? text.indexOf(`${quote}]`, from + 2) : -1;
+  return quoted < 0 ? text.indexOf("]", from) : quoted + 1;
 }
 
 function nameEnd(text: string, from: number): number {

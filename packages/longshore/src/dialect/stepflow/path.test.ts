@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { follow, parsePath, pathText } from "./path.ts";
+
+describe("a path", () => {
+  it.each<[string, (string | number)[]]>([
+    ["", []],
+    ["$", []],
+    [" $ ", []],
+    ["name", ["name"]],
+    ["a.b[0]", ["a.b[0]"]],
+    ["$.a", ["a"]],
+    ["$.a.b[0]['x y']", ["a", "b", 0, "x y"]],
+    ['$["a.b"].c', ["a.b", "c"]],
+    ["$[3]", [3]],
+    ["$[ 3 ].a", [3, "a"]],
+    ["$..a.", ["a"]],
+    ["$.ü ö", ["ü ö"]],
+  ])("%j leads to %j", (text, path) => {
+    expect(parsePath(text)).toEqual({ path });
+  });
+
+  it.each([
+    ["$a", 'has "a" where a dot or a bracket is expected'],
+    ["$[0]a", 'has "a" where a dot or a bracket is expected'],
+    ["$.a[0", "is not closed"],
+    ["$.a['x", "is not closed"],
+    ["$.a[x]", "is neither a number nor a quoted name"],
+    ["$[-1]", "is neither a number nor a quoted name"],
+    ["$[1234567890]", "is neither a number nor a quoted name"],
+    [`$${".a".repeat(101)}`, "at most 100 are allowed"],
+  ])("%j is refused", (text, fault) => {
+    expect(parsePath(text)).toEqual({ fault: expect.stringContaining(fault) });
+  });
+
+  it("is written so that it can be read again", () => {
+    for (const path of [[], ["a", 0, "b"], ["a.b", "[c]", ""], ["x y"]]) expect(parsePath(pathText(path))).toEqual({ path });
+  });
+
+  it("leads to what is there, and says how far it came", () => {
+    const value = { a: [{ b: null }], "x.y": 1 };
+    expect(follow(value, [])).toEqual({ value });
+    expect(follow(value, ["a", 0, "b"])).toEqual({ value: null });
+    expect(follow(value, ["x.y"])).toEqual({ value: 1 });
+    for (const missing of [["b"], ["a", 1], ["a", "0"], ["a", 0, "b", "c"], ["toString"], ["a", "length"]]) {
+      const found = follow(value, missing);
+      expect(found).toHaveProperty("missing");
+      expect(missing.slice(0, (found as { missing: unknown[] }).missing.length)).toEqual((found as { missing: unknown[] }).missing);
+    }
+  });
+});
