@@ -147,7 +147,7 @@ describe("what a task is given", () => {
       lanes: [{ name: "stepflow-builtin" }],
       transport: { retries: Number.MAX_SAFE_INTEGER },
     });
-    expect(router.route("/y/c", 1, none)).toMatchObject({ lanes: [{ name: "stepflow-mock:b" }] });
+    expect(router.route("/y/c", 1, none)).toMatchObject({ lanes: [{ name: "stepflow-mock:b" }], transport: { retries: 2 } });
   });
 
   it("for a plugin that is called stands on the plugin's own lane", () => {

@@ -110,7 +110,8 @@ function laneOf(plugin: Plugin, rule: RouteRule, component: string): string {
 }
 
 function routed({ plugin, rule, component }: Candidate, input: Json, retry: TransportRetry): Routed {
-  const inProcess = plugin.type === "builtin" || plugin.type === "mock";
+  // What a restart has cut off is done again as often as it takes. A mock may play a plugin that cannot be reached, which must come to an end.
+  const retries = plugin.type === "builtin" ? retriesUnlimited : retry.max;
   const task = { component, input } satisfies ComponentTask;
   return {
     plugin: plugin.name,
@@ -118,7 +119,7 @@ function routed({ plugin, rule, component }: Candidate, input: Json, retry: Tran
     params: rule.params,
     lanes: [{ name: laneOf(plugin, rule, component), labels: [] }],
     given: plugin.type === "longshore" ? input : task,
-    transport: { retries: inProcess ? retriesUnlimited : retry.max, backoff: retry.backoff },
+    transport: { retries, backoff: retry.backoff },
     ...("timeouts" in plugin ? { timeouts: timeoutsOf(plugin.timeouts) } : {}),
     ...(plugin.type === "grpc" || plugin.type === "nats" ? { holdMs: queueHoldMs } : {}),
   };
