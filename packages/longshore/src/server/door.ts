@@ -38,8 +38,8 @@ export async function openDoor({ engine, stepflow: config, options, tokens, logg
   const { host, hosts, origins, insecure, limits, tls } = options;
   const changes = changesOf(engine);
   const auth = createAuth(tokens);
-  const groups = routeGroups(engine, changes, metrics, auth);
   const stepflow = stepflowServer(engine, config, { ...options.stepflow, logger });
+  const groups = routeGroups({ engine, changes, metrics, stepflow, auth });
   instrument(engine, metrics);
   const listener = await listen({
     groups,
@@ -52,7 +52,7 @@ export async function openDoor({ engine, stepflow: config, options, tokens, logg
     ...{ host, hosts, origins, insecure, limits, tls, metrics, logger },
   });
   const close = async (deadlineMs?: number) => {
-    await Promise.all([listener.close(deadlineMs), stepflow.stop()]);
+    await Promise.all([listener.close(deadlineMs), stepflow.stop(deadlineMs)]);
     changes.close();
   };
   try {
@@ -64,13 +64,17 @@ export async function openDoor({ engine, stepflow: config, options, tokens, logg
   return { url: listener.url, port: listener.port, close };
 }
 
+export interface ServedParts {
+  readonly engine: Engine;
+  readonly changes: Changes;
+  readonly metrics: Metrics;
+  readonly stepflow: StepflowServer;
+  readonly auth?: Auth;
+}
+
 /** Everything that is served: the whole route table. */
-export function routeGroups(
-  engine: Engine,
-  changes: Changes,
-  metrics: Metrics,
-  auth: Auth = createAuth([]),
-): [RouteGroup, RouteGroup, AdminGroup] {
+export function routeGroups(parts: ServedParts): [...RouteGroup[], AdminGroup] {
+  const { engine, changes, metrics, stepflow, auth = createAuth([]) } = parts;
   const { clock, store } = engine;
   const version = packageVersion();
   const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version });
@@ -78,6 +82,7 @@ export function routeGroups(
   return [
     workflowGraphRoutes(engine),
     conductorRoutes({ ...engine, version, tokens }),
+    stepflow.routes,
     adminRoutes({ engine, changes, health, metrics, version }),
   ];
 }

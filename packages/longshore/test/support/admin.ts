@@ -2,9 +2,11 @@
 // a test of the OpenAPI document.
 
 import { expect, onTestFinished } from "vitest";
+import type { RouteGroup } from "../../src/http.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { defaultConfig } from "../../src/protocol/stepflow/config/default.ts";
 import type { Operation } from "../../src/server/admin/operation.ts";
+import type { AdminGroup } from "../../src/server/admin/routes.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
 import { changesOf, grpcMethods, openDoor, routeGroups } from "../../src/server/door.ts";
 import { openEngine } from "../../src/server/engine.ts";
@@ -76,7 +78,10 @@ async function apiOver(send: GraphServer["send"]): Promise<AdminServer["api"]> {
 export async function realGroups() {
   const engine = await openEngine({ directory: null, clock: new TestClock() });
   onTestFinished(() => engine.close());
-  return routeGroups(engine, changesOf(engine), createMetrics());
+  const stepflow = stepflowServer(engine, defaultConfig(), {
+    logger: createLogger({ level: "silent", write: () => {}, clock: engine.clock }),
+  });
+  return routeGroups({ engine, changes: changesOf(engine), metrics: createMetrics(), stepflow });
 }
 
 /** The real gRPC methods. */
@@ -88,8 +93,9 @@ export async function realMethods() {
 }
 
 async function operationFinder(): Promise<(method: string, path: string) => Operation | undefined> {
-  const [graph, , admin] = await realGroups();
-  const router = createRouter([graph, admin], admin);
+  const groups = await realGroups();
+  const admin = groups.at(-1) as AdminGroup;
+  const router = createRouter([groups[0] as RouteGroup, admin], admin);
   return (method, path) => router.find(method, path.split("?")[0] as string).entry?.route as Operation | undefined;
 }
 

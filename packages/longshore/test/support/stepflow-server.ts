@@ -53,6 +53,7 @@ export async function startStepflow(options: StepflowServerOptions = {}): Promis
     ...engine,
     version: "0.0.0",
     folder: options.folder ?? data,
+    servesBlobs: true,
     environment: options.environment ?? {},
     components: (builtins: readonly ListedComponent[]) => ({
       list: async () => ({ listed: [{ plugin: "builtin", components: builtins }], failed: [] }),

@@ -1,56 +1,119 @@
-// Stepflow's server half, put together: the queues that a configuration names, the services that workers call, and what carries tasks to
-// workers that do not.
+// Stepflow's server half, put together: the API, the queues that a configuration names and the services that their workers call, the workers
+// that are called or started from here, and the components that this server carries out itself.
 
-import type { Clock } from "../../clock.ts";
+import { randomUUID } from "node:crypto";
+import type { BlobStore } from "../../blob/blob.ts";
+import type { Task } from "../../board/task.ts";
+import type { Workers } from "../../board/workers.ts";
 import type { GrpcMethod } from "../../grpc/service.ts";
+import type { RouteGroup } from "../../http.ts";
+import type { Definition } from "../../run/dialect.ts";
+import type { Plan } from "../../run/plan.ts";
+import type { Reader } from "../../run/reader.ts";
+import type { Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
 import { type Addresses, addressesOf, parseAddress } from "./address.ts";
-import type { BlobLibrary } from "./blob-library.ts";
+import { openStepflowApi, type StepflowApi } from "./api/open.ts";
+import { componentSource } from "./component-source.ts";
 import type { NatsPlugin, StepflowConfig } from "./config/config.ts";
 import { queuesOf } from "./config/queues.ts";
 import { blobMethods } from "./grpc/blobs.ts";
-import { orchestratorMethods } from "./grpc/orchestrator.ts";
+import { orchestratorMethods, workerRunMethods } from "./grpc/orchestrator.ts";
 import { tasksMethods } from "./grpc/tasks.ts";
 import { NatsDispatcher } from "./nats/dispatcher.ts";
+import type { PluginLog } from "./plugins/log.ts";
+import { type Plugins, startPlugins } from "./plugins/plugins.ts";
 import type { TaskQueue } from "./queue/queue.ts";
 import { type QueueEngine, Queues } from "./queue/queues.ts";
 import type { Trouble } from "./queue/trouble.ts";
 
+/** What it needs of the server around it. */
+export interface StepflowEngine extends QueueEngine {
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly workers: Workers;
+  readonly blobs: BlobStore;
+  plan(definition: Definition): Plan;
+  removeRun(runId: string): Promise<boolean>;
+  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+}
+
 export interface StepflowServerOptions {
-  readonly engine: QueueEngine & { readonly clock: Clock; readonly runs: Pick<Runs, "run"> };
+  readonly engine: StepflowEngine;
   readonly config: StepflowConfig;
-  readonly blobs: BlobLibrary;
+  readonly version: string;
   /** Under which address workers are told to reach this server, when it is not where it listens. */
   readonly orchestratorUrl?: string;
+  readonly environment: NodeJS.ProcessEnv;
   readonly trouble: Trouble;
+  readonly log: PluginLog;
 }
 
 export class StepflowServer {
-  /** Every method that it serves. */
+  readonly routes: RouteGroup;
+  /** Every gRPC method that it serves. */
   readonly methods: readonly GrpcMethod[];
   readonly #options: StepflowServerOptions;
+  readonly #api: StepflowApi;
   readonly #queues: Queues;
   readonly #addresses: Addresses;
   #dispatchers: readonly NatsDispatcher[] = [];
+  #plugins: Plugins | null = null;
   #listensAt = "";
 
   /** @throws LongshoreError LONGSHORE_BAD_CONFIG for an address that is none. */
   constructor(options: StepflowServerOptions) {
-    const { engine, config, blobs, orchestratorUrl } = options;
+    const { engine, config, orchestratorUrl } = options;
     this.#options = options;
+    this.#api = this.#openApi();
     this.#queues = new Queues(engine, queuesOf(config));
     const told = orchestratorUrl === undefined ? undefined : parseAddress(orchestratorUrl, "The orchestrator's URL");
     this.#addresses = addressesOf(told, () => this.#listensAt);
+    this.routes = this.#api.rest;
     this.methods = [
+      ...this.#api.grpc,
       ...tasksMethods({ ...engine, queues: this.#queues, addresses: this.#addresses }),
       ...orchestratorMethods({ reports: this.#queues.reports }),
-      ...(config.blobApi.enabled ? blobMethods(blobs) : []),
+      ...workerRunMethods(this.#api.workerRuns),
+      ...(config.blobApi.enabled ? blobMethods(this.#api.services.blobs) : []),
     ];
   }
 
   /** The port is open: `url` is where. Rejects when something that the configuration asks for is not installed. */
   async start(url: string): Promise<void> {
     this.#listensAt = parseAddress(url, "The address that the server listens at");
+    await this.#api.start();
+    await this.#startDispatchers();
+    await this.#startPlugins(url);
+  }
+
+  /** Lets what is under way end for as long as `graceMs`. What this server carries out itself goes on at its next start. */
+  async stop(graceMs?: number): Promise<void> {
+    await this.#plugins?.close(graceMs);
+    await Promise.all([...this.#dispatchers.map((dispatcher) => dispatcher.stop()), this.#api.close()]);
+    this.#queues.close();
+  }
+
+  #openApi(): StepflowApi {
+    const { engine, config, version, environment, trouble } = this.#options;
+    return openStepflowApi({
+      ...engine,
+      version,
+      folder: config.directory,
+      servesBlobs: config.blobApi.enabled,
+      environment,
+      components: (builtins) =>
+        componentSource({
+          ...engine,
+          config,
+          builtins,
+          discover: async (plugin, signal) => (await this.#plugins?.discover(plugin, signal)) ?? [],
+        }),
+      failed: (what, error) => trouble.failing(`a ${what} of built-in components`, error),
+    });
+  }
+
+  async #startDispatchers(): Promise<void> {
     const { engine, config, trouble } = this.#options;
     const queues = queuesOf(config);
     const plugins = [...config.plugins.values()].filter((plugin): plugin is NatsPlugin => plugin.type === "nats");
@@ -62,8 +125,17 @@ export class StepflowServer {
     await Promise.all(this.#dispatchers.map((dispatcher) => dispatcher.start()));
   }
 
-  async stop(): Promise<void> {
-    await Promise.all(this.#dispatchers.map((dispatcher) => dispatcher.stop()));
-    this.#queues.close();
+  async #startPlugins(url: string): Promise<void> {
+    const { engine, config, environment, log } = this.#options;
+    const { workerRuns, calls } = this.#api;
+    this.#plugins = await startPlugins(config, {
+      ...engine,
+      log,
+      makeId: () => randomUUID(),
+      observability: (task) => workerRuns.observability(task),
+      calls,
+      url,
+      environment,
+    });
   }
 }

@@ -8,8 +8,8 @@ import { ComponentsService, FlowsService, HealthService, RunsService } from "../
 import { listComponents } from "./components.ts";
 import { follow } from "./events.ts";
 import { healthOf } from "./health.ts";
+import { refusing } from "./refusing.ts";
 import type { Services } from "./services.ts";
-import { grpcErrorOf } from "./status.ts";
 
 export function stepflowGrpc(services: Services): GrpcMethod[] {
   return [...flowMethods(services), ...runMethods(services), ...otherMethods(services)].map(refusing);
@@ -69,35 +69,4 @@ function otherMethods(services: Services): GrpcMethod[] {
     unary(ComponentsService.ListRegisteredComponents, "read", ({ excludeSchemas }) => listComponents(services.components, excludeSchemas)),
     unary(HealthService.HealthCheck, "open", () => healthOf(services)),
   ];
-}
-
-/** What the core refuses is told in this protocol's words. */
-function refusing(method: GrpcMethod): GrpcMethod {
-  const { unary: answer, stream } = method;
-  const told = (error: unknown) => grpcErrorOf(error) ?? error;
-  return {
-    ...method,
-    ...(answer === undefined
-      ? {}
-      : {
-          async unary(request, call) {
-            try {
-              return await answer(request, call);
-            } catch (error) {
-              throw told(error);
-            }
-          },
-        }),
-    ...(stream === undefined
-      ? {}
-      : {
-          async stream(request, call, sink) {
-            try {
-              await stream(request, call, sink);
-            } catch (error) {
-              throw told(error);
-            }
-          },
-        }),
-  };
 }

@@ -2,11 +2,10 @@
 
 import type { BlobStore } from "../../../blob/blob.ts";
 import type { Board } from "../../../board/board.ts";
-import type { Task } from "../../../board/task.ts";
+import type { Lane, Task } from "../../../board/task.ts";
 import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
 import { itemsLane } from "../../../dialect/stepflow/items.ts";
-import type { RouteFacts } from "../../../dialect/stepflow/route-facts.ts";
 import type { GrpcMethod } from "../../../grpc/service.ts";
 import type { RouteGroup } from "../../../http.ts";
 import type { MakeId } from "../../../ids.ts";
@@ -46,10 +45,10 @@ export interface ApiOptions {
   plan(definition: Definition): Plan;
   removeRun(runId: string): Promise<boolean>;
   listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
-  /** What is known about components and routes, for diagnostics. */
-  readonly routes?: RouteFacts;
   /** What `load_file` may read. */
   readonly folder: string;
+  /** False: blobs are kept for flows, but nobody else is served them. */
+  readonly servesBlobs: boolean;
   readonly environment: { readonly [name: string]: string | undefined };
   /** Asks plugins what they can do; the built-ins are handed to it. */
   components(builtins: readonly ListedComponent[]): ComponentSource;
@@ -79,31 +78,36 @@ const waitingMax = 100_000;
 export function openStepflowApi(options: ApiOptions): StepflowApi {
   const { clock, makeId, runs, reader, board, workers, environment, failed } = options;
   const blobs: BlobLibrary = new BlobLibrary(options.blobs, (id) => flows.text(id));
-  const flows: Flows = new Flows({ runs, blobs, ...(options.routes === undefined ? {} : { routes: options.routes }) });
+  const flows: Flows = new Flows({ runs, blobs });
   const submitter = new Submitter({ clock, makeId, runs, flows, environment: (name) => environment[name] });
   const items = new ItemRuns({ runs, reader, plan: options.plan });
   const renderer = new Renderer(reader, new FlowViews(options.plan));
   const stepRuns = new StepRuns({ runs, reader, flows, submitter, items });
   const builtins = new BuiltinLibrary({ clock, blobs, subRuns: stepRuns, folder: options.folder, environment });
   const own = { board, workers, clock, protocol: "local", own: true, lentMax: waitingMax, failed };
-  const lanes = [
+  const lanes = new Map<string, LaneWorker>();
+  lanes.set(
+    builtinLane,
     new LaneWorker({
       ...own,
       lane: builtinLane,
-      holder: "builtin",
+      holder: "stepflow-builtin",
       slots: builtinSlots,
       perform: async (work) => builtins.perform(work),
       abandon: (task) => stepRuns.abandon(task),
     }),
+  );
+  lanes.set(
+    itemsLane,
     new LaneWorker({
       ...own,
       lane: itemsLane,
-      holder: "items",
+      holder: "stepflow-items",
       slots: itemsSlots,
       perform: (work) => items.perform(work),
       abandon: (task) => items.abandon(task),
     }),
-  ];
+  );
   const services: Services = {
     clock,
     version: options.version,
@@ -119,19 +123,27 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     services,
     workerRuns,
     calls: runtimeCalls({ blobs, runs: workerRuns }),
-    rest: stepflowRest(services),
+    rest: stepflowRest(services, options.servesBlobs),
     grpc: stepflowGrpc(services),
     async start() {
+      for (const lane of lanes.values()) await lane.recover(reader);
+      const resting = new Set(lanes.keys());
+      // A server that runs no flows has nobody standing in line for their components.
+      const resume = (lane: string) => {
+        if (resting.delete(lane)) lanes.get(lane)?.resume();
+      };
       unlisten = options.listen({
         task(task) {
-          for (const lane of lanes) lane.changed(task);
+          const lane = task.lane === null ? undefined : lanes.get(task.lane.name);
+          lane?.changed(task);
+          if (lane !== undefined && resting.size > 0) resume((task.lane as Lane).name);
         },
       });
-      for (const lane of lanes) await lane.recover(reader);
-      for (const lane of lanes) lane.resume();
+      const queued = await reader.queued();
+      for (const name of lanes.keys()) if (queued.has(name)) resume(name);
     },
     async close() {
-      await Promise.all(lanes.map((lane) => lane.close(0)));
+      await Promise.all([...lanes.values()].map((lane) => lane.close(0)));
       unlisten();
     },
   };

@@ -1,4 +1,4 @@
-// The REST face: every endpoint under /api/v1 (README.md, "REST"). It reads requests, calls the services that gRPC calls too, and writes
+// The REST face: every endpoint under /api/v1. It reads requests, calls the services that gRPC calls too, and writes
 // what they answer as JSON.
 
 import type { HttpReply, HttpRequest, Route, RouteGroup, Scope } from "../../../http.ts";
@@ -21,15 +21,14 @@ const bodyMax = 64 * 1_024 * 1_024;
 
 type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
 
-export function stepflowRest(services: Services): RouteGroup {
-  const blobs = new BlobRoutes(services.blobs);
+export function stepflowRest(services: Services, servesBlobs: boolean): RouteGroup {
   const routes = [
     ...flowRoutes(services),
     ...runRoutes(services),
     route("GET", "/components", "read", async (request) =>
       json(await listComponents(services.components, read.queryFlag(request, "excludeSchemas"))),
     ),
-    ...blobs.routes.map(answering),
+    ...(servesBlobs ? new BlobRoutes(services.blobs).routes : []).map(answering),
     route("GET", "/health", "open", () => {
       const { timestamp, ...health } = healthOf(services);
       return json({ ...health, timestamp: timeText(timestamp) });

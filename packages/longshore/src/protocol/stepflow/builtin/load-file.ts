@@ -3,7 +3,6 @@
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import { parse } from "yaml";
 import { toError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
 import { toJson } from "../../../to-json.ts";
@@ -49,7 +48,7 @@ export function loadFile(folder: string): Component {
       const place = await inside(call, folder, wanted);
       const content = await read(call, place.path, wanted);
       const metadata = { resolved_path: place.shown, size_bytes: content.byteLength, format };
-      return { data: parsed(call, content.toString("utf8"), format, wanted), metadata };
+      return { data: await parsed(call, content.toString("utf8"), format, wanted), metadata };
     },
   };
 }
@@ -105,10 +104,13 @@ async function read(call: LaneWork, path: string, wanted: string): Promise<Buffe
   }
 }
 
-function parsed(call: LaneWork, text: string, format: Format, wanted: string): Json {
+async function parsed(call: LaneWork, text: string, format: Format, wanted: string): Promise<Json> {
   if (format === "text") return text;
   try {
-    return format === "json" ? (JSON.parse(text) as Json) : toJson(parse(text, { maxAliasCount: aliasesMax }));
+    if (format === "json") return JSON.parse(text) as Json;
+    // Loaded where there is YAML to read.
+    const { parse } = await import("yaml");
+    return toJson(parse(text, { maxAliasCount: aliasesMax }));
   } catch (error) {
     throw failed(call, `${JSON.stringify(wanted)} is no ${format}: ${toError(error).message}`);
   }

@@ -2,10 +2,14 @@
 
 import type { GrpcMethod } from "../../../grpc/service.ts";
 import { unary } from "../../../grpc/service.ts";
+import { refusing } from "../api/refusing.ts";
+import { orchestratorStatus, type WorkerRuns } from "../api/worker-runs.ts";
+import { ResultOrder } from "../messages.ts";
 import type { Reports } from "../queue/reports.ts";
+import { invalid, runIdIn } from "../refuse.ts";
 import { OrchestratorService } from "../services.ts";
 
-export function orchestratorMethods({ reports }: { reports: Reports }): GrpcMethod[] {
+export function orchestratorMethods({ reports }: { readonly reports: Reports }): GrpcMethod[] {
   return [
     unary(OrchestratorService.TaskHeartbeat, "worker", (request) => reports.heartbeat(request)),
     unary(OrchestratorService.CompleteTask, "worker", async (request) => {
@@ -13,4 +17,23 @@ export function orchestratorMethods({ reports }: { reports: Reports }): GrpcMeth
       return {};
     }),
   ];
+}
+
+/** Runs on behalf of those that the worker's tasks belong to. */
+export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
+  return [
+    unary(OrchestratorService.SubmitRun, "worker", async ({ runRequest, subflowKey, rootRunId }, call) => {
+      if (runRequest === undefined) throw invalid("run_request", "is missing, expected the flow and its inputs");
+      const { input, wait, timeoutSecs, ...wish } = runRequest;
+      const asker = rootRunId ? { rootRunId: runIdIn("root_run_id", rootRunId) } : undefined;
+      const patience = { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+      return orchestratorStatus(await runs.submit({ ...wish, inputs: input }, asker, subflowKey || undefined, patience));
+    }),
+    unary(OrchestratorService.GetRun, "worker", async ({ runId, wait, timeoutSecs, includeResults, resultOrder, rootRunId }, call) => {
+      if (rootRunId) runIdIn("root_run_id", rootRunId);
+      const patience = { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+      const order = includeResults ? resultOrder || ResultOrder.BY_INDEX : undefined;
+      return orchestratorStatus(await runs.get(runIdIn("run_id", runId), order, patience));
+    }),
+  ].map(refusing);
 }

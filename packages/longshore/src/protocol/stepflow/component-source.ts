@@ -1,0 +1,81 @@
+// What the plugins of a configuration can do, as the API lists it: the built-ins and mocks by the configuration, the workers of queues by what
+// they have registered, workers over HTTP by asking them, and workers of other protocols by the tasks that they ask for.
+
+import type { Workers } from "../../board/workers.ts";
+import { type Clock, pause } from "../../clock.ts";
+import { toError } from "../../errors.ts";
+import type { DocumentStore } from "../../run/documents.ts";
+import type { ComponentSource, ListedComponent } from "./api/components.ts";
+import type { Plugin, StepflowConfig } from "./config/config.ts";
+import { pluginLane, queueLane, queuesOf } from "./config/queues.ts";
+import { componentsOn, type RegisteredComponent } from "./config/registered.ts";
+
+export interface ComponentSourceOptions {
+  readonly config: StepflowConfig;
+  readonly clock: Clock;
+  readonly documents: DocumentStore;
+  readonly workers: Pick<Workers, "list">;
+  readonly builtins: readonly ListedComponent[];
+  /** Asks a worker over HTTP. */
+  discover(plugin: string, signal: AbortSignal): Promise<readonly RegisteredComponent[]>;
+}
+
+/** Of the reference: a worker that has not answered by then counts as out of reach. */
+const patienceMs = 5_000;
+/** Lanes of this protocol's own: what stands on them is no task that somebody would call by name. */
+const ownLane = /^stepflow[:-]/;
+
+export function componentSource(options: ComponentSourceOptions): ComponentSource {
+  return {
+    async list() {
+      const failed: { plugin: string; error: string }[] = [];
+      const listed = await Promise.all(
+        [...options.config.plugins.values()].map(async (plugin) => {
+          try {
+            return { plugin: plugin.name, components: await componentsOf(plugin, options) };
+          } catch (error) {
+            failed.push({ plugin: plugin.name, error: toError(error).message });
+            return { plugin: plugin.name, components: [] };
+          }
+        }),
+      );
+      return { listed, failed: failed.sort((a, b) => (a.plugin < b.plugin ? -1 : 1)) };
+    },
+  };
+}
+
+async function componentsOf(plugin: Plugin, options: ComponentSourceOptions): Promise<readonly ListedComponent[]> {
+  if (plugin.type === "builtin") return options.builtins;
+  if (plugin.type === "mock") return [...plugin.components].map(([path, component]) => ({ ...component, id: path, path }));
+  if (plugin.type === "longshore") return tasksOf(options.workers);
+  if (plugin.type === "stepflow") return overHttp(plugin, options);
+  const lanes = queuesOf(options.config)
+    .filter((queue) => queue.plugin === plugin)
+    .map(({ name }) => queueLane(name));
+  const known = (await Promise.all(lanes.map((lane) => componentsOn(options.documents, lane)))).filter((list) => list !== null);
+  if (known.length === 0) throw new Error("no worker has connected yet");
+  return known.flat();
+}
+
+/** The answer of its worker; what it said last when it does not answer in time. */
+async function overHttp(
+  plugin: Plugin & { readonly type: "stepflow" },
+  { clock, discover, documents }: ComponentSourceOptions,
+): Promise<readonly ListedComponent[]> {
+  const over = new AbortController();
+  const late = pause(clock, patienceMs, over.signal).then(() => null);
+  try {
+    const told = await Promise.race([discover(plugin.name, over.signal), late]);
+    if (told !== null) return told;
+    const kept = await componentsOn(documents, pluginLane(plugin));
+    if (kept === null) throw new Error(`its worker has not answered within ${patienceMs} ms`);
+    return kept;
+  } finally {
+    over.abort();
+  }
+}
+
+function tasksOf(workers: Pick<Workers, "list">): ListedComponent[] {
+  const names = new Set(workers.list().flatMap(({ reach }) => reach?.names ?? []));
+  return [...names].filter((name) => !ownLane.test(name)).map((name) => ({ id: `/${name}`, path: `/${name}` }));
+}
