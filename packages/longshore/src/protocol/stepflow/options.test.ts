@@ -10,7 +10,7 @@ describe("what a worker on a queue is told", () => {
       queue: "default",
       workerId: expect.stringMatching(/^[0-9a-f-]{36}$/),
       blobUrl: undefined,
-      blobThreshold: 0,
+      blobThresholdBytes: 0,
       token: undefined,
       tls: undefined,
       slots: undefined,
@@ -41,7 +41,7 @@ describe("what a worker on a queue is told", () => {
       stream: "GPU",
       consumer: "pool",
       blobUrl: "blobs:1",
-      blobThreshold: 1_048_576,
+      blobThresholdBytes: 1_048_576,
       slots: 4,
       drainMs: 10_000,
     });
@@ -68,7 +68,7 @@ describe("what a worker on a queue is told", () => {
   it.each([
     [() => grpcSettings("not an address", { env: {} }), 'The orchestrator\'s address is "not an address", expected HOST:PORT'],
     [() => grpcSettings(undefined, { env: {}, queue: " " }), 'queue is " ", expected a text'],
-    [() => grpcSettings(undefined, { env: {}, blobThreshold: -1 }), "blobThreshold is -1, expected a whole number of bytes"],
+    [() => grpcSettings(undefined, { env: {}, blobThresholdBytes: -1 }), "blobThresholdBytes is -1, expected a whole number of bytes"],
     [
       () => grpcSettings(undefined, { env: { STEPFLOW_MAX_CONCURRENT: "0" } }),
       'STEPFLOW_MAX_CONCURRENT is "0", expected a whole number from 1',

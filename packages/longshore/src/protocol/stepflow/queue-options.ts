@@ -11,7 +11,7 @@ export interface QueueOptions {
   /** Where blobs are kept; `STEPFLOW_BLOB_URL`, else the orchestrator that a task came from. */
   readonly blobUrl?: string;
   /** A field of an output whose JSON is larger, in bytes, is kept as a blob; `STEPFLOW_BLOB_THRESHOLD_BYTES`, else 0: none is. */
-  readonly blobThreshold?: number;
+  readonly blobThresholdBytes?: number;
   /** Sent to orchestrators as `authorization: Bearer ...`. */
   readonly token?: string;
   /** For orchestrators whose address begins with https://: whom to trust and who to be. */
@@ -23,7 +23,7 @@ export interface QueueOptions {
 export interface QueueSettings {
   readonly workerId: string;
   readonly blobUrl: string | undefined;
-  readonly blobThreshold: number;
+  readonly blobThresholdBytes: number;
   readonly token: string | undefined;
   readonly tls: TlsClientOptions | undefined;
   /** Of `STEPFLOW_MAX_CONCURRENT`. */
@@ -43,7 +43,8 @@ export function queueSettings(options: QueueOptions): QueueSettings {
   return {
     workerId: named("workerId", options.workerId) ?? randomUUID(),
     blobUrl: named("blobUrl", options.blobUrl) ?? textOf(env, "STEPFLOW_BLOB_URL"),
-    blobThreshold: thresholdOf(options.blobThreshold) ?? wholeOf(env, "STEPFLOW_BLOB_THRESHOLD_BYTES", 0, Number.MAX_SAFE_INTEGER) ?? 0,
+    blobThresholdBytes:
+      thresholdOf(options.blobThresholdBytes) ?? wholeOf(env, "STEPFLOW_BLOB_THRESHOLD_BYTES", 0, Number.MAX_SAFE_INTEGER) ?? 0,
     token: named("token", options.token),
     tls: options.tls,
     slots: wholeOf(env, "STEPFLOW_MAX_CONCURRENT", 1, slotsMax),
@@ -59,6 +60,6 @@ export function named(field: string, value: string | undefined): string | undefi
 
 function thresholdOf(threshold: number | undefined): number | undefined {
   if (threshold === undefined || (Number.isInteger(threshold) && threshold >= 0)) return threshold;
-  const message = `blobThreshold is ${JSON.stringify(threshold)}, expected a whole number of bytes, or 0 for none.`;
-  throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "blobThreshold" } });
+  const message = `blobThresholdBytes is ${JSON.stringify(threshold)}, expected a whole number of bytes, or 0 for none.`;
+  throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "blobThresholdBytes" } });
 }

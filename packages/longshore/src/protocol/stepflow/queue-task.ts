@@ -178,11 +178,11 @@ export class QueueTask implements Assignment {
     if (outcome.kind === "failed") return { error: taskErrorOf(outcome) };
     // Declared as missing, so the runner waits itself.
     if (outcome.kind === "deferred") throw new LongshoreError("LONGSHORE_BAD_OUTPUT", "Stepflow cannot carry a deferral.");
-    const { blobThreshold } = this.#around.settings;
-    if (blobThreshold === 0) return { response: { output: outcome.output } };
+    const { blobThresholdBytes } = this.#around.settings;
+    if (blobThresholdBytes === 0) return { response: { output: outcome.output } };
     if (this.#replaced?.outcome !== outcome) {
       const { blobs } = this;
-      const output = await replaceLarge(outcome.output, blobThreshold, (value) => blobs.putJson(value, "data"));
+      const output = await replaceLarge(outcome.output, blobThresholdBytes, (value) => blobs.putJson(value, "data"));
       this.#replaced = { outcome, output };
     }
     return { response: { output: this.#replaced.output } };
