@@ -91,6 +91,15 @@ describe("import rule", () => {
     expect(check(tree)).toEqual(["protocol/alpha/worker.ts: reaches board/board.ts (board) through protocol/alpha/helper.ts"]);
   });
 
+  it("follows a half through all folders of its protocol", () => {
+    const tree = {
+      ...clean,
+      "protocol/alpha/grpc/worker.ts": `import { help } from "../helper.ts";`,
+      "protocol/alpha/helper.ts": `import { post } from "../../board/board.ts";`,
+    };
+    expect(check(tree)).toEqual(["protocol/alpha/grpc/worker.ts: reaches board/board.ts (board) through protocol/alpha/helper.ts"]);
+  });
+
   it("refuses a server half that knows the runner", () => {
     const tree = { ...clean, "protocol/alpha/routes.ts": `import type { Slot } from "../../runner/runner.ts";` };
     expect(check(tree)).toEqual(["protocol/alpha/routes.ts: reaches runner/runner.ts (runner)"]);

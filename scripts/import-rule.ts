@@ -4,7 +4,7 @@
 // listed for it, nothing else. Static, type-only and dynamic imports count alike: a type import is still knowledge of the other part.
 // Tests beside the source are free, since a test may assemble several layers.
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, posix, relative, sep } from "node:path";
+import { join, posix, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** What each layer may import besides itself. */
@@ -142,7 +142,7 @@ function crossesFamily(file: SourceFile, target: string): boolean {
   return fromFolder === "dialect" && toFolder === "protocol";
 }
 
-/** Follows the imports of one half inside its own folder and reports everything forbidden that it reaches. */
+/** Follows the imports of one half inside its own protocol, subfolders included, and reports everything forbidden that it reaches. */
 function halfViolations(start: SourceFile, files: ReadonlyMap<string, SourceFile>): string[] {
   if (start.layer !== "protocol") return [];
   const half = HALVES.find((one) => one.files.includes(posix.basename(start.path)));
@@ -158,12 +158,17 @@ function halfViolations(start: SourceFile, files: ReadonlyMap<string, SourceFile
         violations.push(`${start.path}: reaches ${target} (${layer})${through}`);
       }
       const next = files.get(target);
-      if (next === undefined || seen.has(target) || dirname(target) !== dirname(start.path)) continue;
+      if (next === undefined || seen.has(target) || familyOf(target) !== familyOf(start.path)) continue;
       seen.add(target);
       queue.push(next);
     }
   }
   return violations;
+}
+
+/** `protocol/NAME`. */
+function familyOf(path: string): string {
+  return path.split("/").slice(0, 2).join("/");
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

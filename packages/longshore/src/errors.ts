@@ -63,6 +63,11 @@ export function isTerminal(error: unknown): boolean {
   return typeof error === "object" && error !== null && (error as { [terminalBrand]?: unknown })[terminalBrand] === true;
 }
 
+/** A failure that no repetition can mend, with a code for machines. */
+export function refusal(code: ErrorCode, message: string, field?: string): TerminalError {
+  return new TerminalError(message, { cause: new LongshoreError(code, message, field === undefined ? {} : { detail: { field } }) });
+}
+
 /** What the operating system and Node's HTTP client call a peer that is not there or does not answer. */
 const unreachableCodes: ReadonlySet<unknown> = new Set([
   "EAI_AGAIN",

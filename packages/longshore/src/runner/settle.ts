@@ -10,7 +10,7 @@
 // A lost hold is not in the table: nothing is reported then.
 
 import { type Ending, isDeferral, isEnding } from "../context.ts";
-import { codeOf, type ErrorCode, isTerminal, LongshoreError, TerminalError, toError } from "../errors.ts";
+import { codeOf, isTerminal, LongshoreError, TerminalError, toError } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type { Schema } from "../schema.ts";
 import { toJson } from "../to-json.ts";
@@ -62,9 +62,4 @@ export function failureOf(thrown: unknown): Failure {
     if (message !== "" && !messages.some((told) => told.includes(message))) messages.push(message);
   }
   return { name: error.name, message: messages.join("\ncaused by: "), code: codeOf(error), stack: error.stack };
-}
-
-/** A failure that no repetition can mend, with a code for machines. */
-export function refusal(code: ErrorCode, message: string, field?: string): TerminalError {
-  return new TerminalError(message, { cause: new LongshoreError(code, message, field === undefined ? {} : { detail: { field } }) });
 }

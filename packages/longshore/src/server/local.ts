@@ -7,9 +7,9 @@ import type { Task as BoardTask, Hold } from "../board/task.ts";
 import type { Workers } from "../board/workers.ts";
 import { pause } from "../clock.ts";
 import type { Blobs } from "../context.ts";
+import { refusal } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type { Logs } from "../log/log.ts";
-import { refusal } from "../runner/settle.ts";
 import type {
   Assignment,
   BeatAnswer,

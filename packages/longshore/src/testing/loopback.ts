@@ -4,9 +4,8 @@
 //   await using worker = await work({ tasks: [greet], on: loop, signals: false });
 //   expect(await loop.run("greet", { name: "Ada" })).toEqual({ kind: "done", output: { text: "Hello, Ada!" } });
 
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError, refusal } from "../errors.ts";
 import type { Json } from "../json.ts";
-import { refusal } from "../runner/settle.ts";
 import type { Assignment, Capabilities, LogEntry, Outcome, Slot, Transport, TransportHost } from "../runner/transport.ts";
 
 export interface LoopbackOptions {

@@ -130,7 +130,10 @@ describe("diagnostics", () => {
       steps: [step("s", null, { onError: { action: "useDefault", defaultValue: { id: 1 } } }), step("t", null, { mustExecute: true })],
       output: [{ $input: "$.a.anything" }, { $input: "$.b[3].c" }, { $variable: "$.v.w" }, ref("s", "id"), { $coalesce: [ref("s"), null] }],
     };
-    const withDefs = { ...flow, schemas: { ...((flow as JsonObject).schemas as JsonObject), $defs: { thing: object({ id: { type: "integer" } }) } } };
+    const withDefs = {
+      ...flow,
+      schemas: { ...((flow as JsonObject).schemas as JsonObject), $defs: { thing: object({ id: { type: "integer" } }) } },
+    };
     expect(found(withDefs)).toEqual([]);
   });
 

@@ -2,10 +2,9 @@
 
 import type { Clock } from "../../clock.ts";
 import type { ContextIds } from "../../context.ts";
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError, refusal } from "../../errors.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import type { TransportEvent } from "../../runner/events.ts";
-import { refusal } from "../../runner/settle.ts";
 import type { Assignment, BeatAnswer, Call, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../runner/transport.ts";
 import type { Task } from "../../task.ts";
 import { type Client, parse, unexpected } from "./client.ts";

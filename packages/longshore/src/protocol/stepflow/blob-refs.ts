@@ -2,10 +2,9 @@
 // under that id. In an input they are replaced by what they stand for, also inside what was fetched; in an output a large field of the
 // top level is kept and replaced, where a threshold was set.
 
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError, refusal } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { setOwn } from "../../protobuf-json.ts";
-import { refusal } from "../../runner/settle.ts";
 
 /** As in the reference: blobs in blobs deeper than this are a mistake. */
 const roundsMax = 8;

@@ -3,9 +3,8 @@
 
 import { createHash } from "node:crypto";
 import { type Clock, pause } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError, refusal } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
-import { refusal } from "../../runner/settle.ts";
 import type { GetRunOptions, Question, RunStatus } from "./task-context.ts";
 
 /** The calls of a transport. */

@@ -1,10 +1,8 @@
 // The context that travels with every piece of work, so that its spans and log lines are found again: which run, which flow, which step,
-// and the caller's span. The names of the span and its attributes are those of Stepflow's worker guide; the short ones beside them are
-// what its Python SDK writes.
+// and the caller's span.
 
 import type { JsonObject } from "../../json.ts";
-import type { WorkTrace } from "../../runner/telemetry.ts";
-import { type SpanIds, spanIdsOf } from "../../trace.ts";
+import type { SpanIds } from "../../trace.ts";
 
 export interface Observability {
   readonly traceId?: string;
@@ -38,33 +36,4 @@ export function observabilityJson(observability: Observability): JsonObject {
 /** The same work, with the span that a call on its behalf belongs to. */
 export function onBehalf(observability: Observability, trace: SpanIds | undefined): Observability {
   return trace === undefined ? observability : { ...observability, ...trace };
-}
-
-export function workTrace(
-  observability: Observability,
-  about: { component: string; attempt: number; kind: "server" | "consumer" },
-): WorkTrace {
-  const { flowId } = observability;
-  const parent = spanIdsOf(observability.traceId, observability.spanId);
-  return {
-    ...(parent === undefined ? {} : { parent }),
-    name: "component.execute",
-    kind: about.kind,
-    // Asked for only where somebody traces.
-    get attributes() {
-      return attributesOf(observability, about);
-    },
-    ...(flowId === undefined ? {} : { fields: { flow_id: flowId } }),
-  };
-}
-
-function attributesOf({ runId, flowId, stepId }: Observability, about: { component: string; attempt: number }) {
-  const { component, attempt } = about;
-  const attributes: Record<string, string | number> = { "stepflow.component": component, component, attempt };
-  for (const [name, value] of [["run_id", runId] as const, ["flow_id", flowId] as const, ["step_id", stepId] as const]) {
-    if (value === undefined) continue;
-    attributes[`stepflow.${name}`] = value;
-    attributes[name] = value;
-  }
-  return attributes;
 }

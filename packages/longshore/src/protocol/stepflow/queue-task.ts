@@ -3,10 +3,9 @@
 
 import type { Clock } from "../../clock.ts";
 import type { ContextIds } from "../../context.ts";
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError, refusal } from "../../errors.ts";
 import { GrpcCode } from "../../grpc/status.ts";
 import { isObject, type Json } from "../../json.ts";
-import { refusal } from "../../runner/settle.ts";
 import type { WorkTrace } from "../../runner/telemetry.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, Outcome, ReportAnswer, Slot } from "../../runner/transport.ts";
 import type { Verdict } from "../../verdict.ts";
@@ -15,7 +14,6 @@ import { Answers } from "./callbacks.ts";
 import type { Components } from "./components.ts";
 import { failureOfCall, hasCode } from "./grpc-failure.ts";
 import { type ComponentExecuteRequest, type TaskAssignment, type TaskHeartbeatResponse, TaskStatus } from "./messages.ts";
-import { workTrace } from "./observability.ts";
 import type { Orchestrators } from "./orchestrators.ts";
 import type { QueueSettings } from "./queue-options.ts";
 import { OrchestratorService } from "./services.ts";
@@ -26,6 +24,7 @@ import { taskErrorOf } from "./task-error.ts";
 import { TaskHome } from "./task-home.ts";
 import { stableTaskId } from "./task-id.ts";
 import { progressOf, type TaskProgress } from "./task-progress.ts";
+import { workTrace } from "./work-trace.ts";
 
 /** What all tasks of one worker share. */
 export interface TaskSurroundings {

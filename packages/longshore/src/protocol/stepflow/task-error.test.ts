@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LongshoreError, TerminalError } from "../../errors.ts";
-import { failureOf, outcomeOf, refusal } from "../../runner/settle.ts";
+import { LongshoreError, refusal, TerminalError } from "../../errors.ts";
+import { failureOf, outcomeOf } from "../../runner/settle.ts";
 import { TaskErrorCode } from "./messages.ts";
 import { type FailedOutcome, taskErrorOf } from "./task-error.ts";
 

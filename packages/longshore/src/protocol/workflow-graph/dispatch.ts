@@ -1,7 +1,7 @@
 // From a job to the call of a handler, with its input: README.md, "Handlers". Which handler a command means is read in command.ts.
 
+import { refusal } from "../../errors.ts";
 import { deeperThan, isObject, jsonDepthMax } from "../../json.ts";
-import { refusal } from "../../runner/settle.ts";
 import type { Call } from "../../runner/transport.ts";
 import type { Task } from "../../task.ts";
 import { handlerOf, type NamedHandler } from "./command.ts";

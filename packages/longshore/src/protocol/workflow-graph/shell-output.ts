@@ -8,7 +8,7 @@
 // A key that is set more than once has its last value; the file counts as later than stdout. `::set-output` lines stay in the log.
 
 import { open } from "node:fs/promises";
-import { refusal } from "../../runner/settle.ts";
+import { refusal } from "../../errors.ts";
 import type { Outputs } from "./wire.ts";
 
 /** Half of what the reference takes in one request, so that quoting in JSON still fits. */

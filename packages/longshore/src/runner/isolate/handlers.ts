@@ -2,12 +2,11 @@
 // reports or slots; all of that stays with the runner.
 
 import { isDeferral, isEnding, withContext } from "../../context.ts";
-import { LongshoreError, toError } from "../../errors.ts";
+import { LongshoreError, refusal, toError } from "../../errors.ts";
 import { declaredTasks, importForTasks, tasksOf } from "../../load.ts";
 import { validate } from "../../schema.ts";
 import type { Task } from "../../task.ts";
 import { toJson } from "../../to-json.ts";
-import { refusal } from "../settle.ts";
 import { type FromHandlers, type HandlerModules, packError, type ToHandlers } from "./messages.ts";
 import { type Line, RemoteCall } from "./remote-context.ts";
 

@@ -11,8 +11,8 @@ import { Answers } from "../callbacks.ts";
 import { faultOf, rpcCode } from "../codes.ts";
 import type { FoundComponent } from "../components.ts";
 import { errorText, type RpcId, resultText } from "../json-rpc.ts";
-import { workTrace } from "../observability.ts";
 import { nativeOf } from "../task-context.ts";
+import { workTrace } from "../work-trace.ts";
 import { type CallerSurroundings, HttpCallbacks } from "./callbacks.ts";
 import type { ExecuteParams } from "./params.ts";
 
