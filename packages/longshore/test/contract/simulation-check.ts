@@ -49,7 +49,18 @@ function checkRun(run: Run, plan: Plan, tasks: Map<number, Task>): void {
     throw broken(`run ${run.id} counts ${run.left} steps left of ${plan.nodes.length}, ${settled} have settled`);
   const bad = [...tasks.values()].filter((task) => ["failed", "cancelled", "cancelling"].includes(task.state)).length;
   if (run.failed !== bad) throw broken(`run ${run.id} counts ${run.failed} failures, there are ${bad}`);
-  for (const [at, node] of plan.nodes.entries()) checkNode(run, node, tasks.get(at), tasks);
+  for (const [at, node] of plan.nodes.entries()) {
+    if (plan.lazy && node.demanded) checkDemanded(run, node, tasks.get(at), tasks);
+    else checkNode(run, node, tasks.get(at), tasks);
+  }
+}
+
+/** Whether anybody wants it is not written in its upstreams; that it waits for them is. */
+function checkDemanded(run: Run, node: PlanNode, task: Task | undefined, tasks: Map<number, Task>): void {
+  if (task === undefined || task.state === "forgotten") return;
+  const settled = node.after.map((upstream) => isSettled(tasks.get(upstream)));
+  const mayStart = node.waitsFor === "any" ? settled.some(Boolean) : settled.every(Boolean);
+  if (!mayStart) throw broken(`step ${node.id} of ${run.id} is ${task.state} before its upstreams allow it`);
 }
 
 function checkNode(run: Run, node: PlanNode, task: Task | undefined, tasks: Map<number, Task>): void {

@@ -1,12 +1,11 @@
 // The outside world of a simulation: workers and operators that call the server, believe its answers, and tell the model of them.
 
 import { isOpen } from "../../src/board/task.ts";
-import type { WorkflowSource } from "../../src/dialect/code/source.ts";
 import type { Run } from "../../src/run/run.ts";
 import type { Random } from "../faults/random.ts";
 import { broken, type KnownHold, type Model, type Verb } from "./simulation-model.ts";
 import type { Machine, Process } from "./simulation-process.ts";
-import { label, lanes, makeTask, termMs } from "./simulation-story.ts";
+import { label, lanes, makeTask, termMs, type Workflow } from "./simulation-story.ts";
 
 export interface Outcome {
   steps: number;
@@ -21,7 +20,7 @@ export interface Stage {
   readonly random: Random;
   readonly machine: Machine;
   readonly model: Model;
-  readonly workflows: readonly WorkflowSource[];
+  readonly workflows: readonly Workflow[];
   readonly outcome: Outcome;
   /** The life of the server that calls go to. */
   process(): Process;
@@ -70,7 +69,7 @@ export class Clients {
   }
 
   async start(): Promise<void> {
-    const { name } = this.#stage.random.pick(this.#stage.workflows) as WorkflowSource;
+    const { name } = this.#stage.random.pick(this.#stage.workflows) as Workflow;
     const key = this.#stage.random.chance(0.3) ? `${name}-${this.#stage.random.between(0, 2)}` : undefined;
     const input = JSON.stringify({ go: this.#stage.random.chance(0.5) });
     const answer = await this.#ask(`start ${name} ${key ?? ""}`, (process) => process.runs.start({ workflow: name, input, key }));

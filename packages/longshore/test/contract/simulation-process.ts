@@ -11,6 +11,7 @@ import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite/store.
 import { TestClock } from "../../src/testing/clock.ts";
 import type { Random } from "../faults/random.ts";
 import type { Disk } from "./simulation-disk.ts";
+import { flowDialect } from "./simulation-flows.ts";
 import { diskFull } from "./sqlite.ts";
 
 /** What the next commit runs into. Both crashes end the process; after the second, what was committed stays and nobody is answered. */
@@ -64,7 +65,7 @@ export function machineIds(random: Random): MakeId {
 export async function startProcess(machine: Machine): Promise<Process> {
   const { clock, random } = machine;
   const { db } = machine.disk;
-  const dialects = new Map<string, Dialect>([[codeDialect.name, codeDialect]]);
+  const dialects = new Map<string, Dialect>([codeDialect, flowDialect].map((dialect) => [dialect.name, dialect]));
   let alive = true;
   const life = { fault: null as Fault | null };
   const store = await openSqliteStore({

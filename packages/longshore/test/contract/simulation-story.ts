@@ -3,8 +3,11 @@
 import { laneOf } from "../../src/board/lanes.ts";
 import type { LimitKey } from "../../src/board/limits.ts";
 import type { NewTask } from "../../src/board/store.ts";
+import { codeDialect } from "../../src/dialect/code/dialect.ts";
 import type { StepSource, WorkflowSource } from "../../src/dialect/code/source.ts";
+import type { Dialect } from "../../src/run/dialect.ts";
 import type { Random } from "../faults/random.ts";
+import { flowDialect, makeFlow } from "./simulation-flows.ts";
 import { policy } from "./world.ts";
 
 export const lanes: readonly string[] = ["a", "b", "c"];
@@ -17,9 +20,18 @@ const limits: readonly LimitKey[] = [
   { key: "rate", rate: { count: 2, windowMs: 500 } },
 ];
 
-export function makeWorkflows(random: Random): WorkflowSource[] {
+/** A workflow in one of the languages. */
+export interface Workflow {
+  readonly name: string;
+  readonly dialect: Dialect;
+  readonly source: string;
+}
+
+export function makeWorkflows(random: Random): Workflow[] {
   const inner = makeWorkflow(random, "inner", [1, 3], undefined);
-  return [inner, makeWorkflow(random, "outer", [1, 6], "inner"), makeWorkflow(random, "other", [2, 7], "inner")];
+  const inCode = [inner, makeWorkflow(random, "outer", [1, 6], "inner"), makeWorkflow(random, "other", [2, 7], "inner")];
+  const flow = { name: "flow", dialect: flowDialect, source: JSON.stringify(makeFlow(random, lanes)) };
+  return [...inCode.map((source) => ({ name: source.name, dialect: codeDialect, source: JSON.stringify(source) })), flow];
 }
 
 function makeWorkflow(random: Random, name: string, [low, high]: [number, number], child: string | undefined): WorkflowSource {

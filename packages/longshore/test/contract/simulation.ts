@@ -3,8 +3,6 @@
 // the disk's bad days is the real thing. After every step the model and the stored rows are compared; at the end, in peace, every run ends.
 
 import { isOpen, type Task } from "../../src/board/task.ts";
-import { codeDialect } from "../../src/dialect/code/dialect.ts";
-import type { WorkflowSource } from "../../src/dialect/code/source.ts";
 import type { Plan } from "../../src/run/plan.ts";
 import type { Run } from "../../src/run/run.ts";
 import { type Random, seededRandom } from "../faults/random.ts";
@@ -13,7 +11,7 @@ import { Clients, type Outcome, proof } from "./simulation-clients.ts";
 import type { Disk, Stored } from "./simulation-disk.ts";
 import { broken, type KnownHold, Model } from "./simulation-model.ts";
 import { type Fault, type Machine, machineIds, type Process, startProcess, WatchedClock } from "./simulation-process.ts";
-import { label, lanes, makeWorkflows, termMs } from "./simulation-story.ts";
+import { label, lanes, makeWorkflows, termMs, type Workflow } from "./simulation-story.ts";
 import { turns } from "./world.ts";
 
 /** Enough for a run of seven steps to be started, fail, be cancelled and be tried again. */
@@ -59,7 +57,7 @@ class Simulation {
   readonly #clients: Clients;
   readonly #model = new Model((taskId) => ["cancelling", "cancelled"].includes(this.#machine.disk.read().tasks.get(taskId)?.state ?? ""));
   readonly #plans = new Map<string, Plan>();
-  readonly #workflows: WorkflowSource[];
+  readonly #workflows: Workflow[];
   readonly #outcome: Outcome = { steps: 0, crashes: 0, refusals: 0, runs: 0, completions: 0 };
   /** The newest grant of each task, by what commits have told. */
   readonly #grants = new Map<string, number>();
@@ -98,9 +96,9 @@ class Simulation {
 
   async play(): Promise<Outcome> {
     for (const workflow of this.#workflows) {
-      const source = JSON.stringify(workflow);
-      const { id } = await this.#process.runs.define({ name: workflow.name, dialect: "code", source });
-      this.#plans.set(id, codeDialect.compile(source));
+      const { name, dialect, source } = workflow;
+      const { id } = await this.#process.runs.define({ name, dialect: dialect.name, source });
+      this.#plans.set(id, dialect.compile(source));
     }
     for (let run = 0; run < 2; run++) await this.#clients.start();
     for (let step = 0; step < stepsMax; step++) await this.#step();

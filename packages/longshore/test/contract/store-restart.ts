@@ -123,6 +123,29 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
+    it("what a lazy run has chosen is still wanted, and nothing else", async () => {
+      let world = await setup();
+      // biome-ignore lint/suspicious/noThenProperty: it is the language's own word, and nobody awaits a flow
+      const either = { $if: { $step: "asked" }, then: { $step: "yes" }, else: { $step: "no" } };
+      const steps = ["asked", "need", "yes", "no"].map((id) => ({
+        id,
+        component: `/${id}`,
+        input: id === "yes" ? { $step: "need" } : null,
+      }));
+      await world.runs.define({ name: "f", dialect: "stepflow", source: JSON.stringify({ steps, output: either }) });
+      const { run } = await world.runs.start({ workflow: "f", input: "null" });
+      await world.board.complete(holdOf(await world.claim("asked")), "true");
+      world = await reopen(world);
+      expect(await world.claim(["yes", "no"])).toBeUndefined();
+      await world.board.complete(holdOf(await world.claim("need")), '"n"');
+      world = await reopen(world);
+      expect(await world.claim("no")).toBeUndefined();
+      const held = await world.claim("yes");
+      expect(held?.input).toBe('"n"');
+      await world.board.complete(holdOf(held), "[1]");
+      expect(await world.run(run.id)).toMatchObject({ state: "succeeded", output: "[1]" });
+    });
+
     it("the holder finishes its work as if nothing had been", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);

@@ -14,6 +14,7 @@ import type { Run } from "../../src/run/run.ts";
 import { brainOf, Runs } from "../../src/run/runs.ts";
 import type { Brain, RunStore } from "../../src/run/store.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { flowDialect } from "./simulation-flows.ts";
 
 export interface StoreHooks {
   deadline(id: string, at: number | null): void;
@@ -86,7 +87,7 @@ export interface WorldOptions {
 export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Promise<World> {
   const clock = options.clock ?? new TestClock();
   const place = options.place === undefined ? kind.place() : options.place;
-  const dialects = new Map<string, Dialect>([[codeDialect.name, codeDialect]]);
+  const dialects = new Map<string, Dialect>([codeDialect, flowDialect].map((dialect) => [dialect.name, dialect]));
   const probe: CommitProbe = {};
   const store = await kind.open({
     place,
