@@ -89,7 +89,7 @@ describe.each(backends)("our worker on our queue over $name", ({ name, skip, ope
     await passing(s, () => signal !== undefined);
     await s.engine.board.cancel("t");
     await passing(s, async () => (await s.task("t")).state === "cancelled");
-    expect((signal?.reason as { code: string }).code).toBe("LONGSHORE_CANCELLED");
+    expect(signal?.reason).toMatchObject({ code: "LONGSHORE_CANCELLED" });
   });
 
   it("that stops hands its task to another at once", async (context) => {
