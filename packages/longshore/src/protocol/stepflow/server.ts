@@ -16,6 +16,7 @@ import { type Addresses, addressesOf, parseAddress } from "./address.ts";
 import { openStepflowApi, type StepflowApi } from "./api/open.ts";
 import { componentSource } from "./component-source.ts";
 import type { NatsPlugin, StepflowConfig } from "./config/config.ts";
+import { routeFacts } from "./config/facts.ts";
 import { queuesOf } from "./config/queues.ts";
 import { blobMethods } from "./grpc/blobs.ts";
 import { orchestratorMethods, workerRunMethods } from "./grpc/orchestrator.ts";
@@ -102,6 +103,7 @@ export class StepflowServer {
       folder: config.directory,
       servesBlobs: config.blobApi.enabled,
       environment,
+      routes: (builtins) => routeFacts(config, builtins),
       components: (builtins) =>
         componentSource({
           ...engine,

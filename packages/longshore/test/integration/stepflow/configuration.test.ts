@@ -30,6 +30,24 @@ describe("a server that is given a configuration of Stepflow", () => {
     expect(lines).toEqual([expect.stringContaining(`${file}:1:16: Storage is not chosen here`)]);
   });
 
+  it("holds the flows that are stored against its routes", async () => {
+    const file = fileWith("plugins: { python: { type: grpc, queueName: python } }\nroutes: { /python: [ { plugin: python } ] }\n");
+    const server = await serve({ ephemeral: true, port: 0, stepflow: { config: file }, logger: { level: "silent" } });
+    const flow = { name: "n", description: "d", steps: [{ id: "a", component: "/elsewhere/x" }], output: { $step: "a" } };
+    const answer = await fetch(`${server.url}/api/v1/flows`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ flow }),
+    });
+    const { stored, diagnostics } = (await answer.json()) as { stored: boolean; diagnostics: { diagnostics: object[] } };
+    await server.close();
+    expect(stored).toBe(true);
+    expect(diagnostics).toMatchObject({
+      numError: 1,
+      diagnostics: [{ kind: "invalidComponent", code: 2500, level: 2, path: "$.steps[0].component" }],
+    });
+  });
+
   it("is refused on the command line with exit code 2", async () => {
     const { code, stderr } = await longshore(["start", "--ephemeral", "--port", "0", "--stepflow-config", "nowhere.yml"]);
     expect(code).toBe(2);

@@ -4,6 +4,7 @@
 import { diagnose } from "../../../dialect/stepflow/diagnose.ts";
 import { type Diagnostic, diagnosticLevels } from "../../../dialect/stepflow/diagnostic.ts";
 import type { Flow } from "../../../dialect/stepflow/flow.ts";
+import type { RouteFacts } from "../../../dialect/stepflow/route-facts.ts";
 import { decodeFlow, dialectName, flowIdOf, nameOf } from "../../../dialect/stepflow/source.ts";
 import { declaredVariables } from "../../../dialect/stepflow/variables.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
@@ -18,6 +19,8 @@ export interface FlowDeps {
   readonly runs: Runs;
   /** Where flows may be that workers have put. */
   readonly blobs: BlobLibrary;
+  /** What is known about components and routes, for diagnostics. */
+  routes?(): RouteFacts | undefined;
 }
 
 /** A flow that is kept. */
@@ -43,7 +46,8 @@ export class Flows {
   async store(text: string, dryRun: boolean): Promise<Encodable<typeof StoreFlowResponse>> {
     const flow = decodeFlow(text);
     const flowId = flowIdOf(text);
-    const found = diagnose(flow);
+    const routes = this.#deps.routes?.();
+    const found = diagnose(flow, routes === undefined ? {} : { routes });
     const stored = !dryRun && !found.some(({ level }) => level === "fatal");
     if (stored) await this.#define(text, flow, flowId);
     const count = (level: Diagnostic["level"]) => found.filter((each) => each.level === level).length;

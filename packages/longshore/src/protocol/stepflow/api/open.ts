@@ -6,6 +6,7 @@ import type { Lane, Task } from "../../../board/task.ts";
 import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
 import { itemsLane } from "../../../dialect/stepflow/items.ts";
+import type { RouteFacts } from "../../../dialect/stepflow/route-facts.ts";
 import type { GrpcMethod } from "../../../grpc/service.ts";
 import type { RouteGroup } from "../../../http.ts";
 import type { MakeId } from "../../../ids.ts";
@@ -15,6 +16,7 @@ import type { Reader } from "../../../run/reader.ts";
 import type { Run } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
 import { BlobLibrary } from "../blob-library.ts";
+import type { Component } from "../builtin/component.ts";
 import { BuiltinLibrary } from "../builtin/library.ts";
 import { builtinLane } from "../config/queues.ts";
 import type { RuntimeCalls } from "../http/runtime/requests.ts";
@@ -50,6 +52,8 @@ export interface ApiOptions {
   /** False: blobs are kept for flows, but nobody else is served them. */
   readonly servesBlobs: boolean;
   readonly environment: { readonly [name: string]: string | undefined };
+  /** What is known about components and routes, for diagnostics; the built-ins are handed to it. */
+  routes?(builtins: readonly Component[]): RouteFacts;
   /** Asks plugins what they can do; the built-ins are handed to it. */
   components(builtins: readonly ListedComponent[]): ComponentSource;
   /** Told of what went wrong with nobody to answer to. */
@@ -78,12 +82,13 @@ const waitingMax = 100_000;
 export function openStepflowApi(options: ApiOptions): StepflowApi {
   const { clock, makeId, runs, reader, board, workers, environment, failed } = options;
   const blobs: BlobLibrary = new BlobLibrary(options.blobs, (id) => flows.text(id));
-  const flows: Flows = new Flows({ runs, blobs });
+  const flows: Flows = new Flows({ runs, blobs, routes: () => facts });
   const submitter = new Submitter({ clock, makeId, runs, flows, environment: (name) => environment[name] });
   const items = new ItemRuns({ runs, reader, plan: options.plan });
   const renderer = new Renderer(reader, new FlowViews(options.plan));
   const stepRuns = new StepRuns({ runs, reader, flows, submitter, items });
   const builtins = new BuiltinLibrary({ clock, blobs, subRuns: stepRuns, folder: options.folder, environment });
+  const facts = options.routes?.(builtins.components);
   const own = { board, workers, clock, protocol: "local", own: true, lentMax: waitingMax, failed };
   const lanes = new Map<string, LaneWorker>();
   lanes.set(
