@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { section, sectionsOf, unquoted } from "../../../test/support/markdown.ts";
+import { exchangesIn, expectAnswer, play } from "../../../test/support/readme-exchange.ts";
 import { serve } from "../../server/index.ts";
 import { type ConductorDeps, conductorRoutes } from "./routes.ts";
 
@@ -11,43 +12,6 @@ const page = section(readFileSync(new URL("README.md", import.meta.url), "utf8")
 const parts = sectionsOf(page, 3);
 const runIdShown = "01M7HKYXWY68BJ37GRGXBHSD33";
 const secretShown = "an-example-of-a-secret";
-
-interface Example {
-  readonly method: string;
-  readonly path: string;
-  readonly body: string | undefined;
-  readonly status: number;
-  readonly type: string | undefined;
-  readonly answer: string;
-}
-
-function examplesOf(text: string): Example[] {
-  return [...text.matchAll(/```http\n([\s\S]*?)```/g)].map(([, block = ""]) => {
-    const [request = "", ...rest] = block.trimEnd().split("\n\n");
-    const body = request.includes("content-type") ? rest.shift() : undefined;
-    const [status = "", type] = (rest.shift() ?? "").split("\n");
-    const [method = "", path = ""] = (request.split("\n")[0] as string).split(" ");
-    return { method, path, body, status: Number(status), type: type?.replace("content-type: ", ""), answer: rest.join("\n\n") };
-  });
-}
-
-/** Sends an example to the server; `real` turns the run id of the page into that of the run. */
-async function play(url: string, example: Example, real: (text: string) => string): Promise<{ response: Response; text: string }> {
-  const response = await fetch(url + real(example.path), {
-    method: example.method,
-    ...(example.body === undefined ? {} : { body: real(example.body), headers: { "content-type": "application/json" } }),
-  });
-  return { response, text: await response.text() };
-}
-
-/** What must be in an answer: the example, with any time for its times. */
-function expected(shown: unknown): unknown {
-  if (typeof shown === "number" && shown === 1_577_836_800_000) return expect.any(Number);
-  if (typeof shown === "string" && shown === "2020-01-01T00:00:00.000Z") return expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-  if (Array.isArray(shown)) return shown.map(expected);
-  if (typeof shown !== "object" || shown === null) return shown;
-  return expect.objectContaining(Object.fromEntries(Object.entries(shown).map(([key, value]) => [key, expected(value)])));
-}
 
 /** Rows of "Limits", the constant behind each, and the unit in which the row tells it. */
 const limits: readonly [row: string, file: string, name: string, unit: number][] = [
@@ -115,7 +79,7 @@ describe("the server part of README.md", () => {
     await using server = await serve({ ephemeral: true, port: 0, logger: { level: "silent" } });
     let runId = runIdShown;
     const real = (text: string) => text.replaceAll(runIdShown, runId);
-    const examples = parts.filter(({ title }) => title !== "Tokens").flatMap(({ text }) => examplesOf(text));
+    const examples = parts.filter(({ title }) => title !== "Tokens").flatMap(({ text }) => exchangesIn(text));
     expect(examples.length).toBeGreaterThan(15);
     for (const example of examples) {
       const { response, text } = await play(server.url as string, example, real);
@@ -126,7 +90,7 @@ describe("the server part of README.md", () => {
 
   it("shows what a server with tokens answers", async () => {
     await using server = await serve({ ephemeral: true, port: 0, tokens: [secretShown], logger: { level: "silent" } });
-    const examples = examplesOf(parts.find(({ title }) => title === "Tokens")?.text ?? "");
+    const examples = exchangesIn(parts.find(({ title }) => title === "Tokens")?.text ?? "");
     expect(examples.length).toBeGreaterThan(2);
     for (const example of examples) {
       const { response, text } = await play(server.url as string, example, (same) => same);
@@ -134,11 +98,3 @@ describe("the server part of README.md", () => {
     }
   });
 });
-
-function expectAnswer(example: Example, response: Response, text: string, real: (text: string) => string): void {
-  const what = `${example.method} ${example.path}`;
-  expect(response.status, `${what}: ${text}`).toBe(example.status);
-  expect(response.headers.get("content-type")?.split(";")[0], what).toBe(example.type);
-  if (example.type === "application/json") expect(JSON.parse(text), what).toEqual(expected(JSON.parse(real(example.answer))));
-  else expect(text, what).toBe(real(example.answer));
-}

@@ -27,14 +27,21 @@ it("every heading of a README that the code names is there", () => {
   const sources = execFileSync("git", ["ls-files", "--", "packages/longshore/src/*.ts"], { cwd: repository, encoding: "utf8" }).split("\n");
   const named = sources.flatMap((path) =>
     [...(path === "" ? "" : readDocument(path)).matchAll(/README\.md[^"\n]{0,60}"([A-Z][\w ]+)"/g)].map(([, heading = ""]) => {
-      const beside = join(dirname(path), "README.md");
-      const readme = existsSync(join(repository, beside)) ? beside : beside.replace("/dialect/", "/protocol/");
-      return { path, heading, known: headingsOf(readme).includes(heading.toLowerCase().replaceAll(" ", "-")) };
+      const readme = nearestReadme(dirname(path)) ?? nearestReadme(dirname(path).replace("/dialect/", "/protocol/"));
+      const known = readme !== undefined && headingsOf(readme).includes(heading.toLowerCase().replaceAll(" ", "-"));
+      return { path, heading, known };
     }),
   );
   expect(named.length).toBeGreaterThan(5);
   expect(named.filter(({ known }) => !known)).toEqual([]);
 });
+
+/** The page of the folder, or of the one around it; a folder of our sources that is described nowhere has none. */
+function nearestReadme(folder: string): string | undefined {
+  const beside = join(folder, "README.md");
+  if (existsSync(join(repository, beside))) return beside;
+  return folder.endsWith("/src") ? undefined : nearestReadme(dirname(folder));
+}
 
 /** Links of the text; what stands in code blocks is no link. */
 function linksOf(path: string): string[] {
