@@ -22,6 +22,14 @@ describe("a server that is given a configuration of Stepflow", () => {
     });
   });
 
+  it("does not start when a program of a plugin is missing", async () => {
+    const file = fileWith("plugins: { p: { type: stepflow, command: ./no-such-worker } }\nroutes: { '/': [ { plugin: p } ] }\n");
+    await expect(serve({ ephemeral: true, port: 0, stepflow: { config: file } })).rejects.toMatchObject({
+      code: "LONGSHORE_BAD_CONFIG",
+      message: expect.stringContaining("The program './no-such-worker' of the plugin p was not found"),
+    });
+  });
+
   it("warns of what it does in its own way", async () => {
     const lines: string[] = [];
     const file = fileWith("storageConfig: { type: inMemory }\n");

@@ -1,0 +1,152 @@
+// Flows through a whole server: a configuration file, workers of several kinds, and the API that a client sees.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Json } from "../../../src/json.ts";
+import { stepflowHttp, stepflowTask } from "../../../src/protocol/stepflow/index.ts";
+import { serve } from "../../../src/server/server.ts";
+import { task } from "../../../src/task.ts";
+import { work } from "../../../src/work.ts";
+import { temporaryFolder } from "../../support/parts.ts";
+import type { Any } from "../../support/stepflow-runtime.ts";
+
+async function setup(config: string) {
+  const folder = temporaryFolder();
+  const file = join(folder, "stepflow-config.yml");
+  writeFileSync(file, config);
+  const server = await serve({ ephemeral: true, port: 0, stepflow: { config: file }, logger: { level: "silent" } });
+  onTestFinished(() => server.close(0));
+  const call = async (method: string, path: string, body?: unknown): Promise<Any> => {
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${server.url}/api/v1${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return answer.json();
+  };
+  const store = async (flow: unknown): Promise<string> => (await call("POST", "/flows", { flow })).flowId;
+  return {
+    server,
+    call,
+    store,
+    async run(flow: unknown, input: Json): Promise<Any> {
+      return (await call("POST", "/runs", { flowId: await store(flow), input: [input], wait: true, timeoutSecs: 30 })).results[0];
+    },
+  };
+}
+
+/** A worker over HTTP in this process; a test only needs its address. */
+async function worker() {
+  const tasks = [
+    task("process_data", ({ text }: { text: string }) => ({ text: text.toUpperCase() })),
+    task("keep", async (input: Json, context) => ({ id: await stepflowTask(context).putBlob(input) })),
+    task("nested", async ({ flow }: { flow: string }, context) =>
+      stepflowTask(context).evaluate({ flowId: flow, input: { text: "deep" } }),
+    ),
+  ];
+  const transport = stepflowHttp({ announce: false, env: {} });
+  const handle = await work({ tasks, on: transport, signals: false, logger: () => {} });
+  onTestFinished(() => handle.stop({ force: true }));
+  return transport.url as string;
+}
+
+const built = (file: string) => JSON.stringify(new URL(`../../../dist/${file}`, import.meta.url).href);
+
+/** A program of a user's: everything that it is told comes by its environment. */
+const queueWorker = `
+import { task, work } from ${built("index.js")};
+import { stepflowGrpc } from ${built("protocol/stepflow/index.js")};
+const where = task("where", () => ({ queue: process.env.STEPFLOW_QUEUE_NAME, transport: process.env.STEPFLOW_TRANSPORT }));
+await work({ tasks: [where], on: stepflowGrpc() });
+`;
+
+const chain = (...components: string[]) => ({
+  name: "chain",
+  steps: components.map((component, at) => ({ id: `s${at}`, component, input: at === 0 ? { $input: "$" } : { $step: `s${at - 1}` } })),
+  output: { $step: `s${components.length - 1}` },
+});
+
+const httpConfig = (url: string) => `plugins:
+  mine: { type: stepflow, url: "${url}" }
+  builtin: { type: builtin }
+  ours: { type: longshore }
+  mock:
+    type: mock
+    components:
+      /greet:
+        behaviors:
+          { text: "HELLO" }: { outcome: success, result: { text: hello again } }
+routes:
+  "/my_worker/{*component}": [ { plugin: mine } ]
+  "/builtin": [ { plugin: builtin } ]
+  "/mock": [ { plugin: mock } ]
+  "/": [ { plugin: ours } ]
+`;
+
+describe("a flow", () => {
+  it("[S-HTTP-33] finds its worker by the route of its component's path", async () => {
+    const { run } = await setup(httpConfig(await worker()));
+    expect(await run(chain("/my_worker/process_data"), { text: "hello" })).toMatchObject({ status: 2, output: { text: "HELLO" } });
+  });
+
+  it("goes through workers that are called, mock and built-in components, and workers of another protocol", async () => {
+    const { run, server } = await setup(httpConfig(await worker()));
+    const length = task("length", ({ text }: { text: string }) => ({ length: text.length }));
+    const local = await work({ tasks: [length], on: server, signals: false, logger: () => {} });
+    onTestFinished(() => local.stop({ force: true }));
+    const flow = chain("/my_worker/process_data", "/mock/greet", "/builtin/noop", "/length");
+    expect(await run(flow, { text: "hello" })).toMatchObject({ status: 2, output: { length: 11 } });
+  });
+
+  it("keeps blobs and runs other flows from inside a worker that is called", async () => {
+    const { run, store, call } = await setup(httpConfig(await worker()));
+    const kept = await run(chain("/my_worker/keep"), { large: true });
+    expect((await call("GET", `/blobs/${kept.output.id}`)).data).toEqual({ large: true });
+    const inner = await store(chain("/my_worker/process_data"));
+    expect(await run(chain("/my_worker/nested"), { flow: inner })).toMatchObject({ status: 2, output: { text: "DEEP" } });
+  });
+
+  it("[S-QUEUE-08][S-QUEUE-18] is carried out by a worker that its gRPC plugin starts and tells where to pull from", async () => {
+    const program = join(temporaryFolder(), "worker.mjs");
+    writeFileSync(program, queueWorker);
+    const { run } = await setup(`plugins:
+  python:
+    type: grpc
+    queueName: python
+    command: ${JSON.stringify(process.execPath)}
+    args: [${JSON.stringify(program)}]
+routes:
+  "/python/{*component}": [ { plugin: python } ]
+`);
+    expect(await run(chain("/python/where"), {})).toMatchObject({ status: 2, output: { queue: "python", transport: "grpc" } });
+  });
+
+  it("fails when no route leads to its component, or its mock has no answer", async () => {
+    const { run } = await setup('plugins: { m: { type: mock } }\nroutes: { "/mock": [ { plugin: m } ] }\n');
+    expect(await run(chain("/nowhere/x"), {})).toMatchObject({
+      status: 3,
+      errorMessage: expect.stringContaining("no route leads to '/nowhere/x'"),
+    });
+    expect(await run(chain("/mock/x"), {})).toMatchObject({ status: 3, errorCode: 5 });
+  });
+});
+
+describe("the list of components", () => {
+  it("has what every plugin can do, and names those that could not be asked", async () => {
+    const { call } = await setup(
+      `${httpConfig(await worker())}  "/queue": [ { plugin: silent } ]\n`.replace(
+        "plugins:\n",
+        "plugins:\n  silent: { type: grpc, queueName: silent }\n",
+      ),
+    );
+    const { components, failedPlugins, complete } = await call("GET", "/components?excludeSchemas=true");
+    const of = (plugin: string) => components.flatMap((each: Any) => (each.plugin === plugin ? [each.path] : []));
+    expect(of("mine")).toEqual(["/keep", "/nested", "/process_data"]);
+    expect(of("mock")).toEqual(["/greet"]);
+    expect(of("builtin")).toContain("/noop");
+    expect(complete).toBe(false);
+    expect(failedPlugins).toEqual([{ plugin: "silent", error: expect.any(String) }]);
+  });
+});
