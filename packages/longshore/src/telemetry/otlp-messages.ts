@@ -1,7 +1,7 @@
 // OTLP's messages in protobuf (opentelemetry-proto 1.x), as much of them as a worker writes and a collector answers, and how the JSON form
 // becomes them.
 
-import { type Decoded, type Encodable, message, service } from "../protobuf.ts";
+import { type Encodable, message, service } from "../protobuf.ts";
 import type {
   KeyValue as JsonPair,
   Resource as JsonResource,
@@ -63,8 +63,6 @@ const ResourceLogs = message("ResourceLogs", { resource: [1, Resource], scopeLog
 const ExportLogsServiceRequest = message("ExportLogsServiceRequest", { resourceLogs: [1, ResourceLogs, "repeated"] });
 const ExportLogsPartialSuccess = message("ExportLogsPartialSuccess", { rejectedLogRecords: [1, "int64"], errorMessage: [2, "string"] });
 const ExportLogsServiceResponse = message("ExportLogsServiceResponse", { partialSuccess: [1, ExportLogsPartialSuccess] });
-
-export type TracesAnswer = Decoded<typeof ExportTraceServiceResponse>;
 
 export const TraceService = service("opentelemetry.proto.collector.trace.v1.TraceService", {
   Export: [ExportTraceServiceRequest, ExportTraceServiceResponse],

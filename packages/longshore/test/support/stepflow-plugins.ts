@@ -46,7 +46,7 @@ export interface WorldOptions {
 }
 
 /** The lane of the plugin `p`, which is called over HTTP. */
-export const httpLane = "stepflow-http:p";
+const httpLane = "stepflow-http:p";
 
 export async function pluginWorld(configText: string, options: WorldOptions = {}): Promise<PluginWorld> {
   const { clock = systemClock, directory = process.cwd(), environment = process.env, url = "http://127.0.0.1:4500" } = options;

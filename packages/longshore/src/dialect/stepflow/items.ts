@@ -7,7 +7,7 @@ import type { Dialect } from "../../run/dialect.ts";
 import { makePlan, type TaskNode } from "../../run/plan.ts";
 import { type ComponentTask, retriesUnlimited } from "./router.ts";
 
-export const itemsDialectName = "stepflow-items";
+const itemsDialectName = "stepflow-items";
 /** The lane that the task stands on. No route leads to it. */
 export const itemsLane = "stepflow-items";
 /** There is one definition for all of them: what differs is in the settings of the run. */

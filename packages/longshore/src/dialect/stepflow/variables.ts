@@ -17,7 +17,7 @@ export interface Variable {
 }
 
 /** What stands where a secret would. */
-export const redacted = "[REDACTED]";
+const redacted = "[REDACTED]";
 
 /** Null when the flow does not declare its variables. */
 export function declaredVariables({ variables, defs }: Pick<Schemas, "variables" | "defs">): ReadonlyMap<string, Variable> | null {

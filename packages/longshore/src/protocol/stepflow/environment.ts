@@ -38,7 +38,7 @@ export function queueIn(env: Environment): "grpc" | "nats" | undefined {
   }
 }
 
-export function badVariable(name: string, value: string, expected: string): LongshoreError {
+function badVariable(name: string, value: string, expected: string): LongshoreError {
   const message = `The environment variable ${name} is ${JSON.stringify(value)}, expected ${expected}.`;
   return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: name, expected } });
 }

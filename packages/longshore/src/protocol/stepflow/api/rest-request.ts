@@ -27,7 +27,7 @@ export function objectIn(text: string): JsonObject {
 }
 
 /** Null means the same as absent. */
-export function member(object: JsonObject, name: string): Json | undefined {
+function member(object: JsonObject, name: string): Json | undefined {
   return object[name] ?? object[snake(name)] ?? undefined;
 }
 

@@ -174,7 +174,7 @@ function route(method: Route["method"], path: string, scope: Scope, handle: Hand
 }
 
 /** Refusals of the services become answers of this face. */
-export function answering(given: Route): Route {
+function answering(given: Route): Route {
   const handle = async (request: HttpRequest): Promise<HttpReply> => {
     try {
       return await given.handle(request);

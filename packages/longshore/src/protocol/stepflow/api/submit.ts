@@ -85,7 +85,7 @@ export class Submitter {
 }
 
 /** Known before it exists, and the same for the same run and key; told apart from runs of clients by nothing but where it comes from. */
-export function subRunId(parent: Run, key: string): string {
+function subRunId(parent: Run, key: string): string {
   return idFrom(`${parent.id}\n${key}`, parent.createdAt);
 }
 

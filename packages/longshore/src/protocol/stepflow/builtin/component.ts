@@ -61,7 +61,7 @@ export function failed(call: LaneWork, message: string): StepFailure {
   return new StepFailure({ code: "COMPONENT_FAILED", message: `${call.component}: ${message}` });
 }
 
-export function kindOf(value: Json | undefined): string {
+function kindOf(value: Json | undefined): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";
   return Array.isArray(value) ? "a list" : `a ${typeof value}`;

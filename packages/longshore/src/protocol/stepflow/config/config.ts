@@ -32,7 +32,6 @@ export interface BlobApi {
 }
 
 export type Plugin = BuiltinPlugin | MockPlugin | HttpPlugin | GrpcPlugin | NatsPlugin | LongshorePlugin;
-export type PluginType = Plugin["type"];
 
 interface PluginBase {
   readonly name: string;

@@ -257,7 +257,7 @@ export class HttpDispatcher {
  * The name that the worker listed the component with. Workers of the guide list paths with the route's prefix still on, which the step's
  * path no longer has: then the one that ends with it is meant, where there is just one. What is in no list is called by its path.
  */
-export function nameOf(components: readonly RegisteredComponent[], path: string): string {
+function nameOf(components: readonly RegisteredComponent[], path: string): string {
   const listed = findComponent(components, path)?.component;
   // One with names in its path is called by the path itself: the worker finds what they stand for.
   if (listed !== undefined) return listed.path.includes("{") ? path : listed.id;

@@ -15,7 +15,7 @@ export interface WorkerClientOptions {
 }
 
 /** For everything but calls of components, which take as long as they take. */
-export const controlMs = 30_000;
+const controlMs = 30_000;
 const connectMs = 10_000;
 const controlConnectionsMax = 16;
 /** Below the 5 s after which common servers of Python and Node close an idle connection: a request that meets the close looks lost. */

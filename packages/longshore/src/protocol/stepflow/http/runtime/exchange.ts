@@ -21,7 +21,7 @@ export interface Exchange {
 }
 
 /** Larger answers, and larger events of one, are refused: they are held in memory whole, and the board would not keep them. */
-export const answerBytesMax = 64 * 1024 * 1024;
+const answerBytesMax = 64 * 1024 * 1024;
 
 /** The answer is beyond what is taken. To try again would bring it again. */
 export class TooLarge extends Error {

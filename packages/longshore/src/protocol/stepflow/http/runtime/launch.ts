@@ -45,7 +45,7 @@ export async function launchWorker(
 }
 
 /** Null for a line that is something else, such as a greeting. */
-export function portIn(line: string): number | null {
+function portIn(line: string): number | null {
   if (!line.includes("port")) return null;
   try {
     const value: unknown = JSON.parse(line);
