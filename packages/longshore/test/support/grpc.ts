@@ -106,13 +106,16 @@ export interface Relay {
   readonly target: string;
   /** From now on nothing arrives any more, in either direction, and nobody is told: a cable that was cut. */
   cut(): void;
+  /** Connections that are made from now on are passed on again; those that were cut stay so. */
+  mend(): void;
 }
 
 /** Stands between a client and a server. What the client sends first may be passed on byte by byte. */
 export async function startRelay(port: number, { slowBytes = 0 } = {}): Promise<Relay> {
   const sockets = new Set<Socket>();
-  let isCut = false;
+  let cable = { isCut: false };
   const server = createServer((near) => {
+    const own = cable;
     const far = dial({ port, host: "127.0.0.1", noDelay: true });
     let slow = slowBytes;
     let passing = Promise.resolve();
@@ -132,11 +135,11 @@ export async function startRelay(port: number, { slowBytes = 0 } = {}): Promise<
       sockets.add(from);
       from.on("error", () => {});
       from.on("data", (bytes) => {
-        if (isCut) return;
+        if (own.isCut) return;
         if (to === far && slowBytes > 0) passing = passing.then(() => pass(bytes));
         else to.write(bytes);
       });
-      from.on("close", () => isCut || to.destroy());
+      from.on("close", () => own.isCut || to.destroy());
     }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -149,7 +152,10 @@ export async function startRelay(port: number, { slowBytes = 0 } = {}): Promise<
     port: own,
     target: `127.0.0.1:${own}`,
     cut() {
-      isCut = true;
+      cable.isCut = true;
+    },
+    mend() {
+      cable = { isCut: false };
     },
   };
 }

@@ -82,6 +82,10 @@ export class StepflowOrchestrator {
     return `127.0.0.1:${this.#port}`;
   }
 
+  get port(): number {
+    return this.#port;
+  }
+
   /** Connections that are open. */
   get connections(): number {
     return this.#grpc.sockets.size;

@@ -75,7 +75,7 @@ describe("blobs", () => {
 });
 
 describe("references to blobs", () => {
-  it("in an input are replaced before the handler sees it", async () => {
+  it("[S9-62] in an input are replaced before the handler sees it", async () => {
     const s = await setup([it_((input) => input)]);
     s.orchestrator.blobs.set(id(1), { json: { deep: { $blob: id(2) } }, type: "data" });
     s.orchestrator.blobs.set(id(2), { json: [1, 2], type: "data" });
@@ -91,7 +91,7 @@ describe("references to blobs", () => {
   it.each([
     [{ STEPFLOW_BLOB_THRESHOLD_BYTES: "10" }, { large: { $blob: id(0), blobType: "data", size: 22 }, small: "x" }],
     [{}, { large: "x".repeat(20), small: "x" }],
-  ])("stand for large fields of an output only where a threshold was set: %j", async (env, output) => {
+  ])("[S9-62] stand for large fields of an output only where a threshold was set: %j", async (env, output) => {
     const s = await setup([it_(() => ({ large: "x".repeat(20), small: "x" }))], { env });
     expect((await s.run()).response?.output).toEqual(output);
   });

@@ -7,6 +7,7 @@ import { stepflowGrpc } from "../../../src/protocol/stepflow/grpc/worker.ts";
 import { TaskErrorCode } from "../../../src/protocol/stepflow/messages.ts";
 import { type Task, task } from "../../../src/task.ts";
 import type { WorkOptions } from "../../../src/work.ts";
+import { startRelay } from "../../support/grpc.ts";
 import { StepflowOrchestrator } from "../../support/stepflow-orchestrator.ts";
 import { startWorker } from "../../support/stepflow-worker.ts";
 import { deferred, until } from "../../support/until.ts";
@@ -104,6 +105,20 @@ describe("a stream", () => {
       ),
       expect.stringMatching(/^stepflow .*: pull of queue python works again after 10 m /),
     ]);
+  });
+
+  it("whose orchestrator has vanished without a word is noticed by pings, and opened again", async () => {
+    const orchestrator = await StepflowOrchestrator.start();
+    const relay = await startRelay(orchestrator.port);
+    const s = await startWorker([echo], stepflowGrpc(relay.target, { env: {} }));
+    await until(() => orchestrator.streams.length === 1);
+    relay.cut();
+    await s.pass(() => s.notices.length === 1, 1_000);
+    expect(s.notices[0]?.message).toMatch(/failed with UNAVAILABLE: .*not answered a ping within 20000 ms/);
+    relay.mend();
+    await s.pass(() => orchestrator.streams.length === 2, 1_000);
+    await orchestrator.send(orchestrator.task("t1", { componentId: "echo", input: 1 }));
+    await orchestrator.result("t1");
   });
 
   it("to an orchestrator that is not there yet is opened when it is", async () => {

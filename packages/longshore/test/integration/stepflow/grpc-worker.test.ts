@@ -211,7 +211,7 @@ describe("a claim", () => {
 });
 
 describe("heartbeats", () => {
-  it("[S-QUEUE-19] go on while the handler runs, at the interval that the orchestrator told, with the newest progress", async () => {
+  it("go on while the handler runs, at the interval that the orchestrator told, with the newest progress", async () => {
     const { gates, gated } = gatedTask();
     const told = [0.25, "half way", { percent: 75, message: "nearly" }, { odd: true }];
     const talks = task("talks", async (input: unknown, ctx) => {

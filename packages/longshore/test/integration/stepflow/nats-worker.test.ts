@@ -74,7 +74,7 @@ describe("a worker on a NATS queue", () => {
     await settled(s.nats);
   });
 
-  it("[S-QUEUE-03, S-QUEUE-21] of one pool serves several orchestrators, and each result reaches its own", async () => {
+  it("[S-QUEUE-21] of one pool serves several orchestrators, and each result reaches its own", async () => {
     const s = await setup();
     const other = await StepflowOrchestrator.start();
     await s.start();

@@ -83,8 +83,12 @@ export class Line {
     const { draining } = this.#options.host;
     if (this.#connected || this.#connection.isClosed() || draining.aborted) return;
     await new Promise<void>((resolve) => {
-      this.#reconnected = resolve;
-      draining.addEventListener("abort", () => resolve(), { once: true });
+      this.#reconnected = () => {
+        draining.removeEventListener("abort", resolveNow);
+        resolve();
+      };
+      const resolveNow = () => resolve();
+      draining.addEventListener("abort", resolveNow, { once: true });
     });
   }
 
