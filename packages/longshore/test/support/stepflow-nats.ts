@@ -1,7 +1,7 @@
 // A queue's tasks on a real NATS server, and a worker that takes them from there as the reference's does: one message at a time,
 // acknowledged when it is received.
 
-import { jetstream } from "@nats-io/jetstream";
+import { type Consumer, jetstream } from "@nats-io/jetstream";
 import { onTestFinished } from "vitest";
 import { addressesOf } from "../../src/protocol/stepflow/address.ts";
 import { TaskAssignment } from "../../src/protocol/stepflow/messages.ts";
@@ -41,21 +41,21 @@ export async function dispatch(world: QueueWorld, url: string, more: Partial<Nat
 export class NatsConsumer {
   readonly #received: TaskAssignment[] = [];
   #closed = false;
+  #reading: { close(): Promise<unknown> } | undefined;
 
   static async open(nats: TestNats, stream: string): Promise<NatsConsumer> {
     const worker = new NatsConsumer();
     const connection = await nats.connection();
-    let found: Awaited<ReturnType<ReturnType<typeof jetstream>["consumers"]["get"]>> | undefined;
+    let found: Consumer | undefined;
     // Streams and consumers are made by the server, at its start.
     while (found === undefined) {
       found = await jetstream(connection)
         .consumers.get(stream, consumer)
         .catch(() => undefined);
+      if (found === undefined) await new Promise((resolve) => setImmediate(resolve));
     }
     void worker.#read(found);
-    onTestFinished(() => {
-      worker.#closed = true;
-    });
+    onTestFinished(() => worker.leave());
     return worker;
   }
 
@@ -76,14 +76,19 @@ export class NatsConsumer {
     return this.#received.shift() as TaskAssignment;
   }
 
-  leave(): void {
+  /** Takes nothing more. */
+  async leave(): Promise<void> {
     this.#closed = true;
+    await this.#reading?.close();
   }
 
-  async #read(from: { fetch(options: object): Promise<AsyncIterable<{ data: Uint8Array; ack(): void }>> }): Promise<void> {
+  async #read(from: Consumer): Promise<void> {
     while (!this.#closed) {
       try {
-        for await (const message of await from.fetch({ max_messages: 1, expires: 1_000 })) {
+        const messages = await from.fetch({ max_messages: 1, expires: 1_000 });
+        this.#reading = messages;
+        if (this.#closed) await messages.close();
+        for await (const message of messages) {
           message.ack();
           this.#received.push(TaskAssignment.decode(message.data));
         }

@@ -51,9 +51,9 @@ export class NatsLink {
     const what = `the connection to NATS at ${withoutLogin(url)}`;
     while (!gone.aborted) {
       try {
-        const live = await this.#connect();
+        const live = await unlessGone(this.#connect(), gone);
+        if (live === undefined) return;
         trouble.working(what);
-        if (gone.aborted) return await live.connection.close();
         this.#live = live;
         for (const wake of [...this.#waiting]) wake();
         await closedOrGone(live.connection, gone);
@@ -110,8 +110,8 @@ export class NatsLink {
       servers: [...servers],
       name: "longshore",
       timeout: answerMs,
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: retryMs,
+      // Made anew by `run`: what waits for an answer is told at once, and a server that comes back without its store has streams again.
+      reconnect: false,
     });
     try {
       const manager = await client.jetstream.jetstreamManager(connection, { checkAPI: false, timeout: answerMs });
@@ -146,6 +146,21 @@ export class NatsLink {
 
 /** What the client puts in front of a message with an id. */
 const headerBytesMax = 1_024;
+
+/** Undefined when nobody waits for the connection any more; it is closed when it comes all the same. */
+function unlessGone(connecting: Promise<Live>, gone: AbortSignal): Promise<Live | undefined> {
+  return new Promise((resolve, reject) => {
+    const leave = () => resolve(undefined);
+    gone.addEventListener("abort", leave, { once: true });
+    if (gone.aborted) leave();
+    connecting
+      .then((live) => {
+        if (gone.aborted) void live.connection.close();
+        else resolve(live);
+      }, reject)
+      .finally(() => gone.removeEventListener("abort", leave));
+  });
+}
 
 async function closedOrGone(connection: NatsConnection, gone: AbortSignal): Promise<void> {
   const leave = () => void connection.close();
