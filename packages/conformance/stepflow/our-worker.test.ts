@@ -6,7 +6,7 @@ import type { Release } from "./fetch.ts";
 import { flowOf, type Operator, operatorOf } from "./operator.ts";
 import { startOrchestrator } from "./orchestrator.ts";
 import { allMarked, type Expected, everyEnding, everyItemOnce, someBegun, startMarks } from "./scenarios.ts";
-import { ourCommand, ourGrpcWorker, ourHttpWorker } from "./workers.ts";
+import { ourCommand, ourCommandLine, ourGrpcWorker, ourHttpWorker } from "./workers.ts";
 
 /** As a Python worker's, but that a component that is missing has its own code where the protocol has one. */
 const expected: Record<Release, Expected> = {
@@ -34,6 +34,14 @@ describe.concurrent("our worker, called over HTTP, on the real orchestrator", ()
   it.for(["0.9", "0.11"] as const)("[S9-22] %s, called: is started again by the orchestrator when it dies", async (release, context) => {
     const orchestrator = await startOrchestrator(openStage(context), release, { plugin: { type: "stepflow", ...ourCommand("http") } });
     await diesOnce(operatorOf(orchestrator.url, release));
+  });
+
+  it.for(["0.9", "0.11"] as const)("[S-HTTP-13] %s, called: is the command line that a plugin names", async (release, context) => {
+    const plugin = { type: "stepflow", ...ourCommandLine(["--port", "0"]) };
+    const orchestrator = await startOrchestrator(openStage(context), release, { plugin });
+    const operator = operatorOf(orchestrator.url, release);
+    expect(await operator.run(flowOf("/python/echo"), [{ n: 1 }])).toMatchObject({ status: "completed", items: [{ output: { n: 1 } }] });
+    await diesOnce(operator);
   });
 
   it("0.11, called: executes every item once", async (context) => {

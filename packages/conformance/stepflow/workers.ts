@@ -31,6 +31,16 @@ export function ourCommand(transport: "http" | "grpc"): Record<string, unknown> 
   return { command: process.execPath, args: [program("our-worker.mjs")], env: { TRANSPORT: transport, PATH: process.env.PATH ?? "" } };
 }
 
+/** The same for `longshore work`, which is told where it is called by `--port`, or by Stepflow's variables where its queue is. */
+export function ourCommandLine(options: readonly string[] = []): Record<string, unknown> {
+  const longshore = fileURLToPath(new URL("../../longshore/dist/cli/main.js", import.meta.url));
+  return {
+    command: process.execPath,
+    args: [longshore, "work", program("our-tasks.mjs"), ...options],
+    env: { PATH: process.env.PATH ?? "" },
+  };
+}
+
 async function called(child: Child): Promise<CalledWorker> {
   const [, port] = await child.printed(/^\{"port": ?(\d+)\}$/m);
   return { url: `http://127.0.0.1:${port}`, child };

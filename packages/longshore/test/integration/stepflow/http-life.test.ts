@@ -1,7 +1,8 @@
 // Stepflow over HTTP: more work than there are slots, callers that go away, and the end of a worker.
 
 import type { ClientRequest } from "node:http";
-import { describe, expect, it } from "vitest";
+import { connect } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { LongshoreError } from "../../../src/errors.ts";
 import { task } from "../../../src/task.ts";
 import type { WorkHandle } from "../../../src/work.ts";
@@ -166,6 +167,29 @@ describe("a worker that stops", () => {
     expect((await Promise.all(executions)).map(({ answer }) => answer.result.output)).toEqual([{ input: 1 }, "b"]);
     await stopped;
     await expect(new Runtime(s.runtime.url).get("/health")).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  it("lets a large answer leave whole, and cuts off a reader that does not read it", async () => {
+    const large = task("large", () => "x".repeat(20_000_000));
+    await using s = await setup({ tasks: [large] });
+    const [whole] = await Promise.all([
+      s.runtime.execute("/large"),
+      until(() => s.worker.status().running.length === 1).then(() => s.worker.stop()),
+    ]);
+    expect(whole.answer.result.output).toHaveLength(20_000_000);
+    await using other = await setup({ tasks: [large] });
+    const ended: string[] = [];
+    other.worker.on("taskEnded", ({ kind }) => void ended.push(kind));
+    const deaf = connect(Number(new URL(other.runtime.url).port), "127.0.0.1").pause();
+    onTestFinished(() => void deaf.destroy());
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "components/execute", params: { component: "/large", input: {} } });
+    deaf.write(
+      `POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\naccept: */*\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    await until(() => other.worker.status().running.length === 1);
+    // The time begins when the answer does, which nothing tells.
+    while (ended.length === 0) await other.clock.advance(60_000);
+    expect(ended).toEqual(["lost"]);
   });
 
   it("answers every caller, also where a handler does not end", async () => {

@@ -2,21 +2,26 @@
 // component that never calls back is answered in JSON, which costs less. Whatever comes last ends it.
 
 import type { ServerResponse } from "node:http";
+import type { Clock } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { eventText } from "../json-rpc.ts";
 import { instanceHeader } from "./headers.ts";
 
 /** What may wait in this process for a reader that is slower than the component. */
 const unsentBytesMax = 256 * 1024 * 1024;
+/** A reader that takes longer for an answer holds up a slot, and is cut off. */
+const flushMsMax = 60_000;
 
 export class Exchange {
   readonly #response: ServerResponse;
   readonly #instanceId: string;
+  readonly #clock: Clock;
   readonly #onGone = new Set<() => void>();
   #gone = false;
 
-  constructor(response: ServerResponse, instanceId: string) {
+  constructor(response: ServerResponse, instanceId: string, clock: Clock) {
     this.#response = response;
+    this.#clock = clock;
     this.#instanceId = instanceId;
     response.once("close", () => this.#closed());
   }
@@ -33,22 +38,23 @@ export class Exchange {
     return () => this.#onGone.delete(listener);
   }
 
-  /** The message, as JSON or as the last event. False when nobody is there to take it. */
-  answer(json: string, status = 200, headers: Readonly<Record<string, string>> = {}): boolean {
+  /** True once the last word was said, whether it arrived or not. */
+  get answered(): boolean {
+    return this.#response.writableEnded;
+  }
+
+  /** The message, as JSON or as the last event. Resolves when it has left this process, to false when nobody took it. */
+  answer(json: string, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<boolean> {
     const response = this.#response;
-    if (this.#gone || response.writableEnded) return false;
-    if (response.headersSent) {
-      response.end(eventText(json));
-      return true;
-    }
+    if (this.#gone || response.writableEnded) return Promise.resolve(false);
+    if (response.headersSent) return this.#end(eventText(json));
     response.writeHead(status, {
       "content-type": "application/json",
       "content-length": Buffer.byteLength(json),
       [instanceHeader]: this.#instanceId,
       ...headers,
     });
-    response.end(json);
-    return true;
+    return this.#end(json);
   }
 
   /** A message of ours to the runtime. Throws when it cannot be sent. */
@@ -65,6 +71,22 @@ export class Exchange {
       response.writeHead(200, { ...headers, [instanceHeader]: this.#instanceId });
     }
     response.write(eventText(json));
+  }
+
+  #end(text: string): Promise<boolean> {
+    const response = this.#response;
+    const left = new Promise<boolean>((resolve) => {
+      const settle = (arrived: boolean) => {
+        disarm();
+        resolve(arrived);
+      };
+      const disarm = this.#clock.at(this.#clock.now() + flushMsMax, () => response.destroy());
+      // Node tells of the end of a response that was cut off as well.
+      response.once("finish", () => settle(!response.destroyed));
+      response.once("close", () => settle(response.writableFinished && !response.destroyed));
+    });
+    response.end(text);
+    return left;
   }
 
   #closed(): void {

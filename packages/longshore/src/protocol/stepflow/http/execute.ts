@@ -98,7 +98,7 @@ export class ExecuteWork implements Assignment {
     const text =
       outcome.kind === "failed" ? this.#failure(outcome) : resultText(id, { output: await this.#output(outcome.output ?? null) });
     this.#forget();
-    return { verdict: exchange.answer(text) ? "ok" : "gone" };
+    return { verdict: (await exchange.answer(text)) ? "ok" : "gone" };
   }
 
   async #output(output: Json): Promise<Json> {

@@ -3,6 +3,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Clock } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { bodyOf } from "./body.ts";
 import { Exchange } from "./exchange.ts";
@@ -20,7 +21,7 @@ export interface Listener {
 export interface ListenerOptions {
   readonly settings: Settings;
   readonly service: WorkerService;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
   /** True from when no new work is taken. */
   readonly isDraining: () => boolean;
 }
@@ -29,6 +30,8 @@ export interface ListenerOptions {
 const keepAliveMs = 120_000;
 /** How long a request may take to arrive. */
 const requestMsMax = 300_000;
+/** How long the last answers may take to leave: what is left by then are lists and refusals. */
+const closeMsMax = 1_000;
 /** Every running and waiting request has a connection, answers to calls come on others, and some are idle. */
 const connectionsMax = 10_000;
 
@@ -47,18 +50,23 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   });
   // A later error concerns one connection, which is closed by then.
   server.on("error", () => {});
-  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+  return { port: (server.address() as AddressInfo).port, close: () => close(server, options.clock) };
 }
 
-function close(server: Server): Promise<void> {
+/** What is being answered may be answered; connections that are idle, or take longer, are closed. */
+function close(server: Server, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
+    const cut = clock.at(clock.now() + closeMsMax, () => server.closeAllConnections());
+    server.close(() => {
+      cut();
+      resolve();
+    });
+    server.closeIdleConnections();
   });
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, options: ListenerOptions): Promise<void> {
-  const { settings, service, isDraining } = options;
+  const { settings, service, clock, isDraining } = options;
   // Whoever is answered while the worker stops should not come back on this connection.
   if (isDraining()) response.setHeader("connection", "close");
   // A connection that breaks is told by the end of its response.
@@ -66,7 +74,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   response.on("error", () => {});
   const path = (request.url ?? "/").split("?")[0] ?? "/";
   if (path === "/health") return health(request, response, options);
-  const exchange = new Exchange(response, settings.instanceId);
+  const exchange = new Exchange(response, settings.instanceId, clock);
   try {
     check(request, path);
     const text = await bodyOf(request, settings.bodyBytesMax);
@@ -95,12 +103,12 @@ function shown(header: string | undefined): string {
   return header === undefined ? "missing" : JSON.stringify(header);
 }
 
-function health(request: IncomingMessage, response: ServerResponse, { settings, nowMs, isDraining }: ListenerOptions): void {
+function health(request: IncomingMessage, response: ServerResponse, { settings, clock, isDraining }: ListenerOptions): void {
   request.resume();
   const { instanceId, service } = settings;
   const isRead = request.method === "GET" || request.method === "HEAD";
   const status = isDraining() ? "draining" : "healthy";
-  const body = JSON.stringify({ status, instanceId, timestamp: new Date(nowMs()).toISOString(), service });
+  const body = JSON.stringify({ status, instanceId, timestamp: new Date(clock.now()).toISOString(), service });
   response.writeHead(isRead ? (status === "healthy" ? 200 : 503) : 405, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),

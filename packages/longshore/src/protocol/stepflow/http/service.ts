@@ -82,8 +82,8 @@ export class WorkerService {
     const body = { code, message: error.message, ...(error.data === undefined ? {} : { data: { ...error.data } }) };
     // A message that was not understood is refused by the status too, as by the reference's workers.
     const status = answered === null || error.fault === "invalidRequest" ? 400 : 200;
-    if (error instanceof HttpRefusal) exchange.answer(errorText(answered, body), error.status, error.headers);
-    else exchange.answer(errorText(answered, body), status);
+    if (error instanceof HttpRefusal) void exchange.answer(errorText(answered, body), error.status, error.headers);
+    else void exchange.answer(errorText(answered, body), status);
   }
 
   /** Nothing of ours should throw; what does is our mistake, or a schema's. */
@@ -107,14 +107,14 @@ export class WorkerService {
     if (message.method === "components/execute") return this.#execute(message, text, exchange);
     const method = Object.hasOwn(this.#methods, message.method) ? this.#methods[message.method] : undefined;
     if (method === undefined) throw unknownMethod(message.method);
-    exchange.answer(resultText(message.id, method(message.params)));
+    void exchange.answer(resultText(message.id, method(message.params)));
   }
 
   #settle(answer: Extract<RpcMessage, { kind: "result" | "error" }>, exchange: Exchange): void {
     if (!this.#calls.settle(answer)) {
       throw new RpcError("invalidRequest", `No call with the id ${JSON.stringify(answer.id)} waits for an answer in this process.`);
     }
-    exchange.answer(nothing, 202);
+    void exchange.answer(nothing, 202);
   }
 
   async #execute({ id, params: given }: Request, text: string, exchange: Exchange): Promise<void> {
@@ -127,8 +127,8 @@ export class WorkerService {
     const mayHaveBlobRefs = text.includes(blobRefMark);
     const around = { id, params, found, exchange, dialect, blobApiUrl, blobThresholdBytes, instanceId, mayHaveBlobRefs };
     await slot.run(new ExecuteWork({ ...around, calls: this.#calls, clock: this.#clock }));
-    // A handler that was abandoned, or whose work was lost, leaves its caller without an answer; nobody else will give one.
-    if (exchange.answer(unanswered(id, rpcCode("server", dialect)))) this.#host.failing("an answer", new Error("a task ended without one"));
+    // Work that was lost is not reported; its caller still waits, and nobody else will answer.
+    if (!exchange.answered) await exchange.answer(unanswered(id, rpcCode("server", dialect)));
   }
 
   /** Undefined when the caller has gone meanwhile. */

@@ -43,7 +43,7 @@ class StepflowHttp implements StepflowHttpTransport {
     const settings = this.#settings;
     this.#service = new WorkerService(host, settings);
     const { clock, draining } = host;
-    const options = { settings, service: this.#service, nowMs: () => clock.now(), isDraining: () => draining.aborted };
+    const options = { settings, service: this.#service, clock, isDraining: () => draining.aborted };
     this.#listener = await listen(options);
     if (!isLoopback(settings.host)) host.notice({ level: "warn", message: openToAll(settings) });
     host.notice({ level: "info", message: `Stepflow workers are called at ${this.url}: ${this.#service.paths.join(", ")}` });
