@@ -2,6 +2,7 @@
 // are printed.
 
 import { commandLane } from "../dialect/workflow-graph/compile.ts";
+import { pluginLane, queueLane } from "../protocol/stepflow/config/queues.ts";
 import { handlerLabelPrefix } from "../protocol/workflow-graph/wire.ts";
 
 export interface Snippet {
@@ -19,6 +20,11 @@ export interface ProtocolHints {
   /** How to start a worker that could take from this lane; null when none of this protocol can. */
   workerFor(lane: { readonly name: string; readonly labels: readonly string[] }): string | null;
 }
+
+const queueLanes = queueLane("");
+/** Of workers that the server calls or answers for: a plugin is missing there, not a worker. */
+const pluginLanes = (["stepflow", "mock"] as const).map((type) => pluginLane({ name: "", type }));
+const isStepflows = (lane: string) => [queueLanes, ...pluginLanes].some((prefix) => lane.startsWith(prefix));
 
 /** With `asksToken` the programs take theirs from the environment: a secret is never printed. */
 export function protocolHints(url: string, { asksToken = false } = {}): readonly ProtocolHints[] {
@@ -41,6 +47,7 @@ export function protocolHints(url: string, { asksToken = false } = {}): readonly
         },
       ],
       workerFor: ({ name, labels }) => {
+        if (isStepflows(name)) return null;
         const isHandler = (label: string) => label.startsWith(handlerLabelPrefix);
         const asked = labels.filter((label) => !isHandler(label));
         const flag = asked.length === 0 ? "" : ` --labels ${asked.join(",")}`;
@@ -48,6 +55,21 @@ export function protocolHints(url: string, { asksToken = false } = {}): readonly
         if (handler === undefined) return `npx longshore work --shell${flag} --on ${url}`;
         return `npx longshore work FILE${flag} --on ${url}, where FILE exports a task named ${handler}`;
       },
+    },
+    {
+      protocol: "stepflow",
+      snippets: [
+        {
+          language: "TypeScript",
+          how: `${first}save as stepflow-worker.mjs, then \`node stepflow-worker.mjs\`; workers of stepflow-py need only STEPFLOW_TASKS_URL=${addressOf(url)} and STEPFLOW_QUEUE_NAME=python`,
+          code: stepflowWorker(url, asksToken),
+          tryIt: tryStepflow(url),
+        },
+      ],
+      workerFor: ({ name }) =>
+        name.startsWith(queueLanes)
+          ? `a Stepflow worker with STEPFLOW_TASKS_URL=${addressOf(url)} and STEPFLOW_QUEUE_NAME=${name.slice(queueLanes.length)}`
+          : null,
     },
     {
       protocol: "conductor",
@@ -61,9 +83,37 @@ export function protocolHints(url: string, { asksToken = false } = {}): readonly
       ],
       // Its workers have no labels, and no word for a command.
       workerFor: ({ name, labels }) =>
-        name === commandLane || labels.length > 0 ? null : `a Conductor worker of ${name} with CONDUCTOR_SERVER_URL=${url}/api`,
+        name === commandLane || isStepflows(name) || labels.length > 0
+          ? null
+          : `a Conductor worker of ${name} with CONDUCTOR_SERVER_URL=${url}/api`,
     },
   ];
+}
+
+/** As gRPC's clients write it. */
+function addressOf(url: string): string {
+  return url.replace(/^http:\/\//, "");
+}
+
+function stepflowWorker(url: string, asksToken: boolean): string {
+  const token = asksToken ? ", token: process.env.LONGSHORE_TOKEN" : "";
+  return `import { task, work } from "longshore";
+import { stepflowGrpc } from "longshore/stepflow";
+
+const greet = task("greet", async ({ name }) => ({ text: \`Hello, \${name}!\` }));
+
+await work({ tasks: [greet], on: stepflowGrpc("${addressOf(url)}", { queue: "python"${token} }) });`;
+}
+
+function tryStepflow(url: string): string {
+  return `cat > hello-flow.yml <<'EOF'
+name: hello-flow
+description: Greets somebody.
+steps:
+  - { id: greet, component: /python/greet, input: { name: { $input: name } } }
+output: { $step: greet }
+EOF
+npx longshore define hello-flow.yml --on ${url} && npx longshore run hello-flow --input '{"name":"Ada"}' --follow --on ${url}`;
 }
 
 function conductorWorker(url: string, asksToken: boolean): string {

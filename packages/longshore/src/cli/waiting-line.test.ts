@@ -27,6 +27,10 @@ it("says what waits, why, and which worker would help", () => {
   expect(line({ tasks: 1, lane: "greet", labels: [] })).toMatch(
     /a task named greet, or a Conductor worker of greet with CONDUCTOR_SERVER_URL=http:\/\/h:1\/api$/,
   );
+  expect(line({ tasks: 1, lane: "stepflow:python", labels: [] })).toMatch(
+    /Start one: a Stepflow worker with STEPFLOW_TASKS_URL=h:1 and STEPFLOW_QUEUE_NAME=python$/,
+  );
+  expect(line({ tasks: 1, lane: "stepflow-http:node", labels: [] })).not.toContain("Start one");
   expect(line({ tasks: 1, labels: ["handler:greet"] })).toMatch(/work FILE --on http:\/\/h:1, where FILE exports a task named greet$/);
 });
 

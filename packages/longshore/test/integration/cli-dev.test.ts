@@ -91,6 +91,21 @@ describe("the workers that dev prints", () => {
     }
   });
 
+  it("run as they are for Stepflow, with what is printed for them to do, with and without a token", async () => {
+    for (const args of [[], ["--token", secret]]) {
+      const dev = await startDev(args);
+      const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
+      writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /stepflow worker in TypeScript.*\n/));
+      startProgram(process.execPath, ["worker.mjs"], place);
+      const [, flow = ""] = /cat > hello-flow\.yml <<'EOF'\n([\s\S]*?)\nEOF\n/.exec(dev.stdout()) ?? [];
+      writeFileSync(join(dev.folder, "hello-flow.yml"), `${flow}\n`);
+      const cli = (...words: string[]) => longshore([...words, "--on", dev.url], place);
+      expect(await cli("define", "hello-flow.yml")).toMatchObject({ stdout: "hello-flow version 1\n", stderr: "" });
+      const { stdout } = await cli("run", "hello-flow", "--input", '{"name":"Ada"}', "--follow", "--json");
+      expect(JSON.parse(stdout)).toMatchObject({ state: "succeeded", output: { text: "Hello, Ada!" } });
+    }
+  });
+
   it("come with something to do that dev's own command can start", async () => {
     const dev = await startDev();
     for (const name of ["greeting", "hello"]) {

@@ -11,7 +11,7 @@ const examples = join(root, "examples");
 
 it("no example is left out", () => {
   const folders = readdirSync(examples, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  expect(folders.map((entry) => entry.name).sort()).toEqual(["conductor", "embedded", "hello", "workflow"]);
+  expect(folders.map((entry) => entry.name).sort()).toEqual(["conductor", "embedded", "hello", "stepflow", "workflow"]);
 });
 
 it("hello: the worker runs both jobs of the definition file", async () => {
@@ -55,4 +55,22 @@ it("conductor: tasks of a file for a workflow of Conductor's", async () => {
   };
   expect(await execute({ item: "rope", count: 2 })).toMatchObject({ status: "COMPLETED", output: { label: "C1: 1700 g" } });
   expect(await execute({ item: "anchor", count: 1 })).toMatchObject({ status: "FAILED" });
+});
+
+it("stepflow: components of a file for a flow of Stepflow's", async () => {
+  const dev = startLongshore(["dev", "--port", "0", "--ephemeral", "--stepflow-config", "examples/stepflow"], { cwd: root });
+  const [, url = ""] = await dev.printed(/serves on (http:\S+?),/);
+  startLongshore(["work", "examples/stepflow/worker.ts"], {
+    cwd: root,
+    env: { STEPFLOW_TASKS_URL: new URL(url).host, STEPFLOW_QUEUE_NAME: "node" },
+  });
+  const defined = await longshore(["define", "examples/stepflow/parcel.yml", "--on", url], { cwd: root });
+  expect(defined).toMatchObject({ stdout: "parcel version 1\n", stderr: "" });
+  const run = (input: object) => longshore(["run", "parcel", "--input", JSON.stringify(input), "--follow", "--json", "--on", url]);
+  const express = await run({ item: "rope", count: 2, express: true });
+  expect(JSON.parse(express.stdout)).toMatchObject({ state: "succeeded", output: { grams: 800, cents: 500 } });
+  const plain = await run({ item: "lantern", count: 1, express: false });
+  expect(JSON.parse(plain.stdout)).toMatchObject({ state: "succeeded", output: { grams: 850, cents: 350 } });
+  const unknown = await run({ item: "anchor", count: 1, express: true });
+  expect(JSON.parse(unknown.stdout)).toMatchObject({ state: "failed", error: expect.stringContaining("there is no anchor in stock") });
 });
