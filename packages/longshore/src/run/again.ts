@@ -1,7 +1,7 @@
 // Which steps of a run are started again when it is tried again, and what becomes of the others' counters. Pure.
 
 import type { Task } from "../board/task.ts";
-import type { Plan, PlanNode } from "./plan.ts";
+import { namedBy, type Plan, type PlanNode } from "./plan.ts";
 
 export interface Again {
   /** Every node that has to come to an end anew. */
@@ -27,7 +27,7 @@ export interface AgainOptions {
 }
 
 export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, options: AgainOptions): Again {
-  const starters = startersOf(plan);
+  const { starters } = plan;
   const lives = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
   const all = everythingAgain(plan, records, options);
   const wanted = plan.lazy ? wantedAgain(plan, all, starters, options) : null;
@@ -121,21 +121,5 @@ function startsNow(
 }
 
 function nextOf(plan: Plan, at: number): number[] {
-  const node = plan.nodes[at] as PlanNode;
-  const named =
-    node.kind === "instant"
-      ? [...(node.starts ?? []), ...[...(node.choice?.cases.values() ?? [])].flat(), ...(node.choice?.otherwise ?? [])]
-      : [];
-  return [...(plan.dependents[at] ?? []), ...named];
-}
-
-/** For each demanded node who names it. */
-function startersOf(plan: Plan): Map<number, number[]> {
-  const starters = new Map<number, number[]>();
-  plan.nodes.forEach((node, at) => {
-    if (node.kind !== "instant") return;
-    const dependents = new Set(plan.dependents[at]);
-    for (const next of nextOf(plan, at)) if (!dependents.has(next)) starters.set(next, [...(starters.get(next) ?? []), at]);
-  });
-  return starters;
+  return [...(plan.dependents[at] ?? []), ...namedBy(plan.nodes[at] as PlanNode)];
 }

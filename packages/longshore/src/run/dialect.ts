@@ -5,6 +5,7 @@ import type { Json } from "../json.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Placement, Plan, TaskNode, Template } from "./plan.ts";
 import type { Run } from "./run.ts";
+import type { NewRun } from "./store.ts";
 
 /** A definition as it is kept: the source verbatim, and what it is called. */
 export interface Definition {
@@ -86,6 +87,8 @@ export interface Dialect {
   orphaned?(reason: string | null): string;
   /** The output of a run (JSON text) whose successor could not be started, for this reason. Default: as it was. */
   unfollowed?(output: string | null, error: string): string;
+  /** What a new run begins with that is to be like this one, besides its definition and input. Default: nothing. */
+  anew?(run: Run): Pick<NewRun, "settings" | "variables" | "priority">;
   /** What a run says whose output could not be worked out, for this reason. */
   outputFailed?(plan: Plan, reason: string): string;
   /** What a run says when its own time is over. */

@@ -68,6 +68,8 @@ interface NodeBase {
   readonly retry?: RetryPolicy;
   /** The input is worked out anew for each attempt, because it may read what has changed since. */
   readonly freshInput?: boolean;
+  /** It stands for nothing that an author has written, and is not shown to people. */
+  readonly hidden?: boolean;
   /** What the dialect made it from; opaque here. */
   readonly origin?: unknown;
 }
@@ -159,6 +161,8 @@ export interface Plan {
   readonly index: ReadonlyMap<string, number>;
   /** For each node the nodes that wait for it, in definition order. */
   readonly dependents: readonly (readonly number[])[];
+  /** For nodes that others name, by starting or choosing them, who does; those that wait for them anyway are not counted. */
+  readonly starters: ReadonlyMap<number, readonly number[]>;
   readonly output: Template;
   /**
    * Not everything is wanted: a node that is `demanded` begins when what it waits for has settled and another node has said that it is
@@ -209,6 +213,7 @@ export function makePlan(parts: {
     nodes,
     index: new Map(nodes.map((node, at) => [node.id, at])),
     dependents,
+    starters: startersOf(nodes, dependents),
     output: parts.output,
     lazy: parts.wanted !== undefined,
     timeoutMs: parts.timeoutMs ?? null,
@@ -219,6 +224,23 @@ export function makePlan(parts: {
     reopensParent: parts.reopensParent ?? false,
     origin: parts.origin,
   };
+}
+
+/** The nodes that a node starts, or may choose. */
+export function namedBy(node: PlanNode): number[] {
+  if (node.kind !== "instant") return [];
+  return [...(node.starts ?? []), ...[...(node.choice?.cases.values() ?? [])].flat(), ...(node.choice?.otherwise ?? [])];
+}
+
+function startersOf(nodes: readonly PlanNode[], dependents: readonly (readonly number[])[]): Map<number, number[]> {
+  const starters = new Map<number, number[]>();
+  nodes.forEach((node, at) => {
+    const named = namedBy(node);
+    if (named.length === 0) return;
+    const waiting = new Set(dependents[at]);
+    for (const next of named) if (!waiting.has(next)) starters.set(next, [...(starters.get(next) ?? []), at]);
+  });
+  return starters;
 }
 
 /** What is wanted from the beginning, whatever is chosen, needs no mark of its own in each run: only the rest has to be demanded. */

@@ -119,7 +119,9 @@ export class Runs {
     const run = await this.#store.run(runId);
     if (run === undefined) return undefined;
     const { workflow, definitionId, input } = run;
-    return (await this.#store.start({ id: this.#makeId(this.#clock.now()), workflow, definitionId, input })).run;
+    const definition = await this.#store.definitionById(definitionId);
+    const kept = definition === undefined ? {} : dialectOf(this.#dialects, definition.dialect).anew?.(run);
+    return (await this.#store.start({ ...kept, id: this.#makeId(this.#clock.now()), workflow, definitionId, input })).run;
   }
 
   /** Resolves with the run once it has ended, or as it stands when `signal` aborts; undefined when there is no such run. */

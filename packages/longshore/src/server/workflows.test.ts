@@ -42,6 +42,31 @@ describe("a folder of definition files", () => {
     expect(await server.result(id)).toMatchObject({ state: "succeeded", output: { answer: 42 } });
   });
 
+  it("shows the steps of a flow, and not what its choices were made into", async () => {
+    const flow = {
+      steps: ["a", "b", "c"].map((id) => ({
+        id,
+        component: "/builtin/noop",
+        input: id === "c" ? { $coalesce: [{ $step: "a" }, { $step: "b" }] } : 1,
+      })),
+      output: { $step: "c" },
+    };
+    const { server, get } = await startGraphServer({
+      workflows: folderOf({ "f.json": JSON.stringify(flow) }),
+      logger: { level: "silent" },
+    });
+    const { id } = await server.start("f", {});
+    await server.result(id);
+    const listed = async (path: string) =>
+      (JSON.parse((await get(`/api/longshore/v1${path}`)).text) as { items: { id: string; step: string; after: string[] }[] }).items;
+    expect((await listed(`/runs/${id}/tasks`)).map(({ step }) => step)).toEqual(["a", "c"]);
+    expect((await listed(`/runs/${id}/steps`)).map(({ id: step, after }) => [step, after])).toEqual([
+      ["a", []],
+      ["b", []],
+      ["c", ["b", "a"]],
+    ]);
+  });
+
   it("with a flow that cannot be run refuses the start like any other mistake", async () => {
     const workflows = folderOf({ "ask.yaml": "steps:\n  - { id: a, component: /x, input: { $step: b } }\n" });
     const start = serve({ ephemeral: true, port: null, workflows });

@@ -189,6 +189,7 @@ class Compiler {
         ...common,
         origin: null,
         id: this.#gateId(task.taskReferenceName),
+        hidden: true,
         kind: "instant",
         input: nothing,
         output: nothing,

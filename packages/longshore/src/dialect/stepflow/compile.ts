@@ -192,7 +192,8 @@ class Compiler {
         detail: { field: "steps", expected: `at most ${nodesMax}` },
       });
     const template = { kind: "nothing" } satisfies FlowTemplate;
-    return this.#nodes.push({ ...parts, kind: "instant", id: this.#hiddenId(), input: template, output: template, timeouts: {} }) - 1;
+    const worked = { input: template, output: template, timeouts: {} };
+    return this.#nodes.push({ ...parts, ...worked, kind: "instant", id: this.#hiddenId(), hidden: true }) - 1;
   }
 
   #hiddenId(): string {

@@ -5,6 +5,7 @@ import { compileFlow } from "./compile.ts";
 import { placeBy } from "./place.ts";
 import { type ResultCache, resolve } from "./resolve.ts";
 import type { Router } from "./router.ts";
+import { anew } from "./settings.ts";
 import { dialectName } from "./source.ts";
 
 /** `router` says on which lane a step's component is. */
@@ -15,6 +16,7 @@ export function stepflowDialect(router: Router): Dialect {
     compile: compileFlow,
     resolve: (plan, template, scope) => resolve(plan, template, scope, cache),
     place: placeBy(router),
+    anew,
     outputFailed: (_plan, reason) => reason,
   };
 }

@@ -6,6 +6,7 @@ import { isObject } from "../../json.ts";
 import type { Dialect } from "../../run/dialect.ts";
 import { makePlan, type TaskNode } from "../../run/plan.ts";
 import { type ComponentTask, retriesUnlimited } from "./router.ts";
+import { anew } from "./settings.ts";
 
 const itemsDialectName = "stepflow-items";
 /** The lane that the task stands on. No route leads to it. */
@@ -31,6 +32,7 @@ export const itemsDialect: Dialect = {
     if (counts === null || counts.failed === 0) return { value: output };
     return { failed: `${counts.failed} of ${counts.completed + counts.failed + counts.cancelled} items failed`, output };
   },
+  anew,
   outputFailed: (_plan, reason) => reason,
 };
 

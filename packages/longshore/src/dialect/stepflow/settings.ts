@@ -33,3 +33,10 @@ const plain: FlowSettings = { flowId: "", maxConcurrency: maxConcurrencyDefault 
 export function settingsOf(run: Pick<Run, "settings">): FlowSettings {
   return run.settings === null ? plain : { ...plain, ...(JSON.parse(run.settings) as Partial<FlowSettings>) };
 }
+
+/** What a new run has that is to be like this one: it belongs to nobody. */
+export function anew(run: Run): { settings: string; variables: string | null } {
+  const { flowId, maxConcurrency, items, itemDefinitionId } = settingsOf(run);
+  const kept: FlowSettings = { flowId, maxConcurrency, ...(items === undefined ? {} : { items, itemDefinitionId }) };
+  return { settings: JSON.stringify(kept), variables: run.variables };
+}

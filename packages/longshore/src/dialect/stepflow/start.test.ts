@@ -219,6 +219,24 @@ describe("a run", () => {
     expect(refusal({ output: 1 }, { maxConcurrency })).toMatchObject({ code: "LONGSHORE_BAD_INPUT", field: "maxConcurrency" });
   });
 
+  it("that is run anew keeps its overrides, variables and limit, and belongs to nobody", async () => {
+    const { runs, run, found, play, result } = await openFlows();
+    const flow = { steps: [step("a", { $variable: "v" })], output: ref("a") };
+    const echo = (input: Json) => ({ result: input });
+    const parts = {
+      variables: { v: 1 },
+      maxConcurrency: 3,
+      overrides: { a: { value: { input: [{ $variable: "v" }] } } },
+      sub: { rootRunId: "r" },
+    };
+    const { id } = await run(flow, null, { a: echo }, parts);
+    const again = (await runs.rerun(id))?.id as string;
+    await play(again, { a: echo });
+    expect(await result(again)).toEqual({ outcome: "success", result: [1] });
+    const { flowId } = JSON.parse((await found(id)).settings ?? "") as { flowId: string };
+    expect(JSON.parse((await found(again)).settings ?? "")).toEqual({ flowId, maxConcurrency: 3 });
+  });
+
   it("starts twice by the same name with whatever flow has it now", async () => {
     const { runs, play, result } = await openFlows();
     const outcomes = [];

@@ -138,7 +138,7 @@ export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, las
   return {
     id: node.id,
     state: recorded ? task.state : "waiting",
-    after: node.after.map((at) => plan.nodes[at]?.id ?? ""),
+    after: shownAfter(plan, node),
     taskId: recorded ? task.id : null,
     attempt: recorded ? task.attempt + 1 : 0,
     holder: recorded ? task.holder : null,
@@ -203,7 +203,21 @@ export function definitionBody(definition: Definition) {
 }
 
 export function wholeDefinitionBody(definition: Definition, plan: Plan) {
-  return { ...definitionBody(definition), source: parsed(definition.source), steps: plan.nodes.map((node) => planStep(plan, node)) };
+  const steps = plan.nodes.filter(({ hidden }) => !hidden).map((node) => planStep(plan, node));
+  return { ...definitionBody(definition), source: parsed(definition.source), steps };
+}
+
+/** The ids of the steps that it waits for. Behind a node that is not shown are those that it waits for, and those it was chosen by. */
+function shownAfter(plan: Plan, node: PlanNode): string[] {
+  const ids: string[] = [];
+  // What is added on the way is walked over as well.
+  const upstreams = new Set(node.after);
+  for (const at of upstreams) {
+    const upstream = plan.nodes[at] as PlanNode;
+    if (!upstream.hidden) ids.push(upstream.id);
+    else for (const further of [...upstream.after, ...(plan.starters.get(at) ?? [])]) upstreams.add(further);
+  }
+  return ids;
 }
 
 function planStep(plan: Plan, node: PlanNode) {
@@ -211,7 +225,7 @@ function planStep(plan: Plan, node: PlanNode) {
   return {
     id: node.id,
     kind: node.kind,
-    after: node.after.map((at) => plan.nodes[at]?.id ?? ""),
+    after: shownAfter(plan, node),
     lane: lane?.name ?? null,
     labels: lane?.labels ?? [],
     workflow: node.kind === "run" ? node.workflow : null,

@@ -115,7 +115,8 @@ async function stepsOf(engine: Engine, runId: string, page: { limit: number; aft
   const to = Math.min(from + page.limit, plan.nodes.length);
   const steps: { node: PlanNode; task: Task | undefined }[] = [];
   for (let at = from; at < to; at++) {
-    steps.push({ node: plan.nodes[at] as PlanNode, task: await engine.reader.task(taskIdOf(runId, at)) });
+    const node = plan.nodes[at] as PlanNode;
+    if (!node.hidden) steps.push({ node, task: await engine.reader.task(taskIdOf(runId, at)) });
   }
   return { plan, steps, next: to < plan.nodes.length ? String(to) : null };
 }
