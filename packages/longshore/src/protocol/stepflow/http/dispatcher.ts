@@ -101,7 +101,7 @@ export class HttpDispatcher {
     });
     // Calls under way on other connections may still come to their end.
     const stop = async () => {
-      end("it was given up");
+      end("");
       if (this.#stopped.signal.aborted) await worker.client.close();
       else void worker.client.retire().catch(() => {});
     };
@@ -120,6 +120,7 @@ export class HttpDispatcher {
       };
       const ended = process.ended.then(async (how) => {
         worker.gone = true;
+        this.#lane.rest();
         await worker.client.close();
         return process.tail === "" ? how : `${how}; the last that it wrote:\n${process.tail}`;
       });
@@ -176,9 +177,10 @@ export class HttpDispatcher {
   }
 
   async #perform(work: LaneWork): Promise<Json> {
+    await this.#keeper.value?.renewing;
     const worker = this.#keeper.value;
-    // It went away while the task was handed out: others may still be waiting longer than this one.
-    if (worker === null) throw new NotBegun(this.#away().message);
+    // It went away while the task was handed out.
+    if (worker === null || worker.gone) throw new NotBegun(this.#away().message);
     try {
       return await this.#call(worker, work);
     } catch (error) {
@@ -237,9 +239,12 @@ export class HttpDispatcher {
     return worker.renewing;
   }
 
+  /** Nothing is taken meanwhile: the step that was lost must not be lost again to a worker that is no longer there. */
   async #renewOnce(worker: Worker): Promise<boolean> {
+    this.#lane.rest();
     try {
       worker.session = await openSession(worker.client, { blobs: this.#blobs() }, this.#stopped.signal);
+      if (this.#keeper.value === worker) this.#lane.resume();
       return true;
     } catch (error) {
       if (!this.#stopped.signal.aborted && !worker.gone) await this.#keeper.replace(worker, toError(error).message);

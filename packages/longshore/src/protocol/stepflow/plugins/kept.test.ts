@@ -85,7 +85,7 @@ describe("something that is kept alive", () => {
     expect(await keeper.ready(never)).toBe(1);
     await keeper.replace(value, "late");
     expect(begun).toHaveLength(2);
-    expect(told).toEqual(["up 0", "down it does not answer", "up 1"]);
+    expect(told).toEqual(["up 0", "down it does not answer; stopped", "up 1"]);
     await keeper.stop();
   });
 

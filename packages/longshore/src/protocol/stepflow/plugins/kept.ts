@@ -11,7 +11,7 @@ import { toError } from "../../../errors.ts";
 
 export interface Kept<T> {
   readonly value: T;
-  /** Resolves when it is over, with what ended it. */
+  /** Resolves when it is over, with what ended it; with nothing when there is nothing to say. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
@@ -101,7 +101,8 @@ export class Keeper<T> {
       up?.(kept.value);
       this.#tell();
       const ended = await kept.ended;
-      const why = this.#replaced ?? ended;
+      // How it ended may be the reason why it was of no use.
+      const why = [this.#replaced ?? "", ended].filter((text) => text !== "").join("; ");
       return { why, upMs: clock.now() - sinceMs };
     } catch (error) {
       return { why: toError(error).message, upMs: 0 };
