@@ -20,7 +20,7 @@ async function beforeRestart() {
 }
 
 describe("after a restart", () => {
-  it("[S9-25] workers go on with what they hold, and claim what they were given before", async () => {
+  it("workers go on with what they hold, and claim what they were given before", async () => {
     const world = await (await beforeRestart()).restart();
     expect(await world.heartbeat("held-1")).toEqual(inProgress);
     expect(await world.heartbeat("held-1", "bob")).toMatchObject({ status: TaskStatus.ALREADY_CLAIMED });
@@ -31,7 +31,7 @@ describe("after a restart", () => {
     }
   });
 
-  it("[S9-33] a result that was ready while the server was away is accepted, and the task done once", async () => {
+  it("a result that was ready while the server was away is accepted, and the task done once", async () => {
     const before = await beforeRestart();
     await before.grpc.crash();
     await expect(before.complete({ taskId: "held-1", response: { output: 1 } })).rejects.toMatchObject({ code: GrpcCode.UNAVAILABLE });
@@ -51,7 +51,7 @@ describe("after a restart", () => {
     await expect(world.heartbeat("offered-1", "ann")).rejects.toMatchObject({ code: GrpcCode.NOT_FOUND });
   });
 
-  it("[S9-30] the task of a worker that died with it is lost, and tried again", async () => {
+  it("the task of a worker that died with it is lost, and tried again", async () => {
     const world = await (await beforeRestart()).restart();
     await world.clock.advance(5_000);
     const bob = world.pull("python", "bob");

@@ -5,6 +5,7 @@ import type { ComponentTask } from "../../../dialect/stepflow/router.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
 import type { Encodable } from "../../../protobuf.ts";
 import type { Run } from "../../../run/run.ts";
+import { flowIdOf } from "../api/render.ts";
 import { findComponent, type RegisteredComponent } from "../config/registered.ts";
 import type { TaskAssignment } from "../messages.ts";
 import { wireRunId } from "../run-id.ts";
@@ -31,15 +32,10 @@ export function assignmentOf(task: Task, { run, components, orchestratorServiceU
       componentId: found?.component.id ?? given.component,
       input: given.input,
       attempt: task.attempt + 1,
-      observability: { ...(run === undefined ? {} : idsOf(run)), stepId: task.step },
+      observability: { ...(run === undefined ? {} : { runId: wireRunId(run.id), flowId: flowIdOf(run) }), stepId: task.step },
       pathParams: found?.params ?? {},
     },
     context: { orchestratorServiceUrl, rootRunId: run === undefined ? "" : wireRunId(settingsOf(run).rootRunId ?? run.id) },
     heartbeatIntervalSecs: heartbeatSecs,
   };
-}
-
-function idsOf(run: Run): { runId: string; flowId?: string } {
-  const { flowId } = settingsOf(run);
-  return { runId: wireRunId(run.id), ...(flowId === "" ? {} : { flowId }) };
 }

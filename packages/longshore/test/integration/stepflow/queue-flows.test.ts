@@ -1,0 +1,165 @@
+// Flows whose steps are carried out by workers of queues: where their tasks go, and what becomes of them when workers or the server go.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ExecutionStatus, TaskErrorCode } from "../../../src/protocol/stepflow/messages.ts";
+import { RunsService, TasksService } from "../../../src/protocol/stepflow/services.ts";
+import { temporaryFolder } from "../../support/parts.ts";
+import { flowServer, step } from "../../support/stepflow-flows.ts";
+
+const chain = {
+  name: "chain",
+  steps: [step("one", "/python/echo"), step("two", "/python/echo", "one"), step("three", "/python/echo", "two")],
+  output: { $step: "three" },
+};
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+describe("a flow", () => {
+  it("[S-QUEUE-01] [S-QUEUE-20] is carried out step by step by the worker of a queue, which is told where each belongs", async () => {
+    const { run, pull, perform, result, address, channel } = await flowServer();
+    const ann = pull();
+    await ann.register({ componentId: "echo", path: "/echo" });
+    const runId = await run(chain, { n: 1 });
+    const told = [];
+    for (let at = 0; at < 3; at++) told.push(await perform(ann, (input) => ({ n: (input as { n: number }).n + 1 })));
+    expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: { n: 4 } });
+    expect(runId).toMatch(uuid);
+    const flowId = told[0]?.execute?.observability?.flowId;
+    expect(flowId).toMatch(/^[0-9a-f]{64}$/);
+    expect(told.map(({ execute }) => execute)).toMatchObject(
+      ["one", "two", "three"].map((stepId, at) => ({
+        componentId: "echo",
+        input: { n: at + 1 },
+        attempt: 1,
+        observability: { runId, flowId, stepId },
+      })),
+    );
+    for (const { context } of told) expect(context).toEqual({ orchestratorServiceUrl: address, rootRunId: runId });
+    expect(await channel.unary(TasksService.GetOrchestratorForRun, { runId })).toEqual({ orchestratorServiceUrl: address });
+  });
+
+  it("[S-QUEUE-02] [S-QUEUE-11] goes to the queues that routes and their plugins name, step by step", async () => {
+    const folder = temporaryFolder();
+    mkdirSync(folder, { recursive: true });
+    const config = join(folder, "stepflow-config.yml");
+    writeFileSync(
+      config,
+      `plugins:
+  workers: { type: grpc, queueName: cpu }
+routes:
+  "/ml": [{ plugin: workers, params: { queueName: gpu } }]
+  "/fast": [{ plugin: workers, queueName: quick }]
+  "/": [{ plugin: workers }]
+`,
+    );
+    const { run, pull, perform, result } = await flowServer({ config });
+    const [cpu, gpu, quick] = [pull("cpu", "a"), pull("gpu", "b"), pull("quick", "c")];
+    for (const worker of [cpu, gpu, quick]) await worker.register({ componentId: "echo", path: "/echo" });
+    const steps = [step("one", "/ml/echo"), step("two", "/echo", "one"), step("three", "/fast/echo", "two")];
+    const runId = await run({ name: "routed", steps, output: { $step: "three" } }, "x");
+    for (const worker of [gpu, cpu, quick]) expect((await perform(worker)).execute).toMatchObject({ componentId: "echo", input: "x" });
+    expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
+  });
+
+  it("tells workers the address that the operator says, without its scheme", async () => {
+    const { run, pull, channel } = await flowServer({ orchestratorUrl: "http://orchestrator.example:7837/" });
+    const ann = pull();
+    await ann.register({ componentId: "echo" });
+    const runId = await run(chain);
+    expect((await ann.next()).context?.orchestratorServiceUrl).toBe("orchestrator.example:7837");
+    expect(await channel.unary(TasksService.GetOrchestratorForRun, { runId })).toEqual({
+      orchestratorServiceUrl: "orchestrator.example:7837",
+    });
+  });
+
+  it("that is cancelled tells the worker of its step to abort, and starts no other", async () => {
+    const { run, pull, heartbeat, channel, summary } = await flowServer();
+    const ann = pull();
+    await ann.register({ componentId: "echo" });
+    const runId = await run(chain);
+    const { taskId } = await ann.next();
+    await heartbeat(taskId);
+    await channel.unary(RunsService.CancelRun, { runId });
+    expect(await heartbeat(taskId)).toMatchObject({ shouldAbort: true });
+    expect(await summary(runId)).toMatchObject({ status: ExecutionStatus.CANCELLED });
+  });
+});
+
+describe("a worker", () => {
+  it("[S9-30] that is killed in a step loses it to the next, and earlier steps are not executed again", async () => {
+    const { clock, run, pull, perform, heartbeat, result } = await flowServer();
+    const ann = pull("python", "ann");
+    await ann.register({ componentId: "echo" });
+    const runId = await run(chain, "x");
+    await perform(ann);
+    const { taskId } = await ann.next();
+    await heartbeat(taskId, "ann");
+    await ann.vanish();
+    const bob = pull("python", "bob");
+    await clock.advance(5_000 + 1_000);
+    const executed = [];
+    for (let at = 0; at < 2; at++) executed.push((await perform(bob)).execute);
+    expect(executed.map((execute) => [execute?.observability?.stepId, execute?.attempt])).toEqual([
+      ["two", 2],
+      ["three", 1],
+    ]);
+    expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
+  });
+
+  it("[S9-31] that stays away fails the run when the retries of the transport are spent", async () => {
+    const { clock, run, pull, heartbeat, result } = await flowServer();
+    const ann = pull();
+    await ann.register({ componentId: "echo" });
+    const runId = await run(chain);
+    await heartbeat((await ann.next()).taskId);
+    await ann.vanish();
+    const ended = result(runId);
+    // Lost after 5 s, then three times 30 s in the queue, with 1, 1 and 2 s in between.
+    await clock.advance(5_000 + 3 * 30_000 + 4_000);
+    expect(await ended).toMatchObject({ status: ExecutionStatus.FAILED, errorCode: TaskErrorCode.TIMEOUT });
+  });
+
+  it("[S9-32] that dies together with the server is replaced when both come back", async () => {
+    let server = await flowServer();
+    const ann = server.pull("python", "ann");
+    await ann.register({ componentId: "echo" });
+    const runId = await server.run(chain, "x");
+    await server.perform(ann);
+    await server.heartbeat((await ann.next()).taskId, "ann");
+    await ann.vanish();
+    server = await server.restart();
+    const bob = server.pull("python", "bob");
+    await server.clock.advance(5_000 + 1_000);
+    const executed = [];
+    for (let at = 0; at < 2; at++) executed.push((await server.perform(bob)).execute?.observability?.stepId);
+    expect(executed).toEqual(["two", "three"]);
+    expect(await server.result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
+  });
+});
+
+describe("a restart", () => {
+  it("[S9-29] in the middle of a flow within a flow goes on with it, and starts none again that had ended", async () => {
+    let server = await flowServer();
+    const inner = await server.store({ name: "inner", steps: [step("work", "/python/echo")], output: { $step: "work" } });
+    const evaluate = (id: string) => ({ id, component: "/builtin/eval", input: { flow_id: inner, input: id } });
+    const outer = { name: "outer", steps: [evaluate("a"), evaluate("b")], output: { a: { $step: "a" }, b: { $step: "b" } } };
+    let ann = server.pull();
+    await ann.register({ componentId: "echo" });
+    const runId = await server.run(outer);
+    const first = await server.perform(ann);
+    const second = await ann.next();
+    await server.heartbeat(second.taskId);
+    server = await server.restart();
+    await server.complete({ taskId: second.taskId, response: { output: second.execute.input ?? null } });
+    const { output } = await server.result(runId);
+    expect(output).toMatchObject({ a: { result: { outcome: "success", result: "a" } }, b: { result: { result: "b" } } });
+    expect([first.execute?.input, second.execute.input].sort()).toEqual(["a", "b"]);
+    for (const { context } of [first, second]) expect(context?.rootRunId).toBe(runId);
+    ann = server.pull();
+    const again = await server.run({ name: "last", steps: [step("last", "/python/echo")], output: { $step: "last" } }, "none before");
+    expect((await server.perform(ann)).execute?.input).toBe("none before");
+    await server.result(again);
+  });
+});

@@ -1,0 +1,70 @@
+// The server's process is killed while flows are under way, and started again on the same data.
+
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import type { JsonObject } from "../../../src/json.ts";
+import { ExecutionStatus, type ItemResult } from "../../../src/protocol/stepflow/messages.ts";
+import { FlowsService, OrchestratorService, RunsService } from "../../../src/protocol/stepflow/services.ts";
+import { startServer, temporaryFolder } from "../../support/cli.ts";
+import { channelTo } from "../../support/grpc.ts";
+import { step } from "../../support/stepflow-flows.ts";
+import { PullingWorker } from "../../support/stepflow-queue.ts";
+
+async function start(data: string, port = 0) {
+  const server = await startServer(["--data", data, "--port", String(port)]);
+  const address = new URL(server.url).host;
+  const channel = channelTo(address);
+  return {
+    port: server.port,
+    pull: (workerId: string) => new PullingWorker(channelTo(address), "python", workerId),
+    heartbeat: (taskId: string, workerId: string) => channel.unary(OrchestratorService.TaskHeartbeat, { taskId, workerId }),
+    complete: (taskId: string, output: string) => channel.unary(OrchestratorService.CompleteTask, { taskId, response: { output } }),
+    async run(flow: JsonObject, input: string) {
+      const { flowId } = await channel.unary(FlowsService.StoreFlow, { flow });
+      const { summary } = await channel.unary(RunsService.CreateRun, { flowId, input: [input] });
+      return summary?.runId ?? "";
+    },
+    async result(runId: string): Promise<ItemResult> {
+      await channel.unary(RunsService.GetRun, { runId, wait: true });
+      return (await channel.unary(RunsService.GetRunItems, { runId })).results[0] as ItemResult;
+    },
+    async kill() {
+      server.kill("SIGKILL");
+      await server.ended;
+    },
+  };
+}
+
+it("[S9-25] [S9-26] goes on with steps in a row and side by side, and executes none again that had ended", async () => {
+  const data = join(temporaryFolder(), "data");
+  let server = await start(data);
+  const executed: string[] = [];
+  const ann = server.pull("ann");
+  await ann.register({ componentId: "echo" });
+  const take = async (worker: PullingWorker) => {
+    const { taskId, execute } = await worker.next();
+    await server.heartbeat(taskId, worker.workerId);
+    executed.push(`${execute.observability?.stepId} ${execute.attempt}`);
+    return taskId;
+  };
+  const steps = [
+    step("first", "/python/echo"),
+    step("left", "/python/echo", "first"),
+    step("right", "/python/echo", "first"),
+    { id: "last", component: "/python/echo", input: { left: { $step: "left" }, right: { $step: "right" } } },
+  ];
+  const runId = await server.run({ name: "diamond", steps, output: { $step: "last" } }, "x");
+  await server.complete(await take(ann), "first");
+  // One of the two has ended, the other is held, when the process goes.
+  await server.complete(await take(ann), "one");
+  const held = await take(ann);
+  await server.kill();
+  await expect(server.complete(held, "other")).rejects.toMatchObject({ code: 14 });
+
+  server = await start(data, server.port);
+  const bob = server.pull("bob");
+  await server.complete(held, "other");
+  await server.complete(await take(bob), "last");
+  expect(await server.result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "last" });
+  expect(executed.sort()).toEqual(["first 1", "last 1", "left 1", "right 1"]);
+});
