@@ -1,20 +1,26 @@
-// The Stepflow API on a socket of its own: engine, services, both faces and the work that the server does itself, without the other
-// protocols. A server can be closed in an orderly way or as a crash would, and opened again on the same data.
+// A whole server on a data file and a free loopback port, and people who talk to its Stepflow API in literal requests. A component `/hold`
+// (or any other that nobody brings) stands on the lane of its name, which the test works on itself. The server can be ended as a crash
+// would, and opened again on the same data.
 
 import { onTestFinished } from "vitest";
+import type { Task } from "../../src/board/task.ts";
 import { systemClock } from "../../src/clock.ts";
 import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { createMetrics } from "../../src/metrics.ts";
-import type { ListedComponent } from "../../src/protocol/stepflow/api/components.ts";
-import { openStepflowApi, type StepflowApi } from "../../src/protocol/stepflow/api/open.ts";
+import type { StepflowConfig } from "../../src/protocol/stepflow/config/config.ts";
+import { defaultConfig } from "../../src/protocol/stepflow/config/default.ts";
+import { makeRouter } from "../../src/protocol/stepflow/config/router.ts";
+import { parseToken } from "../../src/server/auth.ts";
+import type { ServeOptions } from "../../src/server/config.ts";
+import { openDoor } from "../../src/server/door.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
-import { listen } from "../../src/server/http.ts";
 import { createLogger } from "../../src/server/logger.ts";
+import { EventReader } from "./event-reader.ts";
 import { temporaryFolder } from "./parts.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads fields of answers and says what they must be.
-type Body = any;
+export type Body = any;
 
 export interface RestAnswer {
   readonly status: number;
@@ -25,101 +31,110 @@ export interface RestAnswer {
 export interface StepflowServer {
   readonly url: string;
   readonly engine: Engine;
-  readonly api: StepflowApi;
   readonly data: string;
   readonly channel: GrpcChannel;
-  call(method: string, path: string, body?: Json | string | Uint8Array, headers?: Record<string, string>): Promise<RestAnswer>;
+  call(method: string, path: string, body?: Json | Uint8Array, headers?: Record<string, string>): Promise<RestAnswer>;
   /** Stores a flow and answers its id. */
   store(flow: JsonObject): Promise<string>;
-  /** Runs a flow for one input, or for several, and answers what came of it. */
+  /** Runs a flow for its inputs and answers what came of it. */
   run(flow: JsonObject | string, inputs: Json[], more?: JsonObject): Promise<Body>;
+  /** Starts the same without waiting, and answers the run's id. */
+  submit(flow: JsonObject | string, inputs: Json[], more?: JsonObject): Promise<string>;
+  /** The run once it has ended. */
+  ended(runId: string): Promise<Body>;
+  events(runId: string, query?: string): Promise<EventReader>;
+  /** Waits for the next task of a lane; undefined when there is none and `wait` is false. */
+  claim(lane: string, wait?: boolean): Promise<Task>;
+  none(lane: string): Promise<boolean>;
+  complete(task: Task, output: Json): Promise<void>;
   /** Ends it as a crash would: nothing is given back, nothing reported. */
   crash(): Promise<void>;
   close(): Promise<void>;
 }
 
-export interface StepflowServerOptions {
+export interface StepflowServerOptions extends Pick<ServeOptions, "origins"> {
   data?: string;
-  folder?: string;
-  environment?: { readonly [name: string]: string };
-  origins?: string[];
+  config?: StepflowConfig;
+  tokens?: readonly string[];
 }
 
 export async function startStepflow(options: StepflowServerOptions = {}): Promise<StepflowServer> {
-  const data = options.data ?? temporaryFolder();
-  const engine = await openEngine({ directory: data });
-  const logger = createLogger({ level: "silent", write: () => {}, clock: systemClock });
-  const api = openStepflowApi({
-    ...engine,
-    version: "0.0.0",
-    folder: options.folder ?? data,
-    servesBlobs: true,
-    environment: options.environment ?? {},
-    components: (builtins: readonly ListedComponent[]) => ({
-      list: async () => ({ listed: [{ plugin: "builtin", components: builtins }], failed: [] }),
-    }),
-    failed: () => {},
-  });
-  await api.start();
-  const server = await listen({
-    groups: [api.rest],
-    methods: api.grpc,
-    port: 0,
+  const { data = temporaryFolder(), config = defaultConfig(), tokens = [], origins } = options;
+  const engine = await openEngine({ directory: data, router: makeRouter(config) });
+  const door = await openDoor({
+    engine,
+    stepflow: config,
+    options: { port: 0, ...(origins === undefined ? {} : { origins }) },
+    tokens: tokens.map((token, at) => parseToken(token, `tokens[${at}]`)),
+    logger: createLogger({ level: "silent", write: () => {}, clock: systemClock }),
     metrics: createMetrics(),
-    logger,
-    ...(options.origins === undefined ? {} : { origins: options.origins }),
   });
-  const channel = openChannel(server.url, { clock: systemClock });
+  const channel = openChannel(door.url);
   let closed: Promise<void> | undefined;
   const end = (orderly: boolean) => {
     closed ??= (async () => {
       await channel.close();
-      if (orderly) await api.close();
-      const listener = server.close(0);
+      // Nothing can be written any more, whatever is still under way.
+      if (!orderly) await engine.close();
+      const doorClosed = door.close(orderly ? 1_000 : 0);
       engine.board.dismiss();
-      await listener;
+      await doorClosed;
       await engine.close();
     })();
     return closed;
   };
   onTestFinished(() => end(true));
-  const call: StepflowServer["call"] = (method, path, body, headers) => callRest(server.url, method, path, body, headers);
-  const store = async (flow: JsonObject) => (await call("POST", "/flows", { flow })).body.flowId as string;
+  const { call, store } = restOf(door.url);
+  const submit = async (flow: JsonObject | string, inputs: Json[], more: JsonObject): Promise<Body> => {
+    const flowId = typeof flow === "string" ? flow : await store(flow);
+    return (await call("POST", "/runs", { flowId, input: inputs, ...more })).body;
+  };
   return {
-    url: server.url,
-    engine,
-    api,
-    data,
-    channel,
-    call,
-    store,
-    async run(flow, inputs, more = {}) {
-      const flowId = typeof flow === "string" ? flow : await store(flow);
-      return (await call("POST", "/runs", { flowId, input: inputs, wait: true, ...more })).body;
-    },
+    ...{ url: door.url, engine, data, channel, call, store },
+    run: (flow, inputs, more = {}) => submit(flow, inputs, { wait: true, ...more }),
+    submit: async (flow, inputs, more = {}) => (await submit(flow, inputs, more)).summary.runId,
+    ended: async (runId) => (await call("GET", `/runs/${runId}?wait=true`)).body,
+    events: (runId, query = "") => EventReader.open(`${door.url}/api/v1/runs/${runId}/events${query}`),
+    ...workOn(engine),
     crash: () => end(false),
     close: () => end(true),
   };
 }
 
-async function callRest(
-  url: string,
-  method: string,
-  path: string,
-  body: Json | string | Uint8Array | undefined,
-  headers: Record<string, string> = {},
-): Promise<RestAnswer> {
-  const raw = typeof body === "string" || body instanceof Uint8Array || body === undefined;
-  const answer = await fetch(`${url}/api/v1${path}`, {
-    method,
-    headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
-    ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
-  });
-  const bytes = new Uint8Array(await answer.arrayBuffer());
-  const text = Buffer.from(bytes).toString("utf8");
-  const isJson = answer.headers.get("content-type") === "application/json";
-  return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(text) : bytes };
+function workOn({ board }: Engine): Pick<StepflowServer, "claim" | "none" | "complete"> {
+  const claimOne = async (lane: string, waitMs: number) =>
+    (await board.claim({ reach: { names: [lane], labels: [] }, holder: "the test", termMs: 600_000, waitMs }))[0];
+  return {
+    async claim(lane) {
+      const task = await claimOne(lane, 60_000);
+      if (task === undefined) throw new Error(`Nothing has come to the lane ${lane}.`);
+      return task;
+    },
+    none: async (lane) => (await claimOne(lane, 0)) === undefined,
+    async complete({ id: taskId, grant }, output) {
+      const verdict = await board.complete({ taskId, grant }, JSON.stringify(output));
+      if (verdict !== "ok") throw new Error(`The report on ${taskId} was answered ${verdict}.`);
+    },
+  };
 }
+
+function restOf(url: string): Pick<StepflowServer, "call" | "store"> {
+  const call: StepflowServer["call"] = async (method, path, body, headers = {}) => {
+    const sent = body === undefined ? undefined : body instanceof Uint8Array ? body : JSON.stringify(body);
+    const answer = await fetch(path.startsWith("/api/") ? `${url}${path}` : `${url}/api/v1${path}`, {
+      method,
+      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      ...(sent === undefined ? {} : { body: sent as string }),
+    });
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    const isJson = answer.headers.get("content-type") === "application/json";
+    return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(Buffer.from(bytes).toString("utf8")) : bytes };
+  };
+  return { call, store: async (flow) => (await call("POST", "/flows", { flow })).body.flowId as string };
+}
+
+/** Text as a body that is sent as it is. */
+export const raw = (text: string): Uint8Array => Buffer.from(text);
 
 /** A flow of one step. */
 export function oneStep(component: string, input: Json, more: JsonObject = {}): JsonObject {

@@ -5,6 +5,7 @@ import type { Json, JsonObject } from "../../json.ts";
 import { isObject } from "../../json.ts";
 import type { Dialect } from "../../run/dialect.ts";
 import { makePlan, type TaskNode } from "../../run/plan.ts";
+import { flowResultIn } from "./result.ts";
 import { type ComponentTask, retriesUnlimited } from "./router.ts";
 import { anew } from "./settings.ts";
 
@@ -14,7 +15,7 @@ export const itemsLane = "stepflow-items";
 /** There is one definition for all of them: what differs is in the settings of the run. */
 export const itemsDefinition = { id: itemsDialectName, name: itemsDialectName, dialect: itemsDialectName, source: "{}" } as const;
 
-/** How the items of a run ended; the output of the task, and of the run. */
+/** How the items of a run ended; the output of the run, whether or not they all succeeded. */
 export interface ItemCounts {
   readonly completed: number;
   readonly failed: number;
@@ -28,9 +29,9 @@ export const itemsDialect: Dialect = {
     if (template !== "counts") return { value: given as unknown as Json };
     const output = scope.output(0);
     if (output === undefined) return { needs: [0] };
-    const counts = countsIn(output);
-    if (counts === null || counts.failed === 0) return { value: output };
-    return { failed: `${counts.failed} of ${counts.completed + counts.failed + counts.cancelled} items failed`, output };
+    const told = flowResultIn(JSON.stringify(output));
+    // With how they ended beside it: what the run's own output would have been.
+    return told?.outcome === "failed" ? { failed: told.error.message, output: told.error.data ?? null } : { value: output };
   },
   anew,
   outputFailed: (_plan, reason) => reason,
@@ -47,7 +48,7 @@ const node: TaskNode = {
   timeouts: {},
   lanes: [{ name: itemsLane, labels: [] }],
   priority: 0,
-  retry: { failures: retriesUnlimited, lost: retriesUnlimited, backoff: { kind: "fixed", delayMs: 1_000 } },
+  retry: { failures: 0, lost: retriesUnlimited, backoff: { kind: "fixed", delayMs: 1_000 } },
   limits: [],
 };
 

@@ -219,7 +219,8 @@ class Follower {
   async #takeTask(task: Task): Promise<void> {
     const within = this.#members.get(wireRun(task.runId as string).runId);
     const item = within === undefined ? undefined : await this.#deps.reader.run(task.runId as string);
-    if (item === undefined || within === undefined) return;
+    // The task that looks after the items of a run is no step of theirs.
+    if (item === undefined || within === undefined || settingsOf(item).items !== undefined) return;
     const step = (await this.#deps.renderer.viewOf(item)).byNode.get(task.node);
     if (step !== undefined) this.#add(eventsOfStep(task, step, within));
   }

@@ -12,7 +12,7 @@ import type { Plan } from "../../../run/plan.ts";
 import type { Reader } from "../../../run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
-import type { LaneWork } from "../lane.ts";
+import { type LaneWork, StepFailure } from "../lane.ts";
 import { itemPrefix, itemRunId, wireRun } from "../run-id.ts";
 
 export interface ItemDeps {
@@ -31,10 +31,13 @@ export class ItemRuns {
     this.#deps = deps;
   }
 
-  /** The work of the task; answers how the items ended. */
+  /** The work of the task; answers how the items ended. It fails when one of them did, so that it is what a retry of the run tries again. */
   async perform(work: LaneWork): Promise<Json> {
     const run = await this.#runOf(work.task);
-    return work.lend(() => this.#all(run, work.signal)) as unknown as Promise<Json>;
+    const counts = await work.lend(() => this.#all(run, work.signal));
+    if (counts.failed === 0) return counts as unknown as Json;
+    const message = `${counts.failed} of ${settingsOf(run).items} items failed`;
+    throw new StepFailure({ code: "COMPONENT_FAILED", message, data: counts as unknown as Json }, { final: true });
   }
 
   /** Nobody wants the items any more. */

@@ -59,8 +59,7 @@ export class StepRuns implements SubRuns {
         flowId,
         inputs: wish.inputs,
         ...(wish.maxConcurrency === undefined ? {} : { maxConcurrency: wish.maxConcurrency }),
-        // A step that is tried again after it failed begins anew; one that is carried out again after a restart is the same attempt.
-        parent: { run: parent, taskId: work.task.id, key: `${work.task.id} ${work.task.attempt} ${wish.key}` },
+        parent: { run: parent, taskId: work.task.id, key: `${tryOf(work.task)} ${wish.key}` },
       });
     } catch (error) {
       // What a client would be refused with is a step's failure.
@@ -75,4 +74,9 @@ export class StepRuns implements SubRuns {
     for await (const item of this.#deps.items.each(run.id)) results.push(resultOf(item));
     return results;
   }
+}
+
+/** A step that is tried again after it failed, or along with its run, begins anew. One that got lost, in a restart or on the way, goes on. */
+function tryOf({ id, firstAttempt, failures }: Task): string {
+  return `${id} ${firstAttempt} ${failures}`;
 }
