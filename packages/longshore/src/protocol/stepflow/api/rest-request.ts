@@ -113,7 +113,7 @@ function snake(name: string): string {
 
 function kindOf(value: Json): string {
   if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
+  return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 function shown(value: Json): string {

@@ -95,13 +95,13 @@ function runRoutes({ runs, events }: Services): Route[] {
     }),
     {
       ...route("GET", "/runs/:run/events", "read", async (request) => {
-        const run = await runs.find(id(request));
         const wish = {
           since: read.queryWhole(request, "since") ?? 0,
           types: read.queryEnums(request, "eventTypes", StatusEventType, "STATUS_EVENT_TYPE_"),
           withSubRuns: read.queryFlag(request, "includeSubRuns"),
           withResults: read.queryFlag(request, "includeResults"),
         };
+        const run = await runs.find(id(request));
         return { status: 200, events: (sink) => void stream(follow(events, run.id, wish, sink.gone), sink) };
       }),
       openEnded: true,

@@ -64,7 +64,7 @@ export function failed(call: LaneWork, message: string): StepFailure {
 function kindOf(value: Json | undefined): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
+  return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 /** Short enough for a message. */

@@ -1,0 +1,138 @@
+// Requests that make no sense, to each endpoint: refused in the API's own shape, with the field, what was wrong and what was expected.
+
+import { describe, expect, it } from "vitest";
+import { GrpcCode } from "../../../src/grpc/status.ts";
+import type { Json } from "../../../src/json.ts";
+import { FlowsService, OrchestratorService, RunsService } from "../../../src/protocol/stepflow/services.ts";
+import { oneStep, raw, type StepflowServer, startStepflow } from "../../support/stepflow-server.ts";
+
+const nobody = "00000000-0000-7000-8000-000000000000";
+const nothing = "0".repeat(64);
+
+describe("a request that makes no sense", () => {
+  const bodies: [method: string, path: string, body: Json | Uint8Array | undefined, status: number, message: string][] = [
+    ["POST", "/flows", raw("{nope"), 400, "The body is no JSON"],
+    ["POST", "/flows", raw("[1]"), 400, "The body is a list, expected an object"],
+    ["POST", "/flows", raw(`{"flow":${"[".repeat(200)}${"]".repeat(200)}}`), 400, "nests deeper than 100 levels"],
+    ["POST", "/flows", {}, 400, "flow is required"],
+    ["POST", "/flows", { flow: [] }, 400, "flow is a list, expected an object"],
+    ["POST", "/flows", { flow: { steps: 3 } }, 400, "`steps` is not a list"],
+    ["POST", "/flows", { flow: { steps: [{ id: "a" }] } }, 400, "has no `component`"],
+    ["POST", "/flows", { flow: {}, dryRun: "yes" }, 400, "dryRun is a string, expected true or false"],
+    ["GET", "/flows/xyz", undefined, 400, 'flow_id is "xyz", expected 64 hexadecimal digits'],
+    ["GET", `/flows/${nothing}`, undefined, 404, `flow '${nothing}' not found`],
+    ["GET", `/flows/${nothing}/variables`, undefined, 404, "not found"],
+    ["DELETE", "/flows/xyz", undefined, 400, "flow_id"],
+    ["POST", "/runs", raw(""), 400, "flow_id"],
+    ["POST", "/runs", { input: [{}] }, 400, "flow_id"],
+    ["POST", "/runs", { flowId: 5, input: [{}] }, 400, "flowId is a number, expected a text"],
+    ["POST", "/runs", { flowId: nothing, input: [{}] }, 404, `flow '${nothing}' not found`],
+    ["GET", "/runs?limit=zz", undefined, 400, 'limit is "zz", expected a whole number'],
+    ["GET", "/runs?limit=5000", undefined, 400, "limit is 5000, expected at most 1000"],
+    ["GET", "/runs?status=zz", undefined, 400, 'status is "zz", expected one of'],
+    ["GET", "/runs?status=77", undefined, 400, 'status is "77", expected one of'],
+    ["GET", "/runs?rootsOnly=maybe", undefined, 400, 'rootsOnly is "maybe", expected true or false'],
+    ["GET", `/runs/${nobody}`, undefined, 404, `run '${nobody}' not found`],
+    ["GET", `/runs/${nobody}?wait=maybe`, undefined, 400, "wait"],
+    ["GET", `/runs/${nobody}?timeoutSecs=-1`, undefined, 400, "timeoutSecs"],
+    ["DELETE", `/runs/${nobody}`, undefined, 404, "not found"],
+    ["GET", `/runs/${nobody}/items`, undefined, 404, "not found"],
+    ["GET", `/runs/${nobody}/items?resultOrder=zz`, undefined, 400, "resultOrder"],
+    ["GET", `/runs/${nobody}/flow`, undefined, 404, "not found"],
+    ["GET", `/runs/${nobody}/steps`, undefined, 404, "not found"],
+    ["GET", `/runs/${nobody}/steps?itemIndex=-1`, undefined, 400, "itemIndex"],
+    ["GET", `/runs/${nobody}/steps/s1?asof=x`, undefined, 400, "asof"],
+    ["GET", `/runs/${nobody}/events`, undefined, 404, "not found"],
+    ["GET", `/runs/${nobody}/events?since=x`, undefined, 400, "since"],
+    ["GET", `/runs/${nobody}/events?eventTypes=zz`, undefined, 400, "eventTypes"],
+    ["POST", `/runs/${nobody}/cancel`, undefined, 404, "not found"],
+    ["POST", `/runs/${nobody}/retry`, undefined, 404, "not found"],
+    ["GET", "/components?excludeSchemas=maybe", undefined, 400, "excludeSchemas"],
+    ["GET", "/nothing", undefined, 404, "/api/v1/nothing"],
+    ["PUT", "/runs", undefined, 405, "PUT"],
+  ];
+
+  it("is refused in the API's own shape, whichever endpoint it was for", async () => {
+    const { call } = await startStepflow();
+    const names: { [status: number]: string } = { 400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 405: "UNIMPLEMENTED" };
+    for (const [method, path, body, status, message] of bodies) {
+      const what = `${method} ${path} ${body instanceof Uint8Array ? Buffer.from(body).toString().slice(0, 80) : JSON.stringify(body)}`;
+      const answer = await call(method, path, body);
+      expect(answer.status, what).toBe(status);
+      expect(answer.body, what).toEqual({ error: { code: status, message: expect.stringContaining(message), status: names[status] } });
+    }
+  });
+
+  const runs: [more: { [name: string]: Json }, message: string][] = [
+    [{ input: { a: 1 } }, "input is an object, expected a list"],
+    [{ maxConcurrency: 0 }, "maxConcurrency is 0"],
+    [{ maxConcurrency: -1 }, "maxConcurrency is -1, expected a whole number"],
+    [{ maxConcurrency: 1.5 }, "maxConcurrency is 1.5, expected a whole number"],
+    [{ timeoutSecs: "soon" }, 'timeoutSecs is "soon", expected a whole number'],
+    [{ wait: 1 }, "wait is a number, expected true or false"],
+    [{ overrides: [] }, "overrides is a list, expected an object"],
+    [{ overrides: { steps: { s1: 3 } } }, "The override is not an object"],
+    [{ overrides: { steps: { s1: { $type: "json_patch", value: {} } } } }, "json_patch are not supported"],
+    [{ overrides: { steps: { s1: { value: { component: null } } } } }, "With its overrides the flow cannot be run"],
+    [{ variables: [1] }, "variables is a list, expected an object"],
+  ];
+
+  it("to start a run is refused with the field that is wrong, and starts none", async () => {
+    const { call, store } = await startStepflow();
+    const flowId = await store(oneStep("/builtin/noop", {}));
+    for (const [more, message] of runs) {
+      const { status, body } = await call("POST", "/runs", { flowId, input: [{}], ...more });
+      expect([status, body.error.status], message).toEqual([400, "INVALID_ARGUMENT"]);
+      expect(body.error.message).toContain(message);
+    }
+    expect((await call("GET", "/runs")).body.runs).toEqual([]);
+  });
+
+  it("over gRPC is refused with the same words and gRPC's own code", async () => {
+    const { channel } = await startStepflow();
+    const refused = async (asked: Promise<unknown>) => {
+      const error = await asked.then(
+        () => undefined,
+        (thrown) => thrown as { code: number; message: string },
+      );
+      return [error?.code, error?.message];
+    };
+    const { INVALID_ARGUMENT, NOT_FOUND } = GrpcCode;
+    expect(await refused(channel.unary(FlowsService.StoreFlow, {}))).toEqual([INVALID_ARGUMENT, "flow is required"]);
+    expect(await refused(channel.unary(FlowsService.GetFlow, { flowId: nothing }))).toEqual([NOT_FOUND, `flow '${nothing}' not found`]);
+    expect(await refused(channel.unary(FlowsService.StoreFlow, { flow: { steps: 3 } }))).toEqual([
+      INVALID_ARGUMENT,
+      "`steps` is not a list.",
+    ]);
+    expect(await refused(channel.unary(RunsService.CreateRun, { flowId: "xyz", input: [1] }))).toMatchObject([
+      INVALID_ARGUMENT,
+      expect.stringContaining("flow_id"),
+    ]);
+    expect(await refused(channel.unary(RunsService.GetRun, { runId: nobody }))).toEqual([NOT_FOUND, `run '${nobody}' not found`]);
+    expect(await refused(channel.unary(RunsService.GetRun, {}))).toMatchObject([
+      INVALID_ARGUMENT,
+      expect.stringContaining("run_id is missing"),
+    ]);
+    expect(await refused(channel.unary(OrchestratorService.SubmitRun, {}))).toMatchObject([
+      INVALID_ARGUMENT,
+      expect.stringContaining("run_request is missing"),
+    ]);
+    const lost = { runRequest: { flowId: nothing, input: [1] }, rootRunId: nobody };
+    expect(await refused(channel.unary(OrchestratorService.SubmitRun, lost))).toMatchObject([
+      NOT_FOUND,
+      expect.stringContaining("not found"),
+    ]);
+    expect(await refused(channel.unary(OrchestratorService.GetRun, { runId: "zz" }))).toMatchObject([
+      INVALID_ARGUMENT,
+      expect.stringContaining("expected a UUID"),
+    ]);
+  });
+
+  it("from a token that does not allow it is refused too", async () => {
+    const token = "read-secret-0123456789";
+    const { call }: StepflowServer = await startStepflow({ tokens: [`read:${token}`] });
+    const { status, body } = await call("POST", "/runs", {}, { authorization: `Bearer ${token}` });
+    expect([status, body.error.status]).toEqual([403, "PERMISSION_DENIED"]);
+    expect((await call("POST", "/blobs", { data: 1 })).body.error).toMatchObject({ code: 401, status: "UNAUTHENTICATED" });
+  });
+});
