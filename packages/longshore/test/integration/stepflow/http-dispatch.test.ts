@@ -24,7 +24,7 @@ describe("the handshake", () => {
     expect(worker.received[1]?.message).toEqual({ jsonrpc: "2.0", method: "initialized", params: {} });
   });
 
-  it("[S-HTTP-17] says its version in the words of both dialects, and where blobs are", async () => {
+  it("says its version in the words of both dialects, and where blobs are", async () => {
     const { worker, world } = await setup();
     await world.run("/echo");
     expect(worker.received[0]?.message.params).toEqual({

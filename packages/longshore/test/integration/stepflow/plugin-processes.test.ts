@@ -54,7 +54,7 @@ function isGone(pid: number): boolean {
 }
 
 describe("a worker that is started and called", () => {
-  it("[S-HTTP-13] is found by the port that it prints, past other lines, in its folder and with nothing but its own environment", async () => {
+  it("is found by the port that it prints, past other lines, in its folder and with nothing but its own environment", async () => {
     const { world, directory } = await httpWorld(workerProgram, { env: { COLOR: "red" }, environment: { PATH: "/usr/bin", SECRET: "s" } });
     const outcome = await world.run("/about");
     expect(outcome).toMatchObject({ output: { args: ["--port", "0"], cwd: directory, attempt: 1 } });
