@@ -23,6 +23,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const logger = loggerOf(options, clock, tokens);
   const metrics = options.port === null ? undefined : createMetrics();
   const stepflow = await stepflowConfig(options.stepflow, logger);
+  if (metrics === undefined && stepflow.file !== null) logger.warn(`${stepflow.file}: No plugin runs, because this server has no port.`);
   const engine = await openEngine({
     directory: directoryOf(options),
     router: makeRouter(stepflow),

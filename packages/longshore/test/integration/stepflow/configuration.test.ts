@@ -35,7 +35,10 @@ describe("a server that is given a configuration of Stepflow", () => {
     const file = fileWith("storageConfig: { type: inMemory }\n");
     const server = await serve({ ephemeral: true, port: null, stepflow: { config: file }, logger: { write: (line) => lines.push(line) } });
     await server.close();
-    expect(lines).toEqual([expect.stringContaining(`${file}:1:16: Storage is not chosen here`)]);
+    expect(lines).toEqual([
+      expect.stringContaining(`${file}:1:16: Storage is not chosen here`),
+      expect.stringContaining(`${file}: No plugin runs, because this server has no port.`),
+    ]);
   });
 
   it("holds the flows that are stored against its routes", async () => {
