@@ -12,6 +12,8 @@ export interface LimitKey {
   readonly held?: number;
   /** At most `count` hand-outs in any `windowMs`. */
   readonly rate?: { readonly count: number; readonly windowMs: number };
+  /** Waiting for room under it is not waiting to be taken: the time for that begins when there is room. */
+  readonly pausesClaim?: boolean;
 }
 
 interface Usage {
@@ -108,6 +110,10 @@ export class Limits {
 
   unpark({ key, group }: ParkingKey, place: Place): void {
     this.#change(key, group, (parking) => parking.remove(place));
+  }
+
+  isParked({ key, group }: ParkingKey, place: Place): boolean {
+    return this.#usage.get(key)?.parked.get(group)?.has(place) ?? false;
   }
 
   /** Everybody who waits for room under a key. */

@@ -23,6 +23,10 @@ export class Parking {
     if (this.#sequences.get(id) === sequence) this.#sequences.delete(id);
   }
 
+  has({ id, sequence }: Place): boolean {
+    return this.#sequences.get(id) === sequence;
+  }
+
   /** Takes out the first. */
   next(): Place | undefined {
     for (let place = this.#places.pop(); place !== undefined; place = this.#places.pop()) {

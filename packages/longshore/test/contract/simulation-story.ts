@@ -17,6 +17,7 @@ export const termMs = 1_000;
 const limits: readonly LimitKey[] = [
   { key: "one", held: 1 },
   { key: "two", held: 2 },
+  { key: "pausing", held: 1, pausesClaim: true },
   { key: "rate", rate: { count: 2, windowMs: 500 } },
 ];
 

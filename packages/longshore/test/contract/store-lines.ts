@@ -165,6 +165,30 @@ export function lineContract(setup: Setup): void {
       expect(await claim()).toBeUndefined();
     });
 
+    it("let the time to be taken run meanwhile, unless they say otherwise", async () => {
+      const { clock, board, post, claim, task } = await setup();
+      const parts = (pausesClaim: boolean) => ({
+        claimMs: 1_000,
+        policy: policy({}),
+        limits: [{ ...one.limits[0], key: "api", pausesClaim }],
+      });
+      await post("a", one);
+      const hold = holdOf(await claim("work", { termMs: 60_000 }));
+      await post("plain", parts(false));
+      for (const id of ["b", "c"]) await post(id, parts(true));
+      expect(await claim()).toBeUndefined();
+      await clock.advance(2_500);
+      expect([(await task("plain")).state, (await task("b")).state, (await task("c")).state]).toEqual(["failed", "queued", "queued"]);
+      await board.complete(hold, "1");
+      await clock.advance(999);
+      expect((await task("b")).state).toBe("queued");
+      await clock.advance(1);
+      expect(await task("b")).toMatchObject({ state: "failed", error: "timed out: nobody took it in time" });
+      // Its turn passed on to the next, who has as long.
+      await clock.advance(999);
+      expect((await claim())?.id).toBe("c");
+    });
+
     it("let in as many as a higher limit allows, once somebody comes with it", async () => {
       const { board, post, claim } = await setup();
       const three = { limits: [{ key: "api", held: 3 }] };

@@ -42,7 +42,8 @@ function retryOf({ onError }: Step, { transport }: Routed): RetryPolicy {
 function limitsOf(plan: Plan, run: Run): LimitKey[] {
   const { maxConcurrency, limitKey } = settingsOf(run);
   if (limitKey === undefined && flowPlanOf(plan).width <= maxConcurrency) return [];
-  return [{ key: limitKey ?? limitKeyOf(run.id), held: maxConcurrency }];
+  // A step that is held back has not been sent to its queue, so it cannot be late there.
+  return [{ key: limitKey ?? limitKeyOf(run.id), held: maxConcurrency, pausesClaim: true }];
 }
 
 /** Under which the steps in flight of a run, and of the runs for its items, are counted. */

@@ -312,7 +312,7 @@ describe("steps in flight", () => {
     const id = await world.start(chain);
     expect((await world.reader.task(`${id}.0`))?.limits).toEqual([]);
     const fan = await world.start(wide(11));
-    expect((await world.reader.task(`${fan}.0`))?.limits).toEqual([{ key: `stepflow:${fan}`, held: 10 }]);
+    expect((await world.reader.task(`${fan}.0`))?.limits).toEqual([{ key: `stepflow:${fan}`, held: 10, pausesClaim: true }]);
   });
 });
 

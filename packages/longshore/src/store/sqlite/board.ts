@@ -3,7 +3,7 @@
 
 import { freshTask } from "../../board/fresh-task.ts";
 import { Lanes } from "../../board/lanes.ts";
-import { Limits } from "../../board/limits.ts";
+import { Limits, parkingKey } from "../../board/limits.ts";
 import type { BoardStore, ClaimRequest, Extension, Leave, NewTask, Report, Standing } from "../../board/store.ts";
 import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
@@ -369,9 +369,22 @@ export class SqliteBoard implements BoardStore {
       const next = nextDeadline(task, now);
       if (next !== null) this.#commit.after(() => this.#deadline(id, next));
     } else if (task.state === "cancelling") this.#end(task, "cancelled", closing, { output: task.output, error: null });
-    else if (task.state === "offered" && passed === "holdUntil")
+    else if (passed === "claimBy" && this.#mayNotBeTaken(task, now)) {
+      const later = Math.min(now + (task.claimMs as number), task.totalBy ?? Number.POSITIVE_INFINITY);
+      this.#commit.after(() => this.#deadline(id, later));
+    } else if (task.state === "offered" && passed === "holdUntil")
       this.#requeue(task, closing, task, { keepsPlace: true, claimBy: task.claimBy });
     else this.#close(task, closing, passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed });
+  }
+
+  /** It waits for room under a limit, and its time to be taken does not run. */
+  #mayNotBeTaken(task: Task, now: number): boolean {
+    const { lane } = task;
+    const pausing = task.limits.filter(({ pausesClaim }) => pausesClaim);
+    if (task.state !== "queued" || lane === null || pausing.length === 0) return false;
+    return (
+      this.limits.blocked(pausing, now) !== null || pausing.some((limit) => this.limits.isParked(parkingKey(limit, lane), placeOf(task)))
+    );
   }
 
   /** An attempt is over without a result: policy says whether another follows. */

@@ -140,11 +140,19 @@ export class Lines {
     try {
       for (const key of this.#waking) {
         const task = this.#nextParked(key);
-        if (task !== null) this.join(task, now);
+        if (task !== null) this.join(this.#claimableFrom(task, now), now);
       }
     } finally {
       this.#waking = null;
     }
+  }
+
+  /** From now on it can be taken, and not before. */
+  #claimableFrom(task: Task, now: number): Task {
+    if (task.claimMs === null || !task.limits.some(({ pausesClaim }) => pausesClaim)) return task;
+    const renewed = { ...task, claimBy: now + task.claimMs };
+    this.#options.tasks.put(task.id, renewed);
+    return renewed;
   }
 
   #nextParked(key: ParkingKey): Task | null {
