@@ -6,7 +6,7 @@ import { setOwn } from "../own.ts";
 import type { Schemas } from "./flow.ts";
 import { violations } from "./schema-violations.ts";
 import { resolve, type SchemaPlace, typesAt } from "./schema-walk.ts";
-import { declaredVariables, standIn, type Variable } from "./variables.ts";
+import { declaredVariables, shownValue, standIn, type Variable } from "./variables.ts";
 
 export interface VariableSources {
   /** What was given along with the run. */
@@ -63,16 +63,12 @@ function refuseUndeclared(
     throw bad(unknown, `The flow has no variable ${JSON.stringify(unknown)}.`, `one of ${[...declared.keys()].join(", ")}`);
 }
 
-/** The value itself is not told: it may be a secret. */
 function check(variable: Variable, place: SchemaPlace, value: Json): void {
   const [first] = violations(place, value);
   if (first === undefined) return;
   const where = first.path.length === 0 ? "" : ` at ${first.path.join(".")}`;
-  throw bad(
-    variable.name,
-    `The variable ${JSON.stringify(variable.name)} does not fit its schema${where}: ${first.message}.`,
-    expectedOf(variable),
-  );
+  const is = `The variable ${JSON.stringify(variable.name)} is ${shownValue(variable, value)}`;
+  throw bad(variable.name, `${is}, which does not fit its schema${where}: ${first.message}.`, expectedOf(variable));
 }
 
 function expectedOf({ schema }: Variable): string {

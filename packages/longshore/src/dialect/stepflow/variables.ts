@@ -18,6 +18,7 @@ export interface Variable {
 
 /** What stands where a secret would. */
 const redacted = "[REDACTED]";
+const shownCharsMax = 100;
 
 /** Null when the flow does not declare its variables. */
 export function declaredVariables({ variables, defs }: Pick<Schemas, "variables" | "defs">): ReadonlyMap<string, Variable> | null {
@@ -50,9 +51,9 @@ export function standIn(variable: Variable, defs: JsonObject): Json | undefined 
   return type === "string" ? "" : type === "integer" || type === "number" ? 0 : type === "boolean" ? false : null;
 }
 
-/** The same with secrets replaced, for logs and pages. */
-export function redact(variables: JsonObject, declared: ReadonlyMap<string, Variable> | null): JsonObject {
-  return Object.fromEntries(
-    Object.entries(variables).map(([name, value]): [string, Json] => [name, declared?.get(name)?.secret ? redacted : value]),
-  );
+/** A value as messages may have it: a secret is not told, and a long text is cut. */
+export function shownValue({ secret }: Variable, value: Json): string {
+  if (secret) return redacted;
+  const text = JSON.stringify(value);
+  return text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}...` : text;
 }
