@@ -76,12 +76,25 @@ export class ItemRuns {
     }
     for (let index = 0; index < inputs.length; index++) if (!begun.has(index)) left.push(index);
     const item = await this.#settingsOf(run, settings);
-    const follow = async (): Promise<void> => {
-      for (let index = left.shift(); index !== undefined && !signal.aborted; index = left.shift()) {
-        count(counts, await this.#one(run, { ...item, item: index }, inputs[index] as Json, signal));
+    let next = 0;
+    const follow = async (stop: AbortSignal): Promise<void> => {
+      for (let index = left[next++]; index !== undefined && !stop.aborted; index = left[next++]) {
+        count(counts, await this.#one(run, { ...item, item: index }, inputs[index] as Json, stop));
       }
     };
-    await Promise.all(Array.from({ length: Math.min(settings.maxConcurrency, left.length) }, follow));
+    // A signal each, so that listeners do not pile up on the shared one.
+    const stops = Array.from({ length: Math.min(settings.maxConcurrency, left.length) }, () => new AbortController());
+    const stopAll = () => {
+      for (const stop of stops) stop.abort();
+    };
+    signal.addEventListener("abort", stopAll, { once: true });
+    try {
+      await Promise.all(stops.map((stop) => follow(stop.signal)));
+    } finally {
+      // Should one of them have met a store that cannot be written, the others stop too: the task is carried out again.
+      stopAll();
+      signal.removeEventListener("abort", stopAll);
+    }
     signal.throwIfAborted();
     return counts;
   }
