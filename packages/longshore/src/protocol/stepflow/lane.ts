@@ -88,6 +88,8 @@ interface Performing {
   readonly hold: Hold;
   readonly controller: AbortController;
   ending: Ending | null;
+  /** Its work is over, and its report on the way: what happens to it now is of its own making. */
+  reporting: boolean;
 }
 
 export class LaneWorker {
@@ -144,7 +146,7 @@ export class LaneWorker {
   /** To be told of every task that a commit changed: a cancelled one ends now, and not at its next sign of life. */
   changed(task: Task): void {
     const performing = this.#open.get(task.id);
-    if (performing === undefined || task.state === "held") return;
+    if (performing === undefined || performing.reporting || task.state === "held") return;
     if (task.grant !== performing.hold.grant || !isOpen(task.state)) end(performing, "lost");
     else if (task.state === "cancelling") end(performing, "cancelled");
   }
@@ -197,11 +199,13 @@ export class LaneWorker {
 
   async #perform(task: Task): Promise<void> {
     const hold = { taskId: task.id, grant: task.grant };
-    const performing: Performing = { task, hold, controller: new AbortController(), ending: null };
+    const performing: Performing = { task, hold, controller: new AbortController(), ending: null, reporting: false };
     this.#open.set(task.id, performing);
     const stopBeating = this.#options.own ? () => {} : this.#beat(performing);
     try {
-      await this.#report(performing, await this.#outcome(task, performing));
+      const outcome = await this.#outcome(task, performing);
+      performing.reporting = true;
+      await this.#report(performing, outcome);
     } catch (error) {
       // Its hold ends by itself, and then it is handed out again.
       this.#options.failed("report", error);
