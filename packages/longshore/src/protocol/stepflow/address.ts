@@ -1,14 +1,15 @@
-// Under which address workers reach this server: `host:port` without a scheme, as the reference's workers take it.
+// Under which address workers reach this server: `host:port` without a scheme, as the reference's workers take it. Only where the server
+// speaks TLS, which those do not know, `https://` stands in front.
 
 import { LongshoreError } from "../../errors.ts";
 
-/** A scheme in front and a path behind are taken, and left out. */
-const shape = /^(?:(?:https?|grpc):\/\/)?((?:\[[0-9a-fA-F:.]+\]|[^\s/:@[\]]+)(?::\d{1,5})?)\/*$/;
+const shape = /^(?:(https?|grpcs?):\/\/)?((?:\[[0-9a-fA-F:.]+\]|[^\s/:@[\]]+)(?::\d{1,5})?)\/*$/;
+const secureSchemes = ["https", "grpcs"];
 
 /** @throws LongshoreError LONGSHORE_BAD_CONFIG that names where the text was found. */
 export function parseAddress(text: string, where: string): string {
-  const address = addressIn(text);
-  if (address !== undefined) return address;
+  const [, scheme = "", address] = shape.exec(text.trim()) ?? [];
+  if (address !== undefined) return written(address, secureSchemes.includes(scheme));
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${where} is ${JSON.stringify(text)}, expected an address such as 10.0.0.7:7837.`);
 }
 
@@ -22,9 +23,20 @@ export interface Addresses {
  * by a call is told where the server listens.
  */
 export function addressesOf(told: string | undefined, listensAt: () => string): Addresses {
-  return { forCaller: (authority) => told ?? (authority === undefined ? undefined : addressIn(authority)) ?? listensAt() };
+  return {
+    forCaller(authority) {
+      if (told !== undefined) return told;
+      const [, , address] = authority === undefined ? [] : (shape.exec(authority) ?? []);
+      return address === undefined ? listensAt() : written(address, listensAt().startsWith("https://"));
+    },
+  };
 }
 
-function addressIn(text: string): string | undefined {
-  return shape.exec(text.trim())?.[1];
+/** Only whoever is on this machine can use it. */
+export function isLoopback(address: string): boolean {
+  return /^(?:[a-z]+:\/\/)?(?:[^@/]*@)?(?:127(?:\.\d+){3}|localhost|\[::1\])(?:[:/]|$)/i.test(address);
+}
+
+function written(address: string, secure: boolean): string {
+  return secure ? `https://${address}` : address;
 }

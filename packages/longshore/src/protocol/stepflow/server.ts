@@ -12,7 +12,7 @@ import type { Plan } from "../../run/plan.ts";
 import type { Reader } from "../../run/reader.ts";
 import type { Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
-import { type Addresses, addressesOf, parseAddress } from "./address.ts";
+import { type Addresses, addressesOf, isLoopback, parseAddress } from "./address.ts";
 import { openStepflowApi, type StepflowApi } from "./api/open.ts";
 import { componentSource } from "./component-source.ts";
 import type { NatsPlugin, StepflowConfig } from "./config/config.ts";
@@ -116,7 +116,7 @@ export class StepflowServer {
   }
 
   async #startDispatchers(): Promise<void> {
-    const { engine, config, trouble } = this.#options;
+    const { engine, config, trouble, log } = this.#options;
     const queues = queuesOf(config);
     const plugins = [...config.plugins.values()].filter((plugin): plugin is NatsPlugin => plugin.type === "nats");
     this.#dispatchers = plugins.map((plugin) => {
@@ -124,6 +124,12 @@ export class StepflowServer {
       const streams = [...names].map((name) => this.#queues.find(name)?.queue as TaskQueue);
       return new NatsDispatcher({ clock: engine.clock, plugin, queues: streams, addresses: this.#addresses, trouble });
     });
+    const address = this.#addresses.forCaller();
+    for (const { name, url } of plugins) {
+      if (!isLoopback(address) || isLoopback(url)) continue;
+      const message = `Workers of the plugin ${name} are told to report to ${address}, where only this machine reaches it`;
+      log.warn(`${message}: set STEPFLOW_ORCHESTRATOR_URL`);
+    }
     await Promise.all(this.#dispatchers.map((dispatcher) => dispatcher.start()));
   }
 

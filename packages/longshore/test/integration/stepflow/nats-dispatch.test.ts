@@ -1,5 +1,7 @@
 // Tasks on a real NATS server: what is made there, what is published, and what happens when it goes.
 
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
@@ -10,6 +12,7 @@ import { queueLane } from "../../../src/protocol/stepflow/config/queues.ts";
 import { componentsOn, keepComponents } from "../../../src/protocol/stepflow/config/registered.ts";
 import { TaskAssignment, TaskStatus } from "../../../src/protocol/stepflow/messages.ts";
 import { OrchestratorService } from "../../../src/protocol/stepflow/services.ts";
+import { serve } from "../../../src/server/server.ts";
 import { channelTo } from "../../support/grpc.ts";
 import { natsMissing, TestNats } from "../../support/nats.ts";
 import { temporaryFolder } from "../../support/parts.ts";
@@ -308,6 +311,28 @@ describe.skipIf(natsMissing !== undefined)("discovery on NATS", () => {
       await clock.advance(10_000);
     }
     expect(asked).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe("a server with a plugin on NATS", () => {
+  it.each([
+    ["nats://nats.invalid:4222", {}, 1],
+    ["nats://nats.invalid:4222", { orchestratorUrl: "10.0.0.7:4500" }, 0],
+    ["nats://127.0.0.1:1", {}, 0],
+  ])("at %s and %j warns of an address that workers elsewhere could not use", async (url, options, warnings) => {
+    const config = join(temporaryFolder(), "stepflow-config.yml");
+    writeFileSync(config, `plugins: { far: { type: nats, url: "${url}", stream: S } }\nroutes: { "/": [{ plugin: far }] }\n`);
+    const lines: string[] = [];
+    const server = await serve({
+      ephemeral: true,
+      port: 0,
+      stepflow: { config, ...options },
+      logger: { write: (line) => lines.push(line) },
+    });
+    await server.close();
+    const told = lines.filter((line) => line.includes("STEPFLOW_ORCHESTRATOR_URL"));
+    expect(told).toHaveLength(warnings);
+    for (const line of told) expect(line).toContain("plugin far are told to report to 127.0.0.1:");
   });
 });
 

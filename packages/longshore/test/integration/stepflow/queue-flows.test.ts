@@ -1,12 +1,15 @@
 // Flows whose steps are carried out by workers of queues: where their tasks go, and what becomes of them when workers or the server go.
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { ExecutionStatus, TaskErrorCode } from "../../../src/protocol/stepflow/messages.ts";
 import { RunsService, TasksService } from "../../../src/protocol/stepflow/services.ts";
+import { serve } from "../../../src/server/server.ts";
+import { channelTo } from "../../support/grpc.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import { flowServer, step } from "../../support/stepflow-flows.ts";
+import { PullingWorker } from "../../support/stepflow-queue.ts";
 
 const chain = {
   name: "chain",
@@ -72,6 +75,16 @@ routes:
     expect(await channel.unary(TasksService.GetOrchestratorForRun, { runId })).toEqual({
       orchestratorServiceUrl: "orchestrator.example:7837",
     });
+  });
+
+  it("tells workers of a server with TLS an address that says so", async () => {
+    const read = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8");
+    const [cert, key] = [read("cert"), read("key")];
+    const server = await serve({ ephemeral: true, port: 0, tls: { cert, key }, logger: { level: "silent" } });
+    onTestFinished(() => server.close(0));
+    const channel = channelTo(server.url as string, { tls: { ca: cert } });
+    const { context } = await new PullingWorker(channel, "python", "ann").nextOfAny();
+    expect(context?.orchestratorServiceUrl).toBe(`https://${new URL(server.url as string).host}`);
   });
 
   it("that is cancelled tells the worker of its step to abort, and starts no other", async () => {
