@@ -56,12 +56,15 @@ export function workflowGraphServer(): string {
 
 const NAMESPACE_MARK = "LONGSHORE_BENCH_NAMESPACE";
 
+/** Whether this is the copy of the benchmark inside the private network. */
+export const isInside = (): boolean => process.env[NAMESPACE_MARK] === "1";
+
 /**
  * The peer binds every address and has no option against it, so both servers and the client run in a network namespace
  * that holds nothing but a loopback device. Answers the exit code of the copy inside, or undefined when already inside.
  */
 export function enterNamespace(): number | undefined {
-  if (process.env[NAMESPACE_MARK] === "1") return undefined;
+  if (isInside()) return undefined;
   requireCommand("unshare", "util-linux");
   requireCommand("ip", "iproute2");
   const inside = ["-rn", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", process.execPath, ...process.argv.slice(1)];

@@ -1,6 +1,6 @@
-// npm run bench -- NAME [--json] [--rounds N] [--quick] [--client undici|raw]
+// npm run bench -- NAME [--json] [--rounds N] [--quick] [--client undici|raw] [--only PART]
 import { parseArgs } from "node:util";
-import { describeMachine, enterNamespace, refuseMemoryDisk } from "./environment.ts";
+import { describeMachine, enterNamespace, isInside, refuseMemoryDisk } from "./environment.ts";
 import { CLIENTS } from "./http-connection.ts";
 import { type Options, printReport, type Report } from "./report.ts";
 
@@ -9,6 +9,10 @@ interface Benchmark {
   readonly rounds: number;
   /** Runs beside a peer that binds every address, so inside a private network. */
   readonly apart?: boolean;
+  /** What can be measured by itself, with --only. */
+  readonly parts?: readonly string[];
+  /** Fetches peers while there is still a network. */
+  prepare?(): Promise<void>;
   load(): Promise<(options: Options) => Promise<Report>>;
 }
 
@@ -39,6 +43,14 @@ const BENCHMARKS: Record<string, Benchmark> = {
     rounds: 1,
     load: async () => (await import("./conductor.ts")).conductor,
   },
+  stepflow: {
+    says: "our worker beside Stepflow's Python worker, our server beside the real orchestrator",
+    rounds: 1,
+    apart: true,
+    parts: ["workers", "servers", "idle", "chain"],
+    prepare: async () => void (await import("./stepflow-peers.ts")).stepflowPeers(),
+    load: async () => (await import("./stepflow.ts")).stepflow,
+  },
   start: {
     says: "cold start, idle memory and idle CPU beside a bare Node server",
     rounds: 5,
@@ -50,7 +62,7 @@ const QUICK_ROUNDS = 2;
 
 function usage(): string {
   const names = Object.entries(BENCHMARKS).map(([name, { says }]) => `  ${name.padEnd(16)}${says}`);
-  return ["usage: npm run bench -- NAME [--json] [--rounds N] [--quick] [--client undici|raw]", ...names, ""].join("\n");
+  return ["usage: npm run bench -- NAME [--json] [--rounds N] [--quick] [--client undici|raw] [--only PART]", ...names, ""].join("\n");
 }
 
 async function main(): Promise<number> {
@@ -61,6 +73,7 @@ async function main(): Promise<number> {
       quick: { type: "boolean" },
       rounds: { type: "string" },
       client: { type: "string" },
+      only: { type: "string" },
       help: { type: "boolean" },
     },
   });
@@ -75,12 +88,18 @@ async function main(): Promise<number> {
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds must be a whole number from 1, not ${values.rounds}`);
   const client = CLIENTS.find((known) => known === (values.client ?? CLIENTS[0]));
   if (client === undefined) throw new Error(`--client must be one of ${CLIENTS.join(", ")}, not ${values.client}`);
+  const { only } = values;
+  const parts = benchmark.parts ?? [];
+  if (only !== undefined && !parts.includes(only)) {
+    throw new Error(`--only must be one of ${parts.join(", ") || "nothing: this benchmark has no parts"}, not ${only}`);
+  }
   await refuseMemoryDisk();
+  if (!isInside()) await benchmark.prepare?.();
   const inside = benchmark.apart ? enterNamespace() : undefined;
   if (inside !== undefined) return inside;
 
   const machine = describeMachine();
-  const options = { rounds, quick, client };
+  const options = { rounds, quick, client, ...(only === undefined ? {} : { only }) };
   const report = await (await benchmark.load())(options);
   if (values.json) process.stdout.write(`${JSON.stringify({ name, machine, ...options, ...report }, null, 2)}\n`);
   else printReport(name, machine, options, report);

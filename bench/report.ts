@@ -36,6 +36,8 @@ export interface Options {
   readonly quick: boolean;
   /** Who makes the requests of the workflow-graph benchmark. */
   readonly client: ClientName;
+  /** The one part that is wanted, of a benchmark that has several. */
+  readonly only?: string;
 }
 
 export function met(target: Target): boolean {

@@ -1,5 +1,6 @@
 // Our own server and worker, started the way a user starts them: the built command, in a process of its own.
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Child } from "./child.ts";
 import type { Stage } from "./stage.ts";
@@ -17,15 +18,25 @@ export interface OurServerOptions {
   data?: string;
   port?: number;
   workflows?: string;
+  /** A configuration of Stepflow, as text or as what is written as JSON. */
+  stepflow?: string | Record<string, unknown>;
 }
 
 export async function startOurServer(stage: Stage, options: OurServerOptions = {}): Promise<OurServer> {
   const data = options.data ?? stage.folder();
   const args = ["start", "--port", String(options.port ?? 0), "--data", data, "--json"];
   if (options.workflows) args.push("--workflows", options.workflows);
+  if (options.stepflow !== undefined) args.push("--stepflow-config", stepflowConfig(data, options.stepflow));
   const child = stage.start(process.execPath, [builtCommand(), ...args], { name: "longshore start", cwd: data });
   const [line] = await child.printed(/^\{.*"ready":\s*true.*\}$/m);
   return { url: (JSON.parse(line) as { url: string }).url, data, child };
+}
+
+function stepflowConfig(folder: string, config: string | Record<string, unknown>): string {
+  const file = join(folder, "stepflow-config.yml");
+  // JSON is YAML.
+  writeFileSync(file, typeof config === "string" ? config : JSON.stringify(config, null, 2));
+  return file;
 }
 
 export interface OurWorkerOptions {
