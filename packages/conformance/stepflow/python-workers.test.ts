@@ -1,37 +1,144 @@
-// The Python workers of every release, unchanged, on our server.
+// The Python workers of every release, unchanged, on our server; and what is left when one of the two, or what lies between, is killed.
 import { describe, it } from "vitest";
-import { type OurServer, startOurServer } from "../src/longshore.ts";
-import { openStage, type Stage } from "../src/stage.ts";
+import { openMarks } from "../src/marks.ts";
+import { openStage } from "../src/stage.ts";
+import { startNats } from "./nats.ts";
 import { operatorOf } from "./operator.ts";
-import { type Expected, everyEnding } from "./scenarios.ts";
-import { pythonGrpcWorker, pythonHttpWorker } from "./workers.ts";
+import { QUEUE, startStepflowServer } from "./our-server.ts";
+import { allMarked, type Expected, everyEnding, everyItemOnce, someBegun, startMarks } from "./scenarios.ts";
+import { pythonGrpcWorker, pythonHttpWorker, pythonNatsWorker } from "./workers.ts";
 
-/** HTTP workers have one code for every exception, and one for what is missing. */
-const called: Expected = { failed: 3, unavailable: 3, missing: { code: 6, text: "nosuch" }, retries: true };
-const pulling: Expected = { failed: 3, unavailable: 7, missing: { code: 3, text: "nosuch" }, retries: true };
+/** HTTP workers have one code for every exception; those of queues have none for what is missing. */
+const called: Expected = { failed: 3, unavailable: 3, missing: { code: 6, text: "nosuch" }, retries: true, prefixed: true };
+const pulling: Expected = { failed: 3, unavailable: 7, missing: { code: 3, text: "nosuch" }, retries: true, prefixed: true };
 
-function serverWith(stage: Stage, python: Record<string, unknown>): Promise<OurServer> {
-  const plugins = { builtin: { type: "builtin" }, python };
-  return startOurServer(stage, {
-    stepflow: { plugins, routes: { "/python": [{ plugin: "python" }], "/builtin": [{ plugin: "builtin" }] } },
-  });
-}
+const MANY = 1_000;
+/** Enough for a kill to come in the middle. */
+const SOME = 100;
 
 // They wait more than they compute, so all go at the same time.
-describe.concurrent("a Python worker on our server", () => {
+describe.concurrent("a Python worker that is called by our server", () => {
   it.for(["0.9", "0.11"] as const)("%s, called: does everything", async (release, context) => {
     const stage = openStage(context);
     const worker = await pythonHttpWorker(stage, release);
-    const { url } = await serverWith(stage, { type: "stepflow", url: worker.url });
+    const { url } = await startStepflowServer(stage, { type: "stepflow", url: worker.url });
     await everyEnding(operatorOf(url, "0.13"), called);
   });
 
+  it.for(["0.9", "0.11"] as const)("%s, called: executes every item once", async (release, context) => {
+    const stage = openStage(context);
+    const marks = openMarks(stage);
+    const worker = await pythonHttpWorker(stage, release, { marks: marks.file });
+    const { url } = await startStepflowServer(stage, { type: "stepflow", url: worker.url });
+    await everyItemOnce(operatorOf(url, "0.13"), marks, MANY);
+  });
+
+  it.for(["0.9", "0.11"] as const)("%s, called: nothing is lost when it is killed in the middle", async (release, context) => {
+    const stage = openStage(context);
+    const marks = openMarks(stage);
+    const first = await pythonHttpWorker(stage, release, { marks: marks.file });
+    const { url } = await startStepflowServer(stage, { type: "stepflow", url: first.url });
+    const operator = operatorOf(url, "0.13");
+    const run = await startMarks(operator, SOME, 200);
+    await someBegun(marks, SOME / 4);
+    first.child.signal("SIGKILL");
+    await first.child.ended;
+    await pythonHttpWorker(stage, release, { marks: marks.file, port: Number(new URL(first.url).port) });
+    await allMarked(operator, run, marks, SOME);
+  });
+});
+
+describe.concurrent("a Python worker that pulls from our server", () => {
   it.for(["0.12", "0.13"] as const)("%s, pulling: does everything", async (release, context) => {
     const stage = openStage(context);
-    const { url } = await serverWith(stage, { type: "grpc", queueName: "python" });
-    pythonGrpcWorker(stage, release, new URL(url).host);
+    const { url, address } = await startStepflowServer(stage, QUEUE);
+    pythonGrpcWorker(stage, release, address);
     const operator = operatorOf(url, "0.13");
     await operator.knows("echo");
     await everyEnding(operator, pulling);
+  });
+
+  it.for(["0.12", "0.13"] as const)("%s, pulling: executes every item once", async (release, context) => {
+    const stage = openStage(context);
+    const marks = openMarks(stage);
+    const { url, address } = await startStepflowServer(stage, QUEUE);
+    for (let worker = 0; worker < 2; worker++) pythonGrpcWorker(stage, release, address, { marks: marks.file });
+    const operator = operatorOf(url, "0.13");
+    await operator.knows("echo");
+    await everyItemOnce(operator, marks, MANY);
+  });
+
+  it.for(["0.12", "0.13"] as const)("[S9-30] %s, pulling: nothing is lost when it is killed in the middle", async (release, context) => {
+    const stage = openStage(context);
+    const marks = openMarks(stage);
+    const { url, address } = await startStepflowServer(stage, QUEUE);
+    const first = pythonGrpcWorker(stage, release, address, { marks: marks.file });
+    const operator = operatorOf(url, "0.13");
+    await operator.knows("echo");
+    const run = await startMarks(operator, SOME, 200);
+    await someBegun(marks, SOME / 4);
+    first.signal("SIGKILL");
+    await first.ended;
+    pythonGrpcWorker(stage, release, address, { marks: marks.file });
+    await allMarked(operator, run, marks, SOME);
+  });
+
+  it.for(["0.12", "0.13"] as const)(
+    "[S9-26, S9-33] %s, pulling: nothing is lost when our server is killed in the middle",
+    async (release, context) => {
+      const stage = openStage(context);
+      const marks = openMarks(stage);
+      const first = await startStepflowServer(stage, QUEUE);
+      const operator = operatorOf(first.url, "0.13");
+      pythonGrpcWorker(stage, release, first.address, { marks: marks.file });
+      await operator.knows("echo");
+      const run = await startMarks(operator, SOME, 200);
+      await someBegun(marks, SOME / 4);
+      first.child.signal("SIGKILL");
+      await first.child.ended;
+      await startStepflowServer(stage, QUEUE, { data: first.data, port: Number(new URL(first.url).port) });
+      await allMarked(operator, run, marks, SOME);
+    },
+  );
+});
+
+describe.concurrent("a Python worker that our server reaches by NATS", () => {
+  it.for(["0.12", "0.13"] as const)("%s, by NATS: does everything", async (release, context) => {
+    const stage = openStage(context);
+    const { url: nats } = await startNats(stage);
+    const { url, address } = await startStepflowServer(stage, { type: "nats", url: nats, stream: "STEPFLOW_TASKS" });
+    pythonNatsWorker(stage, release, { nats, orchestrator: address });
+    const operator = operatorOf(url, "0.13");
+    await operator.knows("echo");
+    await everyEnding(operator, pulling);
+  });
+
+  it("0.13, by NATS: nothing is lost when NATS, the worker and our server are killed in turn", async (context) => {
+    const stage = openStage(context);
+    const marks = openMarks(stage);
+    const nats = await startNats(stage);
+    const plugin = { type: "nats", url: nats.url, stream: "STEPFLOW_TASKS" };
+    const server = await startStepflowServer(stage, plugin);
+    const operator = operatorOf(server.url, "0.13");
+    const start = () => pythonNatsWorker(stage, "0.13", { nats: nats.url, orchestrator: server.address }, { marks: marks.file });
+    const worker = start();
+    await operator.knows("echo");
+    const run = await startMarks(operator, SOME, 200);
+
+    await someBegun(marks, SOME / 4);
+    nats.child.signal("SIGKILL");
+    await nats.child.ended;
+    await startNats(stage, { data: nats.data, port: nats.port });
+
+    await someBegun(marks, SOME / 2);
+    worker.signal("SIGKILL");
+    await worker.ended;
+    start();
+
+    await someBegun(marks, (SOME * 3) / 4);
+    server.child.signal("SIGKILL");
+    await server.child.ended;
+    await startStepflowServer(stage, plugin, { data: server.data, port: Number(new URL(server.url).port) });
+    await allMarked(operator, run, marks, SOME);
   });
 });

@@ -29,6 +29,8 @@ export interface Expected {
   unavailable: number;
   /** Whether `onError: retry` does anything. */
   retries: boolean;
+  /** Whether a blob is also found by its id with the name of the hash before it. */
+  prefixed?: boolean;
 }
 
 /** Every single behaviour at once, as a busy worker meets them. */
@@ -39,7 +41,7 @@ export async function everyEnding(operator: Operator, expected: Expected): Promi
     failures(operator, expected),
     retries(operator, expected),
     identity(operator),
-    blobs(operator),
+    blobs(operator, expected),
     subRuns(operator),
     pathParameters(operator),
     missing(operator, expected),
@@ -102,11 +104,13 @@ async function identity(operator: Operator): Promise<void> {
   expect(items[0]?.output).toEqual({ run: runId, step: "s1", flow: id, attempt: 1 });
 }
 
-async function blobs(operator: Operator): Promise<void> {
+async function blobs(operator: Operator, { prefixed }: Expected): Promise<void> {
   const { item } = await one(operator, "/python/blob", { data: VALUES });
   expect(item.output).toEqual({ blob_id: expect.stringMatching(/^[0-9a-f]{64}$/), matches: true });
   const { blob_id } = item.output as { blob_id: string };
-  expect((await one(operator, "/python/read_blob", { blob_id })).item.output).toEqual({ data: VALUES });
+  for (const id of prefixed ? [blob_id, `sha256:${blob_id}`] : [blob_id]) {
+    expect((await one(operator, "/python/read_blob", { blob_id: id })).item.output).toEqual({ data: VALUES });
+  }
 }
 
 async function subRuns(operator: Operator): Promise<void> {

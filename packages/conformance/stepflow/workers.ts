@@ -59,6 +59,25 @@ export function ourGrpcWorker(stage: Stage, address: string, options: PullingOpt
   return startOurs(stage, "grpc", { ...options, env: { ...pullingFrom(address, options), ...options.env } });
 }
 
+/** Where tasks come by NATS: the server, and the orchestrator that keeps blobs. */
+export interface NatsAddresses {
+  readonly nats: string;
+  readonly orchestrator: string;
+}
+
+export function pythonNatsWorker(stage: Stage, release: Release, addresses: NatsAddresses, options: WorkerOptions = {}): Child {
+  return startPython(stage, release, ["--nats"], { ...options, env: { ...fetchingFrom(addresses), ...options.env } });
+}
+
+export function ourNatsWorker(stage: Stage, addresses: NatsAddresses, options: WorkerOptions = {}): Child {
+  return startOurs(stage, "nats", { ...options, env: { ...fetchingFrom(addresses), ...options.env } });
+}
+
+/** The names are those that workers and plugins have unless told. */
+function fetchingFrom({ nats, orchestrator }: NatsAddresses): Record<string, string> {
+  return { STEPFLOW_NATS_URL: nats, STEPFLOW_BLOB_URL: orchestrator };
+}
+
 function pullingFrom(address: string, { queue = "python" }: PullingOptions): Record<string, string> {
   return { STEPFLOW_TASKS_URL: address, STEPFLOW_BLOB_URL: address, STEPFLOW_QUEUE_NAME: queue };
 }

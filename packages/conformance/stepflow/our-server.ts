@@ -1,0 +1,24 @@
+// Our server with a plugin `python` that reaches its workers in one of the ways there are, and with Longshore's own tasks beside it.
+import { type OurServer, type OurServerOptions, startOurServer } from "../src/longshore.ts";
+import type { Stage } from "../src/stage.ts";
+
+export interface StepflowServer extends OurServer {
+  /** Without a scheme, as the queue protocol writes addresses. */
+  readonly address: string;
+}
+
+/** A machine that is busy must not use up the retries that a killed process costs. */
+const PATIENT = { transportMaxRetries: 50, backoff: { type: "constant", delayMs: 500 } };
+
+export const QUEUE = { type: "grpc", queueName: "python" };
+
+export async function startStepflowServer(
+  stage: Stage,
+  python: Record<string, unknown>,
+  options: Pick<OurServerOptions, "data" | "port"> = {},
+): Promise<StepflowServer> {
+  const plugins = { builtin: { type: "builtin" }, python, longshore: { type: "longshore" } };
+  const routes = Object.fromEntries(Object.keys(plugins).map((plugin) => [`/${plugin}`, [{ plugin }]]));
+  const server = await startOurServer(stage, { ...options, stepflow: { plugins, routes, retry: PATIENT } });
+  return { ...server, address: new URL(server.url).host };
+}
