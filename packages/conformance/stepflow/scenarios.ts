@@ -154,7 +154,7 @@ export async function allMarked(operator: Operator, runId: string, marks: Marks,
   expect(marks.counts().size).toBe(total);
 }
 
-export async function everyItemOnce(operator: Operator, marks: Marks, total: number): Promise<void> {
-  await allMarked(operator, await startMarks(operator, total), marks, total);
+export async function everyItemOnce(operator: Operator, marks: Marks, total: number, ms = 0): Promise<void> {
+  await allMarked(operator, await startMarks(operator, total, ms), marks, total);
   expect([...marks.counts()].filter(([, times]) => times !== 1)).toEqual([]);
 }
