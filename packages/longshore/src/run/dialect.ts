@@ -10,6 +10,7 @@ import type { NewRun } from "./store.ts";
 /** A definition as it is kept: the source verbatim, and what it is called. */
 export interface Definition {
   readonly id: string;
+  /** One that begins with a dot is for runs that were made for themselves: it is in no list. */
   readonly name: string;
   /** Counts from 1 for each name. Runs keep the version they started with. */
   readonly version: number;

@@ -109,7 +109,7 @@ export interface Reader {
   tasks(query: TaskQuery): Promise<Page<Task>>;
   /** Oldest first; empty when there is no such task. */
   attempts(taskId: string): Promise<AttemptView[]>;
-  /** The newest version of each name, in the order in which the names were first defined. */
+  /** The newest version of each name, in the order in which the names were first defined; without those that nobody starts by name. */
   definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]>;
   definition(name: string): Promise<Definition | undefined>;
   definitionById(id: string): Promise<Definition | undefined>;

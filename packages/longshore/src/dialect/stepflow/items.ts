@@ -13,7 +13,7 @@ const itemsDialectName = "stepflow-items";
 /** The lane that the task stands on. No route leads to it. */
 export const itemsLane = "stepflow-items";
 /** There is one definition for all of them: what differs is in the settings of the run. */
-export const itemsDefinition = { id: itemsDialectName, name: itemsDialectName, dialect: itemsDialectName, source: "{}" } as const;
+export const itemsDefinition = { id: itemsDialectName, name: `.${itemsDialectName}`, dialect: itemsDialectName, source: "{}" } as const;
 
 /** How the items of a run ended; the output of the run, whether or not they all succeeded. */
 export interface ItemCounts {

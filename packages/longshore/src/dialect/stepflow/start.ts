@@ -44,7 +44,7 @@ export function prepareRun(wish: RunWish): PreparedRun {
   const name = nameOf(flow, flowId);
   const source = patched(wish);
   const id = source === wish.source ? flowId : flowIdOf(source);
-  const definition = { id, name: id === flowId ? name : `${name}+${id.slice(0, 12)}`, dialect: dialectName, source };
+  const definition = { id, name: id === flowId ? name : `.${name}+${id.slice(0, 12)}`, dialect: dialectName, source };
   const { environment, prefixed } = wish;
   const given = variablesIn(wish.variables ?? null);
   const variables = resolveVariables(flow.schemas, { given, environment, prefixed });

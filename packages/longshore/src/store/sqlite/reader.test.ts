@@ -47,6 +47,13 @@ describe.each(places)("reading from %s", (place) => {
     expect(await found({ text: "nowhere" })).toEqual([]);
   });
 
+  it("definitions whose names begin with a dot are in no list, and are found by their names", async () => {
+    const { parts, reader } = await setup();
+    await parts.define(".hidden", ["a"]);
+    expect((await reader.definitions({ limit: 10 })).map(({ name }) => name)).toEqual(["other", "w"]);
+    expect((await reader.definition(".hidden"))?.name).toBe(".hidden");
+  });
+
   it("runs that were named together are read in the order of their ids, a page at a time, and counted by state", async () => {
     const { parts, reader } = await setup();
     for (const id of ["b", "b-1", "b-2", "b-3", "b.4", "c-1"]) await parts.start("w", { id });

@@ -196,7 +196,7 @@ function prepareStatements(db: Database) {
     openTasks: prepare("SELECT id, state, lane FROM task WHERE ended_at IS NULL AND id < ? ORDER BY id DESC"),
     attempts: prepare("SELECT * FROM attempt WHERE task_id = ? ORDER BY grant_count"),
     names: prepare(
-      "SELECT name FROM definition WHERE version = 1 AND (? IS NULL OR dialect = ?) ORDER BY created_at, name LIMIT ? OFFSET ?",
+      "SELECT name FROM definition WHERE version = 1 AND (? IS NULL OR dialect = ?) AND name NOT LIKE '.%' ORDER BY created_at, name LIMIT ? OFFSET ?",
     ),
   };
 }
