@@ -66,9 +66,9 @@ export class NatsDispatcher {
 
   async #serve(queue: TaskQueue, link: NatsLink): Promise<void> {
     const gone = this.#stopping.signal;
-    await this.#askUntilKnown(queue, link);
+    const asked = await this.#askUntilKnown(queue, link);
     const couriers = Array.from({ length: gone.aborted ? 0 : unclaimedMax }, () => this.#carry(queue, link));
-    await Promise.all([...couriers, this.#askAnew(queue, link)]);
+    await Promise.all([...couriers, this.#askAnew(queue, link, asked)]);
   }
 
   async #carry(queue: TaskQueue, link: NatsLink): Promise<void> {
@@ -115,19 +115,25 @@ export class NatsDispatcher {
     }
   }
 
-  /** Components have to be called by the names that workers gave them; as long as nobody is there to ask, nobody is there to call. */
-  async #askUntilKnown(queue: TaskQueue, link: NatsLink): Promise<void> {
+  /**
+   * Components have to be called by the names that workers gave them; as long as nobody is there to ask, nobody is there to call. False when
+   * there was nothing to ask for.
+   */
+  async #askUntilKnown(queue: TaskQueue, link: NatsLink): Promise<boolean> {
     let unanswered = 0;
+    let asked = false;
     while (!this.#stopping.signal.aborted && (await queue.registrations.known()) === null && unanswered < unansweredMax) {
+      asked = true;
       if ((await this.#ask(queue, link)) === "read") unanswered++;
     }
+    return asked;
   }
 
-  async #askAnew(queue: TaskQueue, link: NatsLink): Promise<void> {
+  async #askAnew(queue: TaskQueue, link: NatsLink, lately: boolean): Promise<void> {
     const gone = this.#stopping.signal;
-    while (!gone.aborted) {
-      await this.#ask(queue, link);
-      await pause(this.#options.clock, refreshMs, gone);
+    for (let wait = lately; !gone.aborted; wait = true) {
+      if (wait) await pause(this.#options.clock, refreshMs, gone);
+      if (!gone.aborted) await this.#ask(queue, link);
     }
   }
 

@@ -39,6 +39,8 @@ const retryMs = 500;
 export class NatsLink {
   readonly #options: NatsLinkOptions;
   readonly #waiting = new Set<() => void>();
+  /** Streams that are being made; whoever misses one waits for the same. */
+  readonly #preparing = new Map<string, Promise<void>>();
   #live: Live | undefined;
 
   constructor(options: NatsLinkOptions) {
@@ -124,7 +126,16 @@ export class NatsLink {
     }
   }
 
-  async #prepare({ connection, manager }: Live, stream: string): Promise<void> {
+  #prepare(live: Live, stream: string): Promise<void> {
+    let preparing = this.#preparing.get(stream);
+    if (preparing === undefined) {
+      preparing = this.#make(live, stream).finally(() => this.#preparing.delete(stream));
+      this.#preparing.set(stream, preparing);
+    }
+    return preparing;
+  }
+
+  async #make({ connection, manager }: Live, stream: string): Promise<void> {
     const { client, consumer } = this.#options;
     await ensureStream(client.jetstream, manager, stream);
     await ensureConsumer(client.jetstream, connection, stream, consumer);
