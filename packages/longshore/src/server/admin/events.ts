@@ -9,6 +9,7 @@
 import { z } from "zod";
 import { LongshoreError } from "../../errors.ts";
 import type { EventSink, ServerSentEvent } from "../../http.ts";
+import { idOfUuid } from "../../ids.ts";
 import type { Change, Changes } from "../events.ts";
 import { type Operation, operation } from "./operation.ts";
 
@@ -31,7 +32,8 @@ export function eventOperations(changes: Changes): Operation[] {
         200: { description: "Events `ready`, `run`, `task` and `lagged`.", contentType: "text/event-stream" },
         429: { description: `${readersMax} readers follow already.` },
       },
-      handle({ query: { run, workflow }, request }) {
+      handle({ query: { run: asked, workflow }, request }) {
+        const run = asked === undefined ? undefined : (idOfUuid(asked) ?? asked);
         if (changes.readers >= readersMax) {
           throw new LongshoreError("LONGSHORE_LIMIT", `${readersMax} readers follow changes already, which is the limit.`);
         }

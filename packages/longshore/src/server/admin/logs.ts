@@ -72,16 +72,16 @@ interface Followed {
 }
 
 async function sourceOf(engine: Engine, runId: string, stepId: string | undefined): Promise<Followed> {
-  const run = await knownRun(engine.reader.run(runId), runId);
+  const run = await knownRun((id) => engine.reader.run(id), runId);
   const definition = await engine.reader.definitionById(run.definitionId);
   if (definition === undefined) throw new Error(`Run ${runId} has no definition ${run.definitionId}.`);
   const plan = engine.plan(definition);
   const body = (chunk: StoredChunk) => chunkBody(plan, chunk);
-  if (stepId === undefined) return { run, source: { runId }, body };
+  if (stepId === undefined) return { run, source: { runId: run.id }, body };
   const node = plan.index.get(stepId);
   if (node === undefined)
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `Run ${runId} has no step ${stepId}.`, { detail: { field: "query.step" } });
-  return { run, source: { taskId: taskIdOf(runId, node) }, body };
+  return { run, source: { taskId: taskIdOf(run.id, node) }, body };
 }
 
 function chunkBody(plan: Plan, chunk: StoredChunk) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../../../test/support/admin.ts";
 import { job } from "../../../test/support/workflow-graph.ts";
+import { uuidOf } from "../../ids.ts";
 
 describe("starting a run", () => {
   it("answers 201 with the run and where it is", async () => {
@@ -11,6 +12,17 @@ describe("starting a run", () => {
     expect(body).toMatchObject({ workflow, state: "running", input: { x: [1, null] }, output: null, left: 1, createdAt: clock.now() });
     expect(headers.location).toBe(`/api/longshore/v1/runs/${body.id}`);
     expect((await api("GET", `/runs/${body.id}`)).body).toEqual(body);
+  });
+
+  it("gives it an id that is found in its other spelling too, as a UUID", async () => {
+    const { api, create } = await startAdminServer();
+    const { body } = await api("POST", "/runs", { workflow: await create(job("a")) });
+    const uuid = uuidOf(body.id);
+    for (const path of ["", "/tasks", "/steps", "/logs"]) {
+      expect((await api("GET", `/runs/${uuid}${path}`)).body, path).toEqual((await api("GET", `/runs/${body.id}${path}`)).body);
+    }
+    expect((await api("POST", `/runs/${uuid}/cancel`)).body).toMatchObject({ id: body.id, state: "cancelled" });
+    expect((await api("GET", "/runs/01a1e418-82cf-79a6-924a-000000000000")).status).toBe(404);
   });
 
   it("with one key twice starts once", async () => {

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply } from "../../http.ts";
+import { idOfUuid } from "../../ids.ts";
 import type { Run } from "../../run/run.ts";
 import type { Engine } from "../engine.ts";
 import { apiPrefix, json, type Operation, operation } from "./operation.ts";
@@ -71,13 +72,13 @@ export function runOperations({ runs, reader }: Engine): Operation[] {
       ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", scope: "read" },
       summary: "Look at one run.",
       answers: { 200: { description: "How it stands.", schema: runShape }, ...noSuchRun },
-      handle: async ({ params }) => json(200, runBody(await knownRun(runs.run(params.id as string), params.id))),
+      handle: async ({ params }) => json(200, runBody(await knownRun((id) => runs.run(id), params.id))),
     }),
     operation({
       ...{ id: "cancelRun", tag, method: "POST", path: "/runs/:id/cancel", scope: "operator" },
       summary: "Cancel a run. One that has ended stays as it is.",
       answers: { 202: { description: "The run afterwards. Workers learn of it by their next heartbeat.", schema: runShape }, ...noSuchRun },
-      handle: async ({ params }) => json(202, runBody(await knownRun(runs.cancel(params.id as string), params.id))),
+      handle: async ({ params }) => json(202, runBody(await knownRun((id) => runs.cancel(id), params.id))),
     }),
     operation({
       ...{ id: "retryRun", tag, method: "POST", path: "/runs/:id/retry", scope: "operator" },
@@ -87,19 +88,20 @@ export function runOperations({ runs, reader }: Engine): Operation[] {
         409: { description: "It is still running, or has succeeded." },
         ...noSuchRun,
       },
-      handle: async ({ params }) => json(202, runBody(await knownRun(runs.retry(params.id as string), params.id))),
+      handle: async ({ params }) => json(202, runBody(await knownRun((id) => runs.retry(id), params.id))),
     }),
     operation({
       ...{ id: "rerunRun", tag, method: "POST", path: "/runs/:id/rerun", scope: "operator" },
       summary: "Start a new run of the same version with the same input.",
       answers: { 201: { description: "The new run.", schema: runShape }, ...noSuchRun },
-      handle: async ({ params }) => newRun(await knownRun(runs.rerun(params.id as string), params.id)),
+      handle: async ({ params }) => newRun(await knownRun((id) => runs.rerun(id), params.id)),
     }),
   ];
 }
 
-export async function knownRun(found: Promise<Run | undefined>, id: string | undefined): Promise<Run> {
-  const run = await found;
+/** The id may be spelled as a UUID, as protocols show it whose clients want one. */
+export async function knownRun(find: (id: string) => Promise<Run | undefined>, id = ""): Promise<Run> {
+  const run = await find(idOfUuid(id) ?? id);
   if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
   return run;
 }

@@ -107,7 +107,7 @@ async function knownTask({ reader }: Engine, id: string): Promise<Task> {
 
 /** One page of a run's steps with their tasks. Looked up one by one, so a page costs the same in a run of any size. */
 async function stepsOf(engine: Engine, runId: string, page: { limit: number; after?: number }) {
-  const run = await knownRun(engine.reader.run(runId), runId);
+  const run = await knownRun((id) => engine.reader.run(id), runId);
   const definition = await engine.reader.definitionById(run.definitionId);
   if (definition === undefined) throw new Error(`Run ${runId} has no definition ${run.definitionId}.`);
   const plan = engine.plan(definition);
@@ -116,7 +116,7 @@ async function stepsOf(engine: Engine, runId: string, page: { limit: number; aft
   const steps: { node: PlanNode; task: Task | undefined }[] = [];
   for (let at = from; at < to; at++) {
     const node = plan.nodes[at] as PlanNode;
-    if (!node.hidden) steps.push({ node, task: await engine.reader.task(taskIdOf(runId, at)) });
+    if (!node.hidden) steps.push({ node, task: await engine.reader.task(taskIdOf(run.id, at)) });
   }
   return { plan, steps, next: to < plan.nodes.length ? String(to) : null };
 }
