@@ -192,6 +192,19 @@ describe("the events of a run", () => {
     expect(await all(await events(runId, "?includeSubRuns=true"))).toEqual(seen);
   });
 
+  it("are given to a bounded number of readers at once, and readers that have gone make room", async () => {
+    const { submit, events, call, claim, complete, ended } = await startStepflow();
+    const runId = await submit(oneStep("/hold", {}), [{}]);
+    const readers = await Promise.all(Array.from({ length: 500 }, () => events(runId)));
+    await Promise.all(readers.map((reader) => reader.next()));
+    const refused = await call("GET", `/runs/${runId}/events`);
+    expect([refused.status, refused.body.error.status]).toEqual([429, "RESOURCE_EXHAUSTED"]);
+    await complete(await claim("hold"), 1);
+    await ended(runId);
+    await Promise.all(readers.map((reader) => reader.rest()));
+    expect((await all(await events(runId))).at(-1)?.name).toBe("RunCompleted");
+  });
+
   it("come over gRPC as messages", async () => {
     const { run, channel, events } = await startStepflow();
     const { summary } = await run(oneStep("/builtin/noop", { $input: "$" }), [{}]);

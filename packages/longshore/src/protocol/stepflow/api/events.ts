@@ -5,6 +5,7 @@
 import type { Task } from "../../../board/task.ts";
 import type { Clock } from "../../../clock.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
+import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { Encodable } from "../../../protobuf.ts";
 import { pageMax, type Reader } from "../../../run/reader.ts";
 import type { Run } from "../../../run/run.ts";
@@ -22,6 +23,8 @@ export interface EventDeps {
   readonly items: ItemRuns;
   /** Tells of every task and run that a commit changed; ends with the function that is returned. */
   listen(listener: { task(task: Task): void; run(run: Run): void }): () => void;
+  /** Those that follow now. */
+  readonly followers: Set<object>;
 }
 
 export interface FollowWish {
@@ -39,6 +42,15 @@ export type Event = Encodable<typeof StatusEvent> & { readonly sequenceNumber: n
 const changesMax = 10_000;
 /** Runs of one family that are looked through for those that belong to the run. */
 const familyMax = 100_000;
+
+/** Readers at once. Each costs its share of every change. */
+const followersMax = 500;
+
+/** Throws RESOURCE_EXHAUSTED when there is no room for another. */
+export function checkRoom({ followers }: EventDeps): void {
+  if (followers.size < followersMax) return;
+  throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `${followersMax} readers follow events already, which is the limit`);
+}
 
 /** Ends after the run's last event, or when `signal` aborts. */
 export async function* follow(deps: EventDeps, runId: string, wish: FollowWish, signal: AbortSignal): AsyncGenerator<Event> {
@@ -72,10 +84,12 @@ class Follower {
     this.#runId = runId;
     this.#wish = wish;
     this.#members.set(runId, []);
+    deps.followers.add(this);
     this.#unlisten = deps.listen({ task: (task) => this.#taskChanged(task), run: (run) => this.#runChanged(run) });
   }
 
   close(): void {
+    this.#deps.followers.delete(this);
     this.#unlisten();
     this.#wake();
   }

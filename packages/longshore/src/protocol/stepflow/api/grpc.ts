@@ -6,7 +6,7 @@ import { ResultOrder } from "../messages.ts";
 import { invalid } from "../refuse.ts";
 import { ComponentsService, FlowsService, HealthService, RunsService } from "../services.ts";
 import { listComponents } from "./components.ts";
-import { follow } from "./events.ts";
+import { checkRoom, follow } from "./events.ts";
 import { healthOf } from "./health.ts";
 import { refusing } from "./refusing.ts";
 import type { Services } from "./services.ts";
@@ -59,6 +59,7 @@ function runMethods({ runs, events }: Services): GrpcMethod[] {
         withSubRuns: request.includeSubRuns,
         withResults: request.includeResults,
       };
+      checkRoom(events);
       for await (const event of follow(events, run.id, wish, call.gone)) await sink.send(event);
     }),
   ];

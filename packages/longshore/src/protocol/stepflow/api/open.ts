@@ -119,7 +119,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     flows,
     blobs,
     runs: new RunService({ clock, runs, reader, flows, items, renderer, submitter, removeRun: options.removeRun }),
-    events: { clock, reader, renderer, items, listen: options.listen },
+    events: { clock, reader, renderer, items, listen: options.listen, followers: new Set() },
     components: options.components(builtins.components.map((component) => ({ ...component, id: component.path }))),
   };
   const workerRuns = new WorkerRuns({ reader, runs: services.runs, submitter, renderer });

@@ -9,7 +9,7 @@ import { ExecutionStatus, ResultOrder } from "../messages.ts";
 import { invalid } from "../refuse.ts";
 import { BlobRoutes } from "./blob-routes.ts";
 import { listComponents } from "./components.ts";
-import { type Event, follow } from "./events.ts";
+import { checkRoom, type Event, follow } from "./events.ts";
 import { healthOf } from "./health.ts";
 import { eventJson, itemJson, json, stepJson, summaryJson, timeText } from "./rest-json.ts";
 import * as read from "./rest-request.ts";
@@ -102,6 +102,7 @@ function runRoutes({ runs, events }: Services): Route[] {
           withResults: read.queryFlag(request, "includeResults"),
         };
         const run = await runs.find(id(request));
+        checkRoom(events);
         return { status: 200, events: (sink) => void stream(follow(events, run.id, wish, sink.gone), sink) };
       }),
       openEnded: true,
