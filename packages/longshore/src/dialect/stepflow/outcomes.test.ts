@@ -27,7 +27,7 @@ const one = behaves("step1", { '{"first":"a"}': { a: "b" }, '{"first":"hello"}':
 const two = behaves("step2", { '"b"': { x: 1, y: 2 }, '"world"': { x: 2, y: 8 } });
 
 describe("flow outcomes", () => {
-  it("[S9-02] a flow without steps re-arranges its input", async () => {
+  it("[S9-2] a flow without steps re-arranges its input", async () => {
     const { run } = await openFlows();
     const output = {
       name: { $input: "name" },
@@ -45,12 +45,12 @@ describe("flow outcomes", () => {
   it.each([
     ["a", { name: "b", x: 1, y: 2 }],
     ["hello", { name: "world", x: 2, y: 8 }],
-  ])("[S9-07] two chained steps answer %s by what the first gave the second", async (first, result) => {
+  ])("[S9-7] two chained steps answer %s by what the first gave the second", async (first, result) => {
     const { run } = await openFlows();
     expect((await run(chained, { first }, { one, two })).result).toEqual({ outcome: "success", result });
   });
 
-  it("[S9-08] an input that the plugin has no answer for fails as unreachable, after its retries, with the stack", async () => {
+  it("[S9-8] an input that the plugin has no answer for fails as unreachable, after its retries, with the stack", async () => {
     const { run } = await openFlows();
     const { result, calls } = await run(chained, { first: "nobody" }, { one, two });
     const stack = [
@@ -67,7 +67,7 @@ describe("flow outcomes", () => {
       ? { error: { code: "COMPONENT_FAILED", message: "test error", data: { why: [1] } } }
       : { result: `was ${String(input)}` };
 
-  it("[S9-09] a component that fails fails its run with the same code, message and data", async () => {
+  it("[S9-9] a component that fails fails its run with the same code, message and data", async () => {
     const { run } = await openFlows();
     const { result, calls } = await run(single(), { mode: "error" }, { s: moody });
     expect(result).toEqual({ outcome: "failed", error: { code: "COMPONENT_FAILED", message: "test error", data: { why: [1] } } });

@@ -17,7 +17,7 @@ async function setup(script: ScriptOptions = {}, options: WorldOptions & { more?
 const dialectB = { serverProtocolVersion: 1, supportsBlobRefs: true };
 
 describe("the handshake", () => {
-  it("[S-HTTP-03][S-HTTP-04] comes first, then the list of components, then calls", async () => {
+  it("[S-HTTP-03, S-HTTP-04] comes first, then the list of components, then calls", async () => {
     const { worker, world } = await setup();
     await world.run("/echo", { a: 1 });
     expect(worker.methods).toEqual(["initialize", "initialized", "components/list", "components/execute"]);
@@ -112,7 +112,7 @@ describe("the handshake", () => {
 });
 
 describe("a call", () => {
-  it("[S-HTTP-23][S-HTTP-25] carries component, input, attempt and context", async () => {
+  it("[S-HTTP-23, S-HTTP-25] carries component, input, attempt and context", async () => {
     const { worker, world } = await setup();
     await world.post("step one", "/echo", { message: "hi", u: "é" });
     expect(await world.outcome("step one")).toEqual({ output: { message: "hi", u: "é" } });
@@ -275,7 +275,7 @@ describe("calls back from a worker", () => {
     call?.response.end();
   };
 
-  it("[S-HTTP-26][S-HTTP-27] keep and fetch blobs, each answered by a request of its own to the same process", async () => {
+  it("[S-HTTP-26, S-HTTP-27] keep and fetch blobs, each answered by a request of its own to the same process", async () => {
     const { worker, world } = await setup({
       script: callingBack({ id: "b1", method: "blobs/put", params: { data: { m: "boom" }, blob_type: "data" } }),
     });

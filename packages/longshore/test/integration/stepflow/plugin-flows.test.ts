@@ -108,7 +108,7 @@ describe("a flow", () => {
     expect(await run(chain("/my_worker/nested"), { flow: inner })).toMatchObject({ status: 2, output: { text: "DEEP" } });
   });
 
-  it("[S-QUEUE-08][S-QUEUE-18] is carried out by a worker that its gRPC plugin starts and tells where to pull from", async () => {
+  it("[S-QUEUE-08, S-QUEUE-18] is carried out by a worker that its gRPC plugin starts and tells where to pull from", async () => {
     const program = join(temporaryFolder(), "worker.mjs");
     writeFileSync(program, queueWorker);
     const { run } = await setup(`plugins:

@@ -20,7 +20,7 @@ const chain = {
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 describe("a flow", () => {
-  it("[S-QUEUE-01] [S-QUEUE-20] is carried out step by step by the worker of a queue, which is told where each belongs", async () => {
+  it("[S-QUEUE-01, S-QUEUE-20] is carried out step by step by the worker of a queue, which is told where each belongs", async () => {
     const { run, pull, perform, result, address, channel } = await flowServer();
     const ann = pull();
     await ann.register({ componentId: "echo", path: "/echo" });
@@ -43,7 +43,7 @@ describe("a flow", () => {
     expect(await channel.unary(TasksService.GetOrchestratorForRun, { runId })).toEqual({ orchestratorServiceUrl: address });
   });
 
-  it("[S-QUEUE-02] [S-QUEUE-11] goes to the queues that routes and their plugins name, step by step", async () => {
+  it("[S-QUEUE-02, S-QUEUE-11] goes to the queues that routes and their plugins name, step by step", async () => {
     const folder = temporaryFolder();
     mkdirSync(folder, { recursive: true });
     const config = join(folder, "stepflow-config.yml");

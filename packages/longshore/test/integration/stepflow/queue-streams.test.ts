@@ -49,7 +49,7 @@ describe("a stream is refused", () => {
 });
 
 describe("a stream", () => {
-  it("[S-QUEUE-01] [S-QUEUE-04] [S-QUEUE-07] is pushed tasks as they come, long after it was opened", async () => {
+  it("[S-QUEUE-01, S-QUEUE-04, S-QUEUE-07] is pushed tasks as they come, long after it was opened", async () => {
     const { clock, post, pull, complete, task } = await queueWorld();
     const ann = pull();
     await ann.register({ componentId: "echo", path: "/echo" });

@@ -213,7 +213,7 @@ describe("variables in a configuration", () => {
 });
 
 describe("routes of a configuration", () => {
-  it("[S-QUEUE-11][S-QUEUE-12] follow patterns, and lead to another queue by a nested parameter", () => {
+  it("[S-QUEUE-11, S-QUEUE-12] follow patterns, and lead to another queue by a nested parameter", () => {
     const config = parsed(routingFragment);
     const lane = (path: string) => {
       const found = makeRouter(config).route(path, {}, () => null);
