@@ -38,6 +38,14 @@ describe("our server answers as the real orchestrator does", () => {
     expect(unexpected).toEqual([]);
   });
 
+  it("tells every difference in the protocol's README, with its reason", () => {
+    const readme = readFileSync(new URL("../../../longshore/src/protocol/stepflow/README.md", import.meta.url), "utf8").replace(
+      /\s+/g,
+      " ",
+    );
+    expect(differences.map(({ reason }) => reason).filter((reason) => !readme.includes(reason))).toEqual([]);
+  });
+
   it("lists no difference that is gone", () => {
     expect(differences.filter((one) => !used.has(one)).map(({ reason }) => reason)).toEqual([]);
   });

@@ -3,6 +3,7 @@ import { randomInt } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { createWorkflow } from "./api.ts";
 import { check, describeViolations } from "./checker.ts";
 import { type Client, openClient } from "./client.ts";
 import { type Entry, type HistoryWriter, openHistory, readHistory } from "./history.ts";
@@ -38,15 +39,24 @@ export interface Verdict {
 
 export type WorkerHabits = Omit<WorkerSettings, "url" | "name" | "history">;
 
-export async function openArena(other: Pick<ServerOptions, "command"> & { data?: string } = {}): Promise<Arena> {
+/** Another protocol than workflow-graph: how its server is told of it, how workflows are defined, and the program of its rude worker. */
+export interface Wire {
+  flags(directory: string): string[];
+  define: typeof createWorkflow;
+  worker: string;
+  /** Further settings of the worker. */
+  habits?: Record<string, unknown>;
+}
+
+export async function openArena(other: Pick<ServerOptions, "command"> & { data?: string; wire?: Wire } = {}): Promise<Arena> {
   const directory = mkdtempSync(join(tmpdir(), "longshore-faults-"));
   mkdirSync(join(directory, "workflows"));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const chaos = openHistory(join(directory, "chaos.0.jsonl"));
   const data = other.data ?? join(directory, "data");
-  const server = serverProcess({ directory, port, data, history: chaos, command: other.command });
-  const client = openClient(url, join(directory, "client.0.jsonl"));
+  const server = serverProcess({ directory, port, data, history: chaos, command: other.command, flags: other.wire?.flags(directory) });
+  const client = openClient(url, join(directory, "client.0.jsonl"), other.wire?.define);
   const workers: ManagedProcess[] = [];
   const links: (Link & { name: string })[] = [];
   return {
@@ -58,7 +68,8 @@ export async function openArena(other: Pick<ServerOptions, "command"> & { data?:
     client,
     note: (happening) => chaos.write(happening),
     addWorker(habits, options = {}) {
-      const worker = workerProcess({ ...habits, url: options.url ?? url, name: `worker-${workers.length}` }, directory, chaos);
+      const settings = { ...habits, ...other.wire?.habits, url: options.url ?? url, name: `worker-${workers.length}` };
+      const worker = workerProcess(settings, directory, chaos, other.wire?.worker);
       workers.push(worker);
       return worker;
     },

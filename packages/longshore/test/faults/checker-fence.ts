@@ -46,7 +46,8 @@ export function nothingIsAcceptedPastItsTerm({ tasks, outages }: Story): Violati
 
 /** The latest time at which a hold can have been live when what was `sent` was carried out: every doubt goes to the server. */
 function overBy({ claimGot, renewals, beats }: Lease, sent: Entry, got: Entry, outages: Story["outages"]): number {
-  const { expiresAt, ttlMs } = claimGot;
+  const { ttlMs, offerMs } = claimGot;
+  const expiresAt = offerMs === undefined ? claimGot.expiresAt : claimGot.at + offerMs;
   const told = renewals.filter((renewal) => renewal.sent.at < sent.at).map((renewal) => renewal.got.expiresAt ?? renewal.got.at + ttlMs);
   const restarted = outages.filter(({ from, to }) => from <= got.at && to >= claimGot.grantedAt).map(({ to }) => to + ttlMs);
   // A heartbeat without a 200 may have been carried out at the last moment, each of them.

@@ -173,7 +173,7 @@ function wasOver(held: Lease, granted: number, cancel: Entry | undefined): boole
 
 /** The latest time that the server promised a hold, and the line that says so: its claim, or a heartbeat answered 200. */
 function liveUntil(lease: Lease): { until: number; by: Entry } {
-  let until = lease.claimGot.expiresAt;
+  let until = lease.claimGot.offerMs === undefined ? lease.claimGot.expiresAt : 0;
   let by: Entry = lease.claimGot;
   for (const { sent, got } of lease.renewals) {
     // The server renewed it when the heartbeat arrived, so at the earliest when it was sent.
@@ -190,8 +190,8 @@ function nothingStartsAfterACancel({ tasks, runs }: Story): Violation[] {
     const cancel = runs.get(lease.runId)?.cancelAcknowledged;
     if (!cancel) return [];
     const asked = lease.claimSent !== undefined && lease.claimSent.tick > cancel.tick;
-    // A claim that was waiting when the cancel came is judged by the time the server says it granted it.
-    const granted = lease.claimGot.grantedAt > cancel.at + CLOCK_TOLERANCE_MS;
+    // A claim that was waiting when the cancel came is judged by the time the server says it granted it; of an offer it says none.
+    const granted = lease.claimGot.offerMs === undefined && lease.claimGot.grantedAt > cancel.at + CLOCK_TOLERANCE_MS;
     if (!asked && !granted) return [];
     const message = "it was handed out after the cancel of its run was acknowledged";
     return [violation("no-start-after-cancel", lease.task, message, [cancel, lease.claimSent, lease.claimGot])];

@@ -24,14 +24,14 @@ const PATIENCE_MS = 90_000;
 const LOOK_MS = 100;
 const CLIENT_SOCKETS = 4;
 
-export function openClient(url: string, historyFile: string): Client {
+export function openClient(url: string, historyFile: string, define = createWorkflow): Client {
   const connection = connect(url, CLIENT_SOCKETS);
   const history = openHistory(historyFile);
   let requests = 0;
   return {
     connection,
     async create(name, jobs) {
-      const workflow = await createWorkflow(connection, name, jobs);
+      const workflow = await define(connection, name, jobs);
       history.write({ kind: "workflow-created", workflow, steps: Object.fromEntries(jobs.map((job) => [job.id, job.depends_on])) });
       return workflow;
     },

@@ -50,6 +50,10 @@ export interface Claim {
   grantedAt: number;
   expiresAt: number;
   upstream: Record<string, string | undefined>;
+  /** Which hand-out of its task it is, where the worker can tell. */
+  grant?: number;
+  /** It is only an offer, which the first heartbeat or report takes: nothing is promised before, and it stands for so long at most. */
+  offerMs?: number;
 }
 
 /** A happening with its time and place; `where` is `file:line`. */

@@ -33,10 +33,13 @@ export interface ServerOptions {
   history: HistoryWriter;
   /** What to run, by default our server with this process's Node; the flags of `longshore start` follow. */
   command?: string[] | undefined;
+  /** Further flags of `longshore start`. */
+  flags?: string[] | undefined;
 }
 
 const REPOSITORY = fileURLToPath(new URL("../../../..", import.meta.url));
 export const SERVER_PROGRAM = join(REPOSITORY, "packages/longshore/dist/cli/main.js");
+/** Speaks workflow-graph. */
 const WORKER_PROGRAM = fileURLToPath(new URL("./worker-process.ts", import.meta.url));
 
 /** A loaded machine may take seconds to start a process; one that takes this long has failed. */
@@ -74,9 +77,10 @@ export function serverProcess({
   data,
   history,
   command = [process.execPath, SERVER_PROGRAM],
+  flags = [],
 }: ServerOptions): ManagedProcess {
-  const flags = ["start", "--port", String(port), "--data", data, "--workflows", join(directory, "workflows"), "--json"];
-  const [program = "", ...parameters] = [...command, ...flags];
+  const start = ["start", "--port", String(port), "--data", data, "--workflows", join(directory, "workflows"), "--json", ...flags];
+  const [program = "", ...parameters] = [...command, ...start];
   return managed("server", history, () => {
     if (parameters.includes(SERVER_PROGRAM) && !existsSync(SERVER_PROGRAM))
       throw new Error(`${SERVER_PROGRAM} is missing: run npm run build`);
@@ -88,14 +92,19 @@ export function serverProcess({
   });
 }
 
-export function workerProcess(settings: Omit<WorkerSettings, "history">, directory: string, history: HistoryWriter): ManagedProcess {
+export function workerProcess(
+  settings: Omit<WorkerSettings, "history">,
+  directory: string,
+  history: HistoryWriter,
+  program = WORKER_PROGRAM,
+): ManagedProcess {
   let life = 0;
   return managed(settings.name, history, () => {
     const file = join(directory, `${settings.name}.${life}.jsonl`);
     // Each life draws other numbers, all from the one seed.
     const own: WorkerSettings = { ...settings, history: file, seed: settings.seed + 1000 * life++ };
     const log = openSync(join(directory, `${settings.name}.log`), "a");
-    const child = spawn(process.execPath, ["--import", "tsx", WORKER_PROGRAM, JSON.stringify(own)], {
+    const child = spawn(process.execPath, ["--import", "tsx", program, JSON.stringify(own)], {
       cwd: REPOSITORY,
       stdio: ["ignore", log, log],
     });

@@ -14,6 +14,8 @@ interface RoundOptions extends Pick<ChaosOptions, "seed" | "durationMs"> {
   /** How long a job takes, at least and at most. */
   workMs?: [number, number];
   shapes?: Job[][];
+  /** The term of a hold, where workers cannot choose it. */
+  termMs?: number;
   /** Further trouble, made beside the schedule until the signal aborts. */
   beside?: (over: AbortSignal) => Promise<void>;
 }
@@ -74,7 +76,7 @@ export async function playRound(arena: Arena, options: RoundOptions): Promise<Ve
     await arena.client.cancel(runId);
   };
   const counts = { ...NO_FAULTS, ...options.counts };
-  const faults = planFaults({ seed, durationMs, workers, links: arena.links.length, termMs: TTL_SECS * 1000, counts });
+  const faults = planFaults({ seed, durationMs, workers, links: arena.links.length, termMs: options.termMs ?? TTL_SECS * 1000, counts });
   const note = (kind: "link-silent" | "link-restored" | "link-cut", name: string): void => arena.note({ kind, name });
   const over = new AbortController();
   const beside = options.beside?.(over.signal);

@@ -82,8 +82,10 @@ export function accepted(lease: Lease, verb: ReportVerb): (Report & { got: Entry
 }
 
 /** Negative when the first was granted before the second: a later attempt, or the same attempt handed out at a later time. */
-export function compareAge(a: Lease, b: Lease): number {
-  return a.claimGot.attempt - b.claimGot.attempt || a.claimGot.grantedAt - b.claimGot.grantedAt;
+export function compareAge({ claimGot: a }: Lease, { claimGot: b }: Lease): number {
+  // Where hand-outs are numbered, their numbers are the order; times are those of the worker's reading then.
+  if (a.grant !== undefined && b.grant !== undefined) return a.grant - b.grant;
+  return a.attempt - b.attempt || a.grantedAt - b.grantedAt;
 }
 
 export function tellStory(history: readonly Entry[], final: FinalState): Story {

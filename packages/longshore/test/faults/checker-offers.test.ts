@@ -1,0 +1,58 @@
+// Offers: tasks that a worker is handed without having them yet. The first heartbeat takes one, if it still stands.
+import { expect, it } from "vitest";
+import { check } from "./checker.ts";
+import { succeededBy, TERM_MS, writePages } from "./pages.ts";
+
+const OFFER_MS = 200;
+
+/** The first offer is never claimed; the task is offered again when its time is over, and done. */
+function offeredTwice() {
+  const pages = writePages();
+  pages.start(0);
+  pages.claim(10, "worker-2", { leaseId: "new", grant: 2, offerMs: OFFER_MS });
+  pages.heartbeat(20, "worker-2", "new");
+  return pages;
+}
+
+const rulesOf = (pages: ReturnType<typeof writePages>): string[] => check(pages.entries(), succeededBy("new")).map(({ rule }) => rule);
+
+it("an offer that is read after the next one was taken has promised nothing", () => {
+  const pages = offeredTwice();
+  pages.claim(30, "worker-1", { leaseId: "old", grant: 1, offerMs: OFFER_MS });
+  pages.heartbeat(40, "worker-1", "old", 409);
+  pages.report(60, "worker-2", "new", "complete");
+  expect(rulesOf(pages)).toEqual([]);
+});
+
+it("a heartbeat on the older of two offers must be refused, however late it was read", () => {
+  const pages = offeredTwice();
+  pages.claim(30, "worker-1", { leaseId: "old", grant: 1, offerMs: OFFER_MS });
+  pages.heartbeat(40, "worker-1", "old");
+  pages.report(60, "worker-2", "new", "complete");
+  expect(rulesOf(pages)).toContain("accepted-from-newest-hold");
+});
+
+it("an offer that was taken is a hold, and another may not overlap it", () => {
+  const pages = offeredTwice();
+  pages.claim(30 + TERM_MS / 2, "worker-1", { leaseId: "next", grant: 3, offerMs: OFFER_MS });
+  pages.report(50 + TERM_MS / 2, "worker-1", "next", "complete");
+  const rules = check(pages.entries(), succeededBy("next")).map(({ rule }) => rule);
+  expect(rules).toEqual(["holds-never-overlap"]);
+});
+
+it("an offer cannot be taken after its time", () => {
+  const pages = writePages();
+  pages.start(0);
+  pages.claim(10, "worker-1", { leaseId: "new", grant: 1, offerMs: OFFER_MS });
+  pages.heartbeat(10 + 2 * OFFER_MS, "worker-1", "new");
+  pages.report(30 + 2 * OFFER_MS, "worker-1", "new", "complete");
+  expect(rulesOf(pages)).toEqual(["accepted-within-term"]);
+});
+
+it("an offer may be completed without ever being claimed", () => {
+  const pages = writePages();
+  pages.start(0);
+  pages.claim(10, "worker-1", { leaseId: "new", grant: 1, offerMs: OFFER_MS });
+  pages.report(100, "worker-1", "new", "complete");
+  expect(rulesOf(pages)).toEqual([]);
+});
