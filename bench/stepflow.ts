@@ -29,7 +29,7 @@ interface Size {
 }
 
 const FULL: Size = { warmUpSeconds: 1.5, seconds: 3, idleStreams: 1_000, idleSeconds: 10, steps: 10_001, warmUpSteps: 1_000 };
-const QUICK: Size = { warmUpSeconds: 0.3, seconds: 0.7, idleStreams: 50, idleSeconds: 1, steps: 501, warmUpSteps: 101 };
+const QUICK: Size = { warmUpSeconds: 0.3, seconds: 0.7, idleStreams: 50, idleSeconds: 1, steps: 1_001, warmUpSteps: 101 };
 
 const CONCURRENCIES = [1, 10, 100] as const;
 /** What the Python worker has unless told. */

@@ -173,6 +173,85 @@ describe("a worker that is busy", () => {
   });
 });
 
+describe("a worker that claims at once", () => {
+  /** It has claimed and done eight tasks, one after the other: two more than the next may be sent ahead. */
+  const quick = async () => {
+    const world = await queueWorld();
+    const ann = world.pull("python", "ann");
+    await ann.register({ componentId: "echo" });
+    for (let n = 0; n < 8; n++) {
+      await world.post(`quick-${n}`);
+      const { taskId } = await ann.next();
+      await world.heartbeat(taskId, "ann");
+      await world.complete({ taskId, response: { output: n } });
+    }
+    return { ...world, ann };
+  };
+
+  it("is sent a few tasks ahead of its claims", async () => {
+    const { ann, post, becomes, task } = await quick();
+    for (const id of ["a", "b", "c", "d"]) await post(id);
+    for (const id of ["a", "b", "c"]) await becomes(id, "offered");
+    expect([(await ann.next()).taskId, (await ann.next()).taskId, (await ann.next()).taskId].sort()).toEqual(["a-1", "b-1", "c-1"]);
+    expect((await task("d")).state).toBe("queued");
+  });
+
+  it("gives all of them back when its stream goes", async () => {
+    const { ann, post, pull, becomes, task } = await quick();
+    for (const id of ["a", "b", "c"]) await post(id);
+    for (const id of ["a", "b", "c"]) await becomes(id, "offered");
+    await ann.vanish();
+    const bob = pull("python", "bob");
+    expect((await bob.next()).taskId).toBe("a-3");
+    expect(await becomes("b", "queued")).toMatchObject({ lost: 0, failures: 0 });
+    expect(await task("c")).toMatchObject({ state: "queued", lost: 0 });
+  });
+
+  it("and then leaves one unclaimed loses the others to whoever is there, at once", async () => {
+    const { ann, post, pull, heartbeat, clock, becomes } = await quick();
+    await post("held");
+    await heartbeat((await ann.next()).taskId, "ann");
+    for (const id of ["a", "b", "c"]) await post(id);
+    for (const id of ["a", "b", "c"]) await becomes(id, "offered");
+    const bob = pull("python", "bob");
+    await clock.advance(1_000);
+    const received = [await bob.next()];
+    for (let count = 0; count < 2; count++) {
+      await heartbeat(received.at(-1)?.taskId ?? "", "bob");
+      received.push(await bob.next());
+    }
+    expect(received.map(({ taskId }) => taskId.slice(0, 1)).sort()).toEqual(["a", "b", "c"]);
+  });
+
+  it("is never sent more than it has room for, once that is known", async () => {
+    const { ann, post, heartbeat, complete, clock, becomes, task } = await quick();
+    for (const id of ["x", "y"]) {
+      await post(id);
+      await heartbeat((await ann.next()).taskId, "ann");
+    }
+    await post("over");
+    await ann.next();
+    await clock.advance(1_000);
+    await becomes("over", "queued");
+    // It claims at once again, as soon as it has room: enough for many to be sent ahead, were it not for that.
+    let done = "x-1";
+    for (let n = 0; n < 12; n++) {
+      await complete({ taskId: done, response: { output: n } });
+      await post(`more-${n}`);
+      const { taskId } = await ann.next();
+      await heartbeat(taskId, "ann");
+      done = taskId;
+    }
+    for (const id of ["a", "b", "c"]) await post(id);
+    await complete({ taskId: done, response: { output: 12 } });
+    await becomes("more-11", "offered");
+    for (const id of ["a", "b", "c"]) expect((await task(id)).state).toBe("queued");
+    await complete({ taskId: "y-1", response: { output: 0 } });
+    await becomes("a", "offered");
+    for (const id of ["b", "c"]) expect((await task(id)).state).toBe("queued");
+  });
+});
+
 describe("a worker that holds nothing and does not claim", () => {
   it("is offered less and less, and at once again when it has spoken of what it was given", async () => {
     const { clock, post, pull, heartbeat, becomes } = await queueWorld();

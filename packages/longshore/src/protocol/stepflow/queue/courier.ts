@@ -1,5 +1,5 @@
-// Carries tasks from a queue to a recipient, one after the other: the next is taken when the one before was taken up, so at most one lies
-// with a recipient that may be busy. A backend with room for several runs several couriers.
+// Carries tasks from a queue to a recipient, one after the other: the next is taken when the one before was taken up, so at most one of
+// its tasks lies with a recipient that may be busy. A backend with room for several runs several couriers.
 
 import { type Clock, pause } from "../../../clock.ts";
 import type { Encodable } from "../../../protobuf.ts";
@@ -11,8 +11,11 @@ export interface Recipient {
   readonly gone: AbortSignal;
   /** What becomes then of a task that nobody has taken up. Back to its lane when absent. */
   leave?(delivery: Delivery): void;
-  /** Asked before each task: how it is to be offered. May take its time, while the recipient had better be given nothing. */
-  ready(): Promise<Omit<NextOptions, "signal">> | Omit<NextOptions, "signal">;
+  /**
+   * Asked before each task: how it is to be offered. May take its time, while the recipient had better be given nothing. Undefined when
+   * this courier is not needed any more, which ends it.
+   */
+  ready(): Promise<Omit<NextOptions, "signal"> | undefined> | Omit<NextOptions, "signal">;
   /** Hands an assignment over. Resolves when it has left this process; rejects when it could not be handed over, which ends the courier. */
   send(assignment: Encodable<typeof TaskAssignment>, delivery: Delivery): Promise<void>;
   /** Nobody took it up; the task is back in its lane. The courier goes on when this resolves. */
@@ -23,7 +26,7 @@ export interface Recipient {
 /** While nothing can be written, the queue is asked again after this long. */
 const retryMs = 1_000;
 
-/** Resolves when the recipient has gone. Rejects when the server is closing, or an assignment could not be handed over. */
+/** Resolves when the recipient has gone or does not need this courier. Rejects when the server is closing, or an assignment could not be handed over. */
 export async function deliver(queue: TaskQueue, to: Recipient, clock: Clock): Promise<void> {
   let current: Delivery | undefined;
   const leave = () => {
@@ -32,7 +35,9 @@ export async function deliver(queue: TaskQueue, to: Recipient, clock: Clock): Pr
   to.gone.addEventListener("abort", leave, { once: true });
   try {
     while (!to.gone.aborted) {
-      current = await next(queue, to, clock);
+      const options = await to.ready();
+      if (options === undefined) return;
+      current = to.gone.aborted ? undefined : await next(queue, options, to.gone, clock);
       if (current !== undefined) await handOver(current, to);
       current = undefined;
     }
@@ -41,14 +46,17 @@ export async function deliver(queue: TaskQueue, to: Recipient, clock: Clock): Pr
   }
 }
 
-async function next(queue: TaskQueue, to: Recipient, clock: Clock): Promise<Delivery | undefined> {
-  const options = await to.ready();
-  if (to.gone.aborted) return undefined;
+async function next(
+  queue: TaskQueue,
+  options: Omit<NextOptions, "signal">,
+  gone: AbortSignal,
+  clock: Clock,
+): Promise<Delivery | undefined> {
   try {
-    return await queue.next({ ...options, signal: to.gone });
+    return await queue.next({ ...options, signal: gone });
   } catch (error) {
     if (!isPassing(error)) throw error;
-    await pause(clock, retryMs, to.gone);
+    await pause(clock, retryMs, gone);
     return undefined;
   }
 }
