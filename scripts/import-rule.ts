@@ -18,14 +18,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   board: ["leaf"],
   blob: ["leaf"],
   log: ["leaf"],
+  bus: ["leaf"],
   run: ["leaf", "board", "blob", "log"],
   dialect: ["leaf", "wire", "board", "run"],
   api: ["leaf", "runner", "run", "dialect"],
-  protocol: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "run", "dialect", "api"],
-  store: ["leaf", "board", "blob", "log", "run"],
-  server: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "run", "dialect", "api", "protocol", "store"],
+  protocol: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "bus", "run", "dialect", "api"],
+  store: ["leaf", "board", "blob", "log", "bus", "run"],
+  server: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "bus", "run", "dialect", "api", "protocol", "store"],
   cli: ["leaf", "wire", "signature", "runner", "telemetry", "run", "dialect", "api", "protocol", "server"],
-  testing: ["leaf", "wire", "grpc", "runner", "board", "run", "dialect", "api", "protocol", "server"],
+  testing: ["leaf", "wire", "grpc", "runner", "board", "bus", "run", "dialect", "api", "protocol", "server"],
 };
 
 /** Files directly in src/ that compose other layers; every other file there is a leaf. */

@@ -1,0 +1,85 @@
+// The port of message buses: topics with records, read by groups. What is published is durable, and each group gets every record at
+// least once. Kafka is one; the server's own data file is another, for whoever has no broker.
+
+import type { Clock } from "../clock.ts";
+
+export interface BusRecord {
+  readonly topic: string;
+  readonly key: string | null;
+  readonly value: Uint8Array;
+  /** Where the record lies, for logs, such as `status.gpu.v1[2]@1734`. */
+  readonly place: string;
+  /** When it was published, in epoch milliseconds. */
+  readonly at: number;
+}
+
+export interface Outgoing {
+  readonly topic: string;
+  /** Records with one key stay in order; null for a record that may go anywhere. */
+  readonly key: string | null;
+  readonly value: string | Uint8Array;
+  /** How often it was sent before to somebody who did not take it: where readers share a topic out, the next of them gets it. */
+  readonly retry?: number;
+}
+
+export interface Subscription {
+  /** Members of one group share its records out; each group gets all of them. */
+  readonly group: string;
+  readonly topics: readonly string[];
+  /** Where a group begins that has never been there before. */
+  readonly from: "earliest" | "latest";
+  /**
+   * Gets records in the order of their keys, one call at a time. When it resolves they are done with and committed; when it throws they
+   * come again after a pause. At the end of a member's life, or when a broker moves records to another member, some may come twice.
+   */
+  handle(records: readonly BusRecord[]): Promise<void>;
+  /** At most as many records in one call. */
+  readonly maxRecords?: number;
+}
+
+export interface BusConsumer {
+  /** Resolves when it receives: what is published from now on reaches its group. Rejects when it is closed before. */
+  readonly ready: Promise<void>;
+  /** No further records before `resume`, but it stays a member. May be called in the middle of `handle`. */
+  pause(): void;
+  resume(): void;
+  /** Takes further topics in; resolves when it receives them. */
+  add(topics: readonly string[]): Promise<void>;
+  /** Waits for the call of `handle` that is under way, commits, and leaves its group. */
+  close(): Promise<void>;
+}
+
+export interface Bus {
+  /** For logs; never a secret. */
+  readonly name: string;
+  /**
+   * Resolves when every record is durable. Calls that come together share a request. Rejects with LONGSHORE_LIMIT when a record is too
+   * large, before anything is sent, and with LONGSHORE_UNREACHABLE when nobody took the records for long: then it is not known whether
+   * they were published, and the caller may repeat.
+   */
+  publish(records: readonly Outgoing[]): Promise<void>;
+  subscribe(subscription: Subscription): BusConsumer;
+  /** Creates those topics that are missing. */
+  ensure(topics: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Told of each failure that is tried again, and of its end; whoever listens says it once. */
+export interface BusTrouble {
+  /** `what` names it, such as "publishing to Kafka at broker:9092". */
+  failing(what: string, error: unknown): void;
+  working(what: string): void;
+}
+
+/** What every implementation takes. */
+export interface BusOptions {
+  readonly trouble?: BusTrouble;
+  readonly clock?: Clock;
+}
+
+/** Records of one call of `handle` when the subscription does not say: large enough that a commit for each call costs little. */
+export const handledRecordsMax = 500;
+/** What Kafka's brokers take in one request unless they are told otherwise, with room for key and frame: the same limit on every bus. */
+export const recordBytesMax = 1_000_000;
+/** Before records that could not be handled are given out again. */
+export const againMs = 1_000;
