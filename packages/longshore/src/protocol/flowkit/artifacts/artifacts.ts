@@ -1,0 +1,101 @@
+// Where FlowKit's workers keep what they produce and find what others produced: the data plane of the protocol. Commands and events
+// travel over the bus; the results themselves lie here, and a consumer reads them while their producer still works.
+//
+// Three implementations hold the same contract (test/contract/flowkit-artifacts.ts): our own store in the server's process (own.ts), the same over
+// HTTP (http.ts), and the MongoDB that workers of other makes share (mongo.ts).
+
+import { LongshoreError } from "../../../errors.ts";
+import type { JsonObject } from "../../../json.ts";
+
+/** One attempt of a node, as its worker names it. `epoch` is the fence: of two attempts the higher one counts. */
+export interface Attempt {
+  readonly taskId: string;
+  readonly nodeId: string;
+  readonly epoch: number;
+  readonly workerId: string;
+}
+
+/** A partial artifact: what one batch has produced. `uid` names it within its node for ever, so that writing it twice keeps one. */
+export interface PartialArtifact {
+  readonly uid: string;
+  /** What the consumers of the node are given: the metrics of the batch. */
+  readonly meta: JsonObject;
+}
+
+/** Names a part that a consumer was given. */
+export interface PartRef {
+  readonly fromNode: string;
+  readonly uid: string;
+}
+
+export interface UpstreamPart extends PartRef {
+  readonly meta: JsonObject;
+}
+
+export interface ReadOptions {
+  /** How long an empty look is followed by a pause, where the store cannot wake its readers; the pause doubles up to `backoffMaxMs`. */
+  readonly pollMs: number;
+  readonly backoffMaxMs: number;
+  /** False: the stream does not end with its sources, only by `signal`. */
+  readonly eofOnTaskDone: boolean;
+  /** Ends the stream by throwing its reason. */
+  readonly signal: AbortSignal;
+}
+
+/** What a worker notes down about the run it is in, as it lies in `worker_state` and is announced after a restart. */
+export interface ActiveRun {
+  readonly task_id: string;
+  readonly node_id: string;
+  readonly step_type: string;
+  readonly attempt_epoch: number;
+  readonly lease_id: string;
+  readonly cancel_token: string;
+  readonly started_at_ms: number;
+  readonly state: "running" | "finishing" | "cancelling";
+  readonly checkpoint: JsonObject;
+}
+
+/** Calls reject with LONGSHORE_UNREACHABLE or LONGSHORE_STORE_UNAVAILABLE while the store cannot be used, and may be repeated. */
+export interface ArtifactStore {
+  /** For logs; never a secret. */
+  readonly name: string;
+  /**
+   * Keeps partial artifacts; they are durable when this resolves. One that is there already keeps its place and takes the new value. False
+   * when a later attempt has taken over, and then nothing more of this attempt is wanted. At most `partsMax` in one call.
+   */
+  putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean>;
+  /** The node has produced all that it will; `meta` are its final metrics. False as above. */
+  complete(attempt: Attempt, meta: JsonObject): Promise<boolean>;
+  /** Whether the node has ended well, whoever did it. */
+  isComplete(taskId: string, nodeId: string): Promise<boolean>;
+  /**
+   * The parts of the nodes `sources` for this consumer, oldest first for each source, each given once to this attempt. What an earlier attempt was given
+   * and did not finish comes again, what it finished does not. Ends when every source is complete and all was given. Throws
+   * UpstreamFailed when a source can give no more because it failed or was cancelled.
+   */
+  read(consumer: Attempt, sources: readonly string[], options: ReadOptions): AsyncIterable<UpstreamPart>;
+  /** The consumer is done with these: no later attempt is given them. False when a later attempt has taken over. */
+  finish(consumer: Attempt, parts: readonly PartRef[]): Promise<boolean>;
+  /** Whether the task or this node of it is to be cancelled, as the coordinator says. */
+  cancelled(taskId: string, nodeId: string): Promise<boolean>;
+  loadState(workerId: string): Promise<ActiveRun | null>;
+  saveState(workerId: string, run: ActiveRun | null): Promise<void>;
+  /** The task as a document of the collection `tasks`; null when there is none. */
+  task(taskId: string): Promise<JsonObject | null>;
+  /** Ends what is being read. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** Parts in one call: a bulk write that stays below a second on every store, and a body that stays within its limit. */
+export const partsMax = 1_000;
+
+/** A source of parts failed or was cancelled, so its consumer will never have all of them. */
+export class UpstreamFailed extends LongshoreError {
+  override readonly name = "UpstreamFailed";
+  readonly nodeId: string;
+
+  constructor(nodeId: string, state: "failed" | "cancelled") {
+    super("LONGSHORE_TASK_FAILED", `The upstream node ${JSON.stringify(nodeId)} ${state === "failed" ? "has failed" : "was cancelled"}.`);
+    this.nodeId = nodeId;
+  }
+}
