@@ -18,6 +18,8 @@ const alias = [
 
 const EVERYWHERE_EXCLUDED = ["**/node_modules/**", "**/dist/**"];
 const BUILD = ["./scripts/build-before-tests.ts"];
+// Kafka and the like: started only when a test asks for one.
+const SERVICES = ["./packages/longshore/test/support/shared-services.ts"];
 const LONG_FAULTS = "packages/longshore/test/**/*.faults.test.ts";
 
 // Real processes and sockets are slow to start on a loaded machine; a test that hangs must still end the run.
@@ -46,7 +48,7 @@ export default defineConfig({
         resolve: { alias },
         test: {
           name: "integration",
-          globalSetup: BUILD,
+          globalSetup: [...BUILD, ...SERVICES],
           pool: "forks",
           include: [
             "packages/longshore/test/integration/**/*.test.ts",
@@ -63,7 +65,7 @@ export default defineConfig({
         resolve: { alias },
         test: {
           name: "faults",
-          globalSetup: BUILD,
+          globalSetup: [...BUILD, ...SERVICES],
           pool: "forks",
           fileParallelism: false,
           include: [LONG_FAULTS],

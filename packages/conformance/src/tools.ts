@@ -30,8 +30,13 @@ const tools = {
   },
   maven: {
     probe: ["mvn", "--version"],
-    purpose: "fetches the Conductor server",
+    purpose: "fetches the Conductor server, Kafka and the stand-in for MongoDB",
     get: "`apt-get install maven`",
+  },
+  java: {
+    probe: ["javac", "--version"],
+    purpose: "runs Kafka and the stand-in for MongoDB",
+    get: "`apt-get install default-jdk-headless`, or any JDK from 17 on, so that `java` and `javac` are on the PATH",
   },
   venv: {
     probe: ["python3", "-c", "import venv, ensurepip"],

@@ -1,0 +1,94 @@
+// Services written in Java, fetched by Maven with all they need: Apache Kafka, and a server that answers as MongoDB does.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type CachedPeer, execute } from "./cache.ts";
+
+/** The versions that everything here was observed on. */
+const KAFKA = "4.3.1";
+const MONGO = "1.47.0";
+
+const COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
+
+/** `lib/` has the jars; `formatted/` is the data folder of a node that has never run, which each broker begins with a copy of. */
+export const kafkaPeer: CachedPeer = {
+  folder: `kafka-${KAFKA}`,
+  tools: ["maven", "java"],
+  async fetch(folder) {
+    await copyJars(folder, "org.apache.kafka", "kafka_2.13", KAFKA);
+    const config = join(folder, "server.properties");
+    writeFileSync(config, kafkaConfig({ port: 19092, controllerPort: 19093, data: join(folder, "formatted") }));
+    const format = ["format", "-t", "bG9uZ3Nob3JlLXRlc3RzMQ", "-c", config];
+    await execute("java", ["-cp", join(folder, "lib", "*"), "kafka.tools.StorageTool", ...format]);
+  },
+};
+
+/** `MongoPeer.class` lies beside `lib/`; its argument is a port, and it prints `ready`. Keeps everything in memory. */
+export const mongoPeer: CachedPeer = {
+  folder: `mongo-java-server-${MONGO}`,
+  tools: ["maven", "java"],
+  async fetch(folder) {
+    await copyJars(folder, "de.bwaldvogel", "mongo-java-server", MONGO);
+    const source = join(folder, "MongoPeer.java");
+    writeFileSync(source, mongoProgram);
+    await execute("javac", ["-cp", join(folder, "lib", "*"), "-d", folder, source]);
+  },
+};
+
+/** One node that is broker and controller, with as few partitions of its own topics as it needs, on loopback alone. */
+export function kafkaConfig(place: { port: number; controllerPort: number; data: string }): string {
+  return `process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:${place.controllerPort}
+listeners=PLAINTEXT://127.0.0.1:${place.port},CONTROLLER://127.0.0.1:${place.controllerPort}
+advertised.listeners=PLAINTEXT://127.0.0.1:${place.port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs=${place.data}
+num.partitions=4
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=4
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+auto.create.topics.enable=false
+`;
+}
+
+async function copyJars(folder: string, group: string, artifact: string, version: string): Promise<void> {
+  const pom = join(folder, "pom.xml");
+  writeFileSync(
+    pom,
+    `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>peers</groupId><artifactId>${artifact}-peer</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies><dependency><groupId>${group}</groupId><artifactId>${artifact}</artifactId><version>${version}</version></dependency></dependencies>
+</project>
+`,
+  );
+  await execute("mvn", ["-q", "-B", "-f", pom, COPY, `-DoutputDirectory=${join(folder, "lib")}`, "-DincludeScope=runtime"]);
+}
+
+/** New drivers refuse the wire version that the server has by itself. */
+const mongoProgram = `import de.bwaldvogel.mongo.*;
+import de.bwaldvogel.mongo.backend.memory.MemoryBackend;
+import java.util.List;
+
+public class MongoPeer {
+  public static void main(String[] args) throws Exception {
+    MongoVersion version = new MongoVersion() {
+      public List<Integer> getVersionArray() { return List.of(5, 0, 0); }
+      public int getWireVersion() { return 13; }
+    };
+    MongoServer server = new MongoServer(new MemoryBackend().version(version));
+    server.bind("127.0.0.1", Integer.parseInt(args[0]));
+    Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown));
+    System.out.println("ready");
+    Thread.currentThread().join();
+  }
+}
+`;

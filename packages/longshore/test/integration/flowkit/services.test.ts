@@ -1,0 +1,29 @@
+// The services that the tests of this folder stand on: that they can be had, and that they are what the clients expect.
+import { Admin } from "@platformatic/kafka";
+import { MongoClient } from "mongodb";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
+import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
+
+describe.skipIf(kafkaMissing !== undefined)(`Kafka${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
+  it("is shared by all tests of a run, which have names of their own in it", async () => {
+    const [one, other] = [await sharedKafka(), await sharedKafka()];
+    expect(one.brokers).toEqual(other.brokers);
+    expect(one.prefix).not.toBe(other.prefix);
+    const admin = new Admin({ clientId: "test", bootstrapBrokers: [...one.brokers] });
+    onTestFinished(() => admin.close());
+    await admin.createTopics({ topics: [`${one.prefix}topic`], partitions: 4, replicas: 1 });
+    expect((await admin.listTopics()).filter((name) => name.startsWith(one.prefix))).toEqual([`${one.prefix}topic`]);
+  });
+});
+
+describe.skipIf(mongoMissing !== undefined)(`MongoDB${mongoMissing === undefined ? "" : ` (needs ${mongoMissing})`}`, () => {
+  it("answers the driver", async () => {
+    const { url, database } = await sharedMongo();
+    const client = new MongoClient(url);
+    onTestFinished(() => client.close());
+    const things = client.db(database).collection("things");
+    await things.updateOne({ name: "a" }, { $set: { size: 1 } }, { upsert: true });
+    expect(await things.findOne({ name: "a" })).toMatchObject({ name: "a", size: 1 });
+  });
+});

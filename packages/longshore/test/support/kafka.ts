@@ -1,0 +1,26 @@
+// A real Apache Kafka for tests: one broker for all test files of a run, with names of its own for each test; or one of the test's own,
+// which it may kill.
+import { randomUUID } from "node:crypto";
+import { inject } from "vitest";
+import { javaMissing } from "./java-service.ts";
+
+/** What is missing on this machine; tests that need Kafka skip themselves and name it. */
+export const kafkaMissing = javaMissing;
+
+export interface SharedKafka {
+  readonly brokers: readonly string[];
+  /** Unlike everybody else's: to be put before every topic and group. */
+  readonly prefix: string;
+}
+
+/** The first call of a run starts the broker, which takes some seconds. */
+export async function sharedKafka(): Promise<SharedKafka> {
+  return { brokers: [await addressOf("kafka")], prefix: `t${randomUUID().slice(0, 8)}.` };
+}
+
+export async function addressOf(service: "kafka" | "mongo"): Promise<string> {
+  const response = await fetch(`${inject("sharedServices")}/${service}`);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${service} could not be started: ${text}`);
+  return text;
+}
