@@ -18,13 +18,14 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   board: ["leaf"],
   blob: ["leaf"],
   log: ["leaf"],
+  part: ["leaf", "board"],
   bus: ["leaf"],
-  run: ["leaf", "board", "blob", "log"],
-  dialect: ["leaf", "wire", "board", "run"],
+  run: ["leaf", "board", "blob", "log", "part"],
+  dialect: ["leaf", "wire", "board", "part", "run"],
   api: ["leaf", "runner", "run", "dialect"],
-  protocol: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "bus", "run", "dialect", "api"],
-  store: ["leaf", "board", "blob", "log", "bus", "run"],
-  server: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "bus", "run", "dialect", "api", "protocol", "store"],
+  protocol: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "part", "bus", "run", "dialect", "api"],
+  store: ["leaf", "board", "blob", "log", "part", "bus", "run"],
+  server: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "part", "bus", "run", "dialect", "api", "protocol", "store"],
   cli: ["leaf", "wire", "signature", "runner", "telemetry", "run", "dialect", "api", "protocol", "server"],
   testing: ["leaf", "wire", "grpc", "runner", "board", "bus", "run", "dialect", "api", "protocol", "server"],
 };
@@ -36,7 +37,7 @@ const WIRE_FILES = new Set(["wire.ts", "codes.ts", "command.ts", "messages.ts", 
 
 /** What one half of a protocol must never reach, not even through other files of its own folder. */
 const HALVES: readonly { files: readonly string[]; mayNotReach: readonly string[] }[] = [
-  { files: ["worker.ts", "index.ts"], mayNotReach: ["board", "run", "dialect", "blob", "log"] },
+  { files: ["worker.ts", "index.ts"], mayNotReach: ["board", "part", "run", "dialect", "blob", "log"] },
   { files: ["routes.ts", "dispatcher.ts"], mayNotReach: ["runner", "api"] },
 ];
 

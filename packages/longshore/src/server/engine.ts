@@ -17,6 +17,7 @@ import { workflowGraphDialect } from "../dialect/workflow-graph/compile.ts";
 import { idMaker, type MakeId } from "../ids.ts";
 import { Logs } from "../log/log.ts";
 import type { LogStore } from "../log/store.ts";
+import type { PartStore } from "../part/store.ts";
 import { defaultConfig } from "../protocol/stepflow/config/default.ts";
 import { makeRouter } from "../protocol/stepflow/config/router.ts";
 import type { Definition, Dialect } from "../run/dialect.ts";
@@ -64,6 +65,7 @@ export interface Engine {
   readonly board: Board;
   readonly runs: Runs;
   readonly documents: DocumentStore;
+  readonly parts: PartStore;
   readonly logs: Logs;
   readonly logStore: LogStore;
   readonly blobs: BlobStore;
@@ -133,6 +135,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     board,
     runs,
     documents: store.documents,
+    parts: store.parts,
     removeRun: (runId) => beside.retention.removeRun(runId),
     logs: new Logs(logStore),
     logStore,

@@ -17,6 +17,7 @@ async function open(setup: StoreSetup) {
   return {
     board: store.board,
     runs: store.runs,
+    parts: store.parts,
     commits: () => store.commit.commits,
     recover: () => store.recover(),
     close: () => store.close(),

@@ -186,6 +186,26 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect(await world.board.receipt("unknown", 1)).toBeUndefined();
     });
 
+    it("parts are numbered on", async () => {
+      const world = await setup();
+      await world.post("t");
+      const hold = holdOf(await world.claim());
+      await world.parts.put(
+        hold,
+        ["a", "b"].map((uid) => ({ uid, value: "1" })),
+      );
+      const reopened = await reopen(world);
+      await reopened.parts.put(
+        hold,
+        ["a", "c"].map((uid) => ({ uid, value: "1" })),
+      );
+      expect((await reopened.parts.read("t", 0, 10)).parts.map(({ uid, sequence }) => [uid, sequence])).toEqual([
+        ["a", 1],
+        ["b", 2],
+        ["c", 3],
+      ]);
+    });
+
     it("limits count what is still held", async () => {
       let world = await setup();
       const limits = [{ key: "api", held: 1 }];

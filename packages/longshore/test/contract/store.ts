@@ -6,6 +6,7 @@ import { cancelContract } from "./store-cancel.ts";
 import { commitContract } from "./store-commit.ts";
 import { deadlineContract } from "./store-deadlines.ts";
 import { lineContract } from "./store-lines.ts";
+import { partContract } from "./store-parts.ts";
 import { restartContract } from "./store-restart.ts";
 import { runContract } from "./store-runs.ts";
 import { openWorld, type StoreKind, type World, type WorldOptions } from "./world.ts";
@@ -30,6 +31,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     deadlineContract(setup);
     commitContract(setup);
     runContract(setup);
+    partContract(setup);
     if (kind.place() !== null) restartContract(setup, kind);
   });
 }

@@ -9,6 +9,7 @@ import type { Clock } from "../../src/clock.ts";
 import { codeDialect } from "../../src/dialect/code/dialect.ts";
 import type { StepSource, Value } from "../../src/dialect/code/source.ts";
 import { idMaker } from "../../src/ids.ts";
+import type { PartStore } from "../../src/part/store.ts";
 import type { Dialect } from "../../src/run/dialect.ts";
 import type { Run } from "../../src/run/run.ts";
 import { brainOf, Runs } from "../../src/run/runs.ts";
@@ -41,6 +42,7 @@ export interface StoreSetup {
 export interface OpenedStore {
   readonly board: BoardStore;
   readonly runs: RunStore;
+  readonly parts: PartStore;
   /** Transactions committed so far. */
   commits(): number;
   /** Brings memory up to what is stored; called once everybody listens. */
@@ -62,6 +64,7 @@ export interface World {
   readonly store: OpenedStore;
   readonly board: Board;
   readonly runs: Runs;
+  readonly parts: PartStore;
   readonly probe: CommitProbe;
   readonly place: string | null;
   /** Defines a workflow of code steps under `name` and starts it. */
@@ -117,6 +120,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
     store,
     board,
     runs,
+    parts: store.parts,
     probe,
     place,
     define,

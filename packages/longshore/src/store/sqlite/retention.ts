@@ -27,6 +27,8 @@ export interface SqliteRetentionOptions {
 const batchMax = 100;
 /** Rows of other tables that one transaction removes: about 2 ms. */
 const sliceRows = 200;
+/** A part stands in two trees, and may be long. */
+const partRowWeight = 2;
 /** A log row is a batch of up to many pages, and counts as this many rows. */
 const logRowWeight = 10;
 
@@ -159,7 +161,9 @@ function prepareStatements(db: Database) {
   const forgetKeys = db.prepare("DELETE FROM run_key WHERE run_id = ?");
   const note = db.prepare("INSERT OR IGNORE INTO pruned (id) VALUES (?)");
   const forgetAttempts = db.prepare("DELETE FROM attempt WHERE task_id = ?");
-  const hasLog = db.prepare("SELECT 1 AS found FROM log WHERE task_id = ? LIMIT 1");
+  const hasMore = db.prepare(
+    "SELECT 1 AS found FROM log WHERE task_id = ?1 UNION ALL SELECT 1 FROM part WHERE task_id = ?1 UNION ALL SELECT 1 FROM part_read WHERE reader = ?1 LIMIT 1",
+  );
   const noted = db.prepare("SELECT id FROM pruned LIMIT 1");
   const crossOff = db.prepare("DELETE FROM pruned");
   const removeRows = prepareSlices(db);
@@ -172,7 +176,7 @@ function prepareStatements(db: Database) {
     },
     forgetTask(id: string): void {
       forgetAttempts.run(id);
-      if (hasLog.get(id) !== undefined) note.run(id);
+      if (hasMore.get(id) !== undefined) note.run(id);
     },
     hasRest: () => noted.get() !== undefined,
     removeSlice(): void {
@@ -193,9 +197,14 @@ function prepareSlices(db: Database): (room: number) => number {
     const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${keys.join(", ")} FROM pruned CROSS JOIN ${table} ON ${on} LIMIT ?)`;
     return db.prepare(sql);
   };
+  const readKey = "reader, reader_life, source, source_life, first";
   const steps = [
     { statement: statement("log", "id", "log.task_id = pruned.id"), weight: logRowWeight },
     { statement: statement("log", "id", "log.run_id = pruned.id"), weight: logRowWeight },
+    { statement: statement("part", "task_id, life, sequence", "part.task_id = pruned.id"), weight: partRowWeight },
+    { statement: statement("part", "task_id, life, sequence", ofRun("part.task_id")), weight: partRowWeight },
+    { statement: statement("part_read", readKey, "part_read.reader = pruned.id"), weight: 1 },
+    { statement: statement("part_read", readKey, ofRun("part_read.reader")), weight: 1 },
     { statement: statement("node_join", "run_id, node", "node_join.run_id = pruned.id"), weight: 1 },
     { statement: statement("attempt", "task_id, grant_count", ofRun("attempt.task_id")), weight: 1 },
     { statement: statement("task", "id", ofRun("task.id")), weight: 1 },

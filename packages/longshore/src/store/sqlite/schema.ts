@@ -112,6 +112,21 @@ const migrations: readonly string[] = [
   `
   ALTER TABLE blob ADD COLUMN note TEXT;
   `,
+  `
+  -- What tasks have produced before their end. A life of a task is named by its first attempt. The value stands last, so that nothing
+  -- else is read through it.
+  CREATE TABLE part (
+    task_id TEXT NOT NULL, life INTEGER NOT NULL, sequence INTEGER NOT NULL, uid TEXT NOT NULL, grant_count INTEGER NOT NULL, at INTEGER NOT NULL,
+    value TEXT NOT NULL, PRIMARY KEY (task_id, life, sequence)
+  ) WITHOUT ROWID;
+  CREATE UNIQUE INDEX part_uid ON part (task_id, life, uid);
+
+  -- Stretches of parts that a reading task has finished with.
+  CREATE TABLE part_read (
+    reader TEXT NOT NULL, reader_life INTEGER NOT NULL, source TEXT NOT NULL, source_life INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    PRIMARY KEY (reader, reader_life, source, source_life, first)
+  ) WITHOUT ROWID;
+  `,
 ];
 
 export const schemaVersion = migrations.length;

@@ -11,6 +11,7 @@ import { SqliteBoard } from "./board.ts";
 import { GroupCommit } from "./commit.ts";
 import { SqliteDocuments } from "./documents.ts";
 import { type Database, isLocked, isUnavailable, openDatabase } from "./driver.ts";
+import { SqliteParts } from "./parts.ts";
 import { SqliteRuns } from "./runs.ts";
 import { migrate } from "./schema.ts";
 
@@ -42,6 +43,7 @@ export interface SqliteStore {
   readonly board: SqliteBoard;
   readonly runs: SqliteRuns;
   readonly documents: SqliteDocuments;
+  readonly parts: SqliteParts;
   /** Brings memory up to what the file says; to be called once, when everybody listens. */
   recover(): void;
   close(): void;
@@ -62,7 +64,12 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       throw error;
     }
     const commit = new GroupCommit(db, () => clock.now());
-    const board = new SqliteBoard({ db, commit, clock, random, changed: hooks.taskChanged, deadline: hooks.deadline });
+    const taskChanged = (task: Task) => {
+      parts.taskChanged(task);
+      hooks.taskChanged(task);
+    };
+    const board = new SqliteBoard({ db, commit, clock, random, changed: taskChanged, deadline: hooks.deadline });
+    const parts = new SqliteParts({ db, commit, clock, tasks: board.tasks });
     const documents = new SqliteDocuments(db, commit, clock);
     const runs = new SqliteRuns({
       documents,
@@ -82,6 +89,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       board,
       runs,
       documents,
+      parts,
       recover() {
         board.recover();
         runs.recover();

@@ -1,0 +1,27 @@
+// Who waits for more parts of a task.
+
+export class Watchers {
+  readonly #watchers = new Map<string, Set<() => void>>();
+
+  /** True when nobody waits for anything: then there is nothing to tell. */
+  get idle(): boolean {
+    return this.#watchers.size === 0;
+  }
+
+  watch(taskId: string, changed: () => void): () => void {
+    // One of its own, so that the same function may watch twice and end once.
+    const told = () => changed();
+    const others = this.#watchers.get(taskId);
+    if (others === undefined) this.#watchers.set(taskId, new Set([told]));
+    else others.add(told);
+    return () => {
+      const watching = this.#watchers.get(taskId);
+      watching?.delete(told);
+      if (watching?.size === 0) this.#watchers.delete(taskId);
+    };
+  }
+
+  tell(taskId: string): void {
+    for (const told of [...(this.#watchers.get(taskId) ?? [])]) told();
+  }
+}
