@@ -33,7 +33,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** Files directly in src/ that compose other layers; every other file there is a leaf. */
 const API_FILES = new Set(["index.ts", "work.ts", "workflow.ts"]);
 /** The part of a protocol folder that both halves and the protocol's dialect share. */
-const WIRE_FILES = new Set(["wire.ts", "codes.ts", "command.ts", "messages.ts", "api-messages.ts", "services.ts"]);
+const WIRE_FILES = new Set(["wire.ts", "codes.ts", "command.ts", "messages.ts", "api-messages.ts", "services.ts", "adapter-args.ts"]);
 
 /** What one half of a protocol must never reach, not even through other files of its own folder. */
 const HALVES: readonly { files: readonly string[]; mayNotReach: readonly string[] }[] = [

@@ -101,6 +101,13 @@ describe("a command", () => {
     expect(command({ cmd: "TASK_START" })).toMatchObject({ ok: true, value: { input_ref: null, input_inline: null, cancel_token: "" } });
   });
 
+  it("to start may name batches to pass over", () => {
+    expect(command({ cmd: "TASK_START", dead_letters: ["b1"] })).toMatchObject({ ok: true, value: { dead_letters: ["b1"] } });
+    expect(why(command({ cmd: "TASK_START", dead_letters: [1] }))).toBe(
+      "payload.invalid: payload.dead_letters is [1], expected a list of texts",
+    );
+  });
+
   it("to cancel, pause and resume is known", () => {
     expect(command({ cmd: "TASK_CANCEL", reason: "r" })).toMatchObject({ ok: true, value: { cmd: "TASK_CANCEL", reason: "r" } });
     expect(command({ cmd: "TASK_PAUSE" })).toEqual({ ok: true, value: { cmd: "TASK_PAUSE" } });
@@ -127,6 +134,7 @@ describe("a worker's event", () => {
       value: { permanent: false, error: null, artifacts_ref: null },
     });
     expect(status({ kind: "TASK_DONE" })).toMatchObject({ ok: true, value: { metrics: {}, final_uid: null } });
+    expect(status({ kind: "TASK_DONE", output: 0 })).toMatchObject({ ok: true, value: { output: 0 } });
     expect(status({ kind: "TASK_FAILED", reason_code: "r", permanent: true })).toMatchObject({ ok: true, value: { permanent: true } });
     expect(status({ kind: "CANCELLED" })).toMatchObject({ ok: true, value: { worker_id: "w-1", reason: "" } });
   });

@@ -73,7 +73,12 @@ export function readCommand({ msg_type, role, payload }: Envelope): Read<Command
   if (!isObjectOrNull(input_ref)) return badField("input_ref", input_ref, "an object or null");
   if (!isObjectOrNull(input_inline)) return badField("input_inline", input_inline, "an object or null");
   if (!isObjectOrNull(batching)) return badField("batching", batching, "an object or null");
-  return { ok: true, value: { cmd, input_ref, input_inline, batching, cancel_token } };
+  const { dead_letters = [] } = payload;
+  if (!Array.isArray(dead_letters) || !dead_letters.every((uid) => typeof uid === "string")) {
+    return badField("dead_letters", dead_letters, "a list of texts");
+  }
+  const skipped = dead_letters.length === 0 ? {} : { dead_letters };
+  return { ok: true, value: { cmd, input_ref, input_inline, batching, cancel_token, ...skipped } };
 }
 
 /** A worker's news about an attempt. */
@@ -106,10 +111,11 @@ const statusReaders: Readonly<Record<StatusKind, StatusReader>> = {
     const failure = { reason_code, permanent: permanent === true, error: textOr(error, null) };
     return { ok: true, value: { kind, worker_id, batch_uid, ...failure, artifacts_ref } };
   },
-  TASK_DONE: (kind, worker_id, { metrics = {}, artifacts_ref = null, final_uid }) => {
+  TASK_DONE: (kind, worker_id, { metrics = {}, artifacts_ref = null, final_uid, output }) => {
     if (!isObject(metrics)) return badField("metrics", metrics, "an object");
     if (!isObjectOrNull(artifacts_ref)) return badField("artifacts_ref", artifacts_ref, "an object or null");
-    return { ok: true, value: { kind, worker_id, metrics, artifacts_ref, final_uid: textOr(final_uid, null) } };
+    const returned = output === undefined ? {} : { output };
+    return { ok: true, value: { kind, worker_id, metrics, artifacts_ref, final_uid: textOr(final_uid, null), ...returned } };
   },
   TASK_FAILED: (kind, worker_id, { reason_code, permanent, error }) => {
     if (typeof reason_code !== "string") return badField("reason_code", reason_code, "a text");

@@ -63,6 +63,8 @@ export type Command =
       /** Passed through. */
       readonly batching: JsonObject | null;
       readonly cancel_token: string;
+      /** Ours, on the wire only when there are any: batches to pass over, because they failed as often as they may. */
+      readonly dead_letters?: readonly string[];
     }
   | { readonly cmd: "TASK_CANCEL"; readonly reason: string; readonly cancel_token: string }
   /** Known by name, without a meaning. */
@@ -97,6 +99,8 @@ export type StatusEvent = { readonly worker_id: string } & (
       readonly metrics: JsonObject;
       readonly artifacts_ref: JsonObject | null;
       readonly final_uid: string | null;
+      /** Ours: what an ordinary task returned. Its metrics have travelled with its batch. */
+      readonly output?: Json;
     }
   | { readonly kind: "TASK_FAILED"; readonly reason_code: string; readonly permanent: boolean; readonly error: string | null }
   | { readonly kind: "CANCELLED"; readonly reason: string }
