@@ -10,6 +10,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import { codeDialect } from "../dialect/code/dialect.ts";
 import { conductorDialect } from "../dialect/conductor/dialect.ts";
 import { environmentValue } from "../dialect/conductor/environment.ts";
+import { type FlowkitDialectOptions, flowkitDialect } from "../dialect/flowkit/dialect.ts";
 import { stepflowDialect } from "../dialect/stepflow/dialect.ts";
 import { itemsDialect } from "../dialect/stepflow/items.ts";
 import type { Router } from "../dialect/stepflow/router.ts";
@@ -37,6 +38,8 @@ export interface EngineOptions {
   retention?: RetentionPolicy;
   /** Where the components of Stepflow's flows lead; as without a configuration file when absent. */
   router?: Router;
+  /** What graphs of FlowKit may do. */
+  flowkit?: FlowkitDialectOptions;
   probe?: EngineProbe;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: typeof openDatabase;
@@ -87,10 +90,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const makeId = idMaker();
   const stepflow = stepflowDialect(options.router ?? makeRouter(defaultConfig()));
   const dialects = new Map<string, Dialect>(
-    [codeDialect, workflowGraphDialect, conductorDialect(environmentValue), stepflow, itemsDialect].map((dialect) => [
-      dialect.name,
-      dialect,
-    ]),
+    [codeDialect, workflowGraphDialect, conductorDialect(environmentValue), stepflow, itemsDialect, flowkitDialect(options.flowkit)].map(
+      (dialect) => [dialect.name, dialect],
+    ),
   );
   const listeners = new Set<ChangeListener>();
   const store = await openSqliteStore({
