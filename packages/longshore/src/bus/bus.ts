@@ -75,11 +75,13 @@ export interface BusTrouble {
 export interface BusOptions {
   readonly trouble?: BusTrouble;
   readonly clock?: Clock;
+  /** Before records that could not be handled are given out again, and before whatever failed is tried again. */
+  readonly againMs?: number;
 }
 
 /** Records of one call of `handle` when the subscription does not say: large enough that a commit for each call costs little. */
 export const handledRecordsMax = 500;
 /** What Kafka's brokers take in one request unless they are told otherwise, with room for key and frame: the same limit on every bus. */
 export const recordBytesMax = 1_000_000;
-/** Before records that could not be handled are given out again. */
-export const againMs = 1_000;
+/** Long enough that a broker or a disk that is away is not asked in a busy loop. */
+export const againMsDefault = 1_000;

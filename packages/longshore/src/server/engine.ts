@@ -6,6 +6,7 @@ import { Board } from "../board/board.ts";
 import type { Task } from "../board/task.ts";
 import { type Waiting, whyWaiting } from "../board/why.ts";
 import type { Workers } from "../board/workers.ts";
+import type { BusLog } from "../bus/log.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { codeDialect } from "../dialect/code/dialect.ts";
 import { conductorDialect } from "../dialect/conductor/dialect.ts";
@@ -72,6 +73,7 @@ export interface Engine {
   readonly logs: Logs;
   readonly logStore: LogStore;
   readonly blobs: BlobStore;
+  readonly busLog: BusLog;
   readonly reader: Reader;
   readonly workers: Workers;
   openRuns(): number;
@@ -121,7 +123,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
   store.recover();
   beside.recover();
-  const { blobs, reader, workers } = beside;
+  const { blobs, busLog, reader, workers } = beside;
   const logStore = probe === undefined ? beside.logs : measured(beside.logs, probe);
   const retention = new Retention({
     store: beside.retention,
@@ -142,6 +144,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     logs: new Logs(logStore),
     logStore,
     blobs,
+    busLog,
     reader,
     workers,
     openRuns: beside.openRuns,

@@ -1,10 +1,11 @@
-// What stands beside board and runs on SQLite: logs, blobs, the registry of workers, counts, reading and pruning. Kept apart from the
+// What stands beside board and runs on SQLite: logs, blobs, the bus, the registry of workers, counts, reading and pruning. Kept apart from the
 // store itself, which works without any of it.
 
 import { join } from "node:path";
 import type { BlobStore } from "../../blob/blob.ts";
 import type { Task } from "../../board/task.ts";
 import type { Workers } from "../../board/workers.ts";
+import type { BusLog } from "../../bus/log.ts";
 import type { Clock } from "../../clock.ts";
 import type { LogStore } from "../../log/store.ts";
 import type { Reader } from "../../run/reader.ts";
@@ -12,6 +13,7 @@ import type { RetentionStore } from "../../run/retention.ts";
 import type { Run } from "../../run/run.ts";
 import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
+import { SqliteBus } from "./bus.ts";
 import { Counts } from "./counts.ts";
 import { SqliteLogs } from "./logs.ts";
 import { SqliteReader } from "./reader.ts";
@@ -23,6 +25,7 @@ import { SqliteWorkers } from "./workers.ts";
 export interface Beside {
   readonly logs: LogStore;
   readonly blobs: BlobStore;
+  readonly busLog: BusLog;
   readonly workers: Workers;
   readonly reader: Reader;
   readonly retention: RetentionStore;
@@ -51,6 +54,7 @@ export function openBeside(store: SqliteStore, clock: Clock, directory: string |
   return {
     logs: new SqliteLogs({ db, commit }),
     blobs,
+    busLog: new SqliteBus({ db, commit, clock }),
     workers,
     reader: new SqliteReader({ db, tasks, lanes, counts, definitions }),
     retention: new SqliteRetention({ db, commit, runs, tasks, counts, blobs, references }),

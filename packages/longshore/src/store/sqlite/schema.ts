@@ -127,6 +127,16 @@ const migrations: readonly string[] = [
     PRIMARY KEY (reader, reader_life, source, source_life, first)
   ) WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE bus_topic (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+  -- The id is the topic's times 2^40 plus the number of the record, so a topic is one stretch of the tree.
+  CREATE TABLE bus_record (id INTEGER PRIMARY KEY, key TEXT, at INTEGER NOT NULL, value BLOB NOT NULL);
+  -- All records up to the position are done; those beyond it that are done as well are in a list of ranges.
+  CREATE TABLE bus_group (
+    name TEXT NOT NULL, topic INTEGER NOT NULL REFERENCES bus_topic, position INTEGER NOT NULL, done TEXT NOT NULL, seen_at INTEGER NOT NULL,
+    PRIMARY KEY (topic, name)
+  ) WITHOUT ROWID;
+  `,
 ];
 
 export const schemaVersion = migrations.length;

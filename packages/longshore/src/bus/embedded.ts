@@ -1,0 +1,198 @@
+// A bus on the server's own data file: durable, without a broker, and without polling. Everything happens in one process, so a member
+// is never silent: what it has taken it does with, or gives back.
+
+import { type Clock, pause, systemClock } from "../clock.ts";
+import { LongshoreError } from "../errors.ts";
+import {
+  againMsDefault,
+  type Bus,
+  type BusConsumer,
+  type BusOptions,
+  type BusTrouble,
+  handledRecordsMax,
+  type Outgoing,
+  type Subscription,
+} from "./bus.ts";
+import { checkTopic } from "./check.ts";
+import { Gate } from "./gate.ts";
+import { appendedMax, type BusLog, groupMsMax } from "./log.ts";
+
+export class EmbeddedBus implements Bus {
+  readonly name = "the embedded bus";
+  readonly #log: BusLog;
+  readonly #options: BusOptions;
+  readonly #consumers = new Set<EmbeddedConsumer>();
+  #members = 0;
+  #closed = false;
+
+  constructor(log: BusLog, options: BusOptions = {}) {
+    this.#log = log;
+    this.#options = options;
+  }
+
+  async publish(records: readonly Outgoing[]): Promise<void> {
+    if (this.#closed) throw closedError();
+    // The store gathers what comes in one turn of the loop into one commit by itself.
+    if (records.length <= appendedMax) return this.#log.append(records);
+    for (let at = 0; at < records.length; at += appendedMax) await this.#log.append(records.slice(at, at + appendedMax));
+  }
+
+  subscribe(subscription: Subscription): BusConsumer {
+    if (this.#closed) throw closedError();
+    const consumer = new EmbeddedConsumer(this.#log, `local-${++this.#members}`, subscription, this.#options);
+    this.#consumers.add(consumer);
+    void consumer.ended.then(() => this.#consumers.delete(consumer));
+    return consumer;
+  }
+
+  async ensure(topics: readonly string[]): Promise<void> {
+    // A topic is there as soon as somebody writes or reads it.
+    for (const topic of topics) checkTopic(topic);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#consumers].map((consumer) => consumer.close()));
+  }
+}
+
+/** A group is forgotten when nobody has joined it for a week. */
+const rejoinMs = groupMsMax / 7;
+
+class EmbeddedConsumer implements BusConsumer {
+  readonly ready: Promise<void>;
+  /** Never rejects. */
+  readonly ended: Promise<void>;
+  readonly #log: BusLog;
+  readonly #member: string;
+  readonly #subscription: Subscription;
+  readonly #clock: Clock;
+  readonly #trouble: BusTrouble | undefined;
+  readonly #closing = new AbortController();
+  readonly #gate = new Gate();
+  readonly #what: string;
+  readonly #againMs: number;
+  #topics: readonly string[];
+  #unwatch: () => void = () => {};
+  #paused = false;
+  /** Commits end in the order in which they were asked for, so the last one is enough. */
+  #committed: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    log: BusLog,
+    member: string,
+    subscription: Subscription,
+    { clock = systemClock, trouble, againMs = againMsDefault }: BusOptions,
+  ) {
+    this.#againMs = againMs;
+    this.#log = log;
+    this.#member = member;
+    this.#subscription = subscription;
+    this.#clock = clock;
+    this.#trouble = trouble;
+    this.#topics = subscription.topics;
+    this.#what = `handling records of the group ${subscription.group}`;
+    this.ready = this.#join(this.#topics);
+    // Whoever does not wait for it must not be ended by it.
+    this.ready.catch(() => {});
+    this.ended = this.#run();
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#gate.open();
+  }
+
+  async add(topics: readonly string[]): Promise<void> {
+    const fresh = topics.filter((topic) => !this.#topics.includes(topic));
+    await this.#join(fresh);
+    this.#topics = [...this.#topics, ...fresh];
+    this.#watch();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#gate.open();
+    await this.ended;
+  }
+
+  async #join(topics: readonly string[]): Promise<void> {
+    const { group, from } = this.#subscription;
+    for (;;) {
+      try {
+        await this.#log.join(group, topics, from);
+        this.#trouble?.working(`joining the group ${group}`);
+        return;
+      } catch (error) {
+        const code = error instanceof LongshoreError ? error.code : undefined;
+        if (code === "LONGSHORE_BAD_INPUT" || code === "LONGSHORE_CLOSED" || this.#closing.signal.aborted) throw error;
+        this.#trouble?.failing(`joining the group ${group}`, error);
+        await pause(this.#clock, this.#againMs, this.#closing.signal);
+      }
+    }
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.ready;
+    } catch {
+      // Told to whoever waits for `ready`.
+      return;
+    }
+    this.#watch();
+    const cancelRejoin = this.#rejoinDaily();
+    while (!this.#closing.signal.aborted) {
+      const { group, maxRecords = handledRecordsMax } = this.#subscription;
+      const taken = this.#paused ? null : this.#log.take({ group, member: this.#member, topics: this.#topics, max: maxRecords });
+      if (taken === null) await this.#gate.wait();
+      else await this.#handle(taken.id, taken.records);
+    }
+    cancelRejoin();
+    this.#unwatch();
+    await this.#committed;
+    this.#log.release(this.#member);
+  }
+
+  async #handle(taken: number, records: Parameters<Subscription["handle"]>[0]): Promise<void> {
+    try {
+      if (records.length > 0) await this.#subscription.handle(records);
+      this.#trouble?.working(this.#what);
+    } catch (error) {
+      this.#trouble?.failing(this.#what, error);
+      await pause(this.#clock, this.#againMs, this.#closing.signal);
+      this.#log.release(this.#member, taken);
+      return;
+    }
+    // The next records are handled while these are committed; only the end waits.
+    this.#committed = this.#log.commit(this.#member, taken).catch((error) => {
+      this.#trouble?.failing(this.#what, error);
+      this.#log.release(this.#member, taken);
+    });
+  }
+
+  #watch(): void {
+    this.#unwatch();
+    this.#unwatch = this.#log.watch(this.#topics, () => this.#gate.open());
+  }
+
+  #rejoinDaily(): () => void {
+    let cancel: () => void;
+    const arm = () => {
+      cancel = this.#clock.at(this.#clock.now() + rejoinMs, () => {
+        // A refusal means that the store is closed or full for now; the next day asks again.
+        this.#log.join(this.#subscription.group, this.#topics, this.#subscription.from).catch(() => {});
+        arm();
+      });
+    };
+    arm();
+    return () => cancel();
+  }
+}
+
+function closedError(): LongshoreError {
+  return new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed.");
+}

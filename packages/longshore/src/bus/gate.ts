@@ -1,0 +1,21 @@
+// A door for one who waits: an opening that comes while nobody waits is kept for the next wait, so that no wake-up is lost.
+
+export class Gate {
+  #opened = false;
+  #pass: (() => void) | null = null;
+
+  open(): void {
+    this.#opened = true;
+    this.#pass?.();
+  }
+
+  async wait(): Promise<void> {
+    if (!this.#opened) {
+      await new Promise<void>((resolve) => {
+        this.#pass = resolve;
+      });
+      this.#pass = null;
+    }
+    this.#opened = false;
+  }
+}

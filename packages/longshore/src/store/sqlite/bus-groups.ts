@@ -1,0 +1,118 @@
+// Groups of the embedded bus as rows: how far each has come in each of its topics.
+
+import { groupMsMax } from "../../bus/log.ts";
+import { Place, type Range } from "../../bus/place.ts";
+import type { Clock } from "../../clock.ts";
+import type { BusTopics, Topic } from "./bus-topics.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Database } from "./driver.ts";
+import { Rows } from "./rows.ts";
+
+export interface Group {
+  readonly name: string;
+  readonly topic: Topic;
+  readonly place: Place;
+  /** When somebody of it last did something. */
+  seenAt: number;
+}
+
+export class BusGroups {
+  readonly #commit: GroupCommit;
+  readonly #clock: Clock;
+  readonly #rows: Rows<Group>;
+  readonly #byTopic = new Map<Topic, Map<string, Group>>();
+
+  constructor(db: Database, commit: GroupCommit, clock: Clock, topics: BusTopics) {
+    this.#commit = commit;
+    this.#clock = clock;
+    const save = db.prepare("INSERT OR REPLACE INTO bus_group (name, topic, position, done, seen_at) VALUES (?, ?, ?, ?, ?)");
+    const remove = db.prepare("DELETE FROM bus_group WHERE topic = ? AND name = ?");
+    this.#rows = new Rows<Group>(commit, {
+      // Everything is in memory; a row is only written.
+      load: () => null,
+      save: ({ name, topic, place, seenAt }) => {
+        const done = place.done.map(({ first, last }) => [first, last]);
+        save.run(name, topic.id, place.position, JSON.stringify(done), seenAt);
+      },
+      remove(key) {
+        const at = key.indexOf(" ");
+        remove.run(Number(key.slice(0, at)), key.slice(at + 1));
+      },
+      keep: () => "no",
+      keptMax: 0,
+    });
+    for (const row of db.prepare("SELECT name, topic, position, done, seen_at FROM bus_group").all()) {
+      const topic = topics.byId(row.topic as number);
+      if (topic === undefined) continue;
+      const done = (JSON.parse(row.done as string) as [number, number][]).map(([first, last]) => ({ first, last }));
+      const group = { name: row.name as string, topic, place: new Place(row.position as number, done), seenAt: row.seen_at as number };
+      group.place.skipTo(topic.first);
+      this.#keep(group);
+    }
+  }
+
+  find(name: string, topic: Topic): Group | undefined {
+    return this.#byTopic.get(topic)?.get(name);
+  }
+
+  /** Inside an operation. */
+  join(name: string, topic: Topic, from: "earliest" | "latest"): void {
+    const known = this.find(name, topic);
+    const position = from === "latest" ? topic.assigned : topic.first - 1;
+    const group = known ?? { name, topic, place: new Place(position, []), seenAt: 0 };
+    if (known === undefined) {
+      this.#keep(group);
+      this.#commit.undo(() => this.#byTopic.get(topic)?.delete(name));
+    }
+    this.#save(group);
+  }
+
+  /** Inside an operation. */
+  done(group: Group, range: Range): void {
+    const { place } = group;
+    const { position, done } = place;
+    Object.assign(place, place.after(range));
+    this.#commit.undo(() => Object.assign(place, { position, done }));
+    this.#save(group);
+  }
+
+  /** The number up to which every group is done; null when there is no group. */
+  passed(topic: Topic): number | null {
+    let least: number | null = null;
+    for (const { place } of this.#byTopic.get(topic)?.values() ?? []) least = Math.min(least ?? place.position, place.position);
+    return least;
+  }
+
+  /** What was removed is waited for no longer. */
+  skip(topic: Topic): void {
+    for (const { place } of this.#byTopic.get(topic)?.values() ?? []) place.skipTo(topic.first);
+  }
+
+  /** Inside an operation: groups that nobody has come back to. */
+  forgetIdle(): void {
+    const before = this.#clock.now() - groupMsMax;
+    for (const groups of this.#byTopic.values()) {
+      for (const group of groups.values()) {
+        if (group.seenAt >= before) continue;
+        groups.delete(group.name);
+        this.#commit.undo(() => groups.set(group.name, group));
+        this.#rows.remove(keyOf(group));
+      }
+    }
+  }
+
+  #save(group: Group): void {
+    group.seenAt = this.#clock.now();
+    this.#rows.put(keyOf(group), group, true);
+  }
+
+  #keep(group: Group): void {
+    const groups = this.#byTopic.get(group.topic) ?? new Map<string, Group>();
+    this.#byTopic.set(group.topic, groups.set(group.name, group));
+  }
+}
+
+/** The topic first: a number has no space in it. */
+function keyOf({ topic, name }: Group): string {
+  return `${topic.id} ${name}`;
+}

@@ -1,0 +1,188 @@
+// The embedded bus on SQLite. A record's row id holds its topic in the high bits and its number in the low ones, so a topic is one
+// stretch of one tree: appending needs no index, and reading and removing are ranges. What members have is known in memory alone.
+
+import type { BusRecord, Outgoing } from "../../bus/bus.ts";
+import { checkOutgoing } from "../../bus/check.ts";
+import { type Asking, appendedMax, type BusLog, recordMsMax, type Taken, takenBytesMax, topicRecordsMax } from "../../bus/log.ts";
+import type { Range } from "../../bus/place.ts";
+import type { Clock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
+import { BusGroups, type Group } from "./bus-groups.ts";
+import { BusTopics, type Topic } from "./bus-topics.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Database } from "./driver.ts";
+
+export interface SqliteBusOptions {
+  db: Database;
+  commit: GroupCommit;
+  clock: Clock;
+  /** For tests. */
+  topicRecordsMax?: number;
+}
+
+interface Portion {
+  readonly topic: Topic;
+  readonly group: Group;
+  readonly range: Range;
+}
+
+interface Out {
+  readonly member: string;
+  readonly portions: readonly Portion[];
+}
+
+/** Records removed in one operation; the rest goes with the next ones. */
+const removedMax = 5_000;
+/** How often a topic is searched for records that are too old. */
+const ageLookMs = 60_000;
+
+export class SqliteBus implements BusLog {
+  readonly #commit: GroupCommit;
+  readonly #clock: Clock;
+  readonly #topics: BusTopics;
+  readonly #groups: BusGroups;
+  readonly #recordsMax: number;
+  readonly #out = new Map<number, Out>();
+  readonly #watchers = new Map<string, Set<() => void>>();
+  #takes = 0;
+  /** So that no topic of several is always asked last. */
+  #turn = 0;
+
+  constructor({ db, commit, clock, topicRecordsMax: recordsMax = topicRecordsMax }: SqliteBusOptions) {
+    this.#commit = commit;
+    this.#clock = clock;
+    this.#recordsMax = recordsMax;
+    this.#topics = new BusTopics(db, commit);
+    this.#groups = new BusGroups(db, commit, clock, this.#topics);
+  }
+
+  async append(records: readonly Outgoing[]): Promise<void> {
+    checkOutgoing(records);
+    if (records.length > appendedMax) throw tooMany(records.length);
+    const byTopic = grouped(records);
+    await this.#commit.run(() => {
+      const now = this.#clock.now();
+      for (const [name, some] of byTopic) {
+        const topic = this.#topics.open(name);
+        this.#topics.add(topic, some, now);
+        this.#removeForgotten(topic, now);
+      }
+    });
+    for (const topic of byTopic.keys()) this.#wake(topic);
+  }
+
+  join(group: string, topics: readonly string[], from: "earliest" | "latest"): Promise<void> {
+    checkOutgoing(topics.map((topic) => ({ topic, key: null, value: "" })));
+    return this.#commit.run(() => {
+      this.#groups.forgetIdle();
+      for (const name of topics) this.#groups.join(group, this.#topics.open(name), from);
+    });
+  }
+
+  take({ group, member, topics, max }: Asking): Taken | null {
+    const portions: Portion[] = [];
+    const records: BusRecord[] = [];
+    let bytes = 0;
+    this.#turn++;
+    for (let at = 0; at < topics.length && records.length < max && bytes < takenBytesMax; at++) {
+      const topic = this.#topics.find(topics[(at + this.#turn) % topics.length] as string);
+      const found = topic === undefined ? undefined : this.#groups.find(group, topic);
+      if (topic === undefined || found === undefined) continue;
+      found.seenAt = this.#clock.now();
+      while (records.length < max && bytes < takenBytesMax) {
+        const range = found.place.take(topic.last, max - records.length);
+        if (range === null) break;
+        const read = this.#topics.read(topic, range, takenBytesMax - bytes);
+        const last = read.end;
+        if (last < range.last) found.place.giveBack({ first: last + 1, last: range.last });
+        portions.push({ topic, group: found, range: { first: range.first, last } });
+        bytes += read.bytes;
+        for (const record of read.records) records.push(record);
+      }
+    }
+    if (portions.length === 0) return null;
+    const id = ++this.#takes;
+    this.#out.set(id, { member, portions });
+    return { id, records };
+  }
+
+  commit(member: string, taken: number): Promise<boolean> {
+    const out = this.#out.get(taken);
+    if (out?.member !== member) return Promise.resolve(false);
+    return this.#commit.run(() => {
+      if (!this.#out.has(taken)) return false;
+      this.#commit.after(() => this.#out.delete(taken));
+      for (const { topic, group, range } of out.portions) {
+        this.#groups.done(group, range);
+        this.#removePassed(topic);
+      }
+      return true;
+    });
+  }
+
+  release(member: string, taken?: number): void {
+    const touched = new Set<string>();
+    for (const id of taken === undefined ? [...this.#out.keys()] : [taken]) {
+      const out = this.#out.get(id);
+      if (out?.member !== member) continue;
+      this.#out.delete(id);
+      for (const { topic, group, range } of out.portions) {
+        group.place.giveBack(range);
+        touched.add(topic.name);
+      }
+    }
+    for (const topic of touched) this.#wake(topic);
+  }
+
+  watch(topics: readonly string[], wake: () => void): () => void {
+    for (const topic of topics) {
+      const watchers = this.#watchers.get(topic) ?? new Set();
+      this.#watchers.set(topic, watchers.add(wake));
+    }
+    return () => {
+      for (const topic of topics) {
+        const watchers = this.#watchers.get(topic);
+        watchers?.delete(wake);
+        if (watchers?.size === 0) this.#watchers.delete(topic);
+      }
+    };
+  }
+
+  #wake(topic: string): void {
+    for (const wake of [...(this.#watchers.get(topic) ?? [])]) wake();
+  }
+
+  /** What every group has done with. A topic that nobody has read yet keeps all. */
+  #removePassed(topic: Topic): void {
+    const passed = this.#groups.passed(topic);
+    if (passed !== null) this.#topics.remove(topic, Math.min(passed, topic.first - 1 + removedMax));
+  }
+
+  /** What nobody has read for too long, or is too much. */
+  #removeForgotten(topic: Topic, now: number): void {
+    let upTo = topic.assigned - this.#recordsMax;
+    if (now >= topic.lookedAt + ageLookMs) {
+      topic.lookedAt = now;
+      upTo = Math.max(upTo, this.#topics.lastBefore(topic, now - recordMsMax, removedMax));
+    }
+    if (upTo < topic.first) return;
+    this.#topics.remove(topic, Math.min(upTo, topic.first - 1 + removedMax));
+    this.#commit.after(() => this.#groups.skip(topic));
+  }
+}
+
+function grouped(records: readonly Outgoing[]): Map<string, Outgoing[]> {
+  const byTopic = new Map<string, Outgoing[]>();
+  for (const record of records) {
+    const some = byTopic.get(record.topic);
+    if (some === undefined) byTopic.set(record.topic, [record]);
+    else some.push(record);
+  }
+  return byTopic;
+}
+
+function tooMany(count: number): LongshoreError {
+  return new LongshoreError("LONGSHORE_LIMIT", `${count} records were published at once; at most ${appendedMax} are taken.`, {
+    detail: { field: "records", expected: `at most ${appendedMax} records` },
+  });
+}

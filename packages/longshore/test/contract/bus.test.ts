@@ -1,0 +1,158 @@
+// The embedded bus: the contract, and what only a data file can show.
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { EmbeddedBus } from "../../src/bus/embedded.ts";
+import { systemClock } from "../../src/clock.ts";
+import { SqliteBus } from "../../src/store/sqlite/bus.ts";
+import { GroupCommit } from "../../src/store/sqlite/commit.ts";
+import { openDatabase } from "../../src/store/sqlite/driver.ts";
+import { migrate } from "../../src/store/sqlite/schema.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+import { until } from "../support/until.ts";
+import { busSuite } from "./bus-suite.ts";
+
+async function openLog(file = ":memory:", options: { clock?: TestClock; topicRecordsMax?: number } = {}) {
+  const clock = options.clock ?? systemClock;
+  const db = await openDatabase(file, { synchronous: "NORMAL" });
+  migrate(db);
+  const commit = new GroupCommit(db, () => clock.now());
+  const log = new SqliteBus({ db, commit, ...options, clock });
+  let closed = false;
+  const close = () => {
+    if (closed) return;
+    closed = true;
+    commit.close();
+    db.close();
+  };
+  onTestFinished(close);
+  const kept = () => Number(db.prepare("SELECT count(*) AS count FROM bus_record").get()?.count);
+  return { log, close, kept, commit };
+}
+
+describe("the embedded bus", () => {
+  busSuite(async () => {
+    const { log } = await openLog();
+    return { prefix: `t${randomUUID().slice(0, 8)}.`, open: async () => new EmbeddedBus(log, { againMs: 1 }) };
+  });
+
+  it("commits what comes together at once", async () => {
+    const { log, commit } = await openLog();
+    const bus = new EmbeddedBus(log);
+    await Promise.all(Array.from({ length: 100 }, (_, at) => bus.publish([{ topic: "a", key: "k", value: String(at) }])));
+    expect(commit.commits).toBe(1);
+  });
+});
+
+describe("the log of the embedded bus", () => {
+  function folder(): string {
+    const path = mkdtempSync(join(tmpdir(), "longshore-bus-"));
+    onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+    return join(path, "bus.db");
+  }
+  const records = (count: number, topic = "a") => Array.from({ length: count }, (_, at) => ({ topic, key: "k", value: String(at) }));
+  const valuesOf = (taken: { records: readonly { value: Uint8Array }[] } | null) =>
+    taken?.records.map(({ value }) => Number(Buffer.from(value).toString()));
+
+  it("gives out after a restart what was not done with, and nothing else", async () => {
+    const file = folder();
+    const before = await openLog(file);
+    await before.log.join("g", ["a"], "earliest");
+    await before.log.append(records(10));
+    const [first, second] = [1, 2].map(() => before.log.take({ group: "g", member: "m", topics: ["a"], max: 3 }));
+    expect([valuesOf(first ?? null), valuesOf(second ?? null)]).toEqual([
+      [0, 1, 2],
+      [3, 4, 5],
+    ]);
+    // The second is done before the first.
+    expect(await before.log.commit("m", second?.id ?? 0)).toBe(true);
+    before.close();
+
+    const after = await openLog(file);
+    expect(valuesOf(after.log.take({ group: "g", member: "m", topics: ["a"], max: 5 }))).toEqual([0, 1, 2, 6, 7]);
+    expect(valuesOf(after.log.take({ group: "g", member: "m", topics: ["a"], max: 5 }))).toEqual([8, 9]);
+    expect(after.log.take({ group: "g", member: "m", topics: ["a"], max: 5 })).toBe(null);
+  });
+
+  it("removes what every group has done with, and numbers on after a restart", async () => {
+    const file = folder();
+    const before = await openLog(file);
+    await before.log.join("g1", ["a"], "earliest");
+    await before.log.join("g2", ["a"], "earliest");
+    await before.log.append(records(4));
+    for (const group of ["g1", "g2"]) {
+      const taken = before.log.take({ group, member: "m", topics: ["a"], max: 10 });
+      expect(before.kept()).toBe(4);
+      await before.log.commit("m", taken?.id ?? 0);
+    }
+    expect(before.kept()).toBe(0);
+    before.close();
+    const after = await openLog(file);
+    await after.log.append(records(1));
+    const taken = after.log.take({ group: "g1", member: "m", topics: ["a"], max: 10 });
+    expect(taken?.records.map(({ place }) => place)).toEqual(["a@5"]);
+  });
+
+  it("keeps no more than its limit of what nobody reads, and goes on behind it", async () => {
+    const { log, kept } = await openLog(":memory:", { topicRecordsMax: 10 });
+    await log.join("g", ["a"], "earliest");
+    for (let round = 0; round < 4; round++) await log.append(records(5));
+    expect(kept()).toBe(10);
+    expect(log.take({ group: "g", member: "m", topics: ["a"], max: 100 })?.records.length).toBe(10);
+  });
+
+  it("forgets what is too old, and groups that nobody comes back to", async () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const { log, kept } = await openLog(":memory:", { clock });
+    await log.join("old", ["a"], "earliest");
+    await log.append(records(3));
+    await clock.advance(8 * 24 * 3_600_000);
+    await log.append(records(1));
+    expect(kept()).toBe(1);
+    await log.join("new", ["a"], "earliest");
+    expect(log.take({ group: "old", member: "m", topics: ["a"], max: 9 })).toBe(null);
+    expect(valuesOf(log.take({ group: "new", member: "m", topics: ["a"], max: 9 }))).toEqual([0]);
+  });
+
+  it("answers false to whoever commits what it does not have", async () => {
+    const { log } = await openLog();
+    await log.join("g", ["a"], "earliest");
+    await log.append(records(1));
+    const taken = log.take({ group: "g", member: "m", topics: ["a"], max: 9 });
+    expect(await log.commit("other", taken?.id ?? 0)).toBe(false);
+    log.release("m");
+    expect(await log.commit("m", taken?.id ?? 0)).toBe(false);
+    expect(valuesOf(log.take({ group: "g", member: "other", topics: ["a"], max: 9 }))).toEqual([0]);
+  });
+
+  it("wakes whoever watches when records come or come back", async () => {
+    const { log } = await openLog();
+    let woken = 0;
+    const end = log.watch(["a"], () => woken++);
+    await log.join("g", ["a"], "earliest");
+    await log.append(records(1));
+    expect(woken).toBe(1);
+    log.take({ group: "g", member: "m", topics: ["a"], max: 9 });
+    log.release("m");
+    expect(woken).toBe(2);
+    end();
+    await log.append(records(1));
+    expect(woken).toBe(2);
+  });
+
+  it("refuses too many records at once", async () => {
+    const { log } = await openLog();
+    await expect(log.append(records(5_001))).rejects.toMatchObject({ code: "LONGSHORE_LIMIT", message: expect.stringContaining("5001") });
+    const bus = new EmbeddedBus(log);
+    await bus.publish(records(5_001));
+    let count = 0;
+    const handle = async (some: readonly unknown[]) => {
+      count += some.length;
+    };
+    const consumer = bus.subscribe({ group: "g", topics: ["a"], from: "earliest", handle });
+    await until(() => count === 5_001);
+    await consumer.close();
+  });
+});
