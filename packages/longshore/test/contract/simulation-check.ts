@@ -107,9 +107,11 @@ export function checkMemory(store: SqliteStore, stored: Stored): void {
       throw broken(`memory counts ${store.board.limits.held(key)} held under ${key}, the disk ${count}`);
 }
 
+/** But for the times of holds and offers, which are made anew at start and written along with the next commit. */
 function same(one: Task, other: Task): boolean {
+  const ofOffers = one.state === "offered" ? ["claimBy", "claimedAt"] : [];
   for (const field of Object.keys(one) as (keyof Task)[]) {
-    if (one[field] === other[field] || field === "holdUntil" || (field === "claimBy" && one.state === "offered")) continue;
+    if (one[field] === other[field] || field === "holdUntil" || ofOffers.includes(field)) continue;
     if (typeof one[field] !== "object" || JSON.stringify(one[field]) !== JSON.stringify(other[field])) return false;
   }
   return true;

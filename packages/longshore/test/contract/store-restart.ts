@@ -64,6 +64,23 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect(await world.task("left")).toMatchObject({ state: "failed", fault: "timed-out" });
     });
 
+    it("an offer lasts no longer after many restarts than after one", async () => {
+      const reach = { names: ["work"], labels: [] };
+      let world = await setup();
+      await world.post("t", { policy: policy({}) });
+      await world.board.offer({ reach, termMs, offerMs: 3_000 });
+      for (let restarts = 0; restarts < 5; restarts++) {
+        await world.clock.advance(2_000);
+        world = await reopen(world);
+        // Whatever is written, what was found at the start is written along with it.
+        await world.post(`other ${restarts}`, { priority: 9 });
+      }
+      await world.clock.advance(2_999);
+      expect((await world.task("t")).state).toBe("offered");
+      await world.clock.advance(1);
+      expect((await world.task("t")).state).not.toBe("offered");
+    });
+
     it("an offer that is not taken up goes back to its place, after as long as it had", async () => {
       const reach = { names: ["work"], labels: [] };
       let world = await setup();

@@ -268,8 +268,12 @@ export class SqliteBoard implements BoardStore {
       const lastsMs = stored.state === "offered" ? (stored.holdUntil ?? 0) - (stored.claimedAt ?? 0) : stored.termMs;
       const holdUntil = stored.holdUntil === null ? null : now + lastsMs;
       const claimBy = stored.state === "offered" && stored.claimBy !== null ? Math.max(stored.claimBy, holdUntil ?? 0) : stored.claimBy;
+      // An offer lasts from when it was made, so it is made anew: or it would last longer with each restart.
+      const claimedAt = stored.state === "offered" ? now : stored.claimedAt;
       const task =
-        stored.state === "queued" ? { ...stored, dueAt: stored.lane === null ? stored.dueAt : dueAt } : { ...stored, holdUntil, claimBy };
+        stored.state === "queued"
+          ? { ...stored, dueAt: stored.lane === null ? stored.dueAt : dueAt }
+          : { ...stored, holdUntil, claimBy, claimedAt };
       if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
       if (task.state !== "queued") {
         this.limits.hold(task.limits);
