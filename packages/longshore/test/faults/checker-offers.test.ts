@@ -1,7 +1,7 @@
 // Offers: tasks that a worker is handed without having them yet. The first heartbeat takes one, if it still stands.
 import { expect, it } from "vitest";
 import { check } from "./checker.ts";
-import { succeededBy, TERM_MS, writePages } from "./pages.ts";
+import { succeededBy, TERM_MS, wasCancelled, writePages } from "./pages.ts";
 
 const OFFER_MS = 200;
 
@@ -55,4 +55,36 @@ it("an offer may be completed without ever being claimed", () => {
   pages.claim(10, "worker-1", { leaseId: "new", grant: 1, offerMs: OFFER_MS });
   pages.report(100, "worker-1", "new", "complete");
   expect(rulesOf(pages)).toEqual([]);
+});
+
+it("an offer may be delivered twice by a stream of messages, if only one worker gets it", () => {
+  const deliver = (status: number): string[] => {
+    const pages = offeredTwice();
+    pages.claim(30, "worker-1", { leaseId: "new", grant: 2, offerMs: OFFER_MS, stored: true });
+    pages.heartbeat(40, "worker-1", "new", status);
+    pages.report(60, "worker-2", "new", "complete");
+    return rulesOf(pages);
+  };
+  expect(deliver(409)).toEqual([]);
+  expect(deliver(200)).toEqual(["holds-never-overlap"]);
+});
+
+it("a stream that is no store of messages may not deliver an offer twice", () => {
+  const pages = offeredTwice();
+  pages.claim(30, "worker-1", { leaseId: "new", grant: 2, offerMs: OFFER_MS });
+  pages.report(60, "worker-2", "new", "complete");
+  expect(rulesOf(pages)).toEqual(["holds-never-overlap"]);
+});
+
+it("an offer that lay in a stream of messages may be read after the cancel of its run, and not be taken", () => {
+  const take = (status: number): string[] => {
+    const pages = writePages();
+    pages.start(0);
+    pages.cancel(10);
+    pages.claim(20, "worker-1", { leaseId: "new", grant: 1, offerMs: OFFER_MS, stored: true });
+    pages.heartbeat(30, "worker-1", "new", status);
+    return check(pages.entries(), wasCancelled()).map(({ rule }) => rule);
+  };
+  expect(take(409)).toEqual([]);
+  expect(take(200)).toEqual(["no-start-after-cancel"]);
 });

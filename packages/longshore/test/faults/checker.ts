@@ -151,6 +151,7 @@ function holdsNeverOverlap({ tasks, runs, repeatedLeases }: Story): Violation[] 
     violation("holds-never-overlap", taskName(again.runId, again.step), `lease ${again.leaseId} was handed out twice`, [first, again]),
   );
   for (const [task, leases] of tasks) {
+    found.push(...leases.flatMap(takenByTwo));
     for (const [index, next] of leases.entries()) {
       const held = leases[index - 1];
       // The answer reached its worker after the grant, so the earlier of the two times is the more exact.
@@ -164,6 +165,18 @@ function holdsNeverOverlap({ tasks, runs, repeatedLeases }: Story): Violation[] 
   }
   return found;
 }
+
+/** An offer that was delivered twice belongs to the worker whose heartbeat came first. */
+function takenByTwo({ id, task, renewals }: Lease): Violation[] {
+  const [first] = renewals;
+  const other = renewals.find(({ got }) => first !== undefined && workerOf(got) !== workerOf(first.got));
+  if (!first || !other) return [];
+  const message = `offer ${id} was taken by ${workerOf(first.got)} and by ${workerOf(other.got)}`;
+  return [violation("holds-never-overlap", task, message, [first.got, other.got])];
+}
+
+/** A worker goes by the same name in all of its lives. */
+const workerOf = (entry: Entry): string => entry.where.slice(0, entry.where.indexOf("."));
 
 /** True when something other than time may have ended a hold before the next one was granted: a report that was not refused, or a cancel. */
 function wasOver(held: Lease, granted: number, cancel: Entry | undefined): boolean {
@@ -189,11 +202,16 @@ function nothingStartsAfterACancel({ tasks, runs }: Story): Violation[] {
   return [...tasks.values()].flat().flatMap((lease) => {
     const cancel = runs.get(lease.runId)?.cancelAcknowledged;
     if (!cancel) return [];
-    const asked = lease.claimSent !== undefined && lease.claimSent.tick > cancel.tick;
+    const { claimSent, claimGot } = lease;
+    const broken = (message: string, evidence: (Entry | undefined)[]): Violation[] => [
+      violation("no-start-after-cancel", lease.task, message, [cancel, ...evidence]),
+    ];
     // A claim that was waiting when the cancel came is judged by the time the server says it granted it; of an offer it says none.
-    const granted = lease.claimGot.offerMs === undefined && lease.claimGot.grantedAt > cancel.at + CLOCK_TOLERANCE_MS;
-    if (!asked && !granted) return [];
-    const message = "it was handed out after the cancel of its run was acknowledged";
-    return [violation("no-start-after-cancel", lease.task, message, [cancel, lease.claimSent, lease.claimGot])];
+    const granted = claimGot.offerMs === undefined && claimGot.grantedAt > cancel.at + CLOCK_TOLERANCE_MS;
+    const asked = !claimGot.stored && claimSent !== undefined && claimSent.tick > cancel.tick;
+    if (asked || granted) return broken("it was handed out after the cancel of its run was acknowledged", [claimSent, claimGot]);
+    const taken = claimGot.offerMs === undefined ? undefined : lease.renewals[0];
+    if (taken === undefined || taken.sent.tick < cancel.tick || taken.got.cancelled) return [];
+    return broken("its offer was taken after the cancel of its run was acknowledged", [claimGot, taken.sent, taken.got]);
   });
 }

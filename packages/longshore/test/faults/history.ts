@@ -54,6 +54,8 @@ export interface Claim {
   grant?: number;
   /** It is only an offer, which the first heartbeat or report takes: nothing is promised before, and it stands for so long at most. */
   offerMs?: number;
+  /** It came out of a stream of messages, which may have held it for a while, and may deliver it again. */
+  stored?: boolean;
 }
 
 /** A happening with its time and place; `where` is `file:line`. */

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Job, UnexpectedAnswer } from "./api.ts";
-import type { Wire } from "./arena.ts";
+import type { Arena, Wire } from "./arena.ts";
 import type { Connection } from "./http.ts";
 
 /** How long a worker of a queue may be silent: the protocol's crash window, which nobody chooses. */
@@ -14,14 +14,14 @@ export const OFFER_SECS = 2;
 /** Far above what any schedule of faults can use up, so that only a cancel keeps a run from succeeding. */
 const BUDGET = 1_000;
 
-/** Tasks come over a stream of gRPC, or through NATS where a server of it is named. */
-export function stepflowWire(nats?: string): Wire {
+/** Tasks come over a stream of gRPC, or through NATS where a server of it is named; then workers may serve other orchestrators as well. */
+export function stepflowWire(nats?: string, others: readonly Pick<Arena, "url" | "directory">[] = []): Wire {
   const queue = { queueTimeoutSecs: OFFER_SECS };
   const plugin = nats === undefined ? { type: "grpc", queueName: "python" } : { type: "nats", url: nats, stream: "STEPFLOW_TASKS" };
   return {
     worker: fileURLToPath(new URL("./stepflow-worker-process.ts", import.meta.url)),
     define: defineFlow,
-    habits: nats === undefined ? {} : { nats },
+    habits: nats === undefined ? {} : { nats, others: others.map(({ url, directory }) => ({ url, directory })) },
     flags(directory) {
       const file = join(directory, "stepflow-config.yml");
       const retry = { transportMaxRetries: BUDGET, backoff: { type: "constant", delayMs: 10 } };

@@ -1,6 +1,7 @@
 // A worker of Stepflow's queues that writes down everything it sees. As rude as the other one: it reports on tasks that it has lost, sleeps
 // past its heartbeats, leaves its streams and repeats itself. Where a task came from matters to it as little as to the server: it claims
 // with its first heartbeat, or does not bother to.
+import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
 import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";
@@ -17,6 +18,15 @@ import { OFFER_SECS, STEPFLOW_TERM_MS } from "./stepflow-wire.ts";
 export interface StepflowWorkerSettings extends WorkerSettings {
   /** Tasks are fetched from this server of NATS; without it they come over a stream of the orchestrator. */
   nats?: string;
+  /** Further orchestrators whose tasks come through the same server of NATS, and the folders that their histories are written to. */
+  others?: { url: string; directory: string }[];
+}
+
+/** An orchestrator, and what is written down about its tasks: each has a history of its own, and is judged by that. */
+interface Home {
+  address: string;
+  channel: GrpcChannel;
+  history: HistoryWriter;
 }
 
 /** A worker comes back quickly when the server is away: these tests have more to do than time. */
@@ -30,8 +40,11 @@ const BEAT_MS = 1_000;
 const UNCLAIMED_RATE = 0.1;
 
 export async function runStepflowWorker(settings: StepflowWorkerSettings, signal: AbortSignal): Promise<void> {
-  const history = openHistory(settings.history);
-  const channel = openChannel(new URL(settings.url).host);
+  const homes = openHomes(settings);
+  const [own] = homes as [Home, ...Home[]];
+  const writeToAll: HistoryWriter["write"] = (happening) => {
+    for (const { history } of homes) history.write(happening);
+  };
   const random = seededRandom(settings.seed);
   // Calls that wait for a server which is away keep no process alive.
   const alive = setInterval(() => undefined, ANSWER_MS_MAX);
@@ -39,26 +52,39 @@ export async function runStepflowWorker(settings: StepflowWorkerSettings, signal
   const slot = async (): Promise<void> => {
     while (!signal.aborted) {
       const claim = claims++;
-      history.write({ kind: "claim-sent", claim });
+      // Whose task it will be, nobody knows before it comes.
+      writeToAll({ kind: "claim-sent", claim });
       // Some take one task and leave the stream, which may hold the next one by then.
       const leaves = random.chance(0.3) ? new AbortController() : undefined;
-      const source: TaskSource = { channel, workerId: settings.name, nats: settings.nats, signal: leaves?.signal ?? signal };
+      const source: TaskSource = { channel: own.channel, workerId: settings.name, nats: settings.nats, signal: leaves?.signal ?? signal };
       try {
         for await (const assignment of settings.nats === undefined ? streamedTasks(source) : natsTasks(source)) {
-          await new Errand({ channel, history, random, settings, claim, assignment }).run();
+          // Over a network that fails, its own orchestrator has another address than the one that it tells.
+          const home = homes.find(({ address }) => address === assignment.context?.orchestratorServiceUrl) ?? own;
+          await new Errand({ ...home, random, settings, claim, assignment }).run();
           leaves?.abort();
           if (signal.aborted || leaves) break;
         }
       } catch (error) {
-        history.write({ kind: "claim-unanswered", claim, why: String(error) });
+        writeToAll({ kind: "claim-unanswered", claim, why: String(error) });
       }
       await pause(IDLE_MS);
     }
   };
   await Promise.all(Array.from({ length: settings.slots }, slot));
   clearInterval(alive);
-  await channel.close();
-  history.close();
+  for (const { channel, history } of homes) {
+    await channel.close();
+    history.close();
+  }
+}
+
+function openHomes({ url, history, others = [] }: StepflowWorkerSettings): Home[] {
+  const open = (at: string, file: string): Home => {
+    const address = new URL(at).host;
+    return { address, channel: openChannel(address), history: openHistory(file) };
+  };
+  return [open(url, history), ...others.map((other) => open(other.url, join(other.directory, basename(history))))];
 }
 
 interface ErrandParts {
@@ -86,7 +112,7 @@ class Errand {
   async run(): Promise<void> {
     const { history, random, settings, claim, assignment } = this.#parts;
     if (assignment.execute === undefined) return this.#listComponents();
-    history.write({ kind: "claim-got", claim, ...offerIn(assignment) });
+    history.write({ kind: "claim-got", claim, ...offerIn(assignment), stored: settings.nats !== undefined });
     // One that was refused is somebody else's by now; the rude report on it all the same, at times.
     const isOurs = random.chance(UNCLAIMED_RATE) || (await this.#beat());
     if (!isOurs && !random.chance(UNCLAIMED_RATE)) return;

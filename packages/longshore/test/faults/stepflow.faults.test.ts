@@ -1,10 +1,9 @@
 // Long rounds of the fault proof on Stepflow's queues: over gRPC, and through a NATS server that is killed as well.
-import { setTimeout as pause } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { natsMissing, TestNats } from "../support/nats.ts";
 import { faultSeed, inArena } from "./arena.ts";
-import { seededRandom } from "./random.ts";
 import { playRound } from "./round.ts";
+import { killAgainAndAgain, playPool } from "./stepflow-pool.ts";
 import { STEPFLOW_TERM_MS, stepflowWire } from "./stepflow-wire.ts";
 
 const ON_SERVER = { "kill-server": 8, "end-server": 4, "stop-server": 2 };
@@ -22,31 +21,35 @@ it("no promise is broken over gRPC in a long round", async () => {
   );
 });
 
-/** How long NATS lives, at least and at most, before it is killed; and how long it stays away. */
-const LIFE_MS: [number, number] = [1_000, 4_000];
-const AWAY_MS_MAX = 500;
+/** How long NATS lives, at least and at most, before it is killed. */
+const NATS_LIFE_MS: [number, number] = [1_000, 4_000];
 
 it("no promise is broken through NATS in a long round, while NATS dies too", async (context) => {
   if (natsMissing) return context.skip(`needs ${natsMissing}`);
   const seed = faultSeed();
   const nats = await TestNats.start();
-  const killNats = async (over: AbortSignal): Promise<void> => {
-    const random = seededRandom(seed);
-    for (let kills = 0; !over.aborted; kills++) {
-      await pause(random.between(...LIFE_MS));
-      await nats.down("SIGKILL");
-      await pause(random.between(0, AWAY_MS_MAX));
-      await nats.up();
-      process.stdout.write(`faults: NATS was killed ${kills + 1} times\n`);
-    }
-  };
   await inArena(
     async (arena) => {
       const counts = { ...ON_SERVER, ...ON_OTHERS };
-      const round = { seed, durationMs: 60_000, runs: 150, workers: 5, counts, termMs: STEPFLOW_TERM_MS, beside: killNats };
+      const beside = killAgainAndAgain(nats, seed, NATS_LIFE_MS);
+      const round = { seed, durationMs: 60_000, runs: 150, workers: 5, counts, termMs: STEPFLOW_TERM_MS, beside };
       const { final } = await playRound(arena, round);
       expect(final.runs).toHaveLength(150);
     },
     { wire: stepflowWire(nats.url) },
   );
+});
+
+it("[S-QUEUE-21] two servers on one stream keep every promise to their runs in a long round", async (context) => {
+  if (natsMissing) return context.skip(`needs ${natsMissing}`);
+  const verdicts = await playPool(await TestNats.start(), {
+    seed: faultSeed(),
+    durationMs: 60_000,
+    runs: 80,
+    workers: 5,
+    onServers: { "kill-server": 5, "end-server": 2, "stop-server": 1, "cancel-run": 8 },
+    onWorkers: { "kill-worker": 10, "stop-worker": 4, "silence-link": 4, "cut-link": 10 },
+    natsLifeMs: NATS_LIFE_MS,
+  });
+  for (const { final } of verdicts) expect(final.runs).toHaveLength(80);
 });

@@ -65,7 +65,7 @@ export interface Story {
   lines: Map<string, { runId: string; sent: Entry<"log-sent">; got?: Entry<"log-got"> | undefined }>;
   /** The times without a server, each seen from outside: it was back before `to`. Every live hold gets a full term when it is. */
   outages: { from: number; to: number }[];
-  /** Claim answers that named a lease that an earlier answer had named already. */
+  /** Claim answers that named a lease that an earlier answer had named already, where messages are not delivered twice. */
   repeatedLeases: { first: Entry<"claim-got">; again: Entry<"claim-got"> }[];
   final: FinalState;
   finalTasks: Map<string, FinalTask>;
@@ -178,7 +178,7 @@ function runOf(story: Story, id: string): RunStory {
 function addLease(story: Story, leases: Map<string, Lease>, got: Entry<"claim-got">, sent: Entry<"claim-sent"> | undefined): void {
   const known = leases.get(got.leaseId);
   if (known) {
-    story.repeatedLeases.push({ first: known.claimGot, again: got });
+    if (!got.stored) story.repeatedLeases.push({ first: known.claimGot, again: got });
     return;
   }
   const task = taskName(got.runId, got.step);
