@@ -1,11 +1,12 @@
 // The Python workers of every release, unchanged, on our server; and what is left when one of the two, or what lies between, is killed.
 import { describe, it } from "vitest";
 import { openMarks } from "../src/marks.ts";
-import { openStage } from "../src/stage.ts";
+import { openStage, type Stage } from "../src/stage.ts";
+import { type Release, releaseNames, releases } from "./fetch.ts";
 import { startNats } from "./nats.ts";
 import { operatorOf } from "./operator.ts";
 import { QUEUE, startStepflowServer } from "./our-server.ts";
-import { allMarked, type Expected, everyEnding, everyItemOnce, someBegun, startMarks } from "./scenarios.ts";
+import { allMarked, type Expected, everyEnding, everyItemOnce, functions, someBegun, startMarks } from "./scenarios.ts";
 import { pythonGrpcWorker, pythonHttpWorker, pythonNatsWorker } from "./workers.ts";
 
 /** HTTP workers have one code for every exception; those of queues have none for what is missing. */
@@ -45,6 +46,24 @@ describe.concurrent("a Python worker that is called by our server", () => {
     await first.child.ended;
     await pythonHttpWorker(stage, release, { marks: marks.file, port: Number(new URL(first.url).port) });
     await allMarked(operator, run, marks, SOME);
+  });
+});
+
+describe.concurrent("functions of users, which a Python worker gets as blobs", () => {
+  const serve = async (stage: Stage, release: Release) => {
+    if (releases[release].speaks === "http") {
+      const worker = await pythonHttpWorker(stage, release);
+      return operatorOf((await startStepflowServer(stage, { type: "stepflow", url: worker.url })).url, "0.13");
+    }
+    const { url, address } = await startStepflowServer(stage, QUEUE);
+    pythonGrpcWorker(stage, release, address);
+    const operator = operatorOf(url, "0.13");
+    await operator.knows("udf");
+    return operator;
+  };
+
+  it.for(releaseNames)("[S9-20, S9-21] %s: are run, and their exceptions are failures", async (release, context) => {
+    await functions(await serve(openStage(context), release));
   });
 });
 
