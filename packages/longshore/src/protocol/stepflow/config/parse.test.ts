@@ -324,7 +324,7 @@ recovery: { enabled: true, checkIntervalSecs: 3 }
     ]);
   });
 
-  it("leaves a plugin out that is not served, and refuses a route to it by name", () => {
+  it("[S9-24] leaves an MCP server out, which is not served, and refuses a route to it by name", () => {
     const text = "plugins:\n  tools: { type: mcp, command: npx, args: [x] }\n";
     expect(parsed(text).plugins.size).toBe(0);
     expect(warningsOf(text)).toEqual(["2:3 The plugin tools is left out: plugins of type mcp are not served."]);

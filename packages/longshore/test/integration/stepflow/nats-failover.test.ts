@@ -1,0 +1,103 @@
+// What is left when a server is gone for good, or for long. Two servers never share a store, so another takes over a run only together with
+// the data of the one that died; but where it then listens does not matter to workers whose tasks come through NATS.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import type { JsonObject } from "../../../src/json.ts";
+import { stepflowNats } from "../../../src/protocol/stepflow/index.ts";
+import { ExecutionStatus, type ItemResult } from "../../../src/protocol/stepflow/messages.ts";
+import { FlowsService, RunsService } from "../../../src/protocol/stepflow/services.ts";
+import { task } from "../../../src/task.ts";
+import { work } from "../../../src/work.ts";
+import { startServer, temporaryFolder } from "../../support/cli.ts";
+import { channelTo } from "../../support/grpc.ts";
+import { natsMissing, TestNats } from "../../support/nats.ts";
+import { step } from "../../support/stepflow-flows.ts";
+import { deferred, until } from "../../support/until.ts";
+
+const steps = [step("first", "/echo"), step("second", "/hold", "first"), step("third", "/echo", "second")];
+const flow: JsonObject = { name: "three", steps, output: { $step: "third" } };
+
+async function start(nats: TestNats, data = join(temporaryFolder(), "data"), port = 0) {
+  const config = join(temporaryFolder(), "stepflow-config.yml");
+  const plugins = { w: { type: "nats", url: nats.url, stream: "W" } };
+  writeFileSync(config, JSON.stringify({ plugins, routes: { "/": [{ plugin: "w" }] } }));
+  const server = await startServer(["--data", data, "--port", String(port), "--stepflow-config", config]);
+  const channel = channelTo(new URL(server.url).host);
+  return {
+    data,
+    port: server.port,
+    async run(input: string) {
+      const { flowId } = await channel.unary(FlowsService.StoreFlow, { flow });
+      const { summary } = await channel.unary(RunsService.CreateRun, { flowId, input: [input] });
+      return summary?.runId ?? "";
+    },
+    async result(runId: string): Promise<ItemResult> {
+      await channel.unary(RunsService.GetRun, { runId, wait: true });
+      return (await channel.unary(RunsService.GetRunItems, { runId })).results[0] as ItemResult;
+    },
+    async kill() {
+      server.kill("SIGKILL");
+      await server.ended;
+    },
+  };
+}
+
+/** A worker whose `hold` waits until it is let go by its input, and the calls of its components, in order. */
+async function startPool(nats: TestNats) {
+  const gates = new Map(["x", "one", "two"].map((input) => [input, deferred<void>()]));
+  const calls: string[] = [];
+  const echo = task("echo", (input: string) => {
+    calls.push(`echo ${input}`);
+    return input;
+  });
+  const hold = task("hold", async (input: string, { attempt }) => {
+    calls.push(`hold ${input} ${attempt}`);
+    await gates.get(input)?.promise;
+    return input;
+  });
+  const worker = await work({
+    tasks: [echo, hold],
+    on: stepflowNats(nats.url, { stream: "W", env: {} }),
+    signals: false,
+    logger: () => {},
+  });
+  onTestFinished(() => worker.stop({ force: true }));
+  return { calls, letGo: (input: string) => gates.get(input)?.resolve() };
+}
+
+it("[S9-27] a run goes on at another server that is given the data of one that died", async (context) => {
+  if (natsMissing) return context.skip(`needs ${natsMissing}`);
+  const nats = await TestNats.start();
+  const first = await start(nats);
+  const { letGo, calls } = await startPool(nats);
+  const runId = await first.run("x");
+  await until(() => calls.includes("hold x 1"));
+  await first.kill();
+
+  const second = await start(nats, first.data);
+  expect(second.port).not.toBe(first.port);
+  letGo("x");
+  expect(await second.result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
+  expect(calls.filter((call) => call.startsWith("echo"))).toEqual(["echo x", "echo x"]);
+});
+
+it("[S9-28] of two servers that both died, each goes on by itself when it is back", async (context) => {
+  if (natsMissing) return context.skip(`needs ${natsMissing}`);
+  const nats = await TestNats.start();
+  const [one, two] = [await start(nats), await start(nats)];
+  const { letGo, calls } = await startPool(nats);
+  const ofOne = await one.run("one");
+  const ofTwo = await two.run("two");
+  await until(() => calls.includes("hold one 1") && calls.includes("hold two 1"));
+  await Promise.all([one.kill(), two.kill()]);
+
+  const back = await start(nats, one.data, one.port);
+  letGo("one");
+  expect(await back.result(ofOne)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "one" });
+  const last = await start(nats, two.data, two.port);
+  letGo("two");
+  expect(await last.result(ofTwo)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "two" });
+  expect(calls.filter((call) => call.startsWith("echo")).sort()).toEqual(["echo one", "echo one", "echo two", "echo two"]);
+});

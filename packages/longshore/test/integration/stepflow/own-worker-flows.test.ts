@@ -1,0 +1,116 @@
+// Both halves with everything in between: flows over the API of this server, whose steps workers of this package do over each transport.
+
+import { describe, expect, it, onTestFinished } from "vitest";
+import { parseConfig } from "../../../src/protocol/stepflow/config/parse.ts";
+import { stepflowGrpc, stepflowHttp, stepflowNats, stepflowTask } from "../../../src/protocol/stepflow/index.ts";
+import type { Transport } from "../../../src/runner/transport.ts";
+import { task } from "../../../src/task.ts";
+import { work } from "../../../src/work.ts";
+import { natsMissing, TestNats } from "../../support/nats.ts";
+import { oneStep, type StepflowServer, startStepflow } from "../../support/stepflow-server.ts";
+
+class IntentionalError extends Error {}
+
+const tasks = [
+  task("echo", (input: object) => ({ ...input, processed: true })),
+  task("fail", ({ kind }: { kind: string }) => {
+    if (kind === "none") return { result: "success" };
+    throw kind === "own" ? new IntentionalError(`Intentional error: ${kind}`) : new RangeError(`Intentional error: ${kind}`);
+  }),
+  task("upper", ({ text }: { text: string }) => ({ text: text.toUpperCase() })),
+  task("reverse", ({ text }: { text: string }) => ({ text: [...text].reverse().join("") })),
+  task("blob", async (input: { data: object }, context) => {
+    const runtime = stepflowTask(context);
+    const id = await runtime.putBlob(input.data);
+    return { id, matches: JSON.stringify(await runtime.getBlob(id)) === JSON.stringify(input.data) };
+  }),
+];
+
+interface Way {
+  readonly name: string;
+  readonly skip?: string | undefined;
+  /** A server whose route `/w` leads to a worker with those tasks. */
+  start(): Promise<StepflowServer>;
+}
+
+const startWorker = async (on: Transport): Promise<void> => {
+  const handle = await work({ tasks, on, signals: false, logger: () => {} });
+  onTestFinished(() => handle.stop({ force: true }));
+};
+
+const serverWith = (plugin: object): Promise<StepflowServer> => {
+  const text = JSON.stringify({ plugins: { w: plugin }, routes: { "/w": [{ plugin: "w" }] } });
+  return startStepflow({ config: parseConfig(text, { file: "stepflow-config.yml", environment: {} }).config });
+};
+
+const ways: readonly Way[] = [
+  {
+    name: "gRPC",
+    async start() {
+      const server = await serverWith({ type: "grpc", queueName: "w" });
+      await startWorker(stepflowGrpc(server.url, { queue: "w", env: {} }));
+      return server;
+    },
+  },
+  {
+    name: "NATS",
+    skip: natsMissing,
+    async start() {
+      const nats = await TestNats.start();
+      const server = await serverWith({ type: "nats", url: nats.url, stream: "W" });
+      await startWorker(stepflowNats(nats.url, { stream: "W", env: {} }));
+      return server;
+    },
+  },
+  {
+    name: "HTTP",
+    async start() {
+      const transport = stepflowHttp({ announce: false, env: {} });
+      await startWorker(transport);
+      return serverWith({ type: "stepflow", url: transport.url });
+    },
+  },
+];
+
+describe.each(ways)("flows on our worker over $name", ({ skip, start }) => {
+  const server = (context: { skip(note: string): void }): Promise<StepflowServer> => {
+    if (skip) context.skip(`needs ${skip}`);
+    return start();
+  };
+  const whole = { $input: "$" };
+
+  it("[S9-15] echo what they are given", async (context) => {
+    const { run } = await server(context);
+    const messages = [{ message: "Hello" }, { message: "Grüße" }];
+    const { results } = await run(oneStep("/w/echo", whole), messages);
+    expect(results).toMatchObject(messages.map((message) => ({ status: 2, output: { ...message, processed: true } })));
+  });
+
+  it("[S9-16] fail with the exception of their component, whatever its class", async (context) => {
+    const { run } = await server(context);
+    const { results } = await run(oneStep("/w/fail", whole), [{ kind: "own" }, { kind: "other" }, { kind: "none" }]);
+    expect(results).toMatchObject([
+      { status: 3, errorCode: 3, errorMessage: expect.stringContaining("Intentional error: own") },
+      { status: 3, errorCode: 3, errorMessage: expect.stringContaining("Intentional error: other") },
+      { status: 2, output: { result: "success" } },
+    ]);
+  });
+
+  it("[S9-17] hand on from step to step", async (context) => {
+    const { run } = await server(context);
+    const steps = [
+      { id: "upper", component: "/w/upper", input: whole },
+      { id: "reverse", component: "/w/reverse", input: { $step: "upper" } },
+      { id: "echo", component: "/w/echo", input: { $step: "reverse" } },
+    ];
+    const output = { upper: { $step: "upper", path: "text" }, last: { $step: "echo" } };
+    const { results } = await run({ name: "pipeline", steps, output }, [{ text: "hello" }]);
+    expect(results).toMatchObject([{ output: { upper: "HELLO", last: { text: "OLLEH", processed: true } } }]);
+  });
+
+  it("[S9-18] keep a blob from inside a component, and get it back", async (context) => {
+    const { run } = await server(context);
+    const { results } = await run(oneStep("/w/blob", whole), [{ data: { k: [1, { deep: null }] } }]);
+    expect(results).toMatchObject([{ output: { id: expect.stringMatching(/^[0-9a-f]{64}$/), matches: true } }]);
+  });
+});
