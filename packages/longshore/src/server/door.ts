@@ -93,8 +93,9 @@ export function grpcMethods(stepflow: StepflowServer): readonly GrpcMethod[] {
 }
 
 export function changesOf(engine: Engine): Changes {
-  const { clock, makeId, store, listen: hear } = engine;
-  const changes = new Changes({ clock, epoch: makeId(clock.now()), workflowOf: (id) => store.runs.runs.get(id)?.workflow });
+  const { clock, makeId, store, isHidden, listen: hear } = engine;
+  const workflowOf = (runId: string) => store.runs.runs.get(runId)?.workflow;
+  const changes = new Changes({ clock, epoch: makeId(clock.now()), workflowOf, isHidden });
   hear(changes);
   return changes;
 }

@@ -82,6 +82,8 @@ export interface Engine {
   /** Tells why a queued task has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
   waiting(): (task: Task) => Waiting | null;
   plan(definition: Definition): Plan;
+  /** Whether it stands for nothing that an author has written, and is not shown to people. */
+  isHidden(task: Pick<Task, "runId" | "node">): boolean;
   /** Ends with the function that is returned. A listener must not throw. */
   listen(listener: ChangeListener): () => void;
   close(): Promise<void>;
@@ -154,6 +156,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       return (task) => whyWaiting(task, context);
     },
     plan: (definition) => store.runs.definitions.plan(definition),
+    isHidden({ runId, node }) {
+      const run = runId === null ? null : store.runs.runs.get(runId);
+      const definition = run === null ? null : store.runs.definitions.byId(run.definitionId);
+      return definition !== null && store.runs.definitions.plan(definition).nodes[node]?.hidden === true;
+    },
     listen(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -48,6 +48,8 @@ export interface ChangesOptions {
   clock: Clock;
   /** The workflow of a run; undefined when the run is not known. */
   workflowOf: (runId: string) => string | undefined;
+  /** Tasks that nobody is told of; none when absent. */
+  isHidden?: (task: Task) => boolean;
   /** Sets these ids apart from those of any other process. */
   epoch: string;
   /** Changes kept. A reader that is further behind has missed some. */
@@ -94,7 +96,7 @@ export class Changes {
   }
 
   task(task: Task): void {
-    if (!this.#noting) return;
+    if (!this.#noting || this.#options.isHidden?.(task)) return;
     const { id, runId, step, state, holder, error, startedAt, endedAt } = task;
     const workflow = runId === null ? null : (this.#options.workflowOf(runId) ?? null);
     this.#note({ kind: "task", id, runId, workflow, step, state, attempt: task.attempt + 1, holder, error, startedAt, endedAt });

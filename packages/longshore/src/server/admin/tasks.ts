@@ -29,7 +29,7 @@ export function taskOperations(engine: Engine): Operation[] {
   const body = (task: Task) => taskBody(task, engine.waiting()(task));
   const bodies = (tasks: readonly Task[]) => {
     const why = engine.waiting();
-    return tasks.filter(isShown).map((task) => taskBody(task, why(task)));
+    return tasks.filter((task) => isShown(task) && !engine.isHidden(task)).map((task) => taskBody(task, why(task)));
   };
   return [
     operation({
@@ -98,9 +98,9 @@ export function taskOperations(engine: Engine): Operation[] {
   ];
 }
 
-async function knownTask({ reader }: Engine, id: string): Promise<Task> {
+async function knownTask({ reader, isHidden }: Engine, id: string): Promise<Task> {
   const task = await reader.task(id);
-  if (task === undefined || !isShown(task))
+  if (task === undefined || !isShown(task) || isHidden(task))
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "id" } });
   return task;
 }

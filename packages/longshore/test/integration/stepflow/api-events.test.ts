@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
 import { StatusEventType } from "../../../src/protocol/stepflow/api-messages.ts";
 import { RunsService } from "../../../src/protocol/stepflow/services.ts";
-import type { EventReader } from "../../support/event-reader.ts";
+import { EventReader } from "../../support/event-reader.ts";
 import { either } from "../../support/flow-world.ts";
 import { type Body, oneStep, startStepflow } from "../../support/stepflow-server.ts";
 
@@ -98,6 +98,21 @@ describe("the events of a run", () => {
     const rest = await all(after);
     expect([...seen, ...rest]).toEqual(await all(await second.events(runId)));
     expect(await all(await second.events(runId, `?since=${(rest.at(-1)?.number as number) + 1}`))).toEqual([]);
+  });
+
+  it("and tasks of Longshore's own API name only steps that the flow has", async () => {
+    const { url, run } = await startStepflow();
+    const admin = `${url}/api/longshore/v1`;
+    const reader = await EventReader.open(`${admin}/events`);
+    const steps = ["yes", "no"].map((id) => ({ id, component: "/builtin/noop", input: id }));
+    await run({ steps, output: either({ $input: "$" }, { $step: "yes" }, { $step: "no" }) }, [true]);
+    const told = new Set<string>();
+    for (let frame = await reader.next(); frame?.event !== "run" || JSON.parse(frame.data).endedAt === null; frame = await reader.next()) {
+      if (frame?.event === "task") told.add(JSON.parse(frame.data).step);
+    }
+    expect([...told]).toEqual(["yes"]);
+    const { items } = (await (await fetch(`${admin}/tasks`)).json()) as Body;
+    expect(items.map(({ step }: Body) => step)).toEqual(["yes"]);
   });
 
   it("[S9-58] can be of some kinds only, and carry results when they are asked for", async () => {
