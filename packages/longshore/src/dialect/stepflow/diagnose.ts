@@ -26,7 +26,7 @@ export function diagnose(flow: Flow, { routes, typeCheck = false }: DiagnoseOpti
   const known: Known = { flow, outputs };
   const types = new TypeChecker(known);
   found.push(...types.accesses(), ...types.examples());
-  if (routes !== undefined) found.push(...diagnoseRoutes(flow, routes, (inner) => diagnose(inner, { routes })));
+  if (routes !== undefined) found.push(...diagnoseRoutes(flow, routes, (inner) => diagnose(inner, { routes, typeCheck })));
   if (typeCheck) found.push(...types.values(routes));
   return found;
 }

@@ -102,6 +102,7 @@ export class StepflowServer {
       version,
       folder: config.directory,
       servesBlobs: config.blobApi.enabled,
+      typeCheck: config.typeCheck,
       environment,
       routes: (builtins) => routeFacts(config, builtins),
       components: (builtins) =>

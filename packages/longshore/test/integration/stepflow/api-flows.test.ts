@@ -3,10 +3,25 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
-import { oneStep, raw, startStepflow } from "../../support/stepflow-server.ts";
+import { parseConfig } from "../../../src/protocol/stepflow/config/parse.ts";
+import { type Body, oneStep, raw, startStepflow } from "../../support/stepflow-server.ts";
 
 const nobody = "00000000-0000-7000-8000-000000000000";
 const noop = oneStep("/builtin/noop", { $input: "$" });
+
+/** A flow whose output has another type than it says. */
+const mistyped = { name: "t", description: "d", schemas: { properties: { output: { type: "string" } } }, steps: [], output: 1 };
+
+it("values are held against schemas where the configuration asks for it", async () => {
+  const kinds = async (text: string) => {
+    const { call } = await startStepflow({ config: parseConfig(text, { file: "stepflow-config.yml", environment: {} }).config });
+    const { diagnostics } = (await call("POST", "/flows", { flow: mistyped })).body.diagnostics;
+    return diagnostics.map(({ kind, code }: Body) => `${kind} ${code}`);
+  };
+  const configuration = 'plugins: { b: { type: builtin } }\nroutes: { "/": [ { plugin: b } ] }\n';
+  expect(await kinds(configuration)).toEqual([]);
+  expect(await kinds(`${configuration}typeCheck: true\n`)).toEqual(["typeMismatch 2100"]);
+});
 
 describe("the server", () => {
   it("[S9-53] is healthy, and says so without a token", async () => {

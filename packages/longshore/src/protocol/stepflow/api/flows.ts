@@ -21,6 +21,8 @@ export interface FlowDeps {
   readonly blobs: BlobLibrary;
   /** What is known about components and routes, for diagnostics. */
   routes?(): RouteFacts | undefined;
+  /** Whether diagnostics look at types, too. */
+  readonly typeCheck?: boolean;
 }
 
 /** A flow that is kept. */
@@ -46,8 +48,9 @@ export class Flows {
   async store(text: string, dryRun: boolean): Promise<Encodable<typeof StoreFlowResponse>> {
     const flow = decodeFlow(text);
     const flowId = flowIdOf(text);
+    const { typeCheck = false } = this.#deps;
     const routes = this.#deps.routes?.();
-    const found = diagnose(flow, routes === undefined ? {} : { routes });
+    const found = diagnose(flow, routes === undefined ? { typeCheck } : { routes, typeCheck });
     const stored = !dryRun && !found.some(({ level }) => level === "fatal");
     if (stored) await this.#define(text, flow, flowId);
     const count = (level: Diagnostic["level"]) => found.filter((each) => each.level === level).length;

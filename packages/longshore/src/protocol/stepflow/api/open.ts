@@ -54,6 +54,8 @@ export interface ApiOptions {
   readonly environment: { readonly [name: string]: string | undefined };
   /** What is known about components and routes, for diagnostics; the built-ins are handed to it. */
   routes?(builtins: readonly Component[]): RouteFacts;
+  /** Whether diagnostics look at types, too. */
+  readonly typeCheck?: boolean;
   /** Asks plugins what they can do; the built-ins are handed to it. */
   components(builtins: readonly ListedComponent[]): ComponentSource;
   /** Told of what went wrong with nobody to answer to. */
@@ -82,7 +84,7 @@ const waitingMax = 100_000;
 export function openStepflowApi(options: ApiOptions): StepflowApi {
   const { clock, makeId, runs, reader, board, workers, environment, failed } = options;
   const blobs: BlobLibrary = new BlobLibrary(options.blobs, (id) => flows.text(id));
-  const flows: Flows = new Flows({ runs, blobs, routes: () => facts });
+  const flows: Flows = new Flows({ runs, blobs, routes: () => facts, typeCheck: options.typeCheck ?? false });
   const submitter = new Submitter({ clock, makeId, runs, flows, environment: (name) => environment[name] });
   const items = new ItemRuns({ runs, reader, plan: options.plan });
   const renderer = new Renderer(reader, new FlowViews(options.plan));

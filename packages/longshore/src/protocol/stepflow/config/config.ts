@@ -14,6 +14,8 @@ export interface StepflowConfig {
   readonly routes: readonly Route[];
   readonly retry: TransportRetry;
   readonly blobApi: BlobApi;
+  /** Whether values of a flow are held against the schemas of what takes them, when it is stored. */
+  readonly typeCheck: boolean;
 }
 
 /** How often a step is tried again that got lost on the way to its worker or back; a failure of the component itself is the flow's matter. */

@@ -18,6 +18,7 @@ export function defaultConfig(): StepflowConfig {
     routes: [route("/builtin", "builtin"), route("/python", "python"), route("/", "default", "longshore")],
     retry: retryDefault,
     blobApi: blobApiDefault,
+    typeCheck: false,
   };
 }
 

@@ -300,6 +300,7 @@ blobApi: { enabled: true, url: "http://blobs:1/api/v1/blobs", blobThreshold: 10 
     expect(rest).toEqual({
       retry: { max: 3, backoff: { kind: "fibonacci", delayMs: 1_000, maxMs: 10_000 } },
       blobApi: { enabled: true, url: null, threshold: 1_048_576 },
+      typeCheck: false,
     });
   });
 
@@ -367,6 +368,7 @@ recovery: { enabled: true, checkIntervalSecs: 3 }
     ],
     ["retry: { backoff: { type: random } }", "retry.backoff.type", "There is no backoff 'random'."],
     ["blobApi: { enabled: 1 }", "blobApi.enabled", "'1' is neither."],
+    ["typeCheck: yes please", "typeCheck", "'yes please' is neither."],
     ["routing: []", "routing", "`routing` is an older form that is not read any more."],
     ["- a", "", "This is not a map."],
     [

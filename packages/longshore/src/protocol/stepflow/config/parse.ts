@@ -17,7 +17,8 @@ export interface ParseOptions {
   readonly environment: Environment;
 }
 
-const topKeys = ["workingDirectory", "plugins", "routes", "storageConfig", "stateStore", "leaseManager", "recovery", "blobApi", "retry"];
+const readPast = ["storageConfig", "stateStore", "leaseManager", "recovery"];
+const topKeys = ["workingDirectory", "plugins", "routes", "blobApi", "retry", "typeCheck", ...readPast];
 const delayMsMax = 3_600_000;
 /** Tried this often, a step has other troubles than its transport. */
 const retriesMax = 1_000;
@@ -40,6 +41,7 @@ export function parseConfig(text: string, { file, environment }: ParseOptions): 
     routes: parsed,
     retry: retryOf(top.get("retry")),
     blobApi: blobApiOf(top.get("blobApi"), environment),
+    typeCheck: switchOf(top.get("typeCheck"), false),
   };
   refuseTwoBackends(config, top.get("plugins") ?? root);
   return { config, warnings };
@@ -89,17 +91,21 @@ function directoryOf(place: Place | undefined, file: string, environment: Enviro
 function blobApiOf(place: Place | undefined, environment: Environment): BlobApi {
   if (place === undefined || place.kind === "null") return blobApiDefault;
   const given = fields(mapOf(place, "a map with enabled, url and blobThreshold"), ["enabled", "url", "blobThreshold"]);
-  const enabled = given.get("enabled");
-  if (enabled !== undefined && enabled.kind !== "boolean") throw enabled.refuse(`'${enabled.text}' is neither.`, "true or false");
   const url = given.get("url");
   const text = url === undefined || url.kind === "null" ? null : filledText(url, "an address", environment);
   if (text !== null && !/^https?:\/\/[^\s]+$/.test(text))
     throw (url as Place).refuse(`'${text}' is no address.`, "http://host:port/api/v1/blobs");
   return {
-    enabled: enabled === undefined ? blobApiDefault.enabled : (enabled.value as boolean),
+    enabled: switchOf(given.get("enabled"), blobApiDefault.enabled),
     url: text,
     threshold: whole(given.get("blobThreshold"), blobApiDefault.threshold),
   };
+}
+
+function switchOf(place: Place | undefined, absent: boolean): boolean {
+  if (place === undefined) return absent;
+  if (place.kind !== "boolean") throw place.refuse(`'${place.text}' is neither.`, "true or false");
+  return place.value as boolean;
 }
 
 function retryOf(place: Place | undefined): TransportRetry {
