@@ -46,5 +46,6 @@ export function freshTask(task: NewTask & { runId?: string; node?: number; ordin
     closedGrant: 0,
     closedBy: null,
     closedReceipt: null,
+    streamed: false,
   };
 }

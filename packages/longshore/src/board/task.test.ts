@@ -244,6 +244,7 @@ function taskIn(state: Task["state"], parts: Partial<Task> = {}): Task {
     closedGrant: 0,
     closedBy: null,
     closedReceipt: null,
+    streamed: false,
     ...parts,
   };
 }

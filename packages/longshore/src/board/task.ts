@@ -93,6 +93,8 @@ export interface Task {
   readonly closedBy: Verb | null;
   /** What the report that closed it can be recognised by when it is repeated; null when its reporter left nothing. */
   readonly closedReceipt: string | null;
+  /** It has given a part in this life of its run, and its run was told, because somebody waits for that. */
+  readonly streamed: boolean;
 }
 
 /** What a reporter can prove about the task it reports on. Absent fields are not compared. */

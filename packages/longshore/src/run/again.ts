@@ -1,7 +1,8 @@
 // Which steps of a run are started again when it is tried again, and what becomes of the others' counters. Pure.
 
 import type { Task } from "../board/task.ts";
-import { namedBy, type Plan, type PlanNode } from "./plan.ts";
+import type { Counter } from "./joins.ts";
+import { namedBy, type Plan, type PlanNode, requiredOf } from "./plan.ts";
 
 export interface Again {
   /** Every node that has to come to an end anew. */
@@ -12,7 +13,7 @@ export interface Again {
   forget: number[];
   /** Records that wait again, as they did before. */
   reopen: number[];
-  joins: Map<number, { left: number; begun: boolean }>;
+  joins: Map<number, Counter>;
 }
 
 export interface AgainOptions {
@@ -34,11 +35,12 @@ export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, option
   const again: Again = { all, start: [], forget: [], reopen: [], joins: new Map() };
   for (const at of all) {
     const node = plan.nodes[at] as PlanNode;
-    const above = [...node.after, ...(starters.get(at) ?? [])];
-    const left = node.after.filter((upstream) => all.has(upstream)).length;
-    const begun = lives(at) && !(starters.get(at) ?? []).some((starter) => all.has(starter));
+    const startedBy = starters.get(at) ?? [];
+    const kept = node.after.filter((upstream) => !all.has(upstream)).length;
+    const left = Math.max(requiredOf(node) - kept, 0);
+    const begun = lives(at) && !startedBy.some((starter) => all.has(starter));
     if (node.kind === "join") {
-      again.joins.set(at, { left, begun });
+      again.joins.set(at, { left, begun, missed: 0 });
       if (begun) again.reopen.push(at);
       else if (lives(at)) again.forget.push(at);
       continue;
@@ -50,16 +52,16 @@ export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, option
     const lazy = wanted !== null && node.demanded === true && node.waitsFor !== "any";
     const ready = lazy
       ? at === options.from || (wanted.has(at) && left === 0)
-      : startsNow(at, node, { all, above, lives, from: options.from });
+      : startsNow(at, node, { all, startedBy, left, lives, from: options.from });
     if ((node.after.length > 1 || lazy) && node.waitsFor !== "any")
-      again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at) });
+      again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at), missed: 0 });
     if (ready) again.start.push(at);
     else if (lives(at)) again.forget.push(at);
   }
   // A join that waits for nothing any more would wait for ever: it is worked out as if it had just begun.
   for (const at of again.reopen.filter((node) => again.joins.get(node)?.left === 0)) {
     again.reopen.splice(again.reopen.indexOf(at), 1);
-    again.joins.set(at, { left: 0, begun: false });
+    again.joins.set(at, { left: 0, begun: false, missed: 0 });
     again.start.push(at);
   }
   return again;
@@ -101,23 +103,30 @@ function everythingAgain(plan: Plan, records: ReadonlyMap<number, Task>, options
   return again;
 }
 
-/** A node that any of several may start is only started again when the one that did so is. */
+/** A node that some of several may start is only started again when too few of those that keep their results are left. */
 function isAcceptedElsewhere(plan: Plan, records: ReadonlyMap<number, Task>, at: number, again: ReadonlySet<number>): boolean {
   const node = plan.nodes[at] as PlanNode;
-  if (node.waitsFor !== "any" || records.get(at)?.state !== "done") return false;
+  if (records.get(at)?.state !== "done") return false;
+  if (node.waitsFor !== "any") return node.threshold !== undefined && isReached(node, again);
   return node.after.some((upstream) => records.get(upstream)?.state === "done" && !again.has(upstream));
+}
+
+/** What is not started again was accepted as it is. */
+function isReached(node: PlanNode, again: ReadonlySet<number>): boolean {
+  return node.after.filter((upstream) => !again.has(upstream)).length >= requiredOf(node);
 }
 
 function startsNow(
   at: number,
   node: PlanNode,
-  known: { all: ReadonlySet<number>; above: readonly number[]; lives: (at: number) => boolean; from: number | undefined },
+  known: { all: ReadonlySet<number>; startedBy: readonly number[]; left: number; lives: (at: number) => boolean; from: number | undefined },
 ): boolean {
   if (at === known.from) return true;
   const root = node.after.length === 0 && !node.demanded;
   if (!root && node.demanded && !known.lives(at)) return false;
-  if (node.waitsFor === "any") return known.lives(at) && known.above.some((upstream) => known.lives(upstream) && !known.all.has(upstream));
-  return !known.above.some((upstream) => known.all.has(upstream));
+  if (node.waitsFor === "any")
+    return known.lives(at) && [...node.after, ...known.startedBy].some((upstream) => known.lives(upstream) && !known.all.has(upstream));
+  return known.left === 0 && !known.startedBy.some((starter) => known.all.has(starter));
 }
 
 function nextOf(plan: Plan, at: number): number[] {

@@ -12,14 +12,17 @@ import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry } from "./retry.ts";
 import type { Join, Message, Run } from "./run.ts";
 
+/** `streamed`: the step's first part has been told before, so that whoever waited for no more has heard of it already. */
 export type RunEvent = { now: number; random: number } & (
   | { kind: "start" }
+  /** A step has given its first part, and some node waits for that. */
+  | { kind: "part"; node: number }
   /** A step has its result. */
-  | { kind: "done"; node: number }
+  | { kind: "done"; node: number; streamed?: boolean }
   /** An attempt of a step closed without a result. `policy` is the task's own, when it has one; else the plan's applies. */
-  | ({ kind: "closed"; node: number; closure: Closure; policy?: RetryPolicy | null } & Tries)
+  | ({ kind: "closed"; node: number; streamed?: boolean; closure: Closure; policy?: RetryPolicy | null } & Tries)
   /** A step ended otherwise: its child run did not succeed, or somebody cancelled the step alone. */
-  | { kind: "ended"; node: number; state: EndState; error: string | null; fault?: Fault | null }
+  | { kind: "ended"; node: number; streamed?: boolean; state: EndState; error: string | null; fault?: Fault | null }
   /** `parent`: because the run that waited for it has ended, saying this. */
   | { kind: "cancel"; error?: string | null; parent?: { error: string | null } }
   | { kind: "timeout" }
@@ -81,7 +84,7 @@ export type Change =
   | { kind: "settle"; node: number; state: EndState; error: string | null; output: string | null; fault?: Fault }
   /** A record that had ended waits again. */
   | { kind: "reopen"; node: number }
-  | { kind: "join"; node: number; left: number; begun: boolean }
+  | { kind: "join"; node: number; left: number; begun: boolean; missed: number }
   | { kind: "run"; run: Run }
   | { kind: "message"; message: Message }
   /** What was recorded about a step is void: it will be started anew. */
@@ -107,11 +110,15 @@ export function decide(plan: Plan, dialect: Dialect, frontier: Frontier, event: 
 }
 
 function react(deciding: Deciding, plan: Plan, event: RunEvent): NextTry | null {
+  if ("streamed" in event && event.streamed) deciding.streamed(event.node);
   switch (event.kind) {
     case "closed":
       return close(deciding, plan, event);
     case "start":
       deciding.begin();
+      break;
+    case "part":
+      deciding.part(event.node);
       break;
     case "done":
       deciding.succeed(event.node);

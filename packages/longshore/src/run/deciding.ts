@@ -7,7 +7,17 @@ import type { Decision, Frontier, Recorded } from "./decide.ts";
 import type { Dialect, Resolved, Scope } from "./dialect.ts";
 import { Draft, type Failing } from "./draft.ts";
 import { Joins } from "./joins.ts";
-import type { Ending, InstantNode, JoinNode, Placement, Plan, PlanNode, TaskNode, Template } from "./plan.ts";
+import {
+  type Ending,
+  type InstantNode,
+  type JoinNode,
+  type Placement,
+  type Plan,
+  type PlanNode,
+  requiredOf,
+  type TaskNode,
+  type Template,
+} from "./plan.ts";
 import type { NextTry } from "./retry.ts";
 
 /** A node that has settled in this decision and whose edges are yet to be followed. */
@@ -25,6 +35,8 @@ export class Deciding {
   /** Nodes of a lazy plan that have become wanted in this decision, in order. */
   readonly #wanted: number[] = [];
   readonly #skips: ReadonlySet<number>;
+  /** Nodes whose first part was told in an earlier decision. */
+  readonly #streamed = new Set<number>();
   /** Ends of the run that wait until everything that begins along with them has begun. */
   readonly #endings: number[] = [];
   /** Places among the records that were kept for them. */
@@ -46,6 +58,16 @@ export class Deciding {
     this.#draft.plan.nodes.forEach((node, at) => {
       if (node.after.length === 0 && !node.demanded) this.#activate(at);
     });
+    this.#pursue();
+  }
+
+  streamed(node: number): void {
+    this.#streamed.add(node);
+  }
+
+  /** Whoever waits for no more than a part of the node may begin; the others hear of its end. */
+  part(node: number): void {
+    for (const dependent of this.#draft.plan.onFirstPart.get(node) ?? []) this.#reach(dependent, true);
     this.#pursue();
   }
 
@@ -124,7 +146,7 @@ export class Deciding {
     for (const [node, task] of records) if (task.state !== "forgotten") this.#draft.forget(node);
     this.#draft.plan.nodes.forEach((node, at) => {
       const counts = node.after.length > 1 || node.kind === "join" || (this.#draft.plan.lazy && node.demanded);
-      if (counts) this.#joins.set(at, { left: node.after.length, begun: false });
+      if (counts) this.#joins.set(at, { left: requiredOf(node), begun: false, missed: 0 });
     });
     this.#draft.revive({ skips: null, backlog: null, recorded: 0 });
     this.begin();
@@ -198,16 +220,23 @@ export class Deciding {
 
   #follow(settled: Settled): void {
     this.#draft.update({ left: this.#draft.run.left - 1 });
+    const reached = this.#streamed.has(settled.node) ? this.#draft.plan.onFirstPart.get(settled.node) : undefined;
     for (const dependent of this.#draft.plan.dependents[settled.node] ?? []) {
       if (this.#draft.over) return;
-      const node = this.#draft.plan.nodes[dependent] as PlanNode;
-      if (settled.chose && node.kind !== "join") continue;
-      const blocked = !settled.succeeded && node.waitsFor === "done";
-      if (!this.#joins.arrive(dependent, node, blocked)) continue;
-      if (node.kind === "join") this.#complete(dependent, node);
-      else if (blocked) this.#skipUnmet(dependent);
-      else this.#activate(dependent);
+      const { kind } = this.#draft.plan.nodes[dependent] as PlanNode;
+      if ((settled.chose && kind !== "join") || reached?.has(dependent)) continue;
+      this.#reach(dependent, settled.succeeded);
     }
+  }
+
+  /** One of those that the node waits for has come, or never will. */
+  #reach(at: number, succeeded: boolean): void {
+    const node = this.#draft.plan.nodes[at] as PlanNode;
+    const blocked = !succeeded && node.waitsFor === "done";
+    if (!this.#joins.arrive(at, node, blocked)) return;
+    if (node.kind === "join") this.#complete(at, node);
+    else if (blocked) this.#skipUnmet(at);
+    else this.#activate(at);
   }
 
   #activateAll(nodes: readonly number[]): void {
@@ -320,7 +349,7 @@ export class Deciding {
     const text = JSON.stringify(input.value);
     this.#draft.post(at, text);
     this.#draft.known.add(at, { ...this.#draft.blank(at, text), ordinal: this.#draft.run.recorded });
-    this.#joins.set(at, { left: counter.left, begun: true });
+    this.#joins.set(at, { ...counter, begun: true });
     if (counter.left === 0) this.#complete(at, node);
   }
 

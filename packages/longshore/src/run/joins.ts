@@ -1,7 +1,7 @@
 // Counters of nodes that wait for several others: what this decision makes of them, over what the store says.
 
 import type { Change, Frontier, Need } from "./decide.ts";
-import type { PlanNode } from "./plan.ts";
+import { type PlanNode, requiredOf } from "./plan.ts";
 
 /** Joins asked for at once at least, when a cascade of skips or demands runs into one that has not been loaded. */
 const aheadMin = 16;
@@ -9,6 +9,7 @@ const aheadMin = 16;
 export interface Counter {
   left: number;
   begun: boolean;
+  missed: number;
 }
 
 export class Joins {
@@ -31,7 +32,7 @@ export class Joins {
   }
 
   changes(): Change[] {
-    return Array.from(this.#counters, ([node, { left, begun }]) => ({ kind: "join", node, left, begun }));
+    return Array.from(this.#counters, ([node, { left, begun, missed }]) => ({ kind: "join", node, left, begun, missed }));
   }
 
   /** Undefined when it has to be loaded first. */
@@ -44,31 +45,36 @@ export class Joins {
       return undefined;
     }
     this.#seen++;
-    return row ?? { left: node.after.length, begun: false };
+    return row ?? { left: requiredOf(node), begun: false, missed: 0 };
   }
 
-  /** Counts one upstream of `node` as settled. True when the node is to start now, or to be skipped because it is blocked. */
+  /**
+   * Counts one upstream of `node`: it has come, or `blocked`: it never will. True when the node is to start now because of that, or to be
+   * skipped.
+   */
   arrive(at: number, node: PlanNode, blocked: boolean): boolean {
     const lazy = this.#lazy && node.demanded === true;
     if (node.waitsFor === "any" || (node.after.length === 1 && node.kind !== "join" && !lazy)) return true;
     const counter = this.of(at, node);
     if (counter === undefined) {
-      this.set(at, { left: -1, begun: false });
+      this.set(at, { left: -1, begun: false, missed: 0 });
       return blocked && this.#asksAhead();
     }
-    const { left, begun } = counter;
-    if (left === -1) return false;
+    const { left, begun, missed } = counter;
+    // It has been started or skipped; or has all that it needs, and only waits to be wanted.
+    if (left <= 0) return false;
     if (node.kind === "join") {
-      this.set(at, { left: left - 1, begun });
+      this.set(at, { ...counter, left: left - 1 });
       return begun && left === 1;
     }
-    if (lazy && !begun) {
-      this.set(at, { left: blocked ? -1 : left - 1, begun });
+    if (blocked && node.after.length - missed > requiredOf(node)) {
+      this.set(at, { ...counter, missed: missed + 1 });
       return false;
     }
-    const starts = blocked || left === 1;
-    this.set(at, { left: starts ? -1 : left - 1, begun });
-    return starts;
+    const decided = blocked || left === 1;
+    const waits = lazy && !begun;
+    this.set(at, { ...counter, left: decided && (blocked || !waits) ? -1 : left - 1 });
+    return decided && !waits;
   }
 
   /**
@@ -79,15 +85,15 @@ export class Joins {
   want(at: number, node: PlanNode): "start" | "skip" | "wait" | "leave" {
     const counter = this.of(at, node);
     if (counter === undefined) {
-      this.set(at, { left: -1, begun: true });
+      this.set(at, { left: -1, begun: true, missed: 0 });
       if (!this.#asksAhead()) return "leave";
       return node.after.length === 0 || (node.kind === "instant" && this.#seen >= aheadMin) ? "start" : "wait";
     }
-    const { left, begun } = counter;
+    const { left, begun, missed } = counter;
     if (begun) return "leave";
     // A join says itself that it has begun to wait.
     if (node.kind === "join") return "start";
-    this.set(at, { left: left === 0 ? -1 : left, begun: true });
+    this.set(at, { left: left === 0 ? -1 : left, begun: true, missed });
     return left === 0 ? "start" : left === -1 ? "skip" : "wait";
   }
 

@@ -7,7 +7,7 @@ import { describe, it } from "vitest";
 import { Ledger, planOf, type Reads, type Step, value } from "../../test/contract/ledger.ts";
 import { isRunOpen } from "./run.ts";
 
-type Part = { kind: "step"; needs: number[]; fails: boolean } | { kind: "choice"; asks: number[]; branches: number[][] };
+type Part = { kind: "step"; needs: number[]; eager: boolean; fails: boolean } | { kind: "choice"; asks: number[]; branches: number[][] };
 
 interface Story {
   parts: Part[];
@@ -21,6 +21,7 @@ const part = (at: number): fc.Arbitrary<Part> =>
     fc.record({
       kind: fc.constant("step" as const),
       needs: earlier(at),
+      eager: fc.boolean(),
       fails: fc.integer({ max: 3, min: 0 }).map((drawn) => drawn === 0),
     }),
     fc.record({ kind: fc.constant("choice" as const), asks: earlier(at), branches: fc.array(earlier(at), { minLength: 1, maxLength: 3 }) }),
@@ -70,7 +71,10 @@ function write({ parts, wanted }: Story) {
   });
   parts.forEach((made, at) => {
     if (made.kind === "step") {
-      const node = add({ ...on(made.needs), onFailure: "permit" });
+      const edges = on(made.needs);
+      // A part of a step is as good as its end, for what is wanted.
+      const onFirstPart = made.eager ? edges.after.filter((upstream) => partOf.has(upstream)) : [];
+      const node = add({ ...edges, onFailure: "permit", onFirstPart: [...new Set(onFirstPart)] });
       partOf.set(node, at);
       ends.push({ settles: node, demands: [node] });
       return;
@@ -95,6 +99,7 @@ function play(ledger: Ledger, partOf: Map<number, number>, picks: () => number, 
     assert(open.length > 0);
     const node = open[picks() % open.length] as number;
     const at = partOf.get(node) as number;
+    if (picks() % 2 === 0) ledger.part(node);
     if (ended === stopAfter) ledger.tell({ kind: "cancel" });
     else if (fails(at)) ledger.fail(node);
     else ledger.done(node, `out-${at}`);

@@ -57,6 +57,13 @@ interface NodeBase {
    * starts it, because only one of them ever comes.
    */
   readonly waitsFor: "done" | "settled" | "any";
+  /** Of those in `after`, the ones whose first part is enough. One that ends without a part counts by its end, as the others do. */
+  readonly onFirstPart?: readonly number[];
+  /**
+   * So many of `after` are enough, and whatever comes of the others is ignored; all when absent. A node that waits for results is
+   * skipped as soon as too many have failed for that. Means nothing with `any`.
+   */
+  readonly threshold?: number;
   readonly timeouts: Timeouts;
   /** Started by the node that names it, never by the beginning of the run. */
   readonly demanded?: boolean;
@@ -161,6 +168,8 @@ export interface Plan {
   readonly index: ReadonlyMap<string, number>;
   /** For each node the nodes that wait for it, in definition order. */
   readonly dependents: readonly (readonly number[])[];
+  /** For each node whose first part others wait for, which of its dependents do. */
+  readonly onFirstPart: ReadonlyMap<number, ReadonlySet<number>>;
   /** For nodes that others name, by starting or choosing them, who does; those that wait for them anyway are not counted. */
   readonly starters: ReadonlyMap<number, readonly number[]>;
   readonly output: Template;
@@ -213,6 +222,7 @@ export function makePlan(parts: {
     nodes,
     index: new Map(nodes.map((node, at) => [node.id, at])),
     dependents,
+    onFirstPart: onFirstPartOf(nodes),
     starters: startersOf(nodes, dependents),
     output: parts.output,
     lazy: parts.wanted !== undefined,
@@ -224,6 +234,27 @@ export function makePlan(parts: {
     reopensParent: parts.reopensParent ?? false,
     origin: parts.origin,
   };
+}
+
+/** How many of those it waits for a node needs. */
+export function requiredOf({ after, threshold = after.length }: Pick<PlanNode, "after" | "threshold">): number {
+  return threshold;
+}
+
+function onFirstPartOf(nodes: readonly PlanNode[]): Map<number, Set<number>> {
+  const found = new Map<number, Set<number>>();
+  nodes.forEach(({ id, after, onFirstPart = [], threshold = 1 }, at) => {
+    if (threshold < 1 || (after.length > 0 && threshold > after.length))
+      throw new Error(`Node ${id} has a threshold of ${threshold}, expected 1 to ${after.length}.`);
+    const known = new Set(onFirstPart.length === 0 ? [] : after);
+    for (const source of onFirstPart) {
+      if (!known.has(source)) throw new Error(`Node ${id} waits for a part of node ${source}, but not for the node.`);
+      const waiting = found.get(source);
+      if (waiting === undefined) found.set(source, new Set([at]));
+      else waiting.add(at);
+    }
+  });
+  return found;
 }
 
 /** The nodes that a node starts, or may choose. */

@@ -50,8 +50,10 @@ export interface Run {
 export interface Join {
   readonly runId: string;
   readonly node: number;
-  /** Upstreams that have not settled; -1 once the node itself has been started or skipped. */
+  /** Upstreams that it still needs; -1 once the node itself has been started or skipped. */
   readonly left: number;
+  /** Upstreams that it has to do without. */
+  readonly missed: number;
   /** It is wanted: another node has told it to wait, chosen it or demanded it. A node that is not cannot be started by its upstreams. */
   readonly begun: boolean;
 }

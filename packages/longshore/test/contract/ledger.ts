@@ -86,6 +86,8 @@ export class Ledger {
   readonly states = new Map<number, State>();
   readonly outputs = new Map<number, Json>();
   readonly inputs = new Map<number, string>();
+  /** Steps whose first part was told. */
+  readonly streamed = new Set<number>();
   readonly messages: Message[] = [];
   /** Every start of a step, in order. */
   readonly started: number[] = [];
@@ -104,10 +106,17 @@ export class Ledger {
     return this;
   }
 
+  /** Only what somebody waits for is told, and once. */
+  part(node: number): void {
+    if (this.streamed.has(node) || !this.plan.onFirstPart.has(node)) return;
+    this.streamed.add(node);
+    this.tell({ kind: "part", node });
+  }
+
   done(node: number, output: Json = node): void {
     this.states.set(node, "done");
     this.outputs.set(node, output);
-    this.tell({ kind: "done", node });
+    this.tell({ kind: "done", node, ...this.#told(node) });
   }
 
   fail(
@@ -115,14 +124,14 @@ export class Ledger {
     closure: Closure = { kind: "failed", error: "boom", retryable: true },
     counts = { failures: 0, lost: 0 },
   ): NextTry | null {
-    const next = this.tell({ kind: "closed", node, closure, ...counts });
+    const next = this.tell({ kind: "closed", node, closure, ...counts, ...this.#told(node) });
     if (next?.again === false) this.states.set(node, "failed");
     return next;
   }
 
   end(node: number, state: EndState, error: string | null = null): void {
     this.states.set(node, state);
-    this.tell({ kind: "ended", node, state, error });
+    this.tell({ kind: "ended", node, state, error, ...this.#told(node) });
   }
 
   tell(happening: { kind: RunEvent["kind"] } & Record<string, unknown>): NextTry | null {
@@ -164,6 +173,10 @@ export class Ledger {
     return nodes.map((node) => this.states.get(node));
   }
 
+  #told(node: number): { streamed?: true } {
+    return this.streamed.has(node) ? { streamed: true } : {};
+  }
+
   #answer(need: Need, seen: Seen): void {
     assert.equal(new Set(need.joins).size, need.joins.length);
     for (const node of need.joins) {
@@ -188,6 +201,7 @@ export class Ledger {
       this.inputs.set(change.node, change.input);
       this.outputs.delete(change.node);
       this.started.push(change.node);
+      this.streamed.delete(change.node);
     } else if (change.kind === "record" || change.kind === "settle") {
       this.states.set(change.node, change.state);
       this.outputs.delete(change.node);
@@ -198,6 +212,7 @@ export class Ledger {
     else if (change.kind === "reopen") this.states.set(change.node, "open");
     else if (change.kind === "forget") {
       this.states.set(change.node, "forgotten");
+      this.streamed.delete(change.node);
       this.outputs.delete(change.node);
     } else {
       this.cancelledOpen++;

@@ -1,6 +1,7 @@
 // Parts: kept once, in order, by whoever holds the task; read while they come; read again by nobody who has finished with them.
 
 import { describe, expect, it } from "vitest";
+import type { StepSource } from "../../src/dialect/code/source.ts";
 import { followParts, pollParts } from "../../src/part/follow.ts";
 import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "../../src/part/store.ts";
 import { diskFull } from "./sqlite.ts";
@@ -146,6 +147,71 @@ export function partContract(setup: Setup): void {
     });
   });
 
+  describe("a step that waits for a first part", () => {
+    it("is started in the commit of that part, and by no other part nor by the end", async () => {
+      const { world, id, hold } = await streaming(setup);
+      const before = world.store.commits();
+      await world.parts.put(hold, [part("a"), part("b")]);
+      expect(world.store.commits() - before).toBe(1);
+      const reader = holdOf(await world.claim("b"));
+      await world.parts.put(hold, [part("c")]);
+      await world.board.complete(hold, "1");
+      expect(await world.claim("b")).toBeUndefined();
+      expect(await world.parts.unread(reader.taskId, hold.taskId, 0, 10)).toMatchObject({ ended: "done", parts: { length: 3 } });
+      await world.board.complete(reader, "1");
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("is not started by parts that were refused, nor when their commit fails", async () => {
+      const { world, hold } = await streaming(setup);
+      await world.parts.put({ ...hold, holder: "bob" }, [part("a")]);
+      await world.parts.put(hold, []);
+      world.probe.before = () => {
+        throw diskFull();
+      };
+      await expect(world.parts.put(hold, [part("a")])).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
+      world.probe.before = undefined;
+      await world.clock.advance(250);
+      expect(await world.claim("b")).toBeUndefined();
+      await world.parts.put(hold, [part("a")]);
+      expect(await world.claim("b")).toBeDefined();
+    });
+
+    it("is started once, whatever becomes of the attempts of its source", async () => {
+      const { world, id, hold } = await streaming(setup, { retry: { failures: 2, backoff: { kind: "fixed", delayMs: 0 } } });
+      await world.parts.put(hold, [part("a")]);
+      await world.board.fail(hold, { error: "no", retryable: true });
+      const second = holdOf(await world.claim("a"));
+      await world.parts.put(second, [part("a"), part("b")]);
+      await world.board.complete(second, "1");
+      await world.board.complete(holdOf(await world.claim("b")), "1");
+      expect(await world.claim("b")).toBeUndefined();
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("is started when its run goes on, should the run be paused", async () => {
+      const { world, id, hold } = await streaming(setup);
+      await world.runs.tell(id, { kind: "pause" });
+      await world.parts.put(hold, [part("a")]);
+      await world.board.complete(hold, "1");
+      expect(await world.claim("b")).toBeUndefined();
+      await world.runs.tell(id, { kind: "resume" });
+      await world.board.complete(holdOf(await world.claim("b")), "1");
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("waits for a part of the new life when its run begins anew", async () => {
+      const { world, id, hold } = await streaming(setup);
+      await world.parts.put(hold, [part("a")]);
+      await world.runs.cancel(id);
+      await world.runs.tell(id, { kind: "restart" });
+      const again = holdOf(await world.claim("a"));
+      expect(await world.claim("b")).toBeUndefined();
+      await world.parts.put(again, [part("a")]);
+      expect(await world.claim("b")).toBeDefined();
+    });
+  });
+
   describe("a reader of parts", () => {
     it("is not given again what it has finished with, in whatever order", async () => {
       const { world, hold, reader } = await reading(setup);
@@ -281,6 +347,13 @@ async function held(setup: Setup) {
   const world = await setup();
   await world.post("t", { policy: policy({ failures: 3, lost: 3 }) });
   return { world, hold: holdOf(await world.claim()) };
+}
+
+/** A run of two steps: `b` starts with the first part of `a`, which is held. */
+async function streaming(setup: Setup, parts: Partial<StepSource> = {}) {
+  const world = await setup();
+  const { id } = await world.start("w", [step("a", parts), step("b", { after: ["a"], startWhen: "first-part" })]);
+  return { world, id, hold: holdOf(await world.claim("a")) };
 }
 
 /** `r` reads the parts of `t`. */

@@ -203,6 +203,22 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect(await world.board.receipt("unknown", 1)).toBeUndefined();
     });
 
+    it("a step that was started by a part is not started again by the end, nor lost before it", async () => {
+      let world = await setup();
+      const { id } = await world.start("w", [step("a"), step("b", { after: ["a"], startWhen: "first-part" })]);
+      const hold = holdOf(await world.claim("a"));
+      await world.parts.put(hold, [{ uid: "x", value: "1" }]);
+      world = await reopen(world);
+      const reader = holdOf(await world.claim("b"));
+      await world.parts.put(hold, [{ uid: "y", value: "1" }]);
+      world = await reopen(world);
+      await world.board.complete(hold, "1");
+      expect(await world.claim("b")).toBeUndefined();
+      world = await reopen(world);
+      await world.board.complete(reader, "1");
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
     it("parts are numbered on", async () => {
       const world = await setup();
       await world.post("t");

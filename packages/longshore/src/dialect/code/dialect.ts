@@ -24,19 +24,21 @@ function compile(text: string): Plan {
 
 function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<string, number>): PlanNode {
   const used = [step.input, ...(step.when === undefined ? [] : [step.when])].flatMap((value) => references(value));
-  const names = [...used.flatMap((reference) => (reference.step === undefined ? [] : [reference.step])), ...(step.after ?? [])];
-  const after = names.map((name) => {
+  const find = (name: string) => {
     const at = index.get(name);
     if (at === undefined)
       throw bad(`Step ${step.id} of workflow ${source.name} refers to ${name}, which does not exist.`, `steps.${step.id}`);
     return at;
-  });
+  };
+  const results = used.flatMap((reference) => (reference.step === undefined ? [] : [find(reference.step)]));
+  const after = [...results, ...(step.after ?? []).map(find)];
   const timeouts = { claimMs: step.claimMs, endMs: step.timeoutMs, totalMs: step.totalMs };
   const base = {
     id: step.id,
     input: step.input,
     when: step.when,
     after,
+    ...(step.startWhen === undefined ? {} : { onFirstPart: streamsOf(source, step, after, results) }),
     waitsFor: step.always ? ("settled" as const) : ("done" as const),
     timeouts,
   };
@@ -53,6 +55,19 @@ function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<str
     },
     limits: step.limits ?? [],
   };
+}
+
+/** Whose result is used must have ended; of the others a part is enough. */
+function streamsOf(source: WorkflowSource, step: StepSource, after: readonly number[], results: readonly number[]): number[] {
+  const streams = [...new Set(after)].filter((at) => !results.includes(at));
+  if (step.startWhen === "first-part" && streams.length > 0) return streams;
+  const where = `Step ${step.id} of workflow ${source.name}`;
+  const expected = '"first-part", with steps in `after` whose results it does not use';
+  const was =
+    step.startWhen === "first-part"
+      ? "waits for no step but those whose results it uses"
+      : `has startWhen ${JSON.stringify(step.startWhen)}`;
+  throw bad(`${where} ${was}, expected ${expected}.`, `steps.${step.id}.startWhen`);
 }
 
 function resolve(plan: Plan, template: Template, scope: Scope): Resolved {

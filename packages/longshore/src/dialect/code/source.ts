@@ -27,6 +27,8 @@ export interface StepSource {
   input: Value;
   /** Steps that must end first although their results are not used. */
   after?: string[];
+  /** Those of `after` whose results are not used need only have given a part; else all must have ended. */
+  startWhen?: "first-part";
   when?: Value;
   /** Start even when a step that it waits for did not succeed. */
   always?: boolean;

@@ -214,7 +214,8 @@ export class SqliteBoard implements BoardStore {
     const task = this.tasks.get(taskId);
     if (task === null || isOpen(task.state)) return;
     const now = this.#clock.now();
-    this.tasks.put(taskId, { ...task, state: "queued", output: null, error: null, fault: null, endedAt: null, queuedAt: now, dueAt: now });
+    const waiting = { state: "queued", output: null, error: null, fault: null, endedAt: null, streamed: false } as const;
+    this.tasks.put(taskId, { ...task, ...waiting, queuedAt: now, dueAt: now });
   }
 
   /** Inside an operation: an attempt that ended while its run was paused is followed by another after all. */
@@ -249,7 +250,8 @@ export class SqliteBoard implements BoardStore {
     const task = this.tasks.get(taskId);
     if (task === null) return;
     const now = this.#clock.now();
-    this.tasks.put(taskId, { ...task, state: "forgotten", endedAt: now, holdUntil: null, grant: task.grant + (task.grant % 2) });
+    const grant = task.grant + (task.grant % 2);
+    this.tasks.put(taskId, { ...task, state: "forgotten", endedAt: now, holdUntil: null, grant, streamed: false });
     this.#leaveLife(task, now);
   }
 

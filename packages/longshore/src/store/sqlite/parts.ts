@@ -18,6 +18,8 @@ export interface SqlitePartsOptions {
   commit: GroupCommit;
   clock: Clock;
   tasks: Rows<Task>;
+  /** Inside an operation: a step has given a part, for the first time by what its row says. True when its run waits for that. */
+  first: (task: Task) => boolean;
 }
 
 /** Tasks whose last number is remembered; that of another is read, which costs one look at the end of an index. */
@@ -33,6 +35,7 @@ export class SqliteParts implements PartStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #tasks: Rows<Task>;
+  readonly #first: SqlitePartsOptions["first"];
   readonly #sql: ReturnType<typeof prepareStatements>;
   readonly #puts: Additions<Put>;
   readonly #reads: PartReads;
@@ -40,10 +43,11 @@ export class SqliteParts implements PartStore {
   /** The number of the last part, by task and life; of those alone that were put to lately. */
   readonly #tails = new Map<string, number>();
 
-  constructor({ db, commit, clock, tasks }: SqlitePartsOptions) {
+  constructor({ db, commit, clock, tasks, first }: SqlitePartsOptions) {
     this.#commit = commit;
     this.#clock = clock;
     this.#tasks = tasks;
+    this.#first = first;
     this.#sql = prepareStatements(db);
     this.#puts = new Additions(commit, (put) => this.#write(put));
     // After the parts: what is put and finished in one commit is there when it is finished.
@@ -110,6 +114,7 @@ export class SqliteParts implements PartStore {
     if (verdict !== "ok" || task === null || parts.length === 0) return verdict;
     if (this.#tail(task) + parts.length > taskPartsMax) throw tooMany(task.id);
     this.#puts.add({ task, parts, at: this.#clock.now() });
+    if (task.runId !== null && !task.streamed && this.#first(task)) this.#tasks.put(task.id, { ...task, streamed: true });
     const key = tailKey(task);
     this.#commit.undo(() => this.#tails.delete(key));
     this.#commit.after(() => this.#watchers.tell(task.id));

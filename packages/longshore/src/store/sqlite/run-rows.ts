@@ -93,17 +93,18 @@ export function joinKey(runId: string, node: number): string {
 }
 
 export function joinRows(db: Database, commit: GroupCommit): Rows<Join> {
-  const select = db.prepare("SELECT left_count, begun FROM node_join WHERE run_id = ? AND node = ?");
-  const upsert = db.prepare("INSERT OR REPLACE INTO node_join (run_id, node, left_count, begun) VALUES (?, ?, ?, ?)");
+  const select = db.prepare("SELECT left_count, begun, missed FROM node_join WHERE run_id = ? AND node = ?");
+  const upsert = db.prepare("INSERT OR REPLACE INTO node_join (run_id, node, left_count, begun, missed) VALUES (?, ?, ?, ?, ?)");
   return new Rows<Join>(commit, {
     load(key) {
       const dot = key.lastIndexOf(".");
       const runId = key.slice(0, dot);
       const node = Number(key.slice(dot + 1));
       const row = select.get(runId, node);
-      return row === undefined ? null : { runId, node, left: row.left_count as number, begun: row.begun === 1 };
+      if (row === undefined) return null;
+      return { runId, node, left: row.left_count as number, begun: row.begun === 1, missed: row.missed as number };
     },
-    save: (join) => upsert.run(join.runId, join.node, join.left, join.begun ? 1 : 0),
+    save: (join) => upsert.run(join.runId, join.node, join.left, join.begun ? 1 : 0, join.missed),
     keep: () => "no",
     keptMax: 0,
   });

@@ -147,6 +147,14 @@ export class SqliteRuns implements RunStore, Follower {
     this.#leave({ kind: "cancel-child", parentTaskId: task.id, attempt: task.attempt });
   }
 
+  /** Inside an operation: a step has given a part, and its row does not say that it has before. True when its run waits for that. */
+  firstPart(task: Task): boolean {
+    const run = task.runId === null ? null : this.runs.get(task.runId);
+    if (run === null || !isRunOpen(run.state) || !this.#planOf(run).onFirstPart.has(task.node)) return false;
+    this.#tellAbout(task, { kind: "part", node: task.node });
+    return true;
+  }
+
   expireRun(runId: string): void {
     const run = this.runs.get(runId);
     if (run === null || !isRunOpen(run.state) || run.endBy === null) return;
@@ -278,7 +286,8 @@ export class SqliteRuns implements RunStore, Follower {
     this.#tellAbout(task, state === "done" ? { kind: "done", node: task.node } : { kind: "ended", node: task.node, state, error, fault });
   }
 
-  #tellAbout(task: Task, happening: Happening): NextTry | null {
+  #tellAbout(task: Task, what: Happening): NextTry | null {
+    const happening = task.streamed ? { ...what, streamed: true } : what;
     const run = task.runId === null ? null : this.runs.get(task.runId);
     // A run that ended takes no more part; the task's own row still says what became of it.
     if (run === null || !isRunOpen(run.state)) return null;
@@ -344,8 +353,8 @@ export class SqliteRuns implements RunStore, Follower {
     if (change.kind === "post") this.#post(about, change);
     else if (change.kind === "record") this.#record(about, change);
     else if (change.kind === "join") {
-      const { node, left, begun } = change;
-      this.#joins.put(joinKey(run.id, node), { runId: run.id, node, left, begun });
+      const { node, left, begun, missed } = change;
+      this.#joins.put(joinKey(run.id, node), { runId: run.id, node, left, begun, missed });
     } else if (change.kind === "settle") this.#options.board.settleRecord(taskIdOf(run.id, change.node), change);
     else if (change.kind === "reopen") this.#options.board.reopenRecord(taskIdOf(run.id, change.node));
     else if (change.kind === "run") this.runs.put(run.id, change.run);

@@ -121,6 +121,10 @@ const migrations: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE UNIQUE INDEX part_uid ON part (task_id, life, uid);
 
+  -- Whether its run was told of the first; and upstreams that a node has to do without.
+  ALTER TABLE task ADD COLUMN streamed INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE node_join ADD COLUMN missed INTEGER NOT NULL DEFAULT 0;
+
   -- Stretches of parts that a reading task has finished with.
   CREATE TABLE part_read (
     reader TEXT NOT NULL, reader_life INTEGER NOT NULL, source TEXT NOT NULL, source_life INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,

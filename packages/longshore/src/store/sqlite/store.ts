@@ -69,7 +69,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       hooks.taskChanged(task);
     };
     const board = new SqliteBoard({ db, commit, clock, random, changed: taskChanged, deadline: hooks.deadline });
-    const parts = new SqliteParts({ db, commit, clock, tasks: board.tasks });
+    const parts = new SqliteParts({ db, commit, clock, tasks: board.tasks, first: (task) => runs.firstPart(task) });
     const documents = new SqliteDocuments(db, commit, clock);
     const runs = new SqliteRuns({
       documents,

@@ -69,15 +69,21 @@ const closing: readonly Column[] = [
 /** A task that was open before has none on disk. Unwritten, it spares both indexes. */
 const ending: readonly Column[] = [["ended_at", (task) => task.endedAt]];
 
+/** Set for few tasks, once: written only then, by a statement of its own. A new row has none. */
+const streaming: readonly Column[] = [["streamed", (task) => (task.streamed ? 1 : 0)]];
+
 const all = [...fixed, ...queueing, ...holding, ...closing, ...ending];
 
-export const taskColumns: string = all.map(([name]) => name).join(", ");
+export const taskColumns: string = [...all, ...streaming].map(([name]) => name).join(", ");
 
 export function taskRows(db: Database, commit: GroupCommit, committed: (task: Task) => void): Rows<Task> {
   const select = db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`);
-  const insert = db.prepare(`INSERT OR REPLACE INTO task (${taskColumns}) VALUES (${all.map(() => "?").join(", ")})`);
+  const insert = db.prepare(
+    `INSERT OR REPLACE INTO task (${all.map(([name]) => name).join(", ")}) VALUES (${all.map(() => "?").join(", ")})`,
+  );
   const goOn = update(db, [...queueing, ...holding, ...closing]);
-  const change = update(db, [...queueing, ...holding, ...closing, ...ending]);
+  const change = update(db, [...queueing, ...holding, ...closing, ...ending, ...streaming]);
+  const stream = update(db, streaming);
   // Most tasks are handed out once and end once. Binding a value costs about 0.1 us, and what has not changed need not be bound.
   const handOut = update(db, holding);
   const end = update(db, [...holding, ...closing, ...ending]);
@@ -93,6 +99,7 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
       else if (before === undefined || before.endedAt !== null) change(task);
       else if (task.endedAt !== null) (same(queueing, before, task) ? end : change)(task);
       else (same(queueing, before, task) && same(closing, before, task) ? handOut : goOn)(task);
+      if (task.streamed && before?.streamed !== true) stream(task);
     },
     remove: (id) => remove.run(id),
     // Who holds a task, and until when, may be newer in memory than on disk.
@@ -179,5 +186,6 @@ export function taskOf(row: SqlRow): Task {
     closedGrant: row.closed_grant as number,
     closedBy: row.closed_by as Verb | null,
     closedReceipt: row.closed_receipt as string | null,
+    streamed: row.streamed === 1,
   };
 }
