@@ -3,9 +3,9 @@
 import type { Pool } from "undici";
 import { LongshoreError } from "../../errors.ts";
 import { isObject } from "../../json.ts";
+import { type Reply, send } from "../../send.ts";
 import type { Verdict } from "../../verdict.ts";
 import { idempotencyHeader, verdictOfStatus, waitHeader } from "./codes.ts";
-import { type Reply, send } from "./reply.ts";
 import type { ClaimRequest, ClaimResponse, CompleteRequest, FailRequest, HeartbeatResponse, LogChunk, RegisterRequest } from "./wire.ts";
 
 /** Longer than any healthy answer takes, shorter than the shortest useful lease. */

@@ -6,7 +6,7 @@ import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest, Route, Scope } from "../../http.ts";
 import { deeperThan, jsonDepthMax } from "../../json.ts";
 import { findJsonFault, type JsonPath, pathText } from "../../json-position.ts";
-import { problemReply } from "./problem.ts";
+import { problemReply } from "../../problem.ts";
 
 export const apiPrefix = "/api/longshore/v1";
 

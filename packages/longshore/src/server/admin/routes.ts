@@ -2,6 +2,7 @@
 
 import type { RouteGroup } from "../../http.ts";
 import type { Metrics } from "../../metrics.ts";
+import { refuse } from "../../problem.ts";
 import type { Engine } from "../engine.ts";
 import type { Changes } from "../events.ts";
 import type { HealthCheck } from "../health.ts";
@@ -11,7 +12,6 @@ import { definitionOperations } from "./definitions.ts";
 import { eventOperations } from "./events.ts";
 import { logOperations } from "./logs.ts";
 import type { Operation } from "./operation.ts";
-import { refuse } from "./problem.ts";
 import { runOperations } from "./runs.ts";
 import { systemOperations } from "./system.ts";
 import { taskOperations } from "./tasks.ts";

@@ -1,5 +1,5 @@
 // One request with its whole answer, on undici's innermost interface. Its `request` puts a stream around every answer, which takes a
-// worker longer than all the rest of a claim; the answers of this protocol are small and read whole.
+// worker longer than all the rest of a claim; the answers to workers are small and read whole.
 
 import type { Dispatcher } from "undici";
 

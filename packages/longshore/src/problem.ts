@@ -1,7 +1,7 @@
-// How our own API says no: one shape for every refusal, whoever refuses.
+// How our own API, and protocols that have no words of their own for it, say no: one shape for every refusal, whoever refuses.
 
-import type { ErrorCode } from "../../errors.ts";
-import type { HttpReply, Problem, ProblemKind } from "../../http.ts";
+import type { ErrorCode } from "./errors.ts";
+import type { HttpReply, Problem, ProblemKind } from "./http.ts";
 
 export interface ProblemBody {
   code: ErrorCode;
