@@ -24,7 +24,7 @@ export function checkTopic(topic: string, field = "topic"): void {
   );
 }
 
-function bytesOf({ key, value }: Outgoing): number {
+export function bytesOf({ key, value }: Outgoing): number {
   return (typeof value === "string" ? Buffer.byteLength(value) : value.byteLength) + (key === null ? 0 : Buffer.byteLength(key));
 }
 

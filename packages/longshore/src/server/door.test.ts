@@ -13,7 +13,7 @@ it("every route but health answers 401 without a token and 403 to a lesser one",
   const { url, get } = await startGraphServer({ tokens, logger: { level: "silent" } });
   const { calls, findings } = await walkRouteTable(groups, url, secrets);
   expect(findings).toEqual([]);
-  expect(groups.map(({ name }) => name)).toEqual(["workflow-graph", "conductor", "stepflow", "longshore"]);
+  expect(groups.map(({ name }) => name)).toEqual(["workflow-graph", "conductor", "stepflow", "flowkit", "longshore"]);
   expect(calls).toBeGreaterThan(2 * 110);
   expect((await get("/health")).status).toBe(200);
 });

@@ -4,6 +4,7 @@ import type { GrpcMethod } from "../grpc/service.ts";
 import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
 import { conductorRoutes } from "../protocol/conductor/routes.ts";
+import { type FlowkitRoutes, flowkitRoutes } from "../protocol/flowkit/routes.ts";
 import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
 import type { StepflowServer } from "../protocol/stepflow/server.ts";
 import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
@@ -39,7 +40,8 @@ export async function openDoor({ engine, stepflow: config, options, tokens, logg
   const changes = changesOf(engine);
   const auth = createAuth(tokens);
   const stepflow = stepflowServer(engine, config, { ...options.stepflow, logger });
-  const groups = routeGroups({ engine, changes, metrics, stepflow, auth });
+  const flowkit = flowkitRoutes(engine);
+  const groups = routeGroups({ engine, changes, metrics, stepflow, flowkit, auth });
   instrument(engine, metrics);
   const listener = await listen({
     groups,
@@ -52,6 +54,7 @@ export async function openDoor({ engine, stepflow: config, options, tokens, logg
     ...{ host, hosts, origins, insecure, limits, tls, metrics, logger },
   });
   const close = async (deadlineMs?: number) => {
+    flowkit.dismiss();
     await Promise.all([listener.close(deadlineMs), stepflow.stop(deadlineMs)]);
     changes.close();
   };
@@ -69,12 +72,13 @@ export interface ServedParts {
   readonly changes: Changes;
   readonly metrics: Metrics;
   readonly stepflow: StepflowServer;
+  readonly flowkit: FlowkitRoutes;
   readonly auth?: Auth;
 }
 
 /** Everything that is served: the whole route table. */
 export function routeGroups(parts: ServedParts): [...RouteGroup[], AdminGroup] {
-  const { engine, changes, metrics, stepflow, auth = createAuth([]) } = parts;
+  const { engine, changes, metrics, stepflow, flowkit, auth = createAuth([]) } = parts;
   const { clock, store } = engine;
   const version = packageVersion();
   const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version });
@@ -83,6 +87,7 @@ export function routeGroups(parts: ServedParts): [...RouteGroup[], AdminGroup] {
     workflowGraphRoutes(engine),
     conductorRoutes({ ...engine, version, tokens }),
     stepflow.routes,
+    flowkit,
     adminRoutes({ engine, changes, health, metrics, version }),
   ];
 }

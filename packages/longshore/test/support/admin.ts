@@ -4,6 +4,7 @@
 import { expect, onTestFinished } from "vitest";
 import type { RouteGroup } from "../../src/http.ts";
 import { createMetrics } from "../../src/metrics.ts";
+import { flowkitRoutes } from "../../src/protocol/flowkit/routes.ts";
 import { defaultConfig } from "../../src/protocol/stepflow/config/default.ts";
 import type { Operation } from "../../src/server/admin/operation.ts";
 import type { AdminGroup } from "../../src/server/admin/routes.ts";
@@ -81,7 +82,7 @@ export async function realGroups() {
   const stepflow = stepflowServer(engine, defaultConfig(), {
     logger: createLogger({ level: "silent", write: () => {}, clock: engine.clock }),
   });
-  return routeGroups({ engine, changes: changesOf(engine), metrics: createMetrics(), stepflow });
+  return routeGroups({ engine, changes: changesOf(engine), metrics: createMetrics(), stepflow, flowkit: flowkitRoutes(engine) });
 }
 
 /** The real gRPC methods. */

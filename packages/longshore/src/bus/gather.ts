@@ -1,0 +1,103 @@
+// Gathers what is published into few requests, without waiting: what comes in one turn of the event loop goes together, and what comes
+// while a request is under way goes with the next one. So a lone record is sent at once, and under load the requests grow by themselves.
+
+import type { Outgoing } from "./bus.ts";
+import { bytesOf } from "./check.ts";
+
+export interface GatherOptions {
+  /** One at a time. A rejection goes to every call that had a record in it. */
+  send(records: readonly Outgoing[]): Promise<void>;
+  readonly bytesMax: number;
+  readonly recordsMax: number;
+}
+
+interface Call {
+  readonly records: readonly Outgoing[];
+  resolve(): void;
+  reject(error: unknown): void;
+  /** Records that are not sent yet. */
+  left: number;
+}
+
+/** What may wait to be sent; whoever publishes more waits for room first. About a second of a fast broker. */
+const waitingBytesMax = 64 * 1024 * 1024;
+
+/** What a request says of each record besides its key and value, at most. */
+const frameBytes = 32;
+
+function sizeOf(record: Outgoing): number {
+  return bytesOf(record) + frameBytes;
+}
+
+export class Gather {
+  readonly #options: GatherOptions;
+  #calls: Call[] = [];
+  #waitingBytes = 0;
+  #room: (() => void)[] = [];
+  #sending: Promise<void> | null = null;
+
+  constructor(options: GatherOptions) {
+    this.#options = options;
+  }
+
+  async add(records: readonly Outgoing[]): Promise<void> {
+    if (records.length === 0) return;
+    while (this.#waitingBytes > waitingBytesMax) await new Promise<void>((resolve) => this.#room.push(resolve));
+    for (const record of records) this.#waitingBytes += sizeOf(record);
+    const done = new Promise<void>((resolve, reject) => this.#calls.push({ records, resolve, reject, left: records.length }));
+    this.#sending ??= this.#run();
+    return done;
+  }
+
+  /** When all that was added so far is sent or refused. */
+  async idle(): Promise<void> {
+    while (this.#sending !== null) await this.#sending;
+  }
+
+  async #run(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#calls.length > 0) {
+      const { records, calls, bytes } = this.#next();
+      await this.#options.send(records).then(
+        () => {
+          for (const [call, count] of calls) {
+            call.left -= count;
+            if (call.left === 0) call.resolve();
+          }
+        },
+        (error) => {
+          for (const [call, count] of calls) {
+            call.reject(error);
+            // What is left of a call that failed in part is not sent: its caller repeats all of it.
+            for (const record of call.records.slice(call.records.length - call.left + count)) this.#waitingBytes -= sizeOf(record);
+          }
+          this.#calls = this.#calls.filter((call) => !calls.has(call));
+        },
+      );
+      this.#waitingBytes -= bytes;
+      for (const proceed of this.#room.splice(0)) proceed();
+    }
+    this.#sending = null;
+  }
+
+  /** As many records as one request takes, of the calls in their order. */
+  #next(): { records: Outgoing[]; calls: Map<Call, number>; bytes: number } {
+    const { bytesMax, recordsMax } = this.#options;
+    const records: Outgoing[] = [];
+    const calls = new Map<Call, number>();
+    let bytes = 0;
+    while (this.#calls.length > 0) {
+      const call = this.#calls[0] as Call;
+      for (let at = call.records.length - call.left; at < call.records.length; at++) {
+        const record = call.records[at] as Outgoing;
+        const size = sizeOf(record);
+        if (records.length > 0 && (bytes + size > bytesMax || records.length >= recordsMax)) return { records, calls, bytes };
+        bytes += size;
+        records.push(record);
+        calls.set(call, (calls.get(call) ?? 0) + 1);
+      }
+      this.#calls.shift();
+    }
+    return { records, calls, bytes };
+  }
+}

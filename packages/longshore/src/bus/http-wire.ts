@@ -1,0 +1,151 @@
+// A bus over HTTP, as it travels: JSON, with values as text where they are text. Both halves read here what the other one wrote.
+
+import { isUtf8 } from "node:buffer";
+import { LongshoreError } from "../errors.ts";
+import { isObject, type Json, type JsonObject } from "../json.ts";
+import type { BusRecord, Outgoing } from "./bus.ts";
+
+export const publishPath = "/flowkit/v1/bus/publish";
+export const takePath = "/flowkit/v1/bus/take";
+
+/** What one request publishes at most; a client splits what is more. The largest record fits even when JSON doubles each of its bytes. */
+export const publishBytesMax = 4 * 1024 * 1024;
+/** Escapes may make six characters of one byte; anything larger was not written by a client of ours. */
+export const publishBodyBytesMax = 6 * publishBytesMax;
+export const publishRecordsMax = 5_000;
+/** A poll that waits for longer may be cut by something in between. */
+export const takeWaitMsMax = 30_000;
+export const takeRecordsMax = 5_000;
+/** A member that has not been heard of for this long has gone, and others get what it had. */
+export const memberMs = 30_000;
+const namesMax = 1_000;
+const nameCharsMax = 249;
+
+export interface TakeRequest {
+  readonly group: string;
+  /** Made up by the client: unlike any other's. */
+  readonly member: string;
+  readonly topics: readonly string[];
+  readonly from: "earliest" | "latest";
+  /** 0 asks for nothing: it joins, commits, or shows that the member is there. */
+  readonly max: number;
+  readonly waitMs: number;
+  /** What it has done with. */
+  readonly commit: readonly number[];
+  /** What it has taken and not done with yet: whatever else went out to it was lost on the way and is given back. Absent: nothing is. */
+  readonly holding: readonly number[] | undefined;
+  /** It comes no more. */
+  readonly leave: boolean;
+}
+
+export interface TakeAnswer {
+  readonly taken: number | null;
+  readonly records: readonly BusRecord[];
+}
+
+export function publishBody(records: readonly Outgoing[]): string {
+  return JSON.stringify({ records: records.map(({ topic, key, value }) => ({ topic, key, ...packed(value) })) });
+}
+
+export function readPublish(text: string): Outgoing[] {
+  const body = objectIn(text);
+  const records = listIn(body, "records", publishRecordsMax);
+  return records.map((record, at) => {
+    const field = `records[${at}]`;
+    if (!isObject(record)) throw bad(field, "an object with topic, key and value");
+    const { topic, key = null } = record;
+    if (typeof topic !== "string") throw bad(`${field}.topic`, "a text");
+    if (key !== null && typeof key !== "string") throw bad(`${field}.key`, "a text or null");
+    return { topic, key, value: unpacked(record, field) };
+  });
+}
+
+export function readTake(text: string): TakeRequest {
+  const body = objectIn(text);
+  const { from = "latest", max, waitMs = 0, leave = false } = body;
+  if (from !== "earliest" && from !== "latest") throw bad("from", '"earliest" or "latest"');
+  if (!isCount(max) || max > takeRecordsMax) throw bad("max", `a whole number from 0 to ${takeRecordsMax}`);
+  if (!isCount(waitMs) || waitMs > takeWaitMsMax) throw bad("waitMs", `whole milliseconds from 0 to ${takeWaitMsMax}`);
+  if (typeof leave !== "boolean") throw bad("leave", "true or false");
+  return {
+    group: nameIn(body.group, "group"),
+    member: nameIn(body.member, "member"),
+    topics: listIn(body, "topics", namesMax).map((topic, at) => nameIn(topic, `topics[${at}]`)),
+    ...{ from, max, waitMs, leave },
+    commit: numbersIn(body, "commit"),
+    holding: body.holding === undefined ? undefined : numbersIn(body, "holding"),
+  };
+}
+
+export function takeAnswerBody({ taken, records }: TakeAnswer): string {
+  return JSON.stringify({
+    taken,
+    records: records.map(({ topic, key, value, place, at }) => ({ topic, key, place, at, ...packed(value) })),
+  });
+}
+
+/** Trusts the server to send what it should; an answer of somebody else's fails on the first field. */
+export function readTakeAnswer(text: string): TakeAnswer {
+  const { taken, records } = objectIn(text) as unknown as { taken: number | null; records: (JsonObject & Omit<BusRecord, "value">)[] };
+  if (!Array.isArray(records)) throw bad("records", "a list");
+  return {
+    taken,
+    records: records.map((record, at) => {
+      const value = unpacked(record, `records[${at}]`);
+      return { ...record, value: typeof value === "string" ? Buffer.from(value) : value };
+    }),
+  };
+}
+
+function packed(value: string | Uint8Array): { value: string } | { base64: string } {
+  if (typeof value === "string") return { value };
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return isUtf8(bytes) ? { value: bytes.toString("utf8") } : { base64: bytes.toString("base64") };
+}
+
+function unpacked(record: JsonObject, field: string): string | Uint8Array {
+  if (typeof record.value === "string") return record.value;
+  if (typeof record.base64 === "string") return Buffer.from(record.base64, "base64");
+  throw bad(`${field}.value`, "a text, or base64 in the field base64");
+}
+
+function objectIn(text: string): JsonObject {
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch (cause) {
+    throw bad("body", `JSON (${(cause as Error).message})`);
+  }
+  if (!isObject(value)) throw bad("body", "a JSON object");
+  return value;
+}
+
+function listIn(body: JsonObject, field: string, max: number): readonly Json[] {
+  const list = body[field];
+  if (!Array.isArray(list)) throw bad(field, "a list");
+  if (list.length > max) throw bad(field, `at most ${max} entries`);
+  return list;
+}
+
+function numbersIn(body: JsonObject, field: string): number[] {
+  if (body[field] === undefined) return [];
+  return listIn(body, field, namesMax).map((one, at) => {
+    if (!isCount(one)) throw bad(`${field}[${at}]`, "a whole number");
+    return one;
+  });
+}
+
+function nameIn(value: Json | undefined, field: string): string {
+  if (typeof value === "string" && value.length > 0 && value.length <= nameCharsMax) return value;
+  throw bad(field, `a text of 1 to ${nameCharsMax} characters`);
+}
+
+function isCount(value: Json | undefined): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function bad(field: string, expected: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is not what it should be: expected ${expected}.`, {
+    detail: { field, expected },
+  });
+}

@@ -1,0 +1,319 @@
+// A bus that a Longshore server keeps, for programs elsewhere: records are published by a request, and taken by a long poll whose next
+// one says that they are done with.
+
+import { randomUUID } from "node:crypto";
+import type { Pool } from "undici";
+import { type Clock, pause, systemClock } from "../clock.ts";
+import { codeOf, type ErrorCode, errorCodes, LongshoreError, toError } from "../errors.ts";
+import { isObject } from "../json.ts";
+import { type Reply, send } from "../send.ts";
+import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
+import { checkOutgoing, checkTopic } from "./check.ts";
+import { Gate } from "./gate.ts";
+import { Gather } from "./gather.ts";
+import {
+  memberMs,
+  publishBody,
+  publishBytesMax,
+  publishPath,
+  publishRecordsMax,
+  readTakeAnswer,
+  type TakeAnswer,
+  type TakeRequest,
+  takePath,
+  takeRecordsMax,
+  takeWaitMsMax,
+} from "./http-wire.ts";
+
+export interface HttpBusOptions extends BusOptions {
+  readonly url: string | URL;
+  readonly token?: string;
+  /** How long `publish` goes on trying before it rejects. */
+  readonly patienceMs?: number;
+}
+
+/** Longer than any healthy answer takes. */
+const answerMsMax = 10_000;
+const connectMsMax = 5_000;
+/** A hand-out, every byte of it escaped. */
+const answerBytesMax = 64 * 1024 * 1024;
+/** A restart of the server takes less. */
+const patienceMsDefault = 30_000;
+
+export function openHttpBus(options: HttpBusOptions): Bus {
+  return new HttpBus(options);
+}
+
+class HttpBus implements Bus {
+  readonly name: string;
+  readonly #options: HttpBusOptions;
+  readonly #clock: Clock;
+  readonly #base: string;
+  readonly #consumers = new Set<HttpConsumer>();
+  readonly #gather: Gather;
+  readonly #closing = new AbortController();
+  #pool: Promise<Pool> | undefined;
+
+  constructor(options: HttpBusOptions) {
+    const url = new URL(options.url);
+    this.name = `the bus at ${url.origin}`;
+    this.#base = url.pathname.replace(/\/+$/, "");
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#gather = new Gather({
+      send: (records) => this.#publish(records),
+      bytesMax: publishBytesMax,
+      recordsMax: publishRecordsMax,
+    });
+  }
+
+  async publish(records: readonly Outgoing[]): Promise<void> {
+    if (this.#closing.signal.aborted) throw closedError();
+    checkOutgoing(records);
+    await this.#gather.add(records);
+  }
+
+  subscribe(subscription: Subscription): BusConsumer {
+    if (this.#closing.signal.aborted) throw closedError();
+    const ask = (body: string, answerMs: number, signal?: AbortSignal) => this.#request(takePath, body, answerMs, signal);
+    const consumer = new HttpConsumer(ask, subscription, this.#options, this.name);
+    this.#consumers.add(consumer);
+    void consumer.ended.then(() => this.#consumers.delete(consumer));
+    return consumer;
+  }
+
+  async ensure(topics: readonly string[]): Promise<void> {
+    // The server makes a topic when somebody writes or reads it.
+    for (const topic of topics) checkTopic(topic);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#gather.idle();
+    await Promise.all([...this.#consumers].map((consumer) => consumer.close()));
+    const pool = await this.#pool;
+    this.#pool = undefined;
+    await pool?.destroy();
+  }
+
+  async #publish(records: readonly Outgoing[]): Promise<void> {
+    const body = publishBody(records);
+    const { trouble, againMs = againMsDefault, patienceMs = patienceMsDefault } = this.#options;
+    const what = `publishing to ${this.name}`;
+    const until = this.#clock.now() + patienceMs;
+    for (;;) {
+      try {
+        await this.#request(publishPath, body, answerMsMax);
+        trouble?.working(what);
+        return;
+      } catch (error) {
+        if (!mayPass(error)) throw error;
+        trouble?.failing(what, error);
+        if (this.#clock.now() + againMs > until || this.#closing.signal.aborted) throw unreachable(this.name, error);
+        await pause(this.#clock, againMs, this.#closing.signal);
+      }
+    }
+  }
+
+  async #request(path: string, body: string, answerMs: number, signal?: AbortSignal): Promise<string> {
+    this.#pool ??= openPool(new URL(this.#options.url).origin);
+    const { token } = this.#options;
+    const headers: Record<string, string> = { "content-type": "application/json" };
+    if (token !== undefined) headers.authorization = `Bearer ${token}`;
+    const request = { method: "POST" as const, path: this.#base + path, headers, body, headersTimeout: answerMs, bodyTimeout: answerMs };
+    const reply = await send(await this.#pool, request, signal);
+    if (reply.status === 200) return reply.text;
+    throw refusedBy(this.name, reply);
+  }
+}
+
+/** Asks for nothing: joins, commits, shows that the member is there. */
+const sign = { max: 0, waitMs: 0, leave: false, holding: undefined };
+
+type Ask = (body: string, answerMs: number, signal?: AbortSignal) => Promise<string>;
+
+class HttpConsumer implements BusConsumer {
+  readonly ready: Promise<void>;
+  readonly ended: Promise<void>;
+  readonly #ask: Ask;
+  readonly #subscription: Subscription;
+  readonly #options: HttpBusOptions;
+  readonly #clock: Clock;
+  readonly #member = randomUUID();
+  readonly #closing = new AbortController();
+  readonly #gate = new Gate();
+  readonly #what: string;
+  #polling: AbortController | undefined;
+  #topics: readonly string[];
+  #paused = false;
+  #done: number[] = [];
+
+  constructor(ask: Ask, subscription: Subscription, options: HttpBusOptions, busName: string) {
+    this.#ask = ask;
+    this.#subscription = subscription;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#topics = subscription.topics;
+    this.#what = `taking records of the group ${subscription.group} from ${busName}`;
+    this.ready = this.#settle();
+    this.ready.catch(() => {
+      // Told to whoever waits for it.
+    });
+    this.ended = this.#run();
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.#polling?.abort();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#gate.open();
+  }
+
+  async add(topics: readonly string[]): Promise<void> {
+    this.#topics = [...new Set([...this.#topics, ...topics])];
+    await this.#settle();
+    // A poll that waits does so for the topics it was told.
+    this.#polling?.abort();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#polling?.abort();
+    this.#gate.open();
+    await this.ended;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    try {
+      await this.ready;
+      while (!signal.aborted) {
+        const taken = this.#paused ? undefined : await this.#poll();
+        if (taken !== undefined && taken.taken !== null) await this.#handle(taken.taken, taken.records);
+        else if (this.#paused && !signal.aborted) {
+          if (this.#done.length > 0) await this.#settle();
+          if (this.#paused) await this.#gate.wait();
+        }
+      }
+    } catch {
+      // Only a refusal that no repetition mends comes here; it was told to whoever waits for `ready`.
+    }
+    // Should the server be away, it finds out by itself that this member is gone.
+    await this.#take({ ...sign, leave: true, holding: [] }).catch(() => {});
+  }
+
+  /** Undefined when it was cut short, or when the server could not be asked, which is tried again after a pause. */
+  async #poll(): Promise<TakeAnswer | undefined> {
+    const { maxRecords = handledRecordsMax } = this.#subscription;
+    this.#polling = new AbortController();
+    const polling = this.#polling.signal;
+    try {
+      const max = Math.min(maxRecords, takeRecordsMax);
+      const answer = await this.#take({ max, waitMs: takeWaitMsMax, leave: false, holding: [] }, polling);
+      this.#options.trouble?.working(this.#what);
+      return answer;
+    } catch (error) {
+      if (polling.aborted) return undefined;
+      await this.#again(error);
+      return undefined;
+    } finally {
+      this.#polling = undefined;
+    }
+  }
+
+  async #handle(taken: number, records: TakeAnswer["records"]): Promise<void> {
+    // A call may take longer than the server waits for a sign of life.
+    const beat = this.#beating();
+    try {
+      await this.#subscription.handle(records);
+      this.#done.push(taken);
+    } catch (error) {
+      await this.#again(error);
+    } finally {
+      beat();
+    }
+  }
+
+  #beating(): () => void {
+    let cancel: () => void;
+    const arm = () => {
+      cancel = this.#clock.at(this.#clock.now() + memberMs / 3, () => {
+        // The next beat, or the next poll, finds out whether the server is there.
+        void this.#take(sign).catch(() => {});
+        arm();
+      });
+    };
+    arm();
+    return () => cancel();
+  }
+
+  /** Joins, and commits what is done, until that has worked. */
+  async #settle(): Promise<void> {
+    for (;;) {
+      try {
+        await this.#take(sign);
+        this.#options.trouble?.working(this.#what);
+        return;
+      } catch (error) {
+        if (!mayPass(error)) throw error;
+        if (this.#closing.signal.aborted) throw closedError();
+        await this.#again(error);
+      }
+    }
+  }
+
+  async #again(error: unknown): Promise<void> {
+    this.#options.trouble?.failing(this.#what, error);
+    await pause(this.#clock, this.#options.againMs ?? againMsDefault, this.#closing.signal);
+  }
+
+  async #take(how: Pick<TakeRequest, "max" | "waitMs" | "leave" | "holding">, signal?: AbortSignal): Promise<TakeAnswer> {
+    const { group, from } = this.#subscription;
+    const commit = [...this.#done];
+    const body = { group, member: this.#member, topics: this.#topics, from, ...how, commit };
+    const text = await this.#ask(JSON.stringify(body), answerMsMax + how.waitMs, signal);
+    this.#done = this.#done.filter((id) => !commit.includes(id));
+    return readTakeAnswer(text);
+  }
+}
+
+async function openPool(origin: string): Promise<Pool> {
+  // Loaded only now, so that importing a worker file stays cheap.
+  const undici = await import("undici");
+  // Every consumer has a poll of its own; a pipelined answer would wait behind one.
+  return new undici.Pool(origin, { pipelining: 1, connect: { timeout: connectMsMax }, maxResponseSize: answerBytesMax });
+}
+
+/** Whether another try may help: nobody was there, or the server was busy or going down. */
+function mayPass(error: unknown): boolean {
+  const code = codeOf(toError(error));
+  return code === "LONGSHORE_UNREACHABLE" || code === "LONGSHORE_STORE_UNAVAILABLE" || code === "LONGSHORE_INTERNAL";
+}
+
+function refusedBy(name: string, reply: Reply): LongshoreError {
+  let told: unknown;
+  try {
+    told = JSON.parse(reply.text);
+  } catch {
+    // Not an answer of a Longshore server: the status has to do.
+  }
+  const error = isObject(told) && isObject(told.error) ? told.error : {};
+  const { message = `answered ${reply.status}`, field } = error as { message?: string; field?: string };
+  const code = reply.status >= 500 || reply.status === 429 ? "LONGSHORE_UNREACHABLE" : ourCode(error.code);
+  return new LongshoreError(code, `${name}: ${message}`, field === undefined ? {} : { detail: { field } });
+}
+
+function ourCode(code: unknown): ErrorCode {
+  return errorCodes.find((one) => one === code) ?? "LONGSHORE_BAD_CONFIG";
+}
+
+function unreachable(name: string, cause: unknown): LongshoreError {
+  return new LongshoreError("LONGSHORE_UNREACHABLE", `Records could not be published to ${name}: ${toError(cause).message}`, { cause });
+}
+
+function closedError(): LongshoreError {
+  return new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed.");
+}

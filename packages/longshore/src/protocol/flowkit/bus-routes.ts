@@ -1,0 +1,175 @@
+// The embedded bus for programs elsewhere. A member is whoever asks under a name; what it was given goes to others when it says that it
+// leaves, when the answer did not reach it, or when it has not been heard of for a while.
+
+import {
+  memberMs,
+  publishBodyBytesMax,
+  publishPath,
+  readPublish,
+  readTake,
+  type TakeAnswer,
+  type TakeRequest,
+  takeAnswerBody,
+  takePath,
+} from "../../bus/http-wire.ts";
+import type { BusLog, Taken } from "../../bus/log.ts";
+import type { Clock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { HttpReply, HttpRequest, Route } from "../../http.ts";
+
+export interface BusRoutesDeps {
+  readonly busLog: BusLog;
+  readonly clock: Clock;
+}
+
+export interface BusRoutes {
+  readonly routes: readonly Route[];
+  /** Answers every poll that waits. */
+  dismiss(): void;
+}
+
+interface Member {
+  readonly joined: Set<string>;
+  /** What went out to it and has not come back. */
+  readonly out: Set<number>;
+  /** Requests of it that are being answered. */
+  asking: number;
+  seenAt: number;
+}
+
+/** Far more than one server feeds; each costs a few hundred bytes. */
+const membersMax = 10_000;
+
+const jsonHeaders = { "content-type": "application/json" };
+const nothing: TakeAnswer = { taken: null, records: [] };
+
+export function busRoutes(deps: BusRoutesDeps): BusRoutes {
+  const members = new Members(deps);
+  const publish = async (request: HttpRequest): Promise<HttpReply> => {
+    await deps.busLog.append(readPublish(request.text));
+    return { status: 200, headers: jsonHeaders, body: "{}" };
+  };
+  return {
+    routes: [
+      { method: "POST", path: publishPath, scope: "worker", body: "text", bodyMax: publishBodyBytesMax, handle: publish },
+      { method: "POST", path: takePath, scope: "worker", body: "text", handle: (request) => members.take(request) },
+    ],
+    dismiss: () => members.dismiss(),
+  };
+}
+
+class Members {
+  readonly #log: BusLog;
+  readonly #clock: Clock;
+  readonly #members = new Map<string, Member>();
+  readonly #waiting = new Set<() => void>();
+  #sweeping = false;
+  #dismissed = false;
+
+  constructor({ busLog, clock }: BusRoutesDeps) {
+    this.#log = busLog;
+    this.#clock = clock;
+  }
+
+  async take(request: HttpRequest): Promise<HttpReply> {
+    const asked = readTake(request.text);
+    const member = this.#touch(asked.member);
+    member.asking++;
+    try {
+      await this.#settle(member, asked);
+      if (asked.leave) this.#forget(asked.member);
+      const taken = asked.leave || asked.max === 0 ? null : await this.#next(asked, request.gone);
+      if (taken === null) return replyOf(nothing);
+      member.out.add(taken.id);
+      return {
+        ...replyOf({ taken: taken.id, records: taken.records }),
+        undelivered: () => this.#giveBack(asked.member, member, taken.id),
+      };
+    } finally {
+      member.asking--;
+      member.seenAt = this.#clock.now();
+    }
+  }
+
+  dismiss(): void {
+    this.#dismissed = true;
+    for (const answer of [...this.#waiting]) answer();
+  }
+
+  /** Joins, commits, and takes back what was lost on its way. */
+  async #settle(member: Member, { group, member: name, topics, from, commit, holding }: TakeRequest): Promise<void> {
+    const fresh = topics.filter((topic) => !member.joined.has(topic));
+    if (fresh.length > 0) {
+      await this.#log.join(group, fresh, from);
+      for (const topic of fresh) member.joined.add(topic);
+    }
+    await Promise.all(commit.map((id) => this.#log.commit(name, id)));
+    for (const id of commit) member.out.delete(id);
+    if (holding === undefined) return;
+    for (const id of member.out) if (!holding.includes(id)) this.#giveBack(name, member, id);
+  }
+
+  async #next(asked: TakeRequest, gone: AbortSignal): Promise<Taken | null> {
+    const until = this.#clock.now() + asked.waitMs;
+    for (;;) {
+      if (gone.aborted || this.#dismissed) return null;
+      const taken = this.#log.take(asked);
+      if (taken !== null || this.#clock.now() >= until) return taken;
+      await this.#changed(asked.topics, until, gone);
+    }
+  }
+
+  #changed(topics: readonly string[], until: number, gone: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const over = () => {
+        unwatch();
+        cancel();
+        gone.removeEventListener("abort", over);
+        this.#waiting.delete(over);
+        resolve();
+      };
+      const unwatch = this.#log.watch(topics, over);
+      const cancel = this.#clock.at(until, over);
+      gone.addEventListener("abort", over, { once: true });
+      this.#waiting.add(over);
+    });
+  }
+
+  #touch(name: string): Member {
+    const known = this.#members.get(name);
+    if (known === undefined && this.#members.size >= membersMax) {
+      throw new LongshoreError("LONGSHORE_LIMIT", `The bus has ${membersMax} members already, which is the limit.`);
+    }
+    const member = known ?? { joined: new Set(), out: new Set(), asking: 0, seenAt: 0 };
+    member.seenAt = this.#clock.now();
+    this.#members.set(name, member);
+    this.#sweepLater();
+    return member;
+  }
+
+  #giveBack(name: string, member: Member, id: number): void {
+    member.out.delete(id);
+    this.#log.release(name, id);
+  }
+
+  #forget(name: string): void {
+    this.#members.delete(name);
+    this.#log.release(name);
+  }
+
+  /** One timer, and none while nobody is there. */
+  #sweepLater(): void {
+    if (this.#sweeping || this.#members.size === 0) return;
+    this.#sweeping = true;
+    this.#clock.at(this.#clock.now() + memberMs / 2, () => {
+      this.#sweeping = false;
+      const before = this.#clock.now() - memberMs;
+      for (const [name, member] of this.#members) if (member.asking === 0 && member.seenAt < before) this.#forget(name);
+      this.#sweepLater();
+    });
+  }
+}
+
+function replyOf(answer: TakeAnswer): HttpReply {
+  return { status: 200, headers: jsonHeaders, body: takeAnswerBody(answer) };
+}

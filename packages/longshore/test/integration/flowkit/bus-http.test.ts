@@ -1,0 +1,117 @@
+// The bus over HTTP: the contract against a real server, and what only a wire can show.
+import { randomUUID } from "node:crypto";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openHttpBus } from "../../../src/bus/http.ts";
+import { memberMs } from "../../../src/bus/http-wire.ts";
+import { serve } from "../../../src/server/index.ts";
+import { TestClock } from "../../../src/testing/clock.ts";
+import { busSuite } from "../../contract/bus-suite.ts";
+import { until } from "../../support/until.ts";
+
+async function server(options: Parameters<typeof serve>[0] = {}) {
+  const one = await serve({ port: 0, ephemeral: true, ...options });
+  onTestFinished(() => one.close(0));
+  return { ...one, url: one.url as string };
+}
+
+interface Answer {
+  taken: number | null;
+  records: { value: string }[];
+  error?: { code: string; field: string };
+}
+
+async function post(url: string, path: string, body: unknown) {
+  const response = await fetch(`${url}/flowkit/v1/bus/${path}`, { method: "POST", body: JSON.stringify(body) });
+  return { status: response.status, body: (await response.json()) as Answer };
+}
+
+describe("the bus over HTTP", () => {
+  busSuite(async () => {
+    const { url } = await server();
+    const prefix = `t${randomUUID().slice(0, 8)}.`;
+    return {
+      prefix,
+      async open() {
+        const bus = openHttpBus({ url, againMs: 1 });
+        onTestFinished(() => bus.close());
+        return bus;
+      },
+    };
+  });
+
+  it("waits for a server that is not there, and goes on with the one that comes", async () => {
+    const first = await server();
+    const { port } = first;
+    const told: string[] = [];
+    const trouble = { failing: (what: string) => told.push(what), working: () => {} };
+    const bus = openHttpBus({ url: first.url, againMs: 1, trouble });
+    onTestFinished(() => bus.close());
+    const values: string[] = [];
+    const consumer = bus.subscribe({
+      group: "g",
+      topics: ["a"],
+      from: "earliest",
+      handle: async (records) => void values.push(...records.map(({ value }) => Buffer.from(value).toString())),
+    });
+    await consumer.ready;
+    await first.close(0);
+    const publishing = bus.publish([{ topic: "a", key: null, value: "1" }]);
+    await until(() => told.some((what) => what.startsWith("publishing")) && told.some((what) => what.startsWith("taking")));
+    await server({ port: port as number });
+    await publishing;
+    await until(() => values.length === 1);
+    await consumer.close();
+  });
+
+  it("rejects after its patience, saying where", async () => {
+    const { url, close } = await server();
+    await close(0);
+    const bus = openHttpBus({ url, againMs: 1, patienceMs: 0 });
+    const publishing = bus.publish([{ topic: "a", key: null, value: "1" }]);
+    await expect(publishing).rejects.toMatchObject({ code: "LONGSHORE_UNREACHABLE", message: expect.stringContaining(new URL(url).host) });
+    await bus.close();
+  });
+
+  it("gives what a silent member has to others", async () => {
+    const clock = new TestClock(Date.now());
+    const { url } = await server({ clock });
+    const asking = { group: "g", topics: ["a"], from: "earliest", max: 10 };
+    await post(url, "publish", { records: [{ topic: "a", key: null, value: "1" }] });
+    const first = await post(url, "take", { ...asking, member: "gone" });
+    expect(first.body).toMatchObject({ taken: expect.any(Number), records: [{ topic: "a", value: "1" }] });
+    const next = post(url, "take", { ...asking, member: "next", waitMs: 30_000 });
+    await until(() => clock.pending > 1);
+    await clock.advance(memberMs / 2);
+    // A sign of life.
+    expect((await post(url, "take", { ...asking, max: 0, member: "gone" })).body.taken).toBe(null);
+    await clock.advance(2 * memberMs);
+    expect((await next).body.records.length + (await post(url, "take", { ...asking, member: "next" })).body.records.length).toBe(1);
+  });
+
+  it("takes back what did not reach a member, when it asks again", async () => {
+    const { url } = await server();
+    await post(url, "publish", { records: [{ topic: "a", key: null, value: "1" }] });
+    const asking = { group: "g", member: "m", topics: ["a"], from: "earliest", max: 10 };
+    const lost = await post(url, "take", asking);
+    expect((await post(url, "take", asking)).body.taken).toBe(null);
+    const again = await post(url, "take", { ...asking, holding: [] });
+    expect(again.body.records).toEqual(lost.body.records);
+  });
+
+  it.each([
+    ["publish", { records: 1 }, "records"],
+    ["publish", { records: [{ topic: "a", key: 1, value: "" }] }, "records[0].key"],
+    ["publish", { records: [{ topic: "a", key: null }] }, "records[0].value"],
+    ["publish", { records: [{ topic: "a b", key: null, value: "" }] }, "records[0].topic"],
+    ["take", { group: "g", member: "m", topics: ["a"], max: -1 }, "max"],
+    ["take", { group: "g", member: "m", topics: ["a"], max: 1, waitMs: 1e9 }, "waitMs"],
+    ["take", { group: "", member: "m", topics: ["a"], max: 1 }, "group"],
+    ["take", { group: "g", member: "m", topics: "a", max: 1 }, "topics"],
+    ["take", { group: "g", member: "m", topics: ["a"], max: 1, commit: ["x"] }, "commit[0]"],
+    ["take", [], "body"],
+  ])("refuses %s of %j, naming %s", async (path, body, field) => {
+    const { url } = await server();
+    const refused = await post(url, path, body);
+    expect([refused.status, refused.body.error]).toEqual([400, expect.objectContaining({ code: "LONGSHORE_BAD_INPUT", field })]);
+  });
+});
