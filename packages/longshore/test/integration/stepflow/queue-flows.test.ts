@@ -66,6 +66,27 @@ routes:
     expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
   });
 
+  it("without a configuration is carried out by whoever comes with its component, also after it was started", async () => {
+    const { run, pull, perform, result } = await flowServer();
+    const flow = { name: "greet", steps: [step("one", "/greet"), step("two", "/greet", "one")], output: { $step: "two" } };
+    const runId = await run(flow, { n: 1 });
+    const stranger = pull("python", "stranger");
+    await stranger.register({ componentId: "greet" });
+    const leaving = pull("default", "leaving");
+    await leaving.register({ componentId: "greet-1", path: "/greet" });
+    expect((await leaving.next()).execute).toMatchObject({ componentId: "greet-1", input: { n: 1 }, attempt: 1 });
+    await leaving.vanish();
+    // The first step waited where workers of every protocol look; the second goes straight to the queue.
+    const ann = pull("default", "ann");
+    await ann.register({ componentId: "greet-1", path: "/greet" });
+    for (let at = 0; at < 2; at++) {
+      const { execute } = await perform(ann, (input) => ({ n: (input as { n: number }).n + 1 }));
+      expect(execute).toMatchObject({ componentId: "greet-1", input: { n: at + 1 } });
+    }
+    expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: { n: 3 } });
+    expect(stranger.received).toEqual([]);
+  });
+
   it("tells workers the address that the operator says, without its scheme", async () => {
     const { run, pull, channel } = await flowServer({ orchestratorUrl: "http://orchestrator.example:7837/" });
     const ann = pull();

@@ -12,22 +12,34 @@ export interface Queue {
   readonly name: string;
   readonly backend: "grpc" | "nats";
   readonly plugin: QueuePlugin;
+  /** A route leads to it and to workers of other protocols alike, so that either may have a component. */
+  readonly shared: boolean;
 }
 
 /** Each queue of each plugin once. */
 export function queuesOf(config: StepflowConfig): Queue[] {
   const queues = new Map<string, Queue>();
-  const add = (plugin: QueuePlugin, name: string | null) => {
-    if (name !== null) queues.set(`${plugin.name}\0${name}`, { name, backend: plugin.type, plugin });
+  const add = (plugin: QueuePlugin, name: string | null, shared = false) => {
+    if (name === null) return;
+    const key = `${plugin.name}\0${name}`;
+    queues.set(key, { name, backend: plugin.type, plugin, shared: shared || queues.get(key)?.shared === true });
   };
   for (const plugin of config.plugins.values()) {
     if (plugin.type === "grpc" || plugin.type === "nats") add(plugin, queueOf(plugin, {}));
   }
-  for (const rule of config.routes.flatMap((route) => route.rules)) {
-    const plugin = config.plugins.get(rule.plugin);
-    if (plugin?.type === "grpc" || plugin?.type === "nats") add(plugin, queueOf(plugin, rule.params));
+  for (const { rules } of config.routes) {
+    const isOpen = rules.some((rule) => config.plugins.get(rule.plugin)?.type === "longshore" && takesAll(rule));
+    for (const rule of rules) {
+      const plugin = config.plugins.get(rule.plugin);
+      if (plugin?.type === "grpc" || plugin?.type === "nats") add(plugin, queueOf(plugin, rule.params), isOpen && takesAll(rule));
+    }
   }
   return [...queues.values()];
+}
+
+/** Whatever comes, and as it comes: nothing in it would keep a component from one plugin and give it to another. */
+function takesAll({ conditions, allow, deny, component }: RouteRule): boolean {
+  return conditions.length === 0 && allow === null && deny.length === 0 && component === null;
 }
 
 /** Where a rule's tasks go; null for a NATS plugin that leaves it to its routes. */
@@ -45,6 +57,11 @@ export function queueLane(queue: string): string {
 /** The lane that the tasks of a plugin that is called over HTTP, or answers in this process, stand on. */
 export function pluginLane(plugin: { readonly name: string; readonly type: "stepflow" | "mock" }): string {
   return `stepflow-${plugin.type === "stepflow" ? "http" : plugin.type}:${plugin.name}`;
+}
+
+/** Lanes of ours, which no component may be taken for. */
+export function isOwnLane(name: string): boolean {
+  return /^stepflow[:-]/.test(name);
 }
 
 /** Where built-in components wait to be carried out. */

@@ -20,10 +20,13 @@ export interface Surroundings {
   /** What the worker is known to have; null when that is not known. */
   readonly components: readonly RegisteredComponent[] | null;
   readonly orchestratorServiceUrl: string;
+  /** What the task asks for, where its own input does not say it. */
+  readonly given?: ComponentTask | undefined;
 }
 
-export function assignmentOf(task: Task, { run, components, orchestratorServiceUrl }: Surroundings): Encodable<typeof TaskAssignment> {
-  const given = JSON.parse(task.input) as ComponentTask;
+export function assignmentOf(task: Task, surroundings: Surroundings): Encodable<typeof TaskAssignment> {
+  const { run, components, orchestratorServiceUrl } = surroundings;
+  const given = surroundings.given ?? (JSON.parse(task.input) as ComponentTask);
   const found = components === null ? null : findComponent(components, given.component);
   return {
     taskId: wireTaskId(task),

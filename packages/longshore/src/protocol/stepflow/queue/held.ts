@@ -16,6 +16,11 @@ export class Held {
     return this.#workers.get(workerId)?.count ?? 0;
   }
 
+  /** Whether a worker of the queues holds it. */
+  knows(taskId: string): boolean {
+    return this.#holders.has(taskId);
+  }
+
   /** Calls `ended` whenever the worker is done with a task, or has lost it. Ends by the function that is returned. */
   listenFor(workerId: string, ended: () => void): () => void {
     const worker = this.#of(workerId);

@@ -3,14 +3,18 @@
 // for all of them: offered when it is delivered, held from its first heartbeat on, and back in its lane when nobody takes it up.
 
 import type { Board } from "../../../board/board.ts";
+import type { Reach } from "../../../board/lanes.ts";
 import type { Lane, Task } from "../../../board/task.ts";
 import type { Clock } from "../../../clock.ts";
 import { type FlowError, failureReport } from "../../../dialect/stepflow/result.ts";
+import type { ComponentTask } from "../../../dialect/stepflow/router.ts";
 import { LongshoreError } from "../../../errors.ts";
+import type { Json } from "../../../json.ts";
 import type { Encodable } from "../../../protobuf.ts";
 import type { DocumentStore } from "../../../run/documents.ts";
 import type { Runs } from "../../../run/runs.ts";
-import { queueLane } from "../config/queues.ts";
+import { isOwnLane, queueLane } from "../config/queues.ts";
+import type { RegisteredComponent } from "../config/registered.ts";
 import { queueHoldMs } from "../config/router.ts";
 import type { TaskAssignment } from "../messages.ts";
 import { assignmentOf } from "./assignment.ts";
@@ -60,6 +64,8 @@ export interface TaskQueue {
 
 /** An empty wait ends after this long and begins anew, so that the list of workers knows who is there. */
 const waitMs = 30_000;
+/** Components of a worker that are looked for on lanes of their names: each costs a little with every task. */
+const sharedLanesMax = 200;
 
 export interface QueueParts {
   readonly clock: Clock;
@@ -75,17 +81,24 @@ export class BoardQueue implements TaskQueue {
   readonly lane: Lane;
   readonly registrations: Registrations;
   readonly #parts: QueueParts;
+  readonly #shared: boolean;
+  readonly #own: Reach;
+  /** By the list of components that its names are made from. */
+  readonly #reaches = new WeakMap<readonly RegisteredComponent[], Reach>();
 
-  constructor(name: string, parts: QueueParts, documents: DocumentStore) {
+  /** `shared`: its workers also take what waits for a component of theirs, whoever else might have it. */
+  constructor(name: string, parts: QueueParts, documents: DocumentStore, shared = false) {
     this.name = name;
     this.lane = { name: queueLane(name), labels: [] };
     this.registrations = new Registrations(documents, this.lane.name);
     this.#parts = parts;
+    this.#shared = shared;
+    this.#own = { names: [this.lane.name], labels: [] };
   }
 
   async next({ signal, offerMs, orchestratorServiceUrl, worker }: NextOptions): Promise<Delivery | undefined> {
     const { board, runs, unclaimed } = this.#parts;
-    const reach = { names: [this.lane.name], labels: [] };
+    const reach = this.#shared ? await this.#reachOf(worker) : this.#own;
     const [task] = await board.offer({ reach, termMs: queueHoldMs, offerMs, waitMs, signal });
     // It may have been cancelled in the very transaction that handed it out.
     if (task?.state !== "offered") return undefined;
@@ -95,16 +108,34 @@ export class BoardQueue implements TaskQueue {
         task.runId === null ? undefined : runs.run(task.runId),
         this.registrations.known(worker),
       ]);
-      return watched.as(assignmentOf(task, { run, components, orchestratorServiceUrl }));
+      const given = task.lane?.name === this.lane.name ? undefined : componentOnLane(task);
+      return watched.as(assignmentOf(task, { run, components, orchestratorServiceUrl, given }));
     } catch (error) {
       await watched.giveBack();
       throw error;
     }
   }
 
+  async #reachOf(worker: object | undefined): Promise<Reach> {
+    const components = await this.registrations.known(worker);
+    if (components === null) return this.#own;
+    let reach = this.#reaches.get(components);
+    if (reach === undefined) {
+      const names = components.map(({ path }) => path.slice(1)).filter((name) => !name.includes("{") && !isOwnLane(name));
+      reach = { names: [this.lane.name, ...names.slice(0, sharedLanesMax)], labels: [] };
+      this.#reaches.set(components, reach);
+    }
+    return reach;
+  }
+
   discover({ orchestratorServiceUrl, patienceMs, worker }: Parameters<TaskQueue["discover"]>[0]): Question {
     return this.#parts.discoveries.ask(orchestratorServiceUrl, patienceMs, (components) => this.registrations.tell(components, worker));
   }
+}
+
+/** A step that was placed before this worker told of its component waits on the lane of that name, and is given its bare input. */
+function componentOnLane({ lane, input }: Task): ComponentTask {
+  return { component: `/${lane?.name ?? ""}`, input: JSON.parse(input) as Json };
 }
 
 /** A hand-out whose outcome is waited for. */

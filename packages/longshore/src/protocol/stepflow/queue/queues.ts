@@ -49,18 +49,25 @@ export class Queues {
     const discoveries = new Discoveries(clock, makeId);
     const lanes = new Set<string>();
     for (const { name, backend } of configured) {
-      const queue = this.#queues.get(name)?.queue ?? newQueue(name);
+      const queue =
+        this.#queues.get(name)?.queue ??
+        newQueue(
+          name,
+          configured.some((other) => other.name === name && other.shared),
+        );
       this.#queues.set(name, { queue, backends: new Set([...(this.#queues.get(name)?.backends ?? []), backend]) });
     }
-    function newQueue(name: string): TaskQueue {
-      const queue = new BoardQueue(name, { ...engine, unclaimed, discoveries }, documents);
+    function newQueue(name: string, shared: boolean): TaskQueue {
+      const queue = new BoardQueue(name, { ...engine, unclaimed, discoveries }, documents, shared);
       lanes.add(queue.lane.name);
       return queue;
     }
     this.reports = new Reports({ ...engine, discoveries, unclaimed });
     this.#stopListening = engine.listen({
       task(task) {
-        if (task.lane === null || !lanes.has(task.lane.name)) return;
+        // Some come from lanes that workers of other protocols take from as well.
+        const isOurs = task.lane !== null && (lanes.has(task.lane.name) || unclaimed.watches(task.id) || held.knows(task.id));
+        if (!isOurs) return;
         unclaimed.changed(task);
         held.changed(task);
       },

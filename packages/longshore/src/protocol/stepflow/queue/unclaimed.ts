@@ -30,6 +30,10 @@ export class Unclaimed {
     };
   }
 
+  watches(taskId: string): boolean {
+    return this.#watched.has(taskId);
+  }
+
   /** Calls `heard` when a worker speaks of this hand-out. Ends by the function that is returned. */
   listenFor(wireId: string, heard: () => void): () => void {
     this.#unheard.set(wireId, heard);
