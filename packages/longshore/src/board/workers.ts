@@ -3,7 +3,7 @@
 //
 //   busy     holds at least one task
 //   idle     holds none, and has been heard of lately
-//   offline  not heard of for three of its intervals; a report, claim or heartbeat of any kind brings it back
+//   offline  has said that it goes, or was not heard of for three of its intervals; a report, claim or heartbeat of any kind brings it back
 
 import type { Clock } from "../clock.ts";
 import type { Reach } from "./lanes.ts";
@@ -60,6 +60,8 @@ interface Worker {
   termMs: number;
   /** Its `seenAt` as it was last written down. */
   writtenAt: number;
+  /** It has said that it goes. */
+  left: boolean;
 }
 
 export interface WorkersOptions {
@@ -106,6 +108,7 @@ export class Workers {
       seenAt: now,
       reach: null,
       everyMs: intervalMs,
+      left: false,
     });
     this.#write(this.#unwritten, id);
   }
@@ -114,6 +117,7 @@ export class Workers {
   seen(id: string, sign: Sign = {}): void {
     const worker = this.#of(id);
     worker.seenAt = this.#clock.now();
+    worker.left = false;
     if (sign.protocol !== undefined) worker.protocol = sign.protocol;
     if (sign.reach !== undefined) {
       worker.reach = sign.reach;
@@ -121,6 +125,12 @@ export class Workers {
       worker.everyMs = Math.max(intervalMs, sign.everyMs ?? 0);
     }
     if (worker.registered && worker.seenAt - worker.writtenAt >= writeMs) this.#write(this.#unwritten, id);
+  }
+
+  /** It says that it goes: offline at once, until it is heard of again. */
+  left(id: string): void {
+    const worker = this.#workers.get(id);
+    if (worker !== undefined) worker.left = true;
   }
 
   /** True for a worker that registered, now or before a restart, and has not been forgotten. */
@@ -192,7 +202,7 @@ export class Workers {
     if (this.#workers.size >= workersMax) this.#makeRoom();
     const now = this.#clock.now();
     const fresh = { id, protocol: "", labels: [], registered: false, registeredAt: now, seenAt: now, reach: null };
-    const worker: Worker = { ...fresh, everyMs: intervalMs, holds: new Map(), termMs: 0, writtenAt: 0 };
+    const worker: Worker = { ...fresh, everyMs: intervalMs, holds: new Map(), termMs: 0, writtenAt: 0, left: false };
     this.#workers.set(id, worker);
     this.#forgotten.delete(id);
     return worker;
@@ -243,6 +253,6 @@ function viewOf(worker: Worker, now: number): WorkerView {
 /** A holder may be silent for its whole term: not every worker beats while it works. */
 function statusOf(worker: Worker, now: number): WorkerStatus {
   const patienceMs = Math.max(intervalsMissedMax * worker.everyMs, worker.termMs);
-  if (now - worker.seenAt >= patienceMs) return "offline";
+  if (worker.left || now - worker.seenAt >= patienceMs) return "offline";
   return worker.holds.size > 0 ? "busy" : "idle";
 }

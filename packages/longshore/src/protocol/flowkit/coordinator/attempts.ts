@@ -1,0 +1,177 @@
+// What a worker says about one attempt, done to the board: signs of life extend its hold, batches are parts of its task, and its last word
+// ends it. An attempt that is over is told to stop, unless its worker has just said that it did.
+
+import type { Hold } from "../../../board/task.ts";
+import { dialectName } from "../../../dialect/flowkit/compile.ts";
+import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
+import { backoffMsOf, type RetrySettings } from "../../../dialect/flowkit/retry-policy.ts";
+import type { Json } from "../../../json.ts";
+import { type NewPart, putPartsMax, uidLengthMax } from "../../../part/store.ts";
+import type { Verdict } from "../../../verdict.ts";
+import type { Place, Places } from "../places.ts";
+import type { StatusEvent } from "../wire.ts";
+import { type BatchRecord, batchRecordIn, judge, withDeadLetters, withFailing } from "./batches.ts";
+import type { WireAttempt } from "./messages.ts";
+import type { CoordinatorCounts, CoordinatorEngine } from "./parts.ts";
+import type { Signals } from "./signals.ts";
+
+export interface AttemptEvents extends WireAttempt {
+  readonly worker_id: string;
+  /** How long the worker's lease lasts; null when it has not said. */
+  termMs: number | null;
+  readonly events: readonly StatusEvent[];
+}
+
+export interface AttemptsParts extends Pick<CoordinatorEngine, "board" | "parts"> {
+  readonly places: Places;
+  readonly signals: Pick<Signals, "cancel">;
+  readonly counts: CoordinatorCounts;
+  readonly cancelGraceMs: number;
+}
+
+type Of<Kind extends StatusEvent["kind"]> = Extract<StatusEvent, { kind: Kind }>;
+type Last = Of<"TASK_DONE" | "TASK_FAILED" | "CANCELLED">;
+
+/** A lease that is shorter or longer than this is a mistake of its clock. */
+const termMsMin = 10;
+const termMsMax = 86_400_000;
+/** The worker is going, as it was told to: what it had goes to another, and nobody is to blame. */
+const handedBack: ReadonlySet<string> = new Set(["shutdown"]);
+/** It was not the task's fault, and it had been begun: as if the worker had vanished. */
+const workerLost: ReadonlySet<string> = new Set(["worker_restarted"]);
+
+export class Attempts {
+  readonly #parts: AttemptsParts;
+
+  constructor(parts: AttemptsParts) {
+    this.#parts = parts;
+  }
+
+  async apply(attempt: AttemptEvents): Promise<void> {
+    const { counts } = this.#parts;
+    const { task_id, node_id, attempt_epoch: grant, worker_id: holder, events } = attempt;
+    const place = await this.#parts.places.find({ task_id, node_id });
+    const last = events.findLast(isLast);
+    // Epochs begin with 1: what has not been started cannot have news.
+    if (place === undefined || grant === 0) {
+      counts.stale += events.length;
+      return this.#stop(attempt, last, "there is no such task");
+    }
+    const hold = { taskId: place.taskId, grant, holder };
+    const verdict = await this.#extend(hold, attempt.termMs);
+    if (verdict !== "ok" && verdict !== "cancel") {
+      counts.stale += events.length;
+      return this.#stop(attempt, last, verdict === "busy" ? "another worker has it" : "this attempt is over");
+    }
+    if (verdict === "ok") await this.#keepBatches(hold, place, events);
+    if (last !== undefined) await this.#end(hold, place, last);
+  }
+
+  async #extend(hold: Hold & { holder: string }, termMs: number | null): Promise<Verdict> {
+    const term = termMs === null ? {} : { termMs: Math.min(termMsMax, Math.max(termMsMin, termMs)) };
+    return (await this.#parts.board.extend(hold, { holder: hold.holder, ...term })).verdict;
+  }
+
+  async #keepBatches(hold: Hold, place: Place, events: readonly StatusEvent[]): Promise<void> {
+    const { counts, parts } = this.#parts;
+    const found: NewPart[] = [];
+    let failed: Of<"BATCH_FAILED"> | undefined;
+    for (const event of events) {
+      if (event.kind === "BATCH_OK") found.push({ uid: uidOf(event.batch_uid), value: JSON.stringify(event.metrics) });
+      else if (event.kind === "BATCH_FAILED") {
+        counts.batchesFailed++;
+        failed = event;
+      }
+    }
+    for (let at = 0; at < found.length; at += putPartsMax) await parts.put(hold, found.slice(at, at + putPartsMax));
+    counts.batches += found.length;
+    if (failed !== undefined) await this.#noteFailing(hold, place, failed);
+  }
+
+  /** Which batch failed is kept until the worker says what becomes of its attempt: the two may come in different hands. */
+  async #noteFailing(hold: Hold & { grant?: number }, place: Place, failed: Of<"BATCH_FAILED">): Promise<void> {
+    const record = withFailing(await this.#recordOf(place), failed, hold.grant ?? 0);
+    await this.#parts.board.extend(hold, { part: JSON.stringify(record) });
+  }
+
+  async #recordOf({ taskId }: Place): Promise<BatchRecord> {
+    return batchRecordIn((await this.#parts.board.task(taskId))?.output);
+  }
+
+  async #end(hold: Hold & { grant: number; holder: string }, place: Place, last: Last): Promise<void> {
+    const { board } = this.#parts;
+    const by = hold.holder;
+    switch (last.kind) {
+      case "TASK_DONE":
+        await board.complete(hold, JSON.stringify(await this.#outputOf(place, last)), { by });
+        break;
+      case "CANCELLED":
+        await this.#cancelled(hold, last.reason);
+        break;
+      case "TASK_FAILED":
+        await this.#failed(hold, place, last);
+        break;
+    }
+  }
+
+  /** Of a node of a graph: its final metrics. Of any other step: what its handler gave, where the worker tells. */
+  async #outputOf(place: Place, { metrics, ...more }: Of<"TASK_DONE">): Promise<Json> {
+    if (place.plan?.dialect !== dialectName) return (more as { output?: Json }).output ?? metrics;
+    return settingsOf(place)?.batch ? withDeadLetters(metrics, await this.#recordOf(place)) : metrics;
+  }
+
+  async #cancelled(hold: Hold & { holder: string }, reason: string): Promise<void> {
+    const { board } = this.#parts;
+    const task = await board.task(hold.taskId);
+    if (task?.state === "cancelling") await board.withdraw(hold, { error: reason, by: hold.holder });
+    else if (handedBack.has(reason)) await board.defer(hold, 0);
+    else await board.fail(hold, { error: `cancelled by its worker: ${reason}`, retryable: true, spends: "lost", delayMs: 0 });
+  }
+
+  async #failed(hold: Hold & { grant: number }, place: Place, { reason_code, permanent, error }: Of<"TASK_FAILED">): Promise<void> {
+    const { board } = this.#parts;
+    const settings = settingsOf(place);
+    const text = error === null || error === "" ? reason_code : `${reason_code}: ${error}`;
+    if (workerLost.has(reason_code)) {
+      await board.fail(hold, { error: text, retryable: true, spends: "lost", delayMs: 0 });
+      return;
+    }
+    const record = await this.#recordOf(place);
+    const verdict = settings?.batch ? judge(record, settings.batch, hold.grant) : null;
+    if (settings !== null && verdict !== null && verdict.next !== "fail") {
+      await board.defer(hold, verdict.next === "again" ? backoffMsOf(settings) : 0, JSON.stringify(verdict.record));
+      return;
+    }
+    const isFinal = permanent || verdict !== null || settings?.permanent_on.includes(reason_code) === true;
+    const output = record.failing === null ? {} : { output: JSON.stringify(verdict?.record ?? buried(record)) };
+    await board.fail(hold, { error: text, retryable: !isFinal, ...output });
+  }
+
+  /** A worker that has said its last word has nothing to stop. */
+  async #stop(attempt: AttemptEvents, last: Last | undefined, reason: string): Promise<void> {
+    if (last === undefined) await this.#parts.signals.cancel(attempt, attempt.worker_id, reason);
+  }
+}
+
+function isLast(event: StatusEvent): event is Last {
+  return event.kind === "TASK_DONE" || event.kind === "TASK_FAILED" || event.kind === "CANCELLED";
+}
+
+/** Null for a step that is no node of a graph. */
+function settingsOf({ plan, node }: Place): RetrySettings | null {
+  return plan?.dialect === dialectName ? ((node?.origin as GraphNode | undefined)?.retry_policy ?? null) : null;
+}
+
+/** The batch that a node failed for is told like one that was put aside. */
+function buried(record: BatchRecord): BatchRecord {
+  const { failing } = record;
+  if (failing === null) return record;
+  const { batch_uid, reason_code, error, attempt_epoch } = failing;
+  return { failures: {}, dead_letters: [...record.dead_letters, { batch_uid, reason_code, error, attempt_epoch }], failing: null };
+}
+
+/** SQLite's texts end at the first NUL, and a longer one is refused: a batch with such a name is kept under what it can have. */
+function uidOf(uid: string): string {
+  const clean = uid.includes("\u0000") ? uid.replaceAll("\u0000", "\uFFFD") : uid;
+  return clean.length > uidLengthMax ? clean.slice(0, uidLengthMax) : clean;
+}

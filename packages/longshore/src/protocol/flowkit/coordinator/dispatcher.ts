@@ -1,0 +1,192 @@
+// Carries tasks from the board to the workers of their role. As long as announced workers have room, offers stand in line for that many
+// tasks; what they are given is sent as a command, whose epoch is the grant. A command that nobody takes up in time lapses: the task goes
+// back to its lane and is sent again under the next epoch, where readers share a topic out to another of them.
+
+import { randomInt } from "node:crypto";
+import type { Task } from "../../../board/task.ts";
+import { pause } from "../../../clock.ts";
+import { dialectName, type NodeInput } from "../../../dialect/flowkit/compile.ts";
+import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
+import { LongshoreError, toError } from "../../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import type { Place, Places, WireName } from "../places.ts";
+import type { TopicNames } from "../wire.ts";
+import { batchRecordIn } from "./batches.ts";
+import { startMessage } from "./messages.ts";
+import { type CoordinatorCounts, type CoordinatorEngine, type CoordinatorLog, type Outbox, tasksIn } from "./parts.ts";
+import type { Registry } from "./registry.ts";
+
+export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "board" | "reader"> {
+  readonly places: Places;
+  readonly registry: Pick<Registry, "room" | "roles">;
+  readonly outbox: Outbox;
+  readonly topics: TopicNames;
+  /** How long a hold lasts before its worker has said how long its lease does. */
+  readonly leaseMs: number;
+  /** How long a command may wait to be taken up. */
+  readonly offerMs: number;
+  /** What a node has come to already, where somebody else keeps results; it is not started then. */
+  completed?(name: WireName): Promise<JsonObject | null>;
+  readonly counts: CoordinatorCounts;
+  readonly log: CoordinatorLog;
+  failed(what: string, error: unknown): void;
+}
+
+/** Offers of one role in line at once: so many tasks that become ready together are sent together. */
+const standingMax = 64;
+/** An empty wait ends after this long and begins anew. */
+const waitMs = 30_000;
+/** After an offer that failed (the store cannot be written), the next one waits this long. */
+const retryMs = 500;
+/** Tasks whose commands lapsed, to know how often; beyond these one of them is forgotten and counts from the beginning. */
+const lapsesMax = 10_000;
+
+interface Line {
+  /** Offers in line; each promise ends with its offer. */
+  readonly standing: Map<AbortController, Promise<void>>;
+  /** Commands that nobody has taken up, by task. */
+  readonly unclaimed: Map<string, number>;
+}
+
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
+  readonly #lines = new Map<string, Line>();
+  readonly #lapses = new Map<string, number>();
+  #closed = true;
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
+  }
+
+  /** Sends once more what was offered before the restart: whatever was sent is left out by the outbox. */
+  async start(): Promise<void> {
+    this.#closed = false;
+    for await (const task of tasksIn(this.#parts.reader, "offered")) {
+      if (task.lane !== null && this.#parts.registry.roles.has(task.lane.name)) await this.#handOver(task.lane.name, task);
+    }
+    this.fill([...this.#parts.registry.roles]);
+  }
+
+  /** Somebody of these roles has more or less room than before. */
+  fill(roles: readonly string[]): void {
+    if (this.#closed) return;
+    for (const role of roles) {
+      const line = this.#lineOf(role);
+      const wanted = Math.min(standingMax, this.#parts.registry.room(role) - line.unclaimed.size);
+      for (let count = line.standing.size; count < wanted; count++) {
+        const offer = new AbortController();
+        line.standing.set(offer, this.#stand(role, line, offer));
+      }
+      let surplus = line.standing.size - Math.max(0, wanted);
+      for (const offer of line.standing.keys()) {
+        if (surplus-- <= 0) break;
+        offer.abort();
+      }
+    }
+  }
+
+  /** To be told of each task that a commit changed. */
+  taskChanged(task: Task): void {
+    const role = task.lane?.name;
+    const line = role === undefined ? undefined : this.#lines.get(role);
+    const grant = line?.unclaimed.get(task.id);
+    if (role === undefined || line === undefined || grant === undefined) return;
+    if (task.state === "offered" && task.grant === grant) return;
+    line.unclaimed.delete(task.id);
+    if (task.closedGrant === grant && task.closedBy === "expire") this.#lapsed(task.id);
+    else this.#lapses.delete(task.id);
+    this.fill([role]);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const offers = [...this.#lines.values()].flatMap(({ standing }) => [...standing]);
+    for (const [offer] of offers) offer.abort();
+    await Promise.all(offers.map(([, ended]) => ended));
+  }
+
+  async #stand(role: string, line: Line, offer: AbortController): Promise<void> {
+    const { board, clock, leaseMs, offerMs } = this.#parts;
+    try {
+      const reach = { names: [role], labels: [] };
+      const [task] = await board.offer({ reach, termMs: leaseMs, offerMs, waitMs, signal: offer.signal });
+      // It may have been cancelled in the very transaction that handed it out.
+      if (task?.state === "offered") await this.#handOver(role, task);
+    } catch (error) {
+      if (!isShutdown(error)) this.#parts.failed("offer", error);
+      await pause(clock, retryMs, offer.signal);
+    } finally {
+      line.standing.delete(offer);
+      this.fill([role]);
+    }
+  }
+
+  async #handOver(role: string, task: Task): Promise<void> {
+    const { board, clock, counts, log, outbox, places, topics } = this.#parts;
+    const hold = { taskId: task.id, grant: task.grant };
+    this.#lineOf(role).unclaimed.set(task.id, task.grant);
+    try {
+      const place = await places.of(task);
+      const { task_id, node_id } = place;
+      const result = (await this.#parts.completed?.({ task_id, node_id })) ?? null;
+      if (result !== null) {
+        await board.complete(hold, JSON.stringify(result));
+        return;
+      }
+      const start = { input: inputOf(task, place), deadLetters: await this.#deadLetters(task, place), retry: this.#lapses.get(task.id) ?? 0 };
+      const attempt = { task_id, node_id, step_type: role, attempt_epoch: task.grant };
+      await outbox.enqueue(startMessage(topics, attempt, start, clock.now()));
+      counts.started++;
+      log.debug("A command was sent", { event: "coord.cmd.start", ...attempt });
+    } catch (error) {
+      await this.#refused(hold, error);
+    }
+  }
+
+  /** Too large to be sent is too large for ever; everything else is tried again. */
+  async #refused(hold: { taskId: string; grant: number }, error: unknown): Promise<void> {
+    const { board, failed } = this.#parts;
+    const isFinal = error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT";
+    if (!isFinal) failed("sending of a command", error);
+    const report = isFinal ? board.fail(hold, { error: toError(error).message, retryable: false }) : board.retract(hold);
+    // Should the store be unable to write now, the offer ends by itself.
+    await report.catch(() => {});
+  }
+
+  /** Those of the attempt before are with its record, where it was closed by a failure of another kind. */
+  async #deadLetters(task: Task, { plan, node }: Place): Promise<string[]> {
+    if (plan?.dialect !== dialectName || !(node?.origin as GraphNode | undefined)?.retry_policy.batch) return [];
+    let output = task.output;
+    if (output === null && task.attempt > 0) output = (await this.#parts.reader.attempts(task.id)).findLast((tried) => tried.output !== null)?.output ?? null;
+    return batchRecordIn(output).dead_letters.map(({ batch_uid }) => batch_uid);
+  }
+
+  #lapsed(taskId: string): void {
+    this.#parts.counts.lapsed++;
+    if (this.#lapses.size >= lapsesMax && !this.#lapses.has(taskId)) {
+      const victim = [...this.#lapses.keys()][randomInt(this.#lapses.size)];
+      if (victim !== undefined) this.#lapses.delete(victim);
+    }
+    this.#lapses.set(taskId, (this.#lapses.get(taskId) ?? 0) + 1);
+  }
+
+  #lineOf(role: string): Line {
+    let line = this.#lines.get(role);
+    if (line === undefined) {
+      line = { standing: new Map(), unclaimed: new Map() };
+      this.#lines.set(role, line);
+    }
+    return line;
+  }
+}
+
+/** Steps of other dialects give their input as it is; FlowKit's inputs are objects. */
+function inputOf(task: Task, { plan }: Place): NodeInput {
+  const input = JSON.parse(task.input) as Json;
+  if (plan?.dialect === dialectName) return input as unknown as NodeInput;
+  return { input_ref: null, input_inline: isObject(input) ? (input as JsonObject) : { value: input }, batching: null };
+}
+
+function isShutdown(error: unknown): boolean {
+  return error instanceof LongshoreError && (error.code === "LONGSHORE_SHUTDOWN" || error.code === "LONGSHORE_CLOSED");
+}

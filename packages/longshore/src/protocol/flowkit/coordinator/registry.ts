@@ -1,0 +1,188 @@
+// Which workers there are, for which roles and with how much room: from their announcements, and from whatever else they say. Kept over a
+// restart, because a worker announces itself rarely. Who is silent for three announcements is gone; one whose hold was lost is given
+// nothing before it is heard of again.
+
+import type { Task } from "../../../board/task.ts";
+import type { JsonObject } from "../../../json.ts";
+import type { Announcement } from "../wire.ts";
+import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
+
+export interface RegistryParts extends Pick<CoordinatorEngine, "clock" | "workers" | "documents"> {
+  readonly log: CoordinatorLog;
+  /** There is another role, or somebody has more or less room. */
+  changed(roles: readonly string[]): void;
+}
+
+interface Worker {
+  readonly id: string;
+  roles: readonly string[];
+  capacity: number;
+  version: string;
+  seenAt: number;
+  /** Its hold was lost and it has not been heard of since. */
+  suspected: boolean;
+  readonly held: Set<string>;
+}
+
+const kind = "flowkit-worker";
+/** How often workers announce themselves unless they are told otherwise. */
+const announceMs = 60_000;
+const silentMs = 3 * announceMs;
+/** Workers and roles are named by whoever can write to the topic. More than these are a mistake. */
+const workersMax = 10_000;
+const rolesMax = 1_000;
+const roleShape = /^[\w.-]{1,200}$/;
+const workerIdCharsMax = 512;
+/** Tasks at once of one worker. */
+const capacityMax = 10_000;
+
+export class Registry {
+  readonly #parts: RegistryParts;
+  readonly #workers = new Map<string, Worker>();
+  readonly #holders = new Map<string, string>();
+  readonly #roles = new Set<string>();
+  #stopTimer: () => void = () => {};
+
+  constructor(parts: RegistryParts) {
+    this.#parts = parts;
+  }
+
+  /** What was known before. Those who are gone are missed three announcements from now. */
+  async load(): Promise<void> {
+    for (const { name, body } of await this.#parts.documents.documents(kind)) {
+      const { roles = [], capacity = 1, version = "" } = JSON.parse(body) as Partial<Worker>;
+      this.#add({ id: name, roles, capacity, version });
+    }
+    this.#arm();
+  }
+
+  close(): void {
+    this.#stopTimer();
+  }
+
+  get roles(): ReadonlySet<string> {
+    return this.#roles;
+  }
+
+  knows(workerId: string): boolean {
+    return this.#workers.has(workerId);
+  }
+
+  /** How many tasks of this role could be begun now. */
+  room(role: string): number {
+    let room = 0;
+    for (const worker of this.#workers.values()) {
+      if (!worker.suspected && worker.roles.includes(role)) room += Math.max(0, worker.capacity - worker.held.size);
+    }
+    return room;
+  }
+
+  /** What it says is durable when this resolves. */
+  async announced(announcement: Announcement): Promise<void> {
+    const { worker_id: id } = announcement;
+    if (id.length > workerIdCharsMax) return;
+    if (announcement.kind === "WORKER_OFFLINE") return this.#leave(id, announcement.reason ?? "it said so");
+    const { capabilities, type, capacity, version } = announcement;
+    const told = (capabilities?.roles ?? type.split(",")).map((role) => role.trim()).filter((role) => roleShape.test(role));
+    const known = this.#workers.get(id);
+    // A periodic announcement of the reference has no capabilities, but the same roles in `type`.
+    const roles = told.length > 0 ? [...new Set(told)] : (known?.roles ?? []);
+    const next = { id, roles, capacity: Math.min(capacityMax, Math.max(1, capacity.tasks)), version };
+    if (known !== undefined && same(known, next)) return this.#heard(known);
+    const worker = this.#add(next);
+    if (worker === undefined) return;
+    this.#parts.log.info("A FlowKit worker has come", { event: "coord.worker.online", worker_id: id, type: roles.join(","), version });
+    await this.#keep(worker);
+    this.#parts.changed(worker.roles);
+  }
+
+  /** It has spoken of a task of this role. One that never announced itself is taken for a worker of that one role. */
+  async heard(workerId: string, role: string): Promise<void> {
+    const known = this.#workers.get(workerId);
+    if (known !== undefined) return this.#heard(known);
+    await this.announced({
+      kind: "WORKER_ONLINE",
+      worker_id: workerId,
+      type: role,
+      capabilities: null,
+      version: "",
+      capacity: { tasks: 1 },
+      resume: null,
+    });
+  }
+
+  /** To be told of each task that a commit changed, and at start of each task that is held. */
+  taskChanged(task: Task): void {
+    const holder = task.state === "held" || task.state === "cancelling" ? task.holder : null;
+    const before = this.#holders.get(task.id) ?? null;
+    if (before === holder) return;
+    const roles = new Set<string>();
+    if (before !== null) {
+      const worker = this.#workers.get(before);
+      this.#holders.delete(task.id);
+      worker?.held.delete(task.id);
+      if (worker !== undefined && task.closedBy === "expire") worker.suspected = true;
+      for (const role of worker?.roles ?? []) roles.add(role);
+    }
+    const worker = holder === null ? undefined : this.#workers.get(holder);
+    if (worker !== undefined) {
+      this.#holders.set(task.id, worker.id);
+      worker.held.add(task.id);
+      for (const role of worker.roles) roles.add(role);
+    }
+    if (roles.size > 0) this.#parts.changed([...roles]);
+  }
+
+  #heard(worker: Worker): void {
+    const { clock, workers } = this.#parts;
+    worker.seenAt = clock.now();
+    workers.seen(worker.id, { protocol: "flowkit", reach: { names: worker.roles, labels: [] }, everyMs: announceMs });
+    if (!worker.suspected) return;
+    worker.suspected = false;
+    this.#parts.changed(worker.roles);
+  }
+
+  #add(told: Pick<Worker, "id" | "roles" | "capacity" | "version">): Worker | undefined {
+    const known = this.#workers.get(told.id);
+    if (known === undefined && this.#workers.size >= workersMax) return undefined;
+    const roles = told.roles.filter((role) => this.#roles.has(role) || this.#roles.size < rolesMax);
+    for (const role of roles) this.#roles.add(role);
+    const worker = Object.assign(known ?? { held: new Set<string>(), suspected: false, seenAt: 0 }, { ...told, roles }) as Worker;
+    this.#workers.set(worker.id, worker);
+    this.#parts.workers.register(worker.id, "flowkit", []);
+    this.#heard(worker);
+    return worker;
+  }
+
+  async #keep({ id, roles, capacity, version }: Worker): Promise<void> {
+    const body = JSON.stringify({ roles, capacity, version } as unknown as JsonObject);
+    await this.#parts.documents.keepDocument({ kind, name: id, version: 1, body });
+  }
+
+  async #leave(id: string, why: string): Promise<void> {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    this.#workers.delete(id);
+    for (const taskId of worker.held) this.#holders.delete(taskId);
+    this.#parts.workers.left(id);
+    this.#parts.log.info("A FlowKit worker has gone", { event: "coord.worker.offline", worker_id: id, why });
+    await this.#parts.documents.removeDocument(kind, id);
+    this.#parts.changed(worker.roles);
+  }
+
+  #arm(): void {
+    const { clock } = this.#parts;
+    this.#stopTimer = clock.at(clock.now() + announceMs, () => {
+      const before = clock.now() - silentMs;
+      for (const worker of [...this.#workers.values()]) {
+        // A store that cannot be written now leaves a row that is missed again after the next start.
+        if (worker.seenAt <= before) void this.#leave(worker.id, "it was silent").catch(() => {});
+      }
+      this.#arm();
+    });
+  }
+}
+
+function same(known: Worker, told: Pick<Worker, "roles" | "capacity" | "version">): boolean {
+  return known.capacity === told.capacity && known.version === told.version && known.roles.join() === told.roles.join();
+}
