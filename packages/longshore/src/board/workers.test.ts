@@ -121,6 +121,20 @@ describe("the registry of workers", () => {
     }
   });
 
+  it("a worker that says that it goes is offline at once, and any sign of life brings it back", () => {
+    const { workers, status } = setup();
+    workers.register("w1", "conductor", []);
+    workers.left("w1");
+    expect(status("w1")).toBe("offline");
+    workers.seen("w1");
+    expect(status("w1")).toBe("idle");
+    workers.left("w1");
+    workers.register("w1", "conductor", []);
+    expect(status("w1")).toBe("idle");
+    workers.left("nobody");
+    expect(workers.get("nobody")).toBeUndefined();
+  });
+
   it("a holder may be silent for its whole term before it counts as offline", () => {
     const { clock, workers, status } = setup();
     workers.seen("w1");

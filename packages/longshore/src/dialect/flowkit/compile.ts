@@ -14,7 +14,7 @@ import { type Waits, waitsOf } from "./waits.ts";
 export const dialectName = "flowkit";
 
 /** Where functions of the coordinator stand, except those that are over at once. */
-const functionLane = "flowkit-fn";
+export const functionLane = "flowkit-fn";
 
 /** At most so many nodes at work: of all types together, and of one. */
 export interface FlowkitLimits {

@@ -51,6 +51,6 @@ export function retryPolicyOf(settings: RetrySettings): RetryPolicy {
   return { failures: settings.max, lost: settings.lost, backoff: { kind: "fixed", delayMs: backoffMsOf(settings) } };
 }
 
-function backoffMsOf({ backoff_sec }: RetrySettings): number {
+export function backoffMsOf({ backoff_sec }: RetrySettings): number {
   return Math.round(backoff_sec * 1_000);
 }

@@ -26,7 +26,6 @@ export interface AttemptsParts extends Pick<CoordinatorEngine, "board" | "parts"
   readonly places: Places;
   readonly signals: Pick<Signals, "cancel">;
   readonly counts: CoordinatorCounts;
-  readonly cancelGraceMs: number;
 }
 
 type Of<Kind extends StatusEvent["kind"]> = Extract<StatusEvent, { kind: Kind }>;
@@ -52,10 +51,10 @@ export class Attempts {
     const { task_id, node_id, attempt_epoch: grant, worker_id: holder, events } = attempt;
     const place = await this.#parts.places.find({ task_id, node_id });
     const last = events.findLast(isLast);
-    // Epochs begin with 1: what has not been started cannot have news.
+    // It may be another coordinator's. Epochs begin with 1: what has not been started cannot have news.
     if (place === undefined || grant === 0) {
       counts.stale += events.length;
-      return this.#stop(attempt, last, "there is no such task");
+      return;
     }
     const hold = { taskId: place.taskId, grant, holder };
     const verdict = await this.#extend(hold, attempt.termMs);

@@ -2,7 +2,6 @@
 // tasks; what they are given is sent as a command, whose epoch is the grant. A command that nobody takes up in time lapses: the task goes
 // back to its lane and is sent again under the next epoch, where readers share a topic out to another of them.
 
-import { randomInt } from "node:crypto";
 import type { Task } from "../../../board/task.ts";
 import { pause } from "../../../clock.ts";
 import { dialectName, type NodeInput } from "../../../dialect/flowkit/compile.ts";
@@ -18,9 +17,11 @@ import type { Registry } from "./registry.ts";
 
 export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "board" | "reader"> {
   readonly places: Places;
-  readonly registry: Pick<Registry, "room" | "roles">;
+  readonly registry: Pick<Registry, "room">;
   readonly outbox: Outbox;
   readonly topics: TopicNames;
+  /** Whether the topics of a role are there. */
+  isServed(role: string): boolean;
   /** How long a hold lasts before its worker has said how long its lease does. */
   readonly leaseMs: number;
   /** How long a command may wait to be taken up. */
@@ -38,7 +39,7 @@ const standingMax = 64;
 const waitMs = 30_000;
 /** After an offer that failed (the store cannot be written), the next one waits this long. */
 const retryMs = 500;
-/** Tasks whose commands lapsed, to know how often; beyond these one of them is forgotten and counts from the beginning. */
+/** Tasks whose commands lapsed, to know how often; beyond these the oldest is forgotten and counts from the beginning. */
 const lapsesMax = 10_000;
 
 interface Line {
@@ -59,18 +60,19 @@ export class Dispatcher {
   }
 
   /** Sends once more what was offered before the restart: whatever was sent is left out by the outbox. */
-  async start(): Promise<void> {
+  async start(roles: ReadonlySet<string>): Promise<void> {
     this.#closed = false;
     for await (const task of tasksIn(this.#parts.reader, "offered")) {
-      if (task.lane !== null && this.#parts.registry.roles.has(task.lane.name)) await this.#handOver(task.lane.name, task);
+      if (task.lane !== null && roles.has(task.lane.name)) await this.#handOver(task.lane.name, task);
     }
-    this.fill([...this.#parts.registry.roles]);
+    this.fill([...roles]);
   }
 
   /** Somebody of these roles has more or less room than before. */
   fill(roles: readonly string[]): void {
     if (this.#closed) return;
     for (const role of roles) {
+      if (!this.#parts.isServed(role)) continue;
       const line = this.#lineOf(role);
       const wanted = Math.min(standingMax, this.#parts.registry.room(role) - line.unclaimed.size);
       for (let count = line.standing.size; count < wanted; count++) {
@@ -133,7 +135,11 @@ export class Dispatcher {
         await board.complete(hold, JSON.stringify(result));
         return;
       }
-      const start = { input: inputOf(task, place), deadLetters: await this.#deadLetters(task, place), retry: this.#lapses.get(task.id) ?? 0 };
+      const start = {
+        input: inputOf(task, place),
+        deadLetters: await this.#deadLetters(task, place),
+        retry: this.#lapses.get(task.id) ?? 0,
+      };
       const attempt = { task_id, node_id, step_type: role, attempt_epoch: task.grant };
       await outbox.enqueue(startMessage(topics, attempt, start, clock.now()));
       counts.started++;
@@ -156,17 +162,16 @@ export class Dispatcher {
   /** Those of the attempt before are with its record, where it was closed by a failure of another kind. */
   async #deadLetters(task: Task, { plan, node }: Place): Promise<string[]> {
     if (plan?.dialect !== dialectName || !(node?.origin as GraphNode | undefined)?.retry_policy.batch) return [];
-    let output = task.output;
-    if (output === null && task.attempt > 0) output = (await this.#parts.reader.attempts(task.id)).findLast((tried) => tried.output !== null)?.output ?? null;
-    return batchRecordIn(output).dead_letters.map(({ batch_uid }) => batch_uid);
+    const before = task.output === null && task.attempt > 0 ? await this.#parts.reader.attempts(task.id) : [];
+    return batchRecordIn(task.output ?? before.findLast(({ output }) => output !== null)?.output).dead_letters.map(
+      ({ batch_uid }) => batch_uid,
+    );
   }
 
   #lapsed(taskId: string): void {
     this.#parts.counts.lapsed++;
-    if (this.#lapses.size >= lapsesMax && !this.#lapses.has(taskId)) {
-      const victim = [...this.#lapses.keys()][randomInt(this.#lapses.size)];
-      if (victim !== undefined) this.#lapses.delete(victim);
-    }
+    const [oldest] = this.#lapses.keys();
+    if (oldest !== undefined && this.#lapses.size >= lapsesMax) this.#lapses.delete(oldest);
     this.#lapses.set(taskId, (this.#lapses.get(taskId) ?? 0) + 1);
   }
 

@@ -1,8 +1,8 @@
 // The messages that a coordinator sends, as records of its outbox.
 
 import { randomUUID } from "node:crypto";
-import type { JsonObject } from "../../../json.ts";
 import type { NodeInput } from "../../../dialect/flowkit/compile.ts";
+import type { JsonObject } from "../../../json.ts";
 import { dedupIds } from "../hash.ts";
 import { commandTopic, encodeEnvelope, nodeKey, payloadOf, type TopicNames } from "../wire.ts";
 import type { OutgoingMessage } from "./parts.ts";

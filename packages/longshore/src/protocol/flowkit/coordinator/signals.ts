@@ -77,7 +77,9 @@ export class Signals {
     this.#deadlines.delete(taskId);
     const error = "cancelled; its worker did not stop in time";
     // Should nothing be written now, the hold ends by itself.
-    await this.#parts.board.withdraw({ taskId, grant }, { error }).catch((failure) => this.#parts.failed("end of a cancelled task", failure));
+    await this.#parts.board
+      .withdraw({ taskId, grant }, { error })
+      .catch((failure) => this.#parts.failed("end of a cancelled task", failure));
   }
 
   async #reasonOf({ runId }: Task): Promise<string> {

@@ -78,7 +78,10 @@ export class StatusReader {
     } catch (error) {
       if (isPassing(error)) throw error;
       // What one attempt says must not hold up all others for ever.
-      warn("status.refused", `What ${attempt.worker_id} said of ${attempt.task_id}:${attempt.node_id} is passed over: ${toError(error).message}`);
+      warn(
+        "status.refused",
+        `What ${attempt.worker_id} said of ${attempt.task_id}:${attempt.node_id} is passed over: ${toError(error).message}`,
+      );
     }
   }
 }
@@ -93,4 +96,9 @@ function isPassing(error: unknown): boolean {
   return error instanceof LongshoreError && passing.has(error.code);
 }
 
-const passing: ReadonlySet<string> = new Set(["LONGSHORE_STORE_UNAVAILABLE", "LONGSHORE_CLOSED", "LONGSHORE_SHUTDOWN", "LONGSHORE_UNREACHABLE"]);
+const passing: ReadonlySet<string> = new Set([
+  "LONGSHORE_STORE_UNAVAILABLE",
+  "LONGSHORE_CLOSED",
+  "LONGSHORE_SHUTDOWN",
+  "LONGSHORE_UNREACHABLE",
+]);

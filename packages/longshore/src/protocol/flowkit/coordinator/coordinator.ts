@@ -1,0 +1,190 @@
+// FlowKit's coordinator, put together on the board and the runs of this server: it sends tasks to workers, hears what becomes of them, and
+// tells them to stop. It keeps nothing of its own but which workers there are: the board is the record.
+
+import { randomBytes } from "node:crypto";
+import type { Task } from "../../../board/task.ts";
+import type { Bus, BusConsumer, Subscription } from "../../../bus/bus.ts";
+import { pause } from "../../../clock.ts";
+import type { GraphChecks } from "../../../dialect/flowkit/check.ts";
+import type { JsonObject } from "../../../json.ts";
+import { onceEach } from "../decode.ts";
+import { Places, type WireName } from "../places.ts";
+import { commandTopic, statusTopic } from "../wire.ts";
+import { Announcements } from "./announcements.ts";
+import { Attempts } from "./attempts.ts";
+import type { CoordinatorSettings } from "./config.ts";
+import { Discovery } from "./discovery.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { FunctionLane } from "./function-lane.ts";
+import { type CoordinatorFunction, Functions } from "./functions.ts";
+import { type CoordinatorCounts, type CoordinatorEngine, type CoordinatorLog, noCounts, type Outbox, tasksIn } from "./parts.ts";
+import { Registry } from "./registry.ts";
+import { Signals } from "./signals.ts";
+import { StatusReader } from "./status.ts";
+import { FlowkitTasks } from "./tasks.ts";
+
+export interface CoordinatorOptions {
+  readonly engine: CoordinatorEngine;
+  readonly bus: Bus;
+  readonly outbox: Outbox;
+  readonly settings: CoordinatorSettings;
+  readonly log: CoordinatorLog;
+  /** Told of what goes wrong and is tried again. */
+  failed(what: string, error: unknown): void;
+  readonly functions?: { readonly [name: string]: CoordinatorFunction };
+  readonly isSensitive?: GraphChecks["isSensitive"];
+  /** What a node has come to already, where somebody else keeps results. */
+  completed?(name: WireName): Promise<JsonObject | null>;
+}
+
+/** Before topics that could not be made are tried again. */
+const retryMs = 1_000;
+const clusterKind = "flowkit-cluster";
+
+export class Coordinator {
+  readonly tasks: FlowkitTasks;
+  readonly places: Places;
+  readonly counts: CoordinatorCounts = noCounts();
+  readonly #options: CoordinatorOptions;
+  readonly #registry: Registry;
+  readonly #signals: Signals;
+  readonly #attempts: Attempts;
+  readonly #dispatcher: Dispatcher;
+  readonly #functions: FunctionLane;
+  readonly #warn: (code: string, message: string) => void;
+  readonly #stopping = new AbortController();
+  readonly #consumers: BusConsumer[] = [];
+  /** Roles whose topics are there and listened to, and those on the way. */
+  readonly #served = new Set<string>();
+  readonly #serving = new Map<string, Promise<void>>();
+  #cluster = "";
+  #started = false;
+  #stopListening: () => void = () => {};
+
+  constructor(options: CoordinatorOptions) {
+    const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed } = options;
+    const { topics, leaseMs, offerMs, cancelGraceMs } = settings;
+    const { counts } = this;
+    this.#options = options;
+    this.#warn = onceEach((code, message) => log.warn(message, { event: `coord.${code}` }));
+    this.places = new Places(engine);
+    const { places } = this;
+    this.tasks = new FlowkitTasks({ runs: engine.runs, checks: { functions: new Set(Object.keys(functions)), isSensitive } });
+    const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles) });
+    const common = { ...engine, places, registry, outbox, topics, counts, log, failed };
+    this.#registry = registry;
+    this.#signals = new Signals({ ...common, cancelGraceMs });
+    this.#attempts = new Attempts({ ...common, signals: this.#signals });
+    const isServed = (role: string) => this.#served.has(role);
+    this.#dispatcher = new Dispatcher({ ...common, isServed, leaseMs, offerMs, completed });
+    this.#functions = new FunctionLane({ ...common, functions: new Functions({ ...common, own: functions }) });
+  }
+
+  /** Resolves when it is at work; a bus that cannot be reached yet is tried until it can. */
+  async start(): Promise<void> {
+    const { engine, settings } = this.#options;
+    this.#cluster = settings.cluster ?? (await this.#keptCluster());
+    this.#stopListening = engine.listen({ task: (task) => this.#taskChanged(task) });
+    await this.#registry.load();
+    for await (const task of tasksIn(engine.reader, "held")) this.#registry.taskChanged(task);
+    await this.#functions.start();
+    await this.#signals.recover();
+    this.#started = true;
+    await Promise.all([this.#serveAll(), ...this.#roles().map((role) => this.#serve(role))]);
+    await this.#dispatcher.start(this.#served);
+  }
+
+  /** What was sent stays sent: workers go on, and what they say is read at the next start. */
+  async stop(): Promise<void> {
+    this.#started = false;
+    this.#stopping.abort();
+    this.#signals.close();
+    this.#registry.close();
+    await Promise.all([this.#dispatcher.close(), this.#functions.close(), ...this.#serving.values()]);
+    await Promise.all(this.#consumers.map((consumer) => consumer.close()));
+    this.#stopListening();
+  }
+
+  #taskChanged(task: Task): void {
+    this.#registry.taskChanged(task);
+    this.#dispatcher.taskChanged(task);
+    this.#signals.taskChanged(task);
+    this.#functions.taskChanged(task);
+  }
+
+  #roles(): string[] {
+    return [...new Set([...this.#options.settings.types, ...this.#registry.roles])];
+  }
+
+  #roomChanged(roles: readonly string[]): void {
+    if (!this.#started) return;
+    for (const role of roles) if (!this.#serving.has(role)) void this.#serve(role);
+    this.#dispatcher.fill(roles);
+  }
+
+  /** The topics that all types share. */
+  async #serveAll(): Promise<void> {
+    const { settings, outbox } = this.#options;
+    const { topics } = settings;
+    const parts = { ...this.#options.engine, ...this.#shared() };
+    const announcements = new Announcements(parts);
+    const discovery = new Discovery({ ...parts, outbox, topics });
+    if (!(await this.#ensure([topics.announce, topics.query, topics.reply, topics.signals]))) return;
+    this.#subscribe("announce", topics.announce, (records) => announcements.handle(records));
+    this.#subscribe("reply", topics.reply, (records) => discovery.handle(records));
+    await discovery.ask();
+  }
+
+  /** Once for each role. */
+  #serve(role: string): Promise<void> {
+    const known = this.#serving.get(role);
+    if (known !== undefined) return known;
+    const serving = this.#listenTo(role).catch((error) => this.#options.failed(`listening to workers of ${role}`, error));
+    this.#serving.set(role, serving);
+    return serving;
+  }
+
+  async #listenTo(role: string): Promise<void> {
+    const { topics } = this.#options.settings;
+    const topic = statusTopic(topics, role);
+    const status = new StatusReader({ ...this.#shared(), log: this.#options.log });
+    if (!(await this.#ensure([topic, commandTopic(topics, role)]))) return;
+    this.#subscribe(`status.${role}`, topic, (records) => status.handle(records));
+    this.#served.add(role);
+    this.#dispatcher.fill([role]);
+  }
+
+  #shared() {
+    return { attempts: this.#attempts, registry: this.#registry, places: this.places, counts: this.counts, warn: this.#warn };
+  }
+
+  /** False when the coordinator was stopped before. */
+  async #ensure(topics: readonly string[]): Promise<boolean> {
+    const { bus, engine, failed } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await bus.ensure(topics);
+        return !signal.aborted;
+      } catch (error) {
+        failed(`the topics ${topics.join(", ")}`, error);
+        await pause(engine.clock, retryMs, signal);
+      }
+    }
+    return false;
+  }
+
+  /** Durable groups, from the very beginning: what workers said while nobody listened is heard. */
+  #subscribe(what: string, topic: string, handle: Subscription["handle"]): void {
+    const group = `coord.${this.#cluster}.${what}`;
+    this.#consumers.push(this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle }));
+  }
+
+  /** Groups are named after this data file: two servers on one broker must each hear everything. */
+  async #keptCluster(): Promise<string> {
+    const { documents } = this.#options.engine;
+    const fresh = { kind: clusterKind, name: "cluster", version: 1, body: JSON.stringify(randomBytes(3).toString("hex")) };
+    await documents.keepDocument(fresh, { unlessThere: true });
+    return JSON.parse((await documents.document(clusterKind, "cluster"))?.body ?? fresh.body) as string;
+  }
+}

@@ -1,0 +1,52 @@
+// Tasks of FlowKit: a graph that is submitted becomes a run of its own.
+
+import { createHash } from "node:crypto";
+import { checkedGraph, type GraphChecks } from "../../../dialect/flowkit/check.ts";
+import { dialectName } from "../../../dialect/flowkit/compile.ts";
+import { sourceOf } from "../../../dialect/flowkit/dialect.ts";
+import { LongshoreError } from "../../../errors.ts";
+import { isObject, type JsonObject } from "../../../json.ts";
+import type { Run } from "../../../run/run.ts";
+import type { Runs } from "../../../run/runs.ts";
+import { argDefaults, checkAdapterArgs } from "../adapter-args.ts";
+
+export interface TasksParts {
+  readonly runs: Pick<Runs, "define" | "begin" | "tell">;
+  readonly checks?: Omit<GraphChecks, "adapter">;
+}
+
+export class FlowkitTasks {
+  readonly #parts: TasksParts;
+
+  constructor(parts: TasksParts) {
+    this.#parts = parts;
+  }
+
+  /** The run's id is the `task_id`. @throws LongshoreError LONGSHORE_BAD_DEFINITION or LONGSHORE_BAD_INPUT, naming the field. */
+  async create({ params, graph }: { params?: unknown; graph: unknown }): Promise<Run> {
+    const given = params ?? {};
+    if (!isObject(given)) {
+      throw new LongshoreError("LONGSHORE_BAD_INPUT", `params is ${JSON.stringify(params)}, expected an object.`, {
+        detail: { field: "params" },
+      });
+    }
+    const source = sourceOf(checkedGraph(graph, { ...this.#parts.checks, adapter: wrongArgs }));
+    // Equal graphs are one definition. The dot keeps it out of the list of those that are started by name.
+    const name = `.${dialectName}-${createHash("sha256").update(source).digest("hex").slice(0, 16)}`;
+    const definition = await this.#parts.runs.define({ name, dialect: dialectName, source });
+    const input = JSON.stringify({ params: given as JsonObject });
+    const { run } = await this.#parts.runs.begin({ workflow: definition.name, definitionId: definition.id, input });
+    return run;
+  }
+
+  /** The run afterwards; undefined when there is none. One that has ended stays as it is. */
+  cancel(taskId: string, reason: string = "user_request"): Promise<Run | undefined> {
+    return this.#parts.runs.tell(taskId, { kind: "cancel", error: reason });
+  }
+}
+
+/** Adapters that users add are known to their workers alone, which check them. */
+function wrongArgs(name: string, args: JsonObject): string | null {
+  const checked = checkAdapterArgs(name, args, argDefaults);
+  return checked === undefined || checked.ok ? null : `are refused by ${name}: ${checked.why}`;
+}
