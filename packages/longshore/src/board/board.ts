@@ -7,7 +7,7 @@ import { Results } from "../results.ts";
 import type { Verdict } from "../verdict.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Reach } from "./lanes.ts";
-import type { BoardStore, ClaimRequest, Extension, Leave, NewTask } from "./store.ts";
+import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask } from "./store.ts";
 import { type Hold, isOpen, type Task } from "./task.ts";
 
 export interface Claim extends Omit<Offer, "offerMs"> {
@@ -89,7 +89,7 @@ export class Board {
     return this.#handOut(offer, null);
   }
 
-  extend(hold: Hold, options?: { part?: string; holder?: string }): Promise<Extension> {
+  extend(hold: Hold, options?: Extending): Promise<Extension> {
     return this.#store.extend(hold, options);
   }
 

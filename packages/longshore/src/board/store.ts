@@ -39,6 +39,16 @@ export type Report = { hold: Hold /** Who reports, when nobody has held it. */; 
   | { verb: "defer"; delayMs: number; output?: string; unseen?: boolean; unlessTaken?: boolean }
 );
 
+/** What an extend may say besides that the holder is alive. */
+export interface Extending {
+  /** JSON text that replaces the output so far. */
+  part?: string;
+  /** Becomes the owner of an offered task. */
+  holder?: string;
+  /** How long the hold lasts from now on without an extend, for a holder that says so itself. The task's own `holdMs` is still the most. */
+  termMs?: number;
+}
+
 export interface Extension {
   verdict: Verdict;
   /** End of the hold after this extend; null unless the verdict is `ok` or `cancel`. */
@@ -69,8 +79,8 @@ export interface BoardStore {
    * or let go; `leave` is given before the promise resolves.
    */
   claim(request: ClaimRequest, standing?: Standing): Promise<{ tasks: Task[]; leave: Leave | null }>;
-  /** Renews a hold by its own term; of an offered task it makes `holder` the owner. `part` replaces the output so far. Without it, nothing need be written: at start every live hold gets a full term. */
-  extend(hold: Hold, options?: { part?: string; holder?: string }): Promise<Extension>;
+  /** Renews a hold. Unless it says something new, nothing need be written: at start every live hold gets a full term. */
+  extend(hold: Hold, options?: Extending): Promise<Extension>;
   /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
   settle(report: Report): Promise<Verdict>;
   /** The receipt of the report that closed this grant; undefined when there was none, or it left none. */

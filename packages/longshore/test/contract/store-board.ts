@@ -180,6 +180,30 @@ export function boardContract(setup: Setup): void {
   });
 
   describe("extend", () => {
+    it("gives a hold the length that its holder asks for, from then on, but no more than the task allows", async () => {
+      const { clock, store, board, post, claim } = await setup();
+      await post("t", { holdMs: 5_000 });
+      const hold = holdOf(await claim("work", { termMs: 300 }));
+      const before = store.commits();
+      expect((await board.extend(hold, { termMs: 2_000 })).holdUntil).toBe(clock.now() + 2_000);
+      expect((await board.extend(hold, { termMs: 2_000 })).holdUntil).toBe(clock.now() + 2_000);
+      expect(store.commits() - before).toBe(1);
+      await clock.advance(1_999);
+      expect((await board.extend(hold)).holdUntil).toBe(clock.now() + 2_000);
+      expect((await board.extend(hold, { termMs: 60_000 })).holdUntil).toBe(clock.now() + 5_000);
+      expect((await board.extend(hold, { termMs: 100 })).holdUntil).toBe(clock.now() + 100);
+      await clock.advance(100);
+      expect((await board.extend(hold)).verdict).toBe("stale");
+    });
+
+    it("takes up an offer for as long as its holder asks for", async () => {
+      const { clock, board, post } = await setup();
+      await post("t");
+      const [offered] = await board.offer({ reach: { names: ["work"], labels: [] }, termMs, offerMs: 50 });
+      const taken = await board.extend(holdOf(offered), { holder: "ann", termMs: 7_000 });
+      expect(taken).toEqual({ verdict: "ok", holdUntil: clock.now() + 7_000 });
+    });
+
     it("renews a hold by its own term, however often", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t");

@@ -203,6 +203,16 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect(await world.board.receipt("unknown", 1)).toBeUndefined();
     });
 
+    it("a hold has the length that its holder last asked for", async () => {
+      let world = await setup();
+      await world.post("t");
+      const hold = holdOf(await world.claim());
+      await world.board.extend(hold, { termMs: 9_000 });
+      world = await reopen(world);
+      await world.clock.advance(8_999);
+      expect((await world.board.extend(hold)).verdict).toBe("ok");
+    });
+
     it("a step that was started by a part is not started again by the end, nor lost before it", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"], startWhen: "first-part" })]);

@@ -2,15 +2,15 @@
 
 import { freshTask } from "../../src/board/fresh-task.ts";
 import type { Json } from "../../src/json.ts";
-import type { LaneWork } from "../../src/protocol/stepflow/lane.ts";
+import type { ComponentWork } from "../../src/protocol/stepflow/lane.ts";
 
 export function callOf(
   component: string,
   input: Json,
   options: { signal?: AbortSignal; startedAt?: number } = {},
-): LaneWork & { lent: number } {
+): ComponentWork & { lent: number } {
   const task = freshTask({ id: "run.0", step: "s1", lanes: [], input: "null", policy: null }, 0, null);
-  const call: LaneWork & { lent: number } = {
+  const call: ComponentWork & { lent: number } = {
     task: { ...task, startedAt: options.startedAt ?? 0 },
     component,
     input,

@@ -1,19 +1,20 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../../test/support/parts.ts";
+import { NotBegun } from "../../board/lane-worker.ts";
 import type { Task } from "../../board/task.ts";
 import type { Json } from "../../json.ts";
 import { openEngine } from "../../server/engine.ts";
 import { TestClock } from "../../testing/clock.ts";
-import { type LaneOptions, type LaneWork, LaneWorker, NotBegun, StepFailure } from "./lane.ts";
+import { type ComponentLaneOptions, type ComponentWork, componentLane, StepFailure } from "./lane.ts";
 
 /** One piece of work under way, which the test ends. */
 interface Pending {
-  readonly work: LaneWork;
+  readonly work: ComponentWork;
   done(output: Json): void;
   fail(error: unknown): void;
 }
 
-async function setup(options: Partial<LaneOptions> & { directory?: string } = {}) {
+async function setup(options: Partial<ComponentLaneOptions> & { directory?: string } = {}) {
   const clock = new TestClock();
   const engine = await openEngine({ directory: options.directory ?? null, clock });
   const begun: Pending[] = [];
@@ -22,7 +23,7 @@ async function setup(options: Partial<LaneOptions> & { directory?: string } = {}
     for (const watcher of [...watchers]) watcher();
   };
   const troubles: string[] = [];
-  const lane = new LaneWorker({
+  const lane = componentLane({
     board: engine.board,
     workers: engine.workers,
     clock,

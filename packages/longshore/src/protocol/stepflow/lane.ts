@@ -1,43 +1,18 @@
-// Takes the tasks of one lane and has them carried out from here: by a component in this process, or by a call to a worker elsewhere. What
-// is the same for both is in this file: claims that stand in line up to a limit, signs of life while the work goes on, the report at its
-// end, and an end that is orderly.
+// Components that are carried out from here: a worker of a lane (board/lane-worker.ts) whose work and failures are Stepflow's.
 
-import type { Board } from "../../board/board.ts";
-import { type Hold, isOpen, type Task } from "../../board/task.ts";
-import type { Workers } from "../../board/workers.ts";
-import { type Clock, pause } from "../../clock.ts";
+import { isAboutTheStore, LaneFailure, type LaneOptions, LaneWorker, NoRoomToWait, NotBegun } from "../../board/lane-worker.ts";
+import type { Task } from "../../board/task.ts";
 import { type FlowError, failureReport } from "../../dialect/stepflow/result.ts";
 import type { ComponentTask } from "../../dialect/stepflow/router.ts";
-import { LongshoreError, toError } from "../../errors.ts";
+import { toError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
-import type { Reader } from "../../run/reader.ts";
 
-export interface LaneOptions {
-  readonly board: Pick<Board, "claim" | "extend" | "complete" | "fail" | "defer" | "giveBack">;
-  readonly workers: Pick<Workers, "seen">;
-  readonly clock: Clock;
-  readonly lane: string;
-  /** What the holds are called, and in which protocol the work is done; for the list of workers. */
-  readonly holder: string;
-  readonly protocol: string;
-  /** Tasks at once. */
-  readonly slots: number;
-  /** On top of the slots, for work that has lent its own; beyond these a step fails, for to let it wait in line could be for ever. */
-  readonly lentMax?: number;
-  /**
-   * The work is done by this process and ends with it, so nobody has to watch over it: its holds have no end and cost no signs of life.
-   * `recover` gives back what the last process left.
-   */
-  readonly own?: boolean;
+export interface ComponentLaneOptions extends Omit<LaneOptions, "perform" | "cancelled"> {
   /** Answers the component's output, or throws: a StepFailure says what to report, anything else is this server's own mistake. */
-  perform(work: LaneWork): Promise<Json>;
-  /** A step was cancelled whose work may have set other things going: they are to stop. Called before its end is reported. */
-  abandon?(task: Task): Promise<void>;
-  /** Told of what went wrong with nobody to answer to. */
-  failed(what: string, error: unknown): void;
+  perform(work: ComponentWork): Promise<Json>;
 }
 
-export interface LaneWork {
+export interface ComponentWork {
   readonly task: Task;
   readonly component: string;
   readonly input: Json;
@@ -48,264 +23,35 @@ export interface LaneWork {
 }
 
 /** What a step failed with. With `final` it is not tried again, whatever its code says. */
-export class StepFailure extends Error {
-  override readonly name = "StepFailure";
+export class StepFailure extends LaneFailure {
+  override readonly name: string = "StepFailure";
   readonly error: FlowError;
   readonly final: boolean;
 
   constructor(error: FlowError, options: { cause?: unknown; final?: boolean } = {}) {
-    super(error.message, { cause: options.cause });
+    const final = options.final ?? false;
+    super({ ...failureReport(error), ...(final ? { retryable: false } : {}) }, { cause: options.cause });
     this.error = error;
-    this.final = options.final ?? false;
+    this.final = final;
   }
 }
 
-/** The work was not begun, because whoever does it has just gone away: the task goes back into line as if nobody had taken it. */
-export class NotBegun extends Error {
-  override readonly name = "NotBegun";
-}
-
-/** A hold only has to outlive a stall of this process, which is also what reports. */
-const termMs = 15_000;
-const beatMs = 5_000;
-/** An empty wait ends after this long and begins anew, so that the list of workers knows that it is alive. */
-const waitMs = 30_000;
-/** Claims in line at once: so many tasks that are posted together are handed out together. */
-const standingMax = 16;
-const lentMaxDefault = 1_000;
-/** After a claim or a report that failed (the store cannot be written), the next one waits this long. */
-const retryMs = 500;
-/** How long a report is tried that the store does not take; its hold lives on meanwhile. One without an end is tried for as long. */
-const reportMsMax = 300_000;
-/** Tasks that `recover` reads at once. */
-const recoverMax = 1_000;
-
-type Outcome = { readonly output: Json } | StepFailure | NotBegun;
-type Ending = "cancelled" | "lost" | "closed";
-
-interface Performing {
-  readonly task: Task;
-  readonly hold: Hold;
-  readonly controller: AbortController;
-  ending: Ending | null;
-  /** Its work is over, and its report on the way: what happens to it now is of its own making. */
-  reporting: boolean;
-}
-
-export class LaneWorker {
-  readonly #options: LaneOptions;
-  readonly #reach: { names: string[]; labels: string[] };
-  readonly #lentMax: number;
-  /** Claims in line; each promise ends with its claim. */
-  readonly #standing = new Map<AbortController, Promise<void>>();
-  readonly #open = new Map<string, Performing>();
-  #closed = false;
-  #lent = 0;
-  #resting = true;
-  #empty: (() => void) | null = null;
-
-  constructor(options: LaneOptions) {
-    this.#options = options;
-    this.#reach = { names: [options.lane], labels: [] };
-    this.#lentMax = options.lentMax ?? lentMaxDefault;
-  }
-
-  /** Puts in line again what the last process held, as the same attempts; to be called before `resume`. What it was to stop, stops. */
-  async recover(reader: Pick<Reader, "tasks">): Promise<void> {
-    const { board, lane, abandon } = this.#options;
-    for (const state of ["held", "cancelling"] as const) {
-      for (let before: string | undefined; ; ) {
-        const page = await reader.tasks({ state, lane, limit: recoverMax, ...(before === undefined ? {} : { before }) });
-        for (const task of page.items) {
-          if (state === "cancelling") await abandon?.(task);
-          await board.giveBack({ taskId: task.id, grant: task.grant });
-        }
-        if (page.next === null) break;
-        before = page.next;
-      }
-    }
-  }
-
-  /** Begins to take tasks, or begins again. */
-  resume(): void {
-    this.#resting = false;
-    this.#fill();
-  }
-
-  /** Takes no more tasks for the time being. What is under way goes on. */
-  rest(): void {
-    this.#resting = true;
-    for (const claim of this.#standing.keys()) claim.abort();
-  }
-
-  /** How many are under way. */
-  get open(): number {
-    return this.#open.size;
-  }
-
-  /** To be told of every task that a commit changed: a cancelled one ends now, and not at its next sign of life. */
-  changed(task: Task): void {
-    const performing = this.#open.get(task.id);
-    if (performing === undefined || performing.reporting || task.state === "held") return;
-    if (task.grant !== performing.hold.grant || !isOpen(task.state)) end(performing, "lost");
-    else if (task.state === "cancelling") end(performing, "cancelled");
-  }
-
-  /** Takes no more, lets what is under way end for as long as `graceMs`, then gives back what is left. */
-  async close(graceMs: number): Promise<void> {
-    const { clock } = this.#options;
-    this.#closed = true;
-    this.rest();
-    await Promise.all(this.#standing.values());
-    const giveUp = () => {
-      for (const performing of this.#open.values()) end(performing, "closed");
-    };
-    if (graceMs <= 0) giveUp();
-    if (this.#open.size === 0) return;
-    const stop = clock.at(clock.now() + graceMs, giveUp);
-    await new Promise<void>((resolve) => {
-      this.#empty = resolve;
-    });
-    stop();
-  }
-
-  #fill(): void {
-    const { slots } = this.#options;
-    while (!this.#resting && !this.#closed && this.#standing.size < standingMax) {
-      const taken = this.#open.size + this.#standing.size;
-      if (taken - this.#lent >= slots) return;
-      const claim = new AbortController();
-      this.#standing.set(claim, this.#take(claim));
-    }
-  }
-
-  async #take(claim: AbortController): Promise<void> {
-    const { board, workers, clock, holder, protocol, own } = this.#options;
-    try {
-      workers.seen(holder, { protocol, reach: this.#reach, everyMs: waitMs });
-      const [task] = await board.claim({ reach: this.#reach, holder, termMs: own ? 0 : termMs, waitMs, signal: claim.signal });
-      if (task === undefined) return;
-      // Handed out while the claim was called back.
-      if (claim.signal.aborted) await board.giveBack({ taskId: task.id, grant: task.grant });
-      else void this.#perform(task);
-    } catch (error) {
-      if (!isShutdown(error)) this.#options.failed("claim", error);
-      await pause(clock, retryMs, claim.signal);
-    } finally {
-      this.#standing.delete(claim);
-      this.#fill();
-    }
-  }
-
-  async #perform(task: Task): Promise<void> {
-    const hold = { taskId: task.id, grant: task.grant };
-    const performing: Performing = { task, hold, controller: new AbortController(), ending: null, reporting: false };
-    this.#open.set(task.id, performing);
-    const stopBeating = this.#options.own ? () => {} : this.#beat(performing);
-    try {
-      const outcome = await this.#outcome(task, performing);
-      performing.reporting = true;
-      await this.#report(performing, outcome);
-    } catch (error) {
-      // Its hold ends by itself, and then it is handed out again.
-      this.#options.failed("report", error);
-    } finally {
-      stopBeating();
-      this.#open.delete(task.id);
-      if (this.#open.size === 0) this.#empty?.();
-      this.#fill();
-    }
-  }
-
-  async #outcome(task: Task, { controller }: Performing): Promise<Outcome> {
-    try {
-      const { component, input } = JSON.parse(task.input) as ComponentTask;
-      return {
-        output: await this.#options.perform({ task, component, input, signal: controller.signal, lend: (wait) => this.#lend(wait) }),
-      };
-    } catch (error) {
-      if (error instanceof StepFailure || error instanceof NotBegun) return error;
-      // A store that cannot be written now is as good as out of reach.
-      const code = isAboutTheStore(error) ? "UNREACHABLE" : "ORCHESTRATOR_ERROR";
-      return new StepFailure({ code, message: toError(error).message }, { cause: error });
-    }
-  }
-
-  async #report(performing: Performing, outcome: Outcome): Promise<void> {
-    const { clock } = this.#options;
-    const untilMs = this.#options.own ? Number.POSITIVE_INFINITY : clock.now() + reportMsMax;
-    for (;;) {
+export function componentLane({ perform, ...options }: ComponentLaneOptions): LaneWorker {
+  return new LaneWorker({
+    ...options,
+    cancelled: failureReport({ code: "CANCELLED", message: "the step was cancelled" }),
+    async perform({ task, signal, lend }) {
       try {
-        return await this.#reportOnce(performing, outcome);
+        const { component, input } = JSON.parse(task.input) as ComponentTask;
+        return await perform({ task, component, input, signal, lend });
       } catch (error) {
-        if (!isAboutTheStore(error) || clock.now() >= untilMs || this.#closed) throw error;
-        await pause(clock, retryMs);
+        throw error instanceof StepFailure || error instanceof NotBegun ? error : inWords(error);
       }
-    }
-  }
-
-  async #reportOnce({ task, hold, ending }: Performing, outcome: Outcome): Promise<void> {
-    const { board, abandon } = this.#options;
-    if (ending === "lost" || ending === "cancelled") await abandon?.(task);
-    if (ending === "lost") return;
-    if ("output" in outcome) await board.complete(hold, JSON.stringify(outcome.output));
-    else if (ending === "cancelled") await board.fail(hold, failureReport({ code: "CANCELLED", message: "the step was cancelled" }));
-    else if (ending === "closed") await board.defer(hold, 0);
-    else if (outcome instanceof NotBegun) await board.giveBack(hold);
-    else await board.fail(hold, { ...failureReport(outcome.error), ...(outcome.final ? { retryable: false } : {}) });
-  }
-
-  async #lend<T>(wait: () => Promise<T>): Promise<T> {
-    if (this.#lent >= this.#lentMax) {
-      const message = `${this.#lentMax} steps wait for others already, which is the limit`;
-      throw new StepFailure({ code: "RESOURCE_UNAVAILABLE", message });
-    }
-    this.#lent++;
-    this.#fill();
-    try {
-      return await wait();
-    } finally {
-      this.#lent--;
-    }
-  }
-
-  /** Signs of life by the clock, whatever the work is doing. Answers how to end them. */
-  #beat(performing: Performing): () => void {
-    const { board, clock } = this.#options;
-    let over = false;
-    let disarm = () => {};
-    const beat = async () => {
-      try {
-        const { verdict } = await board.extend(performing.hold);
-        if (verdict === "cancel") end(performing, "cancelled");
-        else if (verdict !== "ok") end(performing, "lost");
-      } catch (error) {
-        // The next one may come through; should none, the hold is lost, and the board knows.
-        this.#options.failed("sign of life", error);
-      }
-      if (!over && performing.ending === null) arm();
-    };
-    const arm = () => {
-      disarm = clock.at(clock.now() + beatMs, () => void beat());
-    };
-    arm();
-    return () => {
-      over = true;
-      disarm();
-    };
-  }
+    },
+  });
 }
 
-function end(performing: Performing, ending: Ending): void {
-  if (performing.ending !== null) return;
-  performing.ending = ending;
-  performing.controller.abort();
-}
-
-function isAboutTheStore(error: unknown): boolean {
-  return error instanceof LongshoreError && error.code === "LONGSHORE_STORE_UNAVAILABLE";
-}
-
-function isShutdown(error: unknown): boolean {
-  return error instanceof LongshoreError && (error.code === "LONGSHORE_SHUTDOWN" || error.code === "LONGSHORE_CLOSED");
+function inWords(error: unknown): StepFailure {
+  const code = error instanceof NoRoomToWait ? "RESOURCE_UNAVAILABLE" : isAboutTheStore(error) ? "UNREACHABLE" : "ORCHESTRATOR_ERROR";
+  return new StepFailure({ code, message: toError(error).message }, { cause: error });
 }

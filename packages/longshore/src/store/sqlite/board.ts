@@ -4,7 +4,7 @@
 import { freshTask } from "../../board/fresh-task.ts";
 import { Lanes } from "../../board/lanes.ts";
 import { Limits, parkingKey } from "../../board/limits.ts";
-import type { BoardStore, ClaimRequest, Extension, Leave, NewTask, Report, Standing } from "../../board/store.ts";
+import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Report, Standing } from "../../board/store.ts";
 import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
@@ -15,7 +15,7 @@ import { Attempts, type Closing, type Why } from "./attempts.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
 import { HandOuts } from "./hand-outs.ts";
-import { begun, Lines, placeOf } from "./lines.ts";
+import { begun, Lines, placeOf, termOf } from "./lines.ts";
 import type { Rows } from "./rows.ts";
 import { taskColumns, taskOf, taskRows } from "./task-rows.ts";
 
@@ -121,16 +121,16 @@ export class SqliteBoard implements BoardStore {
     });
   }
 
-  extend(hold: Hold, options: { part?: string; holder?: string } = {}): Promise<Extension> {
+  extend(hold: Hold, options: Extending = {}): Promise<Extension> {
     const plain = options.part === undefined;
-    const renewed = plain ? this.#renewInMemory(hold, true) : null;
+    const renewed = plain ? this.#renewInMemory(hold, { lately: true, termMs: options.termMs }) : null;
     if (renewed !== null) return Promise.resolve(renewed);
     const written = this.#commit.run(() => this.#extendNow(hold, options, this.#clock.now()));
     if (!plain) return written;
     // A disk that is full must not end the holds of workers that are well: after a restart the hold would get its term all the same.
     return written.catch((error: unknown) => {
       const full = error instanceof LongshoreError && error.code === "LONGSHORE_STORE_UNAVAILABLE";
-      const unwritten = full ? this.#renewInMemory(hold, false) : null;
+      const unwritten = full ? this.#renewInMemory(hold, { lately: false }) : null;
       if (unwritten === null) throw error;
       return unwritten;
     });
@@ -293,12 +293,13 @@ export class SqliteBoard implements BoardStore {
 
   /**
    * Between batches memory is the committed state, so a plain renewal needs no operation of its own. Null when it does: the hold is not
-   * simply held and current, or, with `lately`, was last renewed long enough ago to be written down.
+   * simply held and current, is to have another term, or, with `lately`, was last renewed long enough ago to be written down.
    */
-  #renewInMemory(hold: Hold, lately: boolean): Extension | null {
+  #renewInMemory(hold: Hold, { lately, termMs }: { lately: boolean; termMs?: number }): Extension | null {
     const now = this.#clock.now();
     const task = this.tasks.kept(hold.taskId);
     if (task?.state !== "held" || task.holdUntil === null) return null;
+    if (termMs !== undefined && termOf(task, termMs) !== task.termMs) return null;
     if (lately && now - (task.holdUntil - task.termMs) >= task.termMs / 3) return null;
     if (fence(task, hold, "extend", now, () => null) !== "current") return null;
     const holdUntil = now + task.termMs;
@@ -306,16 +307,17 @@ export class SqliteBoard implements BoardStore {
     return { verdict: "ok", holdUntil };
   }
 
-  #extendNow(hold: Hold, options: { part?: string; holder?: string }, now: number): Extension {
+  #extendNow(hold: Hold, options: Extending, now: number): Extension {
     const task = this.tasks.get(hold.taskId) ?? undefined;
     const verdict = fence(task, hold, "extend", now, () => null);
     if (verdict !== "current" || task === undefined) return { verdict: verdict as Verdict, holdUntil: null };
     const next = cell(task.state, "extend");
     if (next?.to === "same") return { verdict: next.verdict, holdUntil: task.holdUntil };
-    const holdUntil = task.state === "queued" || task.termMs === 0 ? null : now + task.termMs;
+    const termMs = options.termMs === undefined || task.state === "queued" ? task.termMs : termOf(task, options.termMs);
+    const holdUntil = task.state === "queued" || termMs === 0 ? null : now + termMs;
     const taken = task.state === "offered" ? begun(task, now) : task;
     const holder = task.state === "queued" ? null : (task.holder ?? options.holder ?? null);
-    this.tasks.put(task.id, { ...taken, holdUntil, holder, output: options.part ?? task.output });
+    this.tasks.put(task.id, { ...taken, termMs, holdUntil, holder, output: options.part ?? task.output });
     return { verdict: "ok", holdUntil };
   }
 

@@ -201,7 +201,7 @@ export function begun(task: Task, now: number): Task {
 }
 
 /** 0 means for ever. The shorter of what the task allows and what the claim asks for. */
-function termOf(task: Task, asked: number): number {
+export function termOf(task: Task, asked: number): number {
   if (task.holdMs === null || task.holdMs === 0) return task.holdMs === 0 && asked === 0 ? 0 : asked;
   return asked === 0 ? task.holdMs : Math.min(task.holdMs, asked);
 }

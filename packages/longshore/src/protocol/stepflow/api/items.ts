@@ -12,7 +12,7 @@ import type { Plan } from "../../../run/plan.ts";
 import type { Reader } from "../../../run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
-import { type LaneWork, StepFailure } from "../lane.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
 import { itemPrefix, itemRunId, wireRun } from "../run-id.ts";
 
 export interface ItemDeps {
@@ -32,7 +32,7 @@ export class ItemRuns {
   }
 
   /** The work of the task; answers how the items ended. It fails when one of them did, so that it is what a retry of the run tries again. */
-  async perform(work: LaneWork): Promise<Json> {
+  async perform(work: ComponentWork): Promise<Json> {
     const run = await this.#runOf(work.task);
     const counts = await work.lend(() => this.#all(run, work.signal));
     if (counts.failed === 0) return counts as unknown as Json;

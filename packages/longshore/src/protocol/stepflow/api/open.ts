@@ -2,6 +2,7 @@
 
 import type { BlobStore } from "../../../blob/blob.ts";
 import type { Board } from "../../../board/board.ts";
+import type { LaneWorker } from "../../../board/lane-worker.ts";
 import type { Lane, Task } from "../../../board/task.ts";
 import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
@@ -20,7 +21,7 @@ import type { Component } from "../builtin/component.ts";
 import { BuiltinLibrary } from "../builtin/library.ts";
 import { builtinLane } from "../config/queues.ts";
 import type { RuntimeCalls } from "../http/runtime/requests.ts";
-import { LaneWorker } from "../lane.ts";
+import { componentLane } from "../lane.ts";
 import type { ComponentSource, ListedComponent } from "./components.ts";
 import { Flows } from "./flows.ts";
 import { stepflowGrpc } from "./grpc.ts";
@@ -95,7 +96,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
   const lanes = new Map<string, LaneWorker>();
   lanes.set(
     builtinLane,
-    new LaneWorker({
+    componentLane({
       ...own,
       lane: builtinLane,
       holder: "stepflow-builtin",
@@ -106,7 +107,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
   );
   lanes.set(
     itemsLane,
-    new LaneWorker({
+    componentLane({
       ...own,
       lane: itemsLane,
       holder: "stepflow-items",

@@ -8,7 +8,7 @@ import type { Reader } from "../../../run/reader.ts";
 import type { Run } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
 import type { SubRun, SubRunResult, SubRuns } from "../builtin/flows.ts";
-import { type LaneWork, StepFailure } from "../lane.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
 import { wireRunId } from "../run-id.ts";
 import { openFamily } from "./family.ts";
 import type { Flows } from "./flows.ts";
@@ -31,7 +31,7 @@ export class StepRuns implements SubRuns {
     this.#deps = deps;
   }
 
-  async run(work: LaneWork, wish: SubRun): Promise<SubRunResult> {
+  async run(work: ComponentWork, wish: SubRun): Promise<SubRunResult> {
     const started = await this.#start(work, wish);
     const ended = await work.lend(() => this.#deps.runs.result(started.id, work.signal));
     work.signal.throwIfAborted();
@@ -49,7 +49,7 @@ export class StepRuns implements SubRuns {
     }
   }
 
-  async #start(work: LaneWork, wish: SubRun): Promise<Run> {
+  async #start(work: ComponentWork, wish: SubRun): Promise<Run> {
     const { reader, flows, submitter } = this.#deps;
     const parent = await reader.run(work.task.runId as string);
     if (parent === undefined) throw new Error(`The run of task ${work.task.id} is not there.`);

@@ -1,7 +1,7 @@
 // What a built-in component is made of, and how it reads what it is given.
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { type LaneWork, StepFailure } from "../lane.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
 
 export interface Component {
   readonly path: string;
@@ -9,55 +9,55 @@ export interface Component {
   /** JSON Schemas, as discovery shows them. */
   readonly inputSchema: JsonObject;
   readonly outputSchema: JsonObject;
-  perform(call: LaneWork): Json | Promise<Json>;
+  perform(call: ComponentWork): Json | Promise<Json>;
 }
 
 /** The input as an object; every component but `noop` wants one. */
-export function objectIn(call: LaneWork): JsonObject {
+export function objectIn(call: ComponentWork): JsonObject {
   if (isObject(call.input)) return call.input as JsonObject;
   throw invalid(call, `the input is ${kindOf(call.input)}, expected an object`);
 }
 
 /** A text that must be there. */
-export function textIn(call: LaneWork, field: string): string {
+export function textIn(call: ComponentWork, field: string): string {
   const value = optionalText(call, field);
   if (value === undefined) throw invalid(call, `${field} is missing, expected a text`);
   return value;
 }
 
 /** Null means the same as absent. */
-export function optionalText(call: LaneWork, field: string): string | undefined {
+export function optionalText(call: ComponentWork, field: string): string | undefined {
   const value = objectIn(call)[field] ?? undefined;
   if (value === undefined || typeof value === "string") return value;
   throw invalid(call, `${field} is ${kindOf(value)}, expected a text`);
 }
 
 /** Null means the same as absent. */
-export function optionalWhole(call: LaneWork, field: string, min: number, max: number): number | undefined {
+export function optionalWhole(call: ComponentWork, field: string, min: number, max: number): number | undefined {
   const value = objectIn(call)[field] ?? undefined;
   if (value === undefined) return undefined;
   if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
   throw invalid(call, `${field} is ${shown(value)}, expected a whole number from ${min} to ${max}`);
 }
 
-export function listIn(call: LaneWork, field: string): Json[] {
+export function listIn(call: ComponentWork, field: string): Json[] {
   const value = objectIn(call)[field];
   if (Array.isArray(value)) return value;
   throw invalid(call, `${field} is ${value === undefined ? "missing" : kindOf(value)}, expected a list`);
 }
 
 /** What must be there, whatever it is. */
-export function valueIn(call: LaneWork, field: string): Json {
+export function valueIn(call: ComponentWork, field: string): Json {
   const value = objectIn(call)[field];
   if (value === undefined) throw invalid(call, `${field} is missing`);
   return value;
 }
 
-export function invalid(call: LaneWork, message: string): StepFailure {
+export function invalid(call: ComponentWork, message: string): StepFailure {
   return new StepFailure({ code: "INVALID_INPUT", message: `${call.component}: ${message}` });
 }
 
-export function failed(call: LaneWork, message: string): StepFailure {
+export function failed(call: ComponentWork, message: string): StepFailure {
   return new StepFailure({ code: "COMPONENT_FAILED", message: `${call.component}: ${message}` });
 }
 

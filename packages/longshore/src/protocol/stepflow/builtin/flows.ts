@@ -3,7 +3,7 @@
 
 import { type FlowResult, success } from "../../../dialect/stepflow/result.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { type LaneWork, StepFailure } from "../lane.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
 import { itemsMax } from "../run-id.ts";
 import { type Component, flowResultSchema, invalid, listIn, objectSchema, optionalWhole, textIn, valueIn } from "./component.ts";
 
@@ -13,7 +13,7 @@ export interface SubRuns {
    * Starts a run of a flow for the step, or finds the one that was started under the same key, and waits for its end. Rejects with a
    * StepFailure when the flow cannot be run, and with the signal's reason when nobody wants the step any more.
    */
-  run(call: LaneWork, wish: SubRun): Promise<SubRunResult>;
+  run(call: ComponentWork, wish: SubRun): Promise<SubRunResult>;
 }
 
 export interface SubRun {
@@ -135,7 +135,7 @@ export function iterate(runs: SubRuns): Component {
   };
 }
 
-function flowIn(call: LaneWork, field: string): JsonObject {
+function flowIn(call: ComponentWork, field: string): JsonObject {
   const value = valueIn(call, field);
   if (isObject(value)) return value as JsonObject;
   throw invalid(call, `${field} is ${JSON.stringify(value).slice(0, 100)}, expected a flow`);

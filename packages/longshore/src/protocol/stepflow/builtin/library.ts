@@ -3,7 +3,7 @@
 import type { Clock } from "../../../clock.ts";
 import type { Json } from "../../../json.ts";
 import type { BlobLibrary } from "../blob-library.ts";
-import { type LaneWork, StepFailure } from "../lane.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
 import { createMessages, noop, sleep } from "./basic.ts";
 import { getBlob, putBlob } from "./blobs.ts";
 import type { Component } from "./component.ts";
@@ -40,7 +40,7 @@ export class BuiltinLibrary {
     this.#byPath = new Map(this.components.map((component) => [component.path, component]));
   }
 
-  perform(call: LaneWork): Json | Promise<Json> {
+  perform(call: ComponentWork): Json | Promise<Json> {
     const component = this.#byPath.get(call.component);
     if (component !== undefined) return component.perform(call);
     const message = `there is no built-in component ${call.component}, expected one of ${[...this.#byPath.keys()].join(", ")}`;

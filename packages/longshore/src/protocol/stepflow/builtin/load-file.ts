@@ -6,7 +6,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import { toError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
 import { toJson } from "../../../to-json.ts";
-import { type LaneWork, StepFailure } from "../lane.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, failed, invalid, objectSchema, optionalText, textIn } from "./component.ts";
 
 const formats = ["json", "yaml", "text"] as const;
@@ -53,7 +53,7 @@ export function loadFile(folder: string): Component {
   };
 }
 
-function formatOf(call: LaneWork, path: string): Format {
+function formatOf(call: ComponentWork, path: string): Format {
   const said = optionalText(call, "format");
   if (said === undefined) return /\.json$/i.test(path) ? "json" : /\.ya?ml$/i.test(path) ? "yaml" : "text";
   const known = formats.find((format) => format === said);
@@ -62,7 +62,7 @@ function formatOf(call: LaneWork, path: string): Format {
 }
 
 /** The real place of a file, links followed. A file that is not there is told from one that may not be read only inside the folder. */
-async function inside(call: LaneWork, folder: string, wanted: string): Promise<{ path: string; shown: string }> {
+async function inside(call: ComponentWork, folder: string, wanted: string): Promise<{ path: string; shown: string }> {
   const outside = () => invalid(call, `path ${JSON.stringify(wanted)} leads out of the working directory`);
   if (wanted.includes("\0")) throw invalid(call, "path has a NUL character in it");
   const root = await realpath(folder).catch(() => resolve(folder));
@@ -86,7 +86,7 @@ function isBelow(root: string, path: string): boolean {
 /** Not through a link that has taken the file's place meanwhile, and without waiting for the other end of a pipe. */
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-async function read(call: LaneWork, path: string, wanted: string): Promise<Buffer> {
+async function read(call: ComponentWork, path: string, wanted: string): Promise<Buffer> {
   try {
     const file = await open(path, flags);
     try {
@@ -104,7 +104,7 @@ async function read(call: LaneWork, path: string, wanted: string): Promise<Buffe
   }
 }
 
-async function parsed(call: LaneWork, text: string, format: Format, wanted: string): Promise<Json> {
+async function parsed(call: ComponentWork, text: string, format: Format, wanted: string): Promise<Json> {
   if (format === "text") return text;
   try {
     if (format === "json") return JSON.parse(text) as Json;
@@ -117,7 +117,7 @@ async function parsed(call: LaneWork, text: string, format: Format, wanted: stri
 }
 
 /** The system's message has the whole path of the server in it, its code has not. */
-function cannotRead(call: LaneWork, wanted: string, error: unknown): Error {
+function cannotRead(call: ComponentWork, wanted: string, error: unknown): Error {
   const code = String((error as { code?: unknown }).code ?? "");
   const why = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
   return failed(call, `${JSON.stringify(wanted)}: ${why}`);

@@ -3,7 +3,7 @@
 
 import { toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { type LaneWork, StepFailure } from "../lane.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, invalid, listIn, objectIn, objectSchema, optionalText, optionalWhole, shown } from "./component.ts";
 
 export interface OpenAiOptions {
@@ -58,7 +58,7 @@ export function openAi(options: OpenAiOptions): Component {
   };
 }
 
-function bodyOf(call: LaneWork): JsonObject {
+function bodyOf(call: ComponentWork): JsonObject {
   const { temperature } = objectIn(call);
   const maxTokens = optionalWhole(call, "max_tokens", 1, tokensMax);
   if (temperature !== undefined && temperature !== null && typeof temperature !== "number") {
@@ -72,7 +72,7 @@ function bodyOf(call: LaneWork): JsonObject {
   };
 }
 
-function messageOf(call: LaneWork, value: Json, at: number): JsonObject {
+function messageOf(call: ComponentWork, value: Json, at: number): JsonObject {
   const { role, content } = isObject(value) ? (value as JsonObject) : {};
   if (typeof role !== "string" || !roles.includes(role)) {
     throw invalid(call, `messages[${at}].role is ${shown(role ?? null)}, expected one of ${roles.join(", ")}`);
@@ -88,7 +88,7 @@ interface Question {
   readonly fetch: typeof fetch;
 }
 
-async function ask(call: LaneWork, { address, key, body, fetch }: Question): Promise<string> {
+async function ask(call: ComponentWork, { address, key, body, fetch }: Question): Promise<string> {
   const url = `${address.replace(/\/+$/, "")}/chat/completions`;
   if (!URL.canParse(url)) throw invalid(call, "OPENAI_BASE_URL of the server is no address");
   const headers = { "content-type": "application/json", accept: "application/json", authorization: `Bearer ${key}` };

@@ -5,6 +5,7 @@
 // connection that breaks during a call loses that call alone. The handshake is made anew then, since it may be another process by now;
 // and a worker of our own that does not even answer that is started again.
 
+import { type LaneWorker, NotBegun } from "../../../board/lane-worker.ts";
 import type { Task } from "../../../board/task.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
 import type { Json, JsonObject } from "../../../json.ts";
@@ -12,7 +13,7 @@ import { replaceLarge, resolveBlobs } from "../blob-refs.ts";
 import type { HttpPlugin, Launch } from "../config/config.ts";
 import { pluginLane } from "../config/queues.ts";
 import { findComponent, keepComponents, type RegisteredComponent } from "../config/registered.ts";
-import { type LaneWork, LaneWorker, NotBegun, StepFailure } from "../lane.ts";
+import { type ComponentWork, componentLane, StepFailure } from "../lane.ts";
 import { observabilityJson } from "../observability.ts";
 import type { PluginHost } from "../plugins/host.ts";
 import { Keeper, type Kept } from "../plugins/kept.ts";
@@ -49,7 +50,7 @@ export class HttpDispatcher {
     this.#plugin = plugin;
     this.#host = host;
     const { board, workers, clock, log } = host;
-    this.#lane = new LaneWorker({
+    this.#lane = componentLane({
       board,
       workers,
       clock,
@@ -176,7 +177,7 @@ export class HttpDispatcher {
     this.#told = why;
   }
 
-  async #perform(work: LaneWork): Promise<Json> {
+  async #perform(work: ComponentWork): Promise<Json> {
     await this.#keeper.value?.renewing;
     const worker = this.#keeper.value;
     // It went away while the task was handed out.
@@ -191,7 +192,7 @@ export class HttpDispatcher {
     }
   }
 
-  async #call(worker: Worker, work: LaneWork): Promise<Json> {
+  async #call(worker: Worker, work: ComponentWork): Promise<Json> {
     const { session } = worker;
     const { clock, log, calls } = this.#host;
     const { task, signal, lend } = work;
@@ -206,7 +207,7 @@ export class HttpDispatcher {
     }
   }
 
-  async #params(worker: Worker, { task, component, input }: LaneWork): Promise<JsonObject> {
+  async #params(worker: Worker, { task, component, input }: ComponentWork): Promise<JsonObject> {
     const { blobApi, calls } = this.#host;
     const refs = worker.session.blobRefs && blobApi.enabled && blobApi.threshold > 0;
     return {

@@ -1,18 +1,19 @@
 // Components whose answers stand in the configuration: for trying out flows without their workers.
 
 import { isDeepStrictEqual } from "node:util";
+import type { LaneWorker } from "../../../board/lane-worker.ts";
 import { type TaskErrorCode, taskErrorCodes } from "../../../dialect/stepflow/result.ts";
 import type { Json } from "../../../json.ts";
 import type { MockPlugin } from "../config/config.ts";
 import { pluginLane } from "../config/queues.ts";
-import { LaneWorker, StepFailure } from "../lane.ts";
+import { componentLane, StepFailure } from "../lane.ts";
 import type { PluginHost } from "./host.ts";
 
 /** They answer at once. */
 const slots = 16;
 
 export function mockLane(plugin: MockPlugin, { board, workers, clock, log }: PluginHost): LaneWorker {
-  return new LaneWorker({
+  return componentLane({
     board,
     workers,
     clock,
