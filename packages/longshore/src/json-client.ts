@@ -1,0 +1,112 @@
+// A client of our own server's JSON: one pool of connections, one request with its whole answer, and refusals as our own errors.
+
+import type { Pool } from "undici";
+import { type ErrorCode, errorCodes, LongshoreError } from "./errors.ts";
+import { isObject } from "./json.ts";
+import { type Reply, send } from "./send.ts";
+
+export interface JsonClientOptions {
+  readonly url: URL;
+  readonly token?: string | undefined;
+  /** How many requests may be under way at once; long polls hold one each. */
+  readonly connections: number;
+}
+
+export interface JsonCall {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly path: string;
+  /** JSON text. */
+  readonly body?: string;
+  /** How long the server may take by itself, on top of what any answer takes: the wait of a long poll. */
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Longer than any healthy answer takes. */
+const answerMsMax = 10_000;
+const connectMsMax = 5_000;
+/** A page of parts or records is below a third of it. */
+const answerBytesMax = 64 * 1024 * 1024;
+/** An error text quotes this much of an unexpected answer. */
+const quoteCharsMax = 200;
+/** Answers that may pass: the server is overloaded, closing, or behind a proxy that cannot reach it. */
+const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+export class JsonClient {
+  readonly #pool: Pool;
+  readonly #base: string;
+  readonly #origin: string;
+  readonly #headers: { readonly [name: string]: string };
+
+  /** Loads the HTTP library only now, so that importing a worker file stays cheap. */
+  static async open(options: JsonClientOptions): Promise<JsonClient> {
+    const undici = await import("undici");
+    const pool = new undici.Pool(options.url.origin, {
+      connections: options.connections,
+      // A pipelined answer would wait behind a long poll.
+      pipelining: 1,
+      connect: { timeout: connectMsMax },
+      maxResponseSize: answerBytesMax,
+    });
+    return new JsonClient(pool, options);
+  }
+
+  private constructor(pool: Pool, { url, token }: JsonClientOptions) {
+    this.#pool = pool;
+    this.#origin = url.origin;
+    this.#base = url.pathname.replace(/\/+$/, "");
+    this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  }
+
+  /** The value of an answer below 300. Rejects with the code that the server named, or LONGSHORE_UNREACHABLE where it may be repeated. */
+  async call(call: JsonCall): Promise<unknown> {
+    const reply = await this.#send(call);
+    const value = parsed(reply.text);
+    if (reply.status < 300 && value !== undefined) return value;
+    throw refusalOf(`${call.method} ${this.#origin}${this.#base}${call.path}`, reply, value);
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #send({ method, path, body, waitMs = 0, signal }: JsonCall): Promise<Reply> {
+    const headers = { ...this.#headers, ...(body === undefined ? {} : { "content-type": "application/json" }) };
+    const request = { method, path: this.#base + path, headers, body: body ?? null };
+    const patience = { headersTimeout: answerMsMax + waitMs, bodyTimeout: answerMsMax };
+    try {
+      return await send(this.#pool, { ...request, ...patience }, signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      const message = `${method} ${this.#origin}${request.path}: ${(error as Error).message}`;
+      throw new LongshoreError("LONGSHORE_UNREACHABLE", message, { cause: error });
+    }
+  }
+}
+
+/** Undefined for what is not JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The caller says what it expected instead.
+    return undefined;
+  }
+}
+
+function refusalOf(what: string, { status, text }: Reply, value: unknown): LongshoreError {
+  const { code, message, field, expected } = (isObject(value) && isObject(value.error) ? value.error : {}) as Record<string, unknown>;
+  const said = typeof message === "string" ? message : `status ${status}${text === "" ? "" : `: ${text.slice(0, quoteCharsMax)}`}`;
+  return new LongshoreError(codeFor(status, code), `${what}: ${said}`, {
+    detail: { ...(typeof field === "string" ? { field } : {}), ...(typeof expected === "string" ? { expected } : {}) },
+  });
+}
+
+function codeFor(status: number, code: unknown): ErrorCode {
+  if (passing.has(status)) return "LONGSHORE_UNREACHABLE";
+  if (status === 401 || status === 403) return "LONGSHORE_UNAUTHORIZED";
+  const known = errorCodes.find((one) => one === code);
+  if (known !== undefined) return known;
+  // Whoever answers in other words is not a server of ours that works.
+  return "LONGSHORE_UNREACHABLE";
+}
