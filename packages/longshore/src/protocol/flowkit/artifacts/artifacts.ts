@@ -6,6 +6,7 @@
 
 import { LongshoreError } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
+import type { ActiveRun } from "../wire.ts";
 
 /** One attempt of a node, as its worker names it. `epoch` is the fence: of two attempts the higher one counts. */
 export interface Attempt {
@@ -42,25 +43,12 @@ export interface ReadOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a worker notes down about the run it is in, as it lies in `worker_state` and is announced after a restart. */
-export interface ActiveRun {
-  readonly task_id: string;
-  readonly node_id: string;
-  readonly step_type: string;
-  readonly attempt_epoch: number;
-  readonly lease_id: string;
-  readonly cancel_token: string;
-  readonly started_at_ms: number;
-  readonly state: "running" | "finishing" | "cancelling";
-  readonly checkpoint: JsonObject;
-}
-
 /** Calls reject with LONGSHORE_UNREACHABLE or LONGSHORE_STORE_UNAVAILABLE while the store cannot be used, and may be repeated. */
 export interface ArtifactStore {
   /** For logs; never a secret. */
   readonly name: string;
   /**
-   * Keeps partial artifacts; they are durable when this resolves. One that is there already keeps its place and takes the new value. False
+   * Keeps partial artifacts; they are durable when this resolves. One that is there already keeps its place; a later attempt replaces its value. False
    * when a later attempt has taken over, and then nothing more of this attempt is wanted. At most `partsMax` in one call.
    */
   putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean>;

@@ -1,0 +1,140 @@
+// Our own store of artifacts over HTTP: what http.ts calls. README.md of the protocol lists the bodies.
+
+import type { Clock } from "../../../clock.ts";
+import type { HttpReply, HttpRequest, Route, Scope } from "../../../http.ts";
+import type { JsonObject } from "../../../json.ts";
+import { partBytesMax } from "../../../part/store.ts";
+import { badField, bodyOf, jsonReply, listIn, objectIn, queryText, textIn, wholeIn } from "../request.ts";
+import type { ActiveRun } from "../wire.ts";
+import { type Attempt, partsMax } from "./artifacts.ts";
+import type { OwnArtifacts } from "./own.ts";
+import type { SourcePage } from "./pages.ts";
+
+export interface ArtifactRoutesParts {
+  readonly artifacts: OwnArtifacts;
+  readonly clock: Clock;
+}
+
+/** The values of a call with their names and the rest of the body around them. */
+const bodyMax = partBytesMax + 1_048_576;
+/** Sources that one node reads; each costs a look for every wake. */
+const sourcesMax = 1_000;
+/** Below what proxies cut at. */
+const waitMsMax = 30_000;
+
+export function artifactRoutes({ artifacts, clock }: ArtifactRoutesParts): Route[] {
+  return [
+    route("POST", "/partials", async (request) => {
+      const body = bodyOf(request);
+      const parts = listIn(body, "parts", partsMax).map((part, at) => ({
+        uid: textIn(part, "batch_uid", `parts[${at}].`),
+        value: JSON.stringify(objectIn(part, "meta", `parts[${at}].`)),
+      }));
+      return accepted(await artifacts.putTexts(attemptIn(body), parts));
+    }),
+    route("POST", "/complete", async (request) => {
+      const body = bodyOf(request);
+      return accepted(await artifacts.complete(attemptIn(body), objectIn(body, "meta")));
+    }),
+    route("GET", "/complete", async (request) => {
+      return jsonReply({ complete: await artifacts.isComplete(queryText(request, "task_id"), queryText(request, "node_id")) });
+    }),
+    route("POST", "/read", async (request) => {
+      const body = bodyOf(request);
+      const waitMs = wholeIn(body, "wait_ms", { max: waitMsMax, fallback: 0 });
+      const positions = listIn(body, "sources", sourcesMax).map((source, at) => ({
+        node: textIn(source, "node_id", `sources[${at}].`),
+        after: wholeIn(source, "after", { fallback: 0, where: `sources[${at}].` }),
+      }));
+      const consumer = attemptIn(body);
+      const pages = await within(clock, waitMs, request.gone, (signal) => artifacts.pages(consumer, positions, signal));
+      return jsonReply(pagesText(pages));
+    }),
+    route("POST", "/finish", async (request) => {
+      const body = bodyOf(request);
+      const parts = listIn(body, "parts", partsMax).map((part, at) => ({
+        fromNode: textIn(part, "from_node", `parts[${at}].`),
+        uid: textIn(part, "batch_uid", `parts[${at}].`),
+      }));
+      return accepted(await artifacts.finish(attemptIn(body), parts));
+    }),
+    route("GET", "/cancelled", async (request) => {
+      return jsonReply({ cancelled: await artifacts.cancelled(queryText(request, "task_id"), queryText(request, "node_id")) });
+    }),
+    route("GET", "/workers/:worker/state", async ({ params }) => {
+      return jsonReply({ active_run: await artifacts.loadState(params.worker as string) });
+    }),
+    route("PUT", "/workers/:worker/state", async (request) => {
+      await artifacts.saveState(request.params.worker as string, activeRunIn(bodyOf(request)));
+      return jsonReply({});
+    }),
+  ];
+}
+
+function route(
+  method: Route["method"],
+  path: string,
+  handle: (request: HttpRequest) => Promise<HttpReply>,
+  scope: Scope = "worker",
+): Route {
+  return { method, path: `/flowkit/v1/artifacts${path}`, scope, body: method === "GET" ? "none" : "text", bodyMax, handle };
+}
+
+function accepted(value: boolean): HttpReply {
+  return jsonReply({ accepted: value });
+}
+
+function attemptIn(body: JsonObject): Attempt {
+  return {
+    taskId: textIn(body, "task_id"),
+    nodeId: textIn(body, "node_id"),
+    epoch: wholeIn(body, "attempt_epoch"),
+    workerId: textIn(body, "worker_id"),
+  };
+}
+
+const runStates: readonly unknown[] = ["running", "finishing", "cancelling"];
+
+function activeRunIn(body: JsonObject): ActiveRun | null {
+  const value = body.active_run ?? null;
+  if (value === null) return null;
+  const run = objectIn(body, "active_run");
+  const where = "active_run.";
+  if (!runStates.includes(run.state)) throw badField(`${where}state`, run.state, `one of ${runStates.join(", ")}`);
+  const text = (field: string) => textIn(run, field, where);
+  return {
+    ...{ task_id: text("task_id"), node_id: text("node_id"), step_type: text("step_type"), lease_id: text("lease_id") },
+    cancel_token: typeof run.cancel_token === "string" ? run.cancel_token : "",
+    attempt_epoch: wholeIn(run, "attempt_epoch", { where }),
+    started_at_ms: wholeIn(run, "started_at_ms", { where }),
+    state: run.state as ActiveRun["state"],
+    checkpoint: objectIn(run, "checkpoint", where),
+  };
+}
+
+/** Calls with a signal that aborts after a while, or when the client has gone. Zero is at once: it answers what there is. */
+async function within<T>(clock: Clock, ms: number, gone: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const end = () => over.abort();
+  const disarm = ms === 0 ? end() : clock.at(clock.now() + ms, end);
+  gone.addEventListener("abort", end, { once: true });
+  if (gone.aborted) end();
+  try {
+    return await call(over.signal);
+  } finally {
+    disarm?.();
+    gone.removeEventListener("abort", end);
+  }
+}
+
+/** The values are JSON texts already: they are put in as they are. One that is no object is wrapped, for consumers know objects only. */
+function pagesText(pages: readonly SourcePage<{ readonly uid: string; readonly value: string }>[]): string {
+  const sources = pages.map(({ node, after, ended, parts }) => {
+    const members = parts.map(({ uid, value }) => {
+      const meta = value.startsWith("{") ? value : `{"result":${value}}`;
+      return `{"batch_uid":${JSON.stringify(uid)},"meta":${meta}}`;
+    });
+    return `{"node_id":${JSON.stringify(node)},"after":${after},"ended":${JSON.stringify(ended)},"parts":[${members.join(",")}]}`;
+  });
+  return `{"sources":[${sources.join(",")}]}`;
+}

@@ -1,0 +1,101 @@
+// Reading requests to the HTTP face of FlowKit. What is wrong is refused with the name it was sent under and what was expected instead.
+
+import { LongshoreError } from "../../errors.ts";
+import type { HttpReply, HttpRequest } from "../../http.ts";
+import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
+import { findJsonFault } from "../../json-position.ts";
+
+export function badField(field: string, value: unknown, expected: string): LongshoreError {
+  const shown = value === undefined ? "missing" : (JSON.stringify(value) ?? String(value)).slice(0, 100);
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is ${shown}, expected ${expected}.`, { detail: { field, expected } });
+}
+
+/** The body as an object; `{}` where nothing was sent. */
+export function bodyOf({ text }: HttpRequest): JsonObject {
+  if (text.trim() === "") return {};
+  if (deeperThan(text)) {
+    const expected = `at most ${jsonDepthMax} levels`;
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `The body nests deeper than ${jsonDepthMax} levels.`, { detail: { expected } });
+  }
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch (cause) {
+    // The position is worth a second look, which only broken bodies pay for.
+    const { message, line, column } = findJsonFault(text) ?? { message: (cause as Error).message, line: 1, column: 1 };
+    const detail = { expected: "JSON", line, column };
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `The body is not JSON: ${message} at line ${line} column ${column}.`, {
+      cause,
+      detail,
+    });
+  }
+  if (isObject(value)) return value as JsonObject;
+  throw badField("The body", value, "an object");
+}
+
+export function textIn(object: JsonObject, field: string, where = ""): string {
+  const value = object[field];
+  if (typeof value === "string" && value !== "") return value;
+  throw badField(where + field, value, "a text that is not empty");
+}
+
+/** A whole number from `min` to `max`; `fallback` where it is absent or null. */
+export function wholeIn(
+  object: JsonObject,
+  field: string,
+  { min = 0, max = Number.MAX_SAFE_INTEGER, fallback, where = "" }: WholeRule = {},
+): number {
+  const value = object[field] ?? fallback;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  throw badField(
+    where + field,
+    value,
+    max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`,
+  );
+}
+
+export interface WholeRule {
+  readonly min?: number;
+  readonly max?: number;
+  readonly fallback?: number;
+  /** What stands before the field's name. */
+  readonly where?: string;
+}
+
+/** An object; `{}` where it is absent or null. */
+export function objectIn(object: JsonObject, field: string, where = ""): JsonObject {
+  const value = object[field] ?? {};
+  if (isObject(value)) return value as JsonObject;
+  throw badField(where + field, value, "an object");
+}
+
+export function listIn(object: JsonObject, field: string, lengthMax: number): JsonObject[] {
+  const value = object[field];
+  if (!Array.isArray(value)) throw badField(field, value, "a list");
+  if (value.length > lengthMax) {
+    const expected = `at most ${lengthMax} of them`;
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `${field} has ${value.length} members, expected ${expected}.`, {
+      detail: { field, expected },
+    });
+  }
+  value.forEach((member, at) => {
+    if (!isObject(member)) throw badField(`${field}[${at}]`, member, "an object");
+  });
+  return value as JsonObject[];
+}
+
+export function queryText({ query }: HttpRequest, field: string): string {
+  const value = query.get(field);
+  if (value !== null && value !== "") return value;
+  throw badField(field, value ?? undefined, "a text that is not empty, in the query");
+}
+
+export function queryWhole(request: HttpRequest, field: string, rule: WholeRule): number {
+  const text = request.query.get(field);
+  if (text !== null && !/^\d{1,16}$/.test(text)) throw badField(field, text, "a whole number");
+  return wholeIn(text === null ? {} : { [field]: Number(text) }, field, rule);
+}
+
+export function jsonReply(value: unknown, status = 200): HttpReply {
+  return { status, headers: { "content-type": "application/json" }, body: typeof value === "string" ? value : JSON.stringify(value) };
+}

@@ -1,0 +1,171 @@
+// The contract of artifacts in MongoDB, on a server that answers as MongoDB does; and what holds only where foreign workers share it.
+
+import { MongoNetworkError } from "mongodb";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Attempt } from "../../../src/protocol/flowkit/artifacts/artifacts.ts";
+import { mongoArtifacts, openMongoArtifacts } from "../../../src/protocol/flowkit/artifacts/mongo.ts";
+import type { MongoDb } from "../../../src/protocol/flowkit/artifacts/mongo-db.ts";
+import { artifactContract } from "../../contract/flowkit-artifacts.ts";
+import { openMongo } from "../../support/flowkit-mongo.ts";
+import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
+
+describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}`, () => {
+  artifactContract({ name: "artifacts in MongoDB", open: openMongo, fencesByRow: true });
+
+  async function setup() {
+    const world = await openMongo();
+    onTestFinished(() => world.close());
+    const [source, sink] = (await world.begin(["up", "down"])) as [Attempt, Attempt];
+    const read = async (consumer: Attempt) => {
+      const uids: string[] = [];
+      const options = { pollMs: 2, backoffMaxMs: 8, eofOnTaskDone: true, signal: new AbortController().signal };
+      for await (const { uid } of world.store.read(consumer, ["up"], options)) uids.push(uid);
+      return uids;
+    };
+    return { ...world, source, sink, read };
+  }
+
+  it("writes the documents that FlowKit's own workers read", async () => {
+    const { db, store, source, sink, read } = await setup();
+    await store.putPartials(source, [{ uid: "b0", meta: { n: 1 } }]);
+    await store.complete(source, { total: 1 });
+    await read(sink);
+    await store.saveState("w-1", null);
+    const { taskId: task_id } = source;
+    const partial = await db.collection("artifacts").findOne({ task_id, status: "partial" });
+    expect(partial).toMatchObject({
+      ...{ task_id, node_id: "up", batch_uid: "b0", attempt_epoch: 1, status: "partial", worker_id: "w-1", payload: null, meta: { n: 1 } },
+      ...{ created_at: expect.any(Date), updated_at: expect.any(Date) },
+    });
+    const complete = await db.collection("artifacts").findOne({ task_id, status: "complete" });
+    expect(complete).toMatchObject({ node_id: "up", attempt_epoch: 1, worker_id: "w-1", meta: { total: 1 }, created_at: expect.any(Date) });
+    expect(complete).not.toHaveProperty("batch_uid");
+    const claim = await db.collection("stream_progress").findOne({ task_id });
+    expect(claim).toMatchObject({ consumer_node: "down", from_node: "up", batch_uid: "b0", claimed_at: expect.any(Date) });
+    expect(await db.collection("worker_state").findOne({ _id: "w-1" })).toMatchObject({ active_run: null, updated_at: expect.any(Date) });
+  });
+
+  it("[A03] gives a part that is written between a look and the source's end", async () => {
+    const { db, store, source, sink, read } = await setup();
+    await store.putPartials(source, [{ uid: "b0", meta: {} }]);
+    // A clock that goes wrong, or a writer that was slow: the part is older than what was read before it.
+    const late = { task_id: source.taskId, node_id: "up", batch_uid: "late", status: "partial", meta: {}, created_at: new Date(0) };
+    const uids: string[] = [];
+    const options = { pollMs: 2, backoffMaxMs: 8, eofOnTaskDone: true, signal: new AbortController().signal };
+    for await (const { uid } of store.read(sink, ["up"], options)) {
+      uids.push(uid);
+      if (uid !== "b0") continue;
+      await db.collection("artifacts").insertMany([late]);
+      await store.complete(source, {});
+    }
+    expect(uids).toEqual(["b0", "late"]);
+    expect(await read({ ...sink, epoch: 2 })).toEqual(["late", "b0"]);
+  });
+
+  it("gives parts of foreign workers, which know neither attempts nor sequences", async () => {
+    const { db, store, source, sink, read } = await setup();
+    const { taskId: task_id } = source;
+    const foreign = { task_id, node_id: "up", status: "partial", attempt_epoch: 1, worker_id: "py", payload: null };
+    await db.collection("artifacts").insertMany([
+      { ...foreign, batch_uid: "p1", meta: { skus: [1] }, created_at: new Date(2) },
+      { ...foreign, batch_uid: "p0", meta: null, created_at: new Date(1) },
+      { ...foreign, batch_uid: "bad", status: "failed", error: "no", created_at: new Date(3) },
+    ]);
+    await store.complete(source, {});
+    expect(await read(sink)).toEqual(["p0", "p1"]);
+  });
+
+  it("takes over what a foreign consumer claimed in an attempt that failed", async () => {
+    const { db, store, source, sink, read } = await setup();
+    await store.putPartials(source, [
+      { uid: "a", meta: {} },
+      { uid: "b", meta: {} },
+    ]);
+    await store.complete(source, {});
+    const claim = { task_id: source.taskId, consumer_node: "down", from_node: "up", batch_uid: "a", claimed_at: new Date() };
+    await db.collection("stream_progress").insertMany([claim]);
+    expect(await read({ ...sink, epoch: 2 })).toEqual(["a", "b"]);
+  });
+
+  it("[A09] a batch that failed once is a part when it succeeds, and counted once", async () => {
+    const { db, store, source, sink, read } = await setup();
+    const { taskId: task_id } = source;
+    await store.putPartials(source, [{ uid: "first", meta: {} }]);
+    // As FlowKit's coordinator marks a failed batch: without a time of creation.
+    await db
+      .collection("artifacts")
+      .insertMany([{ task_id, node_id: "up", batch_uid: "b0", status: "failed", error: "no", updated_at: new Date() }]);
+    expect(await store.putPartials({ ...source, epoch: 2 }, [{ uid: "b0", meta: { n: 5 } }])).toBe(true);
+    await store.complete({ ...source, epoch: 2 }, {});
+    expect(await read(sink)).toEqual(["first", "b0"]);
+    const revived = await db.collection("artifacts").findOne({ task_id, batch_uid: "b0" });
+    expect(revived).toMatchObject({ status: "partial", attempt_epoch: 2, meta: { n: 5 }, created_at: expect.any(Date) });
+    expect(revived).not.toHaveProperty("error");
+  });
+
+  it("ends with a source that the coordinator calls finished although nobody wrote an artifact", async () => {
+    const { db, source, sink, read } = await setup();
+    await db
+      .collection("tasks")
+      .updateOne({ id: source.taskId, "graph.nodes.node_id": "up" }, { $set: { "graph.nodes.$.status": "finished" } });
+    expect(await read(sink)).toEqual([]);
+  });
+
+  it("leaves an index alone that is there under another name", async () => {
+    const { db, store, source } = await setup();
+    const keys = { task_id: 1, node_id: 1, batch_uid: 1 } as const;
+    await db.collection("artifacts").createIndex(keys, { name: "uniq_artifact_batch_uid", unique: true, sparse: true });
+    expect(await store.putPartials(source, [{ uid: "a", meta: {} }])).toBe(true);
+  });
+
+  it("opens and ends a connection of its own", async () => {
+    const store = await openMongoArtifacts(await sharedMongo());
+    expect(store.name).toMatch(/^MongoDB \(t[0-9a-f]{8}\)$/);
+    expect(await store.isComplete("t", "n")).toBe(false);
+    await store.close();
+    await expect(store.isComplete("t", "n")).rejects.toMatchObject({ code: "LONGSHORE_UNREACHABLE" });
+  });
+
+  it("answers a task's document as JSON", async () => {
+    const { db, store, source } = await setup();
+    await db.collection("tasks").updateOne({ id: source.taskId }, { $set: { updated_at: new Date(0) } });
+    expect(await store.task(source.taskId)).toMatchObject({ id: source.taskId, updated_at: "1970-01-01T00:00:00.000Z" });
+  });
+
+  it("goes on reading where it was after MongoDB was away, and tells of it once", async () => {
+    const { db, source, sink, store } = await setup();
+    await store.putPartials(source, [
+      { uid: "a", meta: {} },
+      { uid: "b", meta: {} },
+    ]);
+    await store.complete(source, {});
+    const told: string[] = [];
+    const trouble = { failing: (what: string) => told.push(`failing ${what}`), working: () => told.push("working") };
+    const flaky = mongoArtifacts(failingAt(db, new Set([2, 5, 8])), { trouble });
+    const uids: string[] = [];
+    const options = { pollMs: 1, backoffMaxMs: 2, eofOnTaskDone: true, signal: new AbortController().signal };
+    for await (const { uid } of flaky.read(sink, ["up"], options)) uids.push(uid);
+    expect(uids).toEqual(["a", "b"]);
+    expect(new Set(told)).toEqual(new Set(["failing reading parts for down from MongoDB", "working"]));
+  });
+});
+
+/** The database with some of its calls failing as they do when the server goes away: the second, the fifth and so on. */
+function failingAt(db: MongoDb, calls: ReadonlySet<number>): MongoDb {
+  let count = 0;
+  const flaky = <T extends object>(target: T): T =>
+    new Proxy(target, {
+      get(object, name) {
+        const member = Reflect.get(object, name, object) as unknown;
+        if (typeof member !== "function") return member;
+        return (...args: unknown[]) => {
+          if (name === "find") return flaky(member.apply(object, args) as object);
+          if (/^(hasNext|insertMany|deleteMany|countDocuments|findOne)$/.test(String(name)) && calls.has(++count)) {
+            return Promise.reject(new MongoNetworkError("connection closed"));
+          }
+          return member.apply(object, args) as unknown;
+        };
+      },
+    });
+  return { databaseName: db.databaseName, collection: (name) => flaky(db.collection(name)) };
+}
