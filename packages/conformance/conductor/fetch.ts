@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CachedPeer, execute, fetchedFolder, fetchIntoCache } from "../src/cache.ts";
+import { pythonPeer } from "../src/python.ts";
 
 /** The versions that everything here was observed on. */
 const SERVER = "3.32.3";
@@ -36,8 +37,8 @@ const peers = {
       await execute("npm", ["install", "--prefix", folder, "--no-audit", "--no-fund", "--save-exact", JAVASCRIPT_SDK]);
     },
   },
-  python: { folder: `conductor-python-${versionOf(PYTHON_SDK)}`, tools: ["venv"], fetch: (folder) => installWheel(folder, PYTHON_SDK) },
-  java: { folder: `java-${versionOf(JAVA_WHEEL)}`, tools: ["venv"], fetch: (folder) => installWheel(folder, JAVA_WHEEL) },
+  python: pythonPeer(`conductor-python-${versionOf(PYTHON_SDK)}`, [PYTHON_SDK]),
+  java: pythonPeer(`java-${versionOf(JAVA_WHEEL)}`, [JAVA_WHEEL]),
 } satisfies Record<string, CachedPeer>;
 
 type PeerName = keyof typeof peers;
@@ -86,9 +87,4 @@ function majorOf(java: string): number {
 
 function versionOf(name: string): string {
   return name.split(/==|.@/).at(-1) ?? name;
-}
-
-async function installWheel(folder: string, wheel: string): Promise<void> {
-  await execute("python3", ["-m", "venv", folder]);
-  await execute(join(folder, "bin", "python"), ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel]);
 }

@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { fetchConductor } from "../conductor/fetch.ts";
+import { fetchFlowkit } from "../flowkit/fetch.ts";
 import { fetchStepflow } from "../stepflow/fetch.ts";
 import { crateNames, fetchPeers } from "./peers.ts";
 import { runInPrivateNetwork } from "./private-network.ts";
@@ -13,7 +14,7 @@ const say = (line: string): void => void process.stderr.write(`conformance: ${li
 
 for (const tool of ["python", "go", "nats"] satisfies ToolName[]) attempt(() => requireTool(tool));
 // Side by side: one compiles, the others wait for their registries.
-const fetches = [fetchPeers(crateNames, say), fetchConductor(say), fetchStepflow(say)];
+const fetches = [fetchPeers(crateNames, say), fetchConductor(say), fetchStepflow(say), fetchFlowkit(say)];
 await Promise.all(fetches.map((fetching) => fetching.catch(complain)));
 
 const vitest = fileURLToPath(new URL("../../../node_modules/vitest/vitest.mjs", import.meta.url));
