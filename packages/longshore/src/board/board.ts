@@ -93,7 +93,7 @@ export class Board {
     return this.#store.extend(hold, options);
   }
 
-  /** `output` is JSON text. With `merge` it is laid over the parts sent before, else it replaces them. */
+  /** `output` is JSON text. With `merge` it is laid over what was told on the way, else it replaces that. */
   complete(hold: Hold, output: string, options: { merge?: boolean; receipt?: string; by?: string } = {}): Promise<Verdict> {
     return this.#store.settle({ verb: "complete", hold, output, ...options });
   }

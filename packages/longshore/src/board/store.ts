@@ -42,7 +42,7 @@ export type Report = { hold: Hold /** Who reports, when nobody has held it. */; 
 /** What an extend may say besides that the holder is alive. */
 export interface Extending {
   /** JSON text that replaces the output so far. */
-  part?: string;
+  output?: string;
   /** Becomes the owner of an offered task. */
   holder?: string;
   /** How long the hold lasts from now on without an extend, for a holder that says so itself. The task's own `holdMs` is still the most. */

@@ -57,7 +57,7 @@ export interface Task {
   readonly termMs: number;
   /** JSON text. */
   readonly input: string;
-  /** JSON text of the result or of the newest part; null when there is none. */
+  /** JSON text of the result, or of what was told last on the way to it; null when there is none. */
   readonly output: string | null;
   readonly error: string | null;
   /** Null unless it has failed. */

@@ -50,8 +50,8 @@ export function makeContext(
     progress: (value) => {
       const json = toJson(value);
       if (around.events.wants("progress")) around.events.emit("progress", { ...execution.event(), value: json });
-      if (assignment.part === undefined) return execution.addLog(`progress: ${JSON.stringify(json)}`, "stdout");
-      progress ??= new Progress(assignment.part.bind(assignment), (error) => around.failing("progress", error));
+      if (assignment.progress === undefined) return execution.addLog(`progress: ${JSON.stringify(json)}`, "stdout");
+      progress ??= new Progress(assignment.progress.bind(assignment), (error) => around.failing("progress", error));
       progress.tell(json);
     },
     heartbeat: async () => {

@@ -134,8 +134,8 @@ describe("the context", () => {
     });
     await using s = await setup([tell]);
     await s.loop.run("tell");
-    expect(s.loop.parts).toEqual([{ percent: 0 }, { percent: 100 }]);
-    await using without = await setup([tell], { capabilities: { parts: false } });
+    expect(s.loop.progress).toEqual([{ percent: 0 }, { percent: 100 }]);
+    await using without = await setup([tell], { capabilities: { progress: false } });
     await without.loop.run("tell");
     expect(without.loop.logs.at(-1)?.text).toBe('progress: {"percent":100}\n');
   });

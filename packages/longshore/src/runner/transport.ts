@@ -3,7 +3,7 @@
 //
 // The life of one piece of work:
 //   1. The transport takes a slot, and only then receives (polls, reads one message, accepts one request).
-//   2. It hands an Assignment to `slot.run()`. The runner calls `begin`, then `resolve`, then the handler; `beat`, `log` and `part`
+//   2. It hands an Assignment to `slot.run()`. The runner calls `begin`, then `resolve`, then the handler; `beat`, `log` and `progress`
 //      are called meanwhile; `report` comes last, again and again while it throws, until the hold is over.
 //   3. The slot is free when the report is settled. An answer to `report` may bring the next assignment, which runs in the same slot.
 //
@@ -56,7 +56,7 @@ export interface Capabilities {
   /** "Call me again later" without spending an attempt. Missing: the runner waits in its slot, beating, then calls the handler again. */
   readonly defer: boolean;
   /** Partial output or progress while the handler runs. Missing: `ctx.progress` becomes a log line. */
-  readonly parts: boolean;
+  readonly progress: boolean;
   /** Log lines. Missing: they are dropped. */
   readonly logs: boolean;
   /** Blobs. Missing: `ctx.blobs` rejects with LONGSHORE_BAD_CONFIG. */
@@ -142,7 +142,7 @@ export interface Assignment {
   /** Sends log entries, oldest first. Throws when they may be sent again; the runner keeps and repeats them, within bounds. */
   log?(entries: readonly LogEntry[]): Promise<void>;
   /** Sends progress or partial output. Throwing loses only this value. */
-  part?(value: Json): Promise<void>;
+  progress?(value: Json): Promise<void>;
   /** `ctx.amend`; what it does not know it ignores. */
   amend?(name: string, value: Json): void;
   /** `ctx.ask`. Rejects with LONGSHORE_BAD_CONFIG for what it does not know. `signal` is the handler's. */

@@ -40,7 +40,7 @@ const waitMs = 30_000;
 /** After a claim that failed (the store cannot be written, the server is closing) the next one waits this long. */
 const retryMs = 500;
 
-const capabilities: Capabilities = { defer: true, parts: true, logs: true, blobs: true, cancel: true };
+const capabilities: Capabilities = { defer: true, progress: true, logs: true, blobs: true, cancel: true };
 
 export function localTransport(options: LocalOptions): Transport {
   let host: TransportHost | null = null;
@@ -87,8 +87,8 @@ export function localTransport(options: LocalOptions): Transport {
     resolve: (tasks) => callOf(task, tasks),
     beat: async (): Promise<BeatAnswer> => ({ verdict: (await options.board.extend(holdOf(task))).verdict }),
     log: (entries) => append(options.logs, task, entries),
-    part: async (value) => {
-      await options.board.extend(holdOf(task), { part: JSON.stringify(value) });
+    progress: async (value) => {
+      await options.board.extend(holdOf(task), { output: JSON.stringify(value) });
     },
     report: (outcome, { wantNext }) => report(task, outcome, wantNext),
   });

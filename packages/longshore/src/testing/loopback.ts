@@ -14,20 +14,20 @@ export interface LoopbackOptions {
 }
 
 /** Parts of an assignment that a test may want to set or replace. */
-export type LoopbackCall = Partial<Omit<Assignment, "resolve" | "log" | "part">>;
+export type LoopbackCall = Partial<Omit<Assignment, "resolve" | "log" | "progress">>;
 
 export class Loopback implements Transport {
   readonly name: string;
   readonly capabilities: Capabilities;
   /** Every log line and every progress value that was sent, in order. */
   readonly logs: LogEntry[] = [];
-  readonly parts: Json[] = [];
+  readonly progress: Json[] = [];
   #host: TransportHost | undefined;
   #sequence = 0;
 
   constructor(options: LoopbackOptions = {}) {
     this.name = options.name ?? "loopback";
-    this.capabilities = { defer: true, parts: true, logs: true, blobs: false, cancel: true, ...options.capabilities };
+    this.capabilities = { defer: true, progress: true, logs: true, blobs: false, cancel: true, ...options.capabilities };
   }
 
   async start(host: TransportHost): Promise<void> {
@@ -80,7 +80,7 @@ export class Loopback implements Transport {
         return { task: found, input };
       },
       log: async (entries) => void this.logs.push(...entries),
-      ...(this.capabilities.parts ? { part: async (value: Json) => void this.parts.push(value) } : {}),
+      ...(this.capabilities.progress ? { progress: async (value: Json) => void this.progress.push(value) } : {}),
     };
   }
 

@@ -136,7 +136,7 @@ export class Clients {
     if (hold === undefined) return;
     // Who takes an offer up says who it is, and goes by this name even if it hears nothing back.
     hold.holder ??= this.#holder();
-    const options = { ...(this.#stage.random.chance(0.3) ? { part: '"part"' } : {}), holder: hold.holder };
+    const options = { ...(this.#stage.random.chance(0.3) ? { output: '"so far"' } : {}), holder: hold.holder };
     const sentAt = this.#stage.machine.clock.now();
     const answer = await this.#ask(`extend ${hold.taskId} grant ${hold.grant}`, (process) => process.board.extend(proof(hold), options));
     if (answer === "unknown") this.#stage.model.maybeExtended(hold, sentAt);

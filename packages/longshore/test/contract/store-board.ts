@@ -47,7 +47,7 @@ export function boardContract(setup: Setup): void {
       const { board, post, claim, task } = await setup();
       await post("t");
       const hold = holdOf(await claim());
-      await board.extend(hold, { part: '{"a":1,"b":1}' });
+      await board.extend(hold, { output: '{"a":1,"b":1}' });
       await board.complete(hold, '{"b":2}', { merge: true });
       expect((await task("t")).output).toBe('{"a":1,"b":2}');
     });
@@ -217,12 +217,12 @@ export function boardContract(setup: Setup): void {
       expect((await board.extend(hold)).verdict).toBe("stale");
     });
 
-    it("keeps the newest part as the output so far", async () => {
+    it("keeps what was told last as the output so far", async () => {
       const { board, post, claim, task } = await setup();
       await post("t");
       const hold = holdOf(await claim());
-      await board.extend(hold, { part: "1" });
-      await board.extend(hold, { part: "2" });
+      await board.extend(hold, { output: "1" });
+      await board.extend(hold, { output: "2" });
       await board.extend(hold);
       expect(await task("t")).toMatchObject({ state: "held", output: "2" });
     });
@@ -240,7 +240,7 @@ export function boardContract(setup: Setup): void {
     it("of a queued task changes nothing but its part", async () => {
       const { board, post, claim } = await setup();
       await post("t");
-      expect(await board.extend({ taskId: "t" }, { part: "1", holder: "ann" })).toEqual({ verdict: "ok", holdUntil: null });
+      expect(await board.extend({ taskId: "t" }, { output: "1", holder: "ann" })).toEqual({ verdict: "ok", holdUntil: null });
       expect(await claim("work", { holder: "bob" })).toMatchObject({ id: "t", holder: "bob", output: "1" });
     });
   });

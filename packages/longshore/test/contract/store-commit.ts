@@ -143,7 +143,7 @@ export function commitContract(setup: Setup): void {
         await clock.advance(termMs - 1);
         expect(await board.extend(hold)).toEqual({ verdict: "ok", holdUntil: clock.now() + termMs });
       }
-      await expect(board.extend(hold, { part: "1" })).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
+      await expect(board.extend(hold, { output: "1" })).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
       await expect(board.complete(hold, "1")).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
       probe.before = undefined;
       await clock.advance(termMs - 1);

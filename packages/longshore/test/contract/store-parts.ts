@@ -284,7 +284,7 @@ export function partContract(setup: Setup): void {
       await world.parts.put(hold, [part("a")]);
       expect(told).toHaveLength(1);
       await world.post("other");
-      await world.board.extend(hold, { part: "1" });
+      await world.board.extend(hold, { output: "1" });
       expect(told).toHaveLength(1);
       await world.board.complete(hold, "1");
       expect(told).toHaveLength(2);

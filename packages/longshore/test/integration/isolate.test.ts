@@ -139,7 +139,7 @@ describe("a handler in a thread", () => {
       ["a line\n", "stdout"],
       ['{"fields":1}\n', "stderr"],
     ]);
-    expect(loop.parts).toEqual([{ half: true }]);
+    expect(loop.progress).toEqual([{ half: true }]);
     expect(amended).toEqual([["later", 5]]);
     expect(beats).toBe(1);
   });

@@ -222,7 +222,7 @@ export function settle(board: Board, hold: Hold, task: Task, report: Report): Pr
       return board.complete(hold, report.output, { by, merge: report.merge });
     case "IN_PROGRESS":
       // What no worker can take only keeps what it is told.
-      if (task.lane === null) return isOpen(task.state) ? board.extend(hold, { part: report.output }) : Promise.resolve();
+      if (task.lane === null) return isOpen(task.state) ? board.extend(hold, { output: report.output }) : Promise.resolve();
       return board.defer(hold, report.callbackSeconds * 1_000, report.output);
     case "CANCELED":
       return board.withdraw(hold, { error: report.reason ?? "", output: report.output, by });

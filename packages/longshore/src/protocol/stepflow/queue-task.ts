@@ -150,7 +150,7 @@ export class QueueTask implements Assignment {
   }
 
   /** Travels with the next heartbeat. */
-  async part(value: Json): Promise<void> {
+  async progress(value: Json): Promise<void> {
     this.#progress = progressOf(value);
   }
 

@@ -122,7 +122,7 @@ export class SqliteBoard implements BoardStore {
   }
 
   extend(hold: Hold, options: Extending = {}): Promise<Extension> {
-    const plain = options.part === undefined;
+    const plain = options.output === undefined;
     const renewed = plain ? this.#renewInMemory(hold, { lately: true, termMs: options.termMs }) : null;
     if (renewed !== null) return Promise.resolve(renewed);
     const written = this.#commit.run(() => this.#extendNow(hold, options, this.#clock.now()));
@@ -317,7 +317,7 @@ export class SqliteBoard implements BoardStore {
     const holdUntil = task.state === "queued" || termMs === 0 ? null : now + termMs;
     const taken = task.state === "offered" ? begun(task, now) : task;
     const holder = task.state === "queued" ? null : (task.holder ?? options.holder ?? null);
-    this.tasks.put(task.id, { ...taken, termMs, holdUntil, holder, output: options.part ?? task.output });
+    this.tasks.put(task.id, { ...taken, termMs, holdUntil, holder, output: options.output ?? task.output });
     return { verdict: "ok", holdUntil };
   }
 

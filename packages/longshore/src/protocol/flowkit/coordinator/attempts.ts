@@ -90,7 +90,7 @@ export class Attempts {
   /** Which batch failed is kept until the worker says what becomes of its attempt: the two may come in different hands. */
   async #noteFailing(hold: Hold & { grant?: number }, place: Place, failed: Of<"BATCH_FAILED">): Promise<void> {
     const record = withFailing(await this.#recordOf(place), failed, hold.grant ?? 0);
-    await this.#parts.board.extend(hold, { part: JSON.stringify(record) });
+    await this.#parts.board.extend(hold, { output: JSON.stringify(record) });
   }
 
   async #recordOf({ taskId }: Place): Promise<BatchRecord> {

@@ -100,13 +100,13 @@ export class Reports {
     const message = statusMessage === undefined ? undefined : cutMiddle(statusMessage, statusCharsMax);
     const plain = async () => (await board.extend(hold, { holder: hold.holder })).verdict;
     if (progress === undefined && statusMessage === undefined) return plain();
-    const part = JSON.stringify({ progress, message });
+    const output = JSON.stringify({ progress, message });
     const before = await board.task(hold.taskId);
     // A worker repeats with every beat what has not changed; only news is worth a write.
-    if (before?.output === part) return plain();
+    if (before?.output === output) return plain();
     let verdict: Verdict;
     try {
-      verdict = (await board.extend(hold, { holder: hold.holder, part })).verdict;
+      verdict = (await board.extend(hold, { holder: hold.holder, output })).verdict;
     } catch (error) {
       if (!isPassing(error)) throw error;
       // A hold can be renewed while nothing can be written; how far it is has to wait.
@@ -139,8 +139,8 @@ function flowErrorOf({ code, message, data }: TaskError): { code: TaskErrorCode;
 
 const codeNames = new Map(Object.entries(taskErrorCodes).map(([name, number]) => [number as number, name as TaskErrorCode]));
 
-/** What the newest part said; what a task brought along from before may have any form. */
-function messageIn(part: string | null | undefined): string | undefined {
-  if (part === null || part === undefined || !part.includes('"message":')) return undefined;
-  return (JSON.parse(part) as { message?: string }).message;
+/** What the newest progress said; what a task brought along from before may have any form. */
+function messageIn(output: string | null | undefined): string | undefined {
+  if (output === null || output === undefined || !output.includes('"message":')) return undefined;
+  return (JSON.parse(output) as { message?: string }).message;
 }
