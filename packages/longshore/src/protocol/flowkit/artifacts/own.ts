@@ -67,7 +67,7 @@ export class OwnArtifacts implements ArtifactStore {
   async complete(attempt: Attempt, meta: JsonObject): Promise<boolean> {
     const hold = await this.#holdOf(attempt);
     if (hold === undefined) return false;
-    const { verdict } = await this.#parts.board.extend(hold, { part: JSON.stringify(meta), holder: attempt.workerId });
+    const { verdict } = await this.#parts.board.extend(hold, { output: JSON.stringify(meta), holder: attempt.workerId });
     return verdict === "ok";
   }
 
