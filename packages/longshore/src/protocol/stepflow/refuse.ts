@@ -11,6 +11,13 @@ export function invalid(field: string, description: string): GrpcError {
   return new GrpcError(GrpcCode.INVALID_ARGUMENT, `${field} ${description}`, [detail]);
 }
 
+/** Proto3 lets any number through; one that a request may not have is refused by name. */
+export function enumIn(field: string, value: number, values: { readonly [name: string]: number }): number {
+  if (Object.values(values).includes(value)) return value;
+  const known = Object.entries(values).map(([name, number]) => `${number} (${name})`);
+  throw invalid(field, `is ${value}, expected one of ${known.join(", ")}`);
+}
+
 /** `type` is what was looked for: `queue`, `task`, `run`, `flow`, `blob`. */
 export function notFound(type: string, id: string): GrpcError {
   const detail = detailOf(ErrorInfo, { reason: "RESOURCE_NOT_FOUND", domain, metadata: { resource_type: type, resource_id: id } });

@@ -128,6 +128,62 @@ describe("a request that makes no sense", () => {
     ]);
   });
 
+  it("over gRPC, in bytes that are no message or with a value that no enum has, is refused by its field", async () => {
+    const { channel, run } = await startStepflow();
+    const bytes = (hex: string) => Buffer.from(hex, "hex");
+    const sent: [rpc: typeof RunsService.GetRun | typeof OrchestratorService.CompleteTask, hex: string, message: string][] = [
+      [RunsService.GetRun, "0a05", "GetRunRequest.run_id: the input ends early: 5 bytes are announced and 0 are left"],
+      [RunsService.GetRun, "0a02fffe", "GetRunRequest.run_id: the text is not valid UTF-8"],
+      [RunsService.GetRun, "0801", "GetRunRequest.run_id: has wire type 0, expected wire type 2"],
+      [OrchestratorService.CompleteTask, "0a0274311a05", "CompleteTaskRequest.error: the input ends early"],
+    ];
+    for (const [rpc, hex, message] of sent) {
+      const garbled = { ...rpc, request: { ...rpc.request, encode: () => bytes(hex) } } as typeof RunsService.GetRun;
+      await expect(channel.unary(garbled, {})).rejects.toMatchObject({
+        code: GrpcCode.INVALID_ARGUMENT,
+        message: expect.stringContaining(message),
+      });
+    }
+    const refused = (message: string) => ({ code: GrpcCode.INVALID_ARGUMENT, message: expect.stringContaining(message) });
+    await expect(channel.unary(RunsService.ListRuns, { status: 77 })).rejects.toMatchObject(refused("status is 77, expected one of 0 ("));
+    const order = { runId: nobody, resultOrder: 9 };
+    await expect(channel.unary(RunsService.GetRunItems, order)).rejects.toMatchObject(refused("result_order is 9, expected one of"));
+    const events = channel.serverStream(RunsService.GetRunEvents, { runId: nobody, eventTypes: [1, 99] });
+    await expect(events.next()).rejects.toMatchObject(refused("event_types is 99, expected one of"));
+    expect((await run(oneStep("/builtin/noop", 1), [1])).summary.status).toBe(2);
+  });
+
+  const noop = (id: string, input: Json) => ({ id, component: "/builtin/noop", input });
+  const flows: [flow: { [name: string]: Json }, code: number, path: string, message: string][] = [
+    [{ steps: [], output: { $step: "nobody" } }, 3003, "$.output", "undefined step 'nobody'"],
+    [{ steps: [noop("a", { x: [{ $step: "nobody" }] })], output: 1 }, 3003, "$.steps[0].input.x[0]", "undefined step 'nobody'"],
+    [{ steps: [noop("a", { $step: "a" })], output: { $step: "a" } }, 3002, "$.steps[0].input", "Step 'a' references itself"],
+    [{ steps: [noop("a", { $step: "b" }), noop("b", { $step: "a" })], output: { $step: "b" } }, 3003, "$.steps[0].input", "'b'"],
+    [{ steps: [noop("a", 1), noop("a", 2)], output: 1 }, 3000, "$.steps[1].id", "Duplicate step ID: 'a'"],
+    [{ steps: [], output: { $input: "$.list[" } }, 3004, "$.output.$input", "is not closed"],
+    [{ steps: [], output: { $input: "$.list[-1]" } }, 3004, "$.output.$input", "neither a number nor a quoted name"],
+    [{ steps: [], output: { $step: 7 } }, 3004, "$.output.$step", "`$step` is not a text"],
+    [{ steps: [], output: { $if: true } }, 3004, "$.output", "`$if` has no `then`"],
+    [{ steps: [], output: { $coalesce: 1 } }, 3004, "$.output.$coalesce", "`$coalesce` is not a list"],
+    [{ steps: [], output: { $variable: 3 } }, 3004, "$.output.$variable", "it is not a text"],
+  ];
+
+  it("a flow with unknown references, cycles or bad expressions is diagnosed by path and code, and not stored", async () => {
+    const { call, channel } = await startStepflow();
+    for (const [flow, code, path, message] of flows) {
+      const { status, body } = await call("POST", "/flows", { flow });
+      expect([status, body.stored, body.diagnostics.numFatal], message).toEqual([200, false, 1]);
+      const [first] = body.diagnostics.diagnostics;
+      expect(first).toMatchObject({ code, path, level: 1, formatted: expect.stringContaining(message) });
+      expect((await call("GET", `/flows/${body.flowId}`)).status).toBe(404);
+      const overGrpc = await channel.unary(FlowsService.StoreFlow, { flow });
+      expect(overGrpc).toMatchObject({
+        stored: false,
+        diagnostics: { diagnostics: expect.arrayContaining([expect.objectContaining({ code, path })]) },
+      });
+    }
+  });
+
   it("from a token that does not allow it is refused too", async () => {
     const token = "read-secret-0123456789";
     const { call }: StepflowServer = await startStepflow({ tokens: [`read:${token}`] });

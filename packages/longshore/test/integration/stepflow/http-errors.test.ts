@@ -96,6 +96,16 @@ describe("the message", () => {
     expect((await s.runtime.send({ jsonrpc: "2.0", id: 1, method: "components/list", params: [] })).json.error.code).toBe(-32602);
   });
 
+  it("that is a notification must have no id, and one with the name of a request is nobody's", async () => {
+    await using s = await setup({ tasks, handshake: "none" });
+    const answer = await s.runtime.send({ jsonrpc: "2.0", id: 7, method: "initialized", params: {} });
+    expect([answer.status, answer.json.id, answer.json.error.code]).toEqual([400, 7, -32600]);
+    expect(answer.json.error.message).toBe("id is 7, expected none: initialized is a notification.");
+    const unasked = await s.runtime.send({ jsonrpc: "2.0", method: "components/execute", params: {} });
+    expect([unasked.status, unasked.text]).toEqual([202, '""']);
+    expect((await s.runtime.send({ jsonrpc: "2.0", id: 8, method: "components/list", params: {} })).json.error.code).toBe(-32002);
+  });
+
   it("[S9-47] that answers a call nobody made is answered 400", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.send({ jsonrpc: "2.0", id: "nobody", result: {} })).status).toBe(400);

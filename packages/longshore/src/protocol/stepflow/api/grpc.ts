@@ -2,8 +2,9 @@
 
 import { type GrpcCall, type GrpcMethod, serverStream, unary } from "../../../grpc/service.ts";
 import { sortedText } from "../../../json-text.ts";
-import { ResultOrder } from "../messages.ts";
-import { invalid } from "../refuse.ts";
+import { StatusEventType } from "../api-messages.ts";
+import { ExecutionStatus, ResultOrder } from "../messages.ts";
+import { enumIn, invalid } from "../refuse.ts";
 import { ComponentsService, FlowsService, HealthService, RunsService } from "../services.ts";
 import { listComponents } from "./components.ts";
 import { checkRoom, follow } from "./events.ts";
@@ -40,22 +41,28 @@ function runMethods({ runs, events }: Services): GrpcMethod[] {
     unary(RunsService.CreateRun, "operator", ({ input, ...request }, call) =>
       runs.create({ ...request, inputs: input }, patience(request, call)),
     ),
-    unary(RunsService.ListRuns, "read", (request) => runs.list(request)),
+    unary(RunsService.ListRuns, "read", (request) => {
+      if (request.status !== undefined) enumIn("status", request.status, ExecutionStatus);
+      return runs.list(request);
+    }),
     unary(RunsService.GetRun, "read", (request, call) => runs.get(request.runId, patience(request, call))),
     unary(RunsService.DeleteRun, "operator", async ({ runId }) => {
       await runs.remove(runId);
       return {};
     }),
-    unary(RunsService.GetRunItems, "read", ({ runId, resultOrder }) => runs.items(runId, resultOrder || ResultOrder.BY_INDEX)),
+    unary(RunsService.GetRunItems, "read", ({ runId, resultOrder }) =>
+      runs.items(runId, enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX),
+    ),
     unary(RunsService.GetRunFlow, "read", ({ runId }) => runs.flow(runId)),
     unary(RunsService.GetRunSteps, "read", ({ runId, itemIndex }) => runs.steps(runId, itemIndex)),
     unary(RunsService.GetStepDetail, "read", ({ runId, stepId, itemIndex, asof }) => runs.step(runId, stepId, itemIndex, asof)),
     unary(RunsService.CancelRun, "operator", ({ runId }) => runs.cancel(runId)),
     serverStream(RunsService.GetRunEvents, "read", async (request, call, sink) => {
+      const types = request.eventTypes.map((type) => enumIn("event_types", type, StatusEventType));
       const run = await runs.find(request.runId);
       const wish = {
         since: request.since ?? 0,
-        types: new Set(request.eventTypes),
+        types: new Set(types),
         withSubRuns: request.includeSubRuns,
         withResults: request.includeResults,
       };

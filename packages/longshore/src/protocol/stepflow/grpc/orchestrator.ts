@@ -6,7 +6,7 @@ import { refusing } from "../api/refusing.ts";
 import { orchestratorStatus, type WorkerRuns } from "../api/worker-runs.ts";
 import { ResultOrder } from "../messages.ts";
 import type { Reports } from "../queue/reports.ts";
-import { invalid, runIdIn } from "../refuse.ts";
+import { enumIn, invalid, runIdIn } from "../refuse.ts";
 import { OrchestratorService } from "../services.ts";
 
 export function orchestratorMethods({ reports }: { readonly reports: Reports }): GrpcMethod[] {
@@ -32,7 +32,7 @@ export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
     unary(OrchestratorService.GetRun, "worker", async ({ runId, wait, timeoutSecs, includeResults, resultOrder, rootRunId }, call) => {
       if (rootRunId) runIdIn("root_run_id", rootRunId);
       const patience = { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
-      const order = includeResults ? resultOrder || ResultOrder.BY_INDEX : undefined;
+      const order = includeResults ? enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX : undefined;
       return orchestratorStatus(await runs.get(runIdIn("run_id", runId), order, patience));
     }),
   ].map(refusing);

@@ -103,6 +103,9 @@ export class WorkerService {
     if (message.method === "initialize") {
       return void exchange.answer(resultText(message.id, this.#handshake.initialize(message.params)));
     }
+    if (message.method === "initialized") {
+      throw new RpcError("invalidRequest", `id is ${JSON.stringify(message.id)}, expected none: initialized is a notification.`);
+    }
     this.#handshake.require(message.method);
     if (message.method === "components/execute") return this.#execute(message, text, exchange);
     const method = Object.hasOwn(this.#methods, message.method) ? this.#methods[message.method] : undefined;
