@@ -1,5 +1,7 @@
 // Requests that make no sense, to each endpoint: refused in the API's own shape, with the field, what was wrong and what was expected.
 
+import { request } from "node:http";
+import { connect, type IncomingHttpHeaders } from "node:http2";
 import { describe, expect, it } from "vitest";
 import { GrpcCode } from "../../../src/grpc/status.ts";
 import type { Json } from "../../../src/json.ts";
@@ -150,6 +152,36 @@ describe("a request that makes no sense", () => {
     await expect(channel.unary(RunsService.GetRunItems, order)).rejects.toMatchObject(refused("result_order is 9, expected one of"));
     const events = channel.serverStream(RunsService.GetRunEvents, { runId: nobody, eventTypes: [1, 99] });
     await expect(events.next()).rejects.toMatchObject(refused("event_types is 99, expected one of"));
+    expect((await run(oneStep("/builtin/noop", 1), [1])).summary.status).toBe(2);
+  });
+
+  it("that is larger than the limit is refused before it has come, over REST and over gRPC", async () => {
+    const { url, run } = await startStepflow();
+    const posted = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+      const headers = { "content-type": "application/json", "content-length": String(65 * 1024 * 1024) };
+      const sent = request(`${url}/api/v1/flows`, { method: "POST", headers }, (answer) => {
+        answer.setEncoding("utf8").on("data", (text: string) => resolve({ status: answer.statusCode, text }));
+      });
+      sent.on("error", reject);
+      sent.write("{");
+    });
+    expect(posted.status).toBe(413);
+    expect(JSON.parse(posted.text).error.message).toBe("The body is larger than 67108864 bytes, the limit of this route.");
+    const session = connect(url);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": FlowsService.StoreFlow.path,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    // The head of a message of 65 MiB, and nothing of it.
+    stream.write(Buffer.from("0004100000", "hex"));
+    const head = await new Promise<IncomingHttpHeaders>((resolve) => stream.once("response", resolve));
+    session.destroy();
+    expect([head["grpc-status"], head["grpc-message"]]).toEqual([
+      String(GrpcCode.RESOURCE_EXHAUSTED),
+      expect.stringContaining("the limit is 67108864"),
+    ]);
     expect((await run(oneStep("/builtin/noop", 1), [1])).summary.status).toBe(2);
   });
 
