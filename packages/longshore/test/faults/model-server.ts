@@ -6,15 +6,20 @@ import { type Defect, type Journal, type ModelBoard, type ModelTask, modelBoard 
 
 interface ModelServer {
   url: string;
+  /** How many times something was handed out, or reported on: what stands still is done, or stuck. */
+  moves(): number;
   close(): Promise<void>;
 }
 
 export async function startModelServer(defect: Defect, port = 0, journal?: Journal): Promise<ModelServer> {
   const board = modelBoard(defect, journal);
+  let moves = 0;
   const server = createServer((request, response) => {
     readBody(request).then(
       (body) => {
         const [status, said] = answer(board, request.method ?? "", request.url ?? "", body);
+        const isMove = request.url?.startsWith("/api/jobs/") && said !== null && !request.url.endsWith("/heartbeat");
+        if (isMove) moves++;
         response.writeHead(status, said === undefined ? {} : { "content-type": "application/json" });
         response.end(said === undefined ? undefined : JSON.stringify(said));
       },
@@ -25,6 +30,7 @@ export async function startModelServer(defect: Defect, port = 0, journal?: Journ
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    moves: () => moves,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { readRun } from "./api.ts";
 import { check, describeViolations } from "./checker.ts";
-import { openClient } from "./client.ts";
+import { type Client, openClient } from "./client.ts";
 import { readHistory } from "./history.ts";
 import type { Defect } from "./model-board.ts";
 import { startModelServer } from "./model-server.ts";
@@ -12,10 +13,12 @@ import { runWorker } from "./raw-worker.ts";
 import { chain, diamond, fanOutAndIn } from "./shapes.ts";
 import type { RuleName, Violation } from "./violation.ts";
 
-/** Many terms of the shortest lease: on a loaded machine a lease is lost more often than the habits of the workers ask for. */
-const END_MS_MAX = 30_000;
-/** A defect may keep a run from ever ending; then there is no use in waiting as long. */
-const STUCK_MS_MAX = 3000;
+/** Nothing was handed out or reported for several terms of the longest lease: what has not ended by then never will. */
+const STUCK_MS = 3_000;
+/** Whether a worker dozes, fails or repeats itself when it matters is up to chance, and to how busy the machine is: then more runs are played. */
+const ROUNDS_MAX = 8;
+/** A round takes two seconds, on a machine that does nothing else. */
+const TEST_MS_MAX = 240_000;
 
 const CAUGHT: [Defect, RuleName][] = [
   ["accepts stale completions", "accepted-from-newest-hold"],
@@ -35,7 +38,8 @@ const CAUGHT: [Defect, RuleName][] = [
   ["starts runs twice", "one-run-a-start"],
 ];
 
-async function judge(defect: Defect, endMsMax: number): Promise<Violation[]> {
+/** What the checker finds after as many rounds as it takes to find the rule broken; after one where none is looked for. */
+async function judge(defect: Defect, looksFor?: RuleName): Promise<Violation[]> {
   const directory = mkdtempSync(join(tmpdir(), "longshore-model-"));
   const server = await startModelServer(defect);
   const client = openClient(server.url, join(directory, "client.0.jsonl"));
@@ -57,28 +61,51 @@ async function judge(defect: Defect, endMsMax: number): Promise<Violation[]> {
   });
   const workflows = await Promise.all([chain(3), diamond(), fanOutAndIn(3)].map((jobs) => client.create("model", jobs)));
   const runIds: string[] = [];
-  for (let round = 0; round < 4; round++) for (const workflow of workflows) runIds.push(await client.start(workflow));
-  for (const runId of runIds.slice(-2)) await client.cancel(runId);
-  await client.untilEnded(runIds, endMsMax);
+  const violations = async (): Promise<Violation[]> => check(readHistory(directory), await client.readFinal(runIds));
+  for (let round = 0; round < (looksFor === undefined ? 1 : ROUNDS_MAX); round++) {
+    const started: string[] = [];
+    for (let times = 0; times < 4; times++) for (const workflow of workflows) started.push(await client.start(workflow));
+    for (const runId of started.slice(-2)) await client.cancel(runId);
+    runIds.push(...started);
+    await untilStill(server, client, started);
+    if (looksFor !== undefined && (await violations()).some(({ rule }) => rule === looksFor)) break;
+  }
   // Workers that doze report after the end of their run as well, and the checker must see those answers.
   stopping.abort();
   await Promise.all(workers);
-  const final = await client.readFinal(runIds);
+  const found = await violations();
   client.close();
   await server.close();
-  const violations = check(readHistory(directory), final);
   rmSync(directory, { recursive: true });
-  return violations;
+  return found;
+}
+
+/** Resolves when the runs have ended, or nothing moves any more. */
+async function untilStill(server: { moves(): number }, client: Client, runIds: readonly string[]): Promise<void> {
+  for (let moves = -1; moves !== server.moves(); ) {
+    moves = server.moves();
+    await client.untilEnded(runIds, STUCK_MS);
+    const runs = await Promise.all(runIds.map((runId) => readRun(client.connection, runId)));
+    if (runs.every((run) => run === undefined || run.ended)) return;
+  }
 }
 
 describe("the proof, tried on a model server", () => {
-  it.concurrent("finds nothing in a server that keeps every promise", async () => {
-    expect(describeViolations(await judge("none", END_MS_MAX))).toBe("");
-  });
+  it.concurrent(
+    "finds nothing in a server that keeps every promise",
+    async () => {
+      expect(describeViolations(await judge("none"))).toBe("");
+    },
+    TEST_MS_MAX,
+  );
 
-  it.concurrent.each(CAUGHT)("catches a server that %s", async (defect, rule) => {
-    const violations = await judge(defect, STUCK_MS_MAX);
-    expect(violations.map((found) => found.rule)).toContain(rule);
-    expect(violations.find((found) => found.rule === rule)?.message).not.toBe("");
-  });
+  it.concurrent.each(CAUGHT)(
+    "catches a server that %s",
+    async (defect, rule) => {
+      const violations = await judge(defect, rule);
+      expect(violations.map((found) => found.rule)).toContain(rule);
+      expect(violations.find((found) => found.rule === rule)?.message).not.toBe("");
+    },
+    TEST_MS_MAX,
+  );
 });
