@@ -1,12 +1,16 @@
 // Gathers what is published into few requests, without waiting: what comes in one turn of the event loop goes together, and what comes
 // while a request is under way goes with the next one. So a lone record is sent at once, and under load the requests grow by themselves.
 
+import { LongshoreError } from "../errors.ts";
 import type { Outgoing } from "./bus.ts";
 import { bytesOf } from "./check.ts";
 
 export interface GatherOptions {
-  /** One at a time. A rejection goes to every call that had a record in it. */
-  send(records: readonly Outgoing[]): Promise<void>;
+  /**
+   * One at a time. A rejection goes to every call that had a record in it, but after LONGSHORE_LIMIT the records of several calls are sent
+   * again call by call. `calls` is how many have records in it.
+   */
+  send(records: readonly Outgoing[], calls: number): Promise<void>;
   readonly bytesMax: number;
   readonly recordsMax: number;
 }
@@ -58,26 +62,40 @@ export class Gather {
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#calls.length > 0) {
       const { records, calls, bytes } = this.#next();
-      await this.#options.send(records).then(
-        () => {
-          for (const [call, count] of calls) {
-            call.left -= count;
-            if (call.left === 0) call.resolve();
-          }
-        },
-        (error) => {
-          for (const [call, count] of calls) {
-            call.reject(error);
-            // What is left of a call that failed in part is not sent: its caller repeats all of it.
-            for (const record of call.records.slice(call.records.length - call.left + count)) this.#waitingBytes -= sizeOf(record);
-          }
-          this.#calls = this.#calls.filter((call) => !calls.has(call));
-        },
-      );
+      await this.#deliver(records, calls);
       this.#waitingBytes -= bytes;
       for (const proceed of this.#room.splice(0)) proceed();
     }
     this.#sending = null;
+  }
+
+  async #deliver(records: readonly Outgoing[], calls: ReadonlyMap<Call, number>): Promise<void> {
+    try {
+      await this.#options.send(records, calls.size);
+      for (const [call, count] of calls) {
+        call.left -= count;
+        if (call.left === 0) call.resolve();
+      }
+    } catch (error) {
+      if (calls.size > 1 && isTooLarge(error)) return this.#oneByOne(records, calls);
+      for (const [call, count] of calls) this.#fail(call, count, error);
+    }
+  }
+
+  /** One caller's record is too large for its topic: the others must not fail with it. */
+  async #oneByOne(records: readonly Outgoing[], calls: ReadonlyMap<Call, number>): Promise<void> {
+    let at = 0;
+    for (const [call, count] of calls) {
+      await this.#deliver(records.slice(at, at + count), new Map([[call, count]]));
+      at += count;
+    }
+  }
+
+  #fail(call: Call, count: number, error: unknown): void {
+    call.reject(error);
+    // What is left of a call that failed in part is not sent: its caller repeats all of it.
+    for (const record of call.records.slice(call.records.length - call.left + count)) this.#waitingBytes -= sizeOf(record);
+    this.#calls = this.#calls.filter((one) => one !== call);
   }
 
   /** As many records as one request takes, of the calls in their order. */
@@ -100,4 +118,8 @@ export class Gather {
     }
     return { records, calls, bytes };
   }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT";
 }

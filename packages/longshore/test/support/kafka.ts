@@ -1,8 +1,8 @@
 // A real Apache Kafka for tests: one broker for all test files of a run, with names of its own for each test; or one of the test's own,
 // which it may kill.
 import { randomUUID } from "node:crypto";
-import { inject } from "vitest";
-import { javaMissing } from "./java-service.ts";
+import { inject, onTestFinished } from "vitest";
+import { JavaKafka, javaMissing } from "./java-service.ts";
 
 /** What is missing on this machine; tests that need Kafka skip themselves and name it. */
 export const kafkaMissing = javaMissing;
@@ -16,6 +16,13 @@ export interface SharedKafka {
 /** The first call of a run starts the broker, which takes some seconds. */
 export async function sharedKafka(): Promise<SharedKafka> {
   return { brokers: [await addressOf("kafka")], prefix: `t${randomUUID().slice(0, 8)}.` };
+}
+
+/** A broker that the test may stop, kill and freeze. */
+export async function ownKafka(): Promise<JavaKafka> {
+  const kafka = await JavaKafka.start();
+  onTestFinished(() => kafka.remove());
+  return kafka;
 }
 
 export async function addressOf(service: "kafka" | "mongo"): Promise<string> {

@@ -1,0 +1,60 @@
+// The bus of whoever has Kafka.
+
+import { LongshoreError } from "../errors.ts";
+import type { Bus, BusConsumer, Outgoing, Subscription } from "./bus.ts";
+import { type KafkaBusOptions, type KafkaModule, loadKafka } from "./kafka/client.ts";
+import { KafkaConsumer } from "./kafka/consumer.ts";
+import { KafkaPublisher } from "./kafka/producer.ts";
+import { KafkaTopics } from "./kafka/topics.ts";
+
+export type { KafkaBusOptions } from "./kafka/client.ts";
+
+/** Rejects with LONGSHORE_BAD_CONFIG when Kafka's client is not installed. Whether a broker is there is found out later, and over and over. */
+export async function openKafkaBus(options: KafkaBusOptions): Promise<Bus> {
+  if (options.brokers.length === 0) {
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", "brokers is empty: name at least one Kafka broker as host:port.", {
+      detail: { field: "brokers", expected: "host:port of at least one broker" },
+    });
+  }
+  return new KafkaBus(await loadKafka(), options);
+}
+
+class KafkaBus implements Bus {
+  readonly name: string;
+  readonly #kafka: KafkaModule;
+  readonly #options: KafkaBusOptions;
+  readonly #topics: KafkaTopics;
+  readonly #publisher: KafkaPublisher;
+  readonly #consumers = new Set<KafkaConsumer>();
+  #closed = false;
+
+  constructor(kafka: KafkaModule, options: KafkaBusOptions) {
+    this.name = `Kafka at ${options.brokers.join(", ")}`;
+    this.#kafka = kafka;
+    this.#options = options;
+    this.#topics = new KafkaTopics(kafka, options);
+    this.#publisher = new KafkaPublisher(kafka, options, this.#topics, this.name);
+  }
+
+  publish(records: readonly Outgoing[]): Promise<void> {
+    return this.#publisher.publish(records);
+  }
+
+  subscribe(subscription: Subscription): BusConsumer {
+    if (this.#closed) throw new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed.");
+    const parts = { kafka: this.#kafka, options: this.#options, topics: this.#topics, name: this.name };
+    const consumer = new KafkaConsumer(parts, subscription);
+    this.#consumers.add(consumer);
+    void consumer.ended.then(() => this.#consumers.delete(consumer));
+    return consumer;
+  }
+
+  ensure(topics: readonly string[]): Promise<void> {
+    return this.#topics.ensure(topics);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([this.#publisher.close(), ...[...this.#consumers].map((consumer) => consumer.close())]);
+  }
+}

@@ -1,0 +1,40 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { assign, decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from "./assignment.ts";
+
+describe("sharing partitions out", () => {
+  it("gives each partition in turn to the next member that wants its topic", () => {
+    const members = new Map([
+      ["b", ["t", "u"]],
+      ["a", ["t"]],
+    ]);
+    const assigned = assign(members, (topic) => (topic === "t" ? 3 : 2));
+    expect([...assigned].map(([id, own]) => [id, Object.fromEntries(own)])).toEqual([
+      ["a", { t: [0, 2] }],
+      ["b", { t: [1], u: [0, 1] }],
+    ]);
+  });
+
+  it("gives every partition to exactly one member, evenly where all want the same", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 0, max: 20 }), (count, partitions) => {
+        const members = new Map(Array.from({ length: count }, (_, at) => [`m${at}`, ["t"]]));
+        const sizes = [...assign(members, () => partitions).values()].map((own) => own.get("t")?.length ?? 0);
+        expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(partitions);
+        expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+
+  it("reads what it has written", () => {
+    expect(decodeSubscription(encodeSubscription(["cmd.a.v1", "ä"]))).toEqual(["cmd.a.v1", "ä"]);
+    const assignment = new Map([["t", [0, 3]]]);
+    expect(decodeAssignment(encodeAssignment(assignment))).toEqual(assignment);
+    expect(decodeAssignment(Buffer.alloc(0)).size).toBe(0);
+  });
+
+  it("writes the bytes that other clients write", () => {
+    // As aiokafka 0.14 has it for one topic `t`: version 0, topics, no user data.
+    expect(encodeSubscription(["t"]).toString("hex")).toBe("00000000000100017400000000".replace(/00000000$/, "ffffffff"));
+  });
+});

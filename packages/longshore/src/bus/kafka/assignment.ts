@@ -1,0 +1,95 @@
+// Who gets which partitions, and the bytes in which members of a group tell each other: the `roundrobin` of Kafka's clients, so that
+// members written in other languages share a group with ours.
+// Layouts: ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json of Kafka, version 0.
+
+export const assignorName = "roundrobin";
+
+/** Topic to partitions. */
+export type Assignment = ReadonlyMap<string, readonly number[]>;
+
+export function encodeSubscription(topics: readonly string[]): Buffer {
+  return Buffer.concat([int16(0), int32(topics.length), ...topics.map(string16), int32(-1)]);
+}
+
+export function decodeSubscription(bytes: Buffer): string[] {
+  const reader = new ByteReader(bytes);
+  reader.skip(2);
+  return Array.from({ length: reader.int32() }, () => reader.string16());
+}
+
+export function encodeAssignment(assignment: Assignment): Buffer {
+  const topics = [...assignment].map(([topic, partitions]) =>
+    Buffer.concat([string16(topic), int32(partitions.length), ...partitions.map(int32)]),
+  );
+  return Buffer.concat([int16(0), int32(topics.length), ...topics, int32(-1)]);
+}
+
+/** A member that gets nothing may be sent no bytes at all. */
+export function decodeAssignment(bytes: Buffer): Assignment {
+  if (bytes.length < 6) return new Map();
+  const reader = new ByteReader(bytes);
+  reader.skip(2);
+  return new Map(
+    Array.from({ length: reader.int32() }, () => {
+      const topic = reader.string16();
+      return [topic, Array.from({ length: reader.int32() }, () => reader.int32())] as const;
+    }),
+  );
+}
+
+/** Each partition in turn goes to the next member that wants its topic. */
+export function assign(members: ReadonlyMap<string, readonly string[]>, partitionsOf: (topic: string) => number): Map<string, Assignment> {
+  const ids = [...members.keys()].sort();
+  const assigned = new Map(ids.map((id) => [id, new Map<string, number[]>()]));
+  const topics = [...new Set([...members.values()].flat())].sort();
+  let turn = 0;
+  for (const topic of topics) {
+    for (let partition = 0; partition < partitionsOf(topic); partition++) {
+      while (!members.get(ids[turn % ids.length] as string)?.includes(topic)) turn++;
+      const own = assigned.get(ids[turn++ % ids.length] as string) as Map<string, number[]>;
+      own.set(topic, [...(own.get(topic) ?? []), partition]);
+    }
+  }
+  return assigned;
+}
+
+class ByteReader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  skip(count: number): void {
+    this.#at += count;
+  }
+
+  int32(): number {
+    this.#at += 4;
+    return this.#bytes.readInt32BE(this.#at - 4);
+  }
+
+  string16(): string {
+    const length = this.#bytes.readInt16BE(this.#at);
+    this.#at += 2 + length;
+    return this.#bytes.toString("utf8", this.#at - length, this.#at);
+  }
+}
+
+function int16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeInt16BE(value);
+  return bytes;
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+function string16(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  return Buffer.concat([int16(bytes.length), bytes]);
+}

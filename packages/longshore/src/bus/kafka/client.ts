@@ -1,0 +1,132 @@
+// What everything that talks to Kafka shares: the client library, which is installed apart, its options, and what its errors mean.
+
+import { LongshoreError, toError } from "../../errors.ts";
+import type { BusOptions } from "../bus.ts";
+
+export type KafkaModule = typeof import("@platformatic/kafka");
+
+export interface KafkaBusOptions extends BusOptions {
+  /** `host:port` of some brokers; they tell of the others. */
+  readonly brokers: readonly string[];
+  readonly clientId?: string;
+  /** Speak TLS: true, or as Node's `tls.connect` takes it. */
+  readonly ssl?: boolean | KafkaTls;
+  readonly sasl?: KafkaSasl;
+  /** Partitions of topics that are created: as many members of a group can work at once. */
+  readonly partitions?: number;
+  /** Copies of topics that are created; as the brokers have it when absent. */
+  readonly replicas?: number;
+  /** How long `publish` goes on trying before it rejects. */
+  readonly patienceMs?: number;
+  /** How long a member may be silent before its records go to others. */
+  readonly sessionMs?: number;
+}
+
+export interface KafkaTls {
+  readonly ca?: string | Buffer;
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+  readonly servername?: string;
+  readonly rejectUnauthorized?: boolean;
+}
+
+export interface KafkaSasl {
+  readonly mechanism: "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER";
+  readonly username?: string;
+  readonly password?: string;
+  readonly token?: string;
+}
+
+/** A healthy broker answers in milliseconds, except where it is asked to wait. */
+export const requestMsMax = 10_000;
+/** After which a broker that does not take the connection counts as away. */
+const connectMsMax = 5_000;
+
+export async function loadKafka(): Promise<KafkaModule> {
+  try {
+    return await import("@platformatic/kafka");
+  } catch (cause) {
+    throw new LongshoreError(
+      "LONGSHORE_BAD_CONFIG",
+      "To speak to Kafka the package @platformatic/kafka is needed, which is not installed. Run: npm install @platformatic/kafka@1.35.0",
+      { cause },
+    );
+  }
+}
+
+/** Nothing is tried again inside the library: it would go on with what it knew, and tell nobody. */
+export function clientOptions(options: KafkaBusOptions) {
+  const { brokers, clientId = "longshore", ssl, sasl } = options;
+  return {
+    clientId,
+    bootstrapBrokers: [...brokers],
+    retries: 0,
+    connectTimeout: connectMsMax,
+    requestTimeout: requestMsMax,
+    ...(ssl ? { tls: ssl === true ? {} : { ...ssl } } : {}),
+    ...(sasl ? { sasl: { ...sasl } } : {}),
+  };
+}
+
+interface KafkaError extends Error {
+  findBy?(property: string, value: unknown): { readonly memberId?: string } | null;
+  readonly response?: unknown;
+}
+
+/** The part of an error that has this name among Kafka's, such as `REBALANCE_IN_PROGRESS`. */
+export function named(error: unknown, ...names: string[]): { readonly memberId?: string } | undefined {
+  for (const name of names) {
+    const found = (error as KafkaError).findBy?.("apiId", name);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** The broker has another idea of where partitions are. */
+export function isStale(error: unknown): boolean {
+  return Boolean((error as KafkaError).findBy?.("hasStaleMetadata", true)) || named(error, "UNKNOWN_TOPIC_ID") !== undefined;
+}
+
+/** What goes wrong with every further try in the same way. */
+export function refusalOf(error: unknown, name: string): LongshoreError | undefined {
+  const unauthorized = named(
+    error,
+    "TOPIC_AUTHORIZATION_FAILED",
+    "GROUP_AUTHORIZATION_FAILED",
+    "CLUSTER_AUTHORIZATION_FAILED",
+    "SASL_AUTHENTICATION_FAILED",
+    "UNSUPPORTED_SASL_MECHANISM",
+  );
+  if (unauthorized === undefined && (error as { code?: unknown }).code !== "PLT_KFK_AUTHENTICATION") return undefined;
+  return new LongshoreError("LONGSHORE_UNAUTHORIZED", `${name} does not let us in: ${messageOf(error)}`, { cause: error });
+}
+
+/** Errors of the library hold others; the innermost say most. */
+export function messageOf(error: unknown): string {
+  const { errors } = error as { errors?: unknown };
+  if (Array.isArray(errors) && errors.length > 0) return messageOf(errors.at(-1));
+  const { message, cause } = toError(error);
+  return cause instanceof Error ? `${message} (${messageOf(cause)})` : message;
+}
+
+/** Rejects when it takes too long, or when `signal` aborts. What was asked goes on, and is not listened to any more. */
+export function within<T>(ms: number, asked: Promise<T>, signal?: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const over = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", aborted);
+    };
+    const timer = setTimeout(() => {
+      over();
+      reject(new LongshoreError("LONGSHORE_UNREACHABLE", `A broker has not answered within ${ms} ms.`));
+    }, ms);
+    timer.unref();
+    const aborted = () => {
+      over();
+      reject(new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed."));
+    };
+    if (signal?.aborted) aborted();
+    else signal?.addEventListener("abort", aborted, { once: true });
+    asked.then(resolve, reject).finally(over);
+  });
+}

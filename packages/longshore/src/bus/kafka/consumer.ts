@@ -1,0 +1,191 @@
+// A consumer of Kafka: fetches ahead of what is handled, hands whole batches over, and commits behind. It outlives every broker: whatever
+// goes wrong, it begins again after a pause with a client of its own.
+
+import { type Clock, pause, systemClock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
+import { againMsDefault, type BusConsumer, type BusRecord, handledRecordsMax, type Subscription } from "../bus.ts";
+import { Gate } from "../gate.ts";
+import { clientOptions, type KafkaBusOptions, type KafkaModule, messageOf, refusalOf } from "./client.ts";
+import { Generation } from "./generation.ts";
+import { Membership } from "./membership.ts";
+import type { KafkaTopics } from "./topics.ts";
+
+/** As Python's clients have it: members of one group should be found missing after the same time. */
+const sessionMsDefault = 10_000;
+
+export interface KafkaConsumerParts {
+  readonly kafka: KafkaModule;
+  readonly options: KafkaBusOptions;
+  readonly topics: KafkaTopics;
+  readonly name: string;
+}
+
+export class KafkaConsumer implements BusConsumer {
+  readonly ready: Promise<void>;
+  /** Never rejects. */
+  readonly ended: Promise<void>;
+  readonly #parts: KafkaConsumerParts;
+  readonly #subscription: Subscription;
+  readonly #clock: Clock;
+  readonly #closing = new AbortController();
+  readonly #gate = new Gate();
+  readonly #what: string;
+  readonly #again: () => Promise<void>;
+  #waiting: { topics: readonly string[]; resolve(): void; reject(error: unknown): void }[] = [];
+  #topics: readonly string[];
+  #paused = false;
+  #generation: Generation | undefined;
+  /** The call of `handle` that is under way: there is never a second one, whatever becomes of the group. */
+  #handling: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: KafkaConsumerParts, subscription: Subscription) {
+    const { clock = systemClock, againMs = againMsDefault } = parts.options;
+    this.#parts = parts;
+    this.#subscription = subscription;
+    this.#clock = clock;
+    this.#topics = [...new Set(subscription.topics)];
+    this.#what = `taking records of the group ${subscription.group} from ${parts.name}`;
+    this.#again = () => pause(this.#clock, againMs, this.#closing.signal);
+    this.ready = this.#received(this.#topics);
+    this.ready.catch(() => {
+      // Told to whoever waits for it.
+    });
+    this.ended = this.#run();
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#gate.open();
+  }
+
+  add(topics: readonly string[]): Promise<void> {
+    this.#topics = [...new Set([...this.#topics, ...topics])];
+    const received = this.#received(topics);
+    this.#generation?.end();
+    return received;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#generation?.end();
+    this.#gate.open();
+    await this.ended;
+  }
+
+  #received(topics: readonly string[]): Promise<void> {
+    return new Promise((resolve, reject) => this.#waiting.push({ topics, resolve, reject }));
+  }
+
+  async #run(): Promise<void> {
+    const { trouble } = this.#parts.options;
+    while (!this.#closing.signal.aborted) {
+      try {
+        await this.#session();
+      } catch (error) {
+        if (this.#closing.signal.aborted) break;
+        const refusal = refusalOf(error, this.#parts.name);
+        trouble?.failing(this.#what, refusal ?? messageOf(error));
+        await this.#again();
+      }
+    }
+    const closed = new LongshoreError("LONGSHORE_CLOSED", "The consumer has been closed.");
+    for (const { reject } of this.#waiting.splice(0)) reject(closed);
+  }
+
+  /** From one client to the next. Throws when the broker is not what it was. */
+  async #session(): Promise<void> {
+    const { kafka, options, topics } = this.#parts;
+    const { sessionMs = sessionMsDefault } = options;
+    const { group } = this.#subscription;
+    await topics.ensure(this.#topics);
+    const client = new kafka.Consumer({ ...clientOptions(options), requestTimeout: 2 * 330_000, groupId: group });
+    const fetching = new kafka.ConnectionPool(client.clientId, clientOptions(options));
+    const membership = new Membership({ kafka, client, group, sessionMs, closing: this.#closing.signal });
+    try {
+      while (!this.#closing.signal.aborted) {
+        await topics.ensure(this.#topics);
+        for (const topic of this.#topics) if (!client.topics.current.includes(topic)) client.topics.track(topic);
+        const wanted = this.#topics;
+        const assignment = await membership.join(wanted);
+        const generation = new Generation({
+          client,
+          fetching,
+          assignment,
+          from: this.#subscription.from,
+          wake: () => this.#gate.open(),
+        });
+        this.#generation = generation;
+        await this.#live(generation, membership, wanted);
+      }
+      await membership.leave();
+    } finally {
+      this.#generation = undefined;
+      // A client whose broker has gone may have nothing left to close; nobody waits for it.
+      await Promise.allSettled([client.close(true), fetching.close()]);
+    }
+  }
+
+  async #live(generation: Generation, membership: Membership, wanted: readonly string[]): Promise<void> {
+    const beats = membership.beatUntilOver(generation.over).finally(() => {
+      generation.end();
+      this.#gate.open();
+    });
+    // Looked at below, when whatever it ends has ended.
+    beats.catch(() => {});
+    try {
+      await generation.begin();
+      this.#parts.options.trouble?.working(this.#what);
+      this.#tellReady(wanted);
+      void generation.fetchUntilOver();
+      await this.#handleAll(generation);
+    } finally {
+      generation.end();
+      // Its rejection says more than that of whoever failed after it.
+      await beats;
+    }
+  }
+
+  #tellReady(received: readonly string[]): void {
+    const done = this.#waiting.filter(({ topics }) => topics.every((topic) => received.includes(topic)));
+    this.#waiting = this.#waiting.filter((one) => !done.includes(one));
+    for (const { resolve } of done) resolve();
+  }
+
+  /** Until the generation is over; then what was done is committed. */
+  async #handleAll(generation: Generation): Promise<void> {
+    const { maxRecords = handledRecordsMax } = this.#subscription;
+    // One that outlived its own generation.
+    await this.#handling;
+    while (!generation.over.aborted) {
+      const records = this.#paused ? null : generation.take(maxRecords);
+      if (records === null) await this.#gate.wait();
+      else await this.#handle(generation, records);
+    }
+    await generation.committed();
+  }
+
+  /** Again and again, until it works or the records may be somebody else's. */
+  async #handle(generation: Generation, records: readonly BusRecord[]): Promise<void> {
+    const { trouble } = this.#parts.options;
+    const what = `handling records of the group ${this.#subscription.group}`;
+    while (true) {
+      const call = this.#subscription.handle(records);
+      this.#handling = call.catch(() => {});
+      try {
+        await generation.patiently(call);
+        trouble?.working(what);
+        generation.done();
+        return;
+      } catch (error) {
+        if (generation.over.aborted) return;
+        trouble?.failing(what, error);
+        await this.#again();
+        if (generation.over.aborted) return;
+      }
+    }
+  }
+}

@@ -1,0 +1,258 @@
+// What a member has between two rebalances: its partitions, where it reads in each, what it has fetched and not handed over, and what it
+// has done and not committed.
+
+import type { ConnectionPool, Consumer } from "@platformatic/kafka";
+import type { BusRecord } from "../bus.ts";
+import { Gate } from "../gate.ts";
+import type { Assignment } from "./assignment.ts";
+import { isStale, named, requestMsMax, within } from "./client.ts";
+import { rebalanceMs } from "./membership.ts";
+import { type Fetched, fetchedOf } from "./records.ts";
+
+type Metadata = Awaited<ReturnType<Consumer["metadata"]>>;
+
+export interface GenerationParts {
+  readonly client: Consumer;
+  /** Fetches wait at the broker, so they have connections of their own. */
+  readonly fetching: ConnectionPool;
+  readonly assignment: Assignment;
+  readonly from: "earliest" | "latest";
+  /** There may be something to take. */
+  wake(): void;
+}
+
+interface Partition {
+  readonly topic: string;
+  readonly index: number;
+  /** Read from here next. */
+  position: bigint;
+  /** Everything before it is done. */
+  done: bigint;
+  committed: bigint;
+}
+
+/** A broker holds a fetch back for this long when there is nothing; it also bounds how long the end of a generation takes. */
+const fetchWaitMs = 500;
+const fetchBytesMax = 4 * 1024 * 1024;
+const partitionBytesMax = 1024 * 1024;
+/** What may lie here before it is handed over; a fetch may bring one time `fetchBytesMax` more. */
+const aheadBytesMax = 8 * 1024 * 1024;
+/** After which a fetch that failed for a reason that passes is tried again. */
+const staleMs = 100;
+
+export class Generation {
+  readonly #parts: GenerationParts;
+  readonly #end = new AbortController();
+  readonly #partitions: Partition[];
+  readonly #byPlace = new Map<string, Partition>();
+  readonly #room = new Gate();
+  #ahead: Fetched[] = [];
+  #aheadBytes = 0;
+  /** What was handed over last. */
+  #out: Fetched[] = [];
+  #committing: Promise<void> | null = null;
+  #failure: unknown;
+
+  constructor(parts: GenerationParts) {
+    this.#parts = parts;
+    this.#partitions = [...parts.assignment].flatMap(([topic, indices]) =>
+      indices.map((index) => ({ topic, index, position: 0n, done: 0n, committed: -1n })),
+    );
+    for (const partition of this.#partitions) this.#byPlace.set(placeOf(partition.topic, partition.index), partition);
+  }
+
+  get over(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  end(): void {
+    this.#end.abort();
+    this.#room.open();
+    this.#parts.wake();
+  }
+
+  /** Finds where to read, and commits that: what comes from now on reaches the group whatever becomes of this member. */
+  async begin(): Promise<void> {
+    if (this.#partitions.length === 0) return;
+    const { client, from } = this.#parts;
+    const topics = [...this.#parts.assignment].map(([topic, partitions]) => ({ topic, partitions: [...partitions] }));
+    const committed = await within(requestMsMax, client.listCommittedOffsets({ topics }));
+    const fresh: Partition[] = [];
+    for (const partition of this.#partitions) {
+      const known = committed.get(partition.topic)?.[partition.index] ?? -1n;
+      if (known >= 0n) Object.assign(partition, { position: known, done: known, committed: known });
+      else fresh.push(partition);
+    }
+    await this.#reset(fresh, from);
+    if (fresh.length > 0) await this.#commit();
+  }
+
+  /** The next records, of as many partitions as it takes; null when nothing has been fetched. */
+  take(max: number): readonly BusRecord[] | null {
+    const [first] = this.#ahead;
+    if (first === undefined) return null;
+    this.#out = [];
+    const records: BusRecord[] = [];
+    while (this.#ahead.length > 0 && records.length < max) {
+      const fetched = this.#ahead[0] as Fetched;
+      const part = fetched.split(max - records.length);
+      if (part === fetched) this.#ahead.shift();
+      for (const record of part.records) records.push(record);
+      this.#out.push(part);
+      this.#aheadBytes -= part.bytes;
+    }
+    this.#room.open();
+    return records;
+  }
+
+  /** What was handed over last is done; it is committed while the next is handled. */
+  done(): void {
+    for (const { topic, index, next } of this.#out) {
+      const partition = this.#byPlace.get(placeOf(topic, index));
+      if (partition !== undefined) partition.done = next;
+    }
+    this.#out = [];
+    this.#committing ??= this.#commitAll();
+  }
+
+  /** When everything that was done is committed. Throws when that could not be. */
+  async committed(): Promise<void> {
+    while (this.#committing !== null) await this.#committing;
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Waits for a call, but when the generation is over, no longer than the others of the group wait for us. */
+  async patiently(call: Promise<void>): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    let late: (() => void) | undefined;
+    const tooLate = new Promise<never>((_resolve, reject) => {
+      late = () => {
+        timer = setTimeout(() => reject(new Error("the group is waited for no longer")), rebalanceMs / 2);
+      };
+      if (this.over.aborted) late();
+      else this.over.addEventListener("abort", late, { once: true });
+    });
+    try {
+      await Promise.race([call, tooLate]);
+    } finally {
+      clearTimeout(timer);
+      if (late !== undefined) this.over.removeEventListener("abort", late);
+    }
+  }
+
+  /** One fetch at a time from each broker that leads a partition of ours, as long as there is room. */
+  async fetchUntilOver(): Promise<void> {
+    try {
+      while (!this.over.aborted && this.#partitions.length > 0) {
+        while (this.#aheadBytes > aheadBytesMax && !this.over.aborted) await this.#room.wait();
+        if (this.over.aborted) return;
+        await this.#fetchRound();
+      }
+    } catch (error) {
+      if (!this.over.aborted) this.#failure ??= error;
+      this.end();
+    }
+  }
+
+  async #fetchRound(): Promise<void> {
+    const metadata = await this.#parts.client.metadata({ topics: [...this.#parts.client.topics.current] });
+    const byLeader = new Map<number, Partition[]>();
+    for (const partition of this.#partitions) {
+      const leader = metadata.topics.get(partition.topic)?.partitions[partition.index]?.leader ?? -1;
+      if (metadata.brokers.has(leader)) byLeader.set(leader, [...(byLeader.get(leader) ?? []), partition]);
+    }
+    if (byLeader.size === 0) return this.#stale();
+    await Promise.all([...byLeader].map(([leader, partitions]) => this.#fetch(leader, partitions, metadata)));
+  }
+
+  async #fetch(leader: number, partitions: readonly Partition[], metadata: Metadata): Promise<void> {
+    const { client, fetching } = this.#parts;
+    const names = new Map(partitions.map(({ topic }) => [metadata.topics.get(topic)?.id as string, topic]));
+    const topics = [...names].map(([topicId, topic]) => ({
+      topicId,
+      partitions: partitions.filter((one) => one.topic === topic).map(fetchOf),
+    }));
+    try {
+      const how = { maxWaitTime: fetchWaitMs, minBytes: 1, maxBytes: fetchBytesMax, isolationLevel: 0 as const };
+      const answer = await within(requestMsMax, client.fetch({ ...how, node: leader, topics, connectionPool: fetching }));
+      this.#received(answer, names);
+    } catch (error) {
+      const answer = (error as { response?: Parameters<typeof fetchedOf>[0] }).response;
+      if (named(error, "OFFSET_OUT_OF_RANGE") !== undefined && answer !== undefined) await this.#backInRange(answer, names);
+      else if (isStale(error)) await this.#stale();
+      else throw error;
+    }
+  }
+
+  #received(answer: Parameters<typeof fetchedOf>[0], names: ReadonlyMap<string, string>): void {
+    if (this.over.aborted) return;
+    let some = false;
+    for (const fetched of fetchedOf(answer, names, (topic, index) => this.#byPlace.get(placeOf(topic, index))?.position ?? 0n)) {
+      const partition = this.#byPlace.get(placeOf(fetched.topic, fetched.index)) as Partition;
+      partition.position = fetched.next;
+      this.#ahead.push(fetched);
+      this.#aheadBytes += fetched.bytes;
+      some = true;
+    }
+    if (some) this.#parts.wake();
+  }
+
+  /** What we were to read is gone, because it was too old: we go on with the oldest that is there. */
+  async #backInRange(answer: Parameters<typeof fetchedOf>[0], names: ReadonlyMap<string, string>): Promise<void> {
+    const lost: Partition[] = [];
+    for (const { topicId, partitions } of answer.responses) {
+      for (const { partitionIndex, errorCode } of partitions) {
+        const partition = this.#byPlace.get(placeOf(names.get(topicId) ?? "", partitionIndex));
+        if (errorCode === outOfRange && partition !== undefined) lost.push(partition);
+      }
+    }
+    await this.#reset(lost, "earliest");
+  }
+
+  async #reset(partitions: readonly Partition[], to: "earliest" | "latest"): Promise<void> {
+    if (partitions.length === 0) return;
+    const topics = [...new Set(partitions.map(({ topic }) => topic))];
+    const timestamp = to === "latest" ? -1n : -2n;
+    const offsets = await within(requestMsMax, this.#parts.client.listOffsets({ topics, timestamp }));
+    for (const partition of partitions) {
+      const position = offsets.get(partition.topic)?.[partition.index] ?? 0n;
+      Object.assign(partition, { position, done: position });
+    }
+  }
+
+  async #stale(): Promise<void> {
+    this.#parts.client.clearMetadata();
+    await new Promise((resolve) => setTimeout(resolve, staleMs));
+  }
+
+  /** As often as something was done meanwhile: a fast consumer commits many calls at once. */
+  async #commitAll(): Promise<void> {
+    try {
+      while (this.#partitions.some(({ done, committed }) => done > committed)) await this.#commit();
+    } catch (error) {
+      // Others have our partitions now, or soon: they get again what could not be committed.
+      if (named(error, "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID") === undefined) this.#failure ??= error;
+      this.end();
+    } finally {
+      this.#committing = null;
+    }
+  }
+
+  async #commit(): Promise<void> {
+    const due = this.#partitions.filter(({ done, committed }) => done > committed);
+    const offsets = due.map(({ topic, index, done }) => ({ topic, partition: index, offset: done, leaderEpoch: -1 }));
+    await within(requestMsMax, this.#parts.client.commit({ offsets }));
+    for (const [at, partition] of due.entries()) partition.committed = offsets[at]?.offset ?? partition.committed;
+  }
+}
+
+/** OFFSET_OUT_OF_RANGE. */
+const outOfRange = 1;
+
+function fetchOf({ index, position }: Partition) {
+  return { partition: index, fetchOffset: position, partitionMaxBytes: partitionBytesMax, currentLeaderEpoch: -1, lastFetchedEpoch: -1 };
+}
+
+function placeOf(topic: string, index: number): string {
+  return `${index} ${topic}`;
+}

@@ -1,0 +1,161 @@
+// Membership in a group of consumers, by the classic protocol. The library has one as well, but it joins again by itself as soon as it
+// hears of a rebalance: whatever is being handled then is handled once more by whoever gets its partitions. Here the consumer is told,
+// finishes and commits, and only then joins again.
+//
+// Life of a member: join (waits for all others) -> sync (the leader says who gets what) -> heartbeats, until one is answered with a
+// rebalance, or that nobody knows us any more -> join.
+
+import type { Consumer } from "@platformatic/kafka";
+import { LongshoreError } from "../../errors.ts";
+import {
+  type Assignment,
+  assign,
+  assignorName,
+  decodeAssignment,
+  decodeSubscription,
+  encodeAssignment,
+  encodeSubscription,
+} from "./assignment.ts";
+import { type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
+
+export interface MembershipOptions {
+  readonly kafka: KafkaModule;
+  readonly client: Consumer;
+  readonly group: string;
+  readonly sessionMs: number;
+  readonly closing: AbortSignal;
+}
+
+/** How long the others wait for a member that is in the middle of a call. */
+export const rebalanceMs = 60_000;
+/** A join waits for every other member; Python's let themselves be waited for for five minutes. */
+const joinMsMax = 330_000;
+
+interface Joined {
+  readonly memberId: string;
+  readonly generationId: number;
+  readonly leader: string;
+  readonly members: readonly { readonly memberId: string; readonly metadata: Buffer | null }[];
+}
+
+export class Membership {
+  readonly #options: MembershipOptions;
+  #memberId = "";
+  #generation = -1;
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+  }
+
+  /** Joins, or joins again with other topics; answers what is ours now. */
+  async join(topics: readonly string[]): Promise<Assignment> {
+    for (;;) {
+      try {
+        const joined = await this.#join(topics);
+        this.#memberId = joined.memberId;
+        this.#generation = joined.generationId;
+        const assignment = await this.#sync(joined);
+        // The library commits and asks for positions in the name that stands here.
+        Object.assign(this.#options.client, { memberId: this.#memberId, generationId: this.#generation });
+        return assignment;
+      } catch (error) {
+        const required = named(error, "MEMBER_ID_REQUIRED");
+        if (required?.memberId) this.#memberId = required.memberId;
+        else if (named(error, "UNKNOWN_MEMBER_ID") !== undefined) this.#memberId = "";
+        else if (named(error, "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION") === undefined) throw inWords(error, this.#options.group);
+      }
+    }
+  }
+
+  /** Resolves when this generation is over. Rejects when the broker was not heard of for as long as it would wait for us. */
+  async beatUntilOver(stop: AbortSignal): Promise<void> {
+    const { sessionMs, group } = this.#options;
+    let heardAt = performance.now();
+    while (!stop.aborted) {
+      await sleep(sessionMs / 3, stop);
+      if (stop.aborted) return;
+      try {
+        await within(
+          sessionMs / 2,
+          this.#call<[string, number, string, null], unknown>("Heartbeat", group, this.#generation, this.#memberId, null),
+        );
+        heardAt = performance.now();
+      } catch (error) {
+        if (named(error, "UNKNOWN_MEMBER_ID") !== undefined) this.#memberId = "";
+        if (named(error, "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID") !== undefined) return;
+        if (performance.now() - heardAt > sessionMs) throw error;
+      }
+    }
+  }
+
+  /** So that the others need not wait for the end of our session. */
+  async leave(): Promise<void> {
+    const { group } = this.#options;
+    const members = [{ memberId: this.#memberId, groupInstanceId: null, reason: "closed" }];
+    if (this.#memberId !== "") await within(requestMsMax, this.#call<[string, typeof members], unknown>("LeaveGroup", group, members));
+    this.#memberId = "";
+  }
+
+  #join(topics: readonly string[]): Promise<Joined> {
+    const { group, sessionMs, closing } = this.#options;
+    const protocols = [{ name: assignorName, metadata: encodeSubscription(topics) }];
+    const args = [group, sessionMs, rebalanceMs, this.#memberId, null, "consumer", protocols, ""] as const;
+    return within(joinMsMax, this.#call<[...typeof args], Joined>("JoinGroup", ...args), closing);
+  }
+
+  async #sync({ memberId, generationId, leader, members }: Joined): Promise<Assignment> {
+    const { group, closing } = this.#options;
+    const assignments = leader === memberId ? await this.#assign(members) : [];
+    const args = [group, generationId, memberId, null, "consumer", assignorName, assignments] as const;
+    const { assignment } = await within(joinMsMax, this.#call<[...typeof args], { assignment: Buffer }>("SyncGroup", ...args), closing);
+    return decodeAssignment(assignment);
+  }
+
+  async #assign(members: Joined["members"]): Promise<{ memberId: string; assignment: Buffer }[]> {
+    const wanted = new Map(members.map(({ memberId, metadata }) => [memberId, metadata === null ? [] : decodeSubscription(metadata)]));
+    const topics = [...new Set([...wanted.values()].flat())];
+    const { topics: known } = await this.#options.client.metadata({ topics, forceUpdate: true });
+    const assigned = assign(wanted, (topic) => known.get(topic)?.partitionsCount ?? 0);
+    return [...assigned].map(([memberId, assignment]) => ({ memberId, assignment: encodeAssignment(assignment) }));
+  }
+
+  /** Asks the broker that coordinates the group. */
+  async #call<Args extends unknown[], Answer>(name: string, ...args: Args): Promise<Answer> {
+    const { kafka, client } = this.#options;
+    const coordinator = await client.findGroupCoordinator();
+    const { brokers } = await client.metadata({ topics: [...client.topics.current] });
+    const broker = brokers.get(coordinator);
+    if (broker === undefined) throw new LongshoreError("LONGSHORE_UNREACHABLE", `Broker ${coordinator} is not among those that are there.`);
+    return new Promise<Answer>((resolve, reject) => {
+      client[kafka.kGetConnection](broker, (error, connection) => {
+        if (error || connection === undefined) return reject(error);
+        client[kafka.kGetApi]<Args, Answer>(name, (unsupported, api) => {
+          if (unsupported || api === undefined) return reject(unsupported);
+          api(connection, ...args, (failed, answer) => (failed ? reject(failed) : resolve(answer as Answer)));
+        });
+      });
+    });
+  }
+}
+
+function sleep(ms: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const over = () => {
+      clearTimeout(timer);
+      stop.removeEventListener("abort", over);
+      resolve();
+    };
+    const timer = setTimeout(over, ms);
+    timer.unref();
+    stop.addEventListener("abort", over, { once: true });
+  });
+}
+
+function inWords(error: unknown, group: string): unknown {
+  if (named(error, "INCONSISTENT_GROUP_PROTOCOL") === undefined) return error;
+  return new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `The members of the group ${group} share partitions out in another way than ${assignorName}, which is ours: ${messageOf(error)}`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,159 @@
+// Publishing to Kafka: one request at a time, by an idempotent producer, so that what is sent again after a lost answer is stored once.
+// What the broker counts is batches: one must be sent again exactly as it was, or by a new producer.
+
+import type { Producer } from "@platformatic/kafka";
+import { type Clock, pause, systemClock } from "../../clock.ts";
+import { LongshoreError, toError } from "../../errors.ts";
+import { againMsDefault, type Outgoing, recordBytesMax } from "../bus.ts";
+import { bytesOf, checkOutgoing } from "../check.ts";
+import { Gather } from "../gather.ts";
+import { clientOptions, type KafkaBusOptions, type KafkaModule, messageOf, named, refusalOf, requestMsMax, within } from "./client.ts";
+import type { KafkaTopics } from "./topics.ts";
+
+interface Message {
+  readonly topic: string;
+  readonly key: Buffer | undefined;
+  readonly value: Buffer;
+  readonly partition: number;
+}
+
+/** A broker restarts in less, and whoever publishes repeats what it must not lose. */
+const patienceMsDefault = 30_000;
+/** Java's producers know only positive numbers: a key must lead every client to the same partition. */
+const positive = 0x7fffffff;
+/** Records of one request; their bytes are the nearer limit for all but the smallest. */
+const requestRecordsMax = 5_000;
+
+export class KafkaPublisher {
+  readonly #kafka: KafkaModule;
+  readonly #options: KafkaBusOptions;
+  readonly #topics: KafkaTopics;
+  readonly #name: string;
+  readonly #clock: Clock;
+  readonly #gather: Gather;
+  readonly #closing = new AbortController();
+  #producer: Producer | undefined;
+  /** The partition for records without a key: another one for each request, so that batches stay whole. */
+  #turn = Math.floor(Math.random() * positive);
+
+  constructor(kafka: KafkaModule, options: KafkaBusOptions, topics: KafkaTopics, name: string) {
+    this.#kafka = kafka;
+    this.#options = options;
+    this.#topics = topics;
+    this.#name = name;
+    this.#clock = options.clock ?? systemClock;
+    // Should all records of a request be for one partition, they are one batch, and a batch has the limit of a record.
+    this.#gather = new Gather({
+      send: (records, calls) => this.#send(records, calls),
+      bytesMax: recordBytesMax,
+      recordsMax: requestRecordsMax,
+    });
+  }
+
+  async publish(records: readonly Outgoing[]): Promise<void> {
+    if (this.#closing.signal.aborted) throw new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed.");
+    checkOutgoing(records);
+    await this.#gather.add(records);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#gather.idle();
+    await this.#drop();
+  }
+
+  async #send(records: readonly Outgoing[], calls = 1): Promise<void> {
+    const turn = this.#turn++;
+    const messages = records.map((record) => this.#message(record, turn));
+    const { trouble, againMs = againMsDefault, patienceMs = patienceMsDefault } = this.#options;
+    const what = `publishing to ${this.#name}`;
+    const until = this.#clock.now() + patienceMs;
+    for (;;) {
+      try {
+        await this.#try(messages);
+        trouble?.working(what);
+        return;
+      } catch (error) {
+        if (named(error, "MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE") !== undefined) {
+          if (calls > 1 || records.length === 1) throw tooLarge(records[0] as Outgoing, error);
+          return this.#inHalves(records);
+        }
+        const refusal = refusalOf(error, this.#name) ?? (error instanceof LongshoreError ? error : undefined);
+        if (refusal !== undefined && refusal.code !== "LONGSHORE_UNREACHABLE") {
+          await this.#drop();
+          throw refusal;
+        }
+        trouble?.failing(what, messageOf(error));
+        if (this.#clock.now() + againMs > until || this.#closing.signal.aborted) {
+          // Whether the broker has the batch is not known, so this producer's numbers are of no use any more.
+          await this.#drop();
+          throw unreachable(this.#name, error);
+        }
+        await this.#mend(error, records);
+        await pause(this.#clock, againMs, this.#closing.signal);
+      }
+    }
+  }
+
+  async #try(messages: readonly Message[]): Promise<void> {
+    this.#producer ??= this.#open();
+    // Copies: the library writes times and partitions into what it is given.
+    await within(2 * requestMsMax, this.#producer.send({ messages: messages.map((message) => ({ ...message })) }));
+  }
+
+  #open(): Producer {
+    // The library lets an idempotent producer try for ever unless it is told a number above one.
+    return new this.#kafka.Producer({ ...clientOptions(this.#options), idempotent: true, retries: 2, retryDelay: 50 });
+  }
+
+  /** Prepares the next try. */
+  async #mend(error: unknown, records: readonly Outgoing[]): Promise<void> {
+    const names = new Set(records.map(({ topic }) => topic));
+    if (/unknown topic/i.test(messageOf(error)) || named(error, "UNKNOWN_TOPIC_OR_PARTITION") !== undefined) {
+      this.#topics.forget(names);
+      await this.#topics.ensure([...names]).catch((cause) => {
+        if (cause instanceof LongshoreError) throw cause;
+        // The broker is away; the next try tells.
+      });
+    }
+    const out = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "INVALID_PRODUCER_EPOCH", "UNKNOWN_PRODUCER_ID"];
+    if (named(error, ...out) !== undefined) await this.#drop();
+    else this.#producer?.clearMetadata();
+  }
+
+  /** The topic takes less at once than others do. */
+  async #inHalves(records: readonly Outgoing[]): Promise<void> {
+    const middle = Math.ceil(records.length / 2);
+    await this.#send(records.slice(0, middle));
+    await this.#send(records.slice(middle));
+  }
+
+  #message({ topic, key, value, retry = 0 }: Outgoing, turn: number): Message {
+    const bytes = key === null ? undefined : Buffer.from(key);
+    const place = bytes === undefined ? turn : this.#kafka.murmur2(bytes) & positive;
+    // The library takes the rest of the division by the number of partitions.
+    return { topic, key: bytes, value: typeof value === "string" ? Buffer.from(value) : Buffer.from(value), partition: place + retry };
+  }
+
+  async #drop(): Promise<void> {
+    const producer = this.#producer;
+    this.#producer = undefined;
+    // Its connections may be beyond closing; nobody waits for them.
+    await Promise.allSettled([producer?.close(true)]);
+  }
+}
+
+function tooLarge(record: Outgoing, cause: unknown): LongshoreError {
+  const whose = record.key === null ? "" : ` with the key ${JSON.stringify(record.key)}`;
+  return new LongshoreError(
+    "LONGSHORE_LIMIT",
+    `A record for the topic ${record.topic}${whose} has ${bytesOf(record)} bytes, which is more than the brokers take there (max.message.bytes).`,
+    { cause, detail: { field: "value", expected: "no more bytes than max.message.bytes of the topic" } },
+  );
+}
+
+function unreachable(name: string, cause: unknown): LongshoreError {
+  return new LongshoreError("LONGSHORE_UNREACHABLE", `Records could not be published to ${name}: ${messageOf(cause)}`, {
+    cause: toError(cause),
+  });
+}

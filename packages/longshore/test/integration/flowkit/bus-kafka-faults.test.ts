@@ -1,0 +1,150 @@
+// The bus on Kafka on bad days: brokers that die, freeze or refuse, members that come and go.
+import { Admin } from "@platformatic/kafka";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Bus, BusRecord } from "../../../src/bus/bus.ts";
+import { type KafkaBusOptions, openKafkaBus } from "../../../src/bus/kafka.ts";
+import { kafkaMissing, ownKafka, sharedKafka } from "../../support/kafka.ts";
+import { until } from "../../support/until.ts";
+
+async function open(options: KafkaBusOptions): Promise<Bus> {
+  const bus = await openKafkaBus({ partitions: 4, againMs: 20, sessionMs: 1_500, ...options });
+  onTestFinished(() => bus.close());
+  return bus;
+}
+
+/** Publishes numbers one after the other, each until it is taken. */
+async function publishAll(bus: Bus, topic: string, from: number, to: number): Promise<void> {
+  for (let number = from; number < to; number++) {
+    for (let taken = false; !taken; ) {
+      taken = await bus.publish([{ topic, key: `k${number % 5}`, value: String(number) }]).then(
+        () => true,
+        () => false,
+      );
+    }
+  }
+}
+
+const numberOf = ({ value }: BusRecord) => Number(Buffer.from(value).toString());
+const range = (count: number) => Array.from({ length: count }, (_, at) => at);
+
+describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
+  it("loses nothing when its broker is killed and frozen, and tells of it once", async () => {
+    const kafka = await ownKafka();
+    const news: string[] = [];
+    const trouble = {
+      failing: (what: string) => news.includes(what) || news.push(what),
+      working: (what: string) => news.includes(what) && news.push(`over: ${what}`),
+    };
+    const bus = await open({ brokers: [kafka.broker], trouble, patienceMs: 2_000 });
+    const numbers: number[] = [];
+    const consumer = bus.subscribe({
+      group: "g",
+      topics: ["t"],
+      from: "earliest",
+      handle: async (records) => void numbers.push(...records.map(numberOf)),
+    });
+    await consumer.ready;
+    await publishAll(bus, "t", 0, 20);
+
+    await kafka.down("SIGKILL");
+    const second = publishAll(bus, "t", 20, 40);
+    await until(() => news.some((what) => what.startsWith("publishing")) && news.some((what) => what.startsWith("taking")));
+    await kafka.up();
+    await second;
+
+    kafka.freeze();
+    const third = publishAll(bus, "t", 40, 60);
+    await new Promise((resolve) => setImmediate(resolve));
+    kafka.thaw();
+    await third;
+
+    await until(() => new Set(numbers).size === 60);
+    expect([...new Set(numbers)].sort((a, b) => a - b)).toEqual(range(60));
+    for (const key of range(5)) {
+      const first = [...new Set(numbers.filter((number) => number % 5 === key))];
+      expect(first).toEqual([...first].sort((a, b) => a - b));
+    }
+    expect(news.some((what) => what.startsWith("over: publishing"))).toBe(true);
+    await consumer.close();
+  });
+
+  it("hands every record to one member only while members come and go", async () => {
+    const { brokers, prefix } = await sharedKafka();
+    const topic = `${prefix}t`;
+    const bus = await open({ brokers });
+    await bus.ensure([topic]);
+    const numbers: number[] = [];
+    const join = () =>
+      bus.subscribe({
+        group: `${prefix}g`,
+        topics: [topic],
+        from: "earliest",
+        maxRecords: 3,
+        async handle(records) {
+          await new Promise((resolve) => setImmediate(resolve));
+          numbers.push(...records.map(numberOf));
+        },
+      });
+    const first = join();
+    await first.ready;
+    let published = 0;
+    let stop = false;
+    const publishing = (async () => {
+      for (; !stop; published += 10) {
+        await bus.publish(range(10).map((at) => ({ topic, key: `k${at}`, value: String(published + at) })));
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    })();
+    const second = join();
+    await second.ready;
+    const third = join();
+    await third.ready;
+    await second.close();
+    await first.close();
+    stop = true;
+    await publishing;
+    await until(() => numbers.length >= published);
+    expect(numbers.sort((a, b) => a - b)).toEqual(range(published));
+    await third.close();
+  });
+
+  it("rejects after its patience when there is no broker, naming it", async () => {
+    const bus = await open({ brokers: ["127.0.0.1:1"], patienceMs: 50 });
+    await expect(bus.publish([{ topic: "t", key: null, value: "" }])).rejects.toMatchObject({
+      code: "LONGSHORE_UNREACHABLE",
+      message: expect.stringContaining("Kafka at 127.0.0.1:1"),
+    });
+  });
+
+  it("[A23] refuses a record above a topic's own limit, naming its size, and sends those of others", async () => {
+    const { brokers, prefix } = await sharedKafka();
+    const topic = `${prefix}small`;
+    const admin = new Admin({ clientId: "test", bootstrapBrokers: [...brokers] });
+    await admin.createTopics({ topics: [topic], partitions: 1, replicas: 1, configs: [{ name: "max.message.bytes", value: "2000" }] });
+    await admin.close();
+    const bus = await open({ brokers });
+    const publish = (value: string) => bus.publish([{ topic, key: "k", value }]);
+    const results = await Promise.allSettled([publish("1"), publish("x".repeat(5_000)), publish("2")]);
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect((results[1] as PromiseRejectedResult).reason).toMatchObject({
+      code: "LONGSHORE_LIMIT",
+      message: expect.stringMatching(/has 5001 bytes.*max\.message\.bytes/),
+    });
+    // A call whose records are too large together is sent in parts.
+    await bus.publish(range(10).map(() => ({ topic, key: "k", value: "y".repeat(900) })));
+    const lengths: number[] = [];
+    const consumer = bus.subscribe({
+      group: `${prefix}g`,
+      topics: [topic],
+      from: "earliest",
+      handle: async (records) => void lengths.push(...records.map(({ value }) => value.byteLength)),
+    });
+    await until(() => lengths.length === 12);
+    expect(lengths).toEqual([1, 1, ...range(10).map(() => 900)]);
+    await consumer.close();
+  });
+
+  it("refuses to open without a broker to ask", async () => {
+    await expect(openKafkaBus({ brokers: [] })).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG", detail: { field: "brokers" } });
+  });
+});

@@ -1,0 +1,19 @@
+// The bus on Kafka: the contract against a real broker.
+import { describe, onTestFinished } from "vitest";
+import { openKafkaBus } from "../../../src/bus/kafka.ts";
+import { busSuite } from "../../contract/bus-suite.ts";
+import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
+
+describe.skipIf(kafkaMissing !== undefined)(`the bus on Kafka${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
+  busSuite(async () => {
+    const { brokers, prefix } = await sharedKafka();
+    return {
+      prefix,
+      async open() {
+        const bus = await openKafkaBus({ brokers, partitions: 4, againMs: 10, sessionMs: 1_500 });
+        onTestFinished(() => bus.close());
+        return bus;
+      },
+    };
+  });
+});
