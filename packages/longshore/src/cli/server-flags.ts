@@ -18,6 +18,7 @@ export interface ServerFlags {
   ephemeral?: boolean;
   workflows?: string;
   stepflowConfig?: string;
+  flowkitConfig?: string;
   token?: string[];
   tokenFile?: string;
   insecure?: boolean;
@@ -37,6 +38,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .addOption(new Option("--ephemeral", "keep everything in memory; nothing survives").conflicts("data"))
     .option("--workflows <folder>", "load its *.yml, *.yaml and *.json at the start")
     .option("--stepflow-config <file>", "plugins and routes for flows of Stepflow; may start their workers")
+    .option("--flowkit-config <file>", "the settings of FlowKit's coordinator, as JSON")
     .option("--token <token>", "let in whoever shows it; may be repeated", parseRepeated)
     .option("--token-file <file>", "tokens, one a line")
     .option("--insecure", "serve beyond loopback although nobody is asked for a token")
@@ -63,6 +65,7 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     ...(flags.ephemeral ? { ephemeral: true } : { data: resolve(flags.data) }),
     ...(flags.workflows === undefined ? {} : { workflows: resolve(flags.workflows) }),
     ...(flags.stepflowConfig === undefined ? {} : { stepflow: { config: resolve(flags.stepflowConfig) } }),
+    ...flowkitOf(flags),
     tokens: flags.token,
     tokenFile: flags.tokenFile,
     insecure: flags.insecure,
@@ -75,6 +78,10 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     },
     logger: { level: flags.logLevel, format: log.format },
   };
+}
+
+function flowkitOf({ flowkitConfig }: ServerFlags): Pick<ServeOptions, "flowkit"> {
+  return flowkitConfig === undefined ? {} : { flowkit: { config: resolve(flowkitConfig) } };
 }
 
 /** A secret by which a worker of this very process is let in; undefined when nobody is asked for one. */

@@ -2,6 +2,9 @@
 
 import { resolve } from "node:path";
 import type { Clock } from "../clock.ts";
+import type { SensitiveDetector } from "../dialect/flowkit/sensitive.ts";
+import type { CoordinatorConfig } from "../protocol/flowkit/coordinator/config.ts";
+import type { CoordinatorFunction } from "../protocol/flowkit/coordinator/functions.ts";
 import type { RetentionSettings } from "../run/retention.ts";
 import { parseToken, readTokenFile, type Token } from "./auth.ts";
 import type { HttpLimits } from "./limits.ts";
@@ -37,6 +40,8 @@ export interface ServeOptions {
   sample?: boolean;
   /** Which plugins and routes flows of Stepflow have. */
   stepflow?: StepflowOptions;
+  /** Where workers of FlowKit are met, and how they are led. A server without a port leads them only when this is given. */
+  flowkit?: FlowkitOptions;
   /** How long what has ended is kept: a month or half a million runs unless told otherwise. */
   retention?: RetentionSettings;
   /** What is logged and where to: warnings and worse, as text, to standard error, unless told otherwise. Tokens never appear. */
@@ -53,6 +58,15 @@ export interface StepflowOptions {
   config?: string;
   /** `host:port` under which workers reach this server, when it is not where they came; `STEPFLOW_ORCHESTRATOR_URL`. */
   orchestratorUrl?: string;
+}
+
+export interface FlowkitOptions {
+  /** A file with the reference's `CoordinatorConfig` as JSON, or its settings. */
+  config?: string | CoordinatorConfig;
+  /** Functions for nodes of the type `coordinator_fn`, by the name that graphs call them. */
+  functions?: { readonly [name: string]: CoordinatorFunction };
+  /** What tells secrets among variables. */
+  sensitiveDetector?: SensitiveDetector;
 }
 
 export const portDefault = 4_500;

@@ -15,6 +15,7 @@ import type { RetryHint, Task } from "../task.ts";
 import { toJson } from "../to-json.ts";
 import type { Workflow } from "../workflow.ts";
 import type { Engine } from "./engine.ts";
+import type { FlowkitHandle } from "./flowkit.ts";
 import { localTransport } from "./local.ts";
 import { type WaitingNews, watchWaiting } from "./waiting.ts";
 import type { LoadedWorkflows } from "./workflows.ts";
@@ -43,6 +44,8 @@ export interface Server extends TransportSource, AsyncDisposable {
   readonly port: number | null;
   /** What became of the definition files. */
   readonly workflows: LoadedWorkflows;
+  /** Graphs of FlowKit; null on a server that has neither a port nor was told to lead its workers. */
+  readonly flowkit: FlowkitHandle | null;
   /** Keeps a workflow, or a new version of it, so that it can be started by name. */
   define(workflow: Workflow): Promise<Definition>;
   /** Starts a run. A workflow that is handed over is defined first; a name must be known. With `key`, starting twice starts once. */
@@ -64,7 +67,7 @@ export interface Server extends TransportSource, AsyncDisposable {
 }
 
 /** The part of a server that a program uses, whether or not it listens. */
-export function programSide(engine: Engine): Omit<Server, "url" | "port" | "workflows" | "close" | typeof Symbol.asyncDispose> {
+export function programSide(engine: Engine): Omit<Server, "url" | "port" | "workflows" | "flowkit" | "close" | typeof Symbol.asyncDispose> {
   const { board, runs, workers, logs, clock, makeId } = engine;
   const define = (workflow: Workflow) => runs.define({ name: workflow.name, dialect: "code", source: JSON.stringify(workflow.source) });
   return {

@@ -12,6 +12,7 @@ import { retentionPolicy } from "../run/retention.ts";
 import { directoryOf, loggerOf, type ServeOptions, type StepflowOptions, tokensOf } from "./config.ts";
 import type { Door, DoorParts } from "./door.ts";
 import { type Engine, openEngine } from "./engine.ts";
+import type { Flowkit } from "./flowkit.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
 import type { Logger } from "./logger.ts";
@@ -24,31 +25,37 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const metrics = options.port === null ? undefined : createMetrics();
   const stepflow = await stepflowConfig(options.stepflow, logger);
   if (metrics === undefined && stepflow.file !== null) logger.warn(`${stepflow.file}: No plugin runs, because this server has no port.`);
+  const flowkitParts = await flowkitFor(options, logger);
   const engine = await openEngine({
     directory: directoryOf(options),
     router: makeRouter(stepflow),
+    flowkit: flowkitParts?.dialect,
     clock,
     retention: retentionPolicy(options.retention),
     probe: metrics && engineProbe(metrics),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
   });
+  let flowkit: Flowkit | null = null;
   try {
     const workflows =
       options.workflows === undefined ? noWorkflows : await loadWorkflows(options.workflows, engine.runs, options.badWorkflows ?? "refuse");
     for (const warning of workflows.warnings) logger.warn(warning);
     for (const { message } of workflows.bad) logger.error(message);
     if (options.sample) await defineSampleIfEmpty(engine);
+    flowkit = (await flowkitParts?.open(engine)) ?? null;
     const door = metrics === undefined ? null : await openDoorFor({ engine, stepflow, options, tokens, logger, metrics });
-    const close = closing(engine, door);
+    const close = closing(engine, door, flowkit);
     return {
       ...programSide(engine),
       url: door?.url ?? null,
       port: door?.port ?? null,
       workflows,
+      flowkit,
       close,
       [Symbol.asyncDispose]: () => close(),
     };
   } catch (error) {
+    await flowkit?.close();
     await engine.close();
     throw error;
   }
@@ -64,6 +71,18 @@ async function stepflowConfig(options: StepflowOptions | undefined, logger: Logg
   return config;
 }
 
+/** The same for FlowKit, which is loaded where somebody can meet it. */
+async function flowkitFor(options: ServeOptions, logger: Logger) {
+  if (options.port === null && options.flowkit === undefined) return null;
+  const { flowkit = {} } = options;
+  const { openFlowkit, readFlowkitConfig } = await import("./flowkit.ts");
+  const config = await readFlowkitConfig(flowkit, logger);
+  return {
+    dialect: { limits: config.settings.limits, isSensitive: config.isSensitive },
+    open: (engine: Engine) => openFlowkit(engine, config, flowkit, logger),
+  };
+}
+
 /** Loaded only now: a program that opens no socket needs neither the protocols nor our own API, which are half of the start. */
 async function openDoorFor(parts: DoorParts): Promise<Door> {
   const { openDoor } = await import("./door.ts");
@@ -71,13 +90,14 @@ async function openDoorFor(parts: DoorParts): Promise<Door> {
 }
 
 /** Long polls are requests in flight: they are answered first, so that the listener has nothing left to wait for. */
-function closing(engine: Engine, door: Door | null): (deadlineMs?: number) => Promise<void> {
+function closing(engine: Engine, door: Door | null, flowkit: Flowkit | null): (deadlineMs?: number) => Promise<void> {
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {
     closed ??= (async () => {
       const doorClosed = door?.close(deadlineMs);
       engine.board.dismiss();
       await doorClosed;
+      await flowkit?.close();
       await engine.close();
     })();
     return closed;

@@ -9,8 +9,8 @@ import { varsOf } from "../../src/dialect/flowkit/resolve.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { type CoordinatorConfig, readCoordinatorConfig } from "../../src/protocol/flowkit/coordinator/config.ts";
 import { Coordinator } from "../../src/protocol/flowkit/coordinator/coordinator.ts";
+import { directOutbox } from "../../src/protocol/flowkit/coordinator/direct-outbox.ts";
 import type { CoordinatorFunction } from "../../src/protocol/flowkit/coordinator/functions.ts";
-import type { Outbox } from "../../src/protocol/flowkit/coordinator/parts.ts";
 import { decodeEnvelope } from "../../src/protocol/flowkit/decode.ts";
 import { dedupIds } from "../../src/protocol/flowkit/hash.ts";
 import {
@@ -334,17 +334,4 @@ function envelopeIn(bytes: Uint8Array): Envelope {
   const read = decodeEnvelope(bytes);
   if (!read.ok) throw new Error(read.why);
   return read.value;
-}
-
-/** Sends at once, each message once. */
-function directOutbox(bus: Bus): Outbox {
-  const sent = new Set<string>();
-  return {
-    async enqueue({ topic, key, dedupId, value, retry }) {
-      const print = `${topic} ${key} ${dedupId}`;
-      if (sent.has(print)) return;
-      sent.add(print);
-      await bus.publish([{ topic, key, value, ...(retry === undefined ? {} : { retry }) }]);
-    },
-  };
 }

@@ -10,7 +10,7 @@ import { type IsSensitive, looksSensitive } from "./sensitive.ts";
 export interface FlowkitDialectOptions {
   /** How many nodes of new runs may be at work at once. */
   readonly limits?: FlowkitLimits;
-  readonly isSensitive?: IsSensitive;
+  readonly isSensitive?: IsSensitive | undefined;
 }
 
 export function flowkitDialect({ limits, isSensitive = looksSensitive }: FlowkitDialectOptions = {}): Dialect {

@@ -10,7 +10,7 @@ import { type NewPart, putPartsMax, uidLengthMax } from "../../../part/store.ts"
 import type { Verdict } from "../../../verdict.ts";
 import type { Place, Places } from "../places.ts";
 import type { StatusEvent } from "../wire.ts";
-import { type BatchRecord, batchRecordIn, judge, withDeadLetters, withFailing } from "./batches.ts";
+import { type BatchRecords, judge, withDeadLetters, withFailing } from "./batches.ts";
 import type { WireAttempt } from "./messages.ts";
 import type { CoordinatorCounts, CoordinatorEngine } from "./parts.ts";
 import type { Signals } from "./signals.ts";
@@ -24,6 +24,7 @@ export interface AttemptEvents extends WireAttempt {
 
 export interface AttemptsParts extends Pick<CoordinatorEngine, "board" | "parts"> {
   readonly places: Places;
+  readonly batches: BatchRecords;
   readonly signals: Pick<Signals, "cancel">;
   readonly counts: CoordinatorCounts;
 }
@@ -62,7 +63,7 @@ export class Attempts {
       counts.stale += events.length;
       return this.#stop(attempt, last, verdict === "busy" ? "another worker has it" : "this attempt is over");
     }
-    if (verdict === "ok") await this.#keepBatches(hold, place, events);
+    if (verdict === "ok") await this.#keepBatches(hold, events);
     if (last !== undefined) await this.#end(hold, place, last);
   }
 
@@ -71,7 +72,7 @@ export class Attempts {
     return (await this.#parts.board.extend(hold, { holder: hold.holder, ...term })).verdict;
   }
 
-  async #keepBatches(hold: Hold, place: Place, events: readonly StatusEvent[]): Promise<void> {
+  async #keepBatches(hold: Hold & { grant: number }, events: readonly StatusEvent[]): Promise<void> {
     const { counts, parts } = this.#parts;
     const found: NewPart[] = [];
     let failed: Of<"BATCH_FAILED"> | undefined;
@@ -84,17 +85,13 @@ export class Attempts {
     }
     for (let at = 0; at < found.length; at += putPartsMax) await parts.put(hold, found.slice(at, at + putPartsMax));
     counts.batches += found.length;
-    if (failed !== undefined) await this.#noteFailing(hold, place, failed);
+    if (failed !== undefined) await this.#noteFailing(hold.taskId, failed, hold.grant);
   }
 
   /** Which batch failed is kept until the worker says what becomes of its attempt: the two may come in different hands. */
-  async #noteFailing(hold: Hold & { grant?: number }, place: Place, failed: Of<"BATCH_FAILED">): Promise<void> {
-    const record = withFailing(await this.#recordOf(place), failed, hold.grant ?? 0);
-    await this.#parts.board.extend(hold, { output: JSON.stringify(record) });
-  }
-
-  async #recordOf({ taskId }: Place): Promise<BatchRecord> {
-    return batchRecordIn((await this.#parts.board.task(taskId))?.output);
+  async #noteFailing(taskId: string, failed: Of<"BATCH_FAILED">, epoch: number): Promise<void> {
+    const { batches } = this.#parts;
+    await batches.keep(taskId, withFailing(await batches.of(taskId), failed, epoch));
   }
 
   async #end(hold: Hold & { grant: number; holder: string }, place: Place, last: Last): Promise<void> {
@@ -116,7 +113,7 @@ export class Attempts {
   /** Of a node of a graph: its final metrics. Of any other step: what its handler gave, where the worker tells. */
   async #outputOf(place: Place, { metrics, ...more }: Of<"TASK_DONE">): Promise<Json> {
     if (place.plan?.dialect !== dialectName) return (more as { output?: Json }).output ?? metrics;
-    return settingsOf(place)?.batch ? withDeadLetters(metrics, await this.#recordOf(place)) : metrics;
+    return settingsOf(place)?.batch ? withDeadLetters(metrics, await this.#parts.batches.of(place.taskId)) : metrics;
   }
 
   async #cancelled(hold: Hold & { holder: string }, reason: string): Promise<void> {
@@ -128,21 +125,23 @@ export class Attempts {
   }
 
   async #failed(hold: Hold & { grant: number }, place: Place, { reason_code, permanent, error }: Of<"TASK_FAILED">): Promise<void> {
-    const { board } = this.#parts;
+    const { board, batches } = this.#parts;
     const settings = settingsOf(place);
     const text = error === null || error === "" ? reason_code : `${reason_code}: ${error}`;
     if (workerLost.has(reason_code)) {
       await board.fail(hold, { error: text, retryable: true, spends: "lost", delayMs: 0 });
       return;
     }
-    const record = await this.#recordOf(place);
-    const verdict = settings?.batch ? judge(record, settings.batch, hold.grant) : null;
-    if (settings !== null && verdict !== null && verdict.next !== "fail") {
-      await board.defer(hold, verdict.next === "again" ? backoffMsOf(settings) : 0, JSON.stringify(verdict.record));
+    const judged = judge(await batches.of(place.taskId), settings?.batch ?? null, hold.grant);
+    if (judged !== null) await batches.keep(place.taskId, judged);
+    if (settings !== null && judged !== null && judged.judged.next !== "fail") {
+      await board.defer(hold, judged.judged.next === "again" ? backoffMsOf(settings) : 0);
       return;
     }
-    const isFinal = permanent || verdict !== null || settings?.permanent_on.includes(reason_code) === true;
-    const output = record.failing === null ? {} : { output: JSON.stringify(verdict?.record ?? buried(record)) };
+    // With a budget for batches, one that has spent it is the end; without, it is the node's own that counts.
+    const spent = judged !== null && settings !== null && settings.batch !== null;
+    const isFinal = permanent || spent || settings?.permanent_on.includes(reason_code) === true;
+    const output = judged === null ? {} : { output: JSON.stringify(withDeadLetters({}, judged)) };
     await board.fail(hold, { error: text, retryable: !isFinal, ...output });
   }
 
@@ -159,14 +158,6 @@ function isLast(event: StatusEvent): event is Last {
 /** Null for a step that is no node of a graph. */
 function settingsOf({ plan, node }: Place): RetrySettings | null {
   return plan?.dialect === dialectName ? ((node?.origin as GraphNode | undefined)?.retry_policy ?? null) : null;
-}
-
-/** The batch that a node failed for is told like one that was put aside. */
-function buried(record: BatchRecord): BatchRecord {
-  const { failing } = record;
-  if (failing === null) return record;
-  const { batch_uid, reason_code, error, attempt_epoch } = failing;
-  return { failures: {}, dead_letters: [...record.dead_letters, { batch_uid, reason_code, error, attempt_epoch }], failing: null };
 }
 
 /** SQLite's texts end at the first NUL, and a longer one is refused: a batch with such a name is kept under what it can have. */

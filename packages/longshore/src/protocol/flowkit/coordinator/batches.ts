@@ -1,9 +1,10 @@
-// Batches that failed, for nodes whose retry policy speaks of batches: how often each one did, and which were put aside. Kept as the
-// task's output so far, so that it lives and ends with the task; in the end it is part of what the node gives.
+// Batches that failed: how often each one did, and which were put aside. Kept as a document of the task, from its first failed batch until
+// its end; what was put aside is then part of what the node gives. What an attempt came to is kept too, so that hearing of it twice
+// counts once.
 
-import type { Task } from "../../../board/task.ts";
 import type { BatchSettings } from "../../../dialect/flowkit/retry-policy.ts";
-import { isObject, type JsonObject } from "../../../json.ts";
+import type { Json, JsonObject } from "../../../json.ts";
+import type { DocumentStore } from "../../../run/documents.ts";
 import type { StatusEvent } from "../wire.ts";
 
 export type BatchFailure = Pick<Extract<StatusEvent, { kind: "BATCH_FAILED" }>, "batch_uid" | "reason_code" | "permanent" | "error">;
@@ -20,24 +21,52 @@ export interface BatchRecord {
   readonly failures: { readonly [uid: string]: number };
   readonly dead_letters: readonly DeadLetter[];
   /** The newest, until what becomes of its attempt is known. */
-  readonly failing: (BatchFailure & { readonly attempt_epoch: number }) | null;
+  readonly failing: (DeadLetter & { readonly permanent: boolean }) | null;
+  /** What followed from the newest attempt that ended with a failed batch. */
+  readonly judged: { readonly attempt_epoch: number; readonly next: NextStep } | null;
 }
 
-/** What follows from an attempt that ended with a failed batch. */
-export type BatchVerdict = { readonly next: "again" | "passed-over" | "fail"; readonly record: BatchRecord };
+type Judged = BatchRecord & { readonly judged: NonNullable<BatchRecord["judged"]> };
+
+/** The same batch again, the others without it, or the end of the node. */
+export type NextStep = "again" | "pass-over" | "fail";
 
 /** Each travels with every further start of its node. A node with more of them does not work at all. */
 const deadLettersMax = 1_000;
 /** Of an error's text that is kept. */
 const errorCharsMax = 2_000;
 
-const empty: BatchRecord = { failures: {}, dead_letters: [], failing: null };
+const kind = "flowkit-batches";
+const nothing: BatchRecord = { failures: {}, dead_letters: [], failing: null, judged: null };
 
-/** What a task's output so far says; of an output that is none, nothing. */
-export function batchRecordIn(output: Task["output"] | undefined): BatchRecord {
-  if (output === null || output === undefined || !output.includes('"dead_letters"')) return empty;
-  const kept = JSON.parse(output) as Partial<BatchRecord>;
-  return isObject(kept) ? { failures: kept.failures ?? {}, dead_letters: kept.dead_letters ?? [], failing: kept.failing ?? null } : empty;
+export class BatchRecords {
+  readonly #documents: DocumentStore;
+  /** The tasks that there is a record of: nearly all have none, and must not cost a look. */
+  readonly #kept = new Set<string>();
+
+  constructor(documents: DocumentStore) {
+    this.#documents = documents;
+  }
+
+  /** What was kept before; answers of which tasks. */
+  async load(): Promise<readonly string[]> {
+    for (const { name } of await this.#documents.documents(kind)) this.#kept.add(name);
+    return [...this.#kept];
+  }
+
+  async of(taskId: string): Promise<BatchRecord> {
+    const kept = this.#kept.has(taskId) ? await this.#documents.document(kind, taskId) : undefined;
+    return kept === undefined ? nothing : (JSON.parse(kept.body) as BatchRecord);
+  }
+
+  async keep(taskId: string, record: BatchRecord): Promise<void> {
+    this.#kept.add(taskId);
+    await this.#documents.keepDocument({ kind, name: taskId, version: 1, body: JSON.stringify(record) });
+  }
+
+  async drop(taskId: string): Promise<void> {
+    if (this.#kept.delete(taskId)) await this.#documents.removeDocument(kind, taskId);
+  }
 }
 
 export function withFailing(record: BatchRecord, { batch_uid, reason_code, permanent, error }: BatchFailure, epoch: number): BatchRecord {
@@ -45,22 +74,28 @@ export function withFailing(record: BatchRecord, { batch_uid, reason_code, perma
   return { ...record, failing: { batch_uid, reason_code, permanent, error: text, attempt_epoch: epoch } };
 }
 
-/** Null when no batch failed in this attempt: then the failure is the node's own. */
-export function judge(record: BatchRecord, settings: BatchSettings, epoch: number): BatchVerdict | null {
-  const { failing } = record;
+/** The record with what follows from this attempt's end as `judged`; null when no batch failed in it: then the failure is the node's own. */
+export function judge(record: BatchRecord, settings: BatchSettings | null, epoch: number): Judged | null {
+  const { failing, judged } = record;
+  if (judged !== null && judged.attempt_epoch === epoch) return { ...record, judged };
   if (failing === null || failing.attempt_epoch !== epoch) return null;
-  const { batch_uid, reason_code, error, attempt_epoch } = failing;
+  const { batch_uid, permanent, ...told } = failing;
   const count = (record.failures[batch_uid] ?? 0) + 1;
-  if (!failing.permanent && count <= settings.max) {
-    return { next: "again", record: { ...record, failures: { ...record.failures, [batch_uid]: count }, failing: null } };
+  if (settings !== null && !permanent && count <= settings.max) {
+    return {
+      ...record,
+      failures: { ...record.failures, [batch_uid]: count },
+      failing: null,
+      judged: { attempt_epoch: epoch, next: "again" },
+    };
   }
   const { [batch_uid]: _counted, ...failures } = record.failures;
-  const dead_letters = [...record.dead_letters, { batch_uid, reason_code, error, attempt_epoch }];
-  const next = settings.dead_letter && dead_letters.length <= deadLettersMax ? "passed-over" : "fail";
-  return { next, record: { failures, dead_letters, failing: null } };
+  const dead_letters = [...record.dead_letters, { batch_uid, ...told }];
+  const next = settings?.dead_letter === true && dead_letters.length <= deadLettersMax ? "pass-over" : "fail";
+  return { failures, dead_letters, failing: null, judged: { attempt_epoch: epoch, next } };
 }
 
 /** What a node gives that went on without some of its batches. */
 export function withDeadLetters(metrics: JsonObject, { dead_letters }: BatchRecord): JsonObject {
-  return dead_letters.length === 0 ? metrics : { ...metrics, dead_letters: dead_letters as unknown as JsonObject[] };
+  return dead_letters.length === 0 ? metrics : { ...metrics, dead_letters: dead_letters as unknown as Json };
 }

@@ -2,20 +2,23 @@
 // tells them to stop. It keeps nothing of its own but which workers there are: the board is the record.
 
 import { randomBytes } from "node:crypto";
-import type { Task } from "../../../board/task.ts";
+import { LaneFailure, LaneWorker } from "../../../board/lane-worker.ts";
+import { isOpen, type Task } from "../../../board/task.ts";
 import type { Bus, BusConsumer, Subscription } from "../../../bus/bus.ts";
 import { pause } from "../../../clock.ts";
 import type { GraphChecks } from "../../../dialect/flowkit/check.ts";
-import type { JsonObject } from "../../../json.ts";
+import { functionLane } from "../../../dialect/flowkit/compile.ts";
+import { toError } from "../../../errors.ts";
+import type { Json, JsonObject } from "../../../json.ts";
 import { onceEach } from "../decode.ts";
 import { Places, type WireName } from "../places.ts";
 import { commandTopic, statusTopic } from "../wire.ts";
 import { Announcements } from "./announcements.ts";
 import { Attempts } from "./attempts.ts";
+import { BatchRecords } from "./batches.ts";
 import type { CoordinatorSettings } from "./config.ts";
 import { Discovery } from "./discovery.ts";
 import { Dispatcher } from "./dispatcher.ts";
-import { FunctionLane } from "./function-lane.ts";
 import { type CoordinatorFunction, Functions } from "./functions.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type CoordinatorLog, noCounts, type Outbox, tasksIn } from "./parts.ts";
 import { Registry } from "./registry.ts";
@@ -39,6 +42,8 @@ export interface CoordinatorOptions {
 
 /** Before topics that could not be made are tried again. */
 const retryMs = 1_000;
+/** Functions at once: they read the data file. */
+const slots = 8;
 const clusterKind = "flowkit-cluster";
 
 export class Coordinator {
@@ -50,7 +55,8 @@ export class Coordinator {
   readonly #signals: Signals;
   readonly #attempts: Attempts;
   readonly #dispatcher: Dispatcher;
-  readonly #functions: FunctionLane;
+  readonly #batches: BatchRecords;
+  readonly #functions: LaneWorker;
   readonly #warn: (code: string, message: string) => void;
   readonly #stopping = new AbortController();
   readonly #consumers: BusConsumer[] = [];
@@ -59,6 +65,7 @@ export class Coordinator {
   readonly #serving = new Map<string, Promise<void>>();
   #cluster = "";
   #started = false;
+  #working = false;
   #stopListening: () => void = () => {};
 
   constructor(options: CoordinatorOptions) {
@@ -71,13 +78,23 @@ export class Coordinator {
     const { places } = this;
     this.tasks = new FlowkitTasks({ runs: engine.runs, checks: { functions: new Set(Object.keys(functions)), isSensitive } });
     const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles) });
-    const common = { ...engine, places, registry, outbox, topics, counts, log, failed };
+    this.#batches = new BatchRecords(engine.documents);
+    const common = { ...engine, places, registry, outbox, topics, counts, log, failed, batches: this.#batches };
     this.#registry = registry;
     this.#signals = new Signals({ ...common, cancelGraceMs });
     this.#attempts = new Attempts({ ...common, signals: this.#signals });
     const isServed = (role: string) => this.#served.has(role);
     this.#dispatcher = new Dispatcher({ ...common, isServed, leaseMs, offerMs, completed });
-    this.#functions = new FunctionLane({ ...common, functions: new Functions({ ...common, own: functions }) });
+    const perform = performer(new Functions({ ...common, own: functions }));
+    this.#functions = new LaneWorker({
+      ...common,
+      lane: functionLane,
+      holder: "flowkit-functions",
+      protocol: "flowkit",
+      slots,
+      own: true,
+      perform,
+    });
   }
 
   /** Resolves when it is at work; a bus that cannot be reached yet is tried until it can. */
@@ -87,7 +104,9 @@ export class Coordinator {
     this.#stopListening = engine.listen({ task: (task) => this.#taskChanged(task) });
     await this.#registry.load();
     for await (const task of tasksIn(engine.reader, "held")) this.#registry.taskChanged(task);
-    await this.#functions.start();
+    await this.#functions.recover(engine.reader);
+    if (((await engine.reader.queued()).get(functionLane) ?? 0) > 0) this.#workOnFunctions();
+    await this.#forgetEnded();
     await this.#signals.recover();
     this.#started = true;
     await Promise.all([this.#serveAll(), ...this.#roles().map((role) => this.#serve(role))]);
@@ -100,7 +119,7 @@ export class Coordinator {
     this.#stopping.abort();
     this.#signals.close();
     this.#registry.close();
-    await Promise.all([this.#dispatcher.close(), this.#functions.close(), ...this.#serving.values()]);
+    await Promise.all([this.#dispatcher.close(), this.#functions.close(0), ...this.#serving.values()]);
     await Promise.all(this.#consumers.map((consumer) => consumer.close()));
     this.#stopListening();
   }
@@ -109,7 +128,28 @@ export class Coordinator {
     this.#registry.taskChanged(task);
     this.#dispatcher.taskChanged(task);
     this.#signals.taskChanged(task);
-    this.#functions.taskChanged(task);
+    this.#functions.changed(task);
+    if (task.lane?.name === functionLane && task.state === "queued") this.#workOnFunctions();
+    if (!isOpen(task.state)) this.#ended(task);
+  }
+
+  /** Claims stand in line from the first function on: a server without any has none. */
+  #workOnFunctions(): void {
+    if (this.#working) return;
+    this.#working = true;
+    this.#functions.resume();
+  }
+
+  /** What was kept about its batches has gone into what it gives. A row that stays behind is found at the next start. */
+  #ended({ id }: Task): void {
+    void this.#batches.drop(id).catch(() => {});
+  }
+
+  async #forgetEnded(): Promise<void> {
+    for (const taskId of await this.#batches.load()) {
+      const task = await this.#options.engine.board.task(taskId);
+      if (task === undefined || !isOpen(task.state)) await this.#batches.drop(taskId);
+    }
   }
 
   #roles(): string[] {
@@ -187,4 +227,15 @@ export class Coordinator {
     await documents.keepDocument(fresh, { unlessThere: true });
     return JSON.parse((await documents.document(clusterKind, "cluster"))?.body ?? fresh.body) as string;
   }
+}
+
+/** What a function throws is tried again, as its node says. */
+function performer(functions: Functions) {
+  return async ({ task, signal }: { task: Task; signal: AbortSignal }): Promise<Json> => {
+    try {
+      return (await functions.perform(task, signal)) ?? null;
+    } catch (error) {
+      throw new LaneFailure({ error: toError(error).message, retryable: true }, { cause: error });
+    }
+  };
 }

@@ -10,13 +10,14 @@ import { LongshoreError, toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import type { Place, Places, WireName } from "../places.ts";
 import type { TopicNames } from "../wire.ts";
-import { batchRecordIn } from "./batches.ts";
+import type { BatchRecords } from "./batches.ts";
 import { startMessage } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type CoordinatorLog, type Outbox, tasksIn } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 
 export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "board" | "reader"> {
   readonly places: Places;
+  readonly batches: BatchRecords;
   readonly registry: Pick<Registry, "room">;
   readonly outbox: Outbox;
   readonly topics: TopicNames;
@@ -137,7 +138,7 @@ export class Dispatcher {
       }
       const start = {
         input: inputOf(task, place),
-        deadLetters: await this.#deadLetters(task, place),
+        deadLetters: await this.#deadLetters(place),
         retry: this.#lapses.get(task.id) ?? 0,
       };
       const attempt = { task_id, node_id, step_type: role, attempt_epoch: task.grant };
@@ -159,13 +160,9 @@ export class Dispatcher {
     await report.catch(() => {});
   }
 
-  /** Those of the attempt before are with its record, where it was closed by a failure of another kind. */
-  async #deadLetters(task: Task, { plan, node }: Place): Promise<string[]> {
+  async #deadLetters({ taskId, plan, node }: Place): Promise<string[]> {
     if (plan?.dialect !== dialectName || !(node?.origin as GraphNode | undefined)?.retry_policy.batch) return [];
-    const before = task.output === null && task.attempt > 0 ? await this.#parts.reader.attempts(task.id) : [];
-    return batchRecordIn(task.output ?? before.findLast(({ output }) => output !== null)?.output).dead_letters.map(
-      ({ batch_uid }) => batch_uid,
-    );
+    return (await this.#parts.batches.of(taskId)).dead_letters.map(({ batch_uid }) => batch_uid);
   }
 
   #lapsed(taskId: string): void {
