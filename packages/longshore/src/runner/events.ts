@@ -41,7 +41,7 @@ export interface WorkerEvents {
   /** The handler's signal was aborted. */
   taskStopped: TaskEvent & { readonly reason: LongshoreError };
   /** A handler did not end within the grace period after its signal aborted; its slot went to other work. */
-  taskAbandoned: TaskEvent;
+  taskAbandoned: TaskEvent & { readonly graceMs: number };
   progress: TaskEvent & { readonly value: unknown };
   /** Log lines that were thrown away because they could not be sent in time. */
   logsDropped: TaskEvent & { readonly lines: number };

@@ -258,6 +258,33 @@ describe("stopping a handler", () => {
     expect(s.notices[0]?.message).toContain('Task "deaf"');
   });
 
+  it("an orchestrator may say how long a handler that it stops has", async () => {
+    let control: Control | undefined;
+    const started = deferred<void>();
+    const deaf = task("deaf", () => {
+      started.resolve();
+      return new Promise(() => {});
+    });
+    await using s = await setup([deaf]);
+    const slot = await s.loop.host.slots.take();
+    const outcome = deferred<unknown>();
+    const report = async (told: unknown) => {
+      outcome.resolve(told);
+      return { verdict: "ok" as const };
+    };
+    const begin = (given: Control) => {
+      control = given;
+    };
+    void slot?.run(s.loop.assignment("deaf", {}, { begin, report }));
+    await started.promise;
+    control?.stop(new LongshoreError("LONGSHORE_CANCELLED", "enough"), 30_000);
+    await s.clock.advance(29_999);
+    expect(s.worker.status().running).toHaveLength(1);
+    await s.clock.advance(1);
+    expect(await outcome.promise).toMatchObject({ kind: "failed", retryable: false, error: { code: "LONGSHORE_CANCELLED" } });
+    expect(s.notices[0]?.message).toContain("did not end within 30 s");
+  });
+
   it("what an abandoned handler logs after its report goes nowhere", async () => {
     const late = deferred<Context>();
     const deaf = task(

@@ -181,7 +181,7 @@ function isElsewhere({ around }: Execution, { task }: Call): boolean {
 
 /** Waits for `work`, but not much longer than the signal's abort: a handler that ignores it is abandoned after the grace period. */
 function untilStopped<Value>(execution: Execution, work: Promise<Value>): Promise<Value> {
-  const { clock, abortGraceMs } = execution.around.config;
+  const { clock } = execution.around.config;
   return new Promise((resolve, reject) => {
     let disarm = () => {};
     const finish = () => {
@@ -189,9 +189,9 @@ function untilStopped<Value>(execution: Execution, work: Promise<Value>): Promis
       disarm();
     };
     execution.onStop((reason) => {
-      disarm = clock.at(clock.now() + abortGraceMs, () => {
+      disarm = clock.at(clock.now() + execution.graceMs, () => {
         finish();
-        execution.around.events.emit("taskAbandoned", execution.event());
+        execution.around.events.emit("taskAbandoned", { ...execution.event(), graceMs: execution.graceMs });
         reject(reason);
       });
     });

@@ -48,6 +48,7 @@ export class Execution {
   #over: AbortController | undefined;
   #log: TaskLog | undefined;
   #stopped: LongshoreError | undefined;
+  #graceMs: number | undefined;
   #logClosed = false;
   #finished = false;
   #onStop: ((reason: LongshoreError) => void) | undefined;
@@ -81,6 +82,11 @@ export class Execution {
     return this.#stopped;
   }
 
+  /** How long the handler may take to end after it was stopped. */
+  get graceMs(): number {
+    return this.#graceMs ?? this.around.config.abortGraceMs;
+  }
+
   /** Adds to the log. What an abandoned handler says after its report goes nowhere. */
   addLog(text: string, stream: OutputStream): void {
     if (this.#logClosed || !this.around.transport.capabilities.logs) return;
@@ -89,9 +95,10 @@ export class Execution {
   }
 
   /** Aborts the handler's signal. Only the first reason counts. */
-  stop(reason: LongshoreError): void {
+  stop(reason: LongshoreError, graceMs?: number): void {
     if (this.#stopped !== undefined || this.#finished) return;
     this.#stopped = reason;
+    this.#graceMs = graceMs;
     this.#aborter?.abort(reason);
     this.around.events.emit("taskStopped", { ...this.event(), reason });
     this.#onStop?.(reason);
@@ -137,7 +144,7 @@ export class Execution {
   #control(): Control {
     const over = () => this.#overSignal;
     return {
-      stop: (reason) => this.stop(reason),
+      stop: (reason, graceMs) => this.stop(reason, graceMs),
       trace: this.trace,
       get over() {
         return over();

@@ -289,9 +289,9 @@ export class Runner {
   }
 
   #tellAboutTrouble(): void {
-    const { logger, abortGraceMs } = this.#config;
-    this.events.watch("taskAbandoned", ({ task, ids }) => {
-      const message = `Task "${task}" (${ids.taskId}) did not end within ${formatDuration(abortGraceMs)} after its signal aborted; its slot is used for other work while it goes on. Pass ctx.signal to what it waits for.`;
+    const { logger } = this.#config;
+    this.events.watch("taskAbandoned", ({ task, ids, graceMs }) => {
+      const message = `Task "${task}" (${ids.taskId}) did not end within ${formatDuration(graceMs)} after its signal aborted; its slot is used for other work while it goes on. Pass ctx.signal to what it waits for.`;
       logger({ level: "warn", message });
     });
     this.events.watch("logsDropped", ({ task, ids, lines }) => {

@@ -184,9 +184,9 @@ export interface Call {
 export interface Control {
   /**
    * Aborts the handler's signal now. With LONGSHORE_LEASE_LOST nothing is reported any more; with LONGSHORE_CANCELLED a final failure is.
-   * Later calls do nothing.
+   * Later calls do nothing. `graceMs` is how long the handler may take to end, where the orchestrator says; the worker's own grace unless told.
    */
-  stop(reason: LongshoreError): void;
+  stop(reason: LongshoreError, graceMs?: number): void;
   /** The span to name in calls that are made on behalf of this work: its own, or its caller's when nobody traces here. */
   readonly trace: SpanIds | undefined;
   /** Aborts when the assignment is over, reported or not: the transport's own timers and watchers end here. */
