@@ -12,6 +12,7 @@ const alias = [
   { find: /^longshore\/conductor$/, replacement: source("protocol/conductor/index.ts") },
   { find: /^longshore\/conductor\/compat$/, replacement: source("protocol/conductor/compat/index.ts") },
   { find: /^longshore\/stepflow$/, replacement: source("protocol/stepflow/index.ts") },
+  { find: /^longshore\/flowkit$/, replacement: source("protocol/flowkit/index.ts") },
   { find: /^longshore\/telemetry$/, replacement: source("telemetry/index.ts") },
   { find: /^longshore\/testing$/, replacement: source("testing/index.ts") },
 ];

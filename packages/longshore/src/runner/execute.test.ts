@@ -282,7 +282,7 @@ describe("stopping a handler", () => {
     expect(s.worker.status().running).toHaveLength(1);
     await s.clock.advance(1);
     expect(await outcome.promise).toMatchObject({ kind: "failed", retryable: false, error: { code: "LONGSHORE_CANCELLED" } });
-    expect(s.notices[0]?.message).toContain("did not end within 30 s");
+    expect(s.notices[0]?.message).toContain("did not end within 30.0 s");
   });
 
   it("what an abandoned handler logs after its report goes nowhere", async () => {

@@ -41,11 +41,11 @@ export function checkAdapterArgs(name: string, args: Json | undefined, defaults:
   return name === rechunkAdapter ? checkRechunkArgs(args, defaults) : undefined;
 }
 
-function checkPullArgs(args: Json | undefined, defaults: ArgDefaults): Checked<PullArgs> {
+export function checkPullArgs(args: Json | undefined, defaults: ArgDefaults): Checked<PullArgs> {
   return check(args, pullKeys, (given) => pullArgs(given, defaults));
 }
 
-function checkRechunkArgs(args: Json | undefined, defaults: ArgDefaults): Checked<RechunkArgs> {
+export function checkRechunkArgs(args: Json | undefined, defaults: ArgDefaults): Checked<RechunkArgs> {
   return check(args, rechunkKeys, (given) => {
     const { size, meta_list_key: metaListKey = null } = given;
     // A boolean is a number in Python, and no size.

@@ -1,0 +1,325 @@
+// Where batches come from: a worker on the embedded bus, and a coordinator that names an adapter, or none.
+
+import { describe, expect, it } from "vitest";
+import { type FlowkitWorld, flowkitWorld } from "../../../test/support/flowkit-played.ts";
+import type { JsonObject } from "../../json.ts";
+import { Batch, BatchResult } from "./batch.ts";
+import type { FlowkitOptions } from "./options.ts";
+import { streamTask } from "./stream-task.ts";
+
+const pull = "pull.from_artifacts";
+const rechunk = "pull.from_artifacts.rechunk:size";
+
+interface Probe {
+  /** What the handler proposes. */
+  readonly proposes?: JsonObject;
+  readonly options?: FlowkitOptions;
+}
+
+/** Counts the items of its batches. */
+async function setup({ proposes, options }: Probe = {}) {
+  const world = await flowkitWorld();
+  const seen: Batch[] = [];
+  let iterated = 0;
+  const probe = streamTask("probe", {
+    loadInput: (ref, inline) => ({ input_ref: ref ?? {}, input_inline: proposes ?? inline ?? {} }),
+    *iterBatches() {
+      iterated++;
+      yield new Batch({ batch_uid: "own1", payload: { items: [1, 2, 3] } });
+      yield { batchUid: "own2", payload: { items: [4, 5] } };
+    },
+    processBatch: (batch) => {
+      seen.push(batch);
+      const { items } = batch.payload;
+      return new BatchResult({ success: true, metrics: { count: Array.isArray(items) ? items.length : 1 } });
+    },
+  });
+  await world.worker([probe], options);
+  return { world, seen, iterated: () => iterated };
+}
+
+function upstream(world: FlowkitWorld, node: string, ...lists: number[][]): void {
+  world.artifacts.produce(
+    world.taskId,
+    node,
+    lists.map((skus) => ({ skus })),
+  );
+}
+
+const cmd = (input_adapter: string, input_args: JsonObject): JsonObject => ({ input_adapter, input_args });
+
+describe("which way the input takes", () => {
+  it("[F-ADAPT-03, T01] a handler's adapter is used when the command names none", async () => {
+    const { world, iterated } = await setup({ proposes: cmd(rechunk, { from_node: "u", size: 3, meta_list_key: "skus" }) });
+    upstream(world, "u", [1, 2, 3, 4], [5, 6, 7, 8]);
+    await world.start();
+    expect((await world.end()).payload.kind).toBe("TASK_DONE");
+    expect(world.sum("count")).toBe(8);
+    expect(iterated()).toBe(0);
+    expect(world.logged("worker.adapter.selected")).toMatchObject([{ source: "handler", io_source: "handler", name: rechunk }]);
+  });
+
+  it("[F-ADAPT-04, F-HAND-03, T02] without an adapter anywhere the handler makes its batches", async () => {
+    const { world, iterated } = await setup();
+    await world.start({ parameter: 1 });
+    await world.end();
+    expect(world.sum("count")).toBe(5);
+    expect(iterated()).toBe(1);
+    expect(world.logged("worker.handler.iter_batches_fallback")).toHaveLength(1);
+  });
+
+  it("[F-ADAPT-05, T03] an unknown adapter in the command fails the task for good, before anything streams", async () => {
+    const { world, seen, iterated } = await setup();
+    await world.start(cmd("pull.from_the_moon", {}));
+    const { payload } = await world.end();
+    expect(payload).toMatchObject({
+      kind: "TASK_FAILED",
+      reason_code: "bad_input_adapter",
+      permanent: true,
+      error: "unknown input_adapter 'pull.from_the_moon'",
+    });
+    expect([iterated(), seen.length]).toEqual([0, 0]);
+    expect(world.kinds()).toEqual(["TASK_ACCEPTED", "TASK_FAILED"]);
+    expect(world.logged("worker.adapter.unknown_from_cmd")).toMatchObject([{ level: "error", adapter: "pull.from_the_moon" }]);
+  });
+
+  it("[T16] an unknown adapter is refused also where the handler proposes a known one", async () => {
+    const { world, iterated } = await setup({ proposes: cmd(pull, { from_node: "u" }) });
+    await world.start(cmd("nope", {}));
+    expect((await world.end()).payload).toMatchObject({ reason_code: "bad_input_adapter", permanent: true });
+    expect(iterated()).toBe(0);
+  });
+
+  it("[F-ADAPT-02, T04] the command's adapter is used, with from_node for a list of one", async () => {
+    const { world } = await setup();
+    upstream(world, "u", [1, 2, 3], [4, 5, 6], [7, 8, 9]);
+    await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
+    await world.end();
+    expect(world.sum("count")).toBe(9);
+  });
+
+  it("[F-ADAPT-09, T05] a handler's unknown adapter is ignored when the command's is valid", async () => {
+    const { world } = await setup({ proposes: cmd("unknown.adapter", { x: 1 }) });
+    upstream(world, "u", [1, 2], [3]);
+    await world.start(cmd(rechunk, { from_nodes: ["u"], size: 2, meta_list_key: "skus" }));
+    await world.end();
+    expect(world.sum("count")).toBe(3);
+  });
+
+  it("a handler's unknown adapter is passed over when the command names none", async () => {
+    const { world, iterated } = await setup({ proposes: cmd("unknown.adapter", {}) });
+    await world.start();
+    await world.end();
+    expect(iterated()).toBe(1);
+  });
+
+  it("[F-ADAPT-01, F-OBS-02, T17] the command's route overrides a conflicting one of the handler, which is noted", async () => {
+    const { world } = await setup({ proposes: cmd(rechunk, { from_node: "v", size: 2, meta_list_key: "skus" }) });
+    upstream(world, "u", [1, 2, 3]);
+    upstream(world, "v", [1], [2], [3], [4], [5]);
+    await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
+    await world.end();
+    expect(world.sum("count")).toBe(3);
+    // The reference notes a conflict only when the names differ; the guide says whenever the command overrides the handler.
+    expect(world.logged("worker.adapter.handler_conflict_ignored")).toMatchObject([
+      { message: "handler_conflict_ignored", handler_adapter: rechunk, cmd_adapter: rechunk, handler_args: { from_node: "v" } },
+    ]);
+  });
+
+  it("[F-OBS-01] the chosen adapter is noted with its name, arguments and source; a handler that agrees is no conflict", async () => {
+    const { world } = await setup();
+    upstream(world, "u", [1]);
+    await world.start(cmd(pull, { from_nodes: ["u"], poll_ms: 50 }));
+    await world.end();
+    expect(world.logged("worker.adapter.selected")).toMatchObject([
+      {
+        message: "adapter.selected",
+        name: pull,
+        adapter: pull,
+        args: { from_nodes: ["u"], poll_ms: 50 },
+        source: "cmd",
+        from_nodes: ["u"],
+      },
+    ]);
+    expect(world.logged("worker.adapter.handler_conflict_ignored")).toEqual([]);
+  });
+});
+
+describe("arguments are checked before anything streams", () => {
+  it.each<[string, string, JsonObject, string]>([
+    ["[F-ADAPT-06, T07] a missing size", rechunk, { from_node: "u" }, "missing or invalid 'size' (positive int required)"],
+    ["[T11] a size of 0", rechunk, { from_node: "u", size: 0 }, "missing or invalid 'size' (positive int required)"],
+    [
+      "[T12] a meta_list_key that is no text",
+      rechunk,
+      { from_node: "u", size: 2, meta_list_key: 7 },
+      "'meta_list_key' is 7, expected a text",
+    ],
+    ["missing sources", pull, {}, "missing 'from_nodes' (at least one node id required)"],
+    ["a pause that is none", pull, { from_node: "u", poll_ms: "abc" }, `'poll_ms' is "abc", expected milliseconds`],
+  ])("%s fails the task for good, and the handler is not asked", async (_what, adapter, args, why) => {
+    const { world, iterated, seen } = await setup();
+    await world.start(cmd(adapter, args));
+    const { payload } = await world.end();
+    expect(payload).toMatchObject({ kind: "TASK_FAILED", reason_code: "bad_input_args", permanent: true, error: why });
+    expect([iterated(), seen.length]).toEqual([0, 0]);
+    expect(world.logged("worker.adapter.validation_failed")).toMatchObject([{ adapter, io_source: "cmd", reason: why }]);
+  });
+
+  it("[F-VAL-01, T10] a missing size fails before a live upstream is read", async () => {
+    const { world, seen } = await setup();
+    world.artifacts.produce(world.taskId, "u", [{ skus: [1, 2] }], false);
+    await world.start(cmd(rechunk, { from_node: "u", meta_list_key: "skus" }));
+    expect((await world.end()).payload).toMatchObject({ reason_code: "bad_input_args", permanent: true });
+    expect(seen).toEqual([]);
+    expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual([]);
+  });
+
+  it("[F-RECH-06, T14] a strict worker refuses rechunking without the key of a list", async () => {
+    const { world } = await setup({ options: { strictInputAdapters: true } });
+    await world.start(cmd(rechunk, { from_node: "u", size: 2 }));
+    expect((await world.end()).payload).toMatchObject({ reason_code: "bad_input_args", permanent: true });
+  });
+
+  it("[T15] a strict worker takes rechunking with the key of a list", async () => {
+    const { world } = await setup({ options: { strictInputAdapters: true } });
+    upstream(world, "u", [1, 2, 3]);
+    await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
+    expect((await world.end()).payload.kind).toBe("TASK_DONE");
+    expect(world.sum("count")).toBe(3);
+  });
+});
+
+describe("pulling from artifacts", () => {
+  it("[F-PULL-01] batches come while the upstream still produces", async () => {
+    const { world, seen } = await setup();
+    world.artifacts.produce(world.taskId, "u", [{ a: 1 }], false);
+    await world.start(cmd(pull, { from_nodes: ["u"] }));
+    await world.event("BATCH_OK");
+    expect(seen).toHaveLength(1);
+    expect(seen[0]?.payload).toEqual({
+      from_node: "u",
+      ref: { task_id: world.taskId, node_id: "u", batch_uid: "u0" },
+      meta: { a: 1 },
+    });
+    world.artifacts.produce(world.taskId, "u", [{ a: 2 }], true);
+    expect((await world.end()).payload.kind).toBe("TASK_DONE");
+    expect(seen.map(({ batch_uid }) => batch_uid)).toEqual(["u0", "u1"]);
+    expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0", "u u1"]);
+  });
+
+  it("[F-EMPTY-01, T06] an empty upstream is no error", async () => {
+    const { world } = await setup();
+    upstream(world, "u");
+    await world.start(cmd(pull, { from_nodes: ["u"] }));
+    expect((await world.end()).payload).toMatchObject({ kind: "TASK_DONE", metrics: {} });
+    expect(world.sum("count")).toBe(0);
+    expect(world.logged("worker.upstream.status")).toMatchObject([{ upstream_empty: true }]);
+  });
+
+  it("[T08] an empty upstream is no error for rechunking either", async () => {
+    const { world } = await setup();
+    upstream(world, "u");
+    await world.start(cmd(rechunk, { from_nodes: ["u"], size: 2, meta_list_key: "skus" }));
+    expect((await world.end()).payload.kind).toBe("TASK_DONE");
+  });
+
+  it("two sources that use the same names do not collide", async () => {
+    const { world } = await setup();
+    world.artifacts.produce(world.taskId, "ua", [{ a: 1 }]);
+    world.artifacts.produce(world.taskId, "ub", [{ a: 2 }]);
+    await world.start(cmd(pull, { from_nodes: ["ua", "ub"] }));
+    await world.end();
+    expect(world.events().flatMap(({ payload }) => payload.batch_uid ?? [])).toEqual(["ua:u0", "ub:u0"]);
+  });
+
+  it("an upstream that failed fails its consumer with a reason", async () => {
+    const { world } = await setup();
+    world.artifacts.produce(world.taskId, "u", [{ a: 1 }], false);
+    world.artifacts.end(world.taskId, "u", "failed");
+    await world.start(cmd(pull, { from_nodes: ["u"] }));
+    expect((await world.end()).payload).toMatchObject({
+      kind: "TASK_FAILED",
+      reason_code: "upstream_failed",
+      permanent: true,
+      error: 'The upstream node "u" has failed.',
+    });
+  });
+});
+
+describe("rechunking", () => {
+  const sizes = (seen: readonly Batch[]) => seen.map(({ payload }) => (payload.items as unknown[]).length);
+
+  it("[F-RECH-01, F-RECH-03, T84] a named list is cut into pieces whose names follow from their artifact", async () => {
+    const { world, seen } = await setup();
+    world.artifacts.node(world.taskId, "u").parts.set("p0", { skus: [1, 2, 3, 4, 5] });
+    world.artifacts.produce(world.taskId, "u", []);
+    await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
+    await world.end();
+    expect(sizes(seen)).toEqual([2, 2, 1]);
+    expect(seen[0]?.payload).toEqual({ from_node: "u", items: [1, 2], parent: { ref: { batch_uid: "p0" }, meta_list_key: "skus" } });
+    expect(seen.map(({ batch_uid }) => batch_uid?.slice(0, 8))).toEqual(["5397bd2c", "b98797e6", "aac55e59"]);
+  });
+
+  it("[F-RECH-04, T85] without a key, or where it names no list, an artifact is one item", async () => {
+    const { world, seen } = await setup();
+    world.artifacts.produce(world.taskId, "u", [{ skus: [1, 2] }, { skus: [3] }]);
+    await world.start(cmd(rechunk, { from_node: "u", size: 2 }));
+    await world.end();
+    expect(sizes(seen)).toEqual([1, 1]);
+    expect(seen[0]?.payload).toMatchObject({ items: [{ skus: [1, 2] }], parent: { meta_list_key: null } });
+  });
+
+  it("an empty list gives no piece and no list one, and neither comes again", async () => {
+    const { world, seen } = await setup();
+    world.artifacts.produce(world.taskId, "u", [{ skus: [] }, { skus: "notalist" }, {}]);
+    await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
+    await world.end();
+    expect(seen.map(({ payload }) => payload.items)).toEqual([[{ skus: "notalist" }], [{}]]);
+    expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0", "u u1", "u u2"]);
+  });
+
+  it("[F-ADAPT-08, F-RECH-05, T09] keys are never guessed: two artifacts are two items, whatever lists they hold", async () => {
+    const { world } = await setup();
+    world.artifacts.produce(world.taskId, "u", [
+      { skus: [1, 2, 3, 4], items: [1] },
+      { skus: [5, 6, 7, 8], items: [2] },
+    ]);
+    await world.start(cmd(rechunk, { from_node: "u", size: 3 }));
+    await world.end();
+    expect(world.sum("count")).toBe(2);
+  });
+
+  it("[T13] without a key there are as many items as artifacts", async () => {
+    const { world } = await setup();
+    world.artifacts.produce(
+      world.taskId,
+      "u",
+      Array.from({ length: Math.ceil(11 / 4) }, (_, at) => ({ skus: [at] })),
+    );
+    await world.start(cmd(rechunk, { from_node: "u", size: 3 }));
+    await world.end();
+    expect(world.sum("count")).toBe(3);
+  });
+});
+
+describe("adapters of users", () => {
+  it("are named in commands like the others, and check their own arguments", async () => {
+    const range = {
+      name: "range",
+      check: (args: unknown) => {
+        const { to } = (args ?? {}) as { to?: unknown };
+        return typeof to === "number" ? { ok: true as const, args: to } : { ok: false as const, why: "missing 'to'" };
+      },
+      async *open(to: number) {
+        for (let at = 0; at < to; at++) yield new Batch({ batch_uid: `r${at}`, payload: { items: [at] } });
+      },
+    };
+    const { world } = await setup({ options: { adapters: [range] } });
+    await world.start(cmd("range", { to: 4 }));
+    await world.end();
+    expect(world.sum("count")).toBe(4);
+    await world.start(cmd("range", {}), { nodeId: "m" });
+    expect((await world.end("m")).payload).toMatchObject({ reason_code: "bad_input_args", error: "missing 'to'" });
+  });
+});

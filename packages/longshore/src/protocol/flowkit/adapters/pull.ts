@@ -1,0 +1,19 @@
+// `pull.from_artifacts`: each partial artifact of the upstream nodes is a batch, while they are still being produced.
+
+import { checkPullArgs, type PullArgs, pullAdapter } from "../adapter-args.ts";
+import { Batch } from "../batch.ts";
+import type { InputAdapter, Upstream } from "./adapter.ts";
+
+export const pull: InputAdapter<PullArgs> = { name: pullAdapter, check: checkPullArgs, open };
+
+async function* open({ fromNodes, ...options }: PullArgs, upstream: Upstream): AsyncIterable<Batch> {
+  const several = fromNodes.length > 1;
+  for await (const { fromNode, uid, meta } of upstream.read(fromNodes, options)) {
+    yield new Batch({
+      // The consumer's own artifact has the upstream's name. Of several sources two may have used the same name.
+      batch_uid: several ? `${fromNode}:${uid}` : uid,
+      payload: { from_node: fromNode, ref: { task_id: upstream.taskId, node_id: fromNode, batch_uid: uid }, meta },
+      finishes: [{ fromNode, uid }],
+    });
+  }
+}

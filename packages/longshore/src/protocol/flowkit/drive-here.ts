@@ -1,0 +1,79 @@
+// A stream of batches on a protocol that knows none: the handler makes its batches itself, what each produced is emitted, and the output are the
+// final metrics with the number of batches.
+
+import { systemClock } from "../../clock.ts";
+import type { Context } from "../../context.ts";
+import { TerminalError } from "../../errors.ts";
+import { isObject, type JsonObject } from "../../json.ts";
+import { argDefaults } from "./adapter-args.ts";
+import { adaptersWith } from "./adapters/adapter.ts";
+import type { PartRef, UpstreamPart } from "./artifacts/artifacts.ts";
+import { reasons } from "./classify.ts";
+import { type BatchOutput, drive, type StreamWork } from "./drive.ts";
+import { makeRunContext, type RunState } from "./run-context.ts";
+import { RunFailed } from "./run-failed.ts";
+
+export async function driveHere(role: string, work: StreamWork, input: unknown, context: Context): Promise<JsonObject> {
+  const { ids, attempt, signal } = context;
+  const out = new Emitted(context);
+  const state: RunState = {
+    taskId: ids.runId || ids.taskId,
+    nodeId: ids.stepId,
+    attemptEpoch: attempt,
+    workerId: "",
+    clock: systemClock,
+    cancel: () => (signal.aborted ? { reason: String((signal.reason as Error)?.message ?? "cancelled"), deadlineMs: null } : undefined),
+    keepPartial: async (uid, meta) => out.ok(uid, meta as JsonObject),
+  };
+  const { ctx, final, cleanup } = makeRunContext(context, state);
+  const { taskId, nodeId } = state;
+  try {
+    const { metrics } = await drive({
+      work,
+      info: { task_id: taskId, node_id: nodeId, attempt_epoch: attempt, worker_id: "", role },
+      inputRef: null,
+      inputInline: isObject(input) ? (input as JsonObject) : input === undefined || input === null ? null : { input: input as never },
+      deadLetters: new Set(),
+      adapters: adaptersWith(),
+      defaults: argDefaults,
+      upstream: { taskId, signal, read: noUpstream },
+      out,
+      ctx,
+      draining: () => false,
+      log: () => {},
+    });
+    return { ...(final() as JsonObject), ...metrics, batches: out.count };
+  } catch (error) {
+    // Elsewhere the class of an error says that trying again is of no use.
+    if (error instanceof RunFailed && error.permanent) throw new TerminalError(error.message, { cause: error });
+    throw error;
+  } finally {
+    await cleanup();
+  }
+}
+
+/** Parts leave by the context, in order. */
+class Emitted implements BatchOutput {
+  readonly #context: Context;
+  count = 0;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  ok(uid: string, metrics: JsonObject, _finishes: readonly PartRef[] = []): undefined {
+    this.count++;
+    this.#context.progress({ uid, metrics });
+  }
+
+  async failed(uid: string, reason: string, permanent: boolean, error: string | null): Promise<void> {
+    this.#context.log({ batch_uid: uid, reason_code: reason, permanent, error }, "stderr");
+  }
+
+  async flush(): Promise<void> {}
+}
+
+// biome-ignore lint/correctness/useYield: it has the shape of a reader and can only refuse.
+async function* noUpstream(fromNodes: readonly string[]): AsyncIterable<UpstreamPart> {
+  throw new RunFailed(reasons.badAdapter, true, `parts of ${fromNodes.join(", ")} cannot be read over this protocol`);
+}

@@ -1,0 +1,229 @@
+// The course of a run, the same for every protocol: init, load the input, choose its way, then batch after batch, then finalize. What it
+// produces goes to `out`; how it ended is told by returning the final metrics or by throwing.
+
+import { LongshoreError, toError } from "../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { toJson } from "../../to-json.ts";
+import type { ArgDefaults } from "./adapter-args.ts";
+import type { Adapters, Upstream } from "./adapters/adapter.ts";
+import { type PartRef, UpstreamFailed } from "./artifacts/artifacts.ts";
+import { Batch, type BatchFields } from "./batch.ts";
+import { type Classified, classifyError, reasons } from "./classify.ts";
+import {
+  type Batches,
+  type BatchGenerator,
+  batchOf,
+  finalOf,
+  type Loaded,
+  metricsOf,
+  type RunInfo,
+  resultOf,
+  type StreamHandler,
+} from "./handler.ts";
+import { dedupIds } from "./hash.ts";
+import type { WorkerLog } from "./log.ts";
+import type { RunContext } from "./run-context.ts";
+import { RefusedResult, RunFailed } from "./run-failed.ts";
+import { type Route, selectInput } from "./select-input.ts";
+
+/** Where the results of batches go. */
+export interface BatchOutput {
+  /** A promise when the run should wait before it goes on. */
+  ok(uid: string, metrics: JsonObject, finishes: readonly PartRef[]): Promise<void> | undefined;
+  failed(uid: string, reason: string, permanent: boolean, error: string | null): Promise<void>;
+  /** Resolves when all of it has arrived. */
+  flush(): Promise<void>;
+}
+
+export type StreamWork =
+  | { readonly kind: "handler"; readonly handler: StreamHandler }
+  | { readonly kind: "generator"; readonly generate: BatchGenerator };
+
+export interface StreamRun {
+  readonly work: StreamWork;
+  readonly info: RunInfo;
+  readonly inputRef: JsonObject | null;
+  readonly inputInline: JsonObject | null;
+  /** Batches to pass over. */
+  readonly deadLetters: ReadonlySet<string>;
+  readonly adapters: Adapters;
+  readonly defaults: ArgDefaults;
+  readonly upstream: Upstream;
+  readonly out: BatchOutput;
+  readonly ctx: RunContext;
+  /** True when the worker stops: the run ends between two batches, and another worker goes on. */
+  readonly draining: () => boolean;
+  readonly log: WorkerLog;
+}
+
+/** What a run says at its end. */
+export interface Final {
+  readonly metrics: JsonObject;
+  readonly artifactsRef: JsonObject | null;
+}
+
+/** Throws the signal's reason, LONGSHORE_SHUTDOWN between two batches, or RunFailed. */
+export async function drive(run: StreamRun): Promise<Final> {
+  const { work, out, ctx } = run;
+  const classify = work.kind === "handler" ? (work.handler.classifyError?.bind(work.handler) ?? classifyError) : classifyError;
+  try {
+    const batches = await open(run);
+    const value =
+      work.kind === "handler" ? await processAll(run, work.handler, batches, classify) : await generate(run, work.generate, batches);
+    ctx.signal.throwIfAborted();
+    const { metrics, artifacts_ref } = finalOf(value);
+    return { metrics: jsonObject(metrics), artifactsRef: artifacts_ref };
+  } catch (thrown) {
+    ctx.signal.throwIfAborted();
+    // What succeeded is told before the end. Where that cannot be, it is what was thrown, or comes after it.
+    await out.flush().catch(() => {});
+    throw failureOf(thrown, classify);
+  }
+}
+
+/** A handler's error gets its name from the handler; what the worker itself throws has one. */
+function failureOf(thrown: unknown, classify: (error: unknown) => Classified): Error {
+  if (thrown instanceof RunFailed) return thrown;
+  const error = toError(thrown);
+  if (error instanceof UpstreamFailed) return new RunFailed(reasons.upstreamFailed, true, error.message, error);
+  if (isOurs(error)) return error;
+  const [reason, permanent] = classify(thrown);
+  return new RunFailed(reason, permanent, error.message, error);
+}
+
+/** Cancels, shutdowns and lost holds end a run without being its failure. */
+function isOurs({ code }: Partial<LongshoreError>): boolean {
+  return code === "LONGSHORE_CANCELLED" || code === "LONGSHORE_SHUTDOWN" || code === "LONGSHORE_LEASE_LOST";
+}
+
+async function open(run: StreamRun): Promise<AsyncIterable<Batch>> {
+  const { work, info, inputRef, inputInline, adapters, defaults, upstream, ctx, log } = run;
+  const handler: Partial<StreamHandler> = work.kind === "handler" ? work.handler : {};
+  await handler.init?.(info);
+  const loaded: Loaded = (await handler.loadInput?.(inputRef, inputInline)) ?? {
+    input_ref: inputRef ?? {},
+    input_inline: inputInline ?? {},
+  };
+  const route: Route | undefined = selectInput({ inputInline, loaded, adapters, defaults, log });
+  const whole = [new Batch({ payload: loaded as JsonObject })];
+  const batches: Batches = route?.adapter.open(route.args, upstream) ?? handler.iterBatches?.(loaded, ctx) ?? whole;
+  return usable(run, batches, route !== undefined);
+}
+
+/** The batches that are to be worked on, each with its name. Between two of them the run may end. */
+async function* usable(run: StreamRun, batches: Batches, adapted: boolean): AsyncIterable<Batch> {
+  const { ctx, deadLetters, log, draining } = run;
+  let empty = true;
+  for await (const each of batches as AsyncIterable<Batch | BatchFields>) {
+    ctx.signal.throwIfAborted();
+    if (draining()) throw new LongshoreError("LONGSHORE_SHUTDOWN", "The worker stops between two batches; another one goes on.");
+    empty = false;
+    const batch = named(batchOf(each));
+    if (adapted) log("debug", "worker.adapter.batch", { batch_uid: batch.batch_uid });
+    if (!deadLetters.has(batch.batch_uid as string)) yield batch;
+    else log("warning", "worker.batch.dead_letter_skipped", { batch_uid: batch.batch_uid });
+  }
+  if (adapted) log("info", "worker.upstream.status", { upstream_empty: empty });
+  ctx.signal.throwIfAborted();
+}
+
+function named(batch: Batch): Batch {
+  if (batch.batch_uid !== null && batch.batch_uid !== "") return batch;
+  return new Batch({ batch_uid: dedupIds.payload(toJson(batch.payload)), payload: batch.payload, finishes: batch.finishes });
+}
+
+async function processAll(
+  run: StreamRun,
+  handler: StreamHandler,
+  batches: AsyncIterable<Batch>,
+  classify: (error: unknown) => Classified,
+): Promise<unknown> {
+  const { out, ctx } = run;
+  for await (const batch of batches) {
+    const uid = batch.batch_uid as string;
+    const result = await processOne(handler, batch, ctx, classify);
+    ctx.signal.throwIfAborted();
+    const failure = result.failure ?? refusalOf(() => out.ok(uid, result.metrics, batch.finishes));
+    if (failure instanceof Promise) await failure;
+    else if (failure !== undefined) {
+      const [reason, permanent, message] = failure;
+      // What succeeded before it is told before it.
+      await out.flush();
+      await out.failed(uid, reason, permanent, message);
+      throw new RunFailed(reason, permanent, message ?? reason);
+    }
+  }
+  await out.flush();
+  return handler.finalize?.(ctx);
+}
+
+/** Why a result is not taken, where that is its own fault; else what `put` answers. */
+function refusalOf(put: () => Promise<void> | undefined): Failure | Promise<void> | undefined {
+  try {
+    return put();
+  } catch (error) {
+    if (error instanceof RefusedResult) return [error.reason, error.permanent, error.message];
+    throw error;
+  }
+}
+
+type Failure = readonly [reason: string, permanent: boolean, error: string | null];
+
+type Processed = { readonly metrics: JsonObject; readonly failure?: undefined } | { readonly failure: Failure };
+
+async function processOne(
+  handler: StreamHandler,
+  batch: Batch,
+  ctx: RunContext,
+  classify: (error: unknown) => Classified,
+): Promise<Processed> {
+  let value: unknown;
+  try {
+    value = await handler.processBatch(batch, ctx);
+  } catch (error) {
+    ctx.signal.throwIfAborted();
+    return { failure: [...classify(error), toError(error).message] };
+  }
+  const { success, metrics, reason_code, permanent, error } = resultOf(value);
+  if (!success) return { failure: [reason_code ?? reasons.error, permanent, error] };
+  try {
+    return { metrics: jsonObject(metrics) };
+  } catch (thrown) {
+    return { failure: [reasons.badOutput, true, `The metrics of the batch are not JSON: ${toError(thrown).message}`] };
+  }
+}
+
+/** What was read before a yield is done with when that is kept; what a yield is called follows from the batch read last. */
+async function generate(run: StreamRun, make: BatchGenerator, batches: AsyncIterable<Batch>): Promise<unknown> {
+  const { out, ctx } = run;
+  let uid = "";
+  let yields = 0;
+  let read: PartRef[] = [];
+  async function* noted(): AsyncIterable<Batch> {
+    for await (const batch of batches) {
+      uid = batch.batch_uid as string;
+      yields = 0;
+      read.push(...batch.finishes);
+      yield batch;
+    }
+  }
+  const results = make(noted(), ctx);
+  for (;;) {
+    const { done, value } = await results.next();
+    if (done === true) {
+      await out.flush();
+      return value;
+    }
+    yields++;
+    const name = yields === 1 ? uid || "first" : `${uid || "first"}.${yields}`;
+    const full = out.ok(name, jsonObject(metricsOf(value)), read);
+    read = [];
+    if (full !== undefined) await full;
+    ctx.signal.throwIfAborted();
+  }
+}
+
+export function jsonObject(value: object): JsonObject {
+  const json: Json = toJson(value);
+  return isObject(json) ? json : { result: json };
+}

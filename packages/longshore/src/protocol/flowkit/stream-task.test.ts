@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { task } from "../../task.ts";
+import { Loopback } from "../../testing/loopback.ts";
+import { work } from "../../work.ts";
+import { Batch } from "./batch.ts";
+import { isStreamTask, streamTask } from "./stream-task.ts";
+
+async function run(subject: ReturnType<typeof streamTask>, input: unknown) {
+  const loop = new Loopback();
+  await using _worker = await work({ tasks: [subject], on: loop, signals: false, logger: false });
+  return await loop.run(subject.name, input as never);
+}
+
+describe("a task of batches on another protocol", () => {
+  it("[F-OVR-02] makes its batches itself, and its output are its final metrics with their number", async () => {
+    const sum = streamTask("sum", {
+      *iterBatches({ input_inline }) {
+        for (const at of (input_inline as { list: number[] }).list) yield new Batch({ batch_uid: `b${at}`, payload: { at } });
+      },
+      processBatch: ({ payload }, ctx) => {
+        ctx.kv.sum = ((ctx.kv.sum as number | undefined) ?? 0) + (payload.at as number);
+        return { at: payload.at };
+      },
+      finalize: (ctx) => ({ sum: ctx.kv.sum }),
+    });
+    expect(await run(sum, { list: [1, 2, 3] })).toEqual({ kind: "done", output: { sum: 6, batches: 3 } });
+  });
+
+  it("a generator gets its input as one batch", async () => {
+    const twice = streamTask("twice", async function* (batches) {
+      for await (const { payload } of batches) yield payload;
+      return { ok: true };
+    });
+    expect(await run(twice, { a: 1 })).toEqual({ kind: "done", output: { ok: true, batches: 1 } });
+  });
+
+  it("a failure is final when it is permanent, and an adapter without a store is refused", async () => {
+    const bad = streamTask("bad", {
+      processBatch: () => {
+        throw new TypeError("no");
+      },
+    });
+    expect(await run(bad, {})).toMatchObject({ kind: "failed", retryable: false, error: { message: expect.stringContaining("no") } });
+    const pull = { input_adapter: "pull.from_artifacts", input_args: { from_node: "u" } };
+    expect(await run(streamTask("pull", { processBatch: () => ({}) }), pull)).toMatchObject({
+      kind: "failed",
+      retryable: false,
+      error: { message: "parts of u cannot be read over this protocol" },
+    });
+  });
+
+  it("is told apart from other tasks", () => {
+    expect(isStreamTask(streamTask("a", { processBatch: () => ({}) }))).toBe(true);
+    expect(isStreamTask(task("a", () => 1))).toBe(false);
+  });
+});
