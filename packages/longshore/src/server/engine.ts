@@ -7,6 +7,7 @@ import type { Task } from "../board/task.ts";
 import { type Waiting, whyWaiting } from "../board/why.ts";
 import type { Workers } from "../board/workers.ts";
 import type { BusLog } from "../bus/log.ts";
+import type { OutboxStore } from "../bus/outbox.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { codeDialect } from "../dialect/code/dialect.ts";
 import { conductorDialect } from "../dialect/conductor/dialect.ts";
@@ -74,6 +75,7 @@ export interface Engine {
   readonly logStore: LogStore;
   readonly blobs: BlobStore;
   readonly busLog: BusLog;
+  readonly outboxStore: OutboxStore;
   readonly reader: Reader;
   readonly workers: Workers;
   openRuns(): number;
@@ -125,7 +127,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
   store.recover();
   beside.recover();
-  const { blobs, busLog, reader, workers } = beside;
+  const { blobs, busLog, outbox: outboxStore, reader, workers } = beside;
   const logStore = probe === undefined ? beside.logs : measured(beside.logs, probe);
   const retention = new Retention({
     store: beside.retention,
@@ -147,6 +149,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     logStore,
     blobs,
     busLog,
+    outboxStore,
     reader,
     workers,
     openRuns: beside.openRuns,

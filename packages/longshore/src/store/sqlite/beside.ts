@@ -6,6 +6,7 @@ import type { BlobStore } from "../../blob/blob.ts";
 import type { Task } from "../../board/task.ts";
 import type { Workers } from "../../board/workers.ts";
 import type { BusLog } from "../../bus/log.ts";
+import type { OutboxStore } from "../../bus/outbox.ts";
 import type { Clock } from "../../clock.ts";
 import type { LogStore } from "../../log/store.ts";
 import type { Reader } from "../../run/reader.ts";
@@ -16,6 +17,7 @@ import { SqliteBlobs } from "./blobs.ts";
 import { SqliteBus } from "./bus.ts";
 import { Counts } from "./counts.ts";
 import { SqliteLogs } from "./logs.ts";
+import { SqliteOutbox } from "./outbox.ts";
 import { SqliteReader } from "./reader.ts";
 import { SqliteRetention } from "./retention.ts";
 import type { SqliteStore } from "./store.ts";
@@ -26,6 +28,7 @@ export interface Beside {
   readonly logs: LogStore;
   readonly blobs: BlobStore;
   readonly busLog: BusLog;
+  readonly outbox: OutboxStore;
   readonly workers: Workers;
   readonly reader: Reader;
   readonly retention: RetentionStore;
@@ -55,6 +58,7 @@ export function openBeside(store: SqliteStore, clock: Clock, directory: string |
     logs: new SqliteLogs({ db, commit }),
     blobs,
     busLog: new SqliteBus({ db, commit, clock }),
+    outbox: new SqliteOutbox({ db, commit, clock }),
     workers,
     reader: new SqliteReader({ db, tasks, lanes, counts, definitions }),
     retention: new SqliteRetention({ db, commit, runs, tasks, counts, blobs, references }),

@@ -141,6 +141,14 @@ const migrations: readonly string[] = [
     PRIMARY KEY (topic, name)
   ) WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE outbox (
+    id INTEGER PRIMARY KEY, print TEXT NOT NULL UNIQUE, topic TEXT NOT NULL, key TEXT NOT NULL, dedup_id TEXT NOT NULL, retry INTEGER NOT NULL,
+    owner TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL, due_at INTEGER NOT NULL, error TEXT, ended_at INTEGER, value BLOB NOT NULL
+  );
+  CREATE INDEX outbox_pending ON outbox (id) WHERE state = 'pending';
+  CREATE INDEX outbox_ended ON outbox (state, ended_at) WHERE ended_at IS NOT NULL;
+  `,
 ];
 
 export const schemaVersion = migrations.length;
