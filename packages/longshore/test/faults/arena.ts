@@ -8,7 +8,7 @@ import { check, describeViolations } from "./checker.ts";
 import { type Client, openClient } from "./client.ts";
 import { type Entry, type HistoryWriter, openHistory, readHistory } from "./history.ts";
 import { type Link, openLink } from "./link.ts";
-import { freePort, type ManagedProcess, type ServerOptions, serverProcess, shellWorkerProcess, workerProcess } from "./processes.ts";
+import { freePort, type ManagedProcess, ownWorkerProcess, type ServerOptions, serverProcess, workerProcess } from "./processes.ts";
 import type { WorkerSettings } from "./raw-worker.ts";
 import type { FinalState } from "./story.ts";
 
@@ -24,6 +24,8 @@ export interface Arena {
   addWorker(habits: WorkerHabits, options?: { url?: string }): ManagedProcess;
   /** One of our own workers, with the flags of `longshore work`. */
   addShellWorker(...flags: string[]): ManagedProcess;
+  /** The same, with whatever follows `longshore work`, and variables of its environment. */
+  addOwnWorker(parameters: readonly string[], env?: Record<string, string>): ManagedProcess;
   /** A way to the server that can fail. */
   addLink(): Promise<Link>;
   /** Reads the histories, asks the server how the runs ended, and throws what the checker finds. */
@@ -59,6 +61,11 @@ export async function openArena(other: Pick<ServerOptions, "command"> & { data?:
   const client = openClient(url, join(directory, "client.0.jsonl"), other.wire?.define);
   const workers: ManagedProcess[] = [];
   const links: (Link & { name: string })[] = [];
+  const addOwnWorker: Arena["addOwnWorker"] = (parameters, env = {}) => {
+    const worker = ownWorkerProcess({ name: `worker-${workers.length}`, parameters, env }, directory, chaos);
+    workers.push(worker);
+    return worker;
+  };
   return {
     directory,
     url,
@@ -73,11 +80,8 @@ export async function openArena(other: Pick<ServerOptions, "command"> & { data?:
       workers.push(worker);
       return worker;
     },
-    addShellWorker(...flags) {
-      const worker = shellWorkerProcess(`worker-${workers.length}`, url, flags, directory, chaos);
-      workers.push(worker);
-      return worker;
-    },
+    addShellWorker: (...flags) => addOwnWorker(["--shell", "--on", url, "--worker-id", `worker-${workers.length}`, ...flags]),
+    addOwnWorker,
     async addLink() {
       const link = { ...(await openLink(port)), name: `link-${links.length}` };
       links.push(link);

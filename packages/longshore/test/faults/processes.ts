@@ -113,12 +113,23 @@ export function workerProcess(
   });
 }
 
+export interface OwnWorker {
+  name: string;
+  /** What follows `longshore work`. */
+  parameters: readonly string[];
+  /** Beside this process's. */
+  env?: Record<string, string>;
+}
+
 /** Our own worker, as anybody would start it. */
-export function shellWorkerProcess(name: string, url: string, flags: string[], directory: string, history: HistoryWriter): ManagedProcess {
+export function ownWorkerProcess({ name, parameters, env = {} }: OwnWorker, directory: string, history: HistoryWriter): ManagedProcess {
   return managed(name, history, () => {
     const log = openSync(join(directory, `${name}.log`), "a");
-    const parameters = [SERVER_PROGRAM, "work", "--shell", "--on", url, "--worker-id", name, ...flags];
-    const child = spawn(process.execPath, parameters, { cwd: REPOSITORY, stdio: ["ignore", log, log] });
+    const child = spawn(process.execPath, [SERVER_PROGRAM, "work", ...parameters], {
+      cwd: REPOSITORY,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", log, log],
+    });
     closeSync(log);
     return { child, ready: Promise.resolve() };
   });

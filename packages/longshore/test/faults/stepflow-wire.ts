@@ -16,16 +16,20 @@ const BUDGET = 1_000;
 
 /** Tasks come over a stream of gRPC, or through NATS where a server of it is named; then workers may serve other orchestrators as well. */
 export function stepflowWire(nats?: string, others: readonly Pick<Arena, "url" | "directory">[] = []): Wire {
-  const queue = { queueTimeoutSecs: OFFER_SECS };
   const plugin = nats === undefined ? { type: "grpc", queueName: "python" } : { type: "nats", url: nats, stream: "STEPFLOW_TASKS" };
+  const habits = nats === undefined ? {} : { nats, others: others.map(({ url, directory }) => ({ url, directory })) };
+  return { ...wireOf({ ...plugin, queueTimeoutSecs: OFFER_SECS }), habits };
+}
+
+/** With another plugin, whose workers the test starts itself. */
+export function wireOf(plugin: Record<string, unknown>): Wire {
   return {
     worker: fileURLToPath(new URL("./stepflow-worker-process.ts", import.meta.url)),
     define: defineFlow,
-    habits: nats === undefined ? {} : { nats, others: others.map(({ url, directory }) => ({ url, directory })) },
     flags(directory) {
       const file = join(directory, "stepflow-config.yml");
       const retry = { transportMaxRetries: BUDGET, backoff: { type: "constant", delayMs: 10 } };
-      writeFileSync(file, JSON.stringify({ plugins: { python: { ...plugin, ...queue } }, routes: { "/": [{ plugin: "python" }] }, retry }));
+      writeFileSync(file, JSON.stringify({ plugins: { python: plugin }, routes: { "/": [{ plugin: "python" }] }, retry }));
       return ["--stepflow-config", file];
     },
   };
