@@ -60,7 +60,7 @@ export function openBeside(store: SqliteStore, clock: Clock, directory: string |
     busLog: new SqliteBus({ db, commit, clock }),
     outbox: new SqliteOutbox({ db, commit, clock }),
     workers,
-    reader: new SqliteReader({ db, tasks, lanes, counts, definitions }),
+    reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions }),
     retention: new SqliteRetention({ db, commit, runs, tasks, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {

@@ -6,7 +6,9 @@ import { SqliteReader } from "./reader.ts";
 describe.each(places)("reading from %s", (place) => {
   async function setup() {
     const parts = await openParts(place);
-    const reader = new SqliteReader({ ...parts, tasks: parts.board.tasks, definitions: parts.runs.definitions, lanes: parts.board.lanes });
+    const { tasks, lanes } = parts.board;
+    const { runs, definitions } = parts.runs;
+    const reader = new SqliteReader({ ...parts, tasks, runs, definitions, lanes });
     await parts.define("w", ["a", "b"]);
     await parts.define("other", ["x"]);
     return { parts, reader };
@@ -32,6 +34,16 @@ describe.each(places)("reading from %s", (place) => {
     expect(await reader.runByAlias("ci-2")).toBeUndefined();
     expect((await reader.newestRun("w"))?.id).toBe(second.id);
     expect(await reader.newestRun("other")).toBeUndefined();
+  });
+
+  it("a run that goes on is told from memory, and one that has ended from the file", async () => {
+    const { parts, reader } = await setup();
+    const { id } = await parts.start("w");
+    const open = await reader.run(id);
+    expect(await reader.run(id)).toBe(open);
+    await parts.runs.tell(id, { kind: "cancel" });
+    expect(await reader.run(id)).toMatchObject({ id, state: "cancelled" });
+    expect(await reader.run(id)).not.toBe(await reader.run(id));
   });
 
   it("runs are found by a pattern, and by words anywhere in what they say, whatever the case", async () => {

@@ -26,6 +26,7 @@ import { taskColumns, taskOf } from "./task-rows.ts";
 export interface SqliteReaderOptions {
   db: Database;
   tasks: Rows<Task>;
+  runs: Rows<Run>;
   definitions: { newest(name: string): Definition | null; byId(id: string): Definition | null };
   lanes: Lanes;
   counts: Counts;
@@ -143,7 +144,7 @@ export class SqliteReader implements Reader {
   }
 
   #run(id: string): Run | undefined {
-    return orUndefined(this.#sql.run.get(id), runOf);
+    return this.#options.runs.get(id) ?? undefined;
   }
 
   #task(id: string): Task | undefined {
@@ -171,7 +172,6 @@ export class SqliteReader implements Reader {
 function prepareStatements(db: Database) {
   const prepare = (sql: string): Statement => db.prepare(sql);
   return {
-    run: prepare(`SELECT ${runColumns} FROM run WHERE id = ?`),
     newestRun: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? ORDER BY id DESC LIMIT 1`),
     openRunsOf: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? AND ended_at IS NULL ORDER BY id DESC LIMIT ?`),
     runByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? ORDER BY id DESC LIMIT 1`),
