@@ -18,6 +18,8 @@ export interface Target {
   readonly wanted: "at least" | "at most";
   readonly bound: number;
   readonly aim?: number;
+  /** Of value and bound; "x" when absent. */
+  readonly unit?: string;
 }
 
 export interface Report {
@@ -59,8 +61,9 @@ export function printReport(name: string, machine: Machine, options: Options, re
 }
 
 function formatTarget(target: Target): string {
-  const aim = target.aim === undefined ? "" : `, aim ${target.aim}x`;
-  return `${met(target) ? "met   " : "MISSED"} ${target.what}: ${target.value.toFixed(2)}x (${target.wanted} ${target.bound}x${aim})`;
+  const { unit = "x" } = target;
+  const aim = target.aim === undefined ? "" : `, aim ${target.aim}${unit}`;
+  return `${met(target) ? "met   " : "MISSED"} ${target.what}: ${target.value.toFixed(2)}${unit} (${target.wanted} ${target.bound}${unit}${aim})`;
 }
 
 function format(table: Table): string[] {

@@ -8,8 +8,15 @@ export interface LoadRequest {
   readonly serverPid: number;
   readonly workerPid: number;
   readonly concurrency: number;
-  readonly warmUpSeconds: number;
+  readonly warmUp: WarmUp;
   readonly seconds: number;
+}
+
+/** Ends when it was long enough and enough was run: at few runs a second, code would still be new to its engine after a fixed time. */
+export interface WarmUp {
+  readonly seconds: number;
+  readonly runs: number;
+  readonly secondsMax: number;
 }
 
 export interface LoadAnswer {
@@ -49,17 +56,17 @@ async function run<Output>(connection: HttpConnection, flowId: string, input: un
   return results[0]?.output ?? results[0]?.result?.result;
 }
 
-await answerApart<LoadRequest, LoadAnswer>(async ({ url, serverPid, workerPid, concurrency, warmUpSeconds, seconds }) => {
+await answerApart<LoadRequest, LoadAnswer>(async ({ url, serverPid, workerPid, concurrency, warmUp, seconds }) => {
   const connections = await Promise.all(Array.from({ length: concurrency }, () => openConnection(url, "undici")));
   const [first] = connections as [HttpConnection];
   const flowId = await store(first, "tally");
   let n = 0;
   let wrong = 0;
   let latencies: number[] = [];
-  const load = async (forSeconds: number): Promise<void> => {
-    const until = performance.now() + forSeconds * 1000;
+  const load = async (isOver: (seconds: number) => boolean): Promise<void> => {
+    const from = performance.now();
     const caller = async (connection: HttpConnection): Promise<void> => {
-      while (performance.now() < until) {
+      while (!isOver((performance.now() - from) / 1000)) {
         const input = { n: n++, padding: PADDING };
         const before = performance.now();
         const output = await run<{ n: number }>(connection, flowId, input);
@@ -70,10 +77,10 @@ await answerApart<LoadRequest, LoadAnswer>(async ({ url, serverPid, workerPid, c
     await Promise.all(connections.map(caller));
   };
 
-  await load(warmUpSeconds);
+  await load((spent) => spent >= warmUp.secondsMax || (spent >= warmUp.seconds && n >= warmUp.runs));
   const before = { n, at: performance.now(), server: cpuMicroseconds(serverPid), worker: cpuMicroseconds(workerPid) };
   latencies = [];
-  await load(seconds);
+  await load((spent) => spent >= seconds);
   const elapsed = (performance.now() - before.at) / 1000;
   const runs = n - before.n;
   const serverCpu = (cpuMicroseconds(serverPid) - before.server) / runs;

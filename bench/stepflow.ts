@@ -4,10 +4,11 @@ import { measureApart } from "./processes.ts";
 import type { Options, Report } from "./report.ts";
 import type { ChainAnswer, ChainRequest } from "./stepflow-chain-side.ts";
 import type { IdleAnswer, IdleRequest } from "./stepflow-idle-side.ts";
-import type { LoadAnswer, LoadRequest } from "./stepflow-load-side.ts";
+import type { LoadAnswer, LoadRequest, WarmUp } from "./stepflow-load-side.ts";
 import {
   type Orchestrator,
   type Peers,
+  type Plugin,
   QUEUE,
   startCalled,
   startOurs,
@@ -17,10 +18,10 @@ import {
   type Worker,
   type WorkerKind,
 } from "./stepflow-peers.ts";
-import { type Round, summarise } from "./stepflow-report.ts";
+import { PROTOCOLS, type Protocol, type Round, summarise } from "./stepflow-report.ts";
 
 interface Size {
-  readonly warmUpSeconds: number;
+  readonly warmUp: WarmUp;
   readonly seconds: number;
   readonly idleStreams: number;
   readonly idleSeconds: number;
@@ -28,8 +29,22 @@ interface Size {
   readonly warmUpSteps: number;
 }
 
-const FULL: Size = { warmUpSeconds: 1.5, seconds: 3, idleStreams: 1_000, idleSeconds: 10, steps: 10_001, warmUpSteps: 1_000 };
-const QUICK: Size = { warmUpSeconds: 0.3, seconds: 0.7, idleStreams: 50, idleSeconds: 1, steps: 1_001, warmUpSteps: 101 };
+const FULL: Size = {
+  warmUp: { seconds: 1.5, runs: 3_000, secondsMax: 6 },
+  seconds: 3,
+  idleStreams: 1_000,
+  idleSeconds: 10,
+  steps: 10_001,
+  warmUpSteps: 1_000,
+};
+const QUICK: Size = {
+  warmUp: { seconds: 0.3, runs: 0, secondsMax: 0.3 },
+  seconds: 0.7,
+  idleStreams: 50,
+  idleSeconds: 1,
+  steps: 1_001,
+  warmUpSteps: 101,
+};
 
 const CONCURRENCIES = [1, 10, 100] as const;
 /** What the Python worker has unless told. */
@@ -53,60 +68,66 @@ export async function stepflow({ rounds: count, quick, only }: Options): Promise
 }
 
 const OURS: WorkerKind = { by: "ours" };
-const python = (peers: Peers, release: "0.11" | "0.13"): WorkerKind => ({ by: "python", python: peers[release].python });
 
-/** The same orchestrator, in memory, with one worker and then with the other; both with the same number of slots. */
+/** What runs a load: which protocol, and who answers for the two sides of it. */
+interface Pair {
+  readonly protocol: Protocol;
+  readonly server: "ours" | "memory" | "sqlite";
+  readonly worker: "ours" | "python";
+}
+
+/** The same server with one worker and then with the other, both with as many slots: the real orchestrator in memory, then ours. */
 async function workers(peers: Peers, size: Size): Promise<Round["workers"]> {
   const cells = [];
-  for (const concurrency of CONCURRENCIES) {
-    const ours = await realPulled(peers, OURS, size, concurrency);
-    const sdk = await realPulled(peers, python(peers, "0.13"), size, concurrency);
-    cells.push({ protocol: "gRPC", concurrency, ours, sdk });
-  }
-  for (const concurrency of CONCURRENCIES) {
-    const ours = await realCalling(peers, OURS, size, concurrency);
-    const sdk = await realCalling(peers, python(peers, "0.11"), size, concurrency);
-    cells.push({ protocol: "HTTP", concurrency, ours, sdk });
+  for (const server of ["memory", "ours"] as const) {
+    for (const protocol of PROTOCOLS) {
+      for (const concurrency of CONCURRENCIES) {
+        const ours = await load(peers, { protocol, server, worker: "ours" }, size, concurrency);
+        const sdk = await load(peers, { protocol, server, worker: "python" }, size, concurrency);
+        cells.push({ server, protocol, concurrency, ours, sdk });
+      }
+    }
   }
   return cells;
 }
 
-/** The same worker, ours over gRPC, on each server. */
+/** Our worker on each server, and beside them what a user of the real ones has: the orchestrator in memory with its own worker. */
 async function servers(peers: Peers, size: Size): Promise<Round["servers"]> {
   const cells = [];
-  for (const concurrency of CONCURRENCIES) {
-    const ours = await withFolder((folder) => pulled(startOurs(folder, QUEUE), OURS, size, concurrency));
-    const memory = await realPulled(peers, OURS, size, concurrency);
-    const sqlite = await realPulled(peers, OURS, size, concurrency, true);
-    cells.push({ concurrency, ours, memory, sqlite });
+  for (const protocol of PROTOCOLS) {
+    for (const concurrency of CONCURRENCIES) {
+      const ours = await load(peers, { protocol, server: "ours", worker: "ours" }, size, concurrency);
+      const pair = await load(peers, { protocol, server: "memory", worker: "python" }, size, concurrency);
+      const memory = await load(peers, { protocol, server: "memory", worker: "ours" }, size, concurrency);
+      const sqlite = await load(peers, { protocol, server: "sqlite", worker: "ours" }, size, concurrency);
+      cells.push({ protocol, concurrency, ours, memory, sqlite, pair });
+    }
   }
   return cells;
 }
 
-function realPulled(peers: Peers, kind: WorkerKind, size: Size, concurrency: number, durable = false): Promise<LoadAnswer> {
-  const program = peers["0.13"].orchestrator;
-  return withFolder((folder) => pulled(startReal(folder, { program, release: "0.13", plugin: QUEUE, durable }), kind, size, concurrency));
-}
-
-async function pulled(starting: Promise<Orchestrator>, kind: WorkerKind, size: Size, concurrency: number): Promise<LoadAnswer> {
-  const server = await starting;
-  const worker = startPulling(kind, server, slotsFor(concurrency));
-  return measure(server, worker, size, concurrency);
-}
-
-async function realCalling(peers: Peers, kind: WorkerKind, size: Size, concurrency: number): Promise<LoadAnswer> {
+function load(peers: Peers, { protocol, server: which, worker: by }: Pair, size: Size, concurrency: number): Promise<LoadAnswer> {
+  // HTTP was removed after 0.11.
+  const release = protocol === "gRPC" ? "0.13" : "0.11";
+  const { orchestrator: program, python } = peers[release];
+  const kind: WorkerKind = by === "ours" ? OURS : { by, python };
+  const slots = slotsFor(concurrency);
   return withFolder(async (folder) => {
-    const worker = await startCalled(kind, slotsFor(concurrency));
-    const plugin = { type: "stepflow", url: worker.url } as const;
-    const server = await startReal(folder, { program: peers["0.11"].orchestrator, release: "0.11", plugin });
-    return measure(server, worker, size, concurrency);
+    const begin = (plugin: Plugin): Promise<Orchestrator> =>
+      which === "ours" ? startOurs(folder, plugin) : startReal(folder, { program, release, plugin, durable: which === "sqlite" });
+    if (protocol === "gRPC") {
+      const server = await begin(QUEUE);
+      return measure(server, startPulling(kind, server, slots), size, concurrency);
+    }
+    const worker = await startCalled(kind, slots);
+    return measure(await begin({ type: "stepflow", url: worker.url }), worker, size, concurrency);
   });
 }
 
 async function measure(server: Orchestrator, worker: Worker, size: Size, concurrency: number): Promise<LoadAnswer> {
   try {
-    const { warmUpSeconds, seconds } = size;
-    const request: LoadRequest = { url: server.url, serverPid: server.pid, workerPid: worker.pid, concurrency, warmUpSeconds, seconds };
+    const { warmUp, seconds } = size;
+    const request: LoadRequest = { url: server.url, serverPid: server.pid, workerPid: worker.pid, concurrency, warmUp, seconds };
     return await measureApart<LoadAnswer>("stepflow-load-side.js", request);
   } finally {
     // The worker first: it would report the loss of its server.
