@@ -30,6 +30,7 @@ export class Draft {
   readonly need: Need = { joins: [], outputs: [], records: [], all: false, documents: [] };
   /** The run has come to its end in this decision. */
   over = false;
+  /** As it will be; a copy of its own from the first change on. */
   run: Run;
   readonly #changes: Change[] = [];
   #input: Json | undefined;
@@ -58,7 +59,8 @@ export class Draft {
   }
 
   update(parts: Partial<Run>): void {
-    this.run = { ...this.run, ...parts };
+    if (this.run === this.frontier.run) this.run = { ...this.run };
+    Object.assign(this.run, parts);
   }
 
   change(change: Change): void {
