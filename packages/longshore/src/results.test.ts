@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Results } from "./results.ts";
+import { Results, whenAborted } from "./results.ts";
 
 type Thing = { open: boolean; name: string };
 
@@ -54,8 +54,8 @@ describe("results", () => {
     const results = new Results<Thing>();
     const patience = new AbortController();
     let name = "at first";
-    const waiting = results.of("a", async () => ({ open: true, name }), isOpen, patience.signal);
-    const other = results.of("a", async () => ({ open: true, name }), isOpen, new AbortController().signal);
+    const waiting = results.of("a", async () => ({ open: true, name }), isOpen, whenAborted(patience.signal));
+    const other = results.of("a", async () => ({ open: true, name }), isOpen, whenAborted(new AbortController().signal));
     await Promise.resolve();
     name = "by now";
     patience.abort();
@@ -68,9 +68,9 @@ describe("results", () => {
   it("a caller without any patience is answered at once, and one is told of the end of everything", async () => {
     const results = new Results<Thing>();
     const open = async () => ({ open: true, name: "running" });
-    expect((await results.of("a", open, isOpen, AbortSignal.abort()))?.name).toBe("running");
+    expect((await results.of("a", open, isOpen, whenAborted(AbortSignal.abort())))?.name).toBe("running");
     expect(results.size).toBe(0);
-    const waiting = results.of("a", open, isOpen, new AbortController().signal);
+    const waiting = results.of("a", open, isOpen, whenAborted(new AbortController().signal));
     results.close(new Error("closed"));
     await expect(waiting).rejects.toThrow("closed");
   });

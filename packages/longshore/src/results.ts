@@ -1,8 +1,18 @@
 // Callers that wait for something to end, by its id.
 
+/** Says when a caller gives up: calls `leave` then, at once if it must. What is answered takes that back. */
+export type GiveUp = (leave: () => void) => () => void;
+
+const givenUp = Symbol("given up");
+
 interface Waiting<T> {
-  resolve(ended: T): void;
+  resolve(ended: T | typeof givenUp): void;
   reject(error: Error): void;
+}
+
+interface Place<T> {
+  readonly ended: Promise<T>;
+  leave(): void;
 }
 
 export class Results<T> {
@@ -10,10 +20,10 @@ export class Results<T> {
 
   /**
    * Resolves once `id` has ended; with undefined when there is no such thing. `look` is asked after this caller stands in line, so an end
-   * that comes in between is not missed. When `signal` aborts the caller leaves the line, with what it sees then.
+   * that comes in between is not missed. A caller that gives up leaves the line, with what it sees then.
    */
-  async of(id: string, look: () => Promise<T | undefined>, isOpen: (found: T) => boolean, signal?: AbortSignal): Promise<T | undefined> {
-    const { ended, leave } = this.expect(id);
+  async of(id: string, look: () => Promise<T | undefined>, isOpen: (found: T) => boolean, giveUp?: GiveUp): Promise<T | undefined> {
+    const { ended, leave, waiting } = this.#stand(id);
     let found: T | undefined;
     try {
       found = await look();
@@ -25,9 +35,16 @@ export class Results<T> {
       leave();
       return found;
     }
-    if (signal === undefined || (await endsBefore(signal, ended))) return ended;
-    leave();
-    return look();
+    const stop = giveUp?.(() => {
+      leave();
+      waiting.resolve(givenUp);
+    });
+    try {
+      const end = await ended;
+      return end === givenUp ? await look() : end;
+    } finally {
+      stop?.();
+    }
   }
 
   tell(id: string, ended: T): void {
@@ -49,9 +66,13 @@ export class Results<T> {
   }
 
   /** Stands in line for something that is about to exist. */
-  expect(id: string): { ended: Promise<T>; leave: () => void } {
+  expect(id: string): Place<T> {
+    return this.#stand(id) as Place<T>;
+  }
+
+  #stand(id: string): Omit<Place<T>, "ended"> & { ended: Promise<T | typeof givenUp>; waiting: Waiting<T> } {
     const waiting: Waiting<T> = { resolve() {}, reject() {} };
-    const ended = new Promise<T>((resolve, reject) => {
+    const ended = new Promise<T | typeof givenUp>((resolve, reject) => {
       waiting.resolve = resolve;
       waiting.reject = reject;
     });
@@ -63,25 +84,15 @@ export class Results<T> {
       if (rest.length === 0) this.#waiting.delete(id);
       else this.#waiting.set(id, rest);
     };
-    return { ended, leave };
+    return { ended, leave, waiting };
   }
 }
 
-/** False when the signal came first. A wait that was rejected counts as over. */
-async function endsBefore(signal: AbortSignal, ended: Promise<unknown>): Promise<boolean> {
-  if (signal.aborted) return false;
-  let stop = () => {};
-  const stopped = new Promise<boolean>((resolve) => {
-    stop = () => resolve(false);
-  });
-  signal.addEventListener("abort", stop, { once: true });
-  const over = ended.then(
-    () => true,
-    () => true,
-  );
-  try {
-    return await Promise.race([over, stopped]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
+/** Gives up when the signal aborts. */
+export function whenAborted(signal: AbortSignal): GiveUp {
+  return (leave) => {
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    return () => signal.removeEventListener("abort", leave);
+  };
 }

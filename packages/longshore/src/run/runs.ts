@@ -4,7 +4,7 @@
 import type { Clock } from "../clock.ts";
 import { LongshoreError } from "../errors.ts";
 import type { MakeId } from "../ids.ts";
-import { Results } from "../results.ts";
+import { type GiveUp, Results } from "../results.ts";
 import { decide } from "./decide.ts";
 import type { Definition, Dialect } from "./dialect.ts";
 import { isRunOpen, type Message, type Run, type StoredMessage } from "./run.ts";
@@ -124,13 +124,13 @@ export class Runs {
     return (await this.#store.start({ ...kept, id: this.#makeId(this.#clock.now()), workflow, definitionId, input })).run;
   }
 
-  /** Resolves with the run once it has ended, or as it stands when `signal` aborts; undefined when there is no such run. */
-  result(runId: string, signal?: AbortSignal): Promise<Run | undefined> {
+  /** Resolves with the run once it has ended, or as it stands when the caller gives up; undefined when there is no such run. */
+  result(runId: string, giveUp?: GiveUp): Promise<Run | undefined> {
     return this.#results.of(
       runId,
       () => this.#store.run(runId),
       (run) => isRunOpen(run.state),
-      signal,
+      giveUp,
     );
   }
 

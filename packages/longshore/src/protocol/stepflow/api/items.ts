@@ -7,6 +7,7 @@ import type { ItemCounts } from "../../../dialect/stepflow/items.ts";
 import { limitKeyOf } from "../../../dialect/stepflow/place.ts";
 import { type FlowSettings, settingsOf } from "../../../dialect/stepflow/settings.ts";
 import type { Json } from "../../../json.ts";
+import { whenAborted } from "../../../results.ts";
 import type { Definition } from "../../../run/dialect.ts";
 import type { Plan } from "../../../run/plan.ts";
 import type { Reader } from "../../../run/reader.ts";
@@ -123,7 +124,7 @@ export class ItemRuns {
     });
     if (isToTryAgain(started.run, run)) await runs.retry(started.run.id);
     else if (!isRunOpen(started.run.state)) return started.run.state;
-    const ended = await runs.result(started.run.id, signal);
+    const ended = await runs.result(started.run.id, whenAborted(signal));
     // Somebody has removed it.
     return ended?.state ?? "cancelled";
   }

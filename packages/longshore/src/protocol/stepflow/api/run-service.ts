@@ -4,6 +4,7 @@ import type { Clock } from "../../../clock.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
+import { whenAborted } from "../../../results.ts";
 import type { Reader } from "../../../run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
@@ -148,16 +149,16 @@ export class RunService {
   async waitFor(run: Run, { wait, timeoutSecs = waitSecsDefault, gone }: Patience): Promise<Run> {
     if (!wait || !isRunOpen(run.state)) return run;
     const { clock, runs } = this.#deps;
-    const over = new AbortController();
-    const stop = clock.at(clock.now() + Math.min(timeoutSecs, waitSecsMax) * 1_000, () => over.abort());
-    const leave = () => over.abort();
-    gone.addEventListener("abort", leave, { once: true });
-    try {
-      return (await runs.result(run.id, over.signal)) ?? run;
-    } finally {
-      stop();
-      gone.removeEventListener("abort", leave);
-    }
+    const untilMs = clock.now() + Math.min(timeoutSecs, waitSecsMax) * 1_000;
+    const ended = await runs.result(run.id, (leave) => {
+      const stop = clock.at(untilMs, leave);
+      const stay = whenAborted(gone)(leave);
+      return () => {
+        stop();
+        stay();
+      };
+    });
+    return ended ?? run;
   }
 
   /** Every item's result as it stands. */

@@ -4,6 +4,7 @@
 import type { Task } from "../../../board/task.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
 import { GrpcError } from "../../../grpc/status.ts";
+import { whenAborted } from "../../../results.ts";
 import type { Reader } from "../../../run/reader.ts";
 import type { Run } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
@@ -33,7 +34,7 @@ export class StepRuns implements SubRuns {
 
   async run(work: ComponentWork, wish: SubRun): Promise<SubRunResult> {
     const started = await this.#start(work, wish);
-    const ended = await work.lend(() => this.#deps.runs.result(started.id, work.signal));
+    const ended = await work.lend(() => this.#deps.runs.result(started.id, whenAborted(work.signal)));
     work.signal.throwIfAborted();
     if (ended === undefined) throw new StepFailure({ code: "ORCHESTRATOR_ERROR", message: `the run ${wireRunId(started.id)} was removed` });
     return { runId: wireRunId(ended.id), results: await this.#results(ended) };
