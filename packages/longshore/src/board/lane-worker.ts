@@ -2,6 +2,7 @@
 // is the same for both is in this file: claims that stand in line up to a limit, signs of life while the work goes on, the report at its
 // end, and an end that is orderly.
 
+import { setMaxListeners } from "node:events";
 import { type Clock, pause } from "../clock.ts";
 import { LongshoreError, toError } from "../errors.ts";
 import type { Json } from "../json.ts";
@@ -109,7 +110,9 @@ export class LaneWorker {
   readonly #reach: { names: string[]; labels: string[] };
   readonly #lentMax: number;
   /** Claims in line; each promise ends with its claim. */
-  readonly #standing = new Map<AbortController, Promise<void>>();
+  readonly #standing = new Set<Promise<void>>();
+  /** Aborted, it calls them back. */
+  #line = newLine();
   readonly #open = new Map<string, Performing>();
   #closed = false;
   #lent = 0;
@@ -147,7 +150,8 @@ export class LaneWorker {
   /** Takes no more tasks for the time being. What is under way goes on. */
   rest(): void {
     this.#resting = true;
-    for (const claim of this.#standing.keys()) claim.abort();
+    this.#line.abort();
+    this.#line = newLine();
   }
 
   /** How many are under way. */
@@ -168,7 +172,7 @@ export class LaneWorker {
     const { clock } = this.#options;
     this.#closed = true;
     this.rest();
-    await Promise.all(this.#standing.values());
+    await Promise.all(this.#standing);
     const giveUp = () => {
       for (const performing of this.#open.values()) end(performing, "closed");
     };
@@ -186,26 +190,27 @@ export class LaneWorker {
     while (!this.#resting && !this.#closed && this.#standing.size < standingMax) {
       const taken = this.#open.size + this.#standing.size;
       if (taken - this.#lent >= slots) return;
-      const claim = new AbortController();
-      this.#standing.set(claim, this.#take(claim));
+      const claim: Promise<void> = this.#take(this.#line.signal).then(() => {
+        this.#standing.delete(claim);
+        this.#fill();
+      });
+      this.#standing.add(claim);
     }
   }
 
-  async #take(claim: AbortController): Promise<void> {
+  /** Never rejects. */
+  async #take(signal: AbortSignal): Promise<void> {
     const { board, workers, clock, holder, protocol, own } = this.#options;
     try {
       workers.seen(holder, { protocol, reach: this.#reach, everyMs: waitMs });
-      const [task] = await board.claim({ reach: this.#reach, holder, termMs: own ? 0 : termMs, waitMs, signal: claim.signal });
+      const [task] = await board.claim({ reach: this.#reach, holder, termMs: own ? 0 : termMs, waitMs, signal });
       if (task === undefined) return;
       // Handed out while the claim was called back.
-      if (claim.signal.aborted) await board.giveBack({ taskId: task.id, grant: task.grant });
+      if (signal.aborted) await board.giveBack({ taskId: task.id, grant: task.grant });
       else void this.#perform(task);
     } catch (error) {
       if (!isShutdown(error)) this.#options.failed("claim", error);
-      await pause(clock, retryMs, claim.signal);
-    } finally {
-      this.#standing.delete(claim);
-      this.#fill();
+      await pause(clock, retryMs, signal);
     }
   }
 
@@ -302,6 +307,13 @@ export class LaneWorker {
       disarm();
     };
   }
+}
+
+/** Each of the few claims in line listens. */
+function newLine(): AbortController {
+  const line = new AbortController();
+  setMaxListeners(0, line.signal);
+  return line;
 }
 
 function end(performing: Performing, ending: Ending): void {
