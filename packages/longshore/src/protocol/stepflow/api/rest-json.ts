@@ -37,6 +37,7 @@ export function timeText(atMs: number): string {
 }
 
 function withTimes<T extends object>(value: T, names: readonly (keyof T)[]): object {
-  const texts = names.map((name) => [name, value[name]] as const).filter(([, time]) => typeof time === "number");
-  return { ...value, ...Object.fromEntries(texts.map(([name, time]) => [name, timeText(time as number)])) };
+  const written: { [name in keyof T]?: unknown } = { ...value };
+  for (const name of names) if (typeof value[name] === "number") written[name] = timeText(value[name]);
+  return written;
 }
