@@ -59,10 +59,12 @@ export async function callComponent(options: CallOptions): Promise<Json> {
 class Call {
   readonly #options: CallOptions;
   readonly #id: string;
-  /** Aborted when the call is over, for whichever reason, with answers still on their way: they are not needed any more. */
-  readonly #over = new AbortController();
+  /** Of the answers to what the worker asks for; aborted when the call is over, for they are not needed any more. */
+  #answering: { readonly over: AbortController; readonly signal: AbortSignal } | null = null;
   #asked = 0;
   #answered: Answered | null = null;
+  /** Why the call was given up before its end. */
+  #failure: StepFailure | null = null;
   #stream: { resume(): void; drop(): void } | null = null;
   #disarm = () => {};
 
@@ -73,23 +75,20 @@ class Call {
 
   async run(): Promise<Answered> {
     const { session, params, asking } = this.#options;
-    const stop = () => this.#over.abort(asking.signal.reason);
-    asking.signal.addEventListener("abort", stop, { once: true });
-    if (asking.signal.aborted) stop();
     try {
       const reply = await session.client.execute(requestText(this.#id, "components/execute", params), {
-        signal: this.#over.signal,
+        signal: asking.signal,
         event: (data, instanceId) => this.#event(data, instanceId),
         begun: (stream) => {
           this.#stream = stream;
         },
       });
-      return this.#answered ?? this.#answerIn(reply);
+      if (this.#answered !== null) return this.#answered;
+      if (this.#failure !== null) throw this.#failure;
+      return this.#answerIn(reply);
     } catch (error) {
       if (this.#answered !== null) return this.#answered;
       throw error instanceof StepFailure ? error : lost(error);
-    } finally {
-      asking.signal.removeEventListener("abort", stop);
     }
   }
 
@@ -106,8 +105,16 @@ class Call {
 
   end(): void {
     this.#disarm();
-    // An abort costs about as much as all the rest of a call's bookkeeping, and most calls have asked for nothing.
-    if (this.#asked > 0) this.#over.abort();
+    this.#answering?.over.abort();
+  }
+
+  /** Most calls ask for nothing, and never need it. */
+  get #signal(): AbortSignal {
+    if (this.#answering === null) {
+      const over = new AbortController();
+      this.#answering = { over, signal: AbortSignal.any([this.#options.asking.signal, over.signal]) };
+    }
+    return this.#answering.signal;
   }
 
   /** A body that is JSON-RPC counts whatever its status; what else came is told by its status. */
@@ -159,33 +166,35 @@ class Call {
   }
 
   async #answer(asked: Asked, instanceId: string | null): Promise<void> {
-    await this.#deliver(answerRequest(asked, { ...this.#options.asking, signal: this.#over.signal }), instanceId);
+    await this.#deliver(answerRequest(asked, { ...this.#options.asking, signal: this.#signal }), instanceId);
   }
 
   async #deliver(answer: string | Promise<string>, instanceId: string | null): Promise<void> {
     const { session, log } = this.#options;
+    const signal = this.#signal;
     this.#asked++;
     try {
       const body = await answer;
-      const status = await this.#send(body, instanceId);
+      const status = await this.#send(body, instanceId, signal);
       if (status !== 202) log.warn("A worker did not take an answer with 202", { status });
     } catch (error) {
       // The call has ended meanwhile, and nobody waits for this answer.
-      if (this.#over.signal.aborted) return;
+      if (signal.aborted) return;
       const why = `An answer could not be delivered to ${session.client.url}: ${toError(error).message}`;
-      this.#over.abort(failure("UNREACHABLE", why, error));
+      this.#failure = failure("UNREACHABLE", why, error);
+      this.#stream?.drop();
     } finally {
       this.#asked--;
       this.#stream?.resume();
     }
   }
 
-  async #send(body: string, instanceId: string | null): Promise<number> {
+  async #send(body: string, instanceId: string | null, signal: AbortSignal): Promise<number> {
     for (let delivery = 1; ; delivery++) {
       try {
-        return await this.#options.session.client.answer(body, instanceId, this.#over.signal);
+        return await this.#options.session.client.answer(body, instanceId, signal);
       } catch (error) {
-        if (delivery >= deliveriesMax || this.#over.signal.aborted) throw error;
+        if (delivery >= deliveriesMax || signal.aborted) throw error;
       }
     }
   }
