@@ -33,6 +33,12 @@ export interface Blobs {
   get(id: string): Promise<Uint8Array>;
 }
 
+/** Something that a step has given before its end. */
+export interface StepPart {
+  readonly uid: string;
+  readonly value: Json;
+}
+
 export interface Context {
   /** The name of the task being run. */
   readonly task: string;
@@ -57,6 +63,19 @@ export interface Context {
   log(entry: string | { readonly [field: string]: unknown }, stream?: OutputStream): void;
   /** Tells how far the work has come. Only the newest value matters; intermediate ones may never be sent. */
   progress(value: unknown): void;
+  /**
+   * Gives a part of the output before its end; other steps may begin with the first and read along. Durable when it resolves, in the
+   * order of the calls. The same `uid` again is the same part, also in a later attempt, whose value replaces the earlier one. Without a
+   * `uid` it is the number of the call, which is right for a handler that gives the same parts in the same order whenever it is tried.
+   * Not every call has to be awaited: the task is not done before all its parts are, and fails when one is lost. Where the protocol
+   * carries no parts, it is a progress.
+   */
+  emit(value: unknown, options?: { readonly uid?: string }): Promise<void>;
+  /**
+   * The parts of another step of this run as they come, oldest first, from the beginning in each attempt. Ends with that step; throws
+   * LONGSHORE_TASK_FAILED when it did not succeed, and LONGSHORE_BAD_CONFIG where the protocol carries no parts.
+   */
+  parts(stepId: string, options?: { readonly signal?: AbortSignal }): AsyncIterable<StepPart>;
   /** Sets something about the result that only this orchestrator knows; its protocol's entry of this package offers it by name. */
   amend(name: string, value: Json): void;
   /**

@@ -39,6 +39,11 @@ export interface StepOptions {
   id?: string;
   /** Steps that must succeed first although their results are not used. */
   after?: readonly Ref<unknown>[];
+  /**
+   * `first-part`: of the steps in `after` whose results are not used, a first part (`ctx.emit`) is enough; the step reads along with
+   * `ctx.parts`. Else all of them must have ended.
+   */
+  startWhen?: "first-part";
   /** The step is skipped, with all that depend on it, when this turns out false. */
   when?: Ref<boolean> | boolean;
   /** Start even when a step that it waits for did not succeed; their results are then null. */
@@ -137,6 +142,7 @@ function builder(name: string, steps: StepSource[]): Builder {
 function stepSettings(options: StepOptions, id: string): Partial<StepSource> {
   const settings: Partial<StepSource> = {};
   if (options.after !== undefined) settings.after = options.after.map((ref) => stepOf(ref, id));
+  if (options.startWhen !== undefined) settings.startWhen = options.startWhen;
   if (options.when !== undefined) settings.when = toValue(options.when);
   if (options.always) settings.always = true;
   if (options.retry !== undefined)

@@ -52,7 +52,7 @@ export class Board {
   /** Lets each waiting claim and offer go. */
   readonly #standing = new Set<Leave>();
   #waiting = 0;
-  #dismissed = false;
+  readonly #dismissal = new AbortController();
 
   constructor(options: { store: BoardStore; clock: Clock }) {
     this.#store = options.store;
@@ -145,13 +145,18 @@ export class Board {
     );
   }
 
+  /** Aborts when the server is closing: whoever lets others wait answers them now. */
+  get dismissed(): AbortSignal {
+    return this.#dismissal.signal;
+  }
+
   get waiting(): number {
     return this.#waiting;
   }
 
   /** The server is closing: answers every waiting claim empty and refuses further ones. Reports are taken as before. */
   dismiss(): void {
-    this.#dismissed = true;
+    this.#dismissal.abort();
     for (const leave of [...this.#standing]) leave();
   }
 
@@ -173,7 +178,7 @@ export class Board {
 
   #handOut({ reach, termMs, offerMs, max = 1, waitMs, signal }: Offer, holder: string | null): Promise<Task[]> {
     const request = { reach, holder, termMs, offerMs, max };
-    if (this.#dismissed)
+    if (this.dismissed.aborted)
       return Promise.reject(new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work."));
     if (!waitMs) return this.#store.claim(request).then(({ tasks }) => this.#unlessGone(tasks, signal));
     if (this.#waiting >= waitersMax) {
@@ -205,7 +210,7 @@ export class Board {
           if (answer.leave === null) return finish(answer.tasks);
           if (over) return;
           leave = answer.leave;
-          if (signal?.aborted || this.#dismissed) return leave();
+          if (signal?.aborted || this.dismissed.aborted) return leave();
           this.#standing.add(leave);
           stopTimer = this.#clock.at(this.#clock.now() + waitMs, leave);
           signal?.addEventListener("abort", gone, { once: true });

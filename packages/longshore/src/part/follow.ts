@@ -50,7 +50,7 @@ export async function pollParts(
 }
 
 /** The next page that has parts or an end; when `signal` aborts, what there is then. */
-async function nextPage(store: PartStore, following: Following, signal: AbortSignal): Promise<PartPage> {
+export async function nextPage(store: PartStore, following: Following, signal: AbortSignal): Promise<PartPage> {
   for (;;) {
     // Watched before it is read, so that what comes in between wakes it.
     const more = watchOnce(store, following.source, signal);

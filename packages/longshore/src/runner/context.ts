@@ -1,13 +1,14 @@
 // The context object of one execution, and what stands in for what its transport lacks.
 
-import type { Blobs, Context, Deferral } from "../context.ts";
+import type { Blobs, Context, Deferral, StepPart } from "../context.ts";
 import { type Duration, durationMs } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
 import { toJson } from "../to-json.ts";
 import type { Execution } from "./execution.ts";
 import { Progress } from "./progress.ts";
-import type { Call } from "./transport.ts";
+import { readParts } from "./read-parts.ts";
+import type { Call, PartReader } from "./transport.ts";
 
 /** Makes the context of one call. An object of closures, so that a handler may take it apart: `({ log, signal })`. */
 export function makeContext(
@@ -17,6 +18,14 @@ export function makeContext(
 ): Context {
   const { assignment, around } = execution;
   let progress: Progress | undefined;
+  let emitted = 0;
+  const tellProgress = (value: unknown) => {
+    const json = toJson(value);
+    if (around.events.wants("progress")) around.events.emit("progress", { ...execution.event(), value: json });
+    if (assignment.progress === undefined) return execution.addLog(`progress: ${JSON.stringify(json)}`, "stdout");
+    progress ??= new Progress(assignment.progress.bind(assignment), (error) => around.failing("progress", error));
+    progress.tell(json);
+  };
   return {
     task: call.task.name,
     // Made on first use, see Execution.
@@ -47,12 +56,18 @@ export function makeContext(
       if (around.events.wants("logged")) around.events.emit("logged", { ...execution.event(), entry, stream });
       execution.addLog(lineOf(entry), stream);
     },
-    progress: (value) => {
-      const json = toJson(value);
-      if (around.events.wants("progress")) around.events.emit("progress", { ...execution.event(), value: json });
-      if (assignment.progress === undefined) return execution.addLog(`progress: ${JSON.stringify(json)}`, "stdout");
-      progress ??= new Progress(assignment.progress.bind(assignment), (error) => around.failing("progress", error));
-      progress.tell(json);
+    progress: tellProgress,
+    // Not an async function: what is not awaited must not end the process when it fails.
+    emit: (value, options = {}) => {
+      const number = ++emitted;
+      if (!around.transport.capabilities.streams) return told(() => tellProgress(value));
+      // A call that follows a deferral counts anew, and its parts are others.
+      const { uid = round.deferrals === 0 ? String(number) : `${round.deferrals}.${number}` } = options;
+      return execution.emit(uid, value);
+    },
+    parts: (stepId, options = {}) => {
+      const reader = assignment.receive?.(stepId) ?? noParts(around.transport.name);
+      return readParts(reader, options.signal === undefined ? [execution.signal] : [execution.signal, options.signal]);
     },
     heartbeat: async () => {
       await execution.hold?.beat();
@@ -64,6 +79,10 @@ export function makeContext(
       output,
     }),
   };
+}
+
+async function told(tell: () => void): Promise<void> {
+  tell();
 }
 
 function lineOf(entry: string | { readonly [field: string]: unknown }): string {
@@ -80,6 +99,12 @@ function refuseAsk(transport: string, name: string): never {
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${transport} cannot be asked for ${JSON.stringify(name)}.`, {
     detail: { field: name },
   });
+}
+
+/** Stands in where the transport carries no parts. */
+function noParts(transport: string): PartReader {
+  const message = `${transport} carries no parts of other steps: let the step wait for their results instead.`;
+  return { next: (): Promise<readonly StepPart[]> => Promise.reject(new LongshoreError("LONGSHORE_BAD_CONFIG", message)) };
 }
 
 /** Stands in where the transport carries no blobs. */

@@ -58,6 +58,8 @@ async function perform(execution: Execution, call: Call): Promise<Ended> {
       if (execution.stopped !== undefined) throw execution.stopped;
       const disarm = armDeadline(execution, call);
       const value = await untilStopped(execution, handle(execution, call, deferrals, deferred)).finally(disarm);
+      const kept = execution.partsKept();
+      if (kept !== undefined) await untilStopped(execution, kept);
       const output = isElsewhere(execution, call) ? undefined : call.task.output;
       if (!isDeferral(value) || execution.around.transport.capabilities.defer) return { kind: "returned", value, output };
       await waitHere(execution, value);

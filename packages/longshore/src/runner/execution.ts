@@ -4,6 +4,7 @@ import type { OutputStream } from "../context.ts";
 import type { LongshoreError } from "../errors.ts";
 import type { SpanIds } from "../trace.ts";
 import type { RunnerConfig } from "./config.ts";
+import { Emitter } from "./emitter.ts";
 import type { Events, TaskEvent } from "./events.ts";
 import { Hold } from "./heartbeat.ts";
 import type { Isolates } from "./isolate/isolates.ts";
@@ -47,6 +48,7 @@ export class Execution {
   #aborter: AbortController | undefined;
   #over: AbortController | undefined;
   #log: TaskLog | undefined;
+  #emitter: Emitter | undefined;
   #stopped: LongshoreError | undefined;
   #graceMs: number | undefined;
   #logClosed = false;
@@ -94,6 +96,17 @@ export class Execution {
     this.#log.add(text, stream);
   }
 
+  /** Gives a part. The promise may be left alone: its failure is not lost, see `partsKept`. */
+  emit(uid: string, value: unknown): Promise<void> {
+    this.#emitter ??= this.#makeEmitter();
+    return this.#emitter.add(uid, value);
+  }
+
+  /** Resolves when every part is durable; undefined when there was none. */
+  partsKept(): Promise<void> | undefined {
+    return this.#emitter?.flush();
+  }
+
   /** Aborts the handler's signal. Only the first reason counts. */
   stop(reason: LongshoreError, graceMs?: number): void {
     if (this.#stopped !== undefined || this.#finished) return;
@@ -125,6 +138,7 @@ export class Execution {
   finish(): void {
     this.#finished = true;
     this.hold?.end();
+    this.#emitter?.close();
     this.#over?.abort(overReason);
   }
 
@@ -167,6 +181,18 @@ export class Execution {
       failing,
       working,
       over: () => this.#overSignal,
+    });
+  }
+
+  #makeEmitter(): Emitter {
+    const { config, failing, working } = this.around;
+    return new Emitter({
+      clock: config.clock,
+      send: (parts) => this.assignment.emit?.(parts) ?? Promise.resolve(),
+      signal: () => this.signal,
+      stop: (reason) => this.stop(reason),
+      failing,
+      working,
     });
   }
 

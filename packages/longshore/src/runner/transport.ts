@@ -3,14 +3,14 @@
 //
 // The life of one piece of work:
 //   1. The transport takes a slot, and only then receives (polls, reads one message, accepts one request).
-//   2. It hands an Assignment to `slot.run()`. The runner calls `begin`, then `resolve`, then the handler; `beat`, `log` and `progress`
-//      are called meanwhile; `report` comes last, again and again while it throws, until the hold is over.
+//   2. It hands an Assignment to `slot.run()`. The runner calls `begin`, then `resolve`, then the handler; `beat`, `log`, `progress`
+//      and `emit` are called meanwhile; `report` comes last, again and again while it throws, until the hold is over.
 //   3. The slot is free when the report is settled. An answer to `report` may bring the next assignment, which runs in the same slot.
 //
 // What a transport cannot do it declares in `capabilities`, and the runner falls back as written there.
 
 import type { Clock } from "../clock.ts";
-import type { Blobs, ContextIds, OutputStream } from "../context.ts";
+import type { Blobs, ContextIds, OutputStream, StepPart } from "../context.ts";
 import type { ErrorCode, LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type { Task } from "../task.ts";
@@ -57,6 +57,8 @@ export interface Capabilities {
   readonly defer: boolean;
   /** Partial output or progress while the handler runs. Missing: `ctx.progress` becomes a log line. */
   readonly progress: boolean;
+  /** Parts that are kept, and those of other steps. Missing: `ctx.emit` is a progress, `ctx.parts` throws LONGSHORE_BAD_CONFIG. */
+  readonly streams: boolean;
   /** Log lines. Missing: they are dropped. */
   readonly logs: boolean;
   /** Blobs. Missing: `ctx.blobs` rejects with LONGSHORE_BAD_CONFIG. */
@@ -143,6 +145,15 @@ export interface Assignment {
   log?(entries: readonly LogEntry[]): Promise<void>;
   /** Sends progress or partial output. Throwing loses only this value. */
   progress?(value: Json): Promise<void>;
+  /**
+   * Keeps parts, all or none of them, in this order; durable when it resolves. A uid that was sent before, by this attempt or an earlier
+   * one, is the same part. At most 500 parts and about 4 MiB come at once, one call after the other. Throws when they may be sent again;
+   * with LONGSHORE_LEASE_LOST or LONGSHORE_CANCELLED when the work is not wanted any more, with LONGSHORE_BAD_INPUT or LONGSHORE_LIMIT when
+   * they never will be taken.
+   */
+  emit?(parts: readonly StepPart[]): Promise<void>;
+  /** The parts of another step of the run, from the first one on. Never throws: what is wrong is told by `next`. */
+  receive?(stepId: string): PartReader;
   /** `ctx.amend`; what it does not know it ignores. */
   amend?(name: string, value: Json): void;
   /** `ctx.ask`. Rejects with LONGSHORE_BAD_CONFIG for what it does not know. `signal` is the handler's. */
@@ -164,6 +175,16 @@ export type ReportTries =
   | { readonly pausesMs: readonly number[]; readonly patienceMs?: undefined }
   /** With growing pauses for this long. For protocols where only the orchestrator ends a hold, so that it does not say how long. */
   | { readonly patienceMs: number; readonly pausesMs?: undefined };
+
+/** Reads the parts of one step, a page at a time. */
+export interface PartReader {
+  /**
+   * The next parts; waits until there are some. Undefined when the step has ended, and every part was given. Rejects with
+   * LONGSHORE_TASK_FAILED when it ended without a result, LONGSHORE_NOT_FOUND when the run has no such step. May answer an empty page when
+   * the signal aborts.
+   */
+  next(signal: AbortSignal): Promise<readonly StepPart[] | undefined>;
+}
 
 export interface HoldTerms {
   /** How long the hold lasts from now, by this machine's clock. */

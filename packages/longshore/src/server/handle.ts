@@ -17,6 +17,7 @@ import type { Workflow } from "../workflow.ts";
 import type { Engine } from "./engine.ts";
 import type { FlowkitHandle } from "./flowkit.ts";
 import { localTransport } from "./local.ts";
+import { taskOfStep } from "./step-task.ts";
 import { type WaitingNews, watchWaiting } from "./waiting.ts";
 import type { LoadedWorkflows } from "./workflows.ts";
 
@@ -90,7 +91,12 @@ export function programSide(engine: Engine): Omit<Server, "url" | "port" | "work
       return (await runs.cancel(runId))?.state === "cancelled";
     },
     watchWaiting: (tell) => watchWaiting(engine, tell),
-    transport: () => localTransport({ board, workers, logs, blobs: blobsFor(engine.blobs), holder: `local-${makeId(clock.now())}` }),
+    transport: () =>
+      localTransport({
+        ...{ board, workers, logs, parts: engine.parts, blobs: blobsFor(engine.blobs) },
+        taskOfStep: (runId, stepId) => taskOfStep(engine, runId, stepId),
+        holder: `local-${makeId(clock.now())}`,
+      }),
   };
 }
 

@@ -6,10 +6,11 @@ import type { Reach } from "../board/lanes.ts";
 import type { Task as BoardTask, Hold } from "../board/task.ts";
 import type { Workers } from "../board/workers.ts";
 import { pause } from "../clock.ts";
-import type { Blobs } from "../context.ts";
-import { refusal } from "../errors.ts";
+import type { Blobs, StepPart } from "../context.ts";
+import { LongshoreError, refusal } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type { Logs } from "../log/log.ts";
+import type { PartStore } from "../part/store.ts";
 import type {
   Assignment,
   BeatAnswer,
@@ -22,12 +23,16 @@ import type {
   TransportHost,
 } from "../runner/transport.ts";
 import type { Task } from "../task.ts";
+import { localParts } from "./local-parts.ts";
 
 export interface LocalOptions {
   board: Board;
   workers: Pick<Workers, "seen">;
   logs: Pick<Logs, "append">;
   blobs: Blobs;
+  parts: PartStore;
+  /** The task that stands for a step of a run; undefined when the run has no such step. */
+  taskOfStep(runId: string, stepId: string): Promise<string | undefined>;
   /** What the holds of this worker are called. */
   holder: string;
 }
@@ -40,7 +45,7 @@ const waitMs = 30_000;
 /** After a claim that failed (the store cannot be written, the server is closing) the next one waits this long. */
 const retryMs = 500;
 
-const capabilities: Capabilities = { defer: true, progress: true, logs: true, blobs: true, cancel: true };
+const capabilities: Capabilities = { defer: true, progress: true, streams: true, logs: true, blobs: true, cancel: true };
 
 export function localTransport(options: LocalOptions): Transport {
   let host: TransportHost | null = null;
@@ -90,6 +95,8 @@ export function localTransport(options: LocalOptions): Transport {
     progress: async (value) => {
       await options.board.extend(holdOf(task), { output: JSON.stringify(value) });
     },
+    emit: (given) => emit(options.parts, holdOf(task), given),
+    receive: (stepId) => localParts(options, task, stepId),
     report: (outcome, { wantNext }) => report(task, outcome, wantNext),
   });
 
@@ -133,6 +140,16 @@ export function localTransport(options: LocalOptions): Transport {
 
 function holdOf(task: BoardTask): Hold {
   return { taskId: task.id, grant: task.grant };
+}
+
+async function emit(parts: PartStore, hold: Hold, given: readonly StepPart[]): Promise<void> {
+  const verdict = await parts.put(
+    hold,
+    given.map(({ uid, value }) => ({ uid, value: JSON.stringify(value) })),
+  );
+  if (verdict === "ok" || verdict === "again") return;
+  if (verdict === "cancel") throw new LongshoreError("LONGSHORE_CANCELLED", "cancelled");
+  throw new LongshoreError("LONGSHORE_LEASE_LOST", `The lease is over: parts were answered "${verdict}".`);
 }
 
 async function append(logs: LocalOptions["logs"], task: BoardTask, entries: readonly LogEntry[]): Promise<void> {

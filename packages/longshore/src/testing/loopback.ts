@@ -4,9 +4,10 @@
 //   await using worker = await work({ tasks: [greet], on: loop, signals: false });
 //   expect(await loop.run("greet", { name: "Ada" })).toEqual({ kind: "done", output: { text: "Hello, Ada!" } });
 
+import type { StepPart } from "../context.ts";
 import { LongshoreError, refusal } from "../errors.ts";
 import type { Json } from "../json.ts";
-import type { Assignment, Capabilities, LogEntry, Outcome, Slot, Transport, TransportHost } from "../runner/transport.ts";
+import type { Assignment, Capabilities, LogEntry, Outcome, PartReader, Slot, Transport, TransportHost } from "../runner/transport.ts";
 
 export interface LoopbackOptions {
   readonly name?: string;
@@ -14,7 +15,10 @@ export interface LoopbackOptions {
 }
 
 /** Parts of an assignment that a test may want to set or replace. */
-export type LoopbackCall = Partial<Omit<Assignment, "resolve" | "log" | "progress">>;
+export type LoopbackCall = Partial<Omit<Assignment, "resolve" | "log" | "progress">> & {
+  /** What `ctx.parts` gives, by step. */
+  readonly parts?: { readonly [stepId: string]: Iterable<StepPart> | AsyncIterable<StepPart> };
+};
 
 export class Loopback implements Transport {
   readonly name: string;
@@ -22,12 +26,14 @@ export class Loopback implements Transport {
   /** Every log line and every progress value that was sent, in order. */
   readonly logs: LogEntry[] = [];
   readonly progress: Json[] = [];
+  /** Every part that was given, in order. */
+  readonly emitted: StepPart[] = [];
   #host: TransportHost | undefined;
   #sequence = 0;
 
   constructor(options: LoopbackOptions = {}) {
     this.name = options.name ?? "loopback";
-    this.capabilities = { defer: true, progress: true, logs: true, blobs: false, cancel: true, ...options.capabilities };
+    this.capabilities = { defer: true, progress: true, streams: true, logs: true, blobs: false, cancel: true, ...options.capabilities };
   }
 
   async start(host: TransportHost): Promise<void> {
@@ -68,11 +74,13 @@ export class Loopback implements Transport {
   /** For tests of what comes with a report's answer. */
   assignment(task: string, input: unknown, call: LoopbackCall = {}): Assignment {
     const id = `${task}-${this.#sequence++}`;
+    const given = (stepId: string) => partsOf(call.parts?.[stepId]);
     return {
       ids: { runId: "run", stepId: task, taskId: id, grantId: `${id}-grant` },
       attempt: 1,
       idempotencyKey: id,
       report: async () => ({ verdict: "ok" }),
+      ...(this.capabilities.streams ? { emit: async (parts) => void this.emitted.push(...parts), receive: given } : {}),
       ...call,
       resolve: (tasks) => {
         const found = tasks.get(task);
@@ -89,4 +97,17 @@ export class Loopback implements Transport {
     if (this.#host === undefined) throw new LongshoreError("LONGSHORE_CLOSED", `${this.name} has not been started.`);
     return this.#host;
   }
+}
+
+/** What a test has prepared, one part a page. */
+function partsOf(given: Iterable<StepPart> | AsyncIterable<StepPart> | undefined): PartReader {
+  let parts: Iterator<StepPart> | AsyncIterator<StepPart> | undefined;
+  return {
+    async next() {
+      if (given === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", "The test has prepared no parts of this step.");
+      parts ??= Symbol.asyncIterator in given ? given[Symbol.asyncIterator]() : given[Symbol.iterator]();
+      const next = await parts.next();
+      return next.done ? undefined : [next.value];
+    },
+  };
 }

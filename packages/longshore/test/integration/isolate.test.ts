@@ -44,6 +44,20 @@ export const context = task("context", async (input, ctx) => {
   const { attempt, ids, idempotencyKey, deferrals, deferred, native, upstream, task } = ctx;
   return { same: currentContext() === ctx, blob, answer, attempt, ids, idempotencyKey, deferrals, deferred, native, upstream, task };
 });
+export const stream = task("stream", async (input, ctx) => {
+  const seen = [];
+  for await (const { uid, value } of ctx.parts("numbers")) {
+    seen.push(uid);
+    void ctx.emit(value * 2, { uid });
+    if (value === 3) break;
+  }
+  await ctx.emit("last");
+  const refused = input.careless ? await ctx.emit(1, { uid: "" }).catch((error) => error.code) : "none";
+  const own = new AbortController();
+  own.abort(new Error("enough"));
+  const ended = await ctx.parts("numbers", { signal: own.signal })[Symbol.asyncIterator]().next().catch((error) => error.message);
+  return { seen, refused, ended };
+});
 export const later = task("later", (input, ctx) => ctx.defer("5m", { kept: 1 }));
 export const fails = task("fails", ({ how }) => {
   if (how === "final") throw new TerminalError("never", { cause: new Error("for a reason") });
@@ -142,6 +156,22 @@ describe("a handler in a thread", () => {
     expect(loop.progress).toEqual([{ half: true }]);
     expect(amended).toEqual([["later", 5]]);
     expect(beats).toBe(1);
+  });
+
+  it("gives parts and reads those of other steps", async () => {
+    const { loop } = await setup();
+    const numbers = [1, 2, 3, 4].map((value) => ({ uid: `n${value}`, value }));
+    const outcome = await loop.run("stream", {}, { parts: { numbers } });
+    expect(outcome).toEqual({ kind: "done", output: { seen: ["n1", "n2", "n3"], refused: "none", ended: "enough" } });
+    expect(loop.emitted).toEqual([
+      { uid: "n1", value: 2 },
+      { uid: "n2", value: 4 },
+      { uid: "n3", value: 6 },
+      { uid: "4", value: "last" },
+    ]);
+    // A part that is refused fails the task, wherever its handler runs.
+    const refused = await loop.run("stream", { careless: true }, { parts: { numbers } });
+    expect(refused).toMatchObject({ kind: "failed", error: { code: "LONGSHORE_BAD_INPUT" } });
   });
 
   it("ends as it would anywhere: value, deferral, failure, final failure, what is not JSON", async () => {

@@ -29,7 +29,7 @@ export function conductor(url?: string | URL, options: ConductorOptions = {}): C
 }
 
 /** Progress becomes a log line; there are no blobs. */
-const capabilities: Capabilities = { defer: true, progress: false, logs: true, blobs: false, cancel: true };
+const capabilities: Capabilities = { defer: true, progress: false, streams: false, logs: true, blobs: false, cancel: true };
 /** Lines wait for the result they travel with, so there is no use in handing them on early. */
 const logBatch: LogBatch = { everyMs: 3_600_000, bytesMax: 64 * 1024 };
 /** Four tries. */

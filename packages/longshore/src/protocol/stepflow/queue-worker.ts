@@ -16,7 +16,7 @@ import { QueueTask, type TaskSurroundings } from "./queue-task.ts";
 import { OrchestratorService } from "./services.ts";
 
 /** Progress travels with heartbeats; log lines have no place. */
-export const queueCapabilities: Capabilities = { defer: false, progress: true, logs: false, blobs: true, cancel: true };
+export const queueCapabilities: Capabilities = { defer: false, progress: true, streams: false, logs: false, blobs: true, cancel: true };
 /** Longer than an orchestrator takes to come back or to be replaced, as the reference's 88 s are; then the slot is worth more. */
 export const queueReportTries: ReportTries = { patienceMs: 120_000 };
 

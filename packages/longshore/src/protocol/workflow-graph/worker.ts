@@ -22,7 +22,7 @@ export function workflowGraph(url: string | URL, options: WorkflowGraphOptions =
 }
 
 /** This protocol's worker half can do these; the runner stands in for the rest. */
-const capabilities: Capabilities = { defer: false, progress: false, logs: true, blobs: false, cancel: true };
+const capabilities: Capabilities = { defer: false, progress: false, streams: false, logs: true, blobs: false, cancel: true };
 
 /** Helpers beyond this find the server's answers, not their number, to be the limit. */
 const helpersMax = 16;

@@ -2,15 +2,17 @@
 // `ended`: by itself (a crash), because its modules could not be loaded, or because it was told. What runs in it when it ends fails, and
 // may be tried again.
 
-import type { Context } from "../../context.ts";
+import type { Context, StepPart } from "../../context.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
 import type { Carrier, CarrierOptions, StartCarrier } from "./carriers.ts";
-import { type Asked, type FromHandlers, packError, unpackError } from "./messages.ts";
+import { type Asked, type FromHandlers, type PartsAsked, packError, unpackError } from "./messages.ts";
 
 interface Calling {
   readonly task: string;
   readonly context: Context;
+  /** The parts that its handler is reading. */
+  readonly readers: Map<number, AsyncIterator<StepPart>>;
   readonly settle: (settle: { readonly value: unknown } | { readonly error: Error }) => void;
 }
 
@@ -63,7 +65,12 @@ export class Host {
     signal.addEventListener("abort", stop, { once: true });
     try {
       return await new Promise((resolve, reject) => {
-        this.#calls.set(call, { task, context, settle: (ended) => ("error" in ended ? reject(ended.error) : resolve(ended.value)) });
+        this.#calls.set(call, {
+          task,
+          context,
+          readers: new Map(),
+          settle: (ended) => ("error" in ended ? reject(ended.error) : resolve(ended.value)),
+        });
         const sent = { attempt, ids, idempotencyKey, trace, upstream, deferrals, deferred, native };
         this.#carrier.send({ kind: "call", call, task, input, context: sent });
         if (signal.aborted) stop();
@@ -95,12 +102,12 @@ export class Host {
     else if (message.kind === "log") context.log(message.entry, message.stream);
     else if (message.kind === "progress") context.progress(message.value);
     else if (message.kind === "amend") context.amend(message.name, message.value);
-    else void this.#answer(message, context);
+    else void this.#answer(message, calling);
   }
 
-  async #answer({ call, ask, what, value }: Extract<FromHandlers, { kind: "ask" }>, context: Context): Promise<void> {
+  async #answer({ call, ask, what, value }: Extract<FromHandlers, { kind: "ask" }>, calling: Calling): Promise<void> {
     try {
-      this.#carrier.send({ kind: "answer", call, ask, value: await asked(what, value, context) });
+      this.#carrier.send({ kind: "answer", call, ask, value: await asked(what, value, calling) });
     } catch (error) {
       this.#carrier.send({ kind: "answer", call, ask, error: packError(error) });
     }
@@ -122,7 +129,14 @@ export class Host {
   }
 }
 
-async function asked(what: Asked, value: unknown, context: Context): Promise<unknown> {
+async function asked(what: Asked, value: unknown, calling: Calling): Promise<unknown> {
+  const { context } = calling;
+  if (what === "emit") {
+    const { value: part, uid } = value as { value: Json; uid?: string };
+    return context.emit(part, uid === undefined ? {} : { uid });
+  }
+  if (what === "nextPart") return nextPart(value as PartsAsked, calling);
+  if (what === "endParts") return void (await calling.readers.get((value as PartsAsked).reader)?.return?.());
   if (what === "heartbeat") return context.heartbeat();
   if (what === "putBlob") return context.blobs.put(value as Uint8Array | string);
   if (what === "ask") {
@@ -130,4 +144,15 @@ async function asked(what: Asked, value: unknown, context: Context): Promise<unk
     return context.ask(name, question);
   }
   return context.blobs.get(value as string);
+}
+
+/** Undefined when there are no more. */
+async function nextPart({ reader, stepId }: PartsAsked, { context, readers }: Calling): Promise<StepPart | undefined> {
+  let parts = readers.get(reader);
+  if (parts === undefined) {
+    parts = context.parts(stepId)[Symbol.asyncIterator]();
+    readers.set(reader, parts);
+  }
+  const next = await parts.next();
+  return next.done ? undefined : next.value;
 }

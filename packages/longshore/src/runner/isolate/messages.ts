@@ -34,7 +34,13 @@ export type FromHandlers =
   | { readonly kind: "threw"; readonly call: number; readonly error: SentError };
 
 /** What a handler may ask of the runner and wait for. */
-export type Asked = "heartbeat" | "putBlob" | "getBlob" | "ask";
+export type Asked = "heartbeat" | "putBlob" | "getBlob" | "ask" | "emit" | "nextPart" | "endParts";
+
+/** Which of a call's readers of parts is asked; `stepId` says what a new one reads. */
+export interface PartsAsked {
+  readonly reader: number;
+  readonly stepId: string;
+}
 
 /** The modules that a thread or process loads, as paths. */
 export interface HandlerModules {

@@ -1,11 +1,11 @@
 // The context of a handler that runs in a thread or a process of its own: the same object as elsewhere, whose calls travel to the runner.
 
-import type { Blobs, Context } from "../../context.ts";
+import type { Blobs, Context, StepPart } from "../../context.ts";
 import { durationMs } from "../../duration.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
 import { toJson } from "../../to-json.ts";
-import { type Asked, type CallContext, type FromHandlers, type SentError, unpackError } from "./messages.ts";
+import { type Asked, type CallContext, type FromHandlers, type PartsAsked, type SentError, unpackError } from "./messages.ts";
 
 export interface Line {
   post(message: FromHandlers): void;
@@ -21,6 +21,7 @@ export class RemoteCall {
   readonly #aborter = new AbortController();
   readonly #asked = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   #asks = 0;
+  #readers = 0;
   #over = false;
 
   constructor(id: number, task: string, sent: CallContext, line: Line) {
@@ -62,11 +63,38 @@ export class RemoteCall {
       blobs,
       log: (entry, stream = "stdout") => this.#post({ kind: "log", call, entry: typeof entry === "string" ? entry : plain(entry), stream }),
       progress: (value) => this.#post({ kind: "progress", call, value: toJson(value) }),
+      emit: (value, { uid } = {}) => this.#emit(value, uid),
+      parts: (stepId, options = {}) => this.#parts(stepId, options.signal),
       amend: (name, value) => this.#post({ kind: "amend", call, name, value: toJson(value) }),
       ask: async (name, value) => (await this.#ask("ask", { name, value: toJson(value) })) as Json,
       heartbeat: async () => void (await this.#ask("heartbeat")),
       defer: (delay, output) => ({ "longshore.deferral": true, delayMs: durationMs(delay, "delay of ctx.defer"), output }),
     };
+  }
+
+  /** Its failure is told by that of the task as well, so that it may be left alone. */
+  #emit(value: unknown, uid: string | undefined): Promise<void> {
+    const emitted = (async () => void (await this.#ask("emit", { value: toJson(value), uid })))();
+    emitted.catch(() => {});
+    return emitted;
+  }
+
+  async *#parts(stepId: string, signal: AbortSignal | undefined): AsyncGenerator<StepPart, void> {
+    const asked: PartsAsked = { reader: this.#readers++, stepId };
+    // What waits at the other end is told to end; the answer to the wait may come or not.
+    const stop = () => void this.#ask("endParts", asked).catch(() => {});
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      for (;;) {
+        signal?.throwIfAborted();
+        const part = await abortable(this.#ask("nextPart", asked), signal);
+        if (part === undefined) return;
+        yield part as StepPart;
+      }
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      if (!this.#over) stop();
+    }
   }
 
   #post(message: FromHandlers): void {
@@ -81,6 +109,15 @@ export class RemoteCall {
       this.#line.post({ kind: "ask", call: this.#id, ask, what, value });
     });
   }
+}
+
+function abortable<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const aborted = () => reject(signal.reason);
+    signal.addEventListener("abort", aborted, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", aborted));
+  });
 }
 
 /** A signal that takes in what has arrived whenever it is looked at: a handler that never pauses would not hear of its abort otherwise. */

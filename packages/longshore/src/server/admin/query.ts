@@ -19,6 +19,14 @@ export const limit = wholeNumber
 /** A position in something that is counted: steps, log positions. */
 export const position = wholeNumber.optional().describe("a whole number: the `next` of the page before");
 
+/** How long a request may wait for something: shorter than what proxies bear. */
+const waitMsMax = 30_000;
+
+export const waitMs = wholeNumber
+  .pipe(z.number().max(waitMsMax))
+  .default(0)
+  .describe(`milliseconds to wait while there is nothing, at most ${waitMsMax}; 0 when absent`);
+
 /** An id that a page ends with. */
 export const cursor = z.string().min(1).max(600).optional().describe("the `next` of the page before");
 

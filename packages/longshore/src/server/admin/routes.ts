@@ -12,6 +12,7 @@ import { definitionOperations } from "./definitions.ts";
 import { eventOperations } from "./events.ts";
 import { logOperations } from "./logs.ts";
 import type { Operation } from "./operation.ts";
+import { partOperations } from "./parts.ts";
 import { runOperations } from "./runs.ts";
 import { systemOperations } from "./system.ts";
 import { taskOperations } from "./tasks.ts";
@@ -36,6 +37,7 @@ export function adminRoutes({ engine, changes, health, metrics, version }: Admin
     ...runOperations(engine),
     ...taskOperations(engine),
     ...logOperations(engine),
+    ...partOperations(engine),
     ...workerOperations(engine),
     ...blobOperations(engine),
     ...eventOperations(changes),

@@ -70,7 +70,7 @@ function absolute(path: string): string {
 
 /** The parameters that a row names: lone words in code marks. */
 function queryOf(what: string): string[] {
-  return [...what.matchAll(/`([a-z]+)(?:=\w+)?`/g)].map(([, name = ""]) => name).sort();
+  return [...what.matchAll(/`([a-zA-Z]+)(?:=\w+)?`/g)].map(([, name = ""]) => name).sort();
 }
 
 function byOperation(a: { operation: string }, b: { operation: string }): number {

@@ -18,7 +18,7 @@ export function stepflowHttp(options: StepflowHttpOptions = {}): StepflowHttpTra
 }
 
 /** The runtime takes neither log lines nor progress; a deferral waits in its slot. */
-const capabilities: Capabilities = { defer: false, progress: false, logs: false, blobs: true, cancel: true };
+const capabilities: Capabilities = { defer: false, progress: false, streams: false, logs: false, blobs: true, cancel: true };
 
 class StepflowHttp implements StepflowHttpTransport {
   readonly name: string;

@@ -1,0 +1,155 @@
+// Sends the parts that a handler gives, in order and in groups: while one group is on its way, the next is gathered. A part that did not
+// get through is sent again, for its uid makes that harmless, until the work is stopped.
+
+import { type Clock, pause } from "../clock.ts";
+import type { StepPart } from "../context.ts";
+import { type ErrorCode, LongshoreError, toError } from "../errors.ts";
+import { toJson } from "../to-json.ts";
+
+export interface EmitterOptions {
+  readonly clock: Clock;
+  send(parts: readonly StepPart[]): Promise<void>;
+  /** The handler's signal: ends the waits. */
+  signal(): AbortSignal;
+  /** The hold is over, or the work is not wanted: the whole handler is to stop. */
+  stop(reason: LongshoreError): void;
+  readonly failing: (what: string, error: unknown) => void;
+  readonly working: (what: string) => void;
+}
+
+/** Of one call of `send`: what every store and protocol takes at once. */
+const groupParts = 500;
+const groupBytes = 4 * 1_024 * 1_024;
+/** What may wait to be sent. A handler that gives more without waiting would fill the memory. */
+const waitingPartsMax = 10_000;
+const waitingBytesMax = 64 * 1_024 * 1_024;
+/** Pauses before a group is sent again. */
+const retryMsMin = 100;
+const retryMsMax = 5_000;
+/** How long a group is tried where no hold ends it before. */
+const patienceMs = 300_000;
+const uidCharsMax = 512;
+
+/** What another try would not change. */
+const finalCodes: ReadonlySet<ErrorCode> = new Set([
+  "LONGSHORE_BAD_INPUT",
+  "LONGSHORE_BAD_CONFIG",
+  "LONGSHORE_LIMIT",
+  "LONGSHORE_LEASE_LOST",
+  "LONGSHORE_CANCELLED",
+  "LONGSHORE_TERMINAL",
+]);
+
+interface Waiting {
+  readonly part: StepPart;
+  readonly bytes: number;
+  resolve(): void;
+  reject(error: Error): void;
+}
+
+export class Emitter {
+  readonly #options: EmitterOptions;
+  readonly #waiting: Waiting[] = [];
+  #bytes = 0;
+  #sending: Promise<void> | undefined;
+  #failure: Error | undefined;
+  #closed = false;
+
+  constructor(options: EmitterOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the part is durable. */
+  add(uid: string, value: unknown): Promise<void> {
+    const sent = new Promise<void>((resolve, reject) => this.#enqueue(uid, value, { resolve, reject }));
+    // Whoever does not wait for it hears of its failure by that of the task.
+    sent.catch((error: unknown) => {
+      this.#failure ??= toError(error);
+    });
+    return sent;
+  }
+
+  /** Resolves when all that was given is durable; rejects when a part was lost, even if nobody waited for it. */
+  async flush(): Promise<void> {
+    while (this.#sending !== undefined) await this.#sending;
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** The task is over: what its handler says from here on goes nowhere. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Throws what is wrong with it. */
+  #enqueue(uid: string, value: unknown, settle: Pick<Waiting, "resolve" | "reject">): void {
+    const refused = this.#refusal(uid);
+    if (refused !== undefined) throw refused;
+    const json = toJson(value);
+    const bytes = JSON.stringify(json).length;
+    this.#waiting.push({ part: { uid, value: json }, bytes, ...settle });
+    this.#bytes += bytes;
+    this.#sending ??= this.#sendAll();
+  }
+
+  #refusal(uid: string): LongshoreError | undefined {
+    if (this.#closed) return new LongshoreError("LONGSHORE_CLOSED", "The task is over, so it can give no more parts.");
+    if (typeof uid !== "string" || uid.length === 0 || uid.length > uidCharsMax || uid.includes("\u0000")) {
+      const expected = `a text of 1 to ${uidCharsMax} characters without NUL`;
+      return new LongshoreError(
+        "LONGSHORE_BAD_INPUT",
+        `The uid of a part is ${JSON.stringify(uid)?.slice(0, 100)}, expected ${expected}.`,
+        {
+          detail: { field: "uid", expected },
+        },
+      );
+    }
+    if (this.#waiting.length < waitingPartsMax && this.#bytes < waitingBytesMax) return undefined;
+    return new LongshoreError("LONGSHORE_LIMIT", `${this.#waiting.length} parts wait to be sent, which is the limit: await ctx.emit().`);
+  }
+
+  async #sendAll(): Promise<void> {
+    // What is given in the same tick travels together.
+    await undefined;
+    while (this.#waiting.length > 0) {
+      const group = this.#take();
+      try {
+        await this.#send(group.map(({ part }) => part));
+        for (const { resolve } of group) resolve();
+      } catch (thrown) {
+        for (const { reject } of group) reject(toError(thrown));
+      }
+    }
+    // In the same tick in which nothing was waiting: what comes next begins anew.
+    this.#sending = undefined;
+  }
+
+  #take(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const waiting of this.#waiting) {
+      if (count === groupParts || (count > 0 && bytes + waiting.bytes > groupBytes)) break;
+      bytes += waiting.bytes;
+      count++;
+    }
+    this.#bytes -= bytes;
+    return this.#waiting.splice(0, count);
+  }
+
+  async #send(parts: readonly StepPart[]): Promise<void> {
+    const { clock, send, signal, stop, failing, working } = this.#options;
+    const untilMs = clock.now() + patienceMs;
+    for (let retryMs = retryMsMin; ; retryMs = Math.min(2 * retryMs, retryMsMax)) {
+      if (signal().aborted) throw signal().reason;
+      try {
+        await send(parts);
+        return working("parts");
+      } catch (error) {
+        const code = error instanceof LongshoreError ? error.code : undefined;
+        if (error instanceof LongshoreError && (code === "LONGSHORE_LEASE_LOST" || code === "LONGSHORE_CANCELLED")) stop(error);
+        if ((code !== undefined && finalCodes.has(code)) || clock.now() >= untilMs) throw error;
+        failing("parts", error);
+      }
+      await pause(clock, retryMs, signal());
+    }
+  }
+}

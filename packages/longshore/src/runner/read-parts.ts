@@ -1,0 +1,20 @@
+// The parts of another step, one by one, from a transport that gives them in pages.
+
+import type { StepPart } from "../context.ts";
+import type { PartReader } from "./transport.ts";
+
+/** Ends with its source, or with the reason of a signal: the handler's, or one that it has brought. */
+export async function* readParts(reader: PartReader, signals: readonly AbortSignal[]): AsyncGenerator<StepPart, void> {
+  const [first, ...others] = signals as [AbortSignal, ...AbortSignal[]];
+  const signal = others.length === 0 ? first : AbortSignal.any([...signals]);
+  for (;;) {
+    signal.throwIfAborted();
+    const page = await reader.next(signal);
+    signal.throwIfAborted();
+    if (page === undefined) return;
+    for (const part of page) {
+      yield part;
+      signal.throwIfAborted();
+    }
+  }
+}

@@ -1,0 +1,34 @@
+// The parts of one step for a handler in this process that belongs to another step of the same run.
+
+import type { EndState, Task } from "../board/task.ts";
+import type { StepPart } from "../context.ts";
+import { refusal } from "../errors.ts";
+import type { Json } from "../json.ts";
+import { nextPage } from "../part/follow.ts";
+import type { PartStore } from "../part/store.ts";
+import type { PartReader } from "../runner/transport.ts";
+
+export interface LocalPartsOptions {
+  parts: PartStore;
+  taskOfStep(runId: string, stepId: string): Promise<string | undefined>;
+}
+
+/** How a step may end whose parts were all there was to have. */
+const fine: ReadonlySet<EndState> = new Set<EndState>(["done", "skipped"]);
+
+export function localParts({ parts, taskOfStep }: LocalPartsOptions, { runId }: Pick<Task, "runId">, stepId: string): PartReader {
+  let source: string | undefined;
+  let after = 0;
+  return {
+    async next(signal): Promise<readonly StepPart[] | undefined> {
+      source ??= runId === null ? undefined : await taskOfStep(runId, stepId);
+      if (source === undefined) throw refusal("LONGSHORE_NOT_FOUND", `There is no step ${JSON.stringify(stepId)} in this run.`);
+      const page = await nextPage(parts, { source, after }, signal);
+      after = page.parts.at(-1)?.sequence ?? after;
+      if (page.parts.length > 0 || page.ended === null)
+        return page.parts.map(({ uid, value }) => ({ uid, value: JSON.parse(value) as Json }));
+      if (fine.has(page.ended)) return undefined;
+      throw refusal("LONGSHORE_TASK_FAILED", `Step ${stepId}, whose parts were read, ended as ${page.ended}.`);
+    },
+  };
+}
