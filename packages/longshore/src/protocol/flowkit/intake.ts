@@ -4,6 +4,9 @@
 import type { BusConsumer } from "../../bus/bus.ts";
 import type { Slot, TransportHost } from "../../runner/transport.ts";
 
+/** Only commands of several roles that came in the same moment wait at all. */
+const patienceMs = 1_000;
+
 export class Intake {
   readonly #host: TransportHost;
   readonly #consumers: BusConsumer[] = [];
@@ -26,7 +29,10 @@ export class Intake {
     void this.#refill();
   }
 
-  /** A slot for a command that has come; undefined when the worker drains instead. */
+  /**
+   * A slot for a command that has come. Undefined when there is none soon, or the worker drains: then the command is better left where it was,
+   * because a broker waits for whoever holds one before it moves anything.
+   */
   take(): Promise<Slot | undefined> {
     if (this.#host.draining.aborted) return Promise.resolve(undefined);
     const spare = this.#spare;
@@ -37,7 +43,17 @@ export class Intake {
       return Promise.resolve(spare);
     }
     return new Promise((resolve) => {
-      this.#waiting.push(resolve);
+      const { clock } = this.#host;
+      const waiting = (slot: Slot | undefined) => {
+        disarm();
+        resolve(slot);
+      };
+      const disarm = clock.at(clock.now() + patienceMs, () => {
+        const at = this.#waiting.indexOf(waiting);
+        if (at >= 0) this.#waiting.splice(at, 1);
+        resolve(undefined);
+      });
+      this.#waiting.push(waiting);
       void this.#refill();
     });
   }

@@ -149,7 +149,7 @@ class FlowkitWorker implements Transport {
     if (command.cmd === "TASK_CANCEL") return this.#runOf(envelope)?.cancel(command.reason || "coordinator_cmd", null);
     if (command.cmd !== "TASK_START") return;
     const slot = await this.#intake.take();
-    if (slot === undefined) throw new LongshoreError("LONGSHORE_CLOSED", "The worker stops; the command is left to others.");
+    if (slot === undefined) throw new LongshoreError("LONGSHORE_LIMIT", "No slot is free for a command; it is left where it was.");
     const stateId = this.#freeStates.shift();
     const run = new FlowkitRun(envelope, command, this.#around, stateId);
     try {
