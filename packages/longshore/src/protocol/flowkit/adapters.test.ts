@@ -146,24 +146,35 @@ describe("which way the input takes", () => {
 });
 
 describe("arguments are checked before anything streams", () => {
-  it.each<[string, string, JsonObject, string]>([
-    ["[F-ADAPT-06, T07] a missing size", rechunk, { from_node: "u" }, "missing or invalid 'size' (positive int required)"],
-    ["[T11] a size of 0", rechunk, { from_node: "u", size: 0 }, "missing or invalid 'size' (positive int required)"],
-    [
-      "[T12] a meta_list_key that is no text",
-      rechunk,
-      { from_node: "u", size: 2, meta_list_key: 7 },
-      "'meta_list_key' is 7, expected a text",
-    ],
-    ["missing sources", pull, {}, "missing 'from_nodes' (at least one node id required)"],
-    ["a pause that is none", pull, { from_node: "u", poll_ms: "abc" }, `'poll_ms' is "abc", expected milliseconds`],
-  ])("%s fails the task for good, and the handler is not asked", async (_what, adapter, args, why) => {
+  async function refused(adapter: string, args: JsonObject, why: string) {
     const { world, iterated, seen } = await setup();
     await world.start(cmd(adapter, args));
     const { payload } = await world.end();
     expect(payload).toMatchObject({ kind: "TASK_FAILED", reason_code: "bad_input_args", permanent: true, error: why });
     expect([iterated(), seen.length]).toEqual([0, 0]);
     expect(world.logged("worker.adapter.validation_failed")).toMatchObject([{ adapter, io_source: "cmd", reason: why }]);
+  }
+
+  it("[F-ADAPT-06, T07] a missing size fails the task for good, and the handler is not asked", async () => {
+    await refused(rechunk, { from_node: "u" }, "missing or invalid 'size' (positive int required)");
+  });
+
+  it("[T11] a size of 0 fails the task for good", async () => {
+    await refused(rechunk, { from_node: "u", size: 0 }, "missing or invalid 'size' (positive int required)");
+  });
+
+  it("[T12] a meta_list_key that is no text fails the task for good", async () => {
+    await refused(rechunk, { from_node: "u", size: 2, meta_list_key: 7 }, "'meta_list_key' is 7, expected a text");
+  });
+
+  it("[A10] missing sources, extra arguments and pauses that are none fail the task for good", async () => {
+    await refused(pull, {}, "missing 'from_nodes' (at least one node id required)");
+    await refused(pull, { from_node: "u", poll_ms: "abc" }, `'poll_ms' is "abc", expected milliseconds`);
+    await refused(
+      pull,
+      { from_node: "u", bogus: 1 },
+      "unknown argument 'bogus', expected from_nodes, from_node, poll_ms, eof_on_task_done, backoff_max_ms",
+    );
   });
 
   it("[F-VAL-01, T10] a missing size fails before a live upstream is read", async () => {
@@ -290,7 +301,7 @@ describe("rechunking", () => {
     expect(world.sum("count")).toBe(2);
   });
 
-  it("[T13] without a key there are as many items as artifacts", async () => {
+  it("[F-BP-03, T13] without a key there are as many items as artifacts", async () => {
     const { world } = await setup();
     world.artifacts.produce(
       world.taskId,
@@ -300,6 +311,34 @@ describe("rechunking", () => {
     await world.start(cmd(rechunk, { from_node: "u", size: 3 }));
     await world.end();
     expect(world.sum("count")).toBe(3);
+  });
+});
+
+describe("every attempt", () => {
+  it("[F-OVR-06] makes the same batches of the same input, under the same names", async () => {
+    const { world } = await setup();
+    world.artifacts.produce(world.taskId, "u", [{ skus: [1, 2, 3] }, { skus: [4] }]);
+    const named: unknown[][] = [];
+    for (const [nodeId, epoch] of [
+      ["n", 1],
+      ["m", 7],
+    ] as const) {
+      await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }), { nodeId, epoch });
+      await world.end(nodeId, epoch);
+      named.push(world.events(nodeId).flatMap(({ payload }) => payload.batch_uid ?? []));
+    }
+    expect(named[0]).toHaveLength(3);
+    expect(named[1]).toEqual(named[0]);
+  });
+
+  it("is given again what an earlier one has not finished, and nothing else", async () => {
+    const { world } = await setup();
+    world.artifacts.produce(world.taskId, "u", [{ skus: [1] }, { skus: [2] }]);
+    const earlier = { taskId: world.taskId, nodeId: "n", epoch: 1, workerId: "w-0" };
+    await world.artifacts.finish(earlier, [{ fromNode: "u", uid: "u0" }]);
+    await world.start(cmd(pull, { from_node: "u" }), { epoch: 2 });
+    await world.end("n", 2);
+    expect(world.events().flatMap(({ payload }) => payload.batch_uid ?? [])).toEqual(["u1"]);
   });
 });
 
