@@ -42,7 +42,7 @@ export const reasons = {
 export function classifyError(thrown: unknown): Classified {
   const error = toError(thrown);
   const code = (error as { code?: unknown }).code;
-  if (badInputNames.has(error.name) || code === "LONGSHORE_BAD_INPUT") return [reasons.badInput, true];
+  if (badInputNames.has(error.name) || code === "LONGSHORE_BAD_INPUT" || code === "LONGSHORE_BAD_CONFIG") return [reasons.badInput, true];
   if (isTerminal(error)) return [reasons.terminal, true];
   return [reasons.unexpected, false];
 }

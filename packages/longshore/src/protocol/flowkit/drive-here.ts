@@ -2,13 +2,12 @@
 // final metrics with the number of batches.
 
 import { systemClock } from "../../clock.ts";
-import type { Context } from "../../context.ts";
+import type { Context, StepPart } from "../../context.ts";
 import { TerminalError } from "../../errors.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import { argDefaults } from "./adapter-args.ts";
 import { adaptersWith } from "./adapters/adapter.ts";
 import type { PartRef, UpstreamPart } from "./artifacts/artifacts.ts";
-import { reasons } from "./classify.ts";
 import { type BatchOutput, drive, type StreamWork } from "./drive.ts";
 import { makeRunContext, type RunState } from "./run-context.ts";
 import { RunFailed } from "./run-failed.ts";
@@ -23,7 +22,7 @@ export async function driveHere(role: string, work: StreamWork, input: unknown, 
     workerId: "",
     clock: systemClock,
     cancel: () => (signal.aborted ? { reason: String((signal.reason as Error)?.message ?? "cancelled"), deadlineMs: null } : undefined),
-    keepPartial: async (uid, meta) => out.ok(uid, meta as JsonObject),
+    keepPartial: (uid, meta) => context.emit(meta, { uid }),
   };
   const { ctx, final, cleanup } = makeRunContext(context, state);
   const { taskId, nodeId } = state;
@@ -36,7 +35,7 @@ export async function driveHere(role: string, work: StreamWork, input: unknown, 
       deadLetters: new Set(),
       adapters: adaptersWith(),
       defaults: argDefaults,
-      upstream: { taskId, signal, read: noUpstream },
+      upstream: { taskId, signal, read: (nodes) => partsOf(context, nodes) },
       out,
       ctx,
       draining: () => false,
@@ -52,28 +51,53 @@ export async function driveHere(role: string, work: StreamWork, input: unknown, 
   }
 }
 
+/** How many parts may be on their way before the next one waits. */
+const underWayMax = 500;
+
 /** Parts leave by the context, in order. */
 class Emitted implements BatchOutput {
   readonly #context: Context;
+  #underWay = 0;
+  #last: Promise<void> = Promise.resolve();
   count = 0;
 
   constructor(context: Context) {
     this.#context = context;
   }
 
-  ok(uid: string, metrics: JsonObject, _finishes: readonly PartRef[] = []): undefined {
+  ok(uid: string, metrics: JsonObject, _finishes: readonly PartRef[] = []): Promise<void> | undefined {
     this.count++;
-    this.#context.progress({ uid, metrics });
+    this.#underWay++;
+    const sent = this.#context.emit(metrics, { uid }).finally(() => this.#underWay--);
+    // Whoever waits for it hears of its failure; so does the runner, which then fails the task.
+    sent.catch(() => {});
+    this.#last = sent;
+    return this.#underWay >= underWayMax ? sent : undefined;
   }
 
   async failed(uid: string, reason: string, permanent: boolean, error: string | null): Promise<void> {
     this.#context.log({ batch_uid: uid, reason_code: reason, permanent, error }, "stderr");
   }
 
-  async flush(): Promise<void> {}
+  async flush(): Promise<void> {
+    await this.#last;
+  }
 }
 
-// biome-ignore lint/correctness/useYield: it has the shape of a reader and can only refuse.
-async function* noUpstream(fromNodes: readonly string[]): AsyncIterable<UpstreamPart> {
-  throw new RunFailed(reasons.badAdapter, true, `parts of ${fromNodes.join(", ")} cannot be read over this protocol`);
+/** The parts of several steps, as they come. */
+async function* partsOf(context: Context, fromNodes: readonly string[]): AsyncIterable<UpstreamPart> {
+  const next = async (fromNode: string, parts: AsyncIterator<StepPart>) => ({ fromNode, parts, read: await parts.next() });
+  const waiting = new Map(fromNodes.map((node) => [node, next(node, context.parts(node)[Symbol.asyncIterator]())]));
+  while (waiting.size > 0) {
+    const { fromNode, parts, read } = await Promise.race(waiting.values());
+    if (read.done === true) waiting.delete(fromNode);
+    else {
+      waiting.set(fromNode, next(fromNode, parts));
+      yield {
+        fromNode,
+        uid: read.value.uid,
+        meta: isObject(read.value.value) ? (read.value.value as JsonObject) : { result: read.value.value },
+      };
+    }
+  }
 }

@@ -4,10 +4,20 @@
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../bus/bus.ts";
 import { pause } from "../../clock.ts";
-import type { Context, ContextIds } from "../../context.ts";
+import type { Context, ContextIds, StepPart } from "../../context.ts";
 import { LongshoreError, refusal } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
-import type { Assignment, BeatAnswer, Call, Control, HoldTerms, Outcome, ReportAnswer, TransportHost } from "../../runner/transport.ts";
+import type {
+  Assignment,
+  BeatAnswer,
+  Call,
+  Control,
+  HoldTerms,
+  Outcome,
+  PartReader,
+  ReportAnswer,
+  TransportHost,
+} from "../../runner/transport.ts";
 import { validate } from "../../schema.ts";
 import type { Task } from "../../task.ts";
 import type { ArtifactStore, Attempt } from "./artifacts/artifacts.ts";
@@ -19,6 +29,7 @@ import { dedupIds } from "./hash.ts";
 import { type WorkerLog, workerLog } from "./log.ts";
 import type { WorkerSettings } from "./options.ts";
 import { failureEvent } from "./outcome.ts";
+import { partReader } from "./part-reader.ts";
 import { makeRunContext } from "./run-context.ts";
 import { RunFailed } from "./run-failed.ts";
 import { RunOutput } from "./run-output.ts";
@@ -54,6 +65,8 @@ export class FlowkitRun implements Assignment {
   #failure: RunFailed | undefined;
   /** True for a handler of batches, whose output is its final metrics. */
   #streamed = false;
+  /** True for an ordinary task that has given parts. */
+  #emitted = false;
   #told = false;
   /** Settles when nothing of it is under way any more. */
   over: Promise<void> = Promise.resolve();
@@ -143,6 +156,20 @@ export class FlowkitRun implements Assignment {
     return { verdict: "ok" };
   }
 
+  /** Parts that an ordinary task gives by itself are batches. */
+  async emit(parts: readonly StepPart[]): Promise<void> {
+    const batches = parts.map(({ uid, value }) => ({ uid, meta: jsonObject(metricsOf(value)) }));
+    if (!(await this.#around.artifacts.putPartials(this.#attempt, batches))) throw takenOver();
+    await this.#events.send(batches.map(({ uid, meta }) => this.#events.batchOk(uid, meta)));
+    this.#emitted = true;
+  }
+
+  receive(stepId: string): PartReader {
+    const { artifacts, settings } = this.#around;
+    const { pollMs, backoffMaxMs } = settings.argDefaults;
+    return partReader((signal) => artifacts.read(this.#attempt, [stepId], { pollMs, backoffMaxMs, eofOnTaskDone: true, signal }));
+  }
+
   async report(outcome: Outcome): Promise<ReportAnswer> {
     const answer = outcome.kind === "done" ? await this.#reportDone(outcome.output) : await this.#reportEnd(outcome);
     this.#told = true;
@@ -155,6 +182,8 @@ export class FlowkitRun implements Assignment {
     const events: string[] = [];
     let final: JsonObject;
     if (this.#streamed) final = output as JsonObject;
+    // It has told its batches; the output is what there is to say about all of them.
+    else if (this.#emitted) final = jsonObject(metricsOf(output));
     else {
       // One batch, as the reference's handlers have by default, named by its input as there.
       const metrics = jsonObject(metricsOf(output));
@@ -244,7 +273,7 @@ export class FlowkitRun implements Assignment {
 
   /** A later attempt has taken over. */
   #lose(): void {
-    this.#control?.stop(new LongshoreError("LONGSHORE_LEASE_LOST", "A later attempt of this node has taken over."));
+    this.#control?.stop(takenOver());
   }
 
   #stop(): void {
@@ -293,6 +322,10 @@ export class FlowkitRun implements Assignment {
     const { clock } = this.#around.host;
     return { epoch: this.#attempt.epoch, lease_id: this.active.lease_id, deadline: clock.now() + this.hold.termMs };
   }
+}
+
+function takenOver(): LongshoreError {
+  return new LongshoreError("LONGSHORE_LEASE_LOST", "A later attempt of this node has taken over.");
 }
 
 function hasAdapter(inline: JsonObject | null): boolean {

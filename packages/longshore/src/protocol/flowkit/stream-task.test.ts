@@ -6,7 +6,7 @@ import { Batch } from "./batch.ts";
 import { isStreamTask, streamTask } from "./stream-task.ts";
 
 async function run(subject: ReturnType<typeof streamTask>, input: unknown) {
-  const loop = new Loopback();
+  const loop = new Loopback({ capabilities: { streams: false } });
   await using _worker = await work({ tasks: [subject], on: loop, signals: false, logger: false });
   return await loop.run(subject.name, input as never);
 }
@@ -45,7 +45,7 @@ describe("a task of batches on another protocol", () => {
     expect(await run(streamTask("pull", { processBatch: () => ({}) }), pull)).toMatchObject({
       kind: "failed",
       retryable: false,
-      error: { message: "parts of u cannot be read over this protocol" },
+      error: { message: expect.stringContaining("carries no parts") },
     });
   });
 

@@ -259,6 +259,35 @@ describe("an ordinary task", () => {
   });
 });
 
+describe("an ordinary task with parts", () => {
+  it("gives each as a batch, and its output is what it says about all of them", async () => {
+    const world = await flowkitWorld();
+    const emitting = task("probe", async (_input: unknown, ctx) => {
+      await ctx.emit({ rows: 1 }, { uid: "first" });
+      await ctx.emit({ rows: 2 });
+      return { total: 3 };
+    });
+    await world.worker([emitting]);
+    await world.start({});
+    expect((await world.end()).payload).toMatchObject({ kind: "TASK_DONE", metrics: { total: 3 }, output: { total: 3 } });
+    expect(world.sum("rows")).toBe(3);
+    expect((await world.event("BATCH_OK")).payload.batch_uid).toBe("first");
+  });
+
+  it("reads those of another node while they are produced", async () => {
+    const world = await flowkitWorld();
+    world.artifacts.produce(world.taskId, "u", [{ a: 1 }, { a: 2 }]);
+    const reading = task("probe", async (_input: unknown, ctx) => {
+      let sum = 0;
+      for await (const { value } of ctx.parts("u")) sum += (value as { a: number }).a;
+      return { sum };
+    });
+    await world.worker([reading]);
+    await world.start({});
+    expect((await world.end()).payload).toMatchObject({ kind: "TASK_DONE", output: { sum: 3 } });
+  });
+});
+
 describe("a generator over batches", () => {
   it("yields metrics, and what it read before a yield is done with when that is kept", async () => {
     const world = await flowkitWorld();

@@ -32,7 +32,7 @@ export function flowkit(target: string | URL | FlowkitOptions = {}, options: Flo
 }
 
 /** Nothing on the wire carries log lines or a deferral. */
-const capabilities: Capabilities = { defer: false, progress: false, streams: false, logs: false, blobs: false, cancel: true };
+const capabilities: Capabilities = { defer: false, progress: false, streams: true, logs: false, blobs: false, cancel: true };
 const opening: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
 /** How long the start waits for the broker. A worker whose broker is away is started all the same, and goes on trying. */
 const startPatienceMs = 15_000;
