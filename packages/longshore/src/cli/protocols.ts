@@ -1,10 +1,11 @@
 // The protocols in which `longshore work` can ask for tasks. Each is loaded only when it is used.
 
 import { join } from "node:path";
+import { durationMs } from "../duration.ts";
 import type { Transport } from "../runner/transport.ts";
 import type { WorkerSettings } from "./worker.ts";
 
-export type ProtocolName = "workflow-graph" | "conductor" | "stepflow" | "stepflow-http";
+export type ProtocolName = "workflow-graph" | "conductor" | "stepflow" | "stepflow-http" | "flowkit";
 
 export interface WorkerProtocol {
   readonly title: string;
@@ -93,6 +94,32 @@ export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
       const { stepflowFromEnvironment } = await import("../protocol/stepflow/index.ts");
       // The target was found by the same variables.
       return stepflowFromEnvironment(process.env, { workerId, token }) as Transport;
+    },
+  },
+  flowkit: {
+    title: "FlowKit",
+    perTask: false,
+    isolate: "process",
+    ownsOutput: false,
+    structuredLog: false,
+    without: {
+      ...notServing,
+      shell: "its workers run tasks, not shell commands",
+      labels: "its workers take commands by the names of their tasks",
+      poll: "commands are pushed to the worker",
+      logFlush: "its coordinator takes no log lines",
+      cwd: "its workers run no shell commands",
+    },
+    async transport({ workerId, token, leaseTtl, heartbeat, cancelPoll }) {
+      const { flowkit } = await import("../protocol/flowkit/index.ts");
+      // The target was found by the same variables.
+      return flowkit({
+        ...(workerId === undefined ? {} : { workerId }),
+        ...(token === undefined ? {} : { token }),
+        ...(leaseTtl === undefined ? {} : { leaseTtlSec: durationMs(leaseTtl, "leaseTtl") / 1_000 }),
+        ...(heartbeat === undefined ? {} : { hbIntervalSec: durationMs(heartbeat, "heartbeat") / 1_000 }),
+        ...(cancelPoll === undefined ? {} : { dbCancelPollMs: durationMs(cancelPoll, "cancelPoll") }),
+      });
     },
   },
   "stepflow-http": {

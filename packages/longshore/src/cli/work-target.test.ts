@@ -38,6 +38,17 @@ describe("a worker takes its tasks", () => {
     expect(target({ conductor: true })).toEqual({ protocol: "conductor", on: "http://localhost:8080" });
   });
 
+  it("from FlowKit when the environment names a server, or brokers with their database", () => {
+    expect(target({}, { FLOWKIT_URL: "http://me:secret@h:1/x" })).toEqual({ protocol: "flowkit", on: "FlowKit at http://h:1" });
+    const kafka = { KAFKA_BOOTSTRAP_SERVERS: "kafka:9092" };
+    expect(target({}, { ...kafka, FLOWKIT_MONGO_URL: "mongodb://db" })).toEqual({
+      protocol: "flowkit",
+      on: "FlowKit on Kafka at kafka:9092",
+    });
+    expect(target({}, kafka).protocol).toBe("workflow-graph");
+    expect(target({ on: "http://h:1" }, { FLOWKIT_URL: "http://h:2" }).protocol).toBe("workflow-graph");
+  });
+
   it("from one place only", () => {
     expect(() => target({ on: "http://h:1", conductor: true })).toThrow("--on and --conductor name two servers");
     expect(() => target({ on: "http://h:1", conductor: true, port: 1 })).toThrow("--on and --conductor name two servers");

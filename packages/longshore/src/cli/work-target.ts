@@ -2,6 +2,7 @@
 // workers says it by variables of its own.
 
 import type { Command } from "commander";
+import { flowkitIn } from "../protocol/flowkit/environment.ts";
 import { queueIn } from "../protocol/stepflow/environment.ts";
 import { CommandFailure } from "./failure.ts";
 import type { ProtocolName } from "./protocols.ts";
@@ -44,6 +45,8 @@ function fromEnvironment(on: string, onToldBy: string | undefined, env: Variable
   // First: an orchestrator sets it for the worker that it starts, whatever else stands in the environment that it hands on.
   const queue = queueIn(env);
   if (queue !== undefined) return { protocol: "stepflow", on: `Stepflow's ${queue === "grpc" ? "gRPC" : "NATS"} queue` };
+  const flowkit = flowkitIn(env);
+  if (flowkit !== undefined) return { protocol: "flowkit", on: flowkit };
   if (onToldBy === "default" && env.CONDUCTOR_SERVER_URL !== undefined) return conductorFrom(env);
   return { protocol: "workflow-graph", on };
 }

@@ -12,3 +12,14 @@ export function textOf(env: Environment, name: string): string | undefined {
 export function flagOf(env: Environment, name: string): boolean {
   return /^(1|true|yes|on)$/i.test(textOf(env, name) ?? "");
 }
+
+/**
+ * Whom the environment asks to work for, in words; undefined when it says nothing of FlowKit. Brokers alone say nothing: other programs have
+ * them in their environment as well.
+ */
+export function flowkitIn(env: Environment): string | undefined {
+  const server = textOf(env, "FLOWKIT_URL");
+  const brokers = textOf(env, "KAFKA_BOOTSTRAP_SERVERS");
+  if (textOf(env, "FLOWKIT_MONGO_URL") !== undefined && brokers !== undefined) return `FlowKit on Kafka at ${brokers}`;
+  return server === undefined ? undefined : `FlowKit at ${URL.canParse(server) ? new URL(server).origin : server}`;
+}
