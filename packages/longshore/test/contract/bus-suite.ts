@@ -1,7 +1,7 @@
 // The contract of a bus, held against every implementation. Each test has names of its own, so that a broker may be shared.
 import { expect, it } from "vitest";
 import type { Bus, BusConsumer, BusRecord, Outgoing } from "../../src/bus/bus.ts";
-import { deferred, until } from "../support/until.ts";
+import { deferred, untilElsewhere as until } from "../support/until.ts";
 
 export interface BusWorld {
   /** Unlike every other test's. */

@@ -3,7 +3,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { openKafkaBus } from "../../src/bus/kafka.ts";
 import { kafkaMissing, ownKafka } from "../support/kafka.ts";
-import { until } from "../support/until.ts";
+import { untilElsewhere as until } from "../support/until.ts";
 
 const awayMs = 60_000;
 const kills = 4;

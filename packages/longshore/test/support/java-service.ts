@@ -98,6 +98,11 @@ export class JavaMongo {
   }
 }
 
+/** Fetches what is not in the cache yet. */
+export async function fetchServices(): Promise<void> {
+  for (const peer of [kafkaPeer, mongoPeer]) await folderOf(peer);
+}
+
 async function folderOf(peer: CachedPeer): Promise<string> {
   await fetchIntoCache(peer, (line) => process.stderr.write(`${line}\n`));
   return fetchedFolder(peer);

@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestProject } from "vitest/node";
-import { JavaKafka, JavaMongo } from "./java-service.ts";
+import { fetchServices, JavaKafka, JavaMongo, javaMissing } from "./java-service.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -28,6 +28,8 @@ const starters: Readonly<Record<string, () => Promise<Service>>> = {
 };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // A fetch takes longer than a test may; what cannot be fetched is told by the test that needs it.
+  if (javaMissing === undefined) await fetchServices().catch((error: Error) => process.stderr.write(`${error.message}\n`));
   const started = new Map<string, Promise<Service>>();
   const server = createServer((request, response) => {
     const name = (request.url ?? "").slice(1);

@@ -15,3 +15,11 @@ export function deferred<Value>() {
   });
   return { promise, resolve, reject };
 }
+
+/** Between two looks at what another process does: turning without a pause would take the processor from it. */
+const lookMs = 2;
+
+/** The same for a state that another process brings about. */
+export async function untilElsewhere(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, lookMs));
+}

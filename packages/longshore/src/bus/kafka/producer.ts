@@ -1,21 +1,14 @@
 // Publishing to Kafka: one request at a time, by an idempotent producer, so that what is sent again after a lost answer is stored once.
 // What the broker counts is batches: one must be sent again exactly as it was, or by a new producer.
 
-import type { Producer } from "@platformatic/kafka";
 import { type Clock, pause, systemClock } from "../../clock.ts";
 import { LongshoreError, toError } from "../../errors.ts";
 import { againMsDefault, type Outgoing, recordBytesMax } from "../bus.ts";
 import { bytesOf, checkOutgoing } from "../check.ts";
 import { Gather } from "../gather.ts";
-import { clientOptions, type KafkaBusOptions, type KafkaModule, messageOf, named, refusalOf, requestMsMax, within } from "./client.ts";
+import { type KafkaBusOptions, type KafkaModule, messageOf, named, refusalOf } from "./client.ts";
+import { Produce, type ProducedMessage } from "./produce.ts";
 import type { KafkaTopics } from "./topics.ts";
-
-interface Message {
-  readonly topic: string;
-  readonly key: Buffer | undefined;
-  readonly value: Buffer;
-  readonly partition: number;
-}
 
 /** A broker restarts in less, and whoever publishes repeats what it must not lose. */
 const patienceMsDefault = 30_000;
@@ -32,7 +25,7 @@ export class KafkaPublisher {
   readonly #clock: Clock;
   readonly #gather: Gather;
   readonly #closing = new AbortController();
-  #producer: Producer | undefined;
+  #producer: Produce | undefined;
   /** The partition for records without a key: another one for each request, so that batches stay whole. */
   #turn = Math.floor(Math.random() * positive);
 
@@ -64,13 +57,14 @@ export class KafkaPublisher {
 
   async #send(records: readonly Outgoing[], calls = 1): Promise<void> {
     const turn = this.#turn++;
-    const messages = records.map((record) => this.#message(record, turn));
+    const pending = { messages: records.map((record) => this.#message(record, turn)) };
     const { trouble, againMs = againMsDefault, patienceMs = patienceMsDefault } = this.#options;
     const what = `publishing to ${this.#name}`;
     const until = this.#clock.now() + patienceMs;
     for (;;) {
       try {
-        await this.#try(messages);
+        this.#producer ??= new Produce(this.#kafka, this.#options);
+        await this.#producer.send(pending);
         trouble?.working(what);
         return;
       } catch (error) {
@@ -95,17 +89,6 @@ export class KafkaPublisher {
     }
   }
 
-  async #try(messages: readonly Message[]): Promise<void> {
-    this.#producer ??= this.#open();
-    // Copies: the library writes times and partitions into what it is given.
-    await within(2 * requestMsMax, this.#producer.send({ messages: messages.map((message) => ({ ...message })) }));
-  }
-
-  #open(): Producer {
-    // The library lets an idempotent producer try for ever unless it is told a number above one.
-    return new this.#kafka.Producer({ ...clientOptions(this.#options), idempotent: true, retries: 2, retryDelay: 50 });
-  }
-
   /** Prepares the next try. */
   async #mend(error: unknown, records: readonly Outgoing[]): Promise<void> {
     const names = new Set(records.map(({ topic }) => topic));
@@ -118,7 +101,7 @@ export class KafkaPublisher {
     }
     const out = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "INVALID_PRODUCER_EPOCH", "UNKNOWN_PRODUCER_ID"];
     if (named(error, ...out) !== undefined) await this.#drop();
-    else this.#producer?.clearMetadata();
+    else this.#producer?.forget();
   }
 
   /** The topic takes less at once than others do. */
@@ -128,18 +111,16 @@ export class KafkaPublisher {
     await this.#send(records.slice(middle));
   }
 
-  #message({ topic, key, value, retry = 0 }: Outgoing, turn: number): Message {
-    const bytes = key === null ? undefined : Buffer.from(key);
-    const place = bytes === undefined ? turn : this.#kafka.murmur2(bytes) & positive;
-    // The library takes the rest of the division by the number of partitions.
-    return { topic, key: bytes, value: typeof value === "string" ? Buffer.from(value) : Buffer.from(value), partition: place + retry };
+  #message({ topic, key, value, retry = 0 }: Outgoing, turn: number): ProducedMessage {
+    const bytes = key === null ? null : Buffer.from(key);
+    const place = bytes === null ? turn : this.#kafka.murmur2(bytes) & positive;
+    return { topic, key: bytes, value, place: place + retry };
   }
 
   async #drop(): Promise<void> {
     const producer = this.#producer;
     this.#producer = undefined;
-    // Its connections may be beyond closing; nobody waits for them.
-    await Promise.allSettled([producer?.close(true)]);
+    await producer?.close();
   }
 }
 

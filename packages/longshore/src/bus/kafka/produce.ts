@@ -1,0 +1,166 @@
+// One idempotent producer: counts what it sends to each partition, so that a broker stores a batch once that comes twice. It never has two
+// requests under way, and sends what failed again exactly as it was.
+
+import type { Connection, Producer } from "@platformatic/kafka";
+import { LongshoreError } from "../../errors.ts";
+import { type BatchMessage, encodeBatch } from "./batch.ts";
+import { clientOptions, type KafkaBusOptions, type KafkaModule, requestMsMax, within } from "./client.ts";
+
+export interface ProducedMessage extends BatchMessage {
+  readonly topic: string;
+  /** Before the rest of the division by the number of partitions. */
+  readonly place: number;
+}
+
+/** What of some messages is still to be sent. */
+export interface Pending {
+  messages: readonly ProducedMessage[];
+}
+
+interface Batch {
+  readonly topic: string;
+  readonly index: number;
+  readonly messages: ProducedMessage[];
+}
+
+/** As the broker has given it. */
+interface Identity {
+  readonly producerId: bigint;
+  readonly producerEpoch: number;
+}
+
+type ProduceAnswer = ReturnType<KafkaModule["produceV11"]["parseResponse"]>;
+
+/** All replicas that are in sync. */
+const acksAll = -1;
+const produceKey = 0;
+/** The first version whose layout is the one written here. */
+const produceVersionMin = 9;
+const sequences = 2 ** 31;
+
+export class Produce {
+  readonly #kafka: KafkaModule;
+  /** Knows the brokers; its own way of sending is not used. */
+  readonly #client: Producer;
+  readonly #sequences = new Map<string, number>();
+  #identity: Identity | undefined;
+
+  constructor(kafka: KafkaModule, options: KafkaBusOptions) {
+    this.#kafka = kafka;
+    this.#client = new kafka.Producer(clientOptions(options));
+  }
+
+  /** Sends everything; when it throws, `pending` has what may not be stored. */
+  async send(pending: Pending): Promise<void> {
+    this.#identity ??= await within(requestMsMax, this.#client.initIdempotentProducer({}));
+    const topics = [...new Set(pending.messages.map(({ topic }) => topic))];
+    const metadata = await within(requestMsMax, this.#client.metadata({ topics }));
+    const byLeader = new Map<number, Map<string, Batch>>();
+    for (const message of pending.messages) {
+      const topic = metadata.topics.get(message.topic);
+      const index = message.place % (topic?.partitionsCount ?? 1);
+      const leader = topic?.partitions[index]?.leader ?? -1;
+      const batches = byLeader.get(leader) ?? new Map<string, Batch>();
+      if (batches.size === 0) byLeader.set(leader, batches);
+      const name = nameOf(message.topic, index);
+      const batch = batches.get(name);
+      if (batch === undefined) batches.set(name, { topic: message.topic, index, messages: [message] });
+      else batch.messages.push(message);
+    }
+    const results = await Promise.allSettled(
+      [...byLeader].map(async ([leader, batches]) => {
+        const broker = metadata.brokers.get(leader);
+        if (broker === undefined) throw new LongshoreError("LONGSHORE_UNREACHABLE", `No broker leads a partition of ${topics.join(", ")}.`);
+        await this.#sendTo(broker, batches, pending);
+      }),
+    );
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  /** What was known of the brokers is out of date. */
+  forget(): void {
+    this.#client.clearMetadata();
+  }
+
+  async close(): Promise<void> {
+    // Its connections may be beyond closing; nobody waits for them.
+    await Promise.allSettled([this.#client.close(true)]);
+  }
+
+  async #sendTo(broker: { host: string; port: number }, batches: ReadonlyMap<string, Batch>, pending: Pending): Promise<void> {
+    const connection = await within(requestMsMax, this.#connect(broker));
+    const version = await this.#version();
+    const stored = (answer: ProduceAnswer) => {
+      const done = new Set<ProducedMessage>();
+      for (const { name, partitionResponses } of answer.responses) {
+        for (const { index, errorCode } of partitionResponses) {
+          const batch = batches.get(nameOf(name, index));
+          if (errorCode !== 0 || batch === undefined) continue;
+          const sequence = this.#sequences.get(nameOf(name, index)) ?? 0;
+          this.#sequences.set(nameOf(name, index), (sequence + batch.messages.length) % sequences);
+          for (const message of batch.messages) done.add(message);
+        }
+      }
+      pending.messages = pending.messages.filter((message) => !done.has(message));
+    };
+    try {
+      stored(await within(requestMsMax, this.#request(connection, version, [...batches.values()])));
+    } catch (error) {
+      // Some partitions may have taken theirs.
+      const { response } = error as { response?: ProduceAnswer };
+      if (response !== undefined) stored(response);
+      throw error;
+    }
+  }
+
+  #request(connection: Connection, version: number, batches: readonly Batch[]): Promise<ProduceAnswer> {
+    const { Writer, produceV11, crc32c } = this.#kafka;
+    const identity = this.#identity as Identity;
+    const at = Date.now();
+    const byTopic = new Map<string, Batch[]>();
+    for (const batch of batches) byTopic.set(batch.topic, [...(byTopic.get(batch.topic) ?? []), batch]);
+    const write = () =>
+      Writer.create()
+        .appendString(null)
+        .appendInt16(acksAll)
+        .appendInt32(requestMsMax)
+        .appendArray([...byTopic], (topics, [topic, own]) => {
+          topics.appendString(topic).appendArray(own, (partitions, { index, messages }) => {
+            const sequence = this.#sequences.get(nameOf(topic, index)) ?? 0;
+            const bytes = encodeBatch(messages, { ...identity, sequence, at, crc32c });
+            partitions
+              .appendInt32(index)
+              .appendUnsignedVarInt(bytes.length + 1)
+              .append(bytes);
+          });
+        })
+        .appendTaggedFields();
+    return new Promise((resolve, reject) => {
+      connection.send(produceKey, version, write, produceV11.parseResponse, true, true, (error, answer) =>
+        error ? reject(error) : resolve(answer as ProduceAnswer),
+      );
+    });
+  }
+
+  #connect(broker: { host: string; port: number }): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      this.#client[this.#kafka.kGetConnection](broker, (error, connection) => (error ? reject(error) : resolve(connection as Connection)));
+    });
+  }
+
+  #version(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#client[this.#kafka.kGetApi]("Produce", (error, api) => {
+        if (error || api === undefined) reject(error);
+        else if (api.version < produceVersionMin)
+          reject(new LongshoreError("LONGSHORE_BAD_CONFIG", "The broker is older than Kafka 2.8, the oldest that is spoken to."));
+        else resolve(api.version);
+      });
+    });
+  }
+}
+
+function nameOf(topic: string, index: number): string {
+  return `${topic}:${index}`;
+}
