@@ -1,12 +1,12 @@
 // The Python workers of every release, unchanged, on our server; and what is left when one of the two, or what lies between, is killed.
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { openMarks } from "../src/marks.ts";
 import { openStage, type Stage } from "../src/stage.ts";
 import { type Release, releaseNames, releases } from "./fetch.ts";
 import { startNats } from "./nats.ts";
 import { operatorOf } from "./operator.ts";
 import { QUEUE, startStepflowServer } from "./our-server.ts";
-import { allMarked, type Expected, everyEnding, everyItemOnce, functions, someBegun, startMarks } from "./scenarios.ts";
+import { allMarked, type Expected, everyEnding, everyItemOnce, functions, largeInput, someBegun, startMarks } from "./scenarios.ts";
 import { pythonGrpcWorker, pythonHttpWorker, pythonNatsWorker } from "./workers.ts";
 
 /** HTTP workers have one code for every exception; those of queues have none for what is missing. */
@@ -75,6 +75,16 @@ describe.concurrent("a Python worker that pulls from our server", () => {
     const operator = operatorOf(url, "0.13");
     await operator.knows("echo");
     await everyEnding(operator, pulling);
+  });
+
+  it.for(["0.12", "0.13"] as const)("%s, pulling: survives an input that its gRPC does not take", async (release, context) => {
+    const stage = openStage(context);
+    const { url, address } = await startStepflowServer(stage, QUEUE);
+    const worker = pythonGrpcWorker(stage, release, address);
+    const operator = operatorOf(url, "0.13");
+    await operator.knows("echo");
+    await largeInput(operator);
+    expect(worker.hasEnded()).toBe(false);
   });
 
   it.for(["0.12", "0.13"] as const)("%s, pulling: executes every item once", async (release, context) => {

@@ -132,6 +132,17 @@ async function slow(operator: Operator): Promise<void> {
   expect((await one(operator, "/python/slow", { seconds: SLOW_SECONDS })).item.output).toEqual({ slept: SLOW_SECONDS });
 }
 
+/** An input above the 4 MiB that libraries of gRPC take fails its step with its size, and no other. */
+export async function largeInput(operator: Operator): Promise<void> {
+  const [large, small] = await Promise.all([
+    one(operator, "/python/echo", { text: "x".repeat(5 * 1024 * 1024) }),
+    one(operator, "/python/echo", { text: "x" }),
+  ]);
+  expect(large.item).toMatchObject({ status: "failed", code: 2, details: expect.stringMatching(/the assignment has 5\d{6} bytes/) });
+  expect(small.item).toMatchObject({ status: "completed", output: { text: "x" } });
+  expect((await one(operator, "/python/echo", { again: true })).item.output).toEqual({ again: true });
+}
+
 /** The source of a function, and what it makes of an input. */
 const FUNCTIONS: [code: string, input: Record<string, unknown>, output: unknown][] = [
   ["input['x'] + input['y']", { x: 3, y: 4 }, 7],

@@ -87,6 +87,23 @@ describe("a stream", () => {
     expect(await task("t")).toMatchObject({ state: "offered", attempt: 0, lost: 0, failures: 0 });
   });
 
+  it("that ends on a large task again and again does not take the others with it: the task is refused, with its size", async () => {
+    const { post, pull, becomes, task } = await queueWorld();
+    await post("large", { given: "x".repeat(5 * 1024 * 1024) });
+    await post("small");
+    for (let times = 1; times <= 3; times++) {
+      const worker = pull("python", `w${times}`);
+      await worker.register({ componentId: "echo" });
+      expect((await worker.next()).taskId).toMatch(/^large-/);
+      worker.leave();
+      await becomes("large", times < 3 ? "queued" : "failed");
+    }
+    const { error, output } = await task("large");
+    expect(error).toMatch(/^the assignment has 52\d{5} bytes, and 3 streams of workers ended on it: gRPC takes 4194304 bytes/);
+    expect(JSON.parse(output ?? "")).toMatchObject({ error: { code: "INVALID_INPUT" } });
+    expect((await pull("python", "w4").next()).taskId).toMatch(/^small-/);
+  });
+
   it("that goes leaves the tasks alone that its worker has claimed", async () => {
     const { post, pull, heartbeat, complete, task } = await queueWorld();
     const ann = pull();

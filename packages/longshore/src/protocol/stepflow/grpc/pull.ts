@@ -118,6 +118,7 @@ export class PullStream {
     };
     const recipient: Recipient = {
       gone: round.signal,
+      leave: (delivery) => (this.#gone.aborted ? delivery.drop() : delivery.giveBack()),
       ready: async () => {
         coming(false);
         while (!round.signal.aborted && !this.#hasRoom()) await this.#change(round.signal);

@@ -10,7 +10,7 @@ export interface Recipient {
   /** Aborted when there is nobody to deliver to any more. What lies with it then goes back. */
   readonly gone: AbortSignal;
   /** What becomes then of a task that nobody has taken up. Back to its lane when absent. */
-  leave?(delivery: Delivery): void;
+  leave?(delivery: Delivery): Promise<void> | void;
   /**
    * Asked before each task: how it is to be offered. May take its time, while the recipient had better be given nothing. Undefined when
    * this courier is not needed any more, which ends it.
@@ -76,8 +76,6 @@ async function handOver(delivery: Delivery, to: Recipient): Promise<void> {
 }
 
 /** How a task that lies with a recipient leaves it. */
-function abandon(delivery: Delivery, to: Recipient): Promise<void> {
-  if (to.leave === undefined) return delivery.giveBack();
-  to.leave(delivery);
-  return Promise.resolve();
+async function abandon(delivery: Delivery, to: Recipient): Promise<void> {
+  await (to.leave === undefined ? delivery.giveBack() : to.leave(delivery));
 }

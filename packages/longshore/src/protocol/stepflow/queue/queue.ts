@@ -16,9 +16,10 @@ import type { Runs } from "../../../run/runs.ts";
 import { isOwnLane, queueLane } from "../config/queues.ts";
 import type { RegisteredComponent } from "../config/registered.ts";
 import { queueHoldMs } from "../config/router.ts";
-import type { TaskAssignment } from "../messages.ts";
+import { TaskAssignment } from "../messages.ts";
 import { assignmentOf } from "./assignment.ts";
 import type { Discoveries, Question } from "./discovery.ts";
+import type { Dropped } from "./dropped.ts";
 import { Registrations } from "./registrations.ts";
 import { wireTaskId } from "./task-id.ts";
 import type { Outcome, Unclaimed } from "./unclaimed.ts";
@@ -28,10 +29,12 @@ export interface Delivery {
   /** What its worker will call it. */
   readonly id: string;
   readonly assignment: Encodable<typeof TaskAssignment>;
-  /** Settles once: taken up, lapsed, or `left` after one of the three below. */
+  /** Settles once: taken up, lapsed, or `left` after one of those below. */
   readonly outcome: Promise<Outcome | "left">;
   /** It has not reached anybody who could take it up: back to its place at once. Whoever has taken it up meanwhile keeps it. */
   giveBack(): Promise<void>;
+  /** Its worker has gone and left it lying: back to its place, unless it is so large that no worker seems to take it. */
+  drop(): Promise<void>;
   /** Nobody waits for the outcome any more; the task stays with whoever may still take it up. */
   leave(): void;
   /** It can never be delivered: the task fails with this error. */
@@ -73,6 +76,7 @@ export interface QueueParts {
   readonly runs: Pick<Runs, "run">;
   readonly unclaimed: Unclaimed;
   readonly discoveries: Discoveries;
+  readonly dropped: Dropped;
 }
 
 /** A queue whose tasks stand on a lane of the board. */
@@ -97,12 +101,12 @@ export class BoardQueue implements TaskQueue {
   }
 
   async next({ signal, offerMs, orchestratorServiceUrl, worker }: NextOptions): Promise<Delivery | undefined> {
-    const { board, runs, unclaimed } = this.#parts;
+    const { board, runs, unclaimed, dropped } = this.#parts;
     const reach = this.#shared ? await this.#reachOf(worker) : this.#own;
     const [task] = await board.offer({ reach, termMs: queueHoldMs, offerMs, waitMs, signal });
     // It may have been cancelled in the very transaction that handed it out.
     if (task?.state !== "offered") return undefined;
-    const watched = new Watched(task, board, unclaimed);
+    const watched = new Watched(task, board, unclaimed, dropped);
     try {
       const [run, components] = await Promise.all([
         task.runId === null ? undefined : runs.run(task.runId),
@@ -146,9 +150,11 @@ class Watched {
   readonly #hold: { taskId: string; grant: number };
   #settle: (outcome: Outcome | "left") => void = () => {};
   readonly #unwatch: () => void;
+  readonly #dropped: Dropped;
 
-  constructor(task: Task, board: QueueParts["board"], unclaimed: Unclaimed) {
+  constructor(task: Task, board: QueueParts["board"], unclaimed: Unclaimed, dropped: Dropped) {
     this.id = wireTaskId(task);
+    this.#dropped = dropped;
     this.#board = board;
     this.#hold = { taskId: task.id, grant: task.grant };
     this.outcome = new Promise((resolve) => {
@@ -159,13 +165,24 @@ class Watched {
 
   as(assignment: Delivery["assignment"]): Delivery {
     const { id, outcome } = this;
-    return { id, outcome, assignment, giveBack: () => this.giveBack(), leave: () => this.#leave(), refuse: (error) => this.#refuse(error) };
+    return {
+      ...{ id, outcome, assignment },
+      giveBack: () => this.giveBack(),
+      drop: () => this.#drop(assignment),
+      leave: () => this.#leave(),
+      refuse: (error) => this.#refuse(error),
+    };
   }
 
   async giveBack(): Promise<void> {
     this.#leave();
     // Should the store be unable to write now, the offer ends by itself.
     await this.#board.retract(this.#hold).catch(() => {});
+  }
+
+  #drop(assignment: Delivery["assignment"]): Promise<void> {
+    const error = this.#dropped.again(this.#hold.taskId, TaskAssignment.encode(assignment).length);
+    return error === undefined ? this.giveBack() : this.#refuse(error);
   }
 
   #leave(): void {

@@ -10,6 +10,7 @@ import type { DocumentStore } from "../../../run/documents.ts";
 import type { Runs } from "../../../run/runs.ts";
 import type { Queue as ConfiguredQueue } from "../config/queues.ts";
 import { Discoveries } from "./discovery.ts";
+import { Dropped } from "./dropped.ts";
 import { Held } from "./held.ts";
 import { BoardQueue, type TaskQueue } from "./queue.ts";
 import { Reports } from "./reports.ts";
@@ -47,6 +48,7 @@ export class Queues {
     const { clock, makeId, documents } = engine;
     const { held, unclaimed } = this;
     const discoveries = new Discoveries(clock, makeId);
+    const dropped = new Dropped();
     const lanes = new Set<string>();
     for (const { name, backend } of configured) {
       const queue =
@@ -58,7 +60,7 @@ export class Queues {
       this.#queues.set(name, { queue, backends: new Set([...(this.#queues.get(name)?.backends ?? []), backend]) });
     }
     function newQueue(name: string, shared: boolean): TaskQueue {
-      const queue = new BoardQueue(name, { ...engine, unclaimed, discoveries }, documents, shared);
+      const queue = new BoardQueue(name, { ...engine, unclaimed, discoveries, dropped }, documents, shared);
       lanes.add(queue.lane.name);
       return queue;
     }
