@@ -1,0 +1,123 @@
+import { describe, expect, it } from "vitest";
+import { node } from "../../support/flowkit-graphs.ts";
+import { openFlowkit } from "../../support/flowkit-world.ts";
+
+describe("cancelling", () => {
+  it("[T41, T72] while a node runs stops its worker, and what comes after it never starts", async () => {
+    const world = await openFlowkit({ config: { cancel_grace_sec: 5 } });
+    const worker = await world.worker("w", ["indexer"], { capacity: 2 });
+    const run = await world.submit({ nodes: [node("u", "indexer"), node("d", "indexer", { depends_on: ["u"] })] });
+    const command = await worker.accept();
+    await world.inState(run, "u", "held");
+    await world.coordinator.tasks.cancel(run.id, "user_request");
+    await world.inState(run, "u", "cancelling");
+    expect(await worker.signal(command)).toMatchObject({
+      msg_type: "event",
+      role: "coordinator",
+      target_worker_id: "w",
+      attempt_epoch: 1,
+      payload: { sig: "CANCEL", reason: "user_request", cancel_token: null, deadline_ts_ms: world.clock.now() + 5_000 },
+    });
+    await worker.cancelled(command);
+    expect(await world.inState(run, "u", "cancelled")).toMatchObject({ error: "cancelled", holder: "w" });
+    expect(await world.task(run, "d")).toBeUndefined();
+    expect(await world.run(run.id)).toMatchObject({ state: "cancelled", error: "user_request" });
+    expect(worker.commands).toHaveLength(1);
+  });
+
+  it("[T43, A05] before anything has started ends the task at once, and nothing is started when workers come", async () => {
+    const world = await openFlowkit();
+    const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] })] });
+    await world.coordinator.tasks.cancel(run.id);
+    expect(await world.ended(run)).toMatchObject({ state: "cancelled", error: "user_request" });
+    expect(await world.task(run, "a")).toMatchObject({ state: "cancelled" });
+    const worker = await world.worker("w", ["indexer"]);
+    const other = await world.submit({ nodes: [node("x", "indexer")] });
+    expect((await worker.accept()).task_id).toBe(other.id);
+  });
+
+  it("[T44] while a node waits to be tried again prevents the retry", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 5, backoff_sec: 60 } })] });
+    await worker.failed(await worker.accept(), "flaky", false);
+    await world.inState(run, "a", "queued");
+    await world.coordinator.tasks.cancel(run.id);
+    await world.inState(run, "a", "cancelled");
+    await world.clock.advance(120_000);
+    expect(worker.commands).toHaveLength(1);
+  });
+
+  it("[A06] a command that was sent and not taken up is void: whoever takes it then is told to stop", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.next();
+    await world.coordinator.tasks.cancel(run.id);
+    await world.inState(run, "a", "cancelled");
+    await worker.accepts(command);
+    await worker.signal(command);
+    await worker.cancelled(command);
+    await world.until(async () => world.coordinator.counts.stale === 2);
+    expect(await world.task(run, "a")).toMatchObject({ state: "cancelled" });
+    expect(worker.commands).toHaveLength(1);
+  });
+
+  it("a worker that does not stop by the deadline is not waited for, and what it says later is stale", async () => {
+    const world = await openFlowkit({ config: { cancel_grace_sec: 5 } });
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    await world.inState(run, "a", "held");
+    await world.coordinator.tasks.cancel(run.id);
+    await worker.signal(command);
+    await worker.beat(command);
+    await world.clock.advance(5_000);
+    expect(await world.inState(run, "a", "cancelled")).toMatchObject({ error: "cancelled; its worker did not stop in time" });
+    await worker.done(command, { n: 1 });
+    await world.until(async () => world.coordinator.counts.stale === 1);
+    expect(await world.task(run, "a")).toMatchObject({ state: "cancelled", output: null });
+  });
+
+  it("is told again after a restart of the coordinator", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    await world.inState(run, "a", "held");
+    await world.restartCoordinator(async () => {
+      await world.engine.runs.tell(run.id, { kind: "cancel" });
+    });
+    await worker.signal(command);
+    await worker.cancelled(command);
+    await world.inState(run, "a", "cancelled");
+  });
+
+  it("answers for an unknown task that there is none", async () => {
+    const world = await openFlowkit();
+    expect(await world.coordinator.tasks.cancel("nowhere")).toBeUndefined();
+  });
+});
+
+describe("a worker that says cancelled without being told to", () => {
+  it("because it goes hands its node to another at once, and spends nothing", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 0, lost: 0 } })] });
+    const first = await worker.accept();
+    await worker.cancelled(first, "shutdown");
+    const second = await worker.accept();
+    expect(second.attempt_epoch).toBeGreaterThan(first.attempt_epoch);
+    await worker.done(second);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
+  it("for another reason spends the budget of workers that vanish", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 0, lost: 1 } })] });
+    await worker.cancelled(await worker.accept(), "lease_lost");
+    await worker.cancelled(await worker.accept(), "lease_lost");
+    expect(await world.ended(run)).toMatchObject({ error: "step a failed: cancelled by its worker: lease_lost" });
+  });
+});

@@ -1,0 +1,284 @@
+// The coordinator on the embedded bus: what fails, what is stale, what nobody can read.
+
+import { describe, expect, it } from "vitest";
+import { fn, node, pulls, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
+import { openFlowkit } from "../../support/flowkit-world.ts";
+
+const batchPolicy = (max: number, dead_letter: boolean) => ({ retry_policy: { max: 0, backoff_sec: 0, batch: { max, dead_letter } } });
+
+describe("a failure", () => {
+  it("[T68] that passes is tried again under a higher epoch, after the node's pause", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 30 } })] });
+    const first = await worker.accept();
+    await worker.failed(first, "flaky", false);
+    const waiting = await world.inState(run, "a", "queued");
+    expect(waiting.dueAt - world.clock.now()).toBe(30_000);
+    await world.clock.advance(30_000);
+    const second = await worker.accept();
+    expect(second.attempt_epoch).toBeGreaterThanOrEqual(2);
+    await worker.done(second);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
+  it("[T69, A06] for good fails the task and cancels what is under way; nothing of it is started again", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"], { capacity: 2 });
+    const nodes = [node("a", "indexer"), node("b", "indexer"), node("c", "indexer", { depends_on: ["a", "b"] })];
+    const run = await world.submit({ nodes });
+    const [one, two] = [await worker.accept(), await worker.accept()];
+    await worker.failed(one, "hard", true);
+    expect(await world.ended(run)).toMatchObject({ state: "failed", error: `step ${one.node_id} failed: hard` });
+    expect(await worker.signal(two)).toMatchObject({ payload: { sig: "CANCEL", reason: expect.stringContaining("hard") } });
+    await worker.cancelled(two);
+    await world.inState(run, two.node_id, "cancelled");
+    expect(await world.task(run, "c")).toBeUndefined();
+    expect(worker.commands).toHaveLength(2);
+  });
+
+  it("[A08] is final when its budget is spent, or its reason is among permanent_on", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const spent = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 0 } })] });
+    await worker.failed(await worker.accept(), "flaky", false);
+    await worker.failed(await worker.accept(), "flaky", false);
+    expect((await world.ended(spent)).state).toBe("failed");
+    const listed = await world.submit({
+      nodes: [node("a", "indexer", { retry_policy: { max: 5, backoff_sec: 0, permanent_on: ["quota"] } })],
+    });
+    await worker.failed(await worker.accept(), "quota", false);
+    expect(await world.ended(listed)).toMatchObject({ state: "failed", error: "step a failed: quota" });
+    const byDefault = await world.submit({ nodes: [node("a", "indexer")] });
+    await worker.failed(await worker.accept(), "schema_mismatch", false);
+    expect((await world.ended(byDefault)).state).toBe("failed");
+    expect(worker.commands).toHaveLength(4);
+  });
+
+  it("[T60] of an upstream ends what streams from it", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 2 });
+    const run = await world.submit({ nodes: [node("u", "indexer"), node("d", "analyzer", pulls(["u"]))] });
+    const up = await worker.accept();
+    await worker.batch(up, "b0", {});
+    const down = await worker.accept();
+    await worker.failed(up, "lease_expired", true);
+    expect((await world.ended(run)).state).toBe("failed");
+    await worker.signal(down);
+    await worker.cancelled(down);
+    expect(await world.inState(run, "d", "cancelled")).toMatchObject({ holder: "w" });
+  });
+
+  // The reference has no such rule yet.
+  it("[T79] leads to the node that routing.on_failure names, and to no other; the task fails in the end", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 2 });
+    const routing = { on_success: ["succ"], on_failure: ["remed"] };
+    const nodes = [node("u", "indexer", { routing }), node("succ", "analyzer", { depends_on: ["u"] }), node("remed", "analyzer")];
+    const run = await world.submit({ nodes, edges: [["u", "succ"]] });
+    await worker.failed(await worker.accept(), "test_fail", true);
+    const remediator = await worker.accept();
+    expect(remediator.node_id).toBe("remed");
+    await worker.done(remediator);
+    expect((await world.ended(run)).state).toBe("failed");
+    expect(await world.task(run, "succ")).toMatchObject({ state: "skipped" });
+    const well = await world.submit({ nodes, edges: [["u", "succ"]] });
+    await worker.done(await worker.accept());
+    const next = await worker.accept();
+    expect(next.node_id).toBe("succ");
+    await worker.done(next);
+    expect((await world.ended(well)).state).toBe("succeeded");
+    expect(await world.task(well, "remed")).toMatchObject({ state: "skipped" });
+  });
+
+  it("[T77] explicit edges go before routing.on_success", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 3 });
+    const nodes = [
+      node("src", "indexer", { routing: { on_success: ["should_not_run"] } }),
+      node("only_edges", "analyzer", { depends_on: ["src"] }),
+      node("should_not_run", "analyzer", { depends_on: ["src"] }),
+    ];
+    const run = await world.submit({ nodes, edges: [["src", "only_edges"]] });
+    await worker.done(await worker.accept());
+    await worker.done(await worker.accept());
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(worker.commands.map(({ node_id }) => node_id)).toEqual(["src", "only_edges"]);
+    const without = await world.submit({ nodes: [nodes[0], node("should_not_run", "analyzer")].map((one) => ({ ...one })) });
+    await worker.done(await worker.accept());
+    expect((await worker.accept()).node_id).toBe("should_not_run");
+    expect(without.state).toBe("running");
+  });
+});
+
+describe("a batch that keeps failing", () => {
+  it("is put aside with its reason after its budget, and the node goes on without it", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", batchPolicy(1, true)), sumOf("a")] });
+    for (const epoch of [1, 3]) {
+      const command = await worker.accept();
+      expect([command.attempt_epoch, command.payload.dead_letters]).toEqual([epoch, undefined]);
+      await worker.batch(command, "b0", { n: 1 });
+      await worker.batchFailed(command, "poison", "bad_row");
+      await worker.failed(command, "bad_row", false);
+    }
+    const last = await worker.accept();
+    expect(last.payload.dead_letters).toEqual(["poison"]);
+    await worker.batch(last, "b2", { n: 2 });
+    await worker.done(last, { total: 3 });
+    expect(statsOf(await world.ended(run), "a")).toEqual({ n: 3, total: 3 });
+    expect(JSON.parse((await world.task(run, "a"))?.output ?? "")).toEqual({
+      total: 3,
+      dead_letters: [{ batch_uid: "poison", reason_code: "bad_row", error: "poison went wrong", attempt_epoch: 3 }],
+    });
+    expect(world.coordinator.counts.batchesFailed).toBe(2);
+  });
+
+  it("for good is put aside at once, and remembered over a restart", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", batchPolicy(5, true))] });
+    const first = await worker.accept();
+    await worker.batchFailed(first, "poison", "bad_row", true);
+    await world.until(async () => world.coordinator.counts.batchesFailed === 1);
+    await world.restartCoordinator(() => worker.failed(first, "bad_row", true));
+    const second = await worker.accept();
+    expect(second.payload.dead_letters).toEqual(["poison"]);
+    await worker.done(second);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    await world.until(async () => (await world.engine.documents.documents("flowkit-batches")).length === 0);
+  });
+
+  it("fails the node with its reason when it is not to be put aside", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    for (const more of [batchPolicy(0, false), { retry_policy: { max: 0 } }]) {
+      const run = await world.submit({ nodes: [node("a", "indexer", more)] });
+      const command = await worker.accept();
+      await worker.batchFailed(command, "poison", "bad_row");
+      await worker.failed(command, "bad_row", false);
+      expect((await world.ended(run)).state).toBe("failed");
+      const { output } = (await world.task(run, "a")) as { output: string };
+      expect(JSON.parse(output)).toMatchObject({ dead_letters: [{ batch_uid: "poison", reason_code: "bad_row" }] });
+    }
+  });
+});
+
+describe("what is stale", () => {
+  it("[T42, T58] an event of an earlier epoch is ignored, its worker told to stop, and it cannot take over", async () => {
+    const world = await openFlowkit();
+    const old = await world.worker("old", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const first = await old.accept();
+    await world.inState(run, "a", "held");
+    // Nobody hears of it for its lease.
+    await world.clock.advance(60_000);
+    const fresh = await world.worker("fresh", ["indexer"]);
+    await old.stop();
+    const second = await fresh.accept();
+    expect(second.attempt_epoch).toBeGreaterThan(first.attempt_epoch);
+    await world.inState(run, "a", "held");
+    const watching = await world.spy(["signals.v1"]);
+    await old.beat(first);
+    await old.batch(first, "stale", { n: 1 });
+    await world.until(async () => watching.length > 0);
+    expect(watching[0]).toMatchObject({ target_worker_id: "old", attempt_epoch: first.attempt_epoch, payload: { sig: "CANCEL" } });
+    expect(await world.task(run, "a")).toMatchObject({ holder: "fresh", grant: second.attempt_epoch });
+    await fresh.done(second);
+    await world.ended(run);
+    expect(await world.partsOf(run, "a")).toEqual([]);
+    expect(world.coordinator.counts.stale).toBeGreaterThanOrEqual(2);
+  });
+
+  it("[T45, T70] a batch of an earlier epoch, or after the end, leaves no metrics", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 0 } }), sumOf("a")] });
+    const first = await worker.accept();
+    await worker.failed(first, "flaky", false);
+    const second = await worker.accept();
+    await worker.batch(first, "old", { n: 100 });
+    await worker.batch(first, "old", { n: 100 });
+    await worker.batch(second, "b0", { n: 1 });
+    await worker.done(second);
+    expect(statsOf(await world.ended(run), "a")).toEqual({ n: 1 });
+    await worker.batch(second, "late", { n: 100 });
+    await world.until(async () => world.coordinator.counts.stale === 3);
+    expect(await world.partsOf(run, "a")).toEqual([{ n: 1 }]);
+  });
+
+  it("an event of what was never started, or of another coordinator's task, changes nothing and stops nobody", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] })] });
+    const command = await worker.accept();
+    await worker.failed({ ...command, node_id: "b", attempt_epoch: 0 }, "forged", true);
+    await worker.beat({ ...command, task_id: "elsewhere" });
+    await worker.beat({ ...command, node_id: "nowhere" });
+    await world.until(async () => world.coordinator.counts.stale === 3);
+    expect(worker.signals).toEqual([]);
+    await worker.done(command);
+    await worker.done(await worker.accept());
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+});
+
+describe("what nobody can read", () => {
+  it("[A15] an event without worker_id, and worse, is passed over and told once; the next one counts", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    const topic = "status.indexer.v1";
+    await world.bus.publish([
+      { topic, key: null, value: "{" },
+      { topic, key: null, value: "[]" },
+      worker.record(command, "TASK_DONE", { worker_id: null }),
+      worker.record(command, "NO_SUCH_KIND", {}),
+      worker.record(command, "BATCH_OK", { metrics: {} }),
+      { topic: "workers.announce.v1", key: null, value: "nonsense" },
+      { topic: "reply.tasks.v1", key: null, value: "nonsense" },
+    ]);
+    await worker.done(command);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    await world.until(async () => world.coordinator.counts.malformed === 7);
+    const told = world.warnings.map((warning) => warning.replace(/\(.*/, "").replace(/record \S+/, "record")).sort();
+    expect(told).toEqual([
+      "The record is passed over: it is no JSON in UTF-8 ",
+      "The record is passed over: it is no JSON in UTF-8 ",
+      "The record is passed over: it is no JSON in UTF-8 ",
+      'The record is passed over: payload.kind is "NO_SUCH_KIND", which is not known',
+      "The record is passed over: payload.worker_id is null, expected a text",
+    ]);
+  });
+
+  it("a batch whose name cannot be kept is kept under one that can", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    await worker.batch(command, `${"x".repeat(600)}\u0000`, { n: 1 });
+    await worker.done(command);
+    await world.ended(run);
+    expect(await world.partsOf(run, "a")).toEqual([{ n: 1 }]);
+    expect(world.warnings).toEqual([]);
+  });
+
+  it("[A13] what can never run is refused when it is submitted, with its place", async () => {
+    const world = await openFlowkit();
+    const twice = { nodes: [node("a", "t"), node("a", "t")] };
+    await expect(world.submit(twice)).rejects.toMatchObject({
+      code: "LONGSHORE_BAD_DEFINITION",
+      detail: { field: "graph.nodes[1].node_id" },
+    });
+    await expect(world.submit({ nodes: [fn("f", "unknown", {})] })).rejects.toThrow(/graph.nodes\[0\].io.fn is "unknown"/);
+    const badSize = { input_adapter: "pull.from_artifacts.rechunk:size", input_args: { from_node: "a", size: 0 } };
+    await expect(
+      world.submit({ nodes: [node("a", "t"), node("b", "t", { depends_on: ["a"], io: { input_inline: badSize } })] }),
+    ).rejects.toThrow(
+      "graph.nodes[1].io.input_inline.input_args are refused by pull.from_artifacts.rechunk:size: missing or invalid 'size'",
+    );
+    await expect(world.coordinator.tasks.create({ params: 1, graph: {} })).rejects.toMatchObject({ detail: { field: "params" } });
+  });
+});

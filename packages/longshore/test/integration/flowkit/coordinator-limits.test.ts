@@ -1,0 +1,88 @@
+// How many nodes are at work at once, and where. The reference has no limits yet; its names for them are used.
+
+import { describe, expect, it } from "vitest";
+import { node } from "../../support/flowkit-graphs.ts";
+import { openFlowkit, type ScriptedWorker } from "../../support/flowkit-world.ts";
+
+type World = Awaited<ReturnType<typeof openFlowkit>>;
+
+const roots = (type: string, count: number) => Array.from({ length: count }, (_, at) => node(`${type}-${at}`, type));
+
+/** Ends whatever is at work, one by one, and answers how many of each type were at work at most. */
+async function drain(world: World, workers: readonly ScriptedWorker[], total: number): Promise<Map<string, number>> {
+  const most = new Map<string, number>();
+  const taken = new Map(workers.map((worker) => [worker, 0]));
+  for (let ended = 0; ended < total; ended++) {
+    await world.until(async () => workers.some((worker) => worker.commands.length > (taken.get(worker) ?? 0)));
+    // What can be started has been by the time that nothing changes any more.
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    const open = workers.flatMap((worker) => worker.commands.slice(taken.get(worker)).map((command) => ({ worker, command })));
+    for (const type of ["all", ...new Set(open.map(({ command }) => command.step_type))]) {
+      const count = type === "all" ? open.length : open.filter(({ command }) => command.step_type === type).length;
+      most.set(type, Math.max(most.get(type) ?? 0, count));
+    }
+    const next = open[0];
+    if (next === undefined) throw new Error("Nothing is at work.");
+    taken.set(next.worker, (taken.get(next.worker) ?? 0) + 1);
+    await next.worker.accepts(next.command);
+    await next.worker.done(next.command);
+  }
+  return most;
+}
+
+describe("limits", () => {
+  it("[T46] max_global_running holds over all nodes of a task", async () => {
+    const world = await openFlowkit({ config: { max_global_running: 2 } });
+    const workers = [await world.worker("a", ["slow"]), await world.worker("b", ["slow"]), await world.worker("c", ["slow"])];
+    const run = await world.submit({ nodes: roots("slow", 5) });
+    expect((await drain(world, workers, 5)).get("all")).toBe(2);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
+  it("[T47] max_type_concurrency holds for each type", async () => {
+    const world = await openFlowkit({ config: { max_global_running: 99, max_type_concurrency: { slow: 1, fast: 2 } } });
+    const workers = [await world.worker("s", ["slow"], { capacity: 3 }), await world.worker("f", ["fast"], { capacity: 3 })];
+    const run = await world.submit({ nodes: [...roots("slow", 4), ...roots("fast", 5)] });
+    const most = await drain(world, workers, 9);
+    expect([most.get("slow"), most.get("fast")]).toEqual([1, 2]);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
+  it("[T48] nodes are shared out among the workers of a type, none of which gets more than it has room for", async () => {
+    const world = await openFlowkit();
+    const workers = [await world.worker("a", ["slow"]), await world.worker("b", ["slow"])];
+    const run = await world.submit({ nodes: roots("slow", 6) });
+    expect((await drain(world, workers, 6)).get("all")).toBe(2);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    for (const worker of workers) expect(worker.commands.length).toBeGreaterThan(0);
+  });
+
+  it("[T49] max_global_running holds over tasks", async () => {
+    const world = await openFlowkit({ config: { max_global_running: 2 } });
+    const workers = [await world.worker("a", ["slow"], { capacity: 4 })];
+    const runs = [await world.submit({ nodes: roots("slow", 4) }), await world.submit({ nodes: roots("slow", 5) })];
+    expect((await drain(world, workers, 9)).get("all")).toBe(2);
+    for (const run of runs) expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
+  it("a worker is given as many at once as it announced, and none after it has gone", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("a", ["slow"], { capacity: 3 });
+    const run = await world.submit({ nodes: roots("slow", 5) });
+    await world.until(async () => worker.commands.length === 3);
+    await worker.goOffline();
+    await world.until(async () => world.engine.workers.get("a")?.status === "offline");
+    for (const command of worker.commands.slice(0, 3)) await worker.done(command);
+    await world.until(async () => (await world.engine.reader.records(run.id)).filter(({ state }) => state === "done").length === 3);
+    expect(worker.commands.length).toBeLessThanOrEqual(4);
+  });
+
+  it("why a node waits is told: nobody of its type has come", async () => {
+    const world = await openFlowkit();
+    await world.worker("a", ["fast"]);
+    await world.until(async () => world.engine.workers.get("a") !== undefined);
+    const run = await world.submit({ nodes: roots("slow", 1) });
+    const task = await world.inState(run, "slow-0", "queued");
+    expect(world.engine.waiting()(task)).toMatchObject({ reason: "no-worker", text: "no live worker asks for slow" });
+  });
+});

@@ -1,0 +1,319 @@
+// Leases, workers that vanish, and a coordinator that goes away and comes back.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { node, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
+import { openFlowkit } from "../../support/flowkit-world.ts";
+
+function folder(): string {
+  const directory = mkdtempSync(join(tmpdir(), "longshore-flowkit-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+describe("a lease", () => {
+  it("[T57, T73] lasts as long as its worker says, from each of its heartbeats on", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    worker.leaseMs = 2_000;
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    const { holdUntil } = await world.inState(run, "a", "held");
+    expect(holdUntil).toBe(world.clock.now() + 2_000);
+    await world.clock.advance(1_500);
+    await worker.beat(command);
+    const moved = await world.until(async () => {
+      const task = await world.task(run, "a");
+      return task?.holdUntil === world.clock.now() + 2_000 && task;
+    });
+    expect(moved.holdUntil).toBeGreaterThan(holdUntil as number);
+  });
+
+  it("[T59] is counted by the worker's clock alone: one that is wrong by hours changes nothing", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    await world.inState(run, "a", "held");
+    for (const skewMs of [-7_200_000, 7_200_000]) {
+      const ts_ms = world.clock.now() + skewMs;
+      await world.clock.advance(1_000);
+      await worker.says(command, "TASK_HEARTBEAT", { lease_id: "l", lease_deadline_ts_ms: ts_ms + 60_000 }, { ts_ms });
+      const until = world.clock.now() + 60_000;
+      await world.until(async () => (await world.task(run, "a"))?.holdUntil === until);
+    }
+    await worker.done(command);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
+  it("[A07] that ends gives the node to another worker under a higher epoch, and fences the first one off", async () => {
+    const world = await openFlowkit();
+    const lost = await world.worker("lost", ["indexer"]);
+    lost.leaseMs = 3_000;
+    const run = await world.submit({ nodes: [node("a", "indexer"), sumOf("a")] });
+    const first = await lost.accept();
+    await lost.batch(first, "b0", { n: 1 });
+    await world.until(async () => (await world.partsOf(run, "a")).length === 1);
+    await lost.stop();
+    await world.clock.advance(3_000);
+    const other = await world.worker("other", ["indexer"]);
+    const second = await other.accept();
+    expect(second.attempt_epoch).toBeGreaterThan(first.attempt_epoch);
+    await lost.done(first, { n: 100 });
+    await other.batch(second, "b1", { n: 2 });
+    await other.done(second);
+    expect(statsOf(await world.ended(run), "a")).toEqual({ n: 3 });
+  });
+
+  // The reference defers the whole task after a soft window, and goes on. Here nothing happens before the lease ends.
+  it("[T50] that has not ended keeps a silent worker's node, and it finishes", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    await world.inState(run, "a", "held");
+    await world.clock.advance(59_000);
+    expect(await world.task(run, "a")).toMatchObject({ state: "held", grant: 1 });
+    await worker.done(command);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
+  // The reference fails the whole task after a hard window of silence. Here a node is given to others, as often as its policy allows.
+  it("[T51] that ends more often than the node's policy allows fails the task", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { lost: 0 } })] });
+    await worker.accept();
+    await world.inState(run, "a", "held");
+    await world.clock.advance(60_000);
+    expect(await world.ended(run)).toMatchObject({ state: "timed-out", error: "step a failed: lease expired" });
+  });
+});
+
+describe("a command that nobody takes up", () => {
+  it("is sent again under the next epoch, to another reader of the topic", async () => {
+    const sent: (number | undefined)[] = [];
+    const world = await openFlowkit({
+      config: { offer_sec: 10 },
+      bus: (bus) =>
+        Object.assign(Object.create(bus), {
+          subscribe: bus.subscribe.bind(bus),
+          ensure: bus.ensure.bind(bus),
+          close: bus.close.bind(bus),
+          publish: (records: Parameters<typeof bus.publish>[0]) => {
+            for (const { topic, retry } of records) if (topic.startsWith("cmd.")) sent.push(retry);
+            return bus.publish(records);
+          },
+        }),
+    });
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const first = await worker.next();
+    await world.clock.advance(10_000);
+    const second = await worker.next();
+    expect(second.attempt_epoch).toBeGreaterThan(first.attempt_epoch);
+    await worker.accepts(second);
+    await worker.done(second);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(sent).toEqual([0, 1]);
+    expect(world.coordinator.counts.lapsed).toBe(1);
+  });
+
+  it("two workers that were given one command: the first to say so has it, the other is told to stop", async () => {
+    const world = await openFlowkit();
+    const [one, two] = [await world.worker("one", ["indexer"]), await world.worker("two", ["indexer"])];
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    await world.until(async () => one.commands.length + two.commands.length === 1);
+    const [command] = [...one.commands, ...two.commands];
+    if (command === undefined) throw new Error("There was no command.");
+    await one.accepts(command);
+    await world.inState(run, "a", "held");
+    await two.accepts(command);
+    await two.signal(command);
+    await one.done(command);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(await world.task(run, "a")).toMatchObject({ holder: "one" });
+  });
+});
+
+describe("a worker that comes back", () => {
+  // In the reference the node stays with the worker, which never goes on with it. Here it begins anew at once, under the next epoch.
+  it("[T52] under its name and tells what it was doing gives it up, and nothing of its budget is spent", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 0 } })] });
+    const { task_id, node_id, step_type, attempt_epoch } = await worker.accept();
+    await world.inState(run, "a", "held");
+    const resume = {
+      task_id,
+      node_id,
+      step_type,
+      attempt_epoch,
+      lease_id: "l",
+      cancel_token: "",
+      started_at_ms: 1,
+      state: "running",
+      checkpoint: {},
+    };
+    await worker.announce({ resume });
+    const again = await worker.accept();
+    expect(again.attempt_epoch).toBeGreaterThan(attempt_epoch);
+    await worker.done(again);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(await world.task(run, "a")).toMatchObject({ failures: 0, lost: 1 });
+  });
+
+  it("within its lease and goes on keeps its epoch", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    await world.inState(run, "a", "held");
+    await worker.announce();
+    await worker.says(command, "TASK_RESUMED", { lease_id: "l", lease_deadline_ts_ms: world.clock.now() + 60_000 });
+    await worker.done(command);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(await world.task(run, "a")).toMatchObject({ grant: 1 });
+  });
+
+  // The reference waits a while before each start, to hear whether somebody is at it. Leases tell that here, so nothing waits.
+  it("[T54, T55] finds its node started at once, fresh or tried again", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 0 } })] });
+    const startedAt = world.clock.now();
+    await worker.failed(await worker.accept(), "flaky", false);
+    await worker.done(await worker.accept());
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(world.clock.now()).toBe(startedAt);
+  });
+});
+
+describe("a coordinator that comes back", () => {
+  it("[T40, A16] hears what was said while it was away", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] }), sumOf("a")] });
+    const command = await worker.accept();
+    await worker.batch(command, "b0", { n: 1 });
+    await world.inState(run, "a", "held");
+    await world.restartCoordinator(async () => {
+      await worker.batch(command, "b1", { n: 2 });
+      await worker.done(command);
+    });
+    const next = await worker.accept();
+    expect(next.node_id).toBe("b");
+    await worker.done(next);
+    expect(statsOf(await world.ended(run), "a")).toEqual({ n: 3 });
+  });
+
+  it("[T71] takes over what is under way: same epoch, no second command", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    await world.inState(run, "a", "held");
+    await world.restartCoordinator();
+    await worker.beat(command);
+    await worker.done(command);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(await world.task(run, "a")).toMatchObject({ grant: 1, holder: "w" });
+    expect(worker.commands).toHaveLength(1);
+  });
+
+  it("[T22] counts a batch once that it hears of before and after", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer"), sumOf("a")] });
+    const command = await worker.accept();
+    await worker.batch(command, "b0", { n: 4 });
+    await world.until(async () => (await world.partsOf(run, "a")).length === 1);
+    await world.restartCoordinator(() => worker.batch(command, "b0", { n: 4 }));
+    await worker.batch(command, "b0", { n: 4 });
+    await worker.batch(command, "b1", { n: 5 });
+    await worker.done(command);
+    expect(statsOf(await world.ended(run), "a")).toEqual({ n: 9 });
+  });
+
+  it("knows its workers before they announce themselves again, and forgets those that are silent", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    await world.until(async () => (await world.engine.documents.documents("flowkit-worker")).length === 1);
+    await world.restartCoordinator();
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    await worker.done(await worker.accept());
+    expect((await world.ended(run)).state).toBe("succeeded");
+    await world.clock.advance(300_000);
+    await world.until(async () => (await world.engine.documents.documents("flowkit-worker")).length === 0);
+    expect(world.engine.workers.get("w")?.status).toBe("offline");
+    const waiting = await world.submit({ nodes: [node("b", "indexer")] });
+    expect(await world.task(waiting, "b")).toMatchObject({ state: "queued" });
+    await worker.announce();
+    await worker.done(await worker.accept());
+    expect((await world.ended(waiting)).state).toBe("succeeded");
+  });
+
+  it("asks who does a node whose worker it does not know, and lets whoever answers keep it", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    await world.inState(run, "a", "held");
+    const queries = await world.spy(["query.tasks.v1"]);
+    await world.restartCoordinator(async () => {
+      await world.engine.documents.removeDocument("flowkit-worker", "w");
+      await world.engine.documents.keepDocument({
+        kind: "flowkit-worker",
+        name: "x",
+        version: 1,
+        body: '{"roles":["indexer"],"capacity":1,"version":""}',
+      });
+    });
+    await world.until(async () => queries.length === 1);
+    expect(queries[0]).toMatchObject({
+      task_id: run.id,
+      node_id: "a",
+      attempt_epoch: 1,
+      payload: { query: "TASK_DISCOVER", want_epoch: 1 },
+    });
+    await world.clock.advance(30_000);
+    const lease = { worker_id: "w", lease_id: "l", deadline_ts_ms: world.clock.now() + 60_000 };
+    const payload = {
+      reply: "TASK_SNAPSHOT",
+      worker_id: "w",
+      run_state: "running",
+      attempt_epoch: 1,
+      lease,
+      progress: {},
+      artifacts: null,
+    };
+    const reply = worker.record(command, "", {}, { msg_type: "reply", payload });
+    await world.bus.publish([{ ...reply, topic: "reply.tasks.v1", key: run.id }]);
+    const until = world.clock.now() + 60_000;
+    await world.until(async () => (await world.task(run, "a"))?.holdUntil === until);
+    await worker.done(command);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
+  it("goes on from its data file with everything, as if nothing had been", async () => {
+    const directory = folder();
+    const before = await openFlowkit({ directory });
+    const worker = await before.worker("w", ["indexer"]);
+    const run = await before.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] })] });
+    const command = await worker.accept();
+    await worker.batch(command, "b0", { n: 1 });
+    await before.until(async () => (await before.partsOf(run, "a")).length === 1);
+    await worker.stop();
+    await before.coordinator.stop();
+    await before.bus.close();
+    await before.engine.close();
+    const after = await openFlowkit({ directory });
+    const same = await after.worker("w", ["indexer"]);
+    await same.done(command);
+    await same.done(await same.accept());
+    expect((await after.ended(run)).state).toBe("succeeded");
+    expect(await after.partsOf(run, "a")).toEqual([{ n: 1 }]);
+  });
+});
