@@ -18,6 +18,7 @@ export interface ServerFlags {
   ephemeral?: boolean;
   workflows?: string;
   stepflowConfig?: string;
+  flowkitBrokers?: string;
   flowkitConfig?: string;
   token?: string[];
   tokenFile?: string;
@@ -38,6 +39,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .addOption(new Option("--ephemeral", "keep everything in memory; nothing survives").conflicts("data"))
     .option("--workflows <folder>", "load its *.yml, *.yaml and *.json at the start")
     .option("--stepflow-config <file>", "plugins and routes for flows of Stepflow; may start their workers")
+    .option("--flowkit-brokers <list>", "brokers of Kafka where workers of FlowKit are met; without them they come here")
     .option("--flowkit-config <file>", "the settings of FlowKit's coordinator, as JSON")
     .option("--token <token>", "let in whoever shows it; may be repeated", parseRepeated)
     .option("--token-file <file>", "tokens, one a line")
@@ -80,8 +82,9 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
   };
 }
 
-function flowkitOf({ flowkitConfig }: ServerFlags): Pick<ServeOptions, "flowkit"> {
-  return flowkitConfig === undefined ? {} : { flowkit: { config: resolve(flowkitConfig) } };
+function flowkitOf({ flowkitBrokers: brokers, flowkitConfig }: ServerFlags): Pick<ServeOptions, "flowkit"> {
+  const config = flowkitConfig === undefined ? {} : { config: resolve(flowkitConfig) };
+  return brokers === undefined && flowkitConfig === undefined ? {} : { flowkit: { brokers, ...config } };
 }
 
 /** A secret by which a worker of this very process is let in; undefined when nobody is asked for one. */

@@ -1,6 +1,7 @@
 // What a server is told at its start, and what follows from it before anything is opened.
 
 import { resolve } from "node:path";
+import type { KafkaBusOptions } from "../bus/kafka.ts";
 import type { Clock } from "../clock.ts";
 import type { SensitiveDetector } from "../dialect/flowkit/sensitive.ts";
 import type { CoordinatorConfig } from "../protocol/flowkit/coordinator/config.ts";
@@ -60,7 +61,13 @@ export interface StepflowOptions {
   orchestratorUrl?: string;
 }
 
+export type FlowkitKafka = Pick<KafkaBusOptions, "clientId" | "ssl" | "sasl" | "partitions" | "replicas" | "sessionMs" | "patienceMs">;
+
 export interface FlowkitOptions {
+  /** Brokers of Kafka, such as `kafka:9092`, in a list or separated by commas. Without them the bus is in the data file. */
+  brokers?: string | readonly string[];
+  /** How to reach them: `ssl`, `sasl`, and how topics are created. */
+  kafka?: FlowkitKafka;
   /** A file with the reference's `CoordinatorConfig` as JSON, or its settings. */
   config?: string | CoordinatorConfig;
   /** Functions for nodes of the type `coordinator_fn`, by the name that graphs call them. */

@@ -1,7 +1,8 @@
 // FlowKit's coordinator on this server's engine: with a broker that it is told of, else on the bus in the data file.
 
-import type { Bus } from "../bus/bus.ts";
+import type { Bus, BusOptions } from "../bus/bus.ts";
 import { EmbeddedBus } from "../bus/embedded.ts";
+import { Outbox } from "../bus/outbox.ts";
 import { type IsSensitive, loadDetector } from "../dialect/flowkit/sensitive.ts";
 import type { JsonObject } from "../json.ts";
 import { type CoordinatorSettings, readCoordinatorConfig } from "../protocol/flowkit/coordinator/config.ts";
@@ -18,9 +19,11 @@ export interface FlowkitConfig {
 }
 
 /** Read before anything is opened: a mistake in it must not leave a server half started. */
-export async function readFlowkitConfig({ config, sensitiveDetector }: FlowkitOptions, logger: Logger): Promise<FlowkitConfig> {
+export async function readFlowkitConfig({ config, brokers, sensitiveDetector }: FlowkitOptions, logger: Logger): Promise<FlowkitConfig> {
+  const settings = readCoordinatorConfig(config, process.env, (message) => logger.warn(message));
+  const told = typeof brokers === "string" ? brokers.split(",").map((broker) => broker.trim()) : brokers;
   return {
-    settings: readCoordinatorConfig(config, process.env, (message) => logger.warn(message)),
+    settings: { ...settings, brokers: told?.filter((broker) => broker !== "") ?? settings.brokers },
     ...(sensitiveDetector === undefined ? {} : { isSensitive: await loadDetector(sensitiveDetector) }),
   };
 }
@@ -45,18 +48,30 @@ export async function openFlowkit(
   options: FlowkitOptions,
   logger: Logger,
 ): Promise<Flowkit> {
-  const trouble = new TroubleLog(logger, engine.clock);
-  const bus = new EmbeddedBus(engine.busLog, { clock: engine.clock, trouble });
-  const coordinator = new Coordinator({
-    engine,
-    bus,
-    outbox: directOutbox(bus),
-    settings,
-    log: logger,
-    failed: (what, error) => trouble.failing(`FlowKit: ${what}`, error),
-    functions: options.functions,
-    isSensitive,
-  });
+  const { clock, makeId } = engine;
+  const trouble = new TroubleLog(logger, clock);
+  const failed = (what: string, error: unknown) => trouble.failing(`FlowKit: ${what}`, error);
+  const { brokers } = settings;
+  const bus =
+    brokers.length > 0 ? await kafkaBus(brokers, options, { clock, trouble }) : new EmbeddedBus(engine.busLog, { clock, trouble });
+  // What goes into the data file anyway needs no second place in it.
+  const outbox =
+    brokers.length > 0
+      ? new Outbox({
+          ...settings.outbox,
+          bus,
+          store: engine.outboxStore,
+          owner: makeId(clock.now()),
+          clock,
+          trouble,
+          failed: (message, error) =>
+            void coordinator.undeliverable(message, error).catch((reason) => failed("a message given up", reason)),
+        })
+      : null;
+  const { functions } = options;
+  const parts = { engine, bus, settings, log: logger, failed, functions, isSensitive };
+  const coordinator = new Coordinator({ ...parts, outbox: outbox ?? directOutbox(bus) });
+  await outbox?.start();
   await coordinator.start();
   return {
     coordinator,
@@ -65,7 +80,14 @@ export async function openFlowkit(
     cancelTask: async (taskId, reason) => (await coordinator.tasks.cancel(taskId, reason)) !== undefined,
     async close() {
       await coordinator.stop();
+      await outbox?.close();
       await bus.close();
     },
   };
+}
+
+/** Loaded where there is a broker. */
+async function kafkaBus(brokers: readonly string[], { kafka }: FlowkitOptions, parts: BusOptions): Promise<Bus> {
+  const { openKafkaBus } = await import("../bus/kafka.ts");
+  return openKafkaBus({ ...kafka, ...parts, brokers });
 }

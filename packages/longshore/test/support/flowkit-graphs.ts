@@ -22,9 +22,6 @@ export function pulls(from_nodes: string[], start_when = "first_batch", more: Js
   return { depends_on: from_nodes, io: { start_when, input_inline }, ...more };
 }
 
-/** No wait between two tries. */
-export const atOnce: JsonObject = { retry_policy: { max: 2, backoff_sec: 0 } };
-
 /** What a run worked out about a node. */
 export function statsOf(run: { output: string | null }, node_id: string): unknown {
   const { nodes } = JSON.parse(run.output ?? "null") as { nodes: { node_id: string; stats: unknown }[] };

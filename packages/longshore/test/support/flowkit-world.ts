@@ -70,6 +70,7 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
     const outbox = directOutbox(bus);
     coordinator = new Coordinator({ engine, bus, outbox, settings, log: quiet, failed, functions: options.functions });
     await coordinator.start();
+    await coordinator.ready;
     const mine = coordinator;
     closers.push(() => mine.stop());
   }

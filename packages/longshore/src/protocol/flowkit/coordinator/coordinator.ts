@@ -4,13 +4,13 @@
 import { randomBytes } from "node:crypto";
 import { LaneFailure, LaneWorker } from "../../../board/lane-worker.ts";
 import { isOpen, type Task } from "../../../board/task.ts";
-import type { Bus, BusConsumer, Subscription } from "../../../bus/bus.ts";
+import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../bus/bus.ts";
 import { pause } from "../../../clock.ts";
 import type { GraphChecks } from "../../../dialect/flowkit/check.ts";
 import { functionLane } from "../../../dialect/flowkit/compile.ts";
 import { toError } from "../../../errors.ts";
 import type { Json, JsonObject } from "../../../json.ts";
-import { onceEach } from "../decode.ts";
+import { decodeEnvelope, onceEach } from "../decode.ts";
 import { Places, type WireName } from "../places.ts";
 import { commandTopic, statusTopic } from "../wire.ts";
 import { Announcements } from "./announcements.ts";
@@ -20,7 +20,15 @@ import type { CoordinatorSettings } from "./config.ts";
 import { Discovery } from "./discovery.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { type CoordinatorFunction, Functions } from "./functions.ts";
-import { type CoordinatorCounts, type CoordinatorEngine, type CoordinatorLog, noCounts, type Outbox, tasksIn } from "./parts.ts";
+import {
+  type CoordinatorCounts,
+  type CoordinatorEngine,
+  type CoordinatorLog,
+  noCounts,
+  type Outbox,
+  type OutgoingMessage,
+  tasksIn,
+} from "./parts.ts";
 import { Registry } from "./registry.ts";
 import { Signals } from "./signals.ts";
 import { StatusReader } from "./status.ts";
@@ -63,6 +71,7 @@ export class Coordinator {
   /** Roles whose topics are there and listened to, and those on the way. */
   readonly #served = new Set<string>();
   readonly #serving = new Map<string, Promise<void>>();
+  #opening: Promise<void> = Promise.resolve();
   #cluster = "";
   #started = false;
   #working = false;
@@ -97,7 +106,7 @@ export class Coordinator {
     });
   }
 
-  /** Resolves when it is at work; a bus that cannot be reached yet is tried until it can. */
+  /** Resolves when all is known that is kept here. A bus that cannot be reached yet is tried until it can: see `ready`. */
   async start(): Promise<void> {
     const { engine, settings } = this.#options;
     this.#cluster = settings.cluster ?? (await this.#keptCluster());
@@ -109,8 +118,12 @@ export class Coordinator {
     await this.#forgetEnded();
     await this.#signals.recover();
     this.#started = true;
-    await Promise.all([this.#serveAll(), ...this.#roles().map((role) => this.#serve(role))]);
-    await this.#dispatcher.start(this.#served);
+    this.#opening = this.#open().catch((error) => this.#options.failed("start of the coordinator", error));
+  }
+
+  /** Resolves when it sends and hears, or was stopped. */
+  get ready(): Promise<void> {
+    return this.#opening;
   }
 
   /** What was sent stays sent: workers go on, and what they say is read at the next start. */
@@ -119,9 +132,27 @@ export class Coordinator {
     this.#stopping.abort();
     this.#signals.close();
     this.#registry.close();
+    await this.#opening;
     await Promise.all([this.#dispatcher.close(), this.#functions.close(0), ...this.#serving.values()]);
     await Promise.all(this.#consumers.map((consumer) => consumer.close()));
     this.#stopListening();
+  }
+
+  async #open(): Promise<void> {
+    await Promise.all([this.#serveAll(), ...this.#roles().map((role) => this.#serve(role))]);
+    if (!this.#stopping.signal.aborted) await this.#dispatcher.start(this.#served);
+  }
+
+  /** A message was given up: a task that cannot be sent at all fails with the reason; others are sent again under the next epoch. */
+  async undeliverable(message: Pick<OutgoingMessage, "value">, error: string): Promise<void> {
+    const { board } = this.#options.engine;
+    const read = decodeEnvelope(Buffer.from(message.value));
+    if (!read.ok || read.value.msg_type !== "cmd") return;
+    const place = await this.places.find(read.value);
+    if (place === undefined) return;
+    const hold = { taskId: place.taskId, grant: read.value.attempt_epoch };
+    if (Buffer.byteLength(message.value) > recordBytesMax) await board.fail(hold, { error, retryable: false });
+    else await board.retract(hold);
   }
 
   #taskChanged(task: Task): void {
