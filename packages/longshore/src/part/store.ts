@@ -59,5 +59,5 @@ export const partBytesMax = 8 * 1_024 * 1_024;
 export const uidLengthMax = 512;
 /** Parts of one page. */
 export const pagePartsMax = 1_000;
-/** Parts of one task: more than a stream of a thousand a second gives in an hour. Such a stream is better cut into several steps. */
-export const taskPartsMax = 10_000_000;
+/** Parts of one task: their uids take 32 MiB of memory while it is put to. A longer stream is better cut into several steps. */
+export const taskPartsMax = 2_000_000;

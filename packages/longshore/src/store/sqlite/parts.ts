@@ -1,5 +1,5 @@
-// Parts on SQLite. What a put costs does not depend on how many parts its task has: the number of the last one is remembered, and a
-// uid that is there already is noticed by the index that would hold it twice. So no earlier part is read.
+// Parts on SQLite. What a put costs does not depend on how many parts its task has: it reads none of them, knows by part-uids.ts which uids
+// are new, and writes at the end of its tables only.
 
 import { fence, type Hold, isOpen, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
@@ -11,6 +11,7 @@ import type { Verdict } from "../../verdict.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { PartReads } from "./part-reads.ts";
+import { PartUids } from "./part-uids.ts";
 import { Additions, type Rows } from "./rows.ts";
 
 export interface SqlitePartsOptions {
@@ -21,9 +22,6 @@ export interface SqlitePartsOptions {
   /** Inside an operation: a step has given a part, for the first time by what its row says. True when its run waits for that. */
   first: (task: Task) => boolean;
 }
-
-/** Tasks whose last number is remembered; that of another is read, which costs one look at the end of an index. */
-const tailsKeptMax = 10_000;
 
 interface Put {
   task: Task;
@@ -40,8 +38,7 @@ export class SqliteParts implements PartStore {
   readonly #puts: Additions<Put>;
   readonly #reads: PartReads;
   readonly #watchers = new Watchers();
-  /** The number of the last part, by task and life; of those alone that were put to lately. */
-  readonly #tails = new Map<string, number>();
+  readonly #uids: PartUids;
 
   constructor({ db, commit, clock, tasks, first }: SqlitePartsOptions) {
     this.#commit = commit;
@@ -49,6 +46,7 @@ export class SqliteParts implements PartStore {
     this.#tasks = tasks;
     this.#first = first;
     this.#sql = prepareStatements(db);
+    this.#uids = new PartUids(db);
     this.#puts = new Additions(commit, (put) => this.#write(put));
     // After the parts: what is put and finished in one commit is there when it is finished.
     this.#reads = new PartReads(db, commit);
@@ -68,7 +66,7 @@ export class SqliteParts implements PartStore {
 
   count(taskId: string): Promise<number> {
     const task = this.#tasks.get(taskId);
-    return Promise.resolve(hasLife(task) ? this.#tail(task) : 0);
+    return Promise.resolve(hasLife(task) ? this.#uids.last(task) : 0);
   }
 
   async finish(reader: Hold, sourceId: string, uids: readonly string[]): Promise<Verdict> {
@@ -77,7 +75,7 @@ export class SqliteParts implements PartStore {
       const { verdict, task } = this.#fenced(reader);
       const source = this.#tasks.get(sourceId);
       if (verdict === "ok" && task !== null && source !== null && uids.length > 0)
-        this.#reads.add({ reader: task, source, uids, sequenceOf: (uid) => this.#sql.sequence(source, uid) });
+        this.#reads.add({ reader: task, source, uids, sequenceOf: (uid) => this.#uids.sequence(source, uid) });
       return verdict;
     });
   }
@@ -112,11 +110,10 @@ export class SqliteParts implements PartStore {
     const { verdict, task } = this.#fenced(hold);
     if (verdict === "stale" && task !== null && this.#wasPut(task, hold, parts)) return "again";
     if (verdict !== "ok" || task === null || parts.length === 0) return verdict;
-    if (this.#tail(task) + parts.length > taskPartsMax) throw tooMany(task.id);
+    if (this.#uids.last(task) + parts.length > taskPartsMax) throw tooMany(task.id);
     this.#puts.add({ task, parts, at: this.#clock.now() });
     if (task.runId !== null && !task.streamed && this.#first(task)) this.#tasks.put(task.id, { ...task, streamed: true });
-    const key = tailKey(task);
-    this.#commit.undo(() => this.#tails.delete(key));
+    this.#commit.undo(() => this.#uids.drop(task));
     this.#commit.after(() => this.#watchers.tell(task.id));
     return verdict;
   }
@@ -131,28 +128,29 @@ export class SqliteParts implements PartStore {
 
   /** Whether each of them was put under this very grant. Asked of late ones only. */
   #wasPut(task: Task, hold: Hold, parts: readonly NewPart[]): boolean {
-    return hold.grant !== undefined && parts.length > 0 && parts.every(({ uid }) => this.#sql.grant(task, uid) === hold.grant);
+    return hold.grant !== undefined && parts.length > 0 && parts.every(({ uid }) => this.#grantOf(task, uid) === hold.grant);
+  }
+
+  #grantOf(task: Task, uid: string): number | null {
+    const sequence = this.#uids.sequence(task, uid);
+    return sequence === null ? null : this.#sql.grant(task, sequence);
   }
 
   /** Inside the transaction. */
   #write({ task, parts, at }: Put): void {
-    let tail = this.#tail(task);
+    const known = this.#uids.of(task);
+    const fresh = new Map<string, number>();
     for (const part of parts) {
-      if (this.#sql.insert(task, part, tail + 1, at)) tail++;
-      else this.#sql.replace(task, part, at);
+      const there = fresh.get(part.uid) ?? this.#uids.sequence(task, part.uid, known);
+      if (there !== null) {
+        this.#sql.replace(task, part, there, at);
+        continue;
+      }
+      const sequence = known.last + fresh.size + 1;
+      this.#sql.insert(task, part, sequence, at);
+      fresh.set(part.uid, sequence);
     }
-    this.#keepTail(tailKey(task), tail);
-  }
-
-  #tail(task: Task): number {
-    return this.#tails.get(tailKey(task)) ?? this.#sql.last(task);
-  }
-
-  #keepTail(key: string, tail: number): void {
-    // Deleted and set again: the first of the map is the one that was not put to for longest.
-    this.#tails.delete(key);
-    if (this.#tails.size >= tailsKeptMax) this.#tails.delete(this.#tails.keys().next().value as string);
-    this.#tails.set(key, tail);
+    this.#uids.add(task, known, [...fresh.keys()]);
   }
 
   #scan(source: Task, page: { after: number; upTo: number | null; limit: number; bytes: number }): Part[] {
@@ -181,10 +179,6 @@ function endOf({ state }: Task): PartPage["ended"] {
   return isOpen(state) ? null : state;
 }
 
-function tailKey({ id, firstAttempt }: Task): string {
-  return `${id}/${firstAttempt}`;
-}
-
 function partOf(row: SqlRow): Part {
   return {
     uid: row.uid as string,
@@ -201,28 +195,21 @@ function tooMany(taskId: string): LongshoreError {
 
 /** A life is named by its first attempt. */
 function prepareStatements(db: Database) {
-  const insert = db.prepare(
-    "INSERT INTO part (task_id, life, sequence, uid, grant_count, at, value) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-  );
-  const ofUid = "task_id = ? AND life = ? AND uid = ?";
-  const replace = db.prepare(`UPDATE part SET value = ?, grant_count = ?, at = ? WHERE ${ofUid} AND grant_count < ?`);
-  const byUid = db.prepare(`SELECT sequence, grant_count FROM part WHERE ${ofUid}`);
-  const last = db.prepare("SELECT sequence FROM part WHERE task_id = ? AND life = ? ORDER BY sequence DESC LIMIT 1");
+  const insert = db.prepare("INSERT INTO part (task_id, life, sequence, uid, grant_count, at, value) VALUES (?, ?, ?, ?, ?, ?, ?)");
+  const ofPart = "task_id = ? AND life = ? AND sequence = ?";
+  const replace = db.prepare(`UPDATE part SET value = ?, grant_count = ?, at = ? WHERE ${ofPart} AND grant_count < ?`);
+  const grant = db.prepare(`SELECT grant_count FROM part WHERE ${ofPart}`);
   const scan = db.prepare(
     `SELECT uid, sequence, value, grant_count, at FROM part WHERE task_id = ? AND life = ? AND sequence > ? AND sequence <= ?
      ORDER BY sequence LIMIT ?`,
   );
   return {
-    /** False when the uid is there already. */
-    insert(task: Task, { uid, value }: NewPart, sequence: number, at: number): boolean {
-      const result = insert.run(task.id, task.firstAttempt, sequence, uid, task.grant, at, value) as { changes: number | bigint };
-      return Number(result.changes) === 1;
-    },
-    replace: (task: Task, { uid, value }: NewPart, at: number) =>
-      replace.run(value, task.grant, at, task.id, task.firstAttempt, uid, task.grant),
-    sequence: (task: Task, uid: string) => (byUid.get(task.id, task.firstAttempt, uid)?.sequence as number | undefined) ?? null,
-    grant: (task: Task, uid: string) => (byUid.get(task.id, task.firstAttempt, uid)?.grant_count as number | undefined) ?? null,
-    last: (task: Task) => (last.get(task.id, task.firstAttempt)?.sequence as number | undefined) ?? 0,
+    insert: (task: Task, { uid, value }: NewPart, sequence: number, at: number) =>
+      insert.run(task.id, task.firstAttempt, sequence, uid, task.grant, at, value),
+    /** Unless the value is of the same grant. */
+    replace: (task: Task, { value }: NewPart, sequence: number, at: number) =>
+      replace.run(value, task.grant, at, task.id, task.firstAttempt, sequence, task.grant),
+    grant: (task: Task, sequence: number) => (grant.get(task.id, task.firstAttempt, sequence)?.grant_count as number | undefined) ?? null,
     scan: (task: Task, { after, upTo, limit }: { after: number; upTo: number | null; limit: number }) =>
       scan.iterate(task.id, task.firstAttempt, after, upTo ?? Number.MAX_SAFE_INTEGER, limit),
   };

@@ -27,7 +27,7 @@ export interface SqliteRetentionOptions {
 const batchMax = 100;
 /** Rows of other tables that one transaction removes: about 2 ms. */
 const sliceRows = 200;
-/** A part stands in two trees, and may be long. */
+/** A part may be long. */
 const partRowWeight = 2;
 /** A log row is a batch of up to many pages, and counts as this many rows. */
 const logRowWeight = 10;
@@ -203,6 +203,8 @@ function prepareSlices(db: Database): (room: number) => number {
     { statement: statement("log", "id", "log.run_id = pruned.id"), weight: logRowWeight },
     { statement: statement("part", "task_id, life, sequence", "part.task_id = pruned.id"), weight: partRowWeight },
     { statement: statement("part", "task_id, life, sequence", ofRun("part.task_id")), weight: partRowWeight },
+    { statement: statement("part_uid", "task_id, life, first", "part_uid.task_id = pruned.id"), weight: 1 },
+    { statement: statement("part_uid", "task_id, life, first", ofRun("part_uid.task_id")), weight: 1 },
     { statement: statement("part_read", readKey, "part_read.reader = pruned.id"), weight: 1 },
     { statement: statement("part_read", readKey, ofRun("part_read.reader")), weight: 1 },
     { statement: statement("node_join", "run_id, node", "node_join.run_id = pruned.id"), weight: 1 },

@@ -119,7 +119,10 @@ const migrations: readonly string[] = [
     task_id TEXT NOT NULL, life INTEGER NOT NULL, sequence INTEGER NOT NULL, uid TEXT NOT NULL, grant_count INTEGER NOT NULL, at INTEGER NOT NULL,
     value TEXT NOT NULL, PRIMARY KEY (task_id, life, sequence)
   ) WITHOUT ROWID;
-  CREATE UNIQUE INDEX part_uid ON part (task_id, life, uid);
+  -- Hashes of the uids of parts, four bytes each, from the part with this number on: a row for each put.
+  CREATE TABLE part_uid (
+    task_id TEXT NOT NULL, life INTEGER NOT NULL, first INTEGER NOT NULL, hashes BLOB NOT NULL, PRIMARY KEY (task_id, life, first)
+  ) WITHOUT ROWID;
 
   -- Whether its run was told of the first; and upstreams that a node has to do without.
   ALTER TABLE task ADD COLUMN streamed INTEGER NOT NULL DEFAULT 0;

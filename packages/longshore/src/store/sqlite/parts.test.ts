@@ -1,0 +1,56 @@
+// What of parts is SQLite's own: uids that share a hash, and rows that go with their run.
+
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openEngine } from "../../server/engine.ts";
+import { TestClock } from "../../testing/clock.ts";
+import { hashOf } from "./uid-table.ts";
+
+async function setup() {
+  const clock = new TestClock();
+  const engine = await openEngine({ directory: null, clock });
+  onTestFinished(() => engine.close());
+  const source = { name: "w", steps: [{ id: "a", task: "a", input: null }], output: null };
+  await engine.runs.define({ name: "w", dialect: "code", source: JSON.stringify(source) });
+  const claim = async () => {
+    const [task] = await engine.board.claim({ reach: { names: ["a"], labels: [] }, holder: "ann", termMs: 60_000 });
+    if (task === undefined) throw new Error("There is nothing to claim.");
+    return { taskId: task.id, grant: task.grant };
+  };
+  const rows = (table: string) => Number(engine.store.db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows);
+  return { engine, claim, rows, start: async () => (await engine.runs.start({ workflow: "w", input: "null" })).run };
+}
+
+/** Two uids that only their own letters tell apart. */
+function alike(): [string, string] {
+  const seen = new Map<number, string>();
+  for (let at = 0; ; at++) {
+    const uid = `uid ${at}`;
+    const other = seen.get(hashOf(uid));
+    if (other !== undefined) return [other, uid];
+    seen.set(hashOf(uid), uid);
+  }
+}
+
+describe("parts in SQLite", () => {
+  it("whose uids have the same hash are different parts", async () => {
+    const { engine, claim, start } = await setup();
+    await start();
+    const hold = await claim();
+    const [one, other] = alike();
+    for (const uid of [one, other, one, other]) await engine.parts.put(hold, [{ uid, value: "1" }]);
+    const { parts } = await engine.parts.read(hold.taskId, 0, 10);
+    expect(parts.map(({ uid }) => uid)).toEqual([one, other]);
+  });
+
+  it("go with their run, and with a task that has none", async () => {
+    const { engine, claim, rows, start } = await setup();
+    const run = await start();
+    const hold = await claim();
+    await engine.parts.put(hold, [{ uid: "x", value: "1" }]);
+    await engine.parts.finish(hold, hold.taskId, ["x"]);
+    expect([rows("part"), rows("part_uid"), rows("part_read")]).toEqual([1, 1, 1]);
+    await engine.board.complete(hold, "1");
+    await engine.removeRun(run.id);
+    expect([rows("part"), rows("part_uid"), rows("part_read")]).toEqual([0, 0, 0]);
+  });
+});

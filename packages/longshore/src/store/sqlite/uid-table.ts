@@ -1,0 +1,59 @@
+// Which numbers the uids of one task's parts may have: hashes in memory, eight bytes a part and some room. A uid whose hash is not in it
+// is new, for certain; for one whose hash is, the rows that it names say whether they are the same.
+
+/** So full at most: above it, looking for what is not there takes many steps. */
+const loadMax = 0.6;
+const slotsMin = 64;
+export const hashBytes = 4;
+
+export class UidTable {
+  #hashes = new Uint32Array(slotsMin);
+  /** 0 marks a free slot: parts count from 1. */
+  #sequences = new Uint32Array(slotsMin);
+  #size = 0;
+
+  /** What it takes in memory. */
+  get bytes(): number {
+    return this.#hashes.length * 8;
+  }
+
+  add(hash: number, sequence: number): void {
+    if (this.#size >= this.#hashes.length * loadMax) this.#grow();
+    this.#put(hash, sequence);
+    this.#size++;
+  }
+
+  /** Numbers of parts whose uids have this hash. */
+  find(hash: number): number[] {
+    const found: number[] = [];
+    const mask = this.#hashes.length - 1;
+    for (let slot = hash & mask; this.#sequences[slot] !== 0; slot = (slot + 1) & mask)
+      if (this.#hashes[slot] === hash) found.push(this.#sequences[slot] as number);
+    return found;
+  }
+
+  #put(hash: number, sequence: number): void {
+    const mask = this.#hashes.length - 1;
+    let slot = hash & mask;
+    while (this.#sequences[slot] !== 0) slot = (slot + 1) & mask;
+    this.#hashes[slot] = hash;
+    this.#sequences[slot] = sequence;
+  }
+
+  #grow(): void {
+    const [hashes, sequences] = [this.#hashes, this.#sequences];
+    this.#hashes = new Uint32Array(hashes.length * 2);
+    this.#sequences = new Uint32Array(hashes.length * 2);
+    for (let slot = 0; slot < hashes.length; slot++)
+      if (sequences[slot] !== 0) this.#put(hashes[slot] as number, sequences[slot] as number);
+  }
+}
+
+/** FNV-1a over the characters, then mixed, since the slot is taken from the low bits. Written to disk: it must never change. */
+export function hashOf(uid: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < uid.length; at++) hash = Math.imul(hash ^ uid.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
