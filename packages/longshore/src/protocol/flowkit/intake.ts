@@ -10,6 +10,8 @@ const patienceMs = 1_000;
 export class Intake {
   readonly #host: TransportHost;
   readonly #consumers: BusConsumer[] = [];
+  /** Consumers of roles that run as often as they may. */
+  readonly #blocked = new Set<BusConsumer>();
   /** Commands of several roles may come at once. */
   readonly #waiting: ((slot: Slot | undefined) => void)[] = [];
   #spare: Slot | undefined;
@@ -27,6 +29,16 @@ export class Intake {
     this.#consumers.push(consumer);
     if (this.#paused) consumer.pause();
     void this.#refill();
+  }
+
+  /** No commands for this consumer, whatever slots are free, until it is unblocked. */
+  block(consumer: BusConsumer): void {
+    this.#blocked.add(consumer);
+    consumer.pause();
+  }
+
+  unblock(consumer: BusConsumer): void {
+    if (this.#blocked.delete(consumer) && !this.#paused) consumer.resume();
   }
 
   /**
@@ -98,7 +110,7 @@ export class Intake {
     this.#paused = paused;
     for (const consumer of this.#consumers) {
       if (paused) consumer.pause();
-      else consumer.resume();
+      else if (!this.#blocked.has(consumer)) consumer.resume();
     }
   }
 

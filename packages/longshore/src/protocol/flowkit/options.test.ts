@@ -34,9 +34,14 @@ describe("options", () => {
       announceMs: 60_000,
       dedupCacheSize: 10_000,
       dedupTtlMs: 3_600_000,
-      cancelPollMs: 500,
+      cancelPollMs: 5_000,
       argDefaults: { pollMs: 300, backoffMaxMs: 4_000, strict: false },
     });
+  });
+
+  it("a database that cannot push is asked for cancel flags more often than our own store", () => {
+    expect(workerSettings({ env, mongo: "mongodb://db" }).cancelPollMs).toBe(500);
+    expect(workerSettings({ env, dbCancelPollMs: 50 }).cancelPollMs).toBe(50);
   });
 
   it.each<[FlowkitOptions, string]>([

@@ -30,7 +30,7 @@ export interface WorkerOptions {
   /** For adapters whose arguments do not say, on stores that cannot wake their readers. */
   readonly pullPollMsDefault?: number;
   readonly pullEmptyBackoffMsMax?: number;
-  /** How often the coordinator's flags are looked at; 0 for never. */
+  /** How often the coordinator's flags are looked at; 0 for never. 500 with a MongoDB, else 5000: there a cancel comes as a signal. */
   readonly dbCancelPollMs?: number;
   /** Whether rechunking must say which list it cuts. */
   readonly strictInputAdapters?: boolean;
@@ -104,6 +104,8 @@ export const workerDefaults = {
   dbCancelPollMs: 500,
 } as const;
 
+/** Only for a signal that was lost: whoever asks our own store costs it a request. */
+const ownCancelPollMs = 5_000;
 /** A day: more is a mistake of units. */
 const secondsMax = 86_400;
 const msMax = secondsMax * 1_000;
@@ -127,7 +129,7 @@ export function workerSettings(options: FlowkitOptions): WorkerSettings {
     announceMs: seconds(options, "announceIntervalSec"),
     dedupCacheSize: whole(options, "dedupCacheSize", 1, cacheMax),
     dedupTtlMs: whole(options, "dedupTtlMs", 1, msMax),
-    cancelPollMs: whole(options, "dbCancelPollMs", 0, msMax),
+    cancelPollMs: whole({ dbCancelPollMs: options.dbCancelPollMs ?? cancelPollMsFor(options) }, "dbCancelPollMs", 0, msMax),
     topics: topicsOf(options),
     adapters: adaptersWith(adapters),
     argDefaults: {
@@ -138,6 +140,10 @@ export function workerSettings(options: FlowkitOptions): WorkerSettings {
     classifyError: classify,
     log: options.log ?? logFromEnvironment(env, (line) => void process.stdout.write(line)),
   };
+}
+
+function cancelPollMsFor({ mongo, env = process.env }: FlowkitOptions): number {
+  return mongo !== undefined || env.FLOWKIT_MONGO_URL !== undefined ? workerDefaults.dbCancelPollMs : ownCancelPollMs;
 }
 
 /** What Kafka takes as part of a topic's name. */

@@ -374,6 +374,24 @@ describe("commands", () => {
     expect(most).toBe(1);
   });
 
+  it("of one role run no more at once than its task allows, while other roles go on", async () => {
+    const world = await flowkitWorld({ roles: ["probe", "other"] });
+    const gates = new Map(["a", "b"].map((nodeId) => [nodeId, deferred<void>()]));
+    const handler = { processBatch: (_batch: Batch, ctx: RunContext) => gates.get(ctx.nodeId)?.promise };
+    await world.worker([streamTask("probe", handler, { concurrency: 1 }), streamTask("other", handler)], {}, { slots: 3 });
+    await world.start(null, { nodeId: "a" });
+    await world.event("TASK_ACCEPTED", "a");
+    await world.start(null, { nodeId: "b" });
+    await world.start(null, { nodeId: "c", role: "other" });
+    await world.end("c");
+    expect(world.kinds("b")).toEqual([]);
+    gates.get("a")?.resolve();
+    await world.event("TASK_ACCEPTED", "b");
+    expect(world.kinds("a")).toContain("TASK_DONE");
+    gates.get("b")?.resolve();
+    await world.end("b");
+  });
+
   it("that a stopping worker has not accepted go to another one", async () => {
     const world = await flowkitWorld();
     const gate = deferred<void>();

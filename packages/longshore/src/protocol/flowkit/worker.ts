@@ -56,7 +56,7 @@ class FlowkitWorker implements Transport {
   #log: WorkerLog = () => {};
   #warn: (code: string, message: string) => void = () => {};
   #announcer: Announcer | undefined;
-  #commands: BusConsumer[] = [];
+  readonly #commands = new Map<string, BusConsumer>();
   #others: BusConsumer[] = [];
   #serving: Promise<void> = Promise.resolve();
 
@@ -102,10 +102,10 @@ class FlowkitWorker implements Transport {
     const resume = await this.#untilDone("worker state", () => resumeRuns(this.#around, this.#roles, this.#freeStates, this.#log));
     for (const role of this.#roles) {
       const consumer = this.#listen(commandGroup(role), commandTopic(topics, role), (record) => this.#command(role, record));
-      this.#commands.push(consumer);
+      this.#commands.set(role, consumer);
       this.#intake.attach(consumer);
     }
-    await Promise.all([...this.#others, ...this.#commands].map(({ ready }) => ready.catch(() => {})));
+    await Promise.all([...this.#others, ...this.#commands.values()].map(({ ready }) => ready.catch(() => {})));
     if (host.draining.aborted) return;
     const { bus, settings } = this.#around;
     this.#announcer = new Announcer({ bus, settings, host, roles: this.#roles });
@@ -114,10 +114,10 @@ class FlowkitWorker implements Transport {
   }
 
   async drain(): Promise<void> {
-    await Promise.all(this.#commands.map((consumer) => consumer.close()));
+    await Promise.all([...this.#commands.values()].map((consumer) => consumer.close()));
     await this.#serving;
     // Those that were just being subscribed.
-    await Promise.all(this.#commands.map((consumer) => consumer.close()));
+    await Promise.all([...this.#commands.values()].map((consumer) => consumer.close()));
     await this.#inTime(this.#announcer?.full());
   }
 
@@ -148,12 +148,13 @@ class FlowkitWorker implements Transport {
     if (command === undefined || envelope.step_type !== role) return;
     if (command.cmd === "TASK_CANCEL") return this.#runOf(envelope)?.cancel(command.reason || "coordinator_cmd", null);
     if (command.cmd !== "TASK_START") return;
-    const slot = await this.#intake.take();
+    const slot = this.#isFull(role) ? undefined : await this.#intake.take();
     if (slot === undefined) throw new LongshoreError("LONGSHORE_LIMIT", "No slot is free for a command; it is left where it was.");
     const stateId = this.#freeStates.shift();
     const run = new FlowkitRun(envelope, command, this.#around, stateId);
     try {
       this.#running.set(run.key, run);
+      if (this.#isFull(role)) this.#intake.block(this.#commands.get(role) as BusConsumer);
       await run.accept();
     } catch (error) {
       this.#release(run, stateId);
@@ -174,6 +175,18 @@ class FlowkitWorker implements Transport {
   #release(run: FlowkitRun, stateId: string | undefined): void {
     if (this.#running.get(run.key) === run) this.#running.delete(run.key);
     if (stateId !== undefined) this.#freeStates.push(stateId);
+    const { step_type: role } = run.active;
+    const consumer = this.#commands.get(role);
+    if (consumer !== undefined && !this.#isFull(role)) this.#intake.unblock(consumer);
+  }
+
+  /** Whether as many runs of a role are under way as its task allows at once. */
+  #isFull(role: string): boolean {
+    const most = this.#host.tasks.get(role)?.concurrency;
+    if (most === undefined) return false;
+    let running = 0;
+    for (const { active } of this.#running.values()) if (active.step_type === role) running++;
+    return running >= most;
   }
 
   async #signal(record: BusRecord): Promise<void> {
