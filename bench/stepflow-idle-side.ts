@@ -18,8 +18,8 @@ export interface IdleAnswer {
 
 /** Opened a few at a time: a backlog that overflows would lose some. */
 const AT_ONCE = 50;
-/** Long enough for what an opening stream sets going, such as the discovery of components, to be over. */
-const SETTLE_MS = 3_000;
+/** Long enough for what an opening stream sets going to be over: an unanswered discovery of components takes 5 s. */
+const SETTLE_MS = 8_000;
 
 /** PullTasksRequest with a queue and a worker's id, in a frame of gRPC. */
 function pullRequest(worker: string): Buffer {

@@ -33,7 +33,7 @@ const FULL: Size = {
   warmUp: { seconds: 1.5, runs: 3_000, secondsMax: 6 },
   seconds: 3,
   idleStreams: 1_000,
-  idleSeconds: 10,
+  idleSeconds: 30,
   steps: 10_001,
   warmUpSteps: 1_000,
 };
