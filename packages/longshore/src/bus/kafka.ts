@@ -2,12 +2,13 @@
 
 import { LongshoreError } from "../errors.ts";
 import type { Bus, BusConsumer, Outgoing, Subscription } from "./bus.ts";
-import { type KafkaBusOptions, type KafkaModule, loadKafka } from "./kafka/client.ts";
+import { type KafkaModule, loadKafka } from "./kafka/client.ts";
 import { KafkaConsumer } from "./kafka/consumer.ts";
+import type { KafkaBusOptions } from "./kafka/options.ts";
 import { KafkaPublisher } from "./kafka/producer.ts";
 import { KafkaTopics } from "./kafka/topics.ts";
 
-export type { KafkaBusOptions } from "./kafka/client.ts";
+export type { KafkaBusOptions } from "./kafka/options.ts";
 
 /** Rejects with LONGSHORE_BAD_CONFIG when Kafka's client is not installed. Whether a broker is there is found out later, and over and over. */
 export async function openKafkaBus(options: KafkaBusOptions): Promise<Bus> {

@@ -1,41 +1,9 @@
 // What everything that talks to Kafka shares: the client library, which is installed apart, its options, and what its errors mean.
 
 import { LongshoreError, toError } from "../../errors.ts";
-import type { BusOptions } from "../bus.ts";
+import type { KafkaBusOptions } from "./options.ts";
 
 export type KafkaModule = typeof import("@platformatic/kafka");
-
-export interface KafkaBusOptions extends BusOptions {
-  /** `host:port` of some brokers; they tell of the others. */
-  readonly brokers: readonly string[];
-  readonly clientId?: string;
-  /** Speak TLS: true, or as Node's `tls.connect` takes it. */
-  readonly ssl?: boolean | KafkaTls;
-  readonly sasl?: KafkaSasl;
-  /** Partitions of topics that are created: as many members of a group can work at once. */
-  readonly partitions?: number;
-  /** Copies of topics that are created; as the brokers have it when absent. */
-  readonly replicas?: number;
-  /** How long `publish` goes on trying before it rejects. */
-  readonly patienceMs?: number;
-  /** How long a member may be silent before its records go to others. */
-  readonly sessionMs?: number;
-}
-
-export interface KafkaTls {
-  readonly ca?: string | Buffer;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
-  readonly servername?: string;
-  readonly rejectUnauthorized?: boolean;
-}
-
-export interface KafkaSasl {
-  readonly mechanism: "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER";
-  readonly username?: string;
-  readonly password?: string;
-  readonly token?: string;
-}
 
 /** A healthy broker answers in milliseconds, except where it is asked to wait. */
 export const requestMsMax = 10_000;

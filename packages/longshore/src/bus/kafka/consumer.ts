@@ -5,9 +5,10 @@ import { type Clock, pause, systemClock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { againMsDefault, type BusConsumer, type BusRecord, handledRecordsMax, type Subscription } from "../bus.ts";
 import { Gate } from "../gate.ts";
-import { clientOptions, type KafkaBusOptions, type KafkaModule, messageOf, refusalOf } from "./client.ts";
+import { clientOptions, type KafkaModule, messageOf, refusalOf } from "./client.ts";
 import { Generation } from "./generation.ts";
 import { Membership } from "./membership.ts";
+import type { KafkaBusOptions } from "./options.ts";
 import type { KafkaTopics } from "./topics.ts";
 
 /** As Python's clients have it: members of one group should be found missing after the same time. */

@@ -4,7 +4,8 @@
 import type { Connection, Producer } from "@platformatic/kafka";
 import { LongshoreError } from "../../errors.ts";
 import { type BatchMessage, encodeBatch } from "./batch.ts";
-import { clientOptions, type KafkaBusOptions, type KafkaModule, requestMsMax, within } from "./client.ts";
+import { clientOptions, type KafkaModule, requestMsMax, within } from "./client.ts";
+import type { KafkaBusOptions } from "./options.ts";
 
 export interface ProducedMessage extends BatchMessage {
   readonly topic: string;

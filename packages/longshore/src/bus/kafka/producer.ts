@@ -6,7 +6,8 @@ import { LongshoreError, toError } from "../../errors.ts";
 import { againMsDefault, type Outgoing, recordBytesMax } from "../bus.ts";
 import { bytesOf, checkOutgoing } from "../check.ts";
 import { Gather } from "../gather.ts";
-import { type KafkaBusOptions, type KafkaModule, messageOf, named, refusalOf } from "./client.ts";
+import { type KafkaModule, messageOf, named, refusalOf } from "./client.ts";
+import type { KafkaBusOptions } from "./options.ts";
 import { Produce, type ProducedMessage } from "./produce.ts";
 import type { KafkaTopics } from "./topics.ts";
 

@@ -2,7 +2,8 @@
 
 import { LongshoreError } from "../../errors.ts";
 import { checkTopic } from "../check.ts";
-import { clientOptions, type KafkaBusOptions, type KafkaModule, messageOf, named } from "./client.ts";
+import { clientOptions, type KafkaModule, messageOf, named } from "./client.ts";
+import type { KafkaBusOptions } from "./options.ts";
 
 /** As many members of a group can work at once; more cost every broker and every rebalance a little. */
 const partitionsDefault = 8;
