@@ -7,6 +7,11 @@ import type { Place } from "./place.ts";
 
 const program = (name: string): string => fileURLToPath(new URL(`./programs/${name}`, import.meta.url));
 
+/** Any of the programs, with these arguments. */
+export function pythonProgram(stage: Stage, name: string, args: readonly string[]): Child {
+  return stage.start(pythonWithClients(), ["-u", program(name), ...args], { name: `the Python program ${name}` });
+}
+
 /** What a role of the Python worker does; see `programs/handlers.py`. */
 export type Habit = "produce" | "consume" | "fail" | "slow";
 
@@ -28,7 +33,7 @@ export interface PythonWorker {
 /** Resolves when its consumers are members of their groups. */
 export async function startPythonWorker(stage: Stage, place: Place, options: PythonWorkerOptions): Promise<PythonWorker> {
   const settings = JSON.stringify({ ...servicesOf(place), ...options });
-  const child = stage.start(pythonWithClients(), ["-u", program("worker.py"), settings], { name: "the Python worker" });
+  const child = pythonProgram(stage, "worker.py", [settings]);
   const [line] = await child.printed(/^\{"ready": true.*\}$/m);
   return { id: (JSON.parse(line) as { worker_id: string }).worker_id, child };
 }
@@ -76,8 +81,7 @@ export async function startPythonCoordinator(stage: Stage, place: Place, script:
   const taskId = crypto.randomUUID();
   const { types, nodes, steps } = script;
   const settings = JSON.stringify({ ...servicesOf(place), types, nodes: nodes.map(defaulted), task_id: taskId });
-  const args = ["-u", program("coordinator.py"), settings, JSON.stringify(steps)];
-  const child = stage.start(pythonWithClients(), args, { name: "the Python coordinator" });
+  const child = pythonProgram(stage, "coordinator.py", [settings, JSON.stringify(steps)]);
   await child.printed(/^\{"ready": true\}$/m);
   const heard = (): Heard[] => heardIn(child.output());
   return {

@@ -25,7 +25,7 @@ from pymongo import AsyncMongoClient
 from wire import Producer, Topics, consumer, envelope, now_ms
 
 PARTITIONS = 2
-AWAIT_SEC = 60
+AWAIT_SEC = 30
 CANCEL_GRACE_MS = 30_000
 
 
