@@ -130,6 +130,31 @@ async function play(fault: Fault, { server, workers, links, cancelOne, note }: C
   }
 }
 
+/** A service beside the server and its workers stays away for a moment. */
+const AWAY_MS_MAX = 500;
+
+/** It is killed and started again until the signal aborts, and is there afterwards. */
+export function killAgainAndAgain(
+  name: string,
+  service: { down(signal: NodeJS.Signals): Promise<void>; up(): Promise<void> },
+  seed: number,
+  lifeMs: [number, number],
+): (over: AbortSignal) => Promise<void> {
+  return async (over) => {
+    const random = seededRandom(seed);
+    let kills = 0;
+    while (!over.aborted) {
+      await pause(random.between(...lifeMs), undefined, { signal: over }).catch(() => {});
+      if (over.aborted) break;
+      await service.down("SIGKILL");
+      await pause(random.between(0, AWAY_MS_MAX));
+      await service.up();
+      kills++;
+    }
+    process.stdout.write(`faults: ${name} was killed ${kills} times\n`);
+  };
+}
+
 async function comeBack(target: ManagedProcess | undefined, downMs: number): Promise<void> {
   await pause(downMs);
   await target?.start();

@@ -37,6 +37,9 @@ export type Happening =
   | { kind: "report-got"; leaseId: string; verb: ReportVerb; status: number }
   | { kind: "report-unanswered"; leaseId: string; verb: ReportVerb; why: string }
   | { kind: "process-started" | "process-killed" | "process-ended" | "process-stopped" | "process-resumed"; name: string }
+  | { kind: "graph-acknowledged"; task: string; shape: string }
+  | { kind: "node-begun"; task: string; node: string; epoch: number }
+  | { kind: "batch-processed"; task: string; node: string; epoch: number; uid: string; token: string }
   | { kind: "disk-full" | "disk-free" }
   | { kind: "link-silent" | "link-restored" | "link-cut"; name: string };
 

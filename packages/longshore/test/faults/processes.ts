@@ -135,6 +135,24 @@ export function ownWorkerProcess({ name, parameters, env = {} }: OwnWorker, dire
   });
 }
 
+/** A program of Node on the built package, with one argument; each life has a history of its own. It is ready when it says so. */
+export function programProcess(
+  name: string,
+  program: string,
+  settings: Record<string, unknown>,
+  directory: string,
+  history: HistoryWriter,
+): ManagedProcess {
+  let life = 0;
+  return managed(name, history, () => {
+    const own = { ...settings, history: join(directory, `${name}.${life++}.jsonl`) };
+    const log = join(directory, `${name}.log`);
+    const child = spawn(process.execPath, [program, JSON.stringify(own)], { cwd: REPOSITORY, stdio: ["ignore", "pipe", "pipe"] });
+    child.stderr?.pipe(createWriteStream(log, { flags: "a" }));
+    return { child, ready: readyLine(child, log) };
+  });
+}
+
 type Launch = () => { child: ChildProcess; ready: Promise<void> };
 
 function managed(name: string, history: HistoryWriter, launch: Launch): ManagedProcess {
@@ -209,7 +227,7 @@ function readyLine(child: ChildProcess, log: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (why: string): void => {
       child.kill("SIGKILL");
-      reject(new Error(`The server did not become ready: ${why}; see ${log}`));
+      reject(new Error(`A process did not become ready: ${why}; see ${log}`));
     };
     const timer = setTimeout(() => fail(`nothing said in ${START_MS_MAX} ms`), START_MS_MAX);
     const ended = (code: number | null, signal: string | null): void => {

@@ -7,11 +7,10 @@ import { expect, it } from "vitest";
 import { idOfUuid } from "../../src/ids.ts";
 import { natsMissing, TestNats } from "../support/nats.ts";
 import { type Arena, faultSeed, inArena, type Wire } from "./arena.ts";
-import { type FaultCounts, planFaults, playFaults } from "./chaos.ts";
+import { type FaultCounts, killAgainAndAgain, planFaults, playFaults } from "./chaos.ts";
 import { freePort } from "./processes.ts";
 import { NO_FAULTS } from "./round.ts";
 import { chain, diamond, fanOutAndIn } from "./shapes.ts";
-import { killAgainAndAgain } from "./stepflow-pool.ts";
 import { STEPFLOW_TERM_MS, wireOf } from "./stepflow-wire.ts";
 
 const RUNS = 60;
@@ -100,7 +99,7 @@ it("our own workers that are reached by NATS lose nothing while they, the server
     wire: wireOf({ type: "nats", url: nats.url, stream: "STEPFLOW_TASKS" }),
     workers: 3,
     counts: { ...ON_SERVER, ...ON_WORKERS },
-    beside: killAgainAndAgain(nats, 1, [2_000, 6_000]),
+    beside: killAgainAndAgain("NATS", nats, 1, [2_000, 6_000]),
     start({ addOwnWorker, url }, _worker, marks) {
       const env = { STEPFLOW_TRANSPORT: "nats", STEPFLOW_NATS_URL: nats.url, STEPFLOW_BLOB_URL: new URL(url).host };
       return addOwnWorker(INLINE, { ...env, MARKS_FILE: marks }).start();

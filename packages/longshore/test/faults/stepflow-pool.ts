@@ -1,10 +1,8 @@
 // Two servers with stores of their own, one stream of NATS and one pool of workers between them: everything may be killed, and each server
 // is judged by a history of its own.
-import { setTimeout as pause } from "node:timers/promises";
 import type { TestNats } from "../support/nats.ts";
 import { inArena, type Verdict } from "./arena.ts";
-import type { FaultCounts } from "./chaos.ts";
-import { seededRandom } from "./random.ts";
+import { type FaultCounts, killAgainAndAgain } from "./chaos.ts";
 import { playRound } from "./round.ts";
 import { STEPFLOW_TERM_MS, stepflowWire } from "./stepflow-wire.ts";
 
@@ -22,9 +20,6 @@ export interface PoolRound {
   natsLifeMs: [number, number];
 }
 
-/** NATS stays away for a moment. */
-const AWAY_MS_MAX = 500;
-
 /** Answers what became of the runs of each server. */
 export async function playPool(nats: TestNats, round: PoolRound): Promise<[Verdict, Verdict]> {
   const { seed, durationMs, runs, workers, onServers, onWorkers, natsLifeMs } = round;
@@ -34,7 +29,7 @@ export async function playPool(nats: TestNats, round: PoolRound): Promise<[Verdi
     (second) =>
       inArena(
         async (first) => {
-          const beside = killAgainAndAgain(nats, seed, natsLifeMs);
+          const beside = killAgainAndAgain("NATS", nats, seed, natsLifeMs);
           verdicts = await Promise.all([
             playRound(first, { ...common, seed, workers, counts: { ...onServers, ...onWorkers }, beside }),
             playRound(second, { ...common, seed: seed + 1, workers: 0, counts: onServers }),
@@ -45,20 +40,4 @@ export async function playPool(nats: TestNats, round: PoolRound): Promise<[Verdi
     { wire: stepflowWire(nats.url) },
   );
   return verdicts as [Verdict, Verdict];
-}
-
-/** NATS is killed and started again until the signal aborts, and is there afterwards. */
-export function killAgainAndAgain(nats: TestNats, seed: number, lifeMs: [number, number]): (over: AbortSignal) => Promise<void> {
-  return async (over) => {
-    const random = seededRandom(seed);
-    let kills = 0;
-    while (!over.aborted) {
-      await pause(random.between(...lifeMs));
-      await nats.down("SIGKILL");
-      await pause(random.between(0, AWAY_MS_MAX));
-      await nats.up();
-      kills++;
-    }
-    process.stdout.write(`faults: NATS was killed ${kills} times\n`);
-  };
 }

@@ -2,8 +2,9 @@
 import { expect, it } from "vitest";
 import { natsMissing, TestNats } from "../support/nats.ts";
 import { faultSeed, inArena } from "./arena.ts";
+import { killAgainAndAgain } from "./chaos.ts";
 import { playRound } from "./round.ts";
-import { killAgainAndAgain, playPool } from "./stepflow-pool.ts";
+import { playPool } from "./stepflow-pool.ts";
 import { STEPFLOW_TERM_MS, stepflowWire } from "./stepflow-wire.ts";
 
 const ON_SERVER = { "kill-server": 8, "end-server": 4, "stop-server": 2 };
@@ -31,7 +32,7 @@ it("no promise is broken through NATS in a long round, while NATS dies too", asy
   await inArena(
     async (arena) => {
       const counts = { ...ON_SERVER, ...ON_OTHERS };
-      const beside = killAgainAndAgain(nats, seed, NATS_LIFE_MS);
+      const beside = killAgainAndAgain("NATS", nats, seed, NATS_LIFE_MS);
       const round = { seed, durationMs: 60_000, runs: 150, workers: 5, counts, termMs: STEPFLOW_TERM_MS, beside };
       const { final } = await playRound(arena, round);
       expect(final.runs).toHaveLength(150);

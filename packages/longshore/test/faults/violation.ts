@@ -16,7 +16,12 @@ export type RuleName =
   | "dependencies-first"
   | "success-is-complete"
   | "one-run-a-start"
-  | "every-run-ends";
+  | "every-run-ends"
+  | "no-batch-lost"
+  | "no-batch-twice"
+  | "counted-was-processed"
+  | "counted-from-newest-attempt"
+  | "sums-are-right";
 
 export interface Violation {
   rule: RuleName;

@@ -1,0 +1,80 @@
+// The checker of streams notices every kind of broken promise, and nothing else.
+import { describe, expect, it } from "vitest";
+import { checkGraphs, type FinalGraph, type FinalPart } from "./flowkit-checker.ts";
+import { expectedOf, sumOf } from "./flowkit-shape.ts";
+import type { Entry } from "./history.ts";
+
+const shape = { batches: 4, ms: 0 };
+
+/** A true history: every batch was processed once, by the first epoch, and is counted. */
+function setup() {
+  let tick = 0;
+  const history: Entry[] = [];
+  const write = (happening: Record<string, unknown>): void => {
+    tick++;
+    history.push({ at: tick, tick, where: `w.jsonl:${tick}`, ...happening } as Entry);
+  };
+  write({ kind: "graph-acknowledged", task: "T", shape: "" });
+  const parts = new Map<string, FinalPart[]>();
+  for (const [node, expected] of expectedOf(shape)) {
+    write({ kind: "node-begun", task: "T", node, epoch: 1 });
+    const made: FinalPart[] = [];
+    for (const [uid, items] of expected) {
+      const token = `${node}-${uid}`;
+      write({ kind: "batch-processed", task: "T", node, epoch: 1, uid, token });
+      made.push({ uid, epoch: 1, sequence: made.length + 1, items, token });
+    }
+    parts.set(node, made);
+  }
+  const graph: FinalGraph = { id: "T", status: "finished", parts, sum: sumOf(shape) };
+  const partsOf = (node: string): FinalPart[] => parts.get(node) as FinalPart[];
+  const rules = (changed: Partial<FinalGraph> = {}): string[] =>
+    checkGraphs(history, { shape, graphs: [{ ...graph, ...changed }] }).map(({ rule }) => rule);
+  return { history, write, partsOf, rules };
+}
+
+describe("the checker of streams", () => {
+  it("has nothing to say about a true history", () => {
+    expect(setup().rules()).toEqual([]);
+  });
+
+  it("notices a batch that is not counted", () => {
+    const { partsOf, rules } = setup();
+    partsOf("d").splice(2, 1);
+    expect(rules()).toEqual(["no-batch-lost"]);
+  });
+
+  it("notices a batch without some of its items", () => {
+    const { partsOf, rules } = setup();
+    partsOf("e")[0] = { ...(partsOf("e")[0] as FinalPart), items: ["item-0"] };
+    expect(rules()).toEqual(["no-batch-lost"]);
+  });
+
+  it("notices a batch that is counted twice, and one that nobody asked for", () => {
+    const { partsOf, rules } = setup();
+    partsOf("j").push(partsOf("j")[0] as FinalPart);
+    expect(rules()).toEqual(["no-batch-twice"]);
+    partsOf("u").push({ ...(partsOf("u")[0] as FinalPart), uid: "b99" });
+    expect(rules()).toEqual(["no-batch-twice", "counted-was-processed", "no-batch-twice"]);
+  });
+
+  it("notices a result that nobody made", () => {
+    const { partsOf, rules } = setup();
+    partsOf("u")[1] = { ...(partsOf("u")[1] as FinalPart), token: "invented" };
+    expect(rules()).toEqual(["counted-was-processed"]);
+  });
+
+  it("notices a result of an attempt whose successor had begun", () => {
+    const { history, partsOf, rules } = setup();
+    const made = history.find((entry) => entry.kind === "batch-processed" && entry.token === partsOf("d")[3]?.token) as Entry;
+    history.push({ kind: "node-begun", task: "T", node: "d", epoch: 2, at: made.at, tick: made.tick - 0.5, where: "x:1" } as Entry);
+    expect(new Set(rules())).toEqual(new Set(["counted-from-newest-attempt"]));
+  });
+
+  it("notices a wrong sum, a graph that has not finished, and one that is gone", () => {
+    const { history, rules } = setup();
+    expect(rules({ sum: 1 })).toEqual(["sums-are-right"]);
+    expect(rules({ status: "running" })).toEqual(["every-run-ends"]);
+    expect(checkGraphs(history, { shape, graphs: [] }).map(({ rule }) => rule)).toEqual(["acknowledged-run-kept"]);
+  });
+});

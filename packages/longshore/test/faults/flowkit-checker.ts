@@ -1,0 +1,117 @@
+// The proof for streams: what the coordinator says every node has produced, held against what must come out of the graph and against what every
+// worker wrote down when it had processed a batch. A batch may be processed twice, by a worker that died and by its successor; it counts
+// once. A pure function of the two, like checker.ts.
+import { expectedOf, type Shape, sumOf } from "./flowkit-shape.ts";
+import type { Entry } from "./history.ts";
+import { type Violation, violation } from "./violation.ts";
+
+export interface FinalGraph {
+  readonly id: string;
+  readonly status: string;
+  /** By node. */
+  readonly parts: ReadonlyMap<string, readonly FinalPart[]>;
+  /** What s came to. */
+  readonly sum: number | undefined;
+}
+
+export interface FinalPart {
+  readonly uid: string;
+  readonly epoch: number;
+  readonly sequence: number;
+  readonly items: readonly string[];
+  readonly token: string;
+}
+
+export interface FinalGraphs {
+  readonly shape: Shape;
+  readonly graphs: readonly FinalGraph[];
+}
+
+export function checkGraphs(history: readonly Entry[], { shape, graphs }: FinalGraphs): Violation[] {
+  const processed = history.filter((entry) => entry.kind === "batch-processed");
+  const begun = history.filter((entry) => entry.kind === "node-begun");
+  const known = new Map(graphs.map((graph) => [graph.id, graph]));
+  const forgotten = history
+    .filter((entry) => entry.kind === "graph-acknowledged")
+    .filter(({ task }) => !known.has(task))
+    .map((entry) => violation("acknowledged-run-kept", entry.task, "its start was acknowledged and the server does not know it", [entry]));
+  const told = graphs.flatMap((graph) => {
+    const of = <T extends { task: string }>(entries: readonly T[]): T[] => entries.filter(({ task }) => task === graph.id);
+    return checkGraph(graph, shape, of(processed), of(begun));
+  });
+  return [...forgotten, ...told];
+}
+
+function checkGraph(
+  graph: FinalGraph,
+  shape: Shape,
+  processed: readonly Entry<"batch-processed">[],
+  begun: readonly Entry<"node-begun">[],
+): Violation[] {
+  if (graph.status !== "finished") {
+    return [violation("every-run-ends", graph.id, `it is ${graph.status}, and nobody cancelled it`, [])];
+  }
+  const found: Violation[] = [];
+  for (const [node, expected] of expectedOf(shape)) {
+    const subject = `${graph.id}/${node}`;
+    const parts = graph.parts.get(node) ?? [];
+    const ofNode = processed.filter((entry) => entry.node === node);
+    found.push(...everyBatchOnce(subject, parts, expected, ofNode));
+    found.push(
+      ...eachWasProcessed(
+        subject,
+        parts,
+        ofNode,
+        begun.filter((entry) => entry.node === node),
+      ),
+    );
+  }
+  if (graph.sum !== sumOf(shape)) {
+    found.push(violation("sums-are-right", `${graph.id}/s`, `it came to ${graph.sum}, expected ${sumOf(shape)}`, []));
+  }
+  return found;
+}
+
+function everyBatchOnce(
+  subject: string,
+  parts: readonly FinalPart[],
+  expected: ReadonlyMap<string, readonly string[]>,
+  processed: readonly Entry<"batch-processed">[],
+): Violation[] {
+  const found: Violation[] = [];
+  const about = (uid: string) => processed.filter((entry) => entry.uid === uid);
+  const counted = new Map<string, FinalPart>();
+  for (const part of parts) {
+    if (counted.has(part.uid)) found.push(violation("no-batch-twice", subject, `${part.uid} is counted twice`, about(part.uid)));
+    counted.set(part.uid, part);
+    const items = expected.get(part.uid);
+    if (items === undefined) found.push(violation("no-batch-twice", subject, `${part.uid} is no batch of it`, about(part.uid)));
+    else if (items.join() !== part.items.join()) {
+      found.push(violation("no-batch-lost", subject, `${part.uid} has ${part.items.join()}, expected ${items.join()}`, about(part.uid)));
+    }
+  }
+  for (const uid of expected.keys()) {
+    if (!counted.has(uid)) found.push(violation("no-batch-lost", subject, `${uid} is not counted`, about(uid)));
+  }
+  return found;
+}
+
+/** What is counted was made by a worker, and not by one whose successor had begun. */
+function eachWasProcessed(
+  subject: string,
+  parts: readonly FinalPart[],
+  processed: readonly Entry<"batch-processed">[],
+  begun: readonly Entry<"node-begun">[],
+): Violation[] {
+  const byToken = new Map(processed.map((entry) => [entry.token, entry]));
+  return parts.flatMap(({ uid, token }) => {
+    const made = byToken.get(token);
+    if (made === undefined || made.uid !== uid) {
+      return [violation("counted-was-processed", subject, `${uid} is counted with ${token}, which nobody made of it`, [made])];
+    }
+    const successor = begun.find((entry) => entry.epoch > made.epoch && entry.tick < made.tick);
+    if (successor === undefined) return [];
+    const message = `${uid} is counted as epoch ${made.epoch} made it, after epoch ${successor.epoch} had begun`;
+    return [violation("counted-from-newest-attempt", subject, message, [successor, made])];
+  });
+}
