@@ -20,6 +20,8 @@ export interface OurServerOptions {
   workflows?: string;
   /** A configuration of Stepflow, as text or as what is written as JSON. */
   stepflow?: string | Record<string, unknown>;
+  /** FlowKit's services, and its configuration. */
+  flowkit?: { brokers: string; mongo?: string; config?: Record<string, unknown> };
 }
 
 export async function startOurServer(stage: Stage, options: OurServerOptions = {}): Promise<OurServer> {
@@ -27,9 +29,16 @@ export async function startOurServer(stage: Stage, options: OurServerOptions = {
   const args = ["start", "--port", String(options.port ?? 0), "--data", data, "--json"];
   if (options.workflows) args.push("--workflows", options.workflows);
   if (options.stepflow !== undefined) args.push("--stepflow-config", stepflowConfig(data, options.stepflow));
+  if (options.flowkit !== undefined) args.push(...flowkitFlags(data, options.flowkit));
   const child = stage.start(process.execPath, [builtCommand(), ...args], { name: "longshore start", cwd: data });
   const [line] = await child.printed(/^\{.*"ready":\s*true.*\}$/m);
   return { url: (JSON.parse(line) as { url: string }).url, data, child };
+}
+
+function flowkitFlags(folder: string, { brokers, mongo, config = {} }: NonNullable<OurServerOptions["flowkit"]>): string[] {
+  const file = join(folder, "flowkit.json");
+  writeFileSync(file, JSON.stringify(config));
+  return ["--flowkit-brokers", brokers, "--flowkit-config", file, ...(mongo === undefined ? [] : ["--flowkit-mongo", mongo])];
 }
 
 function stepflowConfig(folder: string, config: string | Record<string, unknown>): string {

@@ -3,7 +3,7 @@ out before the next. Every record that workers send is printed as a line of JSON
 
     coordinator.py '{"brokers": "...", "mongo": "...", "database": "...", "prefix": "", "types": ["src"], "task_id": "...", "nodes": [...]}' '[...]'
 
-    {"do": "start", "node": "u", "epoch": 1}       TASK_START, with the node's input
+    {"do": "start", "node": "u", "epoch": 1}       TASK_START, with the node's input, until somebody has accepted it
     {"do": "await", "kind": "BATCH_OK", ...}        a status event with these fields in its payload, that no earlier step has awaited
     {"do": "online", "type": "src"}                 the announcement of a worker
     {"do": "discover", "node": "u", "epoch": 1}     TASK_DISCOVER, and its reply
@@ -26,6 +26,7 @@ from wire import Producer, Topics, consumer, envelope, now_ms
 
 PARTITIONS = 2
 AWAIT_SEC = 30
+AGAIN_SEC = 3
 CANCEL_GRACE_MS = 30_000
 
 
@@ -43,6 +44,7 @@ class Coordinator:
         self.heard: list[tuple[str, dict]] = []
         self.news = asyncio.Condition()
         self.leases: dict[str, str] = {}
+        self.taken: set[tuple[str, int]] = set()
         self.last: tuple[str, str, dict] | None = None
 
     async def start(self) -> None:
@@ -101,6 +103,7 @@ class Coordinator:
             payload = record.value["payload"]
             if payload.get("kind") == "TASK_ACCEPTED":
                 self.leases[record.value["node_id"]] = payload["worker_id"]
+                self.taken.add((record.value["node_id"], record.value["attempt_epoch"]))
             async with self.news:
                 self.heard.append((name, record.value))
                 self.news.notify_all()
@@ -138,7 +141,20 @@ class Coordinator:
         dedup = {"cmd": "CommandKind.TASK_START", "task_id": self.task_id, "node_id": node, "epoch": epoch}
         message = envelope("cmd", "coordinator", payload, dedup, **self.ids(node, epoch))
         self.last = (self.topics.cmd(kind), f"{self.task_id}:{node}", message)
-        await self.producer.send(*self.last)
+        # A worker of the reference has announced itself before its consumers are there, and reads from the end of its topic.
+        for _ in range(AWAIT_SEC // AGAIN_SEC):
+            await self.producer.send(*self.last)
+            if await self.accepted(node, epoch):
+                return
+        raise TimeoutError(f"nobody has accepted {node}")
+
+    async def accepted(self, node: str, epoch: int) -> bool:
+        async with self.news:
+            try:
+                await asyncio.wait_for(self.news.wait_for(lambda: (node, epoch) in self.taken), AGAIN_SEC)
+                return True
+            except TimeoutError:
+                return False
 
     async def do_again(self) -> None:
         await self.producer.send(*self.last)

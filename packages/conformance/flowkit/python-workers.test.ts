@@ -1,0 +1,161 @@
+// The Python worker, which knows nothing of us, under our coordinator on a real broker; beside our workers, in the same consumer group and on
+// the same artifacts.
+import { beforeAll, describe, expect, it } from "vitest";
+import { openFileStage, openStage, type Stage } from "../src/stage.ts";
+import { until } from "../src/until.ts";
+import { type Operator, startCoordinator } from "./operator.ts";
+import { openPlaces, type Place } from "./place.ts";
+import { type GraphNode, type Habit, startPythonWorker } from "./python.ts";
+import { startOurWorker } from "./workers.ts";
+
+const stage = openFileStage();
+let place: () => Place;
+beforeAll(async () => {
+  place = await openPlaces(stage);
+});
+
+const RECHUNK = "pull.from_artifacts.rechunk:size";
+const PULL = "pull.from_artifacts";
+
+const items = (count: number): string[] => Array.from({ length: count }, (_, index) => `item-${index}`);
+
+const streams = (node_id: string, type: string, from: string, adapter: string, args: Record<string, unknown> = {}): GraphNode => ({
+  node_id,
+  type,
+  depends_on: [from],
+  io: { start_when: "first_batch", input_inline: { input_adapter: adapter, input_args: { from_node: from, poll_ms: 25, ...args } } },
+});
+
+type Start = (stage: Stage, at: Place, id: string, role: string, habit: Habit) => Promise<unknown>;
+const python: Start = (stage, at, worker_id, role, habit) => startPythonWorker(stage, at, { worker_id, roles: { [role]: habit } });
+const ours: Start = (stage, at, workerId, role, habit) => startOurWorker(stage, at, { workerId, roles: { [role]: habit } });
+
+async function skusOf(operator: Operator, id: string, node: string): Promise<string[]> {
+  return (await operator.artifacts(id, node)).flatMap(({ meta }) => meta.skus);
+}
+
+describe.concurrent("a Python worker under our coordinator", () => {
+  it.for([
+    ["Python, Python", python, python],
+    ["Python, ours", python, ours],
+    ["ours, Python", ours, python],
+  ] as const)("streams from node to node: %s", async ([, first, second], context) => {
+    const stage = openStage(context);
+    const at = place();
+    const [src, sink] = [at.role("src"), at.role("sink")];
+    const operator = await startCoordinator(stage, at, [src, sink]);
+    await Promise.all([first(stage, at, "w-src", src, "produce"), second(stage, at, "w-sink", sink, "consume")]);
+    const id = await operator.submit([
+      { node_id: "u", type: src, io: { input_inline: { batches: 3, size: 3, ms: 50 } } },
+      streams("d", sink, "u", RECHUNK, { size: 2, meta_list_key: "skus" }),
+    ]);
+    expect(await operator.ended(id)).toMatchObject({ status: "finished", graph: { nodes: [{ attempt_epoch: 1 }, { attempt_epoch: 1 }] } });
+    expect((await operator.artifacts(id, "d")).map(({ meta }) => meta.count)).toEqual([2, 1, 2, 1, 2, 1]);
+    expect(await skusOf(operator, id, "d")).toEqual(items(9));
+  });
+
+  it("[A25] shares one consumer group with ours: every node is done once, by either", async (context) => {
+    const stage = openStage(context);
+    const at = place();
+    const role = at.role("produce");
+    const operator = await startCoordinator(stage, at, [role]);
+    const input = { batches: 2, size: 2, ms: 100 };
+    const announcing = { worker_id: "w-python", roles: { [role]: "produce" as const }, announce_interval_sec: 0.5 };
+    await Promise.all([
+      startPythonWorker(stage, at, announcing),
+      startOurWorker(stage, at, { workerId: "w-ours", roles: { [role]: "produce" } }),
+    ]);
+    const nodes = Array.from({ length: 24 }, (_, index) => ({ node_id: `n${index}`, type: role, io: { input_inline: input } }));
+    const id = await operator.submit(nodes);
+    const workers = new Set<string>();
+    await until("both to have had some", async () => {
+      const { graph, status } = await operator.read(id);
+      for (const { lease } of graph.nodes) if (lease) workers.add(lease.worker_id);
+      return workers.size === 2 || status === "finished" ? true : undefined;
+    });
+    expect([...workers].sort()).toEqual(["w-ours", "w-python"]);
+    expect((await operator.ended(id)).status).toBe("finished");
+    for (const { node_id } of nodes) expect(await skusOf(operator, id, node_id)).toEqual(items(4));
+  });
+
+  it("is tried again after a failure that passes, and not after one that does not", async (context) => {
+    const stage = openStage(context);
+    const at = place();
+    const role = at.role("fail");
+    const operator = await startCoordinator(stage, at, [role]);
+    await startPythonWorker(stage, at, { roles: { [role]: "fail" } });
+    const retry_policy = { max: 3, backoff_sec: 0.1 };
+    const passing = await operator.submit([{ node_id: "f", type: role, retry_policy, io: { input_inline: { good: 1, until: 1 } } }]);
+    expect(await operator.ended(passing)).toMatchObject({ status: "finished", graph: { nodes: [{ attempt_epoch: 2 }] } });
+    const lasting = await operator.submit([{ node_id: "f", type: role, retry_policy, io: { input_inline: { permanent: true } } }]);
+    expect(await operator.ended(lasting)).toMatchObject({ status: "failed", graph: { nodes: [{ status: "failed", attempt_epoch: 1 }] } });
+  });
+
+  it("stops when its task is cancelled, also where it takes a cancel for the end of its input", async (context) => {
+    const stage = openStage(context);
+    const at = place();
+    const [slow, sink] = [at.role("slow"), at.role("sink")];
+    const operator = await startCoordinator(stage, at, [slow, sink]);
+    await Promise.all([python(stage, at, "w-slow", slow, "slow"), python(stage, at, "w-sink", sink, "consume")]);
+    // The pulling node waits for a batch that never comes; an edge that does not wait lets it begin.
+    const id = await operator.submit([
+      { node_id: "s", type: slow },
+      { node_id: "p", type: sink, io: { input_inline: { input_adapter: PULL, input_args: { from_node: "s", poll_ms: 25 } } } },
+    ]);
+    await Promise.all([operator.begun(id, "s"), operator.begun(id, "p")]);
+    await operator.cancel(id);
+    const { state, graph } = await operator.ended(id);
+    expect(state).toBe("cancelled");
+    expect(graph.nodes.map(({ attempt_epoch }) => attempt_epoch)).toEqual([1, 1]);
+    // Both are free again.
+    const next = await operator.submit([{ node_id: "s", type: slow, io: { input_inline: { ms: 1 } } }]);
+    expect(await operator.ended(next)).toMatchObject({ status: "finished" });
+  });
+
+  it("[A07] that is killed loses its node to ours, with the next epoch, and nothing else", async (context) => {
+    const stage = openStage(context);
+    const at = place();
+    const role = at.role("produce");
+    const operator = await startCoordinator(stage, at, [role]);
+    const first = await startPythonWorker(stage, at, { roles: { [role]: "produce" }, lease_ttl_sec: 3, hb_interval_sec: 0.5 });
+    const id = await operator.submit([{ node_id: "u", type: role, io: { input_inline: { batches: 40, size: 2, ms: 100 } } }]);
+    await operator.begun(id, "u");
+    await until("some batches", async () => ((await operator.artifacts(id, "u")).length > 3 ? true : undefined));
+    first.child.signal("SIGKILL");
+    await ours(stage, at, "w-ours", role, "produce");
+    expect(await operator.ended(id)).toMatchObject({ status: "finished", graph: { nodes: [{ attempt_epoch: 2 }] } });
+    expect((await skusOf(operator, id, "u")).sort()).toEqual(items(80).sort());
+  });
+
+  it("[A16] goes on while our coordinator is killed; what it said meanwhile is heard afterwards", async (context) => {
+    const stage = openStage(context);
+    const at = place();
+    const [src, sink] = [at.role("src"), at.role("sink")];
+    const first = await startCoordinator(stage, at, [src, sink], { config: { lease_ttl_sec: 30 } });
+    await Promise.all([python(stage, at, "w-src", src, "produce"), python(stage, at, "w-sink", sink, "consume")]);
+    const id = await first.submit([
+      { node_id: "u", type: src, io: { input_inline: { batches: 20, size: 3, ms: 100 } } },
+      streams("d", sink, "u", PULL),
+    ]);
+    await Promise.all([first.begun(id, "u"), first.begun(id, "d")]);
+    await first.kill();
+    const operator = await first.again();
+    expect(await operator.ended(id)).toMatchObject({ status: "finished", graph: { nodes: [{ attempt_epoch: 1 }, { attempt_epoch: 1 }] } });
+    expect((await skusOf(operator, id, "d")).sort()).toEqual(items(60).sort());
+  });
+
+  it("whose own way of writing artifacts MongoDB refuses has them written for it", async (context) => {
+    const stage = openStage(context);
+    const at = place();
+    const [src, sink] = [at.role("src"), at.role("sink")];
+    const operator = await startCoordinator(stage, at, [src, sink]);
+    const first = { roles: { [src]: "produce" as const }, overlapping_upsert: true };
+    await Promise.all([startPythonWorker(stage, at, first), python(stage, at, "w-sink", sink, "consume")]);
+    const id = await operator.submit([
+      { node_id: "u", type: src, io: { input_inline: { batches: 4, size: 3 } } },
+      streams("d", sink, "u", PULL),
+    ]);
+    expect(await operator.ended(id)).toMatchObject({ status: "finished" });
+    expect((await skusOf(operator, id, "d")).sort()).toEqual(items(12).sort());
+  });
+});
