@@ -14,6 +14,7 @@ import { type Auth, createAuth, type Token } from "./auth.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import { Changes } from "./events.ts";
+import type { Flowkit } from "./flowkit.ts";
 import { HealthCheck } from "./health.ts";
 import { listen } from "./http.ts";
 import { instrument } from "./instruments.ts";
@@ -29,18 +30,21 @@ export interface Door {
 export interface DoorParts {
   readonly engine: Engine;
   readonly stepflow: StepflowConfig;
+  /** FlowKit's coordinator, where there is one. */
+  readonly flowkit?: Flowkit | null;
   readonly options: ServeOptions;
   readonly tokens: readonly Token[];
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-export async function openDoor({ engine, stepflow: config, options, tokens, logger, metrics }: DoorParts): Promise<Door> {
+export async function openDoor(parts: DoorParts): Promise<Door> {
+  const { engine, stepflow: config, options, tokens, logger, metrics } = parts;
   const { host, hosts, origins, insecure, limits, tls } = options;
   const changes = changesOf(engine);
   const auth = createAuth(tokens);
   const stepflow = stepflowServer(engine, config, { ...options.stepflow, logger });
-  const flowkit = flowkitRoutes(engine);
+  const flowkit = flowkitRoutes(engine, parts.flowkit?.coordinator.tasks);
   const groups = routeGroups({ engine, changes, metrics, stepflow, flowkit, auth });
   instrument(engine, metrics);
   const listener = await listen({

@@ -43,7 +43,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     for (const { message } of workflows.bad) logger.error(message);
     if (options.sample) await defineSampleIfEmpty(engine);
     flowkit = (await flowkitParts?.open(engine)) ?? null;
-    const door = metrics === undefined ? null : await openDoorFor({ engine, stepflow, options, tokens, logger, metrics });
+    const door = metrics === undefined ? null : await openDoorFor({ engine, stepflow, flowkit, options, tokens, logger, metrics });
     const close = closing(engine, door, flowkit);
     return {
       ...programSide(engine),

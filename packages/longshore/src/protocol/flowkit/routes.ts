@@ -1,15 +1,46 @@
-// The server half of FlowKit over HTTP: what workers need that have neither Kafka nor MongoDB. Refusals are those of our own API.
+// The server half of FlowKit over HTTP: what workers need that have neither Kafka nor MongoDB, and tasks for whoever submits and watches
+// them. Refusals are those of our own API.
 
+import type { Board } from "../../board/board.ts";
 import type { RouteGroup } from "../../http.ts";
+import type { PartStore } from "../../part/store.ts";
 import { refuse } from "../../problem.ts";
+import type { Definition } from "../../run/dialect.ts";
+import type { DocumentStore } from "../../run/documents.ts";
+import type { Plan } from "../../run/plan.ts";
+import type { Reader } from "../../run/reader.ts";
+import type { Runs } from "../../run/runs.ts";
+import { OwnArtifacts } from "./artifacts/own.ts";
+import { artifactRoutes } from "./artifacts/routes.ts";
 import { type BusRoutesDeps, busRoutes } from "./bus-routes.ts";
+import { FlowkitTasks } from "./coordinator/tasks.ts";
+import { Places } from "./places.ts";
+import { TaskViews } from "./task-views.ts";
+import { taskRoutes } from "./tasks-routes.ts";
+
+export interface FlowkitRoutesDeps extends BusRoutesDeps {
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly parts: PartStore;
+  readonly documents: DocumentStore;
+  plan(definition: Definition): Plan;
+}
 
 export interface FlowkitRoutes extends RouteGroup {
   /** Answers every poll that waits; to be called before the listener closes. */
   dismiss(): void;
 }
 
-export function flowkitRoutes(deps: BusRoutesDeps): FlowkitRoutes {
+/** `tasks` makes runs of graphs; without the user's own functions when it is absent. */
+export function flowkitRoutes(deps: FlowkitRoutesDeps, tasks = new FlowkitTasks(deps)): FlowkitRoutes {
   const bus = busRoutes(deps);
-  return { name: "flowkit", routes: [...bus.routes], refuse, dismiss: bus.dismiss };
+  const views = new TaskViews({ ...deps, tasks });
+  const store = new OwnArtifacts({ ...deps, places: new Places(deps), task: (id) => views.task(id) });
+  const artifacts = artifactRoutes({ artifacts: store, clock: deps.clock });
+  const dismiss = () => {
+    bus.dismiss();
+    artifacts.dismiss();
+  };
+  return { name: "flowkit", routes: [...bus.routes, ...artifacts.routes, ...taskRoutes(views)], refuse, dismiss };
 }

@@ -15,7 +15,7 @@ async function open(): Promise<ArtifactWorld & { url: string }> {
   const nothing = async () => null;
   const list = async () => ({ items: [], next: null });
   const tasks = { create: () => Promise.reject(), list, task: nothing, cancel: nothing, artifacts: nothing };
-  const routes = [...artifactRoutes({ artifacts: own.store, clock: systemClock }), ...taskRoutes(tasks)];
+  const routes = [...artifactRoutes({ artifacts: own.store, clock: systemClock }).routes, ...taskRoutes(tasks)];
   const { url } = await startServer({ groups: [{ name: "flowkit", routes, refuse }], clock: systemClock });
   const store = httpArtifacts({ url });
   return {

@@ -214,7 +214,7 @@ function endOf({ parts, ended }: PartPage): SourcePage["ended"] {
 }
 
 /** What a part of any protocol is to a FlowKit consumer, which knows objects only. */
-function metaOf(value: string): JsonObject {
+export function metaOf(value: string): JsonObject {
   const json = JSON.parse(value) as Json;
   return isObject(json) ? (json as JsonObject) : { result: json };
 }

@@ -22,7 +22,18 @@ const sourcesMax = 1_000;
 /** Below what proxies cut at. */
 const waitMsMax = 30_000;
 
-export function artifactRoutes({ artifacts, clock }: ArtifactRoutesParts): Route[] {
+export interface ArtifactRoutes {
+  readonly routes: readonly Route[];
+  /** Answers every reader that waits. */
+  dismiss(): void;
+}
+
+export function artifactRoutes({ artifacts, clock }: ArtifactRoutesParts): ArtifactRoutes {
+  const waiting = new Waiting(clock);
+  return { routes: routesOf(artifacts, waiting), dismiss: () => waiting.dismiss() };
+}
+
+function routesOf(artifacts: OwnArtifacts, waiting: Waiting): Route[] {
   return [
     route("POST", "/partials", async (request) => {
       const body = bodyOf(request);
@@ -47,7 +58,7 @@ export function artifactRoutes({ artifacts, clock }: ArtifactRoutesParts): Route
         after: wholeIn(source, "after", { fallback: 0, where: `sources[${at}].` }),
       }));
       const consumer = attemptIn(body);
-      const pages = await within(clock, waitMs, request.gone, (signal) => artifacts.pages(consumer, positions, signal));
+      const pages = await waiting.within(waitMs, request.gone, (signal) => artifacts.pages(consumer, positions, signal));
       return jsonReply(pagesText(pages));
     }),
     route("POST", "/finish", async (request) => {
@@ -112,18 +123,36 @@ function activeRunIn(body: JsonObject): ActiveRun | null {
   };
 }
 
-/** Calls with a signal that aborts after a while, or when the client has gone. Zero is at once: it answers what there is. */
-async function within<T>(clock: Clock, ms: number, gone: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const over = new AbortController();
-  const end = () => over.abort();
-  const disarm = ms === 0 ? end() : clock.at(clock.now() + ms, end);
-  gone.addEventListener("abort", end, { once: true });
-  if (gone.aborted) end();
-  try {
-    return await call(over.signal);
-  } finally {
-    disarm?.();
-    gone.removeEventListener("abort", end);
+/** Requests that wait. */
+class Waiting {
+  readonly #clock: Clock;
+  readonly #ends = new Set<() => void>();
+  #dismissed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Calls with a signal that aborts after a while, or when the client has gone. Zero is at once: it answers what there is. */
+  async within<T>(ms: number, gone: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const over = new AbortController();
+    const end = () => over.abort();
+    if (ms === 0 || this.#dismissed || gone.aborted) end();
+    const disarm = this.#clock.at(this.#clock.now() + ms, end);
+    gone.addEventListener("abort", end, { once: true });
+    this.#ends.add(end);
+    try {
+      return await call(over.signal);
+    } finally {
+      disarm();
+      gone.removeEventListener("abort", end);
+      this.#ends.delete(end);
+    }
+  }
+
+  dismiss(): void {
+    this.#dismissed = true;
+    for (const end of [...this.#ends]) end();
   }
 }
 

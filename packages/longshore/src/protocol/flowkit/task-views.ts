@@ -1,0 +1,86 @@
+// Tasks as the HTTP API shows them, from runs, records and parts.
+
+import { dialectName } from "../../dialect/flowkit/compile.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { JsonObject } from "../../json.ts";
+import type { Part, PartStore } from "../../part/store.ts";
+import type { Definition } from "../../run/dialect.ts";
+import type { Plan } from "../../run/plan.ts";
+import type { Reader } from "../../run/reader.ts";
+import { type Run, taskIdOf } from "../../run/run.ts";
+import type { Runs } from "../../run/runs.ts";
+import { metaOf } from "./artifacts/own.ts";
+import { isoMoment, summaryDocument, taskDocument } from "./document.ts";
+import type { ArtifactsPage, TaskStatus, Tasks } from "./tasks-routes.ts";
+
+export interface TaskViewsParts {
+  readonly runs: Pick<Runs, "run" | "definitionById">;
+  readonly reader: Pick<Reader, "runs" | "records" | "task">;
+  readonly parts: PartStore;
+  plan(definition: Definition): Plan;
+  /** Who makes runs of graphs, and cancels them. */
+  readonly tasks: {
+    create(task: { params: JsonObject; graph: JsonObject }): Promise<Run>;
+    cancel(taskId: string, reason: string): Promise<Run | undefined>;
+  };
+}
+
+/** Definitions of graphs are called after the dialect, behind the dot that keeps them out of lists. */
+export const graphPrefix = `.${dialectName}-`;
+
+export class TaskViews implements Tasks {
+  readonly #parts: TaskViewsParts;
+
+  constructor(parts: TaskViewsParts) {
+    this.#parts = parts;
+  }
+
+  create(task: { params: JsonObject; graph: JsonObject }): Promise<{ id: string }> {
+    return this.#parts.tasks.create(task);
+  }
+
+  /** Any run: a FlowKit worker may do steps of all of them. */
+  async task(id: string): Promise<JsonObject | null> {
+    const run = await this.#parts.runs.run(id);
+    if (run === undefined) return null;
+    const plan = await this.#planOf(run);
+    return plan === undefined ? null : (taskDocument(run, plan, await this.#parts.reader.records(id), isoMoment) as JsonObject);
+  }
+
+  /** Without their graphs. A page may be short, even empty, and still have a next. */
+  async list(page: { status?: TaskStatus; before?: string; limit: number }): Promise<{ items: JsonObject[]; next: string | null }> {
+    const { status, before, limit } = page;
+    const { items, next } = await this.#parts.reader.runs({ limit, ...(before === undefined ? {} : { before }) });
+    const documents = items.filter(({ workflow }) => workflow.startsWith(graphPrefix)).map((run) => summaryDocument(run, isoMoment));
+    return { items: documents.filter((one) => status === undefined || one.status === status) as JsonObject[], next };
+  }
+
+  async cancel(id: string, reason: string): Promise<JsonObject | null> {
+    return (await this.#parts.tasks.cancel(id, reason)) === undefined ? null : this.task(id);
+  }
+
+  async artifacts(id: string, node: string, { after, limit }: { after: number; limit: number }): Promise<ArtifactsPage | null> {
+    const run = await this.#parts.runs.run(id);
+    if (run === undefined) return null;
+    const index = (await this.#planOf(run))?.index.get(node);
+    if (index === undefined) {
+      const message = `There is no node ${JSON.stringify(node)} in the task ${id}.`;
+      throw new LongshoreError("LONGSHORE_NOT_FOUND", message, { detail: { field: "node", expected: "a node of the graph" } });
+    }
+    const taskId = taskIdOf(id, index);
+    const { parts, ended } = await this.#parts.parts.read(taskId, after, limit);
+    const task = ended === "done" ? await this.#parts.reader.task(taskId) : undefined;
+    const complete = task === undefined ? null : { task_id: id, node_id: node, status: "complete", meta: metaOf(task.output ?? "null") };
+    return { items: parts.map((part) => partialDocument(id, node, part)), next: parts.at(-1)?.sequence ?? null, complete };
+  }
+
+  async #planOf(run: Run): Promise<Plan | undefined> {
+    const definition = await this.#parts.runs.definitionById(run.definitionId);
+    return definition === undefined ? undefined : this.#parts.plan(definition);
+  }
+}
+
+function partialDocument(task_id: string, node_id: string, { uid, value, grant, at, sequence }: Part): JsonObject {
+  const key = { task_id, node_id, batch_uid: uid };
+  return { ...key, status: "partial", attempt_epoch: grant, meta: metaOf(value), created_at: isoMoment(at), sequence };
+}

@@ -1,0 +1,79 @@
+// FlowKit's tasks over HTTP, on a whole server.
+
+import { describe, expect, it, onTestFinished } from "vitest";
+import { httpArtifacts } from "../../../src/protocol/flowkit/artifacts/http.ts";
+import { serve } from "../../../src/server/server.ts";
+import { call } from "../../support/http.ts";
+
+async function setup() {
+  const server = await serve({ port: 0, ephemeral: true, logger: { write: () => {} } });
+  onTestFinished(() => server.close(0));
+  const base = `${server.url}/flowkit/v1/tasks`;
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const answer = await call(base + path, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    return { status: answer.status, body: JSON.parse(answer.text) as Record<string, unknown> };
+  };
+  return { server, ask };
+}
+
+const graph = { nodes: [{ node_id: "up", type: "src" }], edges: [] };
+
+describe("tasks over HTTP", () => {
+  it("are submitted, shown, listed and cancelled", async () => {
+    const { ask } = await setup();
+    const made = await ask("POST", "", { params: { shop: 7 }, graph });
+    expect(made).toEqual({ status: 201, body: { task_id: expect.stringMatching(/^[0-9A-Z]{26}$/) } });
+    const id = made.body.task_id as string;
+    expect(await ask("GET", `/${id}`)).toMatchObject({ status: 200, body: { id, status: "running", params: { shop: 7 } } });
+    expect(await ask("GET", "?limit=1&status=running")).toMatchObject({ status: 200, body: { items: [{ id }] } });
+    expect(await ask("GET", `/${id}/artifacts?node=up`)).toEqual({ status: 200, body: { items: [], next: null, complete: null } });
+    const cancelled = await ask("POST", `/${id}/cancel`, { reason: "not needed" });
+    expect(cancelled).toMatchObject({
+      status: 202,
+      body: { status: "finished", coordinator: { cancelled: true, cancel_reason: "not needed" } },
+    });
+  });
+
+  it("are polled by workers over the same face", async () => {
+    const { server, ask } = await setup();
+    const id = (await ask("POST", "", { graph })).body.task_id as string;
+    const store = httpArtifacts({ url: server.url as string });
+    expect(await store.task(id)).toMatchObject({ id, graph: { nodes: [{ node_id: "up", status: "queued" }] } });
+    expect(await store.cancelled(id, "up")).toBe(false);
+    await ask("POST", `/${id}/cancel`);
+    expect(await store.cancelled(id, "up")).toBe(true);
+    await store.close();
+  });
+
+  it("a reader that waits is answered when the server closes", async () => {
+    const { server, ask } = await setup();
+    const nodes = [...graph.nodes, { node_id: "down", type: "sink" }];
+    const task_id = (await ask("POST", "", { graph: { nodes } })).body.task_id as string;
+    const body = { task_id, node_id: "down", attempt_epoch: 1, worker_id: "w", sources: [{ node_id: "up" }], wait_ms: 30_000 };
+    const waiting = call(`${server.url}/flowkit/v1/artifacts/read`, { method: "POST", body: JSON.stringify(body) });
+    // It is a request in flight by the time that a later one has been answered.
+    await ask("GET", "");
+    await server.close();
+    expect(JSON.parse((await waiting).text)).toEqual({ sources: [] });
+  });
+
+  const refused: [method: string, path: string, body: unknown, status: number, field: string][] = [
+    ["POST", "", {}, 400, "graph"],
+    ["POST", "", { graph: { nodes: [] } }, 400, "graph.nodes"],
+    ["POST", "", { graph, params: 3 }, 400, "params"],
+    ["POST", "", { graph: { nodes: [{ node_id: "a", type: "x", depends_on: ["b"] }] } }, 400, "graph.nodes[0].depends_on[0]"],
+    ["GET", "?limit=1000", undefined, 400, "limit"],
+    ["GET", "?limit=x", undefined, 400, "limit"],
+    ["GET", "?status=done", undefined, 400, "status"],
+    ["GET", "/nothing", undefined, 404, "task_id"],
+    ["POST", "/nothing/cancel", undefined, 404, "task_id"],
+    ["POST", "/nothing/cancel", { reason: 3 }, 400, "reason"],
+    ["GET", "/nothing/artifacts", undefined, 400, "node"],
+    ["GET", "/nothing/artifacts?node=a", undefined, 404, "task_id"],
+  ];
+
+  it.each(refused)("%s %s %j is refused", async (method, path, body, status, field) => {
+    const { ask } = await setup();
+    expect(await ask(method, path, body)).toMatchObject({ status, body: { error: { message: expect.any(String), field } } });
+  });
+});
