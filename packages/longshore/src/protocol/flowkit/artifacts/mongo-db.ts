@@ -85,8 +85,10 @@ async function loadMongo(load: () => Promise<MongoPackage>): Promise<MongoPackag
   }
 }
 
+export type MongoIndex = readonly [collection: string, keys: readonly string[], options: MongoDocument];
+
 /** `task_id` and `node_id` come first in each, so that the records of a task lie together. */
-const indexes: readonly (readonly [collection: string, keys: readonly string[], options: MongoDocument])[] = [
+const workerIndexes: readonly MongoIndex[] = [
   ["tasks", ["id"], { name: "ix_task_id" }],
   ["artifacts", ["task_id", "node_id"], { name: "ix_artifacts_task_node" }],
   ["artifacts", ["task_id", "node_id", "batch_uid"], { name: "uniq_artifact_batch", unique: true, sparse: true }],
@@ -100,7 +102,7 @@ const indexes: readonly (readonly [collection: string, keys: readonly string[], 
 const indexThere: ReadonlySet<unknown> = new Set([85, 86]);
 
 /** FlowKit's coordinator and workers give the same index different names: whichever was there first is good enough. */
-export async function ensureIndexes(db: MongoDb, wanted = indexes): Promise<void> {
+export async function ensureIndexes(db: MongoDb, wanted: readonly MongoIndex[] = workerIndexes): Promise<void> {
   for (const [collection, keys, options] of wanted) {
     try {
       await db.collection(collection).createIndex(Object.fromEntries(keys.map((key) => [key, 1])), options);
@@ -152,6 +154,18 @@ export function duplicatesIn(error: unknown): Set<number> {
   const list = (Array.isArray(writeErrors) ? writeErrors : [writeErrors]) as { code?: unknown; index?: unknown }[];
   if (!list.every((one) => one?.code === duplicateKey && typeof one.index === "number")) throw error;
   return new Set(list.map(({ index }) => index as number));
+}
+
+/** Inserts what is new, which is half the price of upserts. Answers what was there already. */
+export async function insertNew(db: MongoDb, collection: string, documents: MongoDocument[]): Promise<MongoDocument[]> {
+  if (documents.length === 0) return [];
+  try {
+    await asking("keep documents", () => db.collection(collection).insertMany(documents, { ordered: false }));
+    return [];
+  } catch (error) {
+    const known = duplicatesIn(error);
+    return documents.filter((_, at) => known.has(at));
+  }
 }
 
 export function isDuplicate(error: unknown): boolean {

@@ -11,7 +11,7 @@
 import { type Clock, pause } from "../../../clock.ts";
 import { isObject } from "../../../json.ts";
 import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart } from "./artifacts.ts";
-import { asking, duplicatesIn, isCursorGone, isUnreachable, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
+import { asking, insertNew, isCursorGone, isUnreachable, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
 import type { ReaderTrouble } from "./trouble.ts";
 
 export interface MongoReaderParts {
@@ -152,7 +152,6 @@ export class MongoReader {
 
   /** Those of a page that nobody has claimed before. */
   async #claim(fromNode: string, page: MongoDocument[]): Promise<MongoDocument[]> {
-    if (page.length === 0) return page;
     const { db, consumer, clock } = this.#parts;
     const { epoch, workerId: worker_id } = consumer;
     const claimed_at = new Date(clock.now());
@@ -160,13 +159,8 @@ export class MongoReader {
       ...claimKey(consumer, fromNode, batch_uid as string),
       ...{ claimed_at, epoch, worker_id, state: "claimed" },
     }));
-    try {
-      await asking("claim parts", () => db.collection("stream_progress").insertMany(rows, { ordered: false }));
-      return page;
-    } catch (error) {
-      const claimed = duplicatesIn(error);
-      return page.filter((_, at) => !claimed.has(at));
-    }
+    const claimed = new Set((await insertNew(db, "stream_progress", rows)).map(({ batch_uid }) => batch_uid));
+    return page.filter(({ batch_uid }) => !claimed.has(batch_uid));
   }
 
   /** Gives up the claims of earlier attempts on what they did not process; one that names no attempt is a foreign worker's. */

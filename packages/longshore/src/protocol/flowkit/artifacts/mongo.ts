@@ -11,8 +11,8 @@ import { checkParts } from "./check.ts";
 import {
   asking,
   connectMongo,
-  duplicatesIn,
   ensureIndexes,
+  insertNew,
   isDuplicate,
   type MongoDb,
   type MongoDocument,
@@ -72,7 +72,7 @@ class MongoArtifacts implements ArtifactStore {
     const metas = new Map(parts.map(({ uid, meta }) => [uid, meta]));
     const documents = [...metas].map(([batch_uid, meta]) => ({ ...common, batch_uid, meta, sequence: this.#sequence++ }));
     await this.#ready();
-    const there = await this.#insertNew("artifacts", documents);
+    const there = await insertNew(this.#db, "artifacts", documents);
     return there.length === 0 || this.#replace(there, attempt_epoch);
   }
 
@@ -150,17 +150,6 @@ class MongoArtifacts implements ArtifactStore {
 
   get #artifacts() {
     return this.#db.collection("artifacts");
-  }
-
-  /** Inserts are half the price of upserts, and most parts are new. Answers those that were there. */
-  async #insertNew(collection: string, documents: MongoDocument[]): Promise<MongoDocument[]> {
-    try {
-      await asking("keep artifacts", () => this.#db.collection(collection).insertMany(documents, { ordered: false }));
-      return [];
-    } catch (error) {
-      const known = duplicatesIn(error);
-      return documents.filter((_, at) => known.has(at));
-    }
   }
 
   /**

@@ -1,0 +1,115 @@
+// What nodes have produced, written to MongoDB for consumers of other makes (as FlowKit's coordinator does from the same events): partial and complete artifacts
+// that no worker of MongoDB has written, and `metrics_raw`, each batch once.
+
+import { isOpen, type Task } from "../../../board/task.ts";
+import type { JsonObject } from "../../../json.ts";
+import type { Part, PartStore } from "../../../part/store.ts";
+import { finalUid } from "../wire.ts";
+import { asking, insertNew, type MongoDb, type MongoDocument } from "./mongo-db.ts";
+import { metaOf } from "./own.ts";
+
+export interface MirrorPartsOptions {
+  readonly db: MongoDb;
+  readonly parts: PartStore;
+  /** There is more of this task. */
+  changed(task: Task): void;
+}
+
+/** Parts in one insert. */
+const pageParts = 500;
+
+interface Followed {
+  /** Written up to this part. After a restart everything is written again, which changes nothing. */
+  after: number;
+  unwatch(): void;
+}
+
+export class MirrorParts {
+  readonly #options: MirrorPartsOptions;
+  readonly #followed = new Map<string, Followed>();
+
+  constructor(options: MirrorPartsOptions) {
+    this.#options = options;
+  }
+
+  /** To be called when a task has changed: what somebody works on is watched. */
+  follow(task: Task): void {
+    if (this.#followed.has(task.id) || !isOpen(task.state) || task.state === "queued") return;
+    this.#followed.set(task.id, { after: 0, unwatch: this.#options.parts.watch(task.id, () => this.#options.changed(task)) });
+  }
+
+  /** Writes what has come since the last time, and the end. */
+  async write(taskId: string, nodeId: string, task: Task): Promise<void> {
+    const followed = this.#followed.get(task.id);
+    let after = followed?.after ?? 0;
+    for (;;) {
+      const { parts } = await this.#options.parts.read(task.id, after, pageParts);
+      const last = parts.at(-1);
+      if (last === undefined) break;
+      await this.#partial(taskId, nodeId, parts);
+      after = last.sequence;
+      if (followed !== undefined) followed.after = after;
+    }
+    if (task.state === "done") await this.#complete(taskId, nodeId, task);
+    if (!isOpen(task.state)) this.#drop(task.id);
+  }
+
+  /** A step that is begun anew has produced nothing: what MongoDB has of its earlier life must not be taken for its result. */
+  async forget(taskId: string, nodeId: string, task: Task): Promise<void> {
+    this.#drop(task.id);
+    const earlier = { $lt: task.grant };
+    const { db } = this.#options;
+    const [task_id, node_id] = [taskId, nodeId];
+    await asking("forget artifacts", async () => {
+      await db.collection("artifacts").deleteMany({ task_id, node_id, attempt_epoch: earlier });
+      await db.collection("metrics_raw").deleteMany({ task_id, node_id, attempt_epoch: earlier });
+      await db.collection("stream_progress").deleteMany({ task_id, from_node: node_id });
+      await db.collection("stream_progress").deleteMany({ task_id, consumer_node: node_id, epoch: { $not: { $gte: task.grant } } });
+    });
+  }
+
+  close(): void {
+    for (const id of [...this.#followed.keys()]) this.#drop(id);
+  }
+
+  async #partial(task_id: string, node_id: string, parts: readonly Part[]): Promise<void> {
+    const documents = parts.map(({ uid: batch_uid, value, grant: attempt_epoch, at, sequence }) => {
+      const key = { task_id, node_id, batch_uid };
+      const created_at = new Date(at);
+      const meta = metaOf(value);
+      return {
+        artifact: { ...key, attempt_epoch, status: "partial", meta, artifacts_ref: key, created_at, updated_at: created_at, sequence },
+        metrics: { ...key, metrics: meta, attempt_epoch, ts_ms: at, created_at },
+      };
+    });
+    const { db } = this.#options;
+    // Whoever works with MongoDB has written its artifacts by itself.
+    await insertNew(
+      db,
+      "artifacts",
+      documents.map(({ artifact }) => artifact),
+    );
+    await insertNew(
+      db,
+      "metrics_raw",
+      documents.map(({ metrics }) => metrics),
+    );
+  }
+
+  async #complete(task_id: string, node_id: string, task: Task): Promise<void> {
+    const { db } = this.#options;
+    const created_at = new Date(task.endedAt ?? 0);
+    const meta: JsonObject = task.output === null ? {} : metaOf(task.output);
+    const fresh: MongoDocument = { status: "complete", meta, attempt_epoch: task.grant, created_at, updated_at: created_at };
+    const key = { task_id, node_id, batch_uid: { $exists: false } };
+    await asking("keep a complete artifact", () => db.collection("artifacts").updateOne(key, { $setOnInsert: fresh }, { upsert: true }));
+    if (Object.keys(meta).length === 0) return;
+    const row = { task_id, node_id, batch_uid: finalUid, metrics: meta, attempt_epoch: task.grant, final: true };
+    await insertNew(db, "metrics_raw", [{ ...row, ts_ms: task.endedAt ?? 0, created_at }]);
+  }
+
+  #drop(taskId: string): void {
+    this.#followed.get(taskId)?.unwatch();
+    this.#followed.delete(taskId);
+  }
+}

@@ -1,0 +1,212 @@
+// What foreign workers find in MongoDB about the tasks of our coordinator, on a server that answers as MongoDB does.
+
+import { MongoNetworkError } from "mongodb";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Mirror, type MirrorOptions } from "../../../src/protocol/flowkit/artifacts/mirror.ts";
+import { mongoArtifacts } from "../../../src/protocol/flowkit/artifacts/mongo.ts";
+import { connectMongo, type MongoDb } from "../../../src/protocol/flowkit/artifacts/mongo-db.ts";
+import { openGraphs } from "../../support/flowkit-board.ts";
+import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
+
+const up = { node_id: "up", type: "src", retry_policy: { max: 2, backoff_sec: 0 } };
+const down = { node_id: "down", type: "sink", depends_on: ["up"] };
+
+async function setup() {
+  const { db, close } = await connectMongo(await sharedMongo());
+  onTestFinished(close);
+  const graphs = await openGraphs();
+  const begin = (options: Partial<MirrorOptions> = {}) => {
+    const mirror = new Mirror({ ...graphs.engine, db, server: "s-1", ...options });
+    onTestFinished(() => mirror.close());
+    mirror.start();
+    return mirror;
+  };
+  const all = async (collection: string, filter = {}) => {
+    const cursor = db.collection(collection).find(filter, { sort: { _id: 1 } });
+    const found = [];
+    while (await cursor.hasNext()) found.push(...cursor.readBufferedDocuments());
+    return found;
+  };
+  const task = (id: string) => db.collection("tasks").findOne({ id });
+  return { ...graphs, db, begin, all, task };
+}
+
+describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}`, () => {
+  it("keeps the document of a task as its nodes go on", async () => {
+    const { begin, submit, take, done, task } = await setup();
+    const mirror = begin();
+    const { id } = await submit([up, down], { params: { shop: 7 } });
+    await mirror.settled();
+    expect(await task(id)).toMatchObject({
+      status: "running",
+      params: { shop: 7 },
+      graph: { nodes: [{ status: "queued" }, { status: "queued" }] },
+    });
+    const first = await take("src", "w-7");
+    await mirror.settled();
+    expect(await task(id)).toMatchObject({
+      graph: { nodes: [{ status: "running", attempt_epoch: 1, lease: { worker_id: "w-7" }, started_at: expect.any(Date) }, {}] },
+      updated_at: expect.any(Date),
+    });
+    await done(first);
+    await done(await take("sink"));
+    await mirror.settled();
+    expect(await task(id)).toMatchObject({
+      ...{ status: "finished", finished_at: expect.any(Date), result: { nodes: [{ node_id: "up" }, { node_id: "down" }] } },
+      graph: { nodes: [{ status: "finished", finished_at: expect.any(Date) }, { status: "finished" }] },
+    });
+  });
+
+  it("[F-CANC-03] sets the flags by which foreign workers learn that they are to stop", async () => {
+    const { db, begin, submit, take, withdrawn, engine, task } = await setup();
+    const mirror = begin();
+    const { id } = await submit([up]);
+    const held = await take("src");
+    const store = mongoArtifacts(db);
+    await engine.runs.tell(id, { kind: "cancel", error: "not needed" });
+    await mirror.settled();
+    expect(await store.cancelled(id, "up")).toBe(true);
+    expect(await task(id)).toMatchObject({ status: "cancelling", coordinator: { cancelled: true, cancel_reason: "not needed" } });
+    await withdrawn(held);
+    await mirror.settled();
+    expect(await task(id)).toMatchObject({ status: "finished", coordinator: { cancelled: true } });
+  });
+
+  it("[A09] keeps what nodes produce for foreign consumers, each batch and its metrics once", async () => {
+    const { db, begin, submit, take, put, fail, done, all } = await setup();
+    const mirror = begin();
+    const { id } = await submit([up, down]);
+    const first = await take("src");
+    await put(first, "b0", "b1");
+    await mirror.settled();
+    await fail(first, "flaky", true);
+    const second = await take("src");
+    await put(second, "b1", "b2");
+    await done(second, { total: 3 });
+    await mirror.settled();
+    const sink = await take("sink");
+    const consumer = { taskId: id, nodeId: "down", epoch: sink.grant, workerId: "py" };
+    const options = { pollMs: 1, backoffMaxMs: 1, eofOnTaskDone: true, signal: new AbortController().signal };
+    const uids: string[] = [];
+    for await (const { uid } of mongoArtifacts(db).read(consumer, ["up"], options)) uids.push(uid);
+    expect(uids).toEqual(["b0", "b1", "b2"]);
+    const rows = await all("metrics_raw", { task_id: id });
+    expect(rows.map(({ batch_uid, metrics, final }) => [batch_uid, metrics, final])).toEqual([
+      ["b0", { of: "b0" }, undefined],
+      ["b1", { of: "b1" }, undefined],
+      ["b2", { of: "b2" }, undefined],
+      ["__final__", { total: 3 }, true],
+    ]);
+  });
+
+  it("leaves artifacts alone that a worker of MongoDB has written", async () => {
+    const { db, begin, submit, take, put, done, all } = await setup();
+    const mirror = begin();
+    const { id } = await submit([up]);
+    const task = await take("src", "py");
+    const attempt = { taskId: id, nodeId: "up", epoch: task.grant, workerId: "py" };
+    await mongoArtifacts(db).putPartials(attempt, [{ uid: "b0", meta: { by: "py" } }]);
+    await put(task, "b0");
+    await mongoArtifacts(db).complete(attempt, { by: "py" });
+    await done(task, { by: "us" });
+    await mirror.settled();
+    expect((await all("artifacts", { task_id: id })).map(({ meta, worker_id }) => [meta, worker_id])).toEqual([
+      [{ by: "py" }, "py"],
+      [{ by: "py" }, "py"],
+    ]);
+  });
+
+  it("[T53] knows the result of a node whose end was never reported", async () => {
+    const { db, begin, submit } = await setup();
+    const mirror = begin();
+    const { id: task_id } = await submit([up]);
+    expect(await mirror.completed({ task_id, node_id: "up" })).toBeNull();
+    await mongoArtifacts(db).complete({ taskId: task_id, nodeId: "up", epoch: 1, workerId: "py" }, { total: 9 });
+    expect(await mirror.completed({ task_id, node_id: "up" })).toEqual({ total: 9 });
+    expect(await mirror.completed({ task_id: "nothing", node_id: "up" })).toBeNull();
+  });
+
+  it("takes nothing of a run's earlier life for the result of a node that begins anew", async () => {
+    const { begin, submit, take, put, done, engine, all } = await setup();
+    const mirror = begin();
+    const { id: task_id } = await submit([up]);
+    const task = await take("src");
+    await put(task, "b0");
+    await done(task, { total: 1 });
+    await mirror.settled();
+    expect(await mirror.completed({ task_id, node_id: "up" })).toEqual({ total: 1 });
+    await engine.runs.tell(task_id, { kind: "rerun", node: 0 });
+    expect(await mirror.completed({ task_id, node_id: "up" })).toBeNull();
+    expect(await all("artifacts", { task_id })).toEqual([]);
+    const again = await take("src");
+    await put(again, "b0");
+    await done(again, { total: 2 });
+    await mirror.settled();
+    expect(await mirror.completed({ task_id, node_id: "up" })).toEqual({ total: 2 });
+  });
+
+  it("mirrors at its start what was open, and what has ended since", async () => {
+    const { begin, submit, take, done, task, clock, engine } = await setup();
+    const before = await submit([up]);
+    const open = await take("src");
+    const first = begin();
+    await first.settled();
+    expect(await task(before.id)).toMatchObject({ status: "running" });
+    await first.close();
+    await done(open);
+    // Begun and ended while nobody mirrored.
+    const between = await submit([up]);
+    await done(await take("src"));
+    const second = begin();
+    await second.settled();
+    expect(await task(before.id)).toMatchObject({ status: "finished" });
+    expect(await task(between.id)).toMatchObject({ status: "finished" });
+    expect([clock.now() > 0, await engine.runs.run(between.id)]).toMatchObject([true, { state: "succeeded" }]);
+  });
+
+  it("goes on after MongoDB was away", async () => {
+    const { db, clock, begin, submit, task } = await setup();
+    let away = true;
+    const told: string[] = [];
+    const trouble = { failing: (what: string) => told.push(what), working: () => undefined };
+    const mirror = begin({ db: awayWhile(db, () => away), trouble });
+    const { id } = await submit([up]);
+    const testClock = clock as unknown as { armed(ms: number, count: number): Promise<void>; advance(ms: number): Promise<void> };
+    await testClock.armed(1_000, 1);
+    expect(told).toEqual(["keeping tasks in MongoDB"]);
+    away = false;
+    await testClock.advance(1_000);
+    await mirror.settled();
+    expect(await task(id)).toMatchObject({ status: "running" });
+  });
+
+  it("lists the workers that have announced themselves", async () => {
+    const { begin, all } = await setup();
+    const worker = { worker_id: "w-1", roles: ["src", "sink"], version: "2.0.0", capacity: 4, status: "online" as const, seenAt: 5 };
+    const mirror = begin({ roster: () => [worker] });
+    await mirror.settled();
+    expect(await all("worker_registry")).toMatchObject([
+      {
+        worker_id: "w-1",
+        type: "src,sink",
+        capabilities: { roles: ["src", "sink"] },
+        status: "online",
+        capacity: { tasks: 4 },
+        last_seen: new Date(5),
+      },
+    ]);
+  });
+});
+
+/** The database, away for as long as somebody says. */
+function awayWhile(db: MongoDb, away: () => boolean): MongoDb {
+  const collection = (name: string) =>
+    new Proxy(db.collection(name), {
+      get(object, member) {
+        const found = Reflect.get(object, member, object) as unknown;
+        if (typeof found !== "function") return found;
+        return (...args: unknown[]) => (away() ? Promise.reject(new MongoNetworkError("away")) : (found.apply(object, args) as unknown));
+      },
+    });
+  return { databaseName: db.databaseName, collection };
+}
