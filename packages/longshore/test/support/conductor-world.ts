@@ -111,6 +111,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
   const world = {
     clock,
     board,
+    parts: store.parts,
     runs,
     /** Registers a task definition. */
     async task(fields: Partial<TaskDef> & { name: string }): Promise<void> {

@@ -53,6 +53,7 @@ interface Common {
   readonly id: string;
   readonly after: readonly number[];
   readonly waitsFor: "done" | "any";
+  readonly onFirstPart?: readonly number[];
   readonly demanded?: boolean;
   readonly onFailure: OnFailure;
   readonly origin: WorkflowTask;
@@ -104,6 +105,7 @@ class Compiler {
       id: task.taskReferenceName,
       after: from,
       waitsFor: from.length > 1 ? "any" : "done",
+      ...(task.startWhen === undefined ? {} : { onFirstPart: this.#streamed(task, from) }),
       ...(place.demanded ? { demanded: true } : {}),
       onFailure: task.optional ? "tolerate" : task.permissive ? "permit" : "end",
       origin: task,
@@ -118,6 +120,15 @@ class Compiler {
       default:
         return [this.#add(leafOf(task, common))];
     }
+  }
+
+  /** Only work can read along. What it reads may end after it, so the end of the chain is not the last to be recorded. */
+  #streamed(task: WorkflowTask, from: readonly number[]): readonly number[] {
+    this.joinsEverything = false;
+    const operator = operatorOf(task.type);
+    const isWork = operator === null || operator === "SIMPLE" || operator === "DYNAMIC";
+    if (isWork && from.length > 0) return from;
+    throw bad(`Task ${task.taskReferenceName} has startWhen ${task.startWhen}, expected that of work that comes after other tasks.`);
   }
 
   #add(node: PlanNode): number {

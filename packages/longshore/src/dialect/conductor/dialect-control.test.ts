@@ -343,3 +343,29 @@ describe("a definition", () => {
     expect((await world.run(wide)).status).toBe("COMPLETED");
   });
 });
+
+describe("a task that starts with the first part of the one before", () => {
+  it("starts while that goes on, and its run ends when both have", async () => {
+    const world = await openConductor();
+    const id = await world.start([simple("a"), simple("b", { startWhen: "FIRST_PART" })]);
+    const claim = async (lane: string) => {
+      const [task] = await world.board.claim({ reach: { names: [lane], labels: [] }, holder: "w", termMs: 60_000 });
+      return task === undefined ? undefined : { taskId: task.id, grant: task.grant };
+    };
+    const source = await claim("a");
+    expect(await claim("b")).toBeUndefined();
+    await world.parts.put(source as { taskId: string; grant: number }, [{ uid: "1", value: "1" }]);
+    await world.board.complete((await claim("b")) as { taskId: string; grant: number }, '{"b":1}');
+    expect((await world.run(id)).status).toBe("RUNNING");
+    await world.board.complete(source as { taskId: string; grant: number }, '{"a":1}');
+    expect((await world.run(id)).status).toBe("COMPLETED");
+    expect(await claim("b")).toBeUndefined();
+  });
+
+  it("must be work, and have one before it", async () => {
+    const world = await openConductor();
+    const refused = (tasks: object[]) => world.start(tasks as never).catch((error: Error) => error.message);
+    expect(await refused([simple("a", { startWhen: "FIRST_PART" })])).toContain("Task a has startWhen FIRST_PART");
+    expect(await refused([simple("a"), operator("NOOP", "n", { startWhen: "FIRST_PART" })])).toContain("expected that of work");
+  });
+});

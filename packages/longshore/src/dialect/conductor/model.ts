@@ -60,6 +60,8 @@ export interface WorkflowTask {
   readonly subWorkflowParam?: SubWorkflowParam;
   readonly optional: boolean;
   readonly permissive: boolean;
+  /** Our own: it starts with the first part of the task before it, and not with its end. */
+  readonly startWhen?: "FIRST_PART";
   readonly taskDefinition?: TaskDef;
   readonly retryCount?: number;
   readonly loopOver?: readonly WorkflowTask[];

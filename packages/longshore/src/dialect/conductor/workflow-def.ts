@@ -135,6 +135,7 @@ class Reader {
     metadata: map,
     joinStatus: text,
     joinMode: choice(["SYNC", "ASYNC"], undefined),
+    startWhen: choice(["FIRST_PART"], undefined),
   };
 
   #cases(given: Json | undefined, path: string): { [key: string]: readonly WorkflowTask[] } {
