@@ -61,6 +61,14 @@ describe("importing longshore", () => {
     expect(loaded.filter((path) => isPackage(path) || path === "node:http")).toEqual([]);
   });
 
+  it("for a worker of FlowKit loads nothing of the server, and neither a broker's nor a database's client before it starts", () => {
+    const loaded = loadedBy("protocol/flowkit/index.js");
+    expect(loaded.filter((path) => heavy.test(path) || path.startsWith("part/") || path === "node:sqlite" || path === "node:http")).toEqual(
+      [],
+    );
+    expect(loaded.filter((path) => isPackage(path) && !path.includes("/@noble/hashes/"))).toEqual([]);
+  });
+
   it("for telemetry loads no way to send it before one is chosen", () => {
     const loaded = loadedBy("telemetry/index.js");
     expect(loaded.filter((path) => heavy.test(path) || network.test(path) || path.startsWith("protocol/") || isPackage(path))).toEqual([]);

@@ -110,6 +110,29 @@ describe("a run", () => {
     expect(world.kinds()).toEqual(["TASK_ACCEPTED", "BATCH_OK", "BATCH_OK", "TASK_DONE"]);
   });
 
+  it("a store that stays away fails the run, which may be tried again elsewhere", async () => {
+    const world = await flowkitWorld();
+    const clock = new TestClock();
+    world.artifacts.putPartials = () => Promise.reject(new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", "no space left"));
+    await world.worker([counting(2)], {}, { clock });
+    await world.start();
+    await world.event("TASK_ACCEPTED");
+    await until(() => clock.pending > 2);
+    // Heartbeats go on meanwhile: each is waited for, because the bus is real.
+    const beats = () => world.told.filter(({ payload }) => payload.kind === "TASK_HEARTBEAT").length;
+    for (let passed = 0; passed < 320_000; passed += 20_000) {
+      const before = beats();
+      await clock.advance(20_000);
+      await until(() => beats() > before || world.kinds().length > 1);
+    }
+    expect((await world.end()).payload).toMatchObject({
+      kind: "TASK_FAILED",
+      reason_code: "artifacts_unavailable",
+      permanent: false,
+      error: "no space left",
+    });
+  });
+
   it("a batch without a name is named by its payload, the same in every attempt", async () => {
     const world = await flowkitWorld();
     await world.worker([streamTask("probe", { iterBatches: () => [{ payload: { i: 0 } }], processBatch: () => ({}) })]);
