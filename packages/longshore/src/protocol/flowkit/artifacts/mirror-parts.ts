@@ -1,5 +1,5 @@
-// What nodes have produced, written to MongoDB for consumers of other makes (as FlowKit's coordinator does from the same events): partial and complete artifacts
-// that no worker of MongoDB has written, and `metrics_raw`, each batch once.
+// What nodes have produced, written to MongoDB for consumers of other makes, as FlowKit's coordinator does from the same events: partial
+// and complete artifacts that no worker of MongoDB has written, and `metrics_raw`, each batch once.
 
 import { isOpen, type Task } from "../../../board/task.ts";
 import type { JsonObject } from "../../../json.ts";

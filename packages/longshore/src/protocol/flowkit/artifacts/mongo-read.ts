@@ -1,12 +1,12 @@
 // Reading a stream of parts from MongoDB, which cannot wake its readers: a round looks at every source, and after an empty one it waits.
 //
-// A source is read in the order of `created_at`, from where the last round ended. That alone would miss a part that is written late with an earlier
-// time (another clock, two writers, a failed batch that came back), so an empty round also compares counts: every part has a claim of
-// this consumer, or the source is read again from its beginning. A claim is a row that can be inserted once. So whatever is read
+// A source is read in the order of `created_at`, from where the last scan ended. That alone would miss a part that is written late with an
+// earlier time (another clock, two writers, a failed batch that came back). So an empty round also compares counts: either every part has
+// a claim of this consumer, or the source is read again from its first part. A claim is a row that can be inserted once: whatever is read
 // twice is given once, and a page costs one find and one insert.
 //
-// A new attempt first releases what earlier ones claimed and did not process, and looks for more of that before it ends, since an
-// earlier one may go on for a while without knowing that it is over.
+// A new attempt first releases what earlier ones claimed and did not process, and looks for more of that before it ends, since an earlier
+// one may go on for a while without knowing that it is over.
 
 import { type Clock, pause } from "../../../clock.ts";
 import { isObject } from "../../../json.ts";

@@ -1,4 +1,4 @@
-// Our own store of artifacts over HTTP: what http.ts calls. README.md of the protocol lists the bodies.
+// Our own store of artifacts over HTTP: what http.ts calls. README.md beside this file lists the bodies.
 
 import type { Clock } from "../../../clock.ts";
 import type { HttpReply, HttpRequest, Route, Scope } from "../../../http.ts";
