@@ -5,6 +5,7 @@ import { onTestFinished } from "vitest";
 import type { Task } from "../../src/board/task.ts";
 import type { Bus, BusConsumer } from "../../src/bus/bus.ts";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
+import { Outbox } from "../../src/bus/outbox.ts";
 import { varsOf } from "../../src/dialect/flowkit/resolve.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { type CoordinatorConfig, readCoordinatorConfig } from "../../src/protocol/flowkit/coordinator/config.ts";
@@ -31,8 +32,10 @@ export interface FlowkitWorldOptions {
   readonly directory?: string;
   readonly config?: CoordinatorConfig;
   readonly functions?: { readonly [name: string]: CoordinatorFunction };
-  /** Wraps the bus, to be wrong on purpose. */
+  /** Wraps the bus, to be wrong on purpose, or puts another in its place. */
   readonly bus?: (bus: Bus) => Bus;
+  /** Messages go through the outbox of the data file. */
+  readonly outbox?: boolean;
 }
 
 /** A command as a worker reads it. */
@@ -58,17 +61,27 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
     const own = new EmbeddedBus(engine.busLog, { clock });
     bus = options.bus?.(own) ?? own;
     engine.listen({ task: tell, run: tell });
-    await openCoordinator();
     closers.push(() => engine.close());
     closers.push(() => bus.close());
+    await openCoordinator();
   }
 
   async function openCoordinator(): Promise<void> {
     const settings = readCoordinatorConfig(options.config, {}, () => {});
     const quiet = { debug: () => {}, info: () => {}, warn: (message: string) => warnings.push(message) };
     const failed = (what: string, error: unknown) => warnings.push(`${what}: ${String(error)}`);
-    const outbox = directOutbox(bus);
-    coordinator = new Coordinator({ engine, bus, outbox, settings, log: quiet, failed, functions: options.functions });
+    const outbox = options.outbox ? new Outbox({ bus, store: engine.outboxStore, owner: randomUUID(), clock }) : null;
+    await outbox?.start();
+    if (outbox !== null) closers.push(() => outbox.close());
+    coordinator = new Coordinator({
+      engine,
+      bus,
+      outbox: outbox ?? directOutbox(bus),
+      settings,
+      log: quiet,
+      failed,
+      functions: options.functions,
+    });
     await coordinator.start();
     await coordinator.ready;
     const mine = coordinator;
