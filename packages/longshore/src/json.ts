@@ -12,6 +12,7 @@ export function isObject(value: unknown): value is { [key: string]: unknown } {
 
 /** True when `text` nests arrays or objects deeper than `max`. Scans bytes without parsing, so it is cheap and cannot overflow. */
 export function deeperThan(text: string, max: number = jsonDepthMax): boolean {
+  if (!hasMoreBrackets(text, max)) return false;
   let depth = 0;
   let inString = false;
   for (let at = 0; at < text.length; at++) {
@@ -23,6 +24,15 @@ export function deeperThan(text: string, max: number = jsonDepthMax): boolean {
     else if (code === 0x7b || code === 0x5b) {
       if (++depth > max) return true;
     } else if (code === 0x7d || code === 0x5d) depth--;
+  }
+  return false;
+}
+
+/** Without them no text is that deep; of long texts with few, most is passed over at the speed of a search. */
+function hasMoreBrackets(text: string, max: number): boolean {
+  let count = 0;
+  for (const bracket of ["{", "["]) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) if (++count > max) return true;
   }
   return false;
 }
