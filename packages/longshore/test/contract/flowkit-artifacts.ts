@@ -147,6 +147,18 @@ function reading(setup: Setup): void {
     expect((await end).done).toBe(true);
   });
 
+  it("[A03] gives the part that was written right before its source ended", async () => {
+    const { store, begin, done } = await setup();
+    const [source, sink] = await pair(begin);
+    await store.putPartials(source, parts("a"));
+    const stream = open(store, sink, ["up"]);
+    expect((await stream.next()).value).toMatchObject({ uid: "a" });
+    await store.putPartials(source, parts("b"));
+    await done(source, {});
+    expect((await stream.next()).value).toMatchObject({ uid: "b" });
+    expect((await stream.next()).done).toBe(true);
+  });
+
   it("[F-EMPTY-01] ends at once when a source has ended without parts", async () => {
     const { store, begin, done } = await setup();
     const [source, sink] = await pair(begin);
