@@ -140,7 +140,7 @@ describe("lists of tasks", () => {
 });
 
 describe("artifacts of a node", () => {
-  it("[T34] are its parts in order, a page at a time, and its final metrics", async () => {
+  it("are its parts in order, a page at a time, and its final metrics", async () => {
     const { views, submit, take, put, done } = await setup();
     const { id } = await submit([up]);
     const task = await take("src");

@@ -87,7 +87,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await read({ ...sink, epoch: 2 })).toEqual(["a", "b"]);
   });
 
-  it("[A09] a batch that failed once is a part when it succeeds, and counted once", async () => {
+  it("a batch that failed once is a part when it succeeds, and given once", async () => {
     const { db, store, source, sink, read } = await setup();
     const { taskId: task_id } = source;
     await store.putPartials(source, [{ uid: "first", meta: {} }]);

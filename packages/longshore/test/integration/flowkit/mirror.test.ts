@@ -116,7 +116,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     ]);
   });
 
-  it("[T53] knows the result of a node whose end was never reported", async () => {
+  it("knows the result of a node whose end was never reported", async () => {
     const { db, begin, submit } = await setup();
     const mirror = begin();
     const { id: task_id } = await submit([up]);
