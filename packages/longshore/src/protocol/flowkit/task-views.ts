@@ -5,11 +5,13 @@ import { LongshoreError } from "../../errors.ts";
 import type { JsonObject } from "../../json.ts";
 import type { Part, PartStore } from "../../part/store.ts";
 import type { Definition } from "../../run/dialect.ts";
+import type { DocumentStore } from "../../run/documents.ts";
 import type { Plan } from "../../run/plan.ts";
 import type { Reader } from "../../run/reader.ts";
 import { type Run, taskIdOf } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
 import { metaOf } from "./artifacts/own.ts";
+import { deadLettersOf } from "./coordinator/dead-letters.ts";
 import { isoMoment, summaryDocument, taskDocument } from "./document.ts";
 import type { ArtifactsPage, TaskStatus, Tasks } from "./tasks-routes.ts";
 
@@ -17,6 +19,7 @@ export interface TaskViewsParts {
   readonly runs: Pick<Runs, "run" | "definitionById">;
   readonly reader: Pick<Reader, "runs" | "records" | "task">;
   readonly parts: PartStore;
+  readonly documents: Pick<DocumentStore, "document">;
   plan(definition: Definition): Plan;
   /** Who makes runs of graphs, and cancels them. */
   readonly tasks: {
@@ -57,6 +60,11 @@ export class TaskViews implements Tasks {
 
   async cancel(id: string, reason: string): Promise<JsonObject | null> {
     return (await this.#parts.tasks.cancel(id, reason)) === undefined ? null : this.task(id);
+  }
+
+  async deadLetters(id: string): Promise<readonly JsonObject[] | null> {
+    if ((await this.#parts.runs.run(id)) === undefined) return null;
+    return (await deadLettersOf(this.#parts, id)) as unknown as JsonObject[];
   }
 
   async artifacts(id: string, node: string, { after, limit }: { after: number; limit: number }): Promise<ArtifactsPage | null> {

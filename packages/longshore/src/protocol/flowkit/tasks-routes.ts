@@ -17,6 +17,8 @@ export interface Tasks {
   cancel(id: string, reason: string): Promise<JsonObject | null>;
   /** Parts of a node after a position; `complete` once it has ended well, with its final metrics. */
   artifacts(id: string, node: string, page: { after: number; limit: number }): Promise<ArtifactsPage | null>;
+  /** Batches that its nodes have put aside, or failed for. */
+  deadLetters(id: string): Promise<readonly JsonObject[] | null>;
 }
 
 export interface ArtifactsPage {
@@ -67,6 +69,10 @@ export function taskRoutes(tasks: Tasks): Route[] {
         throw badField("reason", reason, `a text of at most ${reasonCharsMax} characters`);
       }
       return jsonReply(known(await tasks.cancel(id, reason), id), 202);
+    }),
+    route("GET", "/:task/dead-letters", "read", async ({ params }) => {
+      const id = params.task as string;
+      return jsonReply({ items: known(await tasks.deadLetters(id), id) });
     }),
     route("GET", "/:task/artifacts", "read", async (request) => {
       const id = request.params.task as string;

@@ -14,7 +14,7 @@ async function open(): Promise<ArtifactWorld & { url: string }> {
   const own = await openOwnArtifacts();
   const nothing = async () => null;
   const list = async () => ({ items: [], next: null });
-  const tasks = { create: () => Promise.reject(), list, task: nothing, cancel: nothing, artifacts: nothing };
+  const tasks = { create: () => Promise.reject(), list, task: nothing, cancel: nothing, artifacts: nothing, deadLetters: nothing };
   const routes = [...artifactRoutes({ artifacts: own.store, clock: systemClock }).routes, ...taskRoutes(tasks)];
   const { url } = await startServer({ groups: [{ name: "flowkit", routes, refuse }], clock: systemClock });
   const store = httpArtifacts({ url });

@@ -1,6 +1,7 @@
 // The coordinator on the embedded bus: what fails, what is stale, what nobody can read.
 
 import { describe, expect, it } from "vitest";
+import { deadLettersOf } from "../../../src/protocol/flowkit/coordinator/dead-letters.ts";
 import { fn, node, pulls, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 
@@ -125,6 +126,8 @@ describe("a batch that keeps failing", () => {
     }
     const last = await worker.accept();
     expect(last.payload.dead_letters).toEqual(["poison"]);
+    const letter = { node_id: "a", batch_uid: "poison", reason_code: "bad_row", error: "poison went wrong", attempt_epoch: 3 };
+    expect(await deadLettersOf(world.engine, run.id)).toEqual([letter]);
     await worker.batch(last, "b2", { n: 2 });
     await worker.done(last, { total: 3 });
     expect(statsOf(await world.ended(run), "a")).toEqual({ n: 3, total: 3 });
@@ -132,6 +135,7 @@ describe("a batch that keeps failing", () => {
       total: 3,
       dead_letters: [{ batch_uid: "poison", reason_code: "bad_row", error: "poison went wrong", attempt_epoch: 3 }],
     });
+    expect(await deadLettersOf(world.engine, run.id)).toEqual([letter]);
     expect(world.coordinator.counts.batchesFailed).toBe(2);
   });
 

@@ -27,6 +27,8 @@ describe("tasks over HTTP", () => {
     expect(await ask("GET", `/${id}`)).toMatchObject({ status: 200, body: { id, status: "running", params: { shop: 7 } } });
     expect(await ask("GET", "?limit=1&status=running")).toMatchObject({ status: 200, body: { items: [{ id }] } });
     expect(await ask("GET", `/${id}/artifacts?node=up`)).toEqual({ status: 200, body: { items: [], next: null, complete: null } });
+    expect(await ask("GET", `/${id}/dead-letters`)).toEqual({ status: 200, body: { items: [] } });
+    expect(await ask("GET", "/nowhere/dead-letters")).toMatchObject({ status: 404 });
     const cancelled = await ask("POST", `/${id}/cancel`, { reason: "not needed" });
     expect(cancelled).toMatchObject({
       status: 202,

@@ -36,7 +36,7 @@ const deadLettersMax = 1_000;
 /** Of an error's text that is kept. */
 const errorCharsMax = 2_000;
 
-const kind = "flowkit-batches";
+export const batchesKind = "flowkit-batches";
 const nothing: BatchRecord = { failures: {}, dead_letters: [], failing: null, judged: null };
 
 export class BatchRecords {
@@ -50,22 +50,22 @@ export class BatchRecords {
 
   /** What was kept before; answers of which tasks. */
   async load(): Promise<readonly string[]> {
-    for (const { name } of await this.#documents.documents(kind)) this.#kept.add(name);
+    for (const { name } of await this.#documents.documents(batchesKind)) this.#kept.add(name);
     return [...this.#kept];
   }
 
   async of(taskId: string): Promise<BatchRecord> {
-    const kept = this.#kept.has(taskId) ? await this.#documents.document(kind, taskId) : undefined;
+    const kept = this.#kept.has(taskId) ? await this.#documents.document(batchesKind, taskId) : undefined;
     return kept === undefined ? nothing : (JSON.parse(kept.body) as BatchRecord);
   }
 
   async keep(taskId: string, record: BatchRecord): Promise<void> {
     this.#kept.add(taskId);
-    await this.#documents.keepDocument({ kind, name: taskId, version: 1, body: JSON.stringify(record) });
+    await this.#documents.keepDocument({ kind: batchesKind, name: taskId, version: 1, body: JSON.stringify(record) });
   }
 
   async drop(taskId: string): Promise<void> {
-    if (this.#kept.delete(taskId)) await this.#documents.removeDocument(kind, taskId);
+    if (this.#kept.delete(taskId)) await this.#documents.removeDocument(batchesKind, taskId);
   }
 }
 
