@@ -168,7 +168,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
     },
     /** Reports on a task by its reference name, whether anybody has polled it or not. */
     async report(runId: string, ref: string, status: string, output: Json = {}): Promise<void> {
-      const task = store.runs.records(runId).find((record) => record.step === ref) as Task;
+      const task = store.runs.decisions.records(runId).find((record) => record.step === ref) as Task;
       const hold = { taskId: task.id, attempt: task.attempt };
       const text = JSON.stringify(output);
       if (status === "COMPLETED") await board.complete(hold, text);
@@ -187,7 +187,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
     async records(id: string): Promise<Shown[]> {
       const run = (await runs.run(id)) as Run;
       const plan = await planOf(run);
-      return store.runs
+      return store.runs.decisions
         .records(id)
         .filter((task) => task.state !== "forgotten" && isShown(plan.nodes[task.node] as PlanNode, task))
         .sort((a, b) => a.ordinal - b.ordinal)
@@ -215,7 +215,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
       return (await world.records(id)).map(({ ref, status }) => `${ref}:${status}`);
     },
     attemptId: (runId: string, ref: string, attempt = 0) => {
-      const task = store.runs.records(runId).find((record) => record.step === ref) as Task;
+      const task = store.runs.decisions.records(runId).find((record) => record.step === ref) as Task;
       return attemptIdOf(task.id, attempt);
     },
   };

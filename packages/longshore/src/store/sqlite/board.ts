@@ -8,15 +8,15 @@ import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Re
 import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { RetryPolicy } from "../../run/plan.ts";
-import { type Closure, faultOf, type NextTry, nextTry, noRetry } from "../../run/retry.ts";
+import type { Closure, NextTry } from "../../run/retry.ts";
 import type { Verdict } from "../../verdict.ts";
-import { Attempts, type Closing, type Why } from "./attempts.ts";
+import { Attempts, type Closing } from "./attempts.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
 import { HandOuts } from "./hand-outs.ts";
 import { begun, Lines, placeOf, termOf } from "./lines.ts";
 import type { Rows } from "./rows.ts";
+import { TaskLife } from "./task-life.ts";
 import { taskColumns, taskOf, taskRows } from "./task-rows.ts";
 
 /** What a settled task means for its run; implemented by the run store, called inside the same operation. */
@@ -29,18 +29,6 @@ export interface Follower {
   expireRun(runId: string): void;
 }
 
-/** How a task comes back to its lane. */
-interface Queueing {
-  /** What is written once has changed too. */
-  rewritten?: boolean;
-  /** Nobody has worked on it: it stands before those who came after it. Else it goes behind those already waiting. */
-  keepsPlace?: boolean;
-  /** Until when somebody must have taken it; a full length from now on when absent. */
-  claimBy?: number | null;
-}
-
-/** A task that comes back unseen again and again has this many times as long to be taken, in all: a few workers may go, not any number. */
-const unseenClaimsMax = 3;
 /** How long a lane counts as polled after a claim asked for it. */
 const polledMs = 60_000;
 /** Deadlines of runs share the heap with those of tasks. */
@@ -66,19 +54,17 @@ export class SqliteBoard implements BoardStore {
   readonly #db: Database;
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
-  readonly #random: () => number;
   readonly #deadline: SqliteBoardOptions["deadline"];
   readonly #attempts: Attempts;
   readonly #handOuts: HandOuts;
   #follower: Follower | null = null;
   readonly #lines: Lines;
-  #sequence = 0;
+  readonly #life: TaskLife;
 
   constructor(options: SqliteBoardOptions) {
     this.#db = options.db;
     this.#commit = options.commit;
     this.#clock = options.clock;
-    this.#random = options.random;
     this.#deadline = options.deadline;
     this.tasks = taskRows(options.db, options.commit, (task) => {
       // As seen when it was queued: a delay that ends while its own commit is being written must still be noticed.
@@ -93,6 +79,11 @@ export class SqliteBoard implements BoardStore {
       giveBack: (taskId, grant) => this.settle({ verb: "defer", hold: { taskId, grant }, delayMs: 0, unseen: true }),
     });
     this.#attempts = new Attempts(options.db, options.commit);
+    this.#life = new TaskLife({
+      ...{ tasks: this.tasks, lines: this.#lines, attempts: this.#attempts, counts: this.counts },
+      ...{ commit: options.commit, clock: options.clock, random: options.random },
+      runs: () => this.#runs,
+    });
   }
 
   follow(follower: Follower): void {
@@ -102,7 +93,7 @@ export class SqliteBoard implements BoardStore {
   post(tasks: readonly NewTask[]): Promise<void> {
     return this.#commit.run(() => {
       const now = this.#clock.now();
-      for (const task of tasks) this.place(freshTask(task, now, this.lanes.choose(task.lanes, now - polledMs)), false);
+      for (const task of tasks) this.#life.place(freshTask(task, now, this.lanes.choose(task.lanes, now - polledMs)), false);
     });
   }
 
@@ -164,7 +155,7 @@ export class SqliteBoard implements BoardStore {
       if (fenced !== "current" || task === undefined) return fenced as Verdict;
       const error = withoutNul(why.error);
       const closing: Closing = { now, by: "cancel", receipt: null, holder: why.by };
-      this.#end(task, "cancelled", closing, { output: why.output ?? task.output, error });
+      this.#life.end(task, "cancelled", closing, { output: why.output ?? task.output, error });
       // A run that cancelled it knows already.
       if (task.runId !== null && task.state !== "cancelling") this.#runs.ended(task, "cancelled", error);
       return "ok";
@@ -189,11 +180,7 @@ export class SqliteBoard implements BoardStore {
 
   /** Inside an operation: puts a new task on the board, or a record beside it when it has no lane. `anew`: it may have lived before. */
   place(task: Task, anew: boolean, keepsCounting = false): void {
-    const before = anew ? this.tasks.get(task.id) : null;
-    const placed = { ...(before === null ? task : counted(task, before, keepsCounting)), sequence: ++this.#sequence };
-    this.tasks.put(placed.id, placed, true);
-    if (before !== null) this.#leaveLife(before, placed.queuedAt, keepsCounting);
-    if (isOpen(placed.state)) this.#lines.join(placed, placed.queuedAt);
+    this.#life.place(task, anew, keepsCounting);
   }
 
   /** Inside an operation: a record that waited for something has come to its end, and its run knows. */
@@ -206,7 +193,7 @@ export class SqliteBoard implements BoardStore {
 
   /** Inside an operation: an attempt of a record closed without a result, as its child run says. */
   closeRecord(task: Task, closure: Closure): void {
-    this.#close(task, { now: this.#clock.now(), by: "fail", receipt: null }, closure);
+    this.#life.close(task, { now: this.#clock.now(), by: "fail", receipt: null }, closure);
   }
 
   /** Inside an operation: a record that had ended waits again, as the same attempt. */
@@ -223,7 +210,7 @@ export class SqliteBoard implements BoardStore {
     const task = this.tasks.get(taskId);
     if (task === null || isOpen(task.state)) return;
     const closing: Closing = { now: this.#clock.now(), by: task.closedBy ?? "fail", receipt: task.closedReceipt };
-    this.#nextAttempt(task, closing, { error: task.error, fault: task.fault }, next);
+    this.#life.nextAttempt(task, closing, { error: task.error, fault: task.fault }, next);
   }
 
   /** Inside an operation: a delay is over before its time. */
@@ -242,7 +229,7 @@ export class SqliteBoard implements BoardStore {
     const next = task === null ? null : cell(task.state, "cancel");
     if (task === null || next === null) return;
     if (next.to === "cancelling") this.tasks.put(task.id, { ...task, state: "cancelling" });
-    else this.#end(task, "cancelled", { now: this.#clock.now(), by: "cancel", receipt: null }, { output: task.output, error: null });
+    else this.#life.end(task, "cancelled", { now: this.#clock.now(), by: "cancel", receipt: null }, { output: task.output, error: null });
   }
 
   /** Inside an operation: what is recorded about a step is void, but its grants go on counting. */
@@ -252,7 +239,7 @@ export class SqliteBoard implements BoardStore {
     const now = this.#clock.now();
     const grant = task.grant + (task.grant % 2);
     this.tasks.put(taskId, { ...task, state: "forgotten", endedAt: now, holdUntil: null, grant, streamed: false });
-    this.#leaveLife(task, now);
+    this.#life.leaveLife(task, now);
   }
 
   /**
@@ -264,7 +251,7 @@ export class SqliteBoard implements BoardStore {
     this.#handOuts.recover(this.limits, now);
     for (const row of this.#db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL`).iterate()) {
       const stored = taskOf(row);
-      this.#sequence = Math.max(this.#sequence, stored.sequence);
+      this.#life.seen(stored);
       // A delay is never longer than it was at its beginning, even if the machine's clock has been set back since.
       const dueAt = Math.min(stored.dueAt, now + stored.dueAt - stored.queuedAt);
       const lastsMs = stored.state === "offered" ? (stored.holdUntil ?? 0) - (stored.claimedAt ?? 0) : stored.termMs;
@@ -337,31 +324,16 @@ export class SqliteBoard implements BoardStore {
     const closing: Closing = { now, by: verb, receipt: (verb === "defer" ? undefined : report.receipt) ?? null, holder: report.by };
     if (next.to === "cancelled") {
       const output = verb === "complete" ? report.output : task.output;
-      this.#end(task, "cancelled", closing, { output, error: verb === "fail" ? withoutNul(report.error) : null });
+      this.#life.end(task, "cancelled", closing, { output, error: verb === "fail" ? withoutNul(report.error) : null });
     } else if (verb === "complete") {
-      const done = this.#end(task, "done", closing, { output: merged(task, report), error: null });
+      const done = this.#life.end(task, "done", closing, { output: merged(task, report), error: null });
       if (done.runId !== null) this.#runs.done(done);
-    } else if (verb === "defer") this.#deferNow(task, report, closing);
+    } else if (verb === "defer") this.#life.defer(task, report, closing);
     else {
       const { retryable, spends, delayMs, output = task.output } = report;
-      this.#close({ ...task, output }, closing, { kind: "failed", error: withoutNul(report.error), retryable, spends, delayMs });
+      this.#life.close({ ...task, output }, closing, { kind: "failed", error: withoutNul(report.error), retryable, spends, delayMs });
     }
     return next.verdict;
-  }
-
-  /** Back in line; the attempt goes on and neither budget is spent. */
-  #deferNow(task: Task, report: Report & { verb: "defer" }, closing: Closing): void {
-    if (report.unseen) return this.#comeBackUnseen(task, closing);
-    const deferrals = task.deferrals + (task.state === "queued" ? 0 : 1);
-    const dueAt = closing.now + report.delayMs;
-    this.#requeue(task, closing, { ...task, deferrals, dueAt, output: report.output ?? task.output });
-  }
-
-  /** As if it had not been handed out, but with its full time to be taken; not for ever, or a task that ends whoever reads it never would. */
-  #comeBackUnseen(task: Task, closing: Closing): void {
-    const { claimMs, dueAt } = task;
-    const claimBy = claimMs === null ? null : Math.min(closing.now + claimMs, dueAt + unseenClaimsMax * claimMs);
-    this.#requeue(task, closing, task, { keepsPlace: true, claimBy });
   }
 
   #expireTask(id: string): void {
@@ -370,19 +342,19 @@ export class SqliteBoard implements BoardStore {
     if (task === null || !isOpen(task.state)) return;
     const passed = passedDeadline(task, now);
     const closing: Closing = { now, by: "expire", receipt: null };
-    if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now) this.#wake(task, closing);
+    if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now) this.#life.wake(task, closing);
     else if (passed === null) {
       // Its delay is over, or a window that it was parked on has opened; a deadline that moved is only noted anew.
       if (task.state === "queued" && task.dueAt <= now) this.#lines.join(task, now);
       const next = nextDeadline(task, now);
       if (next !== null) this.#commit.after(() => this.#deadline(id, next));
-    } else if (task.state === "cancelling") this.#end(task, "cancelled", closing, { output: task.output, error: null });
+    } else if (task.state === "cancelling") this.#life.end(task, "cancelled", closing, { output: task.output, error: null });
     else if (passed === "claimBy" && this.#mayNotBeTaken(task, now)) {
       const later = Math.min(now + (task.claimMs as number), task.totalBy ?? Number.POSITIVE_INFINITY);
       this.#commit.after(() => this.#deadline(id, later));
     } else if (task.state === "offered" && passed === "holdUntil")
-      this.#requeue(task, closing, task, { keepsPlace: true, claimBy: task.claimBy });
-    else this.#close(task, closing, passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed });
+      this.#life.requeue(task, closing, task, { keepsPlace: true, claimBy: task.claimBy });
+    else this.#life.close(task, closing, passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed });
   }
 
   /** It waits for room under a limit, and its time to be taken does not run. */
@@ -394,125 +366,11 @@ export class SqliteBoard implements BoardStore {
       this.limits.blocked(pausing, now) !== null || pausing.some((limit) => this.limits.isParked(parkingKey(limit, lane), placeOf(task)))
     );
   }
-
-  /** An attempt is over without a result: policy says whether another follows. */
-  #close(task: Task, closing: Closing, closure: Closure): void {
-    const { now } = closing;
-    this.#commit.after(() => {
-      this.counts[closure.kind]++;
-    });
-    const fault = faultOf(closure);
-    const next = task.runId === null ? nextTry(policyOf(task), task, closure, now, this.#random()) : this.#runs.closed(task, closure);
-    if (!next.again) {
-      const counted = { ...task, failures: next.failures, lost: next.lost };
-      this.#end(counted, "failed", closing, { output: task.output, error: next.error, fault });
-      return;
-    }
-    const error = closure.kind === "failed" ? closure.error : closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
-    this.#nextAttempt(task, closing, { error, fault }, next);
-  }
-
-  #nextAttempt(task: Task, closing: Closing, why: Why, next: NextTry & { again: true }): void {
-    const input = next.input ?? task.input;
-    this.#attempts.add(task, closing, why, input === task.input ? null : task.input);
-    const { failures, lost } = next;
-    const fresh = {
-      startedAt: null,
-      endBy: null,
-      endedAt: null,
-      output: null,
-      error: null,
-      fault: null,
-      deferrals: 0,
-      attemptAt: closing.now,
-    };
-    // What stands on no lane has no delay: it waits for something else, from now on.
-    const dueAt = task.lane === null ? wakeTime(next.wakeAt, closing.now) : next.dueAt;
-    const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal: next.ordinal ?? task.ordinal };
-    this.#requeue(task, closing, counted, { rewritten: input !== task.input });
-  }
-
-  /** What a record waited for was a time, and it has come. */
-  #wake(task: Task, closing: Closing): void {
-    const done = this.#end(task, "done", closing, { output: task.output ?? "{}", error: null });
-    if (done.runId !== null) this.#runs.done(done);
-  }
-
-  #requeue(before: Task, { now, by, receipt }: Closing, task: Task, queueing: Queueing = {}): void {
-    const { rewritten = false, keepsPlace = false, claimBy = task.claimMs === null ? null : task.dueAt + task.claimMs } = queueing;
-    const queued: Task = {
-      ...task,
-      state: "queued",
-      // Even numbers are never handed out: the counter moves when the task leaves `queued` and when it comes back.
-      grant: before.grant + (before.grant % 2),
-      sequence: keepsPlace ? before.sequence : ++this.#sequence,
-      holder: null,
-      holdUntil: null,
-      claimedAt: null,
-      queuedAt: now,
-      claimBy,
-      closedGrant: before.grant,
-      closedBy: by,
-      closedReceipt: receipt,
-    };
-    this.tasks.put(queued.id, queued, rewritten);
-    if (isOpen(before.state)) this.#lines.leave(before, now);
-    // The clock may have moved on while it was decided that there is no delay.
-    this.#lines.join(queued, this.#clock.now());
-  }
-
-  #end(task: Task, state: EndState, closing: Closing, result: { output: string | null; error: string | null; fault?: Fault }): Task {
-    const ended: Task = {
-      ...task,
-      state,
-      holder: task.holder ?? closing.holder ?? null,
-      output: result.output,
-      error: result.error,
-      fault: result.fault ?? null,
-      endedAt: closing.now,
-      holdUntil: null,
-      claimBy: null,
-      closedGrant: task.grant,
-      closedBy: closing.by,
-      closedReceipt: closing.receipt,
-    };
-    this.tasks.put(ended.id, ended);
-    this.#lines.leave(task, closing.now);
-    // It stood for something else, which nobody waits for any more.
-    if (task.lane === null && task.runId !== null) this.#runs.abandoned(task);
-    return ended;
-  }
-
-  /** A step starts anew: how its last attempt ended goes to its history, and whoever still works on it holds nothing any more. */
-  #leaveLife(task: Task, now: number, keepsCounting = false): void {
-    if ((task.startedAt !== null || keepsCounting) && task.state !== "forgotten") {
-      const closing = { now: task.endedAt ?? now, by: task.closedBy ?? "cancel", receipt: task.closedReceipt };
-      this.#attempts.add(task, closing, { error: task.error, fault: task.fault }, task.input);
-    }
-    if (isOpen(task.state)) this.#lines.leave(task, now);
-  }
-}
-
-/** A step that is tried anew after its run had ended goes on counting, so that holds of its earlier life stay fenced off. */
-function counted(task: Task, before: Task, keepsCounting: boolean): Task {
-  const attempt = before.attempt + 1;
-  const sameLife = before.state !== "forgotten";
-  const spent = keepsCounting && sameLife ? { failures: before.failures, lost: before.lost } : {};
-  return { ...task, ...spent, attempt, firstAttempt: sameLife ? before.firstAttempt : attempt, grant: before.grant + (before.grant % 2) };
-}
-
-/** A time that has passed already is over in the next moment; one that is now means that nothing but a report is waited for. */
-function wakeTime(wakeAt: number | undefined, now: number): number {
-  return wakeAt === undefined ? now : Math.max(wakeAt, now + 1);
 }
 
 /** SQLite's texts end at the first NUL when they are read back. What a program had to say is kept readable. */
 function withoutNul(text: string): string {
   return text.replaceAll("\u0000", "\ufffd");
-}
-
-function policyOf(task: Task): RetryPolicy {
-  return task.policy === null ? noRetry : (JSON.parse(task.policy) as RetryPolicy);
 }
 
 function merged(task: Task, report: Report & { verb: "complete" }): string {

@@ -1,32 +1,23 @@
 // Runs on SQLite: start, tell, and what a settled task means for its run. The decider is called in the middle of a group commit,
 // with the rows it asks for, and its changes become part of the same transaction.
 
-import { freshTask } from "../../board/fresh-task.ts";
 import { type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { Json } from "../../json.ts";
-import type { Change, Frontier, Need, RunEvent } from "../../run/decide.ts";
 import type { Definition } from "../../run/dialect.ts";
 import { freshRun } from "../../run/fresh-run.ts";
-import type { Plan, RetryPolicy } from "../../run/plan.ts";
+import type { RetryPolicy } from "../../run/plan.ts";
 import type { Closure, NextTry } from "../../run/retry.ts";
-import { isRunOpen, type Join, type Message, type Run, type StoredMessage, successorIdOf, taskIdOf } from "../../run/run.ts";
+import { isRunOpen, type Message, type Run, type StoredMessage, successorIdOf, taskIdOf } from "../../run/run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "../../run/store.ts";
 import { type Follower, runDeadlinePrefix, type SqliteBoard } from "./board.ts";
 import type { GroupCommit } from "./commit.ts";
+import { Decisions, forEnded, type Happening } from "./decisions.ts";
 import { Definitions } from "./definitions.ts";
 import type { SqliteDocuments } from "./documents.ts";
 import type { Database } from "./driver.ts";
 import { Additions, type Rows } from "./rows.ts";
-import { joinKey, joinRows, runRows } from "./run-rows.ts";
-import { taskColumns, taskOf } from "./task-rows.ts";
-
-/** How long a lane counts as polled after a claim asked for it. */
-const polledMsDefault = 60_000;
-
-/** What decide's `now` and `random` are added to. */
-type Happening = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, "now" | "random"> : never) : never;
+import { joinRows, runRows } from "./run-rows.ts";
 
 export interface SqliteRunsOptions {
   db: Database;
@@ -47,7 +38,7 @@ export class SqliteRuns implements RunStore, Follower {
   readonly definitions: Definitions;
   readonly #options: SqliteRunsOptions;
   readonly #sql: ReturnType<typeof prepareStatements>;
-  readonly #joins: Rows<Join>;
+  readonly decisions: Decisions;
   readonly #messages: Additions<{ id: number; message: Message }>;
   readonly #keys: Additions<{ workflow: string; key: string; runId: string }>;
   readonly #doneMessages: Additions<number>;
@@ -62,7 +53,6 @@ export class SqliteRuns implements RunStore, Follower {
       options.changed(run);
     });
     this.definitions = new Definitions(db, commit, options.clock, options.brain);
-    this.#joins = joinRows(db, commit);
     const insertMessage = db.prepare("INSERT INTO message (id, body) VALUES (?, ?)");
     this.#messages = new Additions(commit, ({ id, message }) => insertMessage.run(id, JSON.stringify(message)));
     const insertKey = db.prepare("INSERT INTO run_key (workflow, key, run_id) VALUES (?, ?, ?)");
@@ -70,6 +60,11 @@ export class SqliteRuns implements RunStore, Follower {
     const deleteMessage = db.prepare("DELETE FROM message WHERE id = ?");
     this.#doneMessages = new Additions(commit, (id) => deleteMessage.run(id));
     this.#messageId = Number(db.prepare("SELECT max(id) AS id FROM message").get()?.id ?? 0);
+    this.decisions = new Decisions({
+      ...options,
+      ...{ definitions: this.definitions, runs: this.runs, joins: joinRows(db, commit) },
+      leave: (message) => this.#leave(message),
+    });
     options.board.follow(this);
   }
 
@@ -106,7 +101,7 @@ export class SqliteRuns implements RunStore, Follower {
     return this.#options.commit.run(() => {
       const run = this.runs.get(runId);
       if (run === null || !isRunOpen(run.state)) return false;
-      for (const { id } of this.records(runId)) this.#options.board.hasten(id);
+      for (const { id } of this.decisions.records(runId)) this.#options.board.hasten(id);
       return true;
     });
   }
@@ -143,14 +138,14 @@ export class SqliteRuns implements RunStore, Follower {
 
   abandoned(task: Task): void {
     const run = task.runId === null ? null : this.runs.get(task.runId);
-    if (run === null || this.#planOf(run).nodes[task.node]?.kind !== "run") return;
+    if (run === null || this.decisions.planOf(run).nodes[task.node]?.kind !== "run") return;
     this.#leave({ kind: "cancel-child", parentTaskId: task.id, attempt: task.attempt });
   }
 
   /** Inside an operation: a step has given a part, and its row does not say that it has before. True when its run waits for that. */
   firstPart(task: Task): boolean {
     const run = task.runId === null ? null : this.runs.get(task.runId);
-    if (run === null || !isRunOpen(run.state) || !this.#planOf(run).onFirstPart.has(task.node)) return false;
+    if (run === null || !isRunOpen(run.state) || !this.decisions.planOf(run).onFirstPart.has(task.node)) return false;
     this.#tellAbout(task, { kind: "part", node: task.node });
     return true;
   }
@@ -158,7 +153,7 @@ export class SqliteRuns implements RunStore, Follower {
   expireRun(runId: string): void {
     const run = this.runs.get(runId);
     if (run === null || !isRunOpen(run.state) || run.endBy === null) return;
-    if (run.endBy <= this.#options.clock.now()) this.#decide(run, { kind: "timeout" });
+    if (run.endBy <= this.#options.clock.now()) this.decisions.decide(run, { kind: "timeout" });
     else this.#options.commit.after(() => this.#options.deadline(runDeadlinePrefix + runId, run.endBy));
   }
 
@@ -177,7 +172,7 @@ export class SqliteRuns implements RunStore, Follower {
     const run = freshRun(wanted, now, timeoutMs);
     this.runs.put(run.id, run, true);
     if (wanted.key) this.#keys.add({ workflow: wanted.workflow, key: wanted.key, runId: run.id });
-    this.#decide(run, { kind: "start" });
+    this.decisions.decide(run, { kind: "start" });
     return { run: this.runs.get(run.id) as Run, created: true };
   }
 
@@ -210,12 +205,12 @@ export class SqliteRuns implements RunStore, Follower {
 
   #obey(run: Run, order: Order): void {
     if (order.kind === "restart") return this.#restart(run, order);
-    this.#decide(run, order);
+    this.decisions.decide(run, order);
     if (order.kind !== "resume" || run.backlog === null) return;
     for (const happening of JSON.parse(run.backlog) as Happening[]) {
       const now = this.runs.get(run.id);
       if (now === null || !isRunOpen(now.state)) return;
-      const next = this.#decide(now, happening);
+      const next = this.decisions.decide(now, happening);
       if (next?.again && "node" in happening) this.#options.board.tryAgain(taskIdOf(run.id, happening.node), next);
     }
   }
@@ -224,7 +219,7 @@ export class SqliteRuns implements RunStore, Follower {
     const { definitionId = run.definitionId, input = run.input, settings = run.settings, alias = run.alias, variables = null } = order;
     const begun: Run = { ...run, definitionId, input, settings, alias, variables, createdAt: this.#options.clock.now() };
     this.runs.put(run.id, begun, true);
-    this.#decide(begun, { kind: "restart" });
+    this.decisions.decide(begun, { kind: "restart" });
   }
 
   #carryOut(message: Message, child: NewChild | null): void {
@@ -238,7 +233,7 @@ export class SqliteRuns implements RunStore, Follower {
       const run = this.#childOf(message.parentTaskId, message.attempt);
       const parentId = board.tasks.get(message.parentTaskId)?.runId ?? null;
       const error = parentId === null ? null : (this.runs.get(parentId)?.error ?? null);
-      if (run !== null && isRunOpen(run.state)) this.#decide(run, { kind: "cancel", parent: { error } });
+      if (run !== null && isRunOpen(run.state)) this.decisions.decide(run, { kind: "cancel", parent: { error } });
     } else this.#startChild(message, child);
   }
 
@@ -251,7 +246,7 @@ export class SqliteRuns implements RunStore, Follower {
       const before = parentTaskId === null ? this.runs.get(from) : null;
       // Unless it lives again.
       if (before !== null && !isRunOpen(before.state) && successorIdOf(before) === runId)
-        this.#decide(before, { kind: "unfollowed", error });
+        this.decisions.decide(before, { kind: "unfollowed", error });
       return;
     }
     if (this.runs.get(child.id) === null) this.#startNow({ ...child, parentTaskId, parentAttempt: parent?.attempt ?? 0 });
@@ -262,9 +257,9 @@ export class SqliteRuns implements RunStore, Follower {
     const task = this.#options.board.tasks.get(taskId);
     const run = task?.runId == null ? null : this.runs.get(task.runId);
     if (task === null || run === null || task.attempt !== attempt || isOpen(task.state) || task.state === "done") return;
-    const tolerated = this.#planOf(run).nodes[task.node]?.onFailure === "tolerate";
+    const tolerated = this.decisions.planOf(run).nodes[task.node]?.onFailure === "tolerate";
     if (tolerated || isRunOpen(run.state)) return;
-    this.#decide(run, { kind: "reopen", node: task.node });
+    this.decisions.decide(run, { kind: "reopen", node: task.node });
   }
 
   #childOf(parentTaskId: string, parentAttempt: number): Run | null {
@@ -291,108 +286,10 @@ export class SqliteRuns implements RunStore, Follower {
     const run = task.runId === null ? null : this.runs.get(task.runId);
     // A run that ended takes no more part; the task's own row still says what became of it.
     if (run === null || !isRunOpen(run.state)) return null;
-    if (run.state !== "paused") return this.#decide(run, happening);
+    if (run.state !== "paused") return this.decisions.decide(run, happening);
     const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);
     this.runs.put(run.id, { ...run, backlog: JSON.stringify([...backlog, happening]) });
     return null;
-  }
-
-  #planOf(run: Run): Plan {
-    const definition = this.definitions.byId(run.definitionId);
-    if (definition === null) throw new Error(`Run ${run.id} has no definition ${run.definitionId}.`);
-    return this.definitions.plan(definition);
-  }
-
-  #decide(run: Run, happening: Happening): NextTry | null {
-    const plan = this.#planOf(run);
-    const event = { ...happening, now: this.#options.clock.now(), random: this.#options.random() } as RunEvent;
-    const loaded = new Loaded(run);
-    for (;;) {
-      const decision = this.#options.brain.decide(plan, loaded, event);
-      if ("changes" in decision) {
-        // In a run that is tried again, a step that starts may have left a row in its earlier life.
-        const about: About = { run, plan, now: event.now, anew: run.retries > 0 || forEnded.has(event.kind) || event.kind === "reopen" };
-        for (const change of decision.changes) this.#apply(about, change);
-        return decision.next;
-      }
-      if (!this.#load(loaded, decision.need)) throw new Error(`The decision about run ${run.id} asks again for rows that it has seen.`);
-    }
-  }
-
-  /** False when everything had been loaded before: asking on would never end. */
-  #load(loaded: Loaded, need: Need): boolean {
-    const { id } = loaded.run;
-    const before = loaded.size;
-    for (const node of need.joins) loaded.joins.set(node, this.#joins.get(joinKey(id, node)));
-    for (const node of need.outputs) {
-      const task = this.#options.board.tasks.get(taskIdOf(id, node));
-      // What is forgotten has no output any more, though its row still says what it was.
-      const output = task === null || task.state === "forgotten" ? null : task.output;
-      loaded.outputs.set(node, output === null ? null : (JSON.parse(output) as Json));
-    }
-    for (const node of need.records) loaded.tasks.set(node, this.#options.board.tasks.get(taskIdOf(id, node)));
-    for (const { kind, name } of need.documents) {
-      const document = this.#options.documents.find(kind, name);
-      loaded.documents.set(documentKey(kind, name), document === null ? null : (JSON.parse(document.body) as Json));
-    }
-    if (need.all) loaded.all = new Map(this.records(id).map((task) => [task.node, task]));
-    return loaded.size > before;
-  }
-
-  /** Inside an operation: every record of a run, as the batch has left it. */
-  records(runId: string): Task[] {
-    // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
-    const rows = this.#sql.records.all(`${runId}.`, `${runId}/`);
-    const records = new Map(rows.map((row) => [row.id as string, taskOf(row)]));
-    for (const task of this.#options.board.tasks.pending()) if (task.runId === runId) records.set(task.id, task);
-    return [...records.keys()].map((id) => this.#options.board.tasks.get(id)).filter((task) => task !== null);
-  }
-
-  #apply(about: About, change: Change): void {
-    const { run } = about;
-    if (change.kind === "post") this.#post(about, change);
-    else if (change.kind === "record") this.#record(about, change);
-    else if (change.kind === "join") {
-      const { node, left, begun, missed } = change;
-      this.#joins.put(joinKey(run.id, node), { runId: run.id, node, left, begun, missed });
-    } else if (change.kind === "settle") this.#options.board.settleRecord(taskIdOf(run.id, change.node), change);
-    else if (change.kind === "reopen") this.#options.board.reopenRecord(taskIdOf(run.id, change.node));
-    else if (change.kind === "run") this.runs.put(run.id, change.run);
-    else if (change.kind === "message") this.#leave(change.message);
-    else if (change.kind === "forget") this.#options.board.forget(taskIdOf(run.id, change.node));
-    else for (const { id } of this.records(run.id)) this.#options.board.cancelOne(id);
-  }
-
-  #post({ run, plan, now, anew }: About, change: Change & { kind: "post" }): void {
-    const node = plan.nodes[change.node];
-    if (node === undefined) throw new Error(`The plan of run ${run.id} has no node ${change.node}.`);
-    const { board } = this.#options;
-    const base = {
-      id: taskIdOf(run.id, change.node),
-      runId: run.id,
-      node: change.node,
-      step: node.id,
-      ordinal: change.ordinal,
-      input: change.input,
-      policy: change.placement === undefined ? null : JSON.stringify(change.placement.retry),
-      ...(change.placement?.timeouts ?? node.timeouts),
-    };
-    if (node.kind !== "task") {
-      const delayMs = change.wakeAt === undefined ? 0 : change.wakeAt - now;
-      return board.place(freshTask({ ...base, lanes: [], delayMs }, now, null), anew, plan.keepsCounting);
-    }
-    const { lanes, priority, limits, delayMs, holdMs, polledMs = polledMsDefault } = change.placement ?? node;
-    const lane = board.lanes.choose(lanes, now - polledMs);
-    const task = { ...base, lanes, priority: priority + run.priority, limits, delayMs, holdMs };
-    board.place(freshTask(task, now, lane), anew, plan.keepsCounting);
-  }
-
-  #record({ run, plan, now, anew }: About, change: Change & { kind: "record" }): void {
-    const { node, ordinal, state, error } = change;
-    const base = { id: taskIdOf(run.id, node), runId: run.id, node, ordinal, step: plan.nodes[node]?.id ?? "" };
-    const task = freshTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, now, null);
-    const result = { state, error, output: change.output ?? null, fault: change.fault ?? null, endedAt: now };
-    this.#options.board.place({ ...task, ...result }, anew, plan.keepsCounting);
   }
 
   #leave(message: Message): void {
@@ -408,64 +305,10 @@ function prepareStatements(db: Database) {
     keyed: db.prepare("SELECT run_id FROM run_key WHERE workflow = ? AND key = ?"),
     open: db.prepare("SELECT id FROM run WHERE workflow = ? AND ended_at IS NULL"),
     child: db.prepare("SELECT id FROM run WHERE parent_task_id = ? AND parent_attempt = ?"),
-    records: db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`),
   };
-}
-
-/** Orders that mean something to a run that has ended, and only to such. */
-const forEnded: ReadonlySet<string> = new Set(["retry", "rerun", "restart"]);
-
-function documentKey(kind: string, name: string): string {
-  return `${kind}\u0000${name}`;
 }
 
 function errorOf(closure: Closure): string {
   if (closure.kind === "failed") return closure.error;
   return closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
-}
-
-/** What every change of one decision has in common. */
-interface About {
-  run: Run;
-  plan: Plan;
-  now: number;
-  anew: boolean;
-}
-
-/** The rows a decision has seen so far. */
-class Loaded implements Frontier {
-  readonly run: Run;
-  readonly joins = new Map<number, Join | null>();
-  readonly outputs = new Map<number, Json>();
-  readonly tasks = new Map<number, Task | null>();
-  readonly documents = new Map<string, Json>();
-  all: ReadonlyMap<number, Task> | undefined;
-
-  constructor(run: Run) {
-    this.run = run;
-  }
-
-  join(node: number): Join | null | undefined {
-    return this.joins.get(node);
-  }
-
-  output(node: number): Json | undefined {
-    return this.outputs.get(node);
-  }
-
-  record(node: number): Task | null | undefined {
-    return this.tasks.get(node);
-  }
-
-  records(): ReadonlyMap<number, Task> | undefined {
-    return this.all;
-  }
-
-  document(kind: string, name: string): Json | undefined {
-    return this.documents.get(documentKey(kind, name));
-  }
-
-  get size(): number {
-    return this.joins.size + this.outputs.size + this.tasks.size + this.documents.size + (this.all === undefined ? 0 : 1);
-  }
 }

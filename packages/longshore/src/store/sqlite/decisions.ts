@@ -1,0 +1,200 @@
+// Decisions about runs on SQLite: the decider is given the rows it asks for, in the middle of a group commit, and its changes become part of
+// the same transaction.
+
+import { freshTask } from "../../board/fresh-task.ts";
+import type { Task } from "../../board/task.ts";
+import type { Clock } from "../../clock.ts";
+import type { Json } from "../../json.ts";
+import type { Change, Frontier, Need, RunEvent } from "../../run/decide.ts";
+import type { Plan } from "../../run/plan.ts";
+import type { NextTry } from "../../run/retry.ts";
+import { type Join, type Message, type Run, taskIdOf } from "../../run/run.ts";
+import type { Brain } from "../../run/store.ts";
+import type { SqliteBoard } from "./board.ts";
+import type { Definitions } from "./definitions.ts";
+import type { SqliteDocuments } from "./documents.ts";
+import type { Database, Statement } from "./driver.ts";
+import type { Rows } from "./rows.ts";
+import { joinKey } from "./run-rows.ts";
+import { taskColumns, taskOf } from "./task-rows.ts";
+
+/** How long a lane counts as polled after a claim asked for it. */
+const polledMsDefault = 60_000;
+
+/** What decide's `now` and `random` are added to. */
+export type Happening = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, "now" | "random"> : never) : never;
+
+export interface DecisionsOptions {
+  db: Database;
+  clock: Clock;
+  random: () => number;
+  brain: Brain;
+  board: SqliteBoard;
+  documents: SqliteDocuments;
+  definitions: Definitions;
+  runs: Rows<Run>;
+  joins: Rows<Join>;
+  /** What the decision means for another run. */
+  leave: (message: Message) => void;
+}
+
+export class Decisions {
+  readonly #options: DecisionsOptions;
+  readonly #records: Statement;
+
+  constructor(options: DecisionsOptions) {
+    this.#options = options;
+    this.#records = options.db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`);
+  }
+
+  planOf(run: Run): Plan {
+    const definition = this.#options.definitions.byId(run.definitionId);
+    if (definition === null) throw new Error(`Run ${run.id} has no definition ${run.definitionId}.`);
+    return this.#options.definitions.plan(definition);
+  }
+
+  decide(run: Run, happening: Happening): NextTry | null {
+    const plan = this.planOf(run);
+    const event = { ...happening, now: this.#options.clock.now(), random: this.#options.random() } as RunEvent;
+    const loaded = new Loaded(run);
+    for (;;) {
+      const decision = this.#options.brain.decide(plan, loaded, event);
+      if ("changes" in decision) {
+        // In a run that is tried again, a step that starts may have left a row in its earlier life.
+        const about: About = { run, plan, now: event.now, anew: run.retries > 0 || forEnded.has(event.kind) || event.kind === "reopen" };
+        for (const change of decision.changes) this.#apply(about, change);
+        return decision.next;
+      }
+      if (!this.#load(loaded, decision.need)) throw new Error(`The decision about run ${run.id} asks again for rows that it has seen.`);
+    }
+  }
+
+  /** False when everything had been loaded before: asking on would never end. */
+  #load(loaded: Loaded, need: Need): boolean {
+    const { id } = loaded.run;
+    const before = loaded.size;
+    for (const node of need.joins) loaded.joins.set(node, this.#options.joins.get(joinKey(id, node)));
+    for (const node of need.outputs) {
+      const task = this.#options.board.tasks.get(taskIdOf(id, node));
+      // What is forgotten has no output any more, though its row still says what it was.
+      const output = task === null || task.state === "forgotten" ? null : task.output;
+      loaded.outputs.set(node, output === null ? null : (JSON.parse(output) as Json));
+    }
+    for (const node of need.records) loaded.tasks.set(node, this.#options.board.tasks.get(taskIdOf(id, node)));
+    for (const { kind, name } of need.documents) {
+      const document = this.#options.documents.find(kind, name);
+      loaded.documents.set(documentKey(kind, name), document === null ? null : (JSON.parse(document.body) as Json));
+    }
+    if (need.all) loaded.all = new Map(this.records(id).map((task) => [task.node, task]));
+    return loaded.size > before;
+  }
+
+  /** Inside an operation: every record of a run, as the batch has left it. */
+  records(runId: string): Task[] {
+    // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
+    const rows = this.#records.all(`${runId}.`, `${runId}/`);
+    const records = new Map(rows.map((row) => [row.id as string, taskOf(row)]));
+    for (const task of this.#options.board.tasks.pending()) if (task.runId === runId) records.set(task.id, task);
+    return [...records.keys()].map((id) => this.#options.board.tasks.get(id)).filter((task) => task !== null);
+  }
+
+  #apply(about: About, change: Change): void {
+    const { run } = about;
+    if (change.kind === "post") this.#post(about, change);
+    else if (change.kind === "record") this.#record(about, change);
+    else if (change.kind === "join") {
+      const { node, left, begun, missed } = change;
+      this.#options.joins.put(joinKey(run.id, node), { runId: run.id, node, left, begun, missed });
+    } else if (change.kind === "settle") this.#options.board.settleRecord(taskIdOf(run.id, change.node), change);
+    else if (change.kind === "reopen") this.#options.board.reopenRecord(taskIdOf(run.id, change.node));
+    else if (change.kind === "run") this.#options.runs.put(run.id, change.run);
+    else if (change.kind === "message") this.#options.leave(change.message);
+    else if (change.kind === "forget") this.#options.board.forget(taskIdOf(run.id, change.node));
+    else for (const { id } of this.records(run.id)) this.#options.board.cancelOne(id);
+  }
+
+  #post({ run, plan, now, anew }: About, change: Change & { kind: "post" }): void {
+    const node = plan.nodes[change.node];
+    if (node === undefined) throw new Error(`The plan of run ${run.id} has no node ${change.node}.`);
+    const { board } = this.#options;
+    const base = {
+      id: taskIdOf(run.id, change.node),
+      runId: run.id,
+      node: change.node,
+      step: node.id,
+      ordinal: change.ordinal,
+      input: change.input,
+      policy: change.placement === undefined ? null : JSON.stringify(change.placement.retry),
+      ...(change.placement?.timeouts ?? node.timeouts),
+    };
+    if (node.kind !== "task") {
+      const delayMs = change.wakeAt === undefined ? 0 : change.wakeAt - now;
+      return board.place(freshTask({ ...base, lanes: [], delayMs }, now, null), anew, plan.keepsCounting);
+    }
+    const { lanes, priority, limits, delayMs, holdMs, polledMs = polledMsDefault } = change.placement ?? node;
+    const lane = board.lanes.choose(lanes, now - polledMs);
+    const task = { ...base, lanes, priority: priority + run.priority, limits, delayMs, holdMs };
+    board.place(freshTask(task, now, lane), anew, plan.keepsCounting);
+  }
+
+  #record({ run, plan, now, anew }: About, change: Change & { kind: "record" }): void {
+    const { node, ordinal, state, error } = change;
+    const base = { id: taskIdOf(run.id, node), runId: run.id, node, ordinal, step: plan.nodes[node]?.id ?? "" };
+    const task = freshTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, now, null);
+    const result = { state, error, output: change.output ?? null, fault: change.fault ?? null, endedAt: now };
+    this.#options.board.place({ ...task, ...result }, anew, plan.keepsCounting);
+  }
+}
+
+/** Orders that mean something to a run that has ended, and only to such. */
+export const forEnded: ReadonlySet<string> = new Set(["retry", "rerun", "restart"]);
+
+function documentKey(kind: string, name: string): string {
+  return `${kind}\u0000${name}`;
+}
+
+/** What every change of one decision has in common. */
+interface About {
+  run: Run;
+  plan: Plan;
+  now: number;
+  anew: boolean;
+}
+
+/** The rows a decision has seen so far. */
+class Loaded implements Frontier {
+  readonly run: Run;
+  readonly joins = new Map<number, Join | null>();
+  readonly outputs = new Map<number, Json>();
+  readonly tasks = new Map<number, Task | null>();
+  readonly documents = new Map<string, Json>();
+  all: ReadonlyMap<number, Task> | undefined;
+
+  constructor(run: Run) {
+    this.run = run;
+  }
+
+  join(node: number): Join | null | undefined {
+    return this.joins.get(node);
+  }
+
+  output(node: number): Json | undefined {
+    return this.outputs.get(node);
+  }
+
+  record(node: number): Task | null | undefined {
+    return this.tasks.get(node);
+  }
+
+  records(): ReadonlyMap<number, Task> | undefined {
+    return this.all;
+  }
+
+  document(kind: string, name: string): Json | undefined {
+    return this.documents.get(documentKey(kind, name));
+  }
+
+  get size(): number {
+    return this.joins.size + this.outputs.size + this.tasks.size + this.documents.size + (this.all === undefined ? 0 : 1);
+  }
+}

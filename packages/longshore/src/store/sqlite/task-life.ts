@@ -1,0 +1,192 @@
+// What becomes of a task inside an operation: how it comes to its lane, back to it, to its next attempt and to its end. The verbs that lead
+// there are in board.ts.
+
+import type { Report } from "../../board/store.ts";
+import { type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
+import type { Clock } from "../../clock.ts";
+import type { RetryPolicy } from "../../run/plan.ts";
+import { type Closure, faultOf, type NextTry, nextTry, noRetry } from "../../run/retry.ts";
+import type { Attempts, Closing, Why } from "./attempts.ts";
+import type { Follower } from "./board.ts";
+import type { GroupCommit } from "./commit.ts";
+import type { Lines } from "./lines.ts";
+import type { Rows } from "./rows.ts";
+
+/** How a task comes back to its lane. */
+interface Queueing {
+  /** What is written once has changed too. */
+  rewritten?: boolean;
+  /** Nobody has worked on it: it stands before those who came after it. Else it goes behind those already waiting. */
+  keepsPlace?: boolean;
+  /** Until when somebody must have taken it; a full length from now on when absent. */
+  claimBy?: number | null;
+}
+
+/** A task that comes back unseen again and again has this many times as long to be taken, in all: a few workers may go, not any number. */
+const unseenClaimsMax = 3;
+
+export interface TaskLifeOptions {
+  tasks: Rows<Task>;
+  lines: Lines;
+  attempts: Attempts;
+  commit: GroupCommit;
+  clock: Clock;
+  random: () => number;
+  counts: Record<Closure["kind"], number>;
+  runs: () => Follower;
+}
+
+export class TaskLife {
+  readonly #options: TaskLifeOptions;
+  #sequence = 0;
+
+  constructor(options: TaskLifeOptions) {
+    this.#options = options;
+  }
+
+  /** At the start: a task has this place in its lane. */
+  seen({ sequence }: Task): void {
+    this.#sequence = Math.max(this.#sequence, sequence);
+  }
+
+  /** Inside an operation: puts a new task on the board, or a record beside it when it has no lane. `anew`: it may have lived before. */
+  place(task: Task, anew: boolean, keepsCounting = false): void {
+    const before = anew ? this.#options.tasks.get(task.id) : null;
+    const placed = { ...(before === null ? task : counted(task, before, keepsCounting)), sequence: ++this.#sequence };
+    this.#options.tasks.put(placed.id, placed, true);
+    if (before !== null) this.leaveLife(before, placed.queuedAt, keepsCounting);
+    if (isOpen(placed.state)) this.#options.lines.join(placed, placed.queuedAt);
+  }
+
+  /** Back in line; the attempt goes on and neither budget is spent. */
+  defer(task: Task, report: Report & { verb: "defer" }, closing: Closing): void {
+    if (report.unseen) return this.#comeBackUnseen(task, closing);
+    const deferrals = task.deferrals + (task.state === "queued" ? 0 : 1);
+    const dueAt = closing.now + report.delayMs;
+    this.requeue(task, closing, { ...task, deferrals, dueAt, output: report.output ?? task.output });
+  }
+
+  /** As if it had not been handed out, but with its full time to be taken; not for ever, or a task that ends whoever reads it never would. */
+  #comeBackUnseen(task: Task, closing: Closing): void {
+    const { claimMs, dueAt } = task;
+    const claimBy = claimMs === null ? null : Math.min(closing.now + claimMs, dueAt + unseenClaimsMax * claimMs);
+    this.requeue(task, closing, task, { keepsPlace: true, claimBy });
+  }
+
+  /** An attempt is over without a result: policy says whether another follows. */
+  close(task: Task, closing: Closing, closure: Closure): void {
+    const { now } = closing;
+    this.#options.commit.after(() => {
+      this.#options.counts[closure.kind]++;
+    });
+    const fault = faultOf(closure);
+    const next =
+      task.runId === null
+        ? nextTry(policyOf(task), task, closure, now, this.#options.random())
+        : this.#options.runs().closed(task, closure);
+    if (!next.again) {
+      const counted = { ...task, failures: next.failures, lost: next.lost };
+      this.end(counted, "failed", closing, { output: task.output, error: next.error, fault });
+      return;
+    }
+    const error = closure.kind === "failed" ? closure.error : closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
+    this.nextAttempt(task, closing, { error, fault }, next);
+  }
+
+  nextAttempt(task: Task, closing: Closing, why: Why, next: NextTry & { again: true }): void {
+    const input = next.input ?? task.input;
+    this.#options.attempts.add(task, closing, why, input === task.input ? null : task.input);
+    const { failures, lost } = next;
+    const fresh = {
+      startedAt: null,
+      endBy: null,
+      endedAt: null,
+      output: null,
+      error: null,
+      fault: null,
+      deferrals: 0,
+      attemptAt: closing.now,
+    };
+    // What stands on no lane has no delay: it waits for something else, from now on.
+    const dueAt = task.lane === null ? wakeTime(next.wakeAt, closing.now) : next.dueAt;
+    const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal: next.ordinal ?? task.ordinal };
+    this.requeue(task, closing, counted, { rewritten: input !== task.input });
+  }
+
+  /** What a record waited for was a time, and it has come. */
+  wake(task: Task, closing: Closing): void {
+    const done = this.end(task, "done", closing, { output: task.output ?? "{}", error: null });
+    if (done.runId !== null) this.#options.runs().done(done);
+  }
+
+  requeue(before: Task, { now, by, receipt }: Closing, task: Task, queueing: Queueing = {}): void {
+    const { rewritten = false, keepsPlace = false, claimBy = task.claimMs === null ? null : task.dueAt + task.claimMs } = queueing;
+    const queued: Task = {
+      ...task,
+      state: "queued",
+      // Even numbers are never handed out: the counter moves when the task leaves `queued` and when it comes back.
+      grant: before.grant + (before.grant % 2),
+      sequence: keepsPlace ? before.sequence : ++this.#sequence,
+      holder: null,
+      holdUntil: null,
+      claimedAt: null,
+      queuedAt: now,
+      claimBy,
+      closedGrant: before.grant,
+      closedBy: by,
+      closedReceipt: receipt,
+    };
+    this.#options.tasks.put(queued.id, queued, rewritten);
+    if (isOpen(before.state)) this.#options.lines.leave(before, now);
+    // The clock may have moved on while it was decided that there is no delay.
+    this.#options.lines.join(queued, this.#options.clock.now());
+  }
+
+  end(task: Task, state: EndState, closing: Closing, result: { output: string | null; error: string | null; fault?: Fault }): Task {
+    const ended: Task = {
+      ...task,
+      state,
+      holder: task.holder ?? closing.holder ?? null,
+      output: result.output,
+      error: result.error,
+      fault: result.fault ?? null,
+      endedAt: closing.now,
+      holdUntil: null,
+      claimBy: null,
+      closedGrant: task.grant,
+      closedBy: closing.by,
+      closedReceipt: closing.receipt,
+    };
+    this.#options.tasks.put(ended.id, ended);
+    this.#options.lines.leave(task, closing.now);
+    // It stood for something else, which nobody waits for any more.
+    if (task.lane === null && task.runId !== null) this.#options.runs().abandoned(task);
+    return ended;
+  }
+
+  /** A step starts anew: how its last attempt ended goes to its history, and whoever still works on it holds nothing any more. */
+  leaveLife(task: Task, now: number, keepsCounting = false): void {
+    if ((task.startedAt !== null || keepsCounting) && task.state !== "forgotten") {
+      const closing = { now: task.endedAt ?? now, by: task.closedBy ?? "cancel", receipt: task.closedReceipt };
+      this.#options.attempts.add(task, closing, { error: task.error, fault: task.fault }, task.input);
+    }
+    if (isOpen(task.state)) this.#options.lines.leave(task, now);
+  }
+}
+
+/** A step that is tried anew after its run had ended goes on counting, so that holds of its earlier life stay fenced off. */
+function counted(task: Task, before: Task, keepsCounting: boolean): Task {
+  const attempt = before.attempt + 1;
+  const sameLife = before.state !== "forgotten";
+  const spent = keepsCounting && sameLife ? { failures: before.failures, lost: before.lost } : {};
+  return { ...task, ...spent, attempt, firstAttempt: sameLife ? before.firstAttempt : attempt, grant: before.grant + (before.grant % 2) };
+}
+
+/** A time that has passed already is over in the next moment; one that is now means that nothing but a report is waited for. */
+function wakeTime(wakeAt: number | undefined, now: number): number {
+  return wakeAt === undefined ? now : Math.max(wakeAt, now + 1);
+}
+
+function policyOf(task: Task): RetryPolicy {
+  return task.policy === null ? noRetry : (JSON.parse(task.policy) as RetryPolicy);
+}
