@@ -51,6 +51,12 @@ const BENCHMARKS: Record<string, Benchmark> = {
     prepare: async () => void (await import("./stepflow-peers.ts")).stepflowPeers(),
     load: async () => (await import("./stepflow.ts")).stepflow,
   },
+  flowkit: {
+    says: "batches through our FlowKit worker and coordinator beside Kafka's client by itself",
+    rounds: 1,
+    parts: ["rate", "latency", "growth"],
+    load: async () => (await import("./flowkit.ts")).flowkit,
+  },
   start: {
     says: "cold start, idle memory and idle CPU beside a bare Node server",
     rounds: 5,
