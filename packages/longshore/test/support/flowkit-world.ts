@@ -70,7 +70,13 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
     const settings = readCoordinatorConfig(options.config, {}, () => {});
     const quiet = { debug: () => {}, info: () => {}, warn: (message: string) => warnings.push(message) };
     const failed = (what: string, error: unknown) => warnings.push(`${what}: ${String(error)}`);
-    const outbox = options.outbox ? new Outbox({ bus, store: engine.outboxStore, owner: randomUUID(), clock }) : null;
+    const given = {
+      bus,
+      owner: randomUUID(),
+      clock,
+      failed: (message: { value: string }, why: string) => void coordinator.undeliverable(message, why),
+    };
+    const outbox = options.outbox ? new Outbox({ ...given, store: engine.outboxStore }) : null;
     await outbox?.start();
     if (outbox !== null) closers.push(() => outbox.close());
     coordinator = new Coordinator({

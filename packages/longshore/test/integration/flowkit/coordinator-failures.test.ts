@@ -269,6 +269,17 @@ describe("what nobody can read", () => {
     expect(world.warnings).toEqual([]);
   });
 
+  it.each([true, false])("[A23] a command that is too large to be sent fails its task with the reason (outbox: %s)", async (outbox) => {
+    const world = await openFlowkit({ outbox });
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer", { io: { input_inline: { blob: "x".repeat(1_100_000) } } })] });
+    expect(await world.ended(run)).toMatchObject({
+      state: "failed",
+      error: expect.stringMatching(/^step a failed: .*1100\d\d\d.*1000000/),
+    });
+    expect(worker.commands).toEqual([]);
+  });
+
   it("[A13] what can never run is refused when it is submitted, with its place", async () => {
     const world = await openFlowkit();
     const twice = { nodes: [node("a", "t"), node("a", "t")] };
