@@ -19,6 +19,7 @@ export interface ServerFlags {
   workflows?: string;
   stepflowConfig?: string;
   flowkitBrokers?: string;
+  flowkitMongo?: string;
   flowkitConfig?: string;
   token?: string[];
   tokenFile?: string;
@@ -40,6 +41,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .option("--workflows <folder>", "load its *.yml, *.yaml and *.json at the start")
     .option("--stepflow-config <file>", "plugins and routes for flows of Stepflow; may start their workers")
     .option("--flowkit-brokers <list>", "brokers of Kafka where workers of FlowKit are met; without them they come here")
+    .option("--flowkit-mongo <url>", "a MongoDB that workers of FlowKit share; without one they keep artifacts here")
     .option("--flowkit-config <file>", "the settings of FlowKit's coordinator, as JSON")
     .option("--token <token>", "let in whoever shows it; may be repeated", parseRepeated)
     .option("--token-file <file>", "tokens, one a line")
@@ -82,9 +84,15 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
   };
 }
 
-function flowkitOf({ flowkitBrokers: brokers, flowkitConfig }: ServerFlags): Pick<ServeOptions, "flowkit"> {
-  const config = flowkitConfig === undefined ? {} : { config: resolve(flowkitConfig) };
-  return brokers === undefined && flowkitConfig === undefined ? {} : { flowkit: { brokers, ...config } };
+function flowkitOf({ flowkitBrokers, flowkitMongo, flowkitConfig }: ServerFlags): Pick<ServeOptions, "flowkit"> {
+  if (flowkitBrokers === undefined && flowkitMongo === undefined && flowkitConfig === undefined) return {};
+  return {
+    flowkit: {
+      ...(flowkitBrokers === undefined ? {} : { brokers: flowkitBrokers }),
+      ...(flowkitMongo === undefined ? {} : { mongo: flowkitMongo }),
+      ...(flowkitConfig === undefined ? {} : { config: resolve(flowkitConfig) }),
+    },
+  };
 }
 
 /** A secret by which a worker of this very process is let in; undefined when nobody is asked for one. */

@@ -66,6 +66,11 @@ export type FlowkitKafka = Pick<KafkaBusOptions, "clientId" | "ssl" | "sasl" | "
 export interface FlowkitOptions {
   /** Brokers of Kafka, such as `kafka:9092`, in a list or separated by commas. Without them the bus is in the data file. */
   brokers?: string | readonly string[];
+  /**
+   * A MongoDB that workers of FlowKit share, such as `mongodb://db/flowkit`: what they read there of tasks is kept there, and what they keep
+   * there counts. Without it, workers keep their artifacts here.
+   */
+  mongo?: string;
   /** How to reach them: `ssl`, `sasl`, and how topics are created. */
   kafka?: FlowkitKafka;
   /** A file with the reference's `CoordinatorConfig` as JSON, or its settings. */

@@ -1,13 +1,17 @@
 // FlowKit's coordinator on this server's engine: with a broker that it is told of, else on the bus in the data file.
 
+import type { Hold } from "../board/task.ts";
 import type { Bus, BusOptions } from "../bus/bus.ts";
 import { EmbeddedBus } from "../bus/embedded.ts";
 import { Outbox } from "../bus/outbox.ts";
 import { type IsSensitive, loadDetector } from "../dialect/flowkit/sensitive.ts";
 import type { JsonObject } from "../json.ts";
+import type { MirrorOptions } from "../protocol/flowkit/artifacts/mirror.ts";
+import { clusterOf } from "../protocol/flowkit/coordinator/cluster.ts";
 import { type CoordinatorSettings, readCoordinatorConfig } from "../protocol/flowkit/coordinator/config.ts";
 import { Coordinator } from "../protocol/flowkit/coordinator/coordinator.ts";
 import { directOutbox } from "../protocol/flowkit/coordinator/direct-outbox.ts";
+import type { WireName } from "../protocol/flowkit/places.ts";
 import type { FlowkitOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import type { Logger } from "./logger.ts";
@@ -52,6 +56,7 @@ export async function openFlowkit(
   const trouble = new TroubleLog(logger, clock);
   const failed = (what: string, error: unknown) => trouble.failing(`FlowKit: ${what}`, error);
   const { brokers } = settings;
+  const cluster = await clusterOf(settings.cluster, engine.documents);
   const bus =
     brokers.length > 0 ? await kafkaBus(brokers, options, { clock, trouble }) : new EmbeddedBus(engine.busLog, { clock, trouble });
   // What goes into the data file anyway needs no second place in it.
@@ -69,10 +74,14 @@ export async function openFlowkit(
         })
       : null;
   const { functions } = options;
-  const parts = { engine, bus, settings, log: logger, failed, functions, isSensitive };
-  const coordinator = new Coordinator({ ...parts, outbox: outbox ?? directOutbox(bus) });
+  const parts = { engine, bus, settings: { ...settings, cluster }, log: logger, failed, functions, isSensitive };
+  const mirror =
+    options.mongo === undefined ? null : await openMirror(options.mongo, engine, { cluster, trouble, roster: () => coordinator.roster() });
+  const results = mirror === null ? {} : { completed: mirror.completed, adopt: mirror.adopt };
+  const coordinator: Coordinator = new Coordinator({ ...parts, ...results, outbox: outbox ?? directOutbox(bus) });
   await outbox?.start();
   await coordinator.start();
+  mirror?.start();
   return {
     coordinator,
     bus,
@@ -82,6 +91,27 @@ export async function openFlowkit(
       await coordinator.stop();
       await outbox?.close();
       await bus.close();
+      await mirror?.close();
+    },
+  };
+}
+
+/** Loaded where there is a database. */
+async function openMirror(url: string, engine: Engine, more: { cluster: string; trouble: TroubleLog; roster: MirrorOptions["roster"] }) {
+  const [{ connectMongo }, { Mirror }] = await Promise.all([
+    import("../protocol/flowkit/artifacts/mongo-db.ts"),
+    import("../protocol/flowkit/artifacts/mirror.ts"),
+  ]);
+  const { db, close } = await connectMongo({ url });
+  const { cluster: server, trouble, roster } = more;
+  const mirror = new Mirror({ ...engine, db, server, trouble, roster });
+  return {
+    start: () => mirror.start(),
+    completed: (name: WireName) => mirror.completed(name),
+    adopt: (name: WireName, hold: Hold) => mirror.adopt(name, hold),
+    async close() {
+      await mirror.close();
+      await close();
     },
   };
 }

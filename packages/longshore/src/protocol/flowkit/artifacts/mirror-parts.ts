@@ -1,11 +1,12 @@
 // What nodes have produced, written to MongoDB for consumers of other makes, as FlowKit's coordinator does from the same events: partial
 // and complete artifacts that no worker of MongoDB has written, and `metrics_raw`, each batch once.
 
-import { isOpen, type Task } from "../../../board/task.ts";
+import { type Hold, isOpen, type Task } from "../../../board/task.ts";
 import type { JsonObject } from "../../../json.ts";
 import type { Part, PartStore } from "../../../part/store.ts";
+import { partGroups, partUidOf } from "../part-groups.ts";
 import { finalUid } from "../wire.ts";
-import { asking, insertNew, type MongoDb, type MongoDocument } from "./mongo-db.ts";
+import { asking, insertNew, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
 import { metaOf } from "./own.ts";
 
 export interface MirrorPartsOptions {
@@ -66,6 +67,30 @@ export class MirrorParts {
       await db.collection("stream_progress").deleteMany({ task_id, from_node: node_id });
       await db.collection("stream_progress").deleteMany({ task_id, consumer_node: node_id, epoch: { $not: { $gte: task.grant } } });
     });
+  }
+
+  /**
+   * Records what workers have kept in MongoDB and nobody has heard of in time: an attempt whose hold had run out when its events came has
+   * ticked off its input, so the next one does not make these again. Costs a count where nothing is missing.
+   */
+  async adopt(task_id: string, node_id: string, hold: Hold): Promise<void> {
+    const { db, parts } = this.#options;
+    const artifacts = db.collection("artifacts");
+    const filter = { task_id, node_id, status: "partial" };
+    const there = await asking("count artifacts", () => artifacts.countDocuments(filter));
+    if (there <= (await parts.count(hold.taskId))) return;
+    const cursor = artifacts.find(filter, { projection: { _id: 0, batch_uid: 1, meta: 1 }, sort: { created_at: 1 }, batchSize: pageParts });
+    try {
+      while (await asking("read artifacts", () => cursor.hasNext())) {
+        const found = cursor.readBufferedDocuments().map(({ batch_uid, meta }) => {
+          return { uid: partUidOf(String(batch_uid)), value: JSON.stringify(plainObject(meta)) };
+        });
+        for (const group of partGroups(found)) await parts.put(hold, group);
+      }
+    } finally {
+      // A connection that was lost has taken the cursor with it.
+      await cursor.close().catch(() => undefined);
+    }
   }
 
   close(): void {

@@ -6,7 +6,7 @@
 // document does not say that it has ended, and every run that is younger than the last moment at which all was mirrored. That moment is kept
 // in MongoDB, where it cannot run ahead of what it is about.
 
-import type { Task } from "../../../board/task.ts";
+import type { Hold, Task } from "../../../board/task.ts";
 import { isOpen } from "../../../board/task.ts";
 import { type Clock, pause } from "../../../clock.ts";
 import type { JsonObject } from "../../../json.ts";
@@ -112,6 +112,11 @@ export class Mirror {
     const artifacts = this.#options.db.collection("artifacts");
     const found = await asking("look for an artifact", () => artifacts.findOne({ task_id, node_id, status: "complete" }));
     return found === null ? null : plainObject(found.meta);
+  }
+
+  /** Records what a node's workers have kept in MongoDB and nobody has heard of in time. */
+  async adopt({ task_id, node_id }: { task_id: string; node_id: string }, hold: Hold): Promise<void> {
+    await this.#parts.adopt(task_id, node_id, hold);
   }
 
   /** What is not written by then is written at the next start. */

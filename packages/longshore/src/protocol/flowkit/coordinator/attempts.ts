@@ -6,9 +6,10 @@ import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
 import { backoffMsOf, type RetrySettings } from "../../../dialect/flowkit/retry-policy.ts";
 import type { Json } from "../../../json.ts";
-import { type NewPart, putPartsMax, uidLengthMax } from "../../../part/store.ts";
+import type { NewPart } from "../../../part/store.ts";
 import type { Verdict } from "../../../verdict.ts";
-import type { Place, Places } from "../places.ts";
+import { partGroups, partUidOf } from "../part-groups.ts";
+import type { Place, Places, WireName } from "../places.ts";
 import type { StatusEvent } from "../wire.ts";
 import { type BatchRecords, judge, withDeadLetters, withFailing } from "./batches.ts";
 import type { WireAttempt } from "./messages.ts";
@@ -27,6 +28,7 @@ export interface AttemptsParts extends Pick<CoordinatorEngine, "board" | "parts"
   readonly batches: BatchRecords;
   readonly signals: Pick<Signals, "cancel">;
   readonly counts: CoordinatorCounts;
+  adopt?(name: WireName, hold: Hold): Promise<void>;
 }
 
 type Of<Kind extends StatusEvent["kind"]> = Extract<StatusEvent, { kind: Kind }>;
@@ -64,7 +66,7 @@ export class Attempts {
       return this.#stop(attempt, last, verdict === "busy" ? "another worker has it" : "this attempt is over");
     }
     if (verdict === "ok") await this.#keepBatches(hold, events);
-    if (last !== undefined) await this.#end(hold, place, last);
+    if (last !== undefined) await this.#end(hold, place, last, attempt);
   }
 
   async #extend(hold: Hold & { holder: string }, termMs: number | null): Promise<Verdict> {
@@ -77,13 +79,13 @@ export class Attempts {
     const found: NewPart[] = [];
     let failed: Of<"BATCH_FAILED"> | undefined;
     for (const event of events) {
-      if (event.kind === "BATCH_OK") found.push({ uid: uidOf(event.batch_uid), value: JSON.stringify(event.metrics) });
+      if (event.kind === "BATCH_OK") found.push({ uid: partUidOf(event.batch_uid), value: JSON.stringify(event.metrics) });
       else if (event.kind === "BATCH_FAILED") {
         counts.batchesFailed++;
         failed = event;
       }
     }
-    for (let at = 0; at < found.length; at += putPartsMax) await parts.put(hold, found.slice(at, at + putPartsMax));
+    for (const group of partGroups(found)) await parts.put(hold, group);
     counts.batches += found.length;
     if (failed !== undefined) await this.#noteFailing(hold.taskId, failed, hold.grant);
   }
@@ -94,11 +96,12 @@ export class Attempts {
     await batches.keep(taskId, withFailing(await batches.of(taskId), failed, epoch));
   }
 
-  async #end(hold: Hold & { grant: number; holder: string }, place: Place, last: Last): Promise<void> {
+  async #end(hold: Hold & { grant: number; holder: string }, place: Place, last: Last, name: WireName): Promise<void> {
     const { board } = this.#parts;
     const by = hold.holder;
     switch (last.kind) {
       case "TASK_DONE":
+        await this.#parts.adopt?.(name, hold);
         await board.complete(hold, JSON.stringify(await this.#outputOf(place, last)), { by });
         break;
       case "CANCELLED":
@@ -158,10 +161,4 @@ function isLast(event: StatusEvent): event is Last {
 /** Null for a step that is no node of a graph. */
 function settingsOf({ plan, node }: Place): RetrySettings | null {
   return plan?.dialect === dialectName ? ((node?.origin as GraphNode | undefined)?.retry_policy ?? null) : null;
-}
-
-/** SQLite's texts end at the first NUL, and a longer one is refused: a batch with such a name is kept under what it can have. */
-function uidOf(uid: string): string {
-  const clean = uid.includes("\u0000") ? uid.replaceAll("\u0000", "\uFFFD") : uid;
-  return clean.length > uidLengthMax ? clean.slice(0, uidLengthMax) : clean;
 }

@@ -1,9 +1,8 @@
 // FlowKit's coordinator, put together on the board and the runs of this server: it sends tasks to workers, hears what becomes of them, and
 // tells them to stop. It keeps nothing of its own but which workers there are: the board is the record.
 
-import { randomBytes } from "node:crypto";
 import { LaneFailure, LaneWorker } from "../../../board/lane-worker.ts";
-import { isOpen, type Task } from "../../../board/task.ts";
+import { type Hold, isOpen, type Task } from "../../../board/task.ts";
 import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../bus/bus.ts";
 import { pause } from "../../../clock.ts";
 import type { GraphChecks } from "../../../dialect/flowkit/check.ts";
@@ -16,6 +15,7 @@ import { commandTopic, statusTopic } from "../wire.ts";
 import { Announcements } from "./announcements.ts";
 import { Attempts } from "./attempts.ts";
 import { BatchRecords } from "./batches.ts";
+import { clusterOf } from "./cluster.ts";
 import type { CoordinatorSettings } from "./config.ts";
 import { Discovery } from "./discovery.ts";
 import { Dispatcher } from "./dispatcher.ts";
@@ -46,13 +46,14 @@ export interface CoordinatorOptions {
   readonly isSensitive?: GraphChecks["isSensitive"];
   /** What a node has come to already, where somebody else keeps results. */
   completed?(name: WireName): Promise<JsonObject | null>;
+  /** Records what a node has produced there and nobody has heard of in time, before the node is called done. */
+  adopt?(name: WireName, hold: Hold): Promise<void>;
 }
 
 /** Before topics that could not be made are tried again. */
 const retryMs = 1_000;
 /** Functions at once: they read the data file. */
 const slots = 8;
-const clusterKind = "flowkit-cluster";
 
 export class Coordinator {
   readonly tasks: FlowkitTasks;
@@ -78,7 +79,7 @@ export class Coordinator {
   #stopListening: () => void = () => {};
 
   constructor(options: CoordinatorOptions) {
-    const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed } = options;
+    const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed, adopt } = options;
     const { topics, leaseMs, offerMs, cancelGraceMs } = settings;
     const { counts } = this;
     this.#options = options;
@@ -88,7 +89,7 @@ export class Coordinator {
     this.tasks = new FlowkitTasks({ runs: engine.runs, checks: { functions: new Set(Object.keys(functions)), isSensitive } });
     const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles) });
     this.#batches = new BatchRecords(engine.documents);
-    const common = { ...engine, places, registry, outbox, topics, counts, log, failed, batches: this.#batches };
+    const common = { ...engine, places, registry, outbox, topics, counts, log, failed, batches: this.#batches, adopt };
     this.#registry = registry;
     this.#signals = new Signals({ ...common, cancelGraceMs });
     this.#attempts = new Attempts({ ...common, signals: this.#signals });
@@ -109,7 +110,7 @@ export class Coordinator {
   /** Resolves when all is known that is kept here. A bus that cannot be reached yet is tried until it can: see `ready`. */
   async start(): Promise<void> {
     const { engine, settings } = this.#options;
-    this.#cluster = settings.cluster ?? (await this.#keptCluster());
+    this.#cluster = await clusterOf(settings.cluster, engine.documents);
     this.#stopListening = engine.listen({ task: (task) => this.#taskChanged(task) });
     await this.#registry.load();
     for await (const task of tasksIn(engine.reader, "held")) this.#registry.taskChanged(task);
@@ -124,6 +125,11 @@ export class Coordinator {
   /** Resolves when it sends and hears, or was stopped. */
   get ready(): Promise<void> {
     return this.#opening;
+  }
+
+  /** The workers that are there. */
+  roster(): ReturnType<Registry["roster"]> {
+    return this.#registry.roster();
   }
 
   /** What was sent stays sent: workers go on, and what they say is read at the next start. */
@@ -249,14 +255,6 @@ export class Coordinator {
   #subscribe(what: string, topic: string, handle: Subscription["handle"]): void {
     const group = `coord.${this.#cluster}.${what}`;
     this.#consumers.push(this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle }));
-  }
-
-  /** Groups are named after this data file: two servers on one broker must each hear everything. */
-  async #keptCluster(): Promise<string> {
-    const { documents } = this.#options.engine;
-    const fresh = { kind: clusterKind, name: "cluster", version: 1, body: JSON.stringify(randomBytes(3).toString("hex")) };
-    await documents.keepDocument(fresh, { unlessThere: true });
-    return JSON.parse((await documents.document(clusterKind, "cluster"))?.body ?? fresh.body) as string;
   }
 }
 

@@ -2,7 +2,7 @@
 // tasks; what they are given is sent as a command, whose epoch is the grant. A command that nobody takes up in time lapses: the task goes
 // back to its lane and is sent again under the next epoch, where readers share a topic out to another of them.
 
-import type { Task } from "../../../board/task.ts";
+import type { Hold, Task } from "../../../board/task.ts";
 import { pause } from "../../../clock.ts";
 import { dialectName, type NodeInput } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
@@ -29,6 +29,8 @@ export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "boar
   readonly offerMs: number;
   /** What a node has come to already, where somebody else keeps results; it is not started then. */
   completed?(name: WireName): Promise<JsonObject | null>;
+  /** Records what a node has produced there, before it is called done. */
+  adopt?(name: WireName, hold: Hold): Promise<void>;
   readonly counts: CoordinatorCounts;
   readonly log: CoordinatorLog;
   failed(what: string, error: unknown): void;
@@ -133,6 +135,7 @@ export class Dispatcher {
       const { task_id, node_id } = place;
       const result = (await this.#parts.completed?.({ task_id, node_id })) ?? null;
       if (result !== null) {
+        await this.#parts.adopt?.(place, hold);
         await board.complete(hold, JSON.stringify(result));
         return;
       }

@@ -64,6 +64,12 @@ export class Registry {
     return this.#roles;
   }
 
+  roster(): { worker_id: string; roles: readonly string[]; version: string; capacity: number; status: "online"; seenAt: number }[] {
+    return [...this.#workers.values()].map(({ id: worker_id, roles, version, capacity, seenAt }) => {
+      return { worker_id, roles, version, capacity, status: "online", seenAt };
+    });
+  }
+
   knows(workerId: string): boolean {
     return this.#workers.has(workerId);
   }
