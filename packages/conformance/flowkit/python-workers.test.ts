@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { openFileStage, openStage, type Stage } from "../src/stage.ts";
 import { until } from "../src/until.ts";
-import { type Operator, startCoordinator } from "./operator.ts";
+import { type Operator, startCoordinator, type TaskDocument } from "./operator.ts";
 import { openPlaces, type Place } from "./place.ts";
 import { type GraphNode, type Habit, startPythonWorker } from "./python.ts";
 import { startOurWorker } from "./workers.ts";
@@ -32,6 +32,10 @@ const ours: Start = (stage, at, workerId, role, habit) => startOurWorker(stage, 
 
 async function skusOf(operator: Operator, id: string, node: string): Promise<string[]> {
   return (await operator.artifacts(id, node)).flatMap(({ meta }) => meta.skus);
+}
+
+function epochOf({ graph }: TaskDocument, node: string): number | undefined {
+  return graph.nodes.find(({ node_id }) => node_id === node)?.attempt_epoch;
 }
 
 describe.concurrent("a Python worker under our coordinator", () => {
@@ -86,7 +90,9 @@ describe.concurrent("a Python worker under our coordinator", () => {
     await startPythonWorker(stage, at, { roles: { [role]: "fail" } });
     const retry_policy = { max: 3, backoff_sec: 0.1 };
     const passing = await operator.submit([{ node_id: "f", type: role, retry_policy, io: { input_inline: { good: 1, until: 1 } } }]);
-    expect(await operator.ended(passing)).toMatchObject({ status: "finished", graph: { nodes: [{ attempt_epoch: 2 }] } });
+    expect((await operator.ended(passing)).status).toBe("finished");
+    // Two, or three: a worker that is still busy with its last words drops the next command, which is sent again after a while.
+    expect(epochOf(await operator.read(passing), "f")).toBeGreaterThan(1);
     const lasting = await operator.submit([{ node_id: "f", type: role, retry_policy, io: { input_inline: { permanent: true } } }]);
     expect(await operator.ended(lasting)).toMatchObject({ status: "failed", graph: { nodes: [{ status: "failed", attempt_epoch: 1 }] } });
   });
@@ -123,7 +129,9 @@ describe.concurrent("a Python worker under our coordinator", () => {
     await until("some batches", async () => ((await operator.artifacts(id, "u")).length > 3 ? true : undefined));
     first.child.signal("SIGKILL");
     await ours(stage, at, "w-ours", role, "produce");
-    expect(await operator.ended(id)).toMatchObject({ status: "finished", graph: { nodes: [{ attempt_epoch: 2 }] } });
+    expect((await operator.ended(id)).status).toBe("finished");
+    // Two, or more: until Kafka has taken its partitions from the dead one, commands may lie there.
+    expect(epochOf(await operator.read(id), "u")).toBeGreaterThan(1);
     expect((await skusOf(operator, id, "u")).sort()).toEqual(items(80).sort());
   });
 
