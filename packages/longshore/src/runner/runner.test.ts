@@ -330,3 +330,16 @@ describe("options of a worker", () => {
     expect(worker.status().tasks).toEqual(["one"]);
   });
 });
+
+it("tells that a server has answered to whoever listens once the worker has started, also when it answered before that", async () => {
+  class Early extends Loopback {
+    override async start(host: Parameters<Loopback["start"]>[0]): Promise<void> {
+      await super.start(host);
+      host.working("hello");
+    }
+  }
+  await using s = await setup({}, [new Early()]);
+  const told: string[] = [];
+  s.worker.on("connected", ({ transport }) => void told.push(transport));
+  await until(() => told.length === 1);
+});

@@ -56,6 +56,10 @@ export class Runner {
   #aborting = false;
   #stopping: Promise<void> | undefined;
   #resolveClosed: () => void = () => {};
+  #resolveStarted: () => void = () => {};
+  readonly #started = new Promise<void>((resolve) => {
+    this.#resolveStarted = resolve;
+  });
   #onIdle: () => void = () => {};
 
   constructor(config: RunnerConfig, transports: readonly Transport[], isolates?: Isolates) {
@@ -80,6 +84,8 @@ export class Runner {
   async start(): Promise<void> {
     try {
       await Promise.all(this.#attached.map((attached) => attached.transport.start(this.#hostFor(attached))));
+      // In the next turn: whoever waits for the start listens by then.
+      setImmediate(this.#resolveStarted);
     } catch (error) {
       await this.stop({ force: true });
       throw error;
@@ -186,7 +192,7 @@ export class Runner {
         this.#health.answered();
         if (!connected) {
           connected = true;
-          this.events.emit("connected", { transport: transport.name });
+          void this.#started.then(() => this.events.emit("connected", { transport: transport.name }));
         }
         const failedMs = episodes.working(what);
         if (failedMs !== undefined) this.events.emit("working", { transport: transport.name, what, failedMs });

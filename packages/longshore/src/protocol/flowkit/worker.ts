@@ -110,6 +110,8 @@ class FlowkitWorker implements Transport {
     const { bus, settings } = this.#around;
     this.#announcer = new Announcer({ bus, settings, host, roles: this.#roles });
     await this.#untilDone("announcement", () => (this.#announcer as Announcer).online(resume ?? null));
+    // Not by what came before: a bus that makes topics by itself has not been asked yet.
+    if (!host.draining.aborted) host.working("announcement");
     this.#log("info", "worker.started", { worker_id: workerId });
   }
 
@@ -224,7 +226,7 @@ class FlowkitWorker implements Transport {
     for (let tries = 1; !draining.aborted; tries++) {
       try {
         const value = await call();
-        working(what);
+        if (tries > 1) working(what);
         return value;
       } catch (error) {
         failing(what, error);
