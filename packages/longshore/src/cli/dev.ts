@@ -39,7 +39,8 @@ async function dev(flags: DevFlags): Promise<void> {
   const { serve } = await import("../server/index.ts");
   const { protocolHints } = await import("./snippets.ts");
   const server = await serve({ ...serveOptions(flags, { format: "text" }), badWorkflows: "skip" });
-  const hints = protocolHints(server.url ?? "", { asksToken: flags.token !== undefined || flags.tokenFile !== undefined });
+  const asksToken = flags.token !== undefined || flags.tokenFile !== undefined;
+  const hints = protocolHints(server.url ?? "", { asksToken, brokers: flags.flowkitBrokers });
   const paint = painter(process.stdout);
   const say = (text: string) => void process.stdout.write(`${text}\n`);
   say(welcome(server, flags, hints, paint));

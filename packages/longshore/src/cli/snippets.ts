@@ -26,8 +26,14 @@ const queueLanes = queueLane("");
 const pluginLanes = (["stepflow", "mock"] as const).map((type) => pluginLane({ name: "", type }));
 const isStepflows = (lane: string) => [queueLanes, ...pluginLanes].some((prefix) => lane.startsWith(prefix));
 
-/** With `asksToken` the programs take theirs from the environment: a secret is never printed. */
-export function protocolHints(url: string, { asksToken = false } = {}): readonly ProtocolHints[] {
+export interface HintOptions {
+  /** The programs take their token from the environment: a secret is never printed. */
+  readonly asksToken?: boolean;
+  /** Where FlowKit's workers are met, when that is not the server itself. */
+  readonly brokers?: string | undefined;
+}
+
+export function protocolHints(url: string, { asksToken = false, brokers }: HintOptions = {}): readonly ProtocolHints[] {
   const first = asksToken ? "with its token in LONGSHORE_TOKEN, " : "";
   return [
     {
@@ -87,6 +93,23 @@ export function protocolHints(url: string, { asksToken = false } = {}): readonly
           ? null
           : `a Conductor worker of ${name} with CONDUCTOR_SERVER_URL=${url}/api`,
     },
+    {
+      protocol: "flowkit",
+      snippets: [
+        {
+          language: "TypeScript",
+          how: `${first}save as flowkit-worker.mjs, then \`node flowkit-worker.mjs\``,
+          code: flowkitWorker(url, asksToken, brokers),
+          tryIt: tryFlowkit(url, asksToken),
+        },
+      ],
+      // Its workers are known by their role alone.
+      workerFor: ({ name, labels }) => {
+        if (name === commandLane || isStepflows(name) || labels.length > 0) return null;
+        const kafka = brokers === undefined ? "" : `KAFKA_BOOTSTRAP_SERVERS=${brokers} and `;
+        return `a FlowKit worker of the role ${name} with ${kafka}FLOWKIT_URL=${url}`;
+      },
+    },
   ];
 }
 
@@ -131,6 +154,37 @@ function tryConductor(url: string, asksToken: boolean): string {
   const input = '{"name": "Ada"}';
   return `curl -s '${url}/api/workflow/execute/hello/1'${token} -H 'content-type: application/json' -d '
 {"workflowDef": {"name": "hello", "tasks": [{"name": "greet", "taskReferenceName": "greet", "inputParameters": ${input}}]}}'`;
+}
+
+function flowkitWorker(url: string, asksToken: boolean, brokers: string | undefined): string {
+  const options = [
+    ...(brokers === undefined ? [] : [`brokers: "${brokers}"`]),
+    ...(asksToken ? ["token: process.env.LONGSHORE_TOKEN"] : []),
+  ].join(", ");
+  return `import { work } from "longshore";
+import { flowkit, streamTask } from "longshore/flowkit";
+
+const count = streamTask("count", {
+  *iterBatches() {
+    for (let at = 1; at <= 3; at++) yield { payload: { at } };
+  },
+  processBatch: ({ payload }) => payload,
+});
+const double = streamTask("double", async function* (batches) {
+  for await (const { payload } of batches) yield { twice: payload.meta.at * 2 };
+});
+
+await work({ tasks: [count, double], on: flowkit("${url}"${options === "" ? "" : `, { ${options} }`}) });`;
+}
+
+function tryFlowkit(url: string, asksToken: boolean): string {
+  const token = asksToken ? ' -H "authorization: Bearer $LONGSHORE_TOKEN"' : "";
+  const input = '{"input_adapter": "pull.from_artifacts", "input_args": {"from_node": "count"}}';
+  return `task=$(curl -s '${url}/flowkit/v1/tasks'${token} -H 'content-type: application/json' -d '{"graph": {"nodes": [
+  {"node_id": "count", "type": "count"},
+  {"node_id": "double", "type": "double", "depends_on": ["count"], "io": {"start_when": "first_batch", "input_inline": ${input}}}
+]}}' | cut -d '"' -f 4)
+curl -s "${url}/flowkit/v1/tasks/$task/artifacts?node=double"${token}`;
 }
 
 function tryIt(url: string, name: string, job: string): string {

@@ -25,7 +25,7 @@ it("says what waits, why, and which worker would help", () => {
     "waits train: no live worker has the label gpu. Start one: npx longshore work FILE --labels gpu --on http://h:1, where FILE exports a task named greet",
   );
   expect(line({ tasks: 1, lane: "greet", labels: [] })).toMatch(
-    /a task named greet, or a Conductor worker of greet with CONDUCTOR_SERVER_URL=http:\/\/h:1\/api$/,
+    /a task named greet, or a Conductor worker of greet with CONDUCTOR_SERVER_URL=http:\/\/h:1\/api, or a FlowKit worker of the role greet with FLOWKIT_URL=http:\/\/h:1$/,
   );
   expect(line({ tasks: 1, lane: "stepflow:python", labels: [] })).toMatch(
     /Start one: a Stepflow worker with STEPFLOW_TASKS_URL=h:1 and STEPFLOW_QUEUE_NAME=python$/,

@@ -39,6 +39,7 @@ A worker runs in a process of its own, which is started again when it ends; hand
 An orchestrator of Stepflow that starts its workers is answered on the port it names: command: longshore, args: [work, tasks.ts, --port, "0"].
 For Conductor every task is a worker; its settings are read from the environment (CONDUCTOR_SERVER_URL, CONDUCTOR_AUTH_KEY,
 CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). There --slots is 1 for each task unless told, --poll 100ms and --cancel-poll 10s.
+FlowKit is worked for where FLOWKIT_URL names a Longshore server, or KAFKA_BOOTSTRAP_SERVERS brokers and FLOWKIT_MONGO_URL the database.
 Ctrl-C and SIGTERM let running tasks finish (--drain); a second one does not wait.`;
 
 export function workCommand(): Command {
@@ -77,6 +78,7 @@ export function workCommand(): Command {
       ["longshore work --shell --on http://build:4500 --labels linux", "runs shell commands; no file needed"],
       ["longshore work 'workers/**/*.ts' --conductor http://localhost:8080", "for a Conductor server"],
       ["longshore work tasks.ts --port 8080", "for a Stepflow orchestrator that calls its workers"],
+      ["FLOWKIT_URL=http://localhost:4500 longshore work tasks.ts", "for nodes of FlowKit's graphs, with streams"],
       ["LONGSHORE_TOKEN=... longshore work tasks.mjs --slots 50", "with a token, fifty tasks at a time"],
     ],
     notes,

@@ -85,9 +85,32 @@ describe("the workers that dev prints", () => {
       const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
       writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /conductor worker in TypeScript.*\n/));
       startProgram(process.execPath, ["worker.mjs"], place);
-      const [, curl = ""] = /(curl -s [\s\S]*?)\n\nServing/.exec(dev.stdout()) ?? [];
+      const [, curl = ""] = /\n(curl -s [\s\S]*?)\n\nA flowkit/.exec(dev.stdout()) ?? [];
       const done = spawnSync("sh", ["-c", curl], { ...place, env: { ...process.env, ...place.env }, encoding: "utf8" });
       expect(JSON.parse(done.stdout)).toMatchObject({ status: "COMPLETED", output: { text: "Hello, Ada!" } });
+    }
+  });
+
+  it("run as they are for FlowKit, with what is printed for them to do, with and without a token", async () => {
+    for (const args of [[], ["--token", secret]]) {
+      const dev = await startDev(args);
+      const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
+      const [, curl = ""] = /\n(task=\$\(curl -s [\s\S]*?)\n\nServing/.exec(dev.stdout()) ?? [];
+      const env = { ...process.env, ...place.env };
+      const submitted = spawnSync("sh", ["-c", `${curl}; echo; echo $task`], { cwd: dev.folder, env, encoding: "utf8" });
+      const task = submitted.stdout.trim().split("\n").at(-1) as string;
+      await dev.printed(/waits count .*, or a FlowKit worker of the role count with FLOWKIT_URL=http/);
+      writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /flowkit worker in TypeScript.*\n/));
+      startProgram(process.execPath, ["worker.mjs"], place);
+      await dev.printed(/goes on count/);
+      await expect
+        .poll(async () => {
+          const headers = { authorization: `Bearer ${secret}` };
+          const answer = await fetch(`${dev.url}/flowkit/v1/tasks/${task}/artifacts?node=double`, { headers });
+          const { items, complete } = (await answer.json()) as { items: { meta: unknown }[]; complete: unknown };
+          return { items: items.map(({ meta }) => meta), ended: complete !== null };
+        })
+        .toEqual({ items: [{ twice: 2 }, { twice: 4 }, { twice: 6 }], ended: true });
     }
   });
 
