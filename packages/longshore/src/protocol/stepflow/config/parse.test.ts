@@ -39,7 +39,6 @@ const routingFragment = `plugins:
   workers:
     type: grpc
     queueName: default
-  builtin: { type: builtin }
 
 routes:
   "/ml/{*component}":
@@ -245,12 +244,20 @@ routes:
     }
   });
 
+  it("lead to the built-in components without a plugin for them, unless there is one of that name", () => {
+    const routes = 'routes: { "/": [ { plugin: builtin } ] }\n';
+    expect(parsed(routes).plugins.get("builtin")).toEqual({ name: "builtin", type: "builtin" });
+    expect(plugin(`plugins: { builtin: { type: mock } }\n${routes}`, "builtin")).toMatchObject({ type: "mock" });
+    expect(plugin('plugins: { p: { type: mock } }\nroutes: { "/": [ { plugin: p } ] }', "builtin")).toBeUndefined();
+    for (const odd of ["routes: 1", 'routes: { "/": 1 }', 'routes: { "/": [ builtin ] }']) expect(refusal(odd).field).toMatch(/^routes/);
+  });
+
   it("must name plugins that are there", () => {
     const text = 'plugins: { a: { type: builtin } }\nroutes:\n  "/x":\n    - plugin: b\n';
     expect(refusal(text)).toMatchObject({
       message: "There is no plugin 'b'.",
       field: "routes./x[0].plugin",
-      expected: "one of a",
+      expected: "one of builtin, a",
       line: 4,
       column: 15,
     });

@@ -23,16 +23,22 @@ const delayMsMax = 3_600_000;
 /** Tried this often, a step has other troubles than its transport. */
 const retriesMax = 1_000;
 
+/** Guides route to it without a word of it among the plugins: it has no settings. A plugin of that name goes before it. */
+const builtin: Plugin | UnservedPlugin = { name: "builtin", type: "builtin" };
+
 /** Throws LONGSHORE_BAD_CONFIG with field, expected, line and column; the file's name is the caller's to add. */
 export function parseConfig(text: string, { file, environment }: ParseOptions): { config: StepflowConfig; warnings: Warning[] } {
   const { root, warnings } = readFile(text, { json: file.endsWith(".json"), code: "LONGSHORE_BAD_CONFIG" });
   mapOf(root, "a map with plugins and routes");
   refuseOldRouting(root);
   const top = fields(root, topKeys);
-  const plugins = pluginsOf(top.get("plugins"), environment);
+  const given = pluginsOf(top.get("plugins"), environment);
+  const plugins = new Map([[builtin.name, builtin], ...given]);
   const routes = top.get("routes");
   const parsed = routes === undefined || routes.kind === "null" ? [] : parseRoutes(routes, plugins, environment);
-  warnUnused(top.get("plugins"), plugins, new Set(parsed.flatMap(({ rules }) => rules.map((rule) => rule.plugin))));
+  const used = new Set(parsed.flatMap(({ rules }) => rules.map((rule) => rule.plugin)));
+  if (!given.has(builtin.name) && !used.has(builtin.name)) plugins.delete(builtin.name);
+  warnUnused(top.get("plugins"), plugins, used);
   warnUnserved(top);
   const config: StepflowConfig = {
     file,
