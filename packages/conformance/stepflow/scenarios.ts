@@ -106,8 +106,8 @@ async function identity(operator: Operator): Promise<void> {
 
 async function blobs(operator: Operator, { prefixed }: Expected): Promise<void> {
   const { item } = await one(operator, "/python/blob", { data: VALUES });
-  expect(item.output).toEqual({ blob_id: expect.stringMatching(/^[0-9a-f]{64}$/), matches: true });
-  const { blob_id } = item.output as { blob_id: string };
+  expect(item.output).toEqual({ blob_id: expect.stringMatching(/^(sha256:)?[0-9a-f]{64}$/), matches: true });
+  const blob_id = (item.output as { blob_id: string }).blob_id.replace(/^sha256:/, "");
   for (const id of prefixed ? [blob_id, `sha256:${blob_id}`] : [blob_id]) {
     expect((await one(operator, "/python/read_blob", { blob_id: id })).item.output).toEqual({ data: VALUES });
   }

@@ -7,7 +7,7 @@ import type { FlowError } from "../../src/dialect/stepflow/result.ts";
 import { LongshoreError } from "../../src/errors.ts";
 import { uuidOf } from "../../src/ids.ts";
 import type { Json } from "../../src/json.ts";
-import { blobIdOfJson } from "../../src/protocol/stepflow/blob-id.ts";
+import { blobIdIn, blobIdOfJson } from "../../src/protocol/stepflow/blob-id.ts";
 import type { StepflowConfig } from "../../src/protocol/stepflow/config/config.ts";
 import { parseConfig } from "../../src/protocol/stepflow/config/parse.ts";
 import type { GetRequest, RuntimeCalls, SubmitRequest } from "../../src/protocol/stepflow/http/runtime/requests.ts";
@@ -69,7 +69,7 @@ export async function pluginWorld(configText: string, options: WorldOptions = {}
       return id;
     },
     async getBlob(id) {
-      const found = blobs.get(id);
+      const found = blobs.get(blobIdIn(id) ?? "");
       if (found === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `blob '${id}' not found`);
       return found;
     },

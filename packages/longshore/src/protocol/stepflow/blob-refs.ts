@@ -5,6 +5,7 @@
 import { LongshoreError, refusal } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { setOwn } from "../../protobuf-json.ts";
+import { blobIdIn } from "./blob-id.ts";
 
 /** As in the reference: blobs in blobs deeper than this are a mistake. */
 const roundsMax = 8;
@@ -58,11 +59,6 @@ export async function replaceLarge(output: Json, thresholdBytes: number, put: (v
   return large.length === 0 ? output : replaced;
 }
 
-/** Ids are sometimes written `sha256:<hex>`. */
-export function bareBlobId(id: string): string {
-  return id.startsWith("sha256:") ? id.slice("sha256:".length) : id;
-}
-
 async function fetchOne(id: string, fetch: (id: string) => Promise<Json | undefined>): Promise<Json | undefined> {
   try {
     return await fetch(id);
@@ -88,8 +84,7 @@ function find(holder: JsonObject, key: string, found: Found[] = []): Found[] {
 function idOf(value: Json): string | undefined {
   if (!isObject(value) || typeof value.$blob !== "string" || value.blobType === "binary") return undefined;
   for (const key of Object.keys(value)) if (key !== "$blob" && key !== "blobType" && key !== "size") return undefined;
-  const id = bareBlobId(value.$blob);
-  return /^[0-9a-f]{64}$/.test(id) ? id : undefined;
+  return blobIdIn(value.$blob);
 }
 
 async function inTurns<Item>(items: readonly Item[], each: (item: Item) => Promise<unknown>): Promise<void> {

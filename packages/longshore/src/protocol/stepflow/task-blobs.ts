@@ -3,7 +3,7 @@
 import type { Blobs } from "../../context.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
-import { bareBlobId } from "./blob-refs.ts";
+import { bareBlobId } from "./blob-id.ts";
 import { failureOfCall } from "./grpc-failure.ts";
 import type { GetBlobResponse } from "./messages.ts";
 import type { Channel } from "./orchestrators.ts";

@@ -275,7 +275,7 @@ describe("calls back from a worker", () => {
     call?.response.end();
   };
 
-  it("[S-HTTP-26, S-HTTP-27] keep and fetch blobs, each answered by a request of its own to the same process", async () => {
+  it("[S-HTTP-26, S-HTTP-27, S-HTTP-29] keep and fetch blobs, each answered by a request of its own to the same process", async () => {
     const { worker, world } = await setup({
       script: callingBack({ id: "b1", method: "blobs/put", params: { data: { m: "boom" }, blob_type: "data" } }),
     });
@@ -284,14 +284,26 @@ describe("calls back from a worker", () => {
     expect(put).toEqual({
       jsonrpc: "2.0",
       id: "b1",
-      result: { blob_id: "f9d692b47a255132f40557b7518d1d3aa8dd5b39967736c00dde6eb5372c5f65" },
+      result: { blob_id: "sha256:f9d692b47a255132f40557b7518d1d3aa8dd5b39967736c00dde6eb5372c5f65" },
     });
     expect(worker.received.at(-1)?.headers["stepflow-instance-id"]).toBe("process-7");
     const call = worker.received.find(({ message }) => message.method === "components/execute");
     call?.event({ jsonrpc: "2.0", id: 2, method: "blobs/get", params: { blob_id: put.result.blob_id } });
-    expect(await worker.answer(2)).toEqual({ jsonrpc: "2.0", id: 2, result: { data: { m: "boom" }, blob_type: "data" } });
+    const kept = { data: { m: "boom" }, blob_type: "data" };
+    expect(await worker.answer(2)).toEqual({ jsonrpc: "2.0", id: 2, result: kept });
+    call?.event({ jsonrpc: "2.0", id: 3, method: "blobs/get", params: { blob_id: put.result.blob_id.slice("sha256:".length) } });
+    expect(await worker.answer(3)).toEqual({ jsonrpc: "2.0", id: 3, result: kept });
     finish(worker, { matches: true });
     expect(await world.outcome("t")).toEqual({ output: { matches: true } });
+  });
+
+  it("name blobs in dialect B as its blob API does: by the bare hash", async () => {
+    const put = { id: 1, method: "blobs/put", params: { data: 1, blob_type: "data" } };
+    const { worker, world } = await setup({ initialize: dialectB, script: callingBack(put) });
+    await world.post("t", "/blob", {});
+    expect((await worker.answer(1)).result.blob_id).toMatch(/^[0-9a-f]{64}$/);
+    finish(worker, null);
+    expect(await world.outcome("t")).toEqual({ output: null });
   });
 
   it("start runs and ask about them", async () => {

@@ -38,8 +38,19 @@ describe("what workers over JSON-RPC ask for", () => {
     const { calls } = await setup();
     const id = await calls.putBlob({ b: 1, a: [2] }, "data");
     expect(await calls.getBlob(id)).toEqual({ data: { b: 1, a: [2] }, type: "data" });
+    expect(await calls.getBlob(`sha256:${id}`)).toEqual({ data: { b: 1, a: [2] }, type: "data" });
     await expect(calls.getBlob("0".repeat(64))).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
     await expect(calls.getBlob("short")).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT" });
+  });
+
+  it("are runs of a flow that the worker has kept as a blob, by the id it was answered", async () => {
+    const { calls, held, signal } = await setup();
+    const task = await held();
+    const flowId = await calls.putBlob(oneStep("/builtin/noop", { $input: "$" }), "flow");
+    for (const given of [flowId, `sha256:${flowId}`]) {
+      const run = await calls.submitRun({ flowId: given, inputs: [{ a: 1 }], wait: true }, task.id, signal);
+      expect(run).toMatchObject({ flowId, status: "completed" });
+    }
   });
 
   it("are runs that belong to the run of the step, one for each key of the step", async () => {

@@ -6,7 +6,7 @@ import type { Blobs } from "../../../context.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import type { SpanIds } from "../../../trace.ts";
-import { bareBlobId } from "../blob-refs.ts";
+import { bareBlobId } from "../blob-id.ts";
 import type { Callbacks, SubmitRun } from "../callbacks.ts";
 import type { RpcDialect } from "../codes.ts";
 import { type Observability, observabilityJson, onBehalf } from "../observability.ts";
