@@ -4,7 +4,7 @@
 import { systemClock } from "../../clock.ts";
 import type { Context, StepPart } from "../../context.ts";
 import { TerminalError } from "../../errors.ts";
-import { isObject, type JsonObject } from "../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { argDefaults } from "./adapter-args.ts";
 import { adaptersWith } from "./adapters/adapter.ts";
 import type { PartRef, UpstreamPart } from "./artifacts/artifacts.ts";
@@ -30,8 +30,7 @@ export async function driveHere(role: string, work: StreamWork, input: unknown, 
     const { metrics } = await drive({
       work,
       info: { task_id: taskId, node_id: nodeId, attempt_epoch: attempt, worker_id: "", role },
-      inputRef: null,
-      inputInline: isObject(input) ? (input as JsonObject) : input === undefined || input === null ? null : { input: input as never },
+      ...inputOf(input),
       deadLetters: new Set(),
       adapters: adaptersWith(),
       defaults: argDefaults,
@@ -50,6 +49,18 @@ export async function driveHere(role: string, work: StreamWork, input: unknown, 
     await cleanup();
   }
 }
+
+/** A node of a graph brings both, as the command would; the input of any other step is inline. */
+function inputOf(input: unknown): { readonly inputRef: JsonObject | null; readonly inputInline: JsonObject | null } {
+  if (input === undefined || input === null) return { inputRef: null, inputInline: null };
+  if (!isObject(input)) return { inputRef: null, inputInline: { input: input as Json } };
+  if (Object.keys(input).sort().join() !== nodeInputKeys) return { inputRef: null, inputInline: input as JsonObject };
+  const { input_ref, input_inline } = input as { input_ref: JsonObject | null; input_inline: JsonObject | null };
+  return { inputRef: input_ref, inputInline: input_inline };
+}
+
+/** What a node of a graph is given on the board. */
+const nodeInputKeys = "batching,input_inline,input_ref";
 
 /** How many parts may be on their way before the next one waits. */
 const underWayMax = 500;

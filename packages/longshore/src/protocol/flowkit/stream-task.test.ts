@@ -26,6 +26,17 @@ describe("a task of batches on another protocol", () => {
     expect(await run(sum, { list: [1, 2, 3] })).toEqual({ kind: "done", output: { sum: 6, batches: 3 } });
   });
 
+  it("takes a node of a graph apart: its reference, and its adapter with the parts that come along", async () => {
+    const subject = streamTask("node", { processBatch: ({ payload }) => ({ items: payload.items }) });
+    const loop = new Loopback({ capabilities: { streams: true } });
+    await using _worker = await work({ tasks: [subject], on: loop, signals: false, logger: false });
+    const args = { from_node: "u", size: 2, meta_list_key: "skus" };
+    const input_inline = { input_adapter: "pull.from_artifacts.rechunk:size", input_args: args };
+    const parts = { u: [{ uid: "p1", value: { skus: [1, 2, 3] } }] };
+    const outcome = await loop.run("node", { input_ref: null, input_inline, batching: null }, { parts });
+    expect(outcome).toMatchObject({ kind: "done", output: { batches: 2 } });
+  });
+
   it("a generator gets its input as one batch", async () => {
     const twice = streamTask("twice", async function* (batches) {
       for await (const { payload } of batches) yield payload;
