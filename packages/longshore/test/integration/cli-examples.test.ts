@@ -11,7 +11,7 @@ const examples = join(root, "examples");
 
 it("no example is left out", () => {
   const folders = readdirSync(examples, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  expect(folders.map((entry) => entry.name).sort()).toEqual(["conductor", "embedded", "hello", "stepflow", "workflow"]);
+  expect(folders.map((entry) => entry.name).sort()).toEqual(["conductor", "embedded", "flowkit", "hello", "stepflow", "workflow"]);
 });
 
 it("hello: the worker runs both jobs of the definition file", async () => {
@@ -73,4 +73,19 @@ it("stepflow: components of a file for a flow of Stepflow's", async () => {
   expect(JSON.parse(plain.stdout)).toMatchObject({ state: "succeeded", output: { grams: 850, cents: 350 } });
   const unknown = await run({ item: "anchor", count: 1, express: true });
   expect(JSON.parse(unknown.stdout)).toMatchObject({ state: "failed", error: expect.stringContaining("there is no anchor in stock") });
+});
+
+it("flowkit: roles of a file for a graph of FlowKit's", async () => {
+  const dev = startLongshore(["dev", "--port", "0", "--ephemeral"], { cwd: root });
+  const [, url = ""] = await dev.printed(/serves on (http:\S+?),/);
+  startLongshore(["work", "examples/flowkit/worker.ts"], { cwd: root, env: { FLOWKIT_URL: url } });
+  const tasks = `${url}/flowkit/v1/tasks`;
+  const body = readFileSync(join(examples, "flowkit/graph.json"), "utf8");
+  const submitted = await fetch(tasks, { method: "POST", headers: { "content-type": "application/json" }, body });
+  const { task_id } = (await submitted.json()) as { task_id: string };
+  // Ends with the run.
+  await (await fetch(`${url}/api/longshore/v1/runs/${task_id}/logs/stream`)).text();
+  const shown = await (await fetch(`${tasks}/${task_id}`)).json();
+  const stats = { items: 4, grams: 10_370 };
+  expect(shown).toMatchObject({ status: "finished", result: { nodes: [{ node_id: "stock" }, { node_id: "weight", stats }, {}] } });
 });

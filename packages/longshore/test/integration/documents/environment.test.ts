@@ -1,4 +1,4 @@
-// docs/reference/environment.md against the code: the variables of Stepflow's workers and of OpenTelemetry, in both directions.
+// docs/reference/environment.md against the code: the variables of Stepflow's and FlowKit's workers and of OpenTelemetry, in both directions.
 
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -6,15 +6,19 @@ import { expect, it } from "vitest";
 import { readDocument } from "../../support/markdown.ts";
 
 const repository = fileURLToPath(new URL("../../../../../", import.meta.url));
-/** Where variables are read: by workers, and one by the server. */
+/** Where variables are read: by workers, and some by the server. */
 const readers = [
   "packages/longshore/src/telemetry",
   "packages/longshore/src/protocol/stepflow/http/options.ts",
   "packages/longshore/src/protocol/stepflow/*environment.ts",
   "packages/longshore/src/protocol/stepflow/*options.ts",
   "packages/longshore/src/server/stepflow.ts",
+  "packages/longshore/src/protocol/flowkit/environment.ts",
+  "packages/longshore/src/protocol/flowkit/connect.ts",
+  "packages/longshore/src/protocol/flowkit/log.ts",
+  "packages/longshore/src/protocol/flowkit/coordinator/config.ts",
 ];
-const pattern = /\b(?:STEPFLOW|OTEL)_[A-Z_]+[A-Z]\b/g;
+const pattern = /\b(?:STEPFLOW|OTEL|FLOWKIT|KAFKA)_[A-Z_]+[A-Z]\b/g;
 
 it("[S-OBS-12, S-OBS-16] every variable that is read is on the page, and no other", () => {
   const files = execFileSync("git", ["ls-files", "--", ...readers], { cwd: repository, encoding: "utf8" }).split("\n");

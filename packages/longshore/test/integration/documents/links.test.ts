@@ -23,6 +23,19 @@ it("every page of docs/ can be reached from the README", () => {
   expect(documents.filter((path) => path.startsWith("docs/") && !reached.has(path))).toEqual([]);
 });
 
+it("[F-DOC-01] the guide to FlowKit leads to the worker reference, to error handling and to the concepts", () => {
+  const text = readDocument("docs/guides/flowkit.md");
+  const seeAlso = text.slice(text.indexOf("\n## See also\n"));
+  const lines = ["Worker reference", "Error handling", "Concepts"].map(
+    (title) => new RegExp(`^- ${title}: (.+(?:\\n {2}.+)*)`, "m").exec(seeAlso)?.[1],
+  );
+  const [worker = "", errors = "", concepts = ""] = lines;
+  expect(worker).toContain("](../reference/configuration.md#flowkit)");
+  expect(errors).toContain("](../reference/errors.md)");
+  expect(concepts).toContain("](../concepts/board.md)");
+  expect(linksOf("docs/guides/flowkit.md").flatMap((link) => brokenLink("docs/guides/flowkit.md", link))).toEqual([]);
+});
+
 it("every heading of a README that the code names is there", () => {
   const sources = execFileSync("git", ["ls-files", "--", "packages/longshore/src/*.ts"], { cwd: repository, encoding: "utf8" }).split("\n");
   const named = sources.flatMap((path) =>
