@@ -64,4 +64,12 @@ describe("a task of batches on another protocol", () => {
     expect(isStreamTask(streamTask("a", { processBatch: () => ({}) }))).toBe(true);
     expect(isStreamTask(task("a", () => 1))).toBe(false);
   });
+
+  it("is refused without anything that could process a batch", () => {
+    for (const work of [undefined, {}, { processBatch: 7 }]) {
+      expect(() => streamTask("probe", work as never)).toThrow(
+        'The stream task "probe" has no processBatch, expected an object with that function, or an async generator over batches.',
+      );
+    }
+  });
 });

@@ -2,6 +2,7 @@
 // it is a task like any other, which makes its batches itself, emits what each has produced, and returns its final metrics with a count.
 
 import type { Context } from "../../context.ts";
+import { LongshoreError } from "../../errors.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import { type Task, type TaskOptions, task } from "../../task.ts";
 import type { StreamWork } from "./drive.ts";
@@ -17,6 +18,12 @@ export type StreamTaskOptions = Pick<TaskOptions, "description" | "timeout" | "r
 
 /** `streamTask("probe", { processBatch })`, or `streamTask("probe", async function* (batches, ctx) { ... })`. */
 export function streamTask(role: string, work: StreamHandler | BatchGenerator, options: StreamTaskOptions = {}): StreamTask {
+  if (typeof work !== "function" && typeof (work as Partial<StreamHandler> | undefined)?.processBatch !== "function") {
+    throw new LongshoreError(
+      "LONGSHORE_BAD_CONFIG",
+      `The stream task "${role}" has no processBatch, expected an object with that function, or an async generator over batches.`,
+    );
+  }
   const stream: StreamWork = typeof work === "function" ? { kind: "generator", generate: work } : { kind: "handler", handler: work };
   const handle = (input: unknown, context: Context): Promise<JsonObject> => driveHere(role, stream, input, context);
   return Object.freeze({ ...(task(role, handle, options) as Task<unknown, JsonObject>), stream });
