@@ -54,7 +54,7 @@ describe("a graph", () => {
     expect(node).toMatchObject({
       kind: "task",
       lanes: [{ name: "indexer", labels: [] }],
-      input: { kind: "literal", value: { input_ref: null, input_inline: { total: 3 }, batching: { size: 2 } } },
+      input: { kind: "literal", value: { total: 3 } },
       retry: { failures: 1, lost: 10, backoff: { kind: "fixed", delayMs: 50 } },
       onFailure: "end",
     });

@@ -22,13 +22,6 @@ export interface FlowkitLimits {
   readonly types?: { readonly [type: string]: number };
 }
 
-/** What a worker's node is given on the board, whatever protocol its worker speaks. */
-export interface NodeInput {
-  readonly input_ref: JsonObject | null;
-  readonly input_inline: JsonObject | null;
-  readonly batching: JsonObject | null;
-}
-
 /** @throws LongshoreError LONGSHORE_BAD_DEFINITION for what only shows when all nodes are there: names, circles, nodes never ready. */
 export function compileGraph(graph: Graph, limits: FlowkitLimits = {}, at: string = "graph"): Plan {
   const index = indexOf(graph, at);
@@ -77,8 +70,9 @@ function task(
   return { ...base, kind: "task", lanes: [{ name: lane, labels: [] }], priority: 0, retry, limits };
 }
 
-function inputOf({ io: { input_ref, input_inline, batching } }: GraphNode): JsonObject {
-  return { input_ref, input_inline, batching } satisfies NodeInput as unknown as JsonObject;
+/** What the handler is given, whatever protocol its worker speaks. FlowKit's command has the node's `io` besides. */
+function inputOf({ io: { input_ref, input_inline } }: GraphNode): JsonObject {
+  return input_inline ?? input_ref ?? {};
 }
 
 /** An object called `target` is told whose it is. */

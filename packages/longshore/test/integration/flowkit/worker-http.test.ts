@@ -1,8 +1,10 @@
 // Workers in processes of their own need nothing but a server: its address is broker and store in one.
 
 import { type Ref, task, work, workflow } from "longshore";
+import { conductor } from "longshore/conductor";
 import { Batch, BatchResult, flowkit, RoleHandler, streamTask, Worker, WorkerConfig } from "longshore/flowkit";
 import { serve } from "longshore/server";
+import { workflowGraph } from "longshore/workflow-graph";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { deferred, until } from "../../support/until.ts";
 
@@ -68,6 +70,18 @@ describe("a worker on a server's address", () => {
     const greeting = workflow("greeting", (w, input: Ref<{ name: string }>) => w.step(greet, { name: input.name }));
     const run = await server.start(greeting, { name: "Ada" });
     expect(await server.result(run.id)).toMatchObject({ state: "succeeded", output: { text: "Hello Ada" } });
+  });
+
+  it("is not needed: a node goes to a worker of any protocol, whose handler is given the same input", async () => {
+    const { server, url, create } = await setup();
+    const given: unknown[] = [];
+    const greet = task("greet", (input: object) => void given.push(input));
+    for (const on of [flowkit(url), conductor(`${url}/api`), workflowGraph(url), server]) {
+      await using _worker = await work({ tasks: [greet], on, signals: false, logger: false });
+      const id = await create({ nodes: [{ node_id: "n", type: "greet", io: { input_inline: { name: "Ada" } } }] });
+      expect(await server.result(id)).toMatchObject({ state: "succeeded" });
+    }
+    expect(given).toEqual(Array.from({ length: 4 }, () => ({ name: "Ada" })));
   });
 
   it("is cancelled by the server while it waits", async () => {

@@ -4,14 +4,14 @@
 
 import type { Hold, Task } from "../../../board/task.ts";
 import { pause } from "../../../clock.ts";
-import { dialectName, type NodeInput } from "../../../dialect/flowkit/compile.ts";
+import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import type { Place, Places, WireName } from "../places.ts";
 import type { TopicNames } from "../wire.ts";
 import type { BatchRecords } from "./batches.ts";
-import { startMessage } from "./messages.ts";
+import { type Start, startMessage } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type CoordinatorLog, type Outbox, tasksIn } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 
@@ -185,10 +185,13 @@ export class Dispatcher {
   }
 }
 
-/** Steps of other dialects give their input as it is; FlowKit's inputs are objects. */
-function inputOf(task: Task, { plan }: Place): NodeInput {
+/** A node's as its graph says. Steps of other dialects give their input as it is; FlowKit's inputs are objects. */
+function inputOf(task: Task, { plan, node }: Place): Start["input"] {
+  if (plan?.dialect === dialectName && node !== null) {
+    const { input_ref, input_inline, batching } = (node.origin as GraphNode).io;
+    return { input_ref, input_inline, batching };
+  }
   const input = JSON.parse(task.input) as Json;
-  if (plan?.dialect === dialectName) return input as unknown as NodeInput;
   return { input_ref: null, input_inline: isObject(input) ? (input as JsonObject) : { value: input }, batching: null };
 }
 

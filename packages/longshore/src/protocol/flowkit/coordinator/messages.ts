@@ -1,7 +1,7 @@
 // The messages that a coordinator sends, as records of its outbox.
 
 import { randomUUID } from "node:crypto";
-import type { NodeInput } from "../../../dialect/flowkit/compile.ts";
+import type { NodeIo } from "../../../dialect/flowkit/graph.ts";
 import type { JsonObject } from "../../../json.ts";
 import { dedupIds } from "../hash.ts";
 import { commandTopic, encodeEnvelope, nodeKey, payloadOf, type TopicNames } from "../wire.ts";
@@ -16,7 +16,7 @@ export interface WireAttempt {
 }
 
 export interface Start {
-  readonly input: NodeInput;
+  readonly input: Pick<NodeIo, "input_ref" | "input_inline" | "batching">;
   /** Batches that are to be passed over. */
   readonly deadLetters: readonly string[];
   /** How often it was sent before without being taken up. */
