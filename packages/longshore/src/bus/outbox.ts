@@ -53,6 +53,8 @@ export interface OutboxOptions {
   readonly backoffMsMin?: number;
   readonly backoffMsMax?: number;
   readonly trouble?: BusTrouble;
+  /** Of which topics only the newest message of a key matters: one that has not been sent when the next comes is left out. */
+  newestOnly?(topic: string): boolean;
   /** A message was given up. */
   failed?(message: OutboxMessage, error: string): void;
   readonly clock?: Clock;
@@ -188,7 +190,7 @@ export class Outbox {
     const { topic, key, value, retry } = message;
     let outcome: Outcome = { state: "sent" };
     try {
-      await bus.publish([{ topic, key, value, ...(retry === undefined ? {} : { retry }) }]);
+      if (!this.#isOutdated(message)) await bus.publish([{ topic, key, value, ...(retry === undefined ? {} : { retry }) }]);
     } catch (thrown) {
       outcome = this.#afterFailure(message, toError(thrown));
     }
@@ -202,6 +204,11 @@ export class Outbox {
     if (outcome.state === "failed") this.#options.failed?.(message, outcome.error);
     if (outcome.state === "pending") this.#plan(this.#replace(message, outcome));
     else this.#next(message);
+  }
+
+  #isOutdated(message: StoredMessage): boolean {
+    const behind = (this.#chains.get(chainOf(message))?.length ?? 0) > 1;
+    return behind && this.#options.newestOnly?.(message.topic) === true;
   }
 
   #afterFailure(message: StoredMessage, error: Error): Outcome {

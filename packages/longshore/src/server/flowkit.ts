@@ -12,6 +12,7 @@ import { type CoordinatorSettings, readCoordinatorConfig } from "../protocol/flo
 import { Coordinator } from "../protocol/flowkit/coordinator/coordinator.ts";
 import { directOutbox } from "../protocol/flowkit/coordinator/direct-outbox.ts";
 import type { WireName } from "../protocol/flowkit/places.ts";
+import type { TopicNames } from "../protocol/flowkit/wire.ts";
 import type { FlowkitOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import type { Logger } from "./logger.ts";
@@ -69,6 +70,8 @@ export async function openFlowkit(
           owner: makeId(clock.now()),
           clock,
           trouble,
+          // A command that nobody could be sent is followed by the next epoch's, which is the only one that counts.
+          newestOnly: (topic) => isCommandTopic(settings.topics, topic),
           failed: (message, error) =>
             void coordinator.undeliverable(message, error).catch((reason) => failed("a message given up", reason)),
         })
@@ -94,6 +97,11 @@ export async function openFlowkit(
       await mirror?.close();
     },
   };
+}
+
+function isCommandTopic({ cmd }: TopicNames, topic: string): boolean {
+  const [before = "", after = ""] = cmd.split("{type}");
+  return topic.startsWith(before) && topic.endsWith(after);
 }
 
 /** Loaded where there is a database. */

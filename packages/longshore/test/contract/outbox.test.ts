@@ -62,6 +62,21 @@ function folder(): string {
 }
 
 describe("the outbox", () => {
+  it("leaves out what was not sent when the next of its key comes, where only the newest matters", async () => {
+    const { store, clock, rows } = await openStore();
+    const bus = fakeBus((_record, nth) => (nth === 1 ? away : undefined));
+    const outbox = new Outbox({ bus, store, owner: "o", clock, random: () => 0.5, newestOnly: (topic) => topic.startsWith("cmd.") });
+    await outbox.start();
+    await outbox.enqueue(message("1"));
+    for (const id of ["2", "3"]) await outbox.enqueue(message(id));
+    for (const id of ["s1", "s2"]) await outbox.enqueue(message(id, { topic: "signals.v1" }));
+    await until(() => rows()[0]?.attempts === 1);
+    await clock.advance(250);
+    await until(() => rows().every(({ state }) => state === "sent"));
+    expect(bus.values().sort()).toEqual(["3", "s1", "s2"]);
+    await outbox.close();
+  });
+
   it("[T61] sends on the third try after two that failed, with pauses", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus((_record, nth) => (nth <= 2 ? away : undefined));

@@ -29,7 +29,7 @@ function setup() {
   const graph: FinalGraph = { id: "T", status: "finished", parts, sum: sumOf(shape) };
   const partsOf = (node: string): FinalPart[] => parts.get(node) as FinalPart[];
   const rules = (changed: Partial<FinalGraph> = {}): string[] =>
-    checkGraphs(history, { shape, graphs: [{ ...graph, ...changed }] }).map(({ rule }) => rule);
+    checkGraphs(history, { shape, fenced: true, graphs: [{ ...graph, ...changed }] }).map(({ rule }) => rule);
   return { history, write, partsOf, rules };
 }
 
@@ -75,6 +75,6 @@ describe("the checker of streams", () => {
     const { history, rules } = setup();
     expect(rules({ sum: 1 })).toEqual(["sums-are-right"]);
     expect(rules({ status: "running" })).toEqual(["every-run-ends"]);
-    expect(checkGraphs(history, { shape, graphs: [] }).map(({ rule }) => rule)).toEqual(["acknowledged-run-kept"]);
+    expect(checkGraphs(history, { shape, fenced: true, graphs: [] }).map(({ rule }) => rule)).toEqual(["acknowledged-run-kept"]);
   });
 });

@@ -122,7 +122,7 @@ async function play(round: FlowkitRound, arena: FlowkitArena): Promise<FlowkitVe
   await beside;
   const final = await untilEnded(url, ids);
   const told = readHistory(directory);
-  const violations = checkGraphs(told, { shape, graphs: final });
+  const violations = checkGraphs(told, { shape, fenced: round.store === "own", graphs: final });
   if (violations.length > 0) {
     throw new Error(`${violations.length} broken promises, evidence in ${directory}\n${describeViolations(violations.slice(0, 20))}`);
   }

@@ -87,6 +87,16 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await read({ ...sink, epoch: 2 })).toEqual(["a", "b"]);
   });
 
+  it("an earlier attempt cannot complete a node while a later one works on what it has seen claimed", async () => {
+    const { store, source, sink, read } = await setup();
+    await store.putPartials(source, [{ uid: "b0", meta: {} }]);
+    await store.complete(source, {});
+    expect(await read({ ...sink, epoch: sink.epoch + 2 })).toEqual(["b0"]);
+    expect(await read(sink)).toEqual([]);
+    expect(await store.complete(sink, {})).toBe(false);
+    expect(await store.complete({ ...sink, epoch: sink.epoch + 2 }, {})).toBe(true);
+  });
+
   it("a batch that failed once is a part when it succeeds, and given once", async () => {
     const { db, store, source, sink, read } = await setup();
     const { taskId: task_id } = source;

@@ -57,6 +57,28 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     });
   });
 
+  it("brings in what a worker kept there and nobody has heard of in time", async () => {
+    const { db, begin, submit, take, engine } = await setup();
+    const mirror = begin();
+    const { id } = await submit([up]);
+    const held = await take("src");
+    const name = { task_id: id, node_id: "up" };
+    const hold = { taskId: held.id, grant: held.grant };
+    const earlier = { taskId: id, nodeId: "up", epoch: held.grant, workerId: "w-1" };
+    await mongoArtifacts(db).putPartials(earlier, [
+      { uid: "b0", meta: { n: 0 } },
+      { uid: "b1", meta: { n: 1 } },
+    ]);
+    await engine.parts.put(hold, [{ uid: "b1", value: '{"n":1}' }]);
+    await mirror.adopt(name, hold);
+    await mirror.adopt(name, hold);
+    const { parts } = await engine.parts.read(held.id, 0, 10);
+    expect(parts.map(({ uid, value }) => [uid, value])).toEqual([
+      ["b1", '{"n":1}'],
+      ["b0", '{"n":0}'],
+    ]);
+  });
+
   it("[F-CANC-03] sets the flags by which foreign workers learn that they are to stop", async () => {
     const { db, begin, submit, take, withdrawn, engine, task } = await setup();
     const mirror = begin();

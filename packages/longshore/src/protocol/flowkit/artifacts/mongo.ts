@@ -81,6 +81,7 @@ class MongoArtifacts implements ArtifactStore {
     const { taskId: task_id, nodeId: node_id, epoch: attempt_epoch, workerId: worker_id } = attempt;
     const now = new Date(this.#clock.now());
     await this.#ready();
+    if (await this.#overtaken(attempt)) return false;
     try {
       await asking("keep a complete artifact", () =>
         this.#artifacts.updateOne(
@@ -95,6 +96,14 @@ class MongoArtifacts implements ArtifactStore {
       if (isDuplicate(error)) return false;
       throw error;
     }
+  }
+
+  /** A later attempt reads: what it has claimed this one has seen as somebody's, and may not call done. */
+  async #overtaken({ taskId: task_id, nodeId: consumer_node, epoch }: Attempt): Promise<boolean> {
+    const later = { task_id, consumer_node, epoch: { $gt: epoch } };
+    return (
+      (await asking("look for claims", () => this.#db.collection("stream_progress").findOne(later, { projection: { _id: 1 } }))) !== null
+    );
   }
 
   async isComplete(task_id: string, node_id: string): Promise<boolean> {
