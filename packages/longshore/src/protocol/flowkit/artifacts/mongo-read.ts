@@ -182,7 +182,8 @@ export class MongoReader {
     for (const line of this.#lines) {
       if (line.over) continue;
       const gap = await this.#gap(line.node);
-      if (!released && line.complete && (gap === 0 || line.whole)) {
+      // Of several attempts at once, one may have released a claim after this one had passed the part by: a gap that has changed is looked into.
+      if (!released && line.complete && (gap === 0 || (line.whole && gap === line.gap))) {
         line.over = true;
       } else if (released || line.complete || gap !== line.gap) {
         Object.assign(line, { from: null, seen: new Set(), gap, whole: false });
