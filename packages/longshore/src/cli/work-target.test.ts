@@ -32,6 +32,10 @@ describe("a worker takes its tasks", () => {
     expect(() => target({}, { STEPFLOW_TRANSPORT: "smoke" })).toThrow(/STEPFLOW_TRANSPORT is "smoke", expected grpc, nats or http/);
   });
 
+  it("from whoever calls it, when the variables say so", () => {
+    expect(target({}, { STEPFLOW_TRANSPORT: "http", STEPFLOW_TASKS_URL: "h:1" }).protocol).toBe("stepflow-http");
+  });
+
   it("from Conductor when its variable stands alone", () => {
     expect(target({}, { CONDUCTOR_SERVER_URL: "http://c:1" })).toEqual({ protocol: "conductor", on: "http://c:1" });
     expect(target({}, { CONDUCTOR_SERVER_URL: "http://c:1" }, "env").protocol).toBe("workflow-graph");

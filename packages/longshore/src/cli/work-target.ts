@@ -3,7 +3,7 @@
 
 import type { Command } from "commander";
 import { flowkitIn } from "../protocol/flowkit/environment.ts";
-import { queueIn } from "../protocol/stepflow/environment.ts";
+import { transportIn } from "../protocol/stepflow/environment.ts";
 import { CommandFailure } from "./failure.ts";
 import type { ProtocolName } from "./protocols.ts";
 
@@ -20,6 +20,8 @@ export interface WorkTarget {
   readonly on: string;
 }
 
+const stepflowHttp: WorkTarget = { protocol: "stepflow-http", on: "Stepflow" };
+
 type Variables = Readonly<Record<string, string | undefined>>;
 
 export function targetOf(flags: TargetFlags, command: Pick<Command, "getOptionValueSource">, env: Variables = process.env): WorkTarget {
@@ -35,7 +37,7 @@ export function targetOf(flags: TargetFlags, command: Pick<Command, "getOptionVa
       `${typed.slice(0, 2).join(" and ")} name two servers. Say one of them; a program that calls work() may have several.`,
     );
   }
-  if (port !== undefined) return { protocol: "stepflow-http", on: "Stepflow" };
+  if (port !== undefined) return stepflowHttp;
   if (typeof conductor === "string") return { protocol: "conductor", on: conductor };
   if (onToldBy === "cli") return { protocol: "workflow-graph", on };
   return conductor === undefined ? fromEnvironment(on, onToldBy, env) : conductorFrom(env);
@@ -43,8 +45,9 @@ export function targetOf(flags: TargetFlags, command: Pick<Command, "getOptionVa
 
 function fromEnvironment(on: string, onToldBy: string | undefined, env: Variables): WorkTarget {
   // First: an orchestrator sets it for the worker that it starts, whatever else stands in the environment that it hands on.
-  const queue = queueIn(env);
-  if (queue !== undefined) return { protocol: "stepflow", on: `Stepflow's ${queue === "grpc" ? "gRPC" : "NATS"} queue` };
+  const transport = transportIn(env);
+  if (transport === "http") return stepflowHttp;
+  if (transport !== undefined) return { protocol: "stepflow", on: `Stepflow's ${transport === "grpc" ? "gRPC" : "NATS"} queue` };
   const flowkit = flowkitIn(env);
   if (flowkit !== undefined) return { protocol: "flowkit", on: flowkit };
   if (onToldBy === "default" && env.CONDUCTOR_SERVER_URL !== undefined) return conductorFrom(env);

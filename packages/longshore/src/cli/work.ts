@@ -93,7 +93,7 @@ async function work(files: string[], flags: WorkFlags, command: Command): Promis
   const protocol = workerProtocols[target.protocol];
   refuseWithout(protocol, command);
   const isolate = flags.isolate ?? protocol.isolate;
-  if (isolate === "process" && flags.port === 0) {
+  if (isolate === "process" && target.protocol === "stepflow-http" && !flags.port) {
     throw new CommandFailure("--isolate process needs a --port of its own: a worker that is started again must be found where it was.");
   }
   const print = protocol.ownsOutput ? reserveOutput() : undefined;

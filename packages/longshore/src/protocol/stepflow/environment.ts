@@ -20,8 +20,8 @@ export function wholeOf(env: Environment, name: string, least: number, most: num
   throw badVariable(name, text, `a whole number from ${least} to ${most}`);
 }
 
-/** The kind of queue that the environment asks for. Undefined when it asks for none: it says nothing, or `http`. */
-export function queueIn(env: Environment): "grpc" | "nats" | undefined {
+/** The transport that the environment asks for. Undefined when it says nothing. */
+export function transportIn(env: Environment): "grpc" | "nats" | "http" | undefined {
   const told = textOf(env, "STEPFLOW_TRANSPORT");
   switch (told?.toLowerCase()) {
     case "grpc":
@@ -29,7 +29,7 @@ export function queueIn(env: Environment): "grpc" | "nats" | undefined {
     case "nats":
       return "nats";
     case "http":
-      return undefined;
+      return "http";
     case undefined:
       if (textOf(env, "STEPFLOW_TASKS_URL") !== undefined) return "grpc";
       return textOf(env, "STEPFLOW_NATS_URL") === undefined ? undefined : "nats";

@@ -92,7 +92,7 @@ describe("the transport that the environment asks for", () => {
     [{ STEPFLOW_TRANSPORT: "NATS" }, "stepflow nats://localhost:4222 stream STEPFLOW_TASKS"],
     [{ STEPFLOW_TASKS_URL: "http://h:1/" }, "stepflow h:1 queue default"],
     [{ STEPFLOW_NATS_URL: "nats://ada:secret@h:1" }, "stepflow nats://h:1 stream STEPFLOW_TASKS"],
-    [{ STEPFLOW_TRANSPORT: "http", STEPFLOW_TASKS_URL: "h:1" }, undefined],
+    [{ STEPFLOW_TRANSPORT: "http", STEPFLOW_TASKS_URL: "h:1" }, "stepflow-http 127.0.0.1:0"],
     [{ STEPFLOW_QUEUE_NAME: "python" }, undefined],
     [{}, undefined],
   ])("by %j is %s", (env, name) => {

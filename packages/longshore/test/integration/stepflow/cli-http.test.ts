@@ -48,6 +48,13 @@ const logged = (worker: Running) =>
     .filter((line) => line.startsWith("{") && line.includes('"level"'))
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
+it("needs no argument where the environment names its transport", async () => {
+  const { worker, runtime } = await start([], { STEPFLOW_TRANSPORT: "http" });
+  await runtime.handshake();
+  expect((await runtime.execute("/greet", { name: "Ada" })).answer.result.output.text).toBe("Hello, Ada!");
+  expect(worker.stdout()).toBe(`{"port":${new URL(runtime.url).port}}\n`);
+});
+
 it("[S-HTTP-13] prints the port as the only line of its standard output, whatever its tasks print", async () => {
   const { worker, runtime } = await start();
   await runtime.handshake();
