@@ -54,7 +54,12 @@ async function componentsOf(plugin: Plugin, options: ComponentSourceOptions): Pr
     .map(({ name }) => queueLane(name));
   const known = (await Promise.all(lanes.map((lane) => componentsOn(options.documents, lane)))).filter((list) => list !== null);
   if (known.length === 0) throw new Error("no worker has connected yet");
-  return known.flat();
+  return distinct(known.flat());
+}
+
+/** Workers of several queues of one plugin may have the same components; which queue a step goes to is for its route to say. */
+function distinct(components: readonly RegisteredComponent[]): RegisteredComponent[] {
+  return [...new Map(components.map((component) => [`${component.path}\0${component.id}`, component])).values()];
 }
 
 /** The answer of its worker; what it said last when it does not answer in time. */

@@ -103,6 +103,7 @@ plugins:
 routes:
   "/builtin": [ { plugin: builtin } ]
   "/python": [ { plugin: python } ]
+  "/gpu": [ { plugin: python, queueName: gpu } ]
   "/away": [ { plugin: away } ]
   "/mock": [ { plugin: mock } ]
 `;
@@ -110,9 +111,9 @@ routes:
   it("[S9-59] are those that the server brings, those of mocks, and those that workers have registered, in order", async () => {
     const { config } = parseConfig(file, { file: "c.yml", environment: {} });
     const { call, engine } = await startStepflow({ config });
-    await keepComponents(engine.documents, "stepflow:python", [
-      { id: "echo", path: "/echo", description: "Says it again.", inputSchema: { type: "object" } },
-    ]);
+    const echo = { id: "echo", path: "/echo", description: "Says it again.", inputSchema: { type: "object" } };
+    // Two queues of one plugin, whose workers have the same component: it is listed once.
+    for (const lane of ["stepflow:python", "stepflow:gpu"]) await keepComponents(engine.documents, lane, [echo]);
     const { body } = await call("GET", "/components");
     expect(body.components.map(({ componentId, path, plugin }: { [key: string]: string }) => [componentId, path, plugin])).toEqual([
       ["/create_messages", "/create_messages", "builtin"],
