@@ -132,7 +132,9 @@ export class RunService {
       const run = await this.#deps.runs.retry(id);
       return { summary: await this.#deps.renderer.summary(run as Run) };
     } catch (error) {
-      if (error instanceof LongshoreError && error.code === "LONGSHORE_CONFLICT") throw precondition("RUN_NOT_RETRYABLE", error.message);
+      // It speaks of the run by a name that this wire does not know.
+      if (error instanceof LongshoreError && error.code === "LONGSHORE_CONFLICT")
+        throw precondition("RUN_NOT_RETRYABLE", error.message.replace(id, runId));
       throw error;
     }
   }
