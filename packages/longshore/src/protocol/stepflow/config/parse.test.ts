@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from "vitest";
 import { LongshoreError } from "../../../errors.ts";
-import { defaultConfig } from "./default.ts";
 import { parseConfig } from "./parse.ts";
 import { queuesOf } from "./queues.ts";
 import { makeRouter } from "./router.ts";
@@ -391,17 +390,5 @@ recovery: { enabled: true, checkIntervalSecs: 3 }
       line: expect.any(Number),
       expected: expect.any(String),
     });
-  });
-});
-
-describe("the configuration of a server that was given none", () => {
-  it("takes workers on the queues python and default, and workers of every other protocol", () => {
-    const config = defaultConfig();
-    expect([...config.plugins.keys()]).toEqual(["builtin", "python", "default", "longshore"]);
-    expect(queuesOf(config).map(({ name, backend }) => [name, backend])).toEqual([
-      ["python", "grpc"],
-      ["default", "grpc"],
-    ]);
-    expect(config.routes.map(({ pattern }) => pattern.text)).toEqual(["/builtin", "/python", "/"]);
   });
 });

@@ -53,7 +53,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
   };
 
   describe.skipIf(skip !== undefined)(`the life of a task over ${name}${skip === undefined ? "" : ` (${skip})`}`, () => {
-    it("[S9-34] [S-QUEUE-03] all that was posted arrives at the worker, and its output comes back", async () => {
+    it("[S9-34, S-QUEUE-03] all that was posted arrives at the worker, and its output comes back", async () => {
       const { post, worker, heartbeat, complete, task, grpc } = await setup();
       const given = { text: "größer", n: 42, large: 9_007_199_254_740_991, half: 0.5, none: null, list: [true, {}, []] };
       await post("t", { component: "/core/a/b", given });
@@ -69,7 +69,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect(JSON.parse((await task("t")).output ?? "")).toEqual(given);
     });
 
-    it("[S9-35] [S-QUEUE-13] tasks come in their order, and only those of the worker's queue", async () => {
+    it("[S9-35, S-QUEUE-13] tasks come in their order, and only those of the worker's queue", async () => {
       const { post, worker, heartbeat, complete, becomes } = await setup();
       for (const id of ["a", "b", "c"]) await post(id);
       await post("other", { queue: "gpu" });
