@@ -20,8 +20,19 @@ export const ExecutionStatus = {
 
 export const ResultOrder = { UNSPECIFIED: 0, BY_INDEX: 1, BY_COMPLETION: 2 } as const;
 
-/** The flow language names them too, so they stand there. */
-export { taskErrorCodes as TaskErrorCode } from "../../dialect/stepflow/result.ts";
+export const TaskErrorCode = {
+  UNSPECIFIED: 0,
+  TIMEOUT: 1,
+  INVALID_INPUT: 2,
+  COMPONENT_FAILED: 3,
+  CANCELLED: 4,
+  UNREACHABLE: 5,
+  COMPONENT_NOT_FOUND: 6,
+  RESOURCE_UNAVAILABLE: 7,
+  EXPRESSION_FAILURE: 8,
+  ORCHESTRATOR_ERROR: 9,
+  WORKER_ERROR: 10,
+} as const;
 
 export const ObservabilityContext = message("ObservabilityContext", {
   traceId: [1, "string", "optional"],
