@@ -258,8 +258,9 @@ class HttpConsumer implements BusConsumer {
         this.#options.trouble?.working(this.#what);
         return;
       } catch (error) {
-        if (!mayPass(error)) throw error;
         if (this.#closing.signal.aborted) throw closedError();
+        // A server that says no may have been told otherwise by the next time; a mistake of ours stays one.
+        if (codeOf(toError(error)) === "LONGSHORE_BAD_INPUT") throw error;
         await this.#again(error);
       }
     }

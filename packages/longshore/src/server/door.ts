@@ -44,7 +44,7 @@ export async function openDoor(parts: DoorParts): Promise<Door> {
   const changes = changesOf(engine);
   const auth = createAuth(tokens);
   const stepflow = stepflowServer(engine, config, { ...options.stepflow, logger });
-  const flowkit = flowkitRoutes(engine, parts.flowkit?.coordinator.tasks);
+  const flowkit = flowkitRoutes({ ...engine, busElsewhere: parts.flowkit?.busElsewhere }, parts.flowkit?.coordinator.tasks);
   const groups = routeGroups({ engine, changes, metrics, stepflow, flowkit, auth });
   instrument(engine, metrics);
   const listener = await listen({

@@ -44,6 +44,8 @@ export interface FlowkitHandle {
 export interface Flowkit extends FlowkitHandle {
   readonly coordinator: Coordinator;
   readonly bus: Bus;
+  /** Where workers are met, when that is not this server itself. */
+  readonly busElsewhere: string | undefined;
   close(): Promise<void>;
 }
 
@@ -88,6 +90,7 @@ export async function openFlowkit(
   return {
     coordinator,
     bus,
+    busElsewhere: brokers.length > 0 ? bus.name : undefined,
     createTask: async (task) => (await coordinator.tasks.create(task)).id,
     cancelTask: async (taskId, reason) => (await coordinator.tasks.cancel(taskId, reason)) !== undefined,
     async close() {

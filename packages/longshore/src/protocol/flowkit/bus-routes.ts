@@ -20,6 +20,8 @@ import type { HttpReply, HttpRequest, Route } from "../../http.ts";
 export interface BusRoutesDeps {
   readonly busLog: BusLog;
   readonly clock: Clock;
+  /** Where the coordinator meets its workers, when that is not the embedded bus: nobody would hear who comes here. */
+  readonly busElsewhere?: string | undefined;
 }
 
 export interface BusRoutes {
@@ -45,14 +47,24 @@ const nothing: TakeAnswer = { taken: null, records: [] };
 
 export function busRoutes(deps: BusRoutesDeps): BusRoutes {
   const members = new Members(deps);
+  const refuseStrays = () => {
+    if (deps.busElsewhere === undefined) return;
+    const message = `This server meets FlowKit's workers on ${deps.busElsewhere}: give the worker these brokers, besides this address.`;
+    throw new LongshoreError("LONGSHORE_NOT_FOUND", message);
+  };
   const publish = async (request: HttpRequest): Promise<HttpReply> => {
+    refuseStrays();
     await deps.busLog.append(readPublish(request.text));
     return { status: 200, headers: jsonHeaders, body: "{}" };
+  };
+  const take = async (request: HttpRequest): Promise<HttpReply> => {
+    refuseStrays();
+    return members.take(request);
   };
   return {
     routes: [
       { method: "POST", path: publishPath, scope: "worker", body: "text", bodyMax: publishBodyBytesMax, handle: publish },
-      { method: "POST", path: takePath, scope: "worker", body: "text", handle: (request) => members.take(request) },
+      { method: "POST", path: takePath, scope: "worker", body: "text", handle: take },
     ],
     dismiss: () => members.dismiss(),
   };

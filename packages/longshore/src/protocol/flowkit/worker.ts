@@ -105,7 +105,8 @@ class FlowkitWorker implements Transport {
       this.#commands.set(role, consumer);
       this.#intake.attach(consumer);
     }
-    await Promise.all([...this.#others, ...this.#commands.values()].map(({ ready }) => ready.catch(() => {})));
+    const joined = Promise.all([...this.#others, ...this.#commands.values()].map(({ ready }) => ready.catch(() => {})));
+    await Promise.race([joined, aborted(host.draining)]);
     if (host.draining.aborted) return;
     const { bus, settings } = this.#around;
     this.#announcer = new Announcer({ bus, settings, host, roles: this.#roles });
@@ -240,4 +241,11 @@ class FlowkitWorker implements Transport {
     // What does not get through was only a courtesy.
     await Promise.race([work?.catch(() => {}), pause(this.#host.clock, goodbyeMs)]);
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }

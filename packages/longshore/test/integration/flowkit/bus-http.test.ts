@@ -72,6 +72,21 @@ describe("the bus over HTTP", () => {
     await bus.close();
   });
 
+  it("tells why a server says no, and goes on asking until it does not", async () => {
+    const told: string[] = [];
+    const trouble = { failing: (_: string, error: unknown) => told.push((error as Error).message), working: () => {} };
+    const first = await server({ flowkit: { brokers: "127.0.0.1:1" }, logger: { level: "silent" } });
+    const bus = openHttpBus({ url: first.url, againMs: 1, trouble });
+    onTestFinished(() => bus.close());
+    await expect(bus.publish([{ topic: "a", key: null, value: "1" }])).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
+    const consumer = bus.subscribe({ group: "g", topics: ["a"], from: "earliest", handle: async () => {} });
+    await until(() => told.length > 1);
+    expect(told[0]).toMatch(/meets FlowKit's workers on Kafka at 127.0.0.1:1: give the worker these brokers, besides this address\.$/);
+    await first.close(0);
+    await server({ port: first.port as number });
+    await consumer.ready;
+  });
+
   it("gives what a silent member has to others", async () => {
     const clock = new TestClock(Date.now());
     const { url } = await server({ clock });

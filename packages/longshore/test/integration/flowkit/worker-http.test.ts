@@ -6,6 +6,7 @@ import { Batch, BatchResult, flowkit, RoleHandler, streamTask, Worker, WorkerCon
 import { serve } from "longshore/server";
 import { workflowGraph } from "longshore/workflow-graph";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { TestClock } from "../../../src/testing/clock.ts";
 import { deferred, until } from "../../support/until.ts";
 
 async function setup() {
@@ -101,5 +102,17 @@ describe("a worker on a server's address", () => {
     // The run is over as soon as nothing of it is wanted; the signal is on its way.
     await until(() => signal.aborted);
     expect((signal.reason as Error).message).toBe("user_request");
+  });
+
+  it("stops at once while its server is away", async () => {
+    const { server, url } = await setup();
+    await server.close(0);
+    const clock = new TestClock();
+    const starting = work({ tasks: [task("greet", () => 1)], on: flowkit(url), signals: false, logger: false, clock });
+    await clock.armed(15_000, 1);
+    await clock.advance(15_000);
+    const worker = await starting;
+    // Were anything waited for, it would be by this clock, which nobody moves.
+    await worker.stop();
   });
 });
