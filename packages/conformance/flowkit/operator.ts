@@ -43,6 +43,8 @@ export interface Artifact {
 const CONFIG = { lease_ttl_sec: 5, offer_sec: 3, cancel_grace_sec: 10 };
 
 export interface Coordinator extends Operator {
+  /** What the server has logged. */
+  readonly log: () => string;
   readonly stop: () => Promise<unknown>;
   readonly kill: () => Promise<unknown>;
   /** Starts another server on the same data. */
@@ -63,6 +65,7 @@ export async function startCoordinator(
   const server = await startOurServer(stage, { flowkit, ...(data === undefined ? {} : { data }), ...(port === undefined ? {} : { port }) });
   return {
     ...operatorOf(server.url),
+    log: () => server.child.output(),
     stop: () => server.child.stop(),
     kill() {
       server.child.signal("SIGKILL");
