@@ -80,7 +80,7 @@ function turn(): Promise<void> {
 }
 
 describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undefined ? "" : ` (needs ${natsMissing})`}`, () => {
-  it("[S9-43] [S-QUEUE-09] streams and their consumers are there from the start, as the reference makes them", async () => {
+  it("[S9-43, S-QUEUE-09] streams and their consumers are there from the start, as the reference makes them", async () => {
     const { nats } = await setup();
     const { config } = await streamOf(nats, "python");
     expect(config).toMatchObject({

@@ -32,7 +32,7 @@ async function asking(): Promise<FlowServer & { runId: string; flowId: string; s
 type Status = Awaited<ReturnType<FlowServer["channel"]["unary"]>> & { readonly runId: string };
 
 describe("a run that a component starts", () => {
-  it("[S9-19] [S-QUEUE-19] is waited for, and has its results", async () => {
+  it("[S9-19, S-QUEUE-19] is waited for, and has its results", async () => {
     const { submit, flowId, runId } = await asking();
     const status = await submit();
     expect(status).toMatchObject({
