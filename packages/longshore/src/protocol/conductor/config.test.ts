@@ -15,7 +15,7 @@ function configOf(env: Environment, code: readonly WorkerOptions[] = [], name = 
 }
 
 describe("the configuration of a worker", () => {
-  it("[C-CFG-15] has the brief's defaults, but for the lease extension, which is on", () => {
+  it("[C-CFG-15] has the guide's defaults, but for the lease extension, which is on", () => {
     expect(configOf({})).toEqual({
       task: "greet",
       threadCount: 1,

@@ -16,7 +16,7 @@ const keep = task("keep", async ({ data }: { data: unknown }) => {
 });
 
 describe("blobs over the channel", () => {
-  it("[S-HTTP-26, S-HTTP-27, S-HTTP-28] are put and got by calls of the brief's form", async () => {
+  it("[S-HTTP-26, S-HTTP-27, S-HTTP-28] are put and got by calls of the guide's form", async () => {
     await using s = await setup({ tasks: [keep] });
     const data = { large_result: "..." };
     const observability = { run_id: "run-12345", flow_id: "sha256:abc123", step_id: "process_step" };

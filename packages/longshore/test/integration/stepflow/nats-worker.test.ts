@@ -96,7 +96,7 @@ describe("a worker on a NATS queue", () => {
     expect(new Set(s.orchestrator.beats.map(({ taskId }) => taskId)).size).toBe(100);
   });
 
-  it("[S-QUEUE-14, S-QUEUE-22] is what the environment of both briefs asks for", async () => {
+  it("[S-QUEUE-14, S-QUEUE-22] is what the environment of both guides asks for", async () => {
     const s = await setup();
     await s.nats.addStream("GPU");
     const on = stepflowFromEnvironment({

@@ -45,7 +45,7 @@ describe.each([
   ["HTTP", httpCollector],
   ["gRPC", grpcCollector],
 ])("over %s", (_name, collect) => {
-  it("[S-OBS-01, S-OBS-08, S-OBS-09] an execution is a span below the caller's, with the brief's name and attributes", async () => {
+  it("[S-OBS-01, S-OBS-08, S-OBS-09] an execution is a span below the caller's, with the guide's name and attributes", async () => {
     const collector = await collect();
     const watched = await telemetry({ endpoint: collector.endpoint, service: "my-worker", logs: [], env: {} });
     await using s = await setup({ tasks, work: { telemetry: watched } });
