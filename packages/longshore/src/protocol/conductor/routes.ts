@@ -30,7 +30,7 @@ import { objectOf, textIn } from "./request.ts";
 import { Search } from "./search.ts";
 import { Starter } from "./start.ts";
 import { Tasks } from "./tasks.ts";
-import { Views } from "./view.ts";
+import { createViews } from "./view.ts";
 import { Workflows } from "./workflows.ts";
 
 /** What this protocol needs of the server. */
@@ -55,7 +55,7 @@ const bodyMax = 12 * 1_024 * 1_024;
 
 export function conductorRoutes(deps: ConductorDeps): RouteGroup {
   const { board, runs, reader, clock, listen } = deps;
-  const views = new Views(deps.plan);
+  const views = createViews(deps.plan);
   const renderer = new RunRenderer(reader, views, () => clock.now());
   const registry = new Registry(deps.documents, runs);
   const starter = new Starter({ clock, runs, registry, board, views, shown: (run) => renderer.run(run, true) });

@@ -8,6 +8,7 @@ import { definitionOf, workflowTaskOf } from "../../dialect/conductor/records.ts
 import type { JsonObject } from "../../json.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
+import { DefinitionViews } from "../../run/views.ts";
 
 /** One step on the wire. */
 export interface StepView {
@@ -30,25 +31,10 @@ export interface DefinitionView {
   readonly steps: readonly (StepView | undefined)[];
 }
 
-/** Views that are kept; each is about as large as its definition. */
-const viewsMax = 1_000;
+export type Views = DefinitionViews<DefinitionView>;
 
-export class Views {
-  readonly #plan: (definition: Definition) => Plan;
-  readonly #views = new Map<string, DefinitionView>();
-
-  constructor(plan: (definition: Definition) => Plan) {
-    this.#plan = plan;
-  }
-
-  of(definition: Definition): DefinitionView {
-    const known = this.#views.get(definition.id);
-    if (known !== undefined) return known;
-    const view = viewOf(definition, this.#plan(definition));
-    if (this.#views.size >= viewsMax) this.#views.delete(this.#views.keys().next().value as string);
-    this.#views.set(definition.id, view);
-    return view;
-  }
+export function createViews(plan: (definition: Definition) => Plan): Views {
+  return new DefinitionViews(plan, viewOf);
 }
 
 function viewOf(definition: Definition, plan: Plan): DefinitionView {

@@ -33,7 +33,7 @@ import { runtimeCalls } from "./runtime-calls.ts";
 import type { Services } from "./services.ts";
 import { StepRuns } from "./sub-runs.ts";
 import { Submitter } from "./submit.ts";
-import { FlowViews } from "./view.ts";
+import { createFlowViews } from "./view.ts";
 import { WorkerRuns } from "./worker-runs.ts";
 
 export interface ApiOptions {
@@ -88,7 +88,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
   const flows: Flows = new Flows({ runs, blobs, routes: () => facts, typeCheck: options.typeCheck ?? false });
   const submitter = new Submitter({ clock, makeId, runs, flows, environment: (name) => environment[name] });
   const items = new ItemRuns({ runs, reader, plan: options.plan });
-  const renderer = new Renderer(reader, new FlowViews(options.plan));
+  const renderer = new Renderer(reader, createFlowViews(options.plan));
   const stepRuns = new StepRuns({ runs, reader, flows, submitter, items });
   const builtins = new BuiltinLibrary({ clock, blobs, subRuns: stepRuns, folder: options.folder, environment });
   const facts = options.routes?.(builtins.components);

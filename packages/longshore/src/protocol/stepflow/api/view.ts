@@ -8,6 +8,7 @@ import { dialectName } from "../../../dialect/stepflow/source.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import type { Definition } from "../../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../../run/plan.ts";
+import { DefinitionViews } from "../../../run/views.ts";
 
 export interface StepView {
   readonly stepId: string;
@@ -30,25 +31,10 @@ export interface FlowView {
   readonly byNode: ReadonlyMap<number, StepView>;
 }
 
-/** Views that are kept; each is about as large as its definition. */
-const viewsMax = 1_000;
+export type FlowViews = DefinitionViews<FlowView>;
 
-export class FlowViews {
-  readonly #plan: (definition: Definition) => Plan;
-  readonly #views = new Map<string, FlowView>();
-
-  constructor(plan: (definition: Definition) => Plan) {
-    this.#plan = plan;
-  }
-
-  of(definition: Definition): FlowView {
-    const known = this.#views.get(definition.id);
-    if (known !== undefined) return known;
-    const view = viewOf(definition, this.#plan(definition));
-    if (this.#views.size >= viewsMax) this.#views.delete(this.#views.keys().next().value as string);
-    this.#views.set(definition.id, view);
-    return view;
-  }
+export function createFlowViews(plan: (definition: Definition) => Plan): FlowViews {
+  return new DefinitionViews(plan, viewOf);
 }
 
 function viewOf(definition: Definition, plan: Plan): FlowView {
