@@ -5,7 +5,7 @@ import { openStage } from "../src/stage.ts";
 import type { Release } from "./fetch.ts";
 import { flowOf, type Operator, operatorOf } from "./operator.ts";
 import { startOrchestrator } from "./orchestrator.ts";
-import { allMarked, type Expected, everyEnding, everyItemOnce, someBegun, startMarks } from "./scenarios.ts";
+import { allMarked, cancelled, type Expected, everyEnding, everyItemOnce, someBegun, startMarks } from "./scenarios.ts";
 import { ourCommand, ourCommandLine, ourGrpcWorker, ourHttpWorker } from "./workers.ts";
 
 /** As a Python worker's, but that a component that is missing has its own code where the protocol has one. */
@@ -52,6 +52,13 @@ describe.concurrent("our worker, called over HTTP, on the real orchestrator", ()
     await everyItemOnce(operatorOf(orchestrator.url, "0.11"), marks, MANY);
   });
 
+  it("0.11, called: lives on when a run is cancelled", async (context) => {
+    const stage = openStage(context);
+    const worker = await ourHttpWorker(stage);
+    const orchestrator = await startOrchestrator(stage, "0.11", { plugin: { type: "stepflow", url: worker.url } });
+    await cancelled(operatorOf(orchestrator.url, "0.11"), worker.child);
+  });
+
   it("0.11, called: loses nothing when it is killed in the middle", async (context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
@@ -95,6 +102,15 @@ describe.concurrent("our worker, pulling over gRPC, from the real orchestrator",
     for (let worker = 0; worker < 2; worker++) ourGrpcWorker(stage, orchestrator.address, { marks: marks.file });
     await operator.knows("echo");
     await everyItemOnce(operator, marks, MANY);
+  });
+
+  it.for(["0.12", "0.13"] as const)("%s, pulling: lives on when a run is cancelled", async (release, context) => {
+    const stage = openStage(context);
+    const orchestrator = await startOrchestrator(stage, release);
+    const worker = ourGrpcWorker(stage, orchestrator.address);
+    const operator = operatorOf(orchestrator.url, release);
+    await operator.knows("echo");
+    await cancelled(operator, worker);
   });
 
   it.for(["0.12", "0.13"] as const)("[S9-30] %s, pulling: loses nothing when it is killed in the middle", async (release, context) => {

@@ -6,7 +6,17 @@ import { type Release, releaseNames, releases } from "./fetch.ts";
 import { startNats } from "./nats.ts";
 import { operatorOf } from "./operator.ts";
 import { QUEUE, startStepflowServer } from "./our-server.ts";
-import { allMarked, type Expected, everyEnding, everyItemOnce, functions, largeInput, someBegun, startMarks } from "./scenarios.ts";
+import {
+  allMarked,
+  cancelled,
+  type Expected,
+  everyEnding,
+  everyItemOnce,
+  functions,
+  largeInput,
+  someBegun,
+  startMarks,
+} from "./scenarios.ts";
 import { pythonGrpcWorker, pythonHttpWorker, pythonNatsWorker } from "./workers.ts";
 
 /** HTTP workers have one code for every exception; those of queues have none for what is missing. */
@@ -85,6 +95,15 @@ describe.concurrent("a Python worker that pulls from our server", () => {
     await operator.knows("echo");
     await largeInput(operator);
     expect(worker.hasEnded()).toBe(false);
+  });
+
+  it.for(["0.12", "0.13"] as const)("%s, pulling: lives on when a run is cancelled", async (release, context) => {
+    const stage = openStage(context);
+    const { url, address } = await startStepflowServer(stage, QUEUE);
+    const worker = pythonGrpcWorker(stage, release, address);
+    const operator = operatorOf(url, "0.13");
+    await operator.knows("echo");
+    await cancelled(operator, worker);
   });
 
   it.for(["0.12", "0.13"] as const)("%s, pulling: executes every item once", async (release, context) => {

@@ -1,5 +1,6 @@
 // What a worker must get done on an orchestrator, whoever wrote the two: the same for our worker and for the Python workers.
 import { expect } from "vitest";
+import type { Child } from "../src/child.ts";
 import type { Marks } from "../src/marks.ts";
 import { until } from "../src/until.ts";
 import { flowOf, type Item, type Operator, type Outcome } from "./operator.ts";
@@ -130,6 +131,18 @@ async function missing(operator: Operator, expected: Expected): Promise<void> {
 
 async function slow(operator: Operator): Promise<void> {
   expect((await one(operator, "/python/slow", { seconds: SLOW_SECONDS })).item.output).toEqual({ slept: SLOW_SECONDS });
+}
+
+/** Long enough for a cancel to come in the middle. */
+const CANCELLED_SECONDS = 3;
+
+/** A run whose component is in the middle of its work is cancelled, and its worker goes on with others. */
+export async function cancelled(operator: Operator, worker: Pick<Child, "printed">): Promise<void> {
+  const runId = await operator.start(flowOf("/python/slow"), [{ seconds: CANCELLED_SECONDS }]);
+  await worker.printed(/slow begins/);
+  await operator.cancel(runId);
+  expect((await operator.read(runId)).status).toBe("cancelled");
+  expect((await one(operator, "/python/echo", { after: true })).item.output).toEqual({ after: true });
 }
 
 /** An input above the 4 MiB that libraries of gRPC take fails its step with its size, and no other. */
