@@ -5,7 +5,6 @@
 import { type Backoff, backoffMs } from "../../backoff.ts";
 import { type Clock, pause } from "../../clock.ts";
 import { LongshoreError, toError } from "../../errors.ts";
-import type { JsonObject } from "../../json.ts";
 import { type PartialArtifact, type PartRef, partsMax } from "./artifacts/artifacts.ts";
 import { reasons } from "./classify.ts";
 import { RunFailed } from "./run-failed.ts";
@@ -27,9 +26,10 @@ export interface WriterOptions {
   readonly lost: () => void;
 }
 
-interface Result {
-  readonly part: PartialArtifact;
-  readonly event: string;
+export interface Result {
+  readonly part: PartialArtifact & { readonly text: string };
+  /** Null where keeping the artifact is telling it. */
+  readonly event: string | null;
   readonly finishes: readonly PartRef[];
 }
 
@@ -61,12 +61,12 @@ export class BatchWriter {
   }
 
   /** Takes a result in. A promise when the caller should wait before it makes more. Throws what went wrong with earlier ones. */
-  put(uid: string, meta: JsonObject, event: string, finishes: readonly PartRef[]): Promise<void> | undefined {
+  put(result: Result): Promise<void> | undefined {
     this.#check();
     this.count++;
-    this.#waiting.push({ part: { uid, meta }, event, finishes });
+    this.#waiting.push(result);
     this.#underWay++;
-    this.#underWayBytes += event.length;
+    this.#underWayBytes += sizeOf(result);
     this.#pumping ??= this.#pump();
     return this.#full() ? this.#room() : undefined;
   }
@@ -115,7 +115,7 @@ export class BatchWriter {
   #takeGroup(): Result[] {
     let bytes = 0;
     let size = 0;
-    while (size < this.#waiting.length && size < groupMax && bytes < groupBytesMax) bytes += (this.#waiting[size++] as Result).event.length;
+    while (size < this.#waiting.length && size < groupMax && bytes < groupBytesMax) bytes += sizeOf(this.#waiting[size++] as Result);
     return this.#waiting.splice(0, size);
   }
 
@@ -127,15 +127,15 @@ export class BatchWriter {
   /** Never rejects. */
   async #tell(group: readonly Result[]): Promise<void> {
     try {
-      const events = group.map(({ event }) => event);
-      await this.#untilTaken("events", () => this.#options.sink.tell(events));
+      const events = group.map(({ event }) => event).filter((event) => event !== null);
+      if (events.length > 0) await this.#untilTaken("events", () => this.#options.sink.tell(events));
       const finishes = group.flatMap((result) => result.finishes);
       for (let at = 0; at < finishes.length; at += partsMax) {
         const some = finishes.slice(at, at + partsMax);
         if (!(await this.#untilTaken("artifacts", () => this.#options.sink.finish(some)))) this.#lose();
       }
       this.#underWay -= group.length;
-      for (const { event } of group) this.#underWayBytes -= event.length;
+      for (const result of group) this.#underWayBytes -= sizeOf(result);
       this.#wake();
     } catch (error) {
       this.#fail(error);
@@ -172,6 +172,11 @@ export class BatchWriter {
       await pause(clock, backoffMs(retrying, tries, Math.random()), signal);
     }
   }
+}
+
+/** Its event is little more than its text. */
+function sizeOf({ part }: Result): number {
+  return part.text.length;
 }
 
 function mayPass(error: Error): boolean {

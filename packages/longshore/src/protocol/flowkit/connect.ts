@@ -85,7 +85,7 @@ function busOf({ bus, brokers, kafka = {}, url, token }: FlowkitOptions): Opener
   };
 }
 
-function artifactsOf({ artifacts, mongo, database, url, token }: FlowkitOptions): Opener<ArtifactStore> {
+function artifactsOf({ artifacts, mongo, database, url, token, bus, brokers }: FlowkitOptions): Opener<ArtifactStore> {
   if (artifacts !== undefined) return { name: artifacts.name, own: false, open: () => artifacts };
   if (typeof mongo === "string") {
     return {
@@ -116,7 +116,8 @@ function artifactsOf({ artifacts, mongo, database, url, token }: FlowkitOptions)
     own: true,
     open: async (host) => {
       const { httpArtifacts } = await import("./artifacts/http.ts");
-      return httpArtifacts({ url: address, token, clock: host.clock, trouble: host });
+      const tells = bus === undefined && brokers === undefined;
+      return httpArtifacts({ url: address, token, tells, clock: host.clock, trouble: host });
     },
   };
 }

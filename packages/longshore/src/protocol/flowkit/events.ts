@@ -6,7 +6,7 @@ import type { Clock } from "../../clock.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { cutMiddle } from "../../text.ts";
 import { type AttemptKey, dedupIds } from "./hash.ts";
-import { encodeEnvelope, finalUid, nodeKey, payloadOf, type StatusEvent } from "./wire.ts";
+import { encodeEnvelope, finalUid, nodeKey, payloadOf, protocolVersion, type StatusEvent } from "./wire.ts";
 
 export interface AttemptEventsOptions {
   readonly bus: Bus;
@@ -26,10 +26,18 @@ const errorCharsMax = 8_000;
 export class AttemptEvents {
   readonly #options: AttemptEventsOptions;
   readonly #recordKey: string;
+  /** What every event of a batch says, as members of JSON with a comma behind each. */
+  readonly #ofNode: string;
+  readonly #ofAttempt: string;
+  readonly #ofWorker: string;
 
   constructor(options: AttemptEventsOptions) {
     this.#options = options;
-    this.#recordKey = nodeKey(options.key.task_id, options.key.node_id);
+    const { key, role, workerId } = options;
+    this.#recordKey = nodeKey(key.task_id, key.node_id);
+    this.#ofNode = members({ task_id: key.task_id, node_id: key.node_id });
+    this.#ofAttempt = `${this.#ofNode}${members({ step_type: role, attempt_epoch: key.attempt_epoch })}`;
+    this.#ofWorker = members({ worker_id: workerId });
   }
 
   /** Resolves when they are durable. */
@@ -49,10 +57,13 @@ export class AttemptEvents {
     return this.#event(id, { kind: "TASK_HEARTBEAT", worker_id: workerId, ...this.#lease() });
   }
 
-  batchOk(uid: string, metrics: JsonObject): string {
-    const { key, workerId } = this.#options;
-    const artifacts_ref = { task_id: key.task_id, node_id: key.node_id, batch_uid: uid };
-    return this.#event(dedupIds.batchOk(key, uid), { kind: "BATCH_OK", worker_id: workerId, batch_uid: uid, metrics, artifacts_ref });
+  /** `metrics` as JSON. Put together from texts: there is one for every batch, and most of it is the same for all of them. */
+  batchOk(uid: string, metrics: string): string {
+    const { key, clock } = this.#options;
+    const ids = `"corr_id":"${randomUUID()}","dedup_id":"${dedupIds.batchOk(key, uid)}",${this.#ofAttempt}"ts_ms":${clock.now()}`;
+    const batch = `"batch_uid":${JSON.stringify(uid)}`;
+    const payload = `{"kind":"BATCH_OK",${this.#ofWorker}${batch},"metrics":${metrics},"artifacts_ref":{${this.#ofNode}${batch}}}`;
+    return `{"v":${protocolVersion},"msg_type":"event","role":"worker",${ids},"payload":${payload},"target_worker_id":null}`;
   }
 
   batchFailed(uid: string, reason_code: string, permanent: boolean, error: string | null): string {
@@ -100,6 +111,10 @@ export class AttemptEvents {
       target_worker_id: null,
     });
   }
+}
+
+function members(object: JsonObject): string {
+  return `${JSON.stringify(object).slice(1, -1)},`;
 }
 
 function shown(error: string | null): string | null {

@@ -1,4 +1,4 @@
-// The results of a run's batches, as events on their way to the writer.
+// The results of a run's batches on their way to the writer: each is written as JSON once, for its artifact and for its event.
 
 import { recordBytesMax } from "../../bus/bus.ts";
 import type { JsonObject } from "../../json.ts";
@@ -14,17 +14,21 @@ const frameBytes = 2_048;
 export class RunOutput implements BatchOutput {
   readonly #writer: BatchWriter;
   readonly #events: AttemptEvents;
+  readonly #tells: boolean;
 
-  constructor(writer: BatchWriter, events: AttemptEvents) {
+  /** `tells`: whoever keeps the artifacts needs no events of them. */
+  constructor(writer: BatchWriter, events: AttemptEvents, tells: boolean) {
     this.#writer = writer;
     this.#events = events;
+    this.#tells = tells;
   }
 
   ok(uid: string, metrics: JsonObject, finishes: readonly PartRef[]): Promise<void> | undefined {
-    const event = this.#events.batchOk(uid, metrics);
+    const text = JSON.stringify(metrics);
+    const event = this.#tells ? null : this.#events.batchOk(uid, text);
     // A text has at most three bytes for each of its units, so most need no counting.
-    if (event.length * 3 > recordBytesMax - frameBytes) refuseTooLarge(uid, event);
-    return this.#writer.put(uid, metrics, event, finishes);
+    if ((event ?? text).length * 3 > recordBytesMax - frameBytes) refuseTooLarge(uid, event ?? text);
+    return this.#writer.put({ part: { uid, meta: metrics, text }, event, finishes });
   }
 
   async failed(uid: string, reason: string, permanent: boolean, error: string | null): Promise<void> {
@@ -36,8 +40,8 @@ export class RunOutput implements BatchOutput {
   }
 }
 
-function refuseTooLarge(uid: string, event: string): void {
-  const bytes = Buffer.byteLength(event);
+function refuseTooLarge(uid: string, text: string): void {
+  const bytes = Buffer.byteLength(text);
   const most = recordBytesMax - frameBytes;
   if (bytes <= most) return;
   const message = `The result of batch ${JSON.stringify(uid)} has ${bytes} bytes, expected at most ${most}: make smaller batches, or keep the data elsewhere and return where it is.`;

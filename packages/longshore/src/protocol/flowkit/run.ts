@@ -158,9 +158,13 @@ export class FlowkitRun implements Assignment {
 
   /** Parts that an ordinary task gives by itself are batches. */
   async emit(parts: readonly StepPart[]): Promise<void> {
-    const batches = parts.map(({ uid, value }) => ({ uid, meta: jsonObject(metricsOf(value)) }));
-    if (!(await this.#around.artifacts.putPartials(this.#attempt, batches))) throw takenOver();
-    await this.#events.send(batches.map(({ uid, meta }) => this.#events.batchOk(uid, meta)));
+    const { artifacts } = this.#around;
+    const batches = parts.map(({ uid, value }) => {
+      const meta = jsonObject(metricsOf(value));
+      return { uid, meta, text: JSON.stringify(meta) };
+    });
+    if (!(await artifacts.putPartials(this.#attempt, batches))) throw takenOver();
+    if (artifacts.tells !== true) await this.#events.send(batches.map(({ uid, text }) => this.#events.batchOk(uid, text)));
     this.#emitted = true;
   }
 
@@ -190,7 +194,7 @@ export class FlowkitRun implements Assignment {
       const { input_ref, input_inline } = this.#start;
       const uid = dedupIds.payload({ input_ref: input_ref ?? {}, input_inline: input_inline ?? {} });
       if (!(await artifacts.putPartials(this.#attempt, [{ uid, meta: metrics }]))) return { verdict: "stale" };
-      events.push(this.#events.batchOk(uid, metrics));
+      if (artifacts.tells !== true) events.push(this.#events.batchOk(uid, JSON.stringify(metrics)));
       final = {};
     }
     if (!(await artifacts.complete(this.#attempt, final))) return { verdict: "stale" };
@@ -256,7 +260,7 @@ export class FlowkitRun implements Assignment {
         adapters: settings.adapters,
         defaults: settings.argDefaults,
         upstream: { taskId, signal, read: (nodes, options) => artifacts.read(this.#attempt, nodes, { ...options, signal }) },
-        out: new RunOutput(writer, this.#events),
+        out: new RunOutput(writer, this.#events, artifacts.tells === true),
         ctx,
         draining: () => host.draining.aborted,
         log: this.#log,

@@ -21,6 +21,8 @@ export interface PartialArtifact {
   readonly uid: string;
   /** What the consumers of the node are given: the metrics of the batch. */
   readonly meta: JsonObject;
+  /** `meta` as JSON, where somebody has written it already. */
+  readonly text?: string;
 }
 
 /** Names a part that a consumer was given. */
@@ -47,6 +49,8 @@ export interface ReadOptions {
 export interface ArtifactStore {
   /** For logs; never a secret. */
   readonly name: string;
+  /** True where whoever keeps the parts is the coordinator as well: it knows of them by that, and no event need say it again. */
+  readonly tells?: boolean;
   /**
    * Keeps partial artifacts; they are durable when this resolves. One that is there already keeps its place; a later attempt replaces its value. False
    * when a later attempt has taken over, and then nothing more of this attempt is wanted. At most `partsMax` in one call.

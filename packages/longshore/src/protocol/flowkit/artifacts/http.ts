@@ -17,6 +17,8 @@ export interface HttpArtifactsOptions {
   readonly token?: string | undefined;
   /** Requests at once: each stream that waits holds one. */
   readonly connections?: number;
+  /** Events go to the same server. */
+  readonly tells?: boolean;
   readonly clock?: Clock;
   readonly trouble?: ReaderTrouble;
 }
@@ -34,6 +36,7 @@ export function httpArtifacts(options: HttpArtifactsOptions): ArtifactStore {
 
 class HttpArtifacts implements ArtifactStore {
   readonly name: string;
+  readonly tells: boolean;
   readonly #options: HttpArtifactsOptions;
   readonly #url: URL;
   readonly #clock: Clock;
@@ -44,12 +47,13 @@ class HttpArtifacts implements ArtifactStore {
     this.#options = options;
     this.#url = new URL(options.url);
     this.#clock = options.clock ?? systemClock;
+    this.tells = options.tells ?? false;
     this.name = `${this.#url.origin}${base}/artifacts`;
   }
 
   async putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean> {
     checkParts(parts);
-    const texts = parts.map(({ uid, meta }) => `{"batch_uid":${JSON.stringify(uid)},"meta":${JSON.stringify(meta)}}`);
+    const texts = parts.map(({ uid, meta, text = JSON.stringify(meta) }) => `{"batch_uid":${JSON.stringify(uid)},"meta":${text}}`);
     for (const group of grouped(texts, (text) => Buffer.byteLength(text), requestBytesMax)) {
       const head = JSON.stringify(attemptBody(attempt)).slice(0, -1);
       if (!(await this.#accepted("/partials", `${head},"parts":[${group.join(",")}]}`))) return false;
