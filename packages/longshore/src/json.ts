@@ -14,18 +14,25 @@ export function isObject(value: unknown): value is { [key: string]: unknown } {
 export function deeperThan(text: string, max: number = jsonDepthMax): boolean {
   if (!hasMoreBrackets(text, max)) return false;
   let depth = 0;
-  let inString = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (inString) {
-      if (code === 0x5c) at++;
-      else if (code === 0x22) inString = false;
-    } else if (code === 0x22) inString = true;
+    if (code === 0x22) at = endOfString(text, at);
     else if (code === 0x7b || code === 0x5b) {
       if (++depth > max) return true;
     } else if (code === 0x7d || code === 0x5d) depth--;
   }
   return false;
+}
+
+/** Where the quote is that ends a string, found at the speed of a search; the end of the text where there is none. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let before = at - 1;
+    while (text.charCodeAt(before) === 0x5c) before--;
+    // An even number of backslashes are escaped themselves.
+    if ((at - before) % 2 === 1) return at;
+  }
+  return text.length;
 }
 
 /** Without them no text is that deep; of long texts with few, most is passed over at the speed of a search. */
