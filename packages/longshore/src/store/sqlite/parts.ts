@@ -11,6 +11,7 @@ import type { Verdict } from "../../verdict.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { PartReads } from "./part-reads.ts";
+import { RecentParts } from "./part-recent.ts";
 import { PartUids } from "./part-uids.ts";
 import { Additions, type Rows } from "./rows.ts";
 
@@ -39,6 +40,7 @@ export class SqliteParts implements PartStore {
   readonly #reads: PartReads;
   readonly #watchers = new Watchers();
   readonly #uids: PartUids;
+  readonly #recent = new RecentParts();
 
   constructor({ db, commit, clock, tasks, first }: SqlitePartsOptions) {
     this.#commit = commit;
@@ -110,12 +112,25 @@ export class SqliteParts implements PartStore {
     const { verdict, task } = this.#fenced(hold);
     if (verdict === "stale" && task !== null && this.#wasPut(task, hold, parts)) return "again";
     if (verdict !== "ok" || task === null || parts.length === 0) return verdict;
+    const isKept = this.#recent.of(task);
+    // What this hand-out has put already stays as it is.
+    const fresh = parts.filter(({ uid }) => !isKept(uid));
+    if (fresh.length > 0) this.#add(task, fresh);
+    if (task.runId !== null && !task.streamed && this.#first(task)) this.#tasks.put(task.id, { ...task, streamed: true });
+    return verdict;
+  }
+
+  #add(task: Task, parts: readonly NewPart[]): void {
     if (this.#uids.last(task) + parts.length > taskPartsMax) throw tooMany(task.id);
     this.#puts.add({ task, parts, at: this.#clock.now() });
-    if (task.runId !== null && !task.streamed && this.#first(task)) this.#tasks.put(task.id, { ...task, streamed: true });
     this.#commit.undo(() => this.#uids.drop(task));
-    this.#commit.after(() => this.#watchers.tell(task.id));
-    return verdict;
+    this.#commit.after(() => {
+      this.#recent.add(
+        task,
+        parts.map(({ uid }) => uid),
+      );
+      this.#watchers.tell(task.id);
+    });
   }
 
   /** The task only where there is one. A task that is being cancelled takes no more part. */
