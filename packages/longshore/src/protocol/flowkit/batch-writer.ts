@@ -33,13 +33,13 @@ export interface Result {
   readonly finishes: readonly PartRef[];
 }
 
-/** Large enough that a commit or a request is shared by many, small enough that the first of a group does not wait for long. */
-const groupMax = Math.min(500, partsMax);
+/** A group is as large as a call may be: it grows only while the one before it is kept, so it is small where there is little to do. */
+const groupMax = partsMax;
 /** A request body of a reasonable size, whatever the batches are. */
-const groupBytesMax = 512 * 1024;
+const groupBytesMax = 2 * 1024 * 1024;
 /** What may be under way before the handler waits: the group being told, the one being kept, and one that fills. */
 const underWayMax = 3 * groupMax;
-const underWayBytesMax = 8 * groupBytesMax;
+const underWayBytesMax = 3 * groupBytesMax;
 const retrying: Backoff = { kind: "exponential", delayMs: 100, maxMs: 5_000, jitter: 0.2 };
 /** A store or broker that is away for longer is somebody else's problem: the node is tried again later, perhaps elsewhere. */
 const patienceMs = 300_000;
