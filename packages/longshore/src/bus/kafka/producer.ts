@@ -58,7 +58,7 @@ export class KafkaPublisher {
 
   async #send(records: readonly Outgoing[], calls = 1): Promise<void> {
     const turn = this.#turn++;
-    const pending = { messages: records.map((record) => this.#message(record, turn)) };
+    const pending = { messages: this.#messages(records, turn) };
     const { trouble, againMs = againMsDefault, patienceMs = patienceMsDefault } = this.#options;
     const what = `publishing to ${this.#name}`;
     const until = this.#clock.now() + patienceMs;
@@ -112,10 +112,19 @@ export class KafkaPublisher {
     await this.#send(records.slice(middle));
   }
 
-  #message({ topic, key, value, retry = 0 }: Outgoing, turn: number): ProducedMessage {
-    const bytes = key === null ? null : Buffer.from(key);
-    const place = bytes === null ? turn : this.#kafka.murmur2(bytes) & positive;
-    return { topic, key: bytes, value, place: place + retry };
+  #messages(records: readonly Outgoing[], turn: number): ProducedMessage[] {
+    let last: string | null = null;
+    let bytes: Buffer | null = null;
+    let place = turn;
+    return records.map(({ topic, key, value, retry = 0 }) => {
+      // Neighbours mostly have one key.
+      if (key !== last) {
+        last = key;
+        bytes = key === null ? null : Buffer.from(key);
+        place = bytes === null ? turn : this.#kafka.murmur2(bytes) & positive;
+      }
+      return { topic, key: bytes, value, place: place + retry };
+    });
   }
 
   async #drop(): Promise<void> {
