@@ -21,6 +21,7 @@ interface Node {
 
 export class MemoryArtifacts implements ArtifactStore {
   readonly name = "memory";
+  tells = false;
   readonly nodes = new Map<string, Node>();
   readonly states = new Map<string, ActiveRun>();
   /** What was asked of it, in order. */

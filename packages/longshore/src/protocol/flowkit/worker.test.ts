@@ -23,6 +23,16 @@ function counting(count: number, process: (batch: Batch, ctx: RunContext) => unk
 }
 
 describe("a run", () => {
+  it("tells its batches by keeping them where the store is the coordinator's own", async () => {
+    const world = await flowkitWorld();
+    world.artifacts.tells = true;
+    await world.worker([counting(3)]);
+    await world.start();
+    await world.end();
+    expect(world.kinds()).toEqual(["TASK_ACCEPTED", "TASK_DONE"]);
+    expect([...world.artifacts.node(world.taskId, "n").parts.keys()]).toEqual(["b0", "b1", "b2"]);
+  });
+
   it("[F-OVR-01, F-OVR-03] is accepted, beaten for, told batch by batch, and ended", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(3)], { workerId: "w-1" });

@@ -42,6 +42,39 @@ describe("parts in SQLite", () => {
     expect(parts.map(({ uid }) => uid)).toEqual([one, other]);
   });
 
+  it("that the same hand-out puts again are not written again", async () => {
+    const { engine, claim, start } = await setup();
+    await start();
+    const hold = await claim();
+    await engine.parts.put(hold, [{ uid: "x", value: "1" }]);
+    const before = engine.store.commit.commits;
+    expect(await engine.parts.put(hold, [{ uid: "x", value: "2" }])).toBe("ok");
+    expect(engine.store.commit.commits).toBe(before);
+    await engine.parts.put(
+      hold,
+      ["x", "y"].map((uid) => ({ uid, value: "3" })),
+    );
+    const { parts } = await engine.parts.read(hold.taskId, 0, 10);
+    expect(parts.map(({ uid, value }) => [uid, value])).toEqual([
+      ["x", "1"],
+      ["y", "3"],
+    ]);
+  });
+
+  it("are written again by a later hand-out", async () => {
+    const { engine, claim, start } = await setup();
+    await start();
+    const first = await claim();
+    await engine.parts.put(first, [{ uid: "x", value: "1" }]);
+    await engine.board.defer(first, 0);
+    const second = await claim();
+    await engine.parts.put(second, [{ uid: "x", value: "2" }]);
+    const { parts } = await engine.parts.read(second.taskId, 0, 10);
+    expect(parts.map(({ uid, sequence, value, grant }) => ({ uid, sequence, value, grant }))).toEqual([
+      { uid: "x", sequence: 1, value: "2", grant: second.grant },
+    ]);
+  });
+
   it("go with their run, and with a task that has none", async () => {
     const { engine, claim, rows, start } = await setup();
     const run = await start();

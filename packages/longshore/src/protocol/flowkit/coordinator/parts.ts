@@ -50,7 +50,7 @@ export interface CoordinatorLog {
 export interface CoordinatorCounts {
   /** Events of workers that were read. */
   events: number;
-  /** Batches that were recorded, and that failed. */
+  /** Batches that events told of: those that were recorded, and those that failed. */
   batches: number;
   batchesFailed: number;
   /** Events of attempts that are over, or of somebody else's. */
