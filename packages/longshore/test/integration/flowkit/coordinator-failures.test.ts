@@ -195,6 +195,7 @@ describe("what is stale", () => {
     expect(world.coordinator.counts.stale).toBeGreaterThanOrEqual(2);
   });
 
+  // The reference notes such events in a log of its own before it drops them. Here they are counted.
   it("[T45, T70] a batch of an earlier epoch, or after the end, leaves no metrics", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
