@@ -29,7 +29,10 @@ describe("the document of a task", () => {
     expect(await views.task(id)).toMatchObject({
       ...{ id, pipeline_id: id, status: "running", state: "running", params: { shop: 7 }, result: null, next_retry_at_ms: null },
       ...{ started_at: "2020-01-01T00:00:00.000Z", finished_at: null, last_event_recv_ms: Date.UTC(2020, 0, 1) },
-      status_history: [{ from: null, to: "queued", at: "2020-01-01T00:00:00.000Z" }],
+      status_history: [
+        { from: null, to: "queued", at: "2020-01-01T00:00:00.000Z" },
+        { from: "queued", to: "running", at: "2020-01-01T00:00:00.000Z" },
+      ],
       coordinator: { liveness: { state: "ok" } },
       graph: {
         nodes: [
@@ -85,7 +88,7 @@ describe("the document of a task", () => {
     expect(await views.task(id)).toMatchObject({
       status: "finished",
       coordinator: { cancelled: true },
-      graph: { nodes: [{ status: "deferred" }, {}] },
+      graph: { nodes: [{ status: "deferred", state: "cancelled" }, {}] },
     });
   });
 

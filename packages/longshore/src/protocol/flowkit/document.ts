@@ -44,6 +44,7 @@ export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling
     result: resultOf(run),
     status_history: [
       { from: null, to: "queued", at: created },
+      { from: "queued", to: "running", at: created },
       ...(run.endedAt === null ? [] : [{ from: "running", to: status, at: isoMoment(run.endedAt) }]),
     ],
     coordinator: coordinatorOf(run, moment),
@@ -105,6 +106,8 @@ function runtimeOf<Time>(task: Task, moment: Moment<Time>): Document {
   const cancelled = state === "cancelling" || state === "cancelled";
   return {
     status: nodeStatus(task),
+    /** Ours, as of the task: a cancelled node would be taken for one that is tried again. */
+    state,
     attempt_epoch: grant,
     started_at: startedAt === null ? null : moment(startedAt),
     finished_at: endedAt === null ? null : moment(endedAt),
