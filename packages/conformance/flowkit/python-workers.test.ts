@@ -17,6 +17,9 @@ beforeAll(async () => {
 const RECHUNK = "pull.from_artifacts.rechunk:size";
 const PULL = "pull.from_artifacts";
 
+/** The reference looks for batches, then for the end: it misses what is written in between. So the end comes a while after the last batch. */
+const LINGER_MS = 1_000;
+
 const items = (count: number): string[] => Array.from({ length: count }, (_, index) => `item-${index}`);
 
 const streams = (node_id: string, type: string, from: string, adapter: string, args: Record<string, unknown> = {}): GraphNode => ({
@@ -50,7 +53,7 @@ describe.concurrent("a Python worker under our coordinator", () => {
     const operator = await startCoordinator(stage, at, [src, sink]);
     await Promise.all([first(stage, at, "w-src", src, "produce"), second(stage, at, "w-sink", sink, "consume")]);
     const id = await operator.submit([
-      { node_id: "u", type: src, io: { input_inline: { batches: 3, size: 3, ms: 50 } } },
+      { node_id: "u", type: src, io: { input_inline: { batches: 3, size: 3, ms: 50, linger_ms: LINGER_MS } } },
       streams("d", sink, "u", RECHUNK, { size: 2, meta_list_key: "skus" }),
     ]);
     expect(await operator.ended(id)).toMatchObject({ status: "finished", graph: { nodes: [{ attempt_epoch: 1 }, { attempt_epoch: 1 }] } });
@@ -142,7 +145,7 @@ describe.concurrent("a Python worker under our coordinator", () => {
     const first = await startCoordinator(stage, at, [src, sink], { config: { lease_ttl_sec: 30 } });
     await Promise.all([python(stage, at, "w-src", src, "produce"), python(stage, at, "w-sink", sink, "consume")]);
     const id = await first.submit([
-      { node_id: "u", type: src, io: { input_inline: { batches: 20, size: 3, ms: 100 } } },
+      { node_id: "u", type: src, io: { input_inline: { batches: 20, size: 3, ms: 100, linger_ms: LINGER_MS } } },
       streams("d", sink, "u", PULL),
     ]);
     await Promise.all([first.begun(id, "u"), first.begun(id, "d")]);
@@ -160,7 +163,7 @@ describe.concurrent("a Python worker under our coordinator", () => {
     const first = { roles: { [src]: "produce" as const }, overlapping_upsert: true };
     await Promise.all([startPythonWorker(stage, at, first), python(stage, at, "w-sink", sink, "consume")]);
     const id = await operator.submit([
-      { node_id: "u", type: src, io: { input_inline: { batches: 4, size: 3 } } },
+      { node_id: "u", type: src, io: { input_inline: { batches: 4, size: 3, linger_ms: LINGER_MS } } },
       streams("d", sink, "u", PULL),
     ]);
     expect(await operator.ended(id)).toMatchObject({ status: "finished" });

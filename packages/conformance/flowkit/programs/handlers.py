@@ -40,7 +40,7 @@ class Handler:
 
 
 class Produce(Handler):
-    """`batches` batches of `size` items each; takes `ms` for each batch."""
+    """`batches` batches of `size` items each; takes `ms` for each batch, and `linger_ms` at the end."""
 
     async def iter_batches(self, loaded: dict):
         told = loaded["input_inline"]
@@ -55,6 +55,7 @@ class Produce(Handler):
         return {"skus": items, "count": len(items)}
 
     async def finalize(self, ctx) -> dict:
+        await asyncio.sleep(self.told.get("linger_ms", 0) / 1000)
         return {"total": self.told["batches"] * self.told.get("size", 3)}
 
 

@@ -14,20 +14,24 @@ class Failed extends Error {
 
 const classifyError = (error) => error.classified ?? ["unexpected_error", false];
 
-/** `batches` batches of `size` items each; takes `ms` for each batch. */
+/** `batches` batches of `size` items each; takes `ms` for each batch, and `linger_ms` at the end. */
 const produce = {
-  *iterBatches({ input_inline: { batches, size = 3, name = "item", ms = 0 } }) {
+  *iterBatches({ input_inline: { batches, size = 3, name = "item", ms = 0, linger_ms = 0 } }) {
     for (let index = 0; index < batches; index++) {
       const items = Array.from({ length: size }, (_, at) => `${name}-${index * size + at}`);
-      yield { batch_uid: `b${index}`, payload: { items, ms } };
+      yield { batch_uid: `b${index}`, payload: { items, ms, linger_ms } };
     }
   },
-  async processBatch({ payload: { items, ms } }, ctx) {
+  async processBatch({ payload: { items, ms, linger_ms } }, ctx) {
     await pause(ms, undefined, { signal: ctx.signal });
+    ctx.kv.lingerMs = linger_ms;
     ctx.kv.total = (ctx.kv.total ?? 0) + items.length;
     return { skus: items, count: items.length };
   },
-  finalize: (ctx) => ({ total: ctx.kv.total ?? 0 }),
+  async finalize(ctx) {
+    await pause(ctx.kv.lingerMs ?? 0);
+    return { total: ctx.kv.total ?? 0 };
+  },
 };
 
 /** Counts the items that an adapter brings, and tells who did it. */
