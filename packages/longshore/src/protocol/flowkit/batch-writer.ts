@@ -40,6 +40,8 @@ const groupBytesMax = 2 * 1024 * 1024;
 /** What may be under way before the handler waits: the group being told, the one being kept, and one that fills. */
 const underWayMax = 3 * groupMax;
 const underWayBytesMax = 3 * groupBytesMax;
+/** After so many batches sockets and timers have their turn: a handler that waits for nothing would keep even what is being sent from leaving. */
+const turnEvery = 128;
 const retrying: Backoff = { kind: "exponential", delayMs: 100, maxMs: 5_000, jitter: 0.2 };
 /** A store or broker that is away for longer is somebody else's problem: the node is tried again later, perhaps elsewhere. */
 const patienceMs = 300_000;
@@ -68,7 +70,8 @@ export class BatchWriter {
     this.#underWay++;
     this.#underWayBytes += sizeOf(result);
     this.#pumping ??= this.#pump();
-    return this.#full() ? this.#room() : undefined;
+    if (this.#full()) return this.#room();
+    return this.count % turnEvery === 0 ? new Promise(setImmediate) : undefined;
   }
 
   /** Resolves when everything is kept, told and ticked off; throws when something could not be. */
