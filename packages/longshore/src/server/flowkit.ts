@@ -7,6 +7,7 @@ import { Outbox } from "../bus/outbox.ts";
 import { type IsSensitive, loadDetector } from "../dialect/flowkit/sensitive.ts";
 import type { JsonObject } from "../json.ts";
 import type { MirrorOptions } from "../protocol/flowkit/artifacts/mirror.ts";
+import { brokersOf } from "../protocol/flowkit/connect.ts";
 import { clusterOf } from "../protocol/flowkit/coordinator/cluster.ts";
 import { type CoordinatorSettings, readCoordinatorConfig } from "../protocol/flowkit/coordinator/config.ts";
 import { Coordinator } from "../protocol/flowkit/coordinator/coordinator.ts";
@@ -26,9 +27,9 @@ export interface FlowkitConfig {
 /** Read before anything is opened: a mistake in it must not leave a server half started. */
 export async function readFlowkitConfig({ config, brokers, sensitiveDetector }: FlowkitOptions, logger: Logger): Promise<FlowkitConfig> {
   const settings = readCoordinatorConfig(config, process.env, (message) => logger.warn(message));
-  const told = typeof brokers === "string" ? brokers.split(",").map((broker) => broker.trim()) : brokers;
+  const told = typeof brokers === "string" ? brokers.split(",") : (brokers ?? settings.brokers);
   return {
-    settings: { ...settings, brokers: told?.filter((broker) => broker !== "") ?? settings.brokers },
+    settings: { ...settings, brokers: told.every((broker) => broker.trim() === "") ? [] : brokersOf(told) },
     ...(sensitiveDetector === undefined ? {} : { isSensitive: await loadDetector(sensitiveDetector) }),
   };
 }

@@ -122,7 +122,8 @@ function artifactsOf({ artifacts, mongo, database, url, token, bus, brokers }: F
   };
 }
 
-function brokersOf(brokers: string | readonly string[]): readonly string[] {
+/** @throws LongshoreError LONGSHORE_BAD_CONFIG for what is no address. */
+export function brokersOf(brokers: string | readonly string[]): readonly string[] {
   const list = (typeof brokers === "string" ? brokers.split(",") : brokers)
     .map((broker) => broker.trim())
     .filter((broker) => broker !== "");

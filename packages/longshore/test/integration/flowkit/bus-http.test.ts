@@ -87,6 +87,13 @@ describe("the bus over HTTP", () => {
     await consumer.ready;
   });
 
+  it("is not opened by a server whose brokers are no addresses", async () => {
+    await expect(server({ flowkit: { brokers: "k:1, kafka" } })).rejects.toMatchObject({
+      code: "LONGSHORE_BAD_CONFIG",
+      message: 'brokers is "kafka", expected addresses such as kafka:9092.',
+    });
+  });
+
   it("gives what a silent member has to others", async () => {
     const clock = new TestClock(Date.now());
     const { url } = await server({ clock });
