@@ -5,7 +5,7 @@ import { Lanes, laneOf } from "./lanes.ts";
 import { Limits } from "./limits.ts";
 import type { Task } from "./task.ts";
 import { Waiter } from "./waiters.ts";
-import { whyWaiting } from "./why.ts";
+import { type Carrier, whyWaiting } from "./why.ts";
 import { Workers } from "./workers.ts";
 
 describe("why a task waits", () => {
@@ -115,5 +115,46 @@ describe("why a task waits", () => {
   it("a record without a lane waits for something other than a worker", () => {
     const { why, queued } = setup();
     expect(why(queued([], { lane: null }))?.reason).toBe("record");
+  });
+
+  describe("where tasks are brought to workers", () => {
+    function carried() {
+      const world = setup();
+      const { clock, workers, lanes, limits } = world;
+      let since: number | null = null;
+      const carrier: Carrier = {
+        protocol: "bus",
+        trouble: () => (since === null ? null : { what: "Kafka at broker:9092", since, error: "refused" }),
+        carries: ({ id }) => id === "T1",
+      };
+      const why = (task: Task) => whyWaiting(task, { lanes, limits, workers: workers.list(), carriers: [carrier], now: clock.now() });
+      const breakDown = async () => {
+        since = clock.now();
+        await clock.advance(4_000);
+      };
+      return { ...world, why, breakDown };
+    }
+    const away = "Kafka at broker:9092 has been out of reach for 4 s (refused)";
+    const reach = { names: ["command"], labels: [] };
+
+    it("a task on its way was sent, or waits for what carries it", async () => {
+      const { clock, why, queued, breakDown } = carried();
+      const offered = queued([], { state: "offered", claimedAt: clock.now() });
+      expect(why(offered)).toEqual({ reason: "sent", text: "it was sent to the workers of command 0 s ago, and none has taken it up yet" });
+      expect(why({ ...offered, id: "of somebody else" })).toBeNull();
+      await breakDown();
+      expect(why(offered)).toEqual({ reason: "unreachable", text: `it is sent as soon as that is possible: ${away}` });
+    });
+
+    it("who is out of reach may be there or not", async () => {
+      const { workers, why, queued, breakDown } = carried();
+      await breakDown();
+      expect(why(queued())).toEqual({ reason: "unreachable", text: `no worker is connected, as far as is known: ${away}` });
+      expect(why(queued(["gpu"]))).toMatchObject({ reason: "no-worker", text: "no worker is connected" });
+      workers.seen("w1", { protocol: "bus", reach });
+      expect(why(queued())).toMatchObject({ reason: "unreachable", text: `the workers that could take it are out of reach: ${away}` });
+      workers.seen("w2", { protocol: "http", reach });
+      expect(why(queued())).toMatchObject({ reason: "next" });
+    });
   });
 });

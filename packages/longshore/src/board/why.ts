@@ -1,4 +1,4 @@
-// Why a queued task has not been taken yet, in words that a person can act on.
+// Why a task that is queued, or on its way to workers, has not been taken yet, in words that a person can act on.
 
 import { eligible, type Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
@@ -16,6 +16,10 @@ export type WaitReason =
   | "busy"
   /** A worker that could take it is idle: it is taken at that worker's next poll. */
   | "next"
+  /** What brings tasks to its workers cannot be reached. */
+  | "unreachable"
+  /** It was sent to its workers, and none has taken it up. */
+  | "sent"
   /** It is no work for a worker: it waits for something else, such as a child run. */
   | "record";
 
@@ -32,15 +36,27 @@ export interface Waiting {
   readonly workers?: readonly string[];
 }
 
+/** Brings tasks to workers that do not come for them, over something that may be out of reach. */
+export interface Carrier {
+  /** What these workers speak. */
+  readonly protocol: string;
+  /** What cannot be reached, since when, and how that shows; null when all is well. */
+  trouble(): { readonly what: string; readonly since: number; readonly error: string } | null;
+  /** Whether it has sent this task, or is about to, and nobody has taken it up. */
+  carries(task: Task): boolean;
+}
+
 export interface WaitingContext {
   lanes: Lanes;
   limits: Limits;
   workers: readonly WorkerView[];
+  carriers?: readonly Carrier[];
   now: number;
 }
 
 /** Null for a task that is not waiting. */
 export function whyWaiting(task: Task, context: WaitingContext): Waiting | null {
+  if (task.state === "offered") return onItsWay(task, context);
   if (task.state !== "queued") return null;
   if (task.lane === null) return { reason: "record", text: "it is not work for a worker; it waits for something else to end" };
   if (task.dueAt > context.now) {
@@ -52,7 +68,35 @@ export function whyWaiting(task: Task, context: WaitingContext): Waiting | null 
     const at = blocked.freeAt === null ? {} : { at: blocked.freeAt };
     return { reason: "limit", text: `the limit ${blocked.limit.key} is used up until ${until}`, key: blocked.limit.key, ...at };
   }
-  return whoCould(task.lane, context);
+  return asFarAsIsKnown(whoCould(task.lane, context), task.lane, context);
+}
+
+/** Tasks that are offered in another way are in the hands of whoever asked for them. */
+function onItsWay(task: Task, { carriers = [], now }: WaitingContext): Waiting | null {
+  const carrier = carriers.find((one) => one.carries(task));
+  if (carrier === undefined) return null;
+  const away = troubleOf(carrier, now);
+  if (away !== null) return { reason: "unreachable", text: `it is sent as soon as that is possible: ${away}` };
+  const sent = task.claimedAt === null ? "" : ` ${seconds(now - task.claimedAt)} ago`;
+  return { reason: "sent", text: `it was sent to the workers of ${task.lane?.name}${sent}, and none has taken it up yet` };
+}
+
+/** Workers that are out of reach are neither heard nor sent anything, whatever was known of them. */
+function asFarAsIsKnown(found: Waiting, lane: Lane, { carriers = [], workers, now }: WaitingContext): Waiting {
+  if (found.reason === "next" && found.workers?.length === 0) return found;
+  for (const carrier of carriers) {
+    const away = troubleOf(carrier, now);
+    if (away === null || !eligible(lane, { names: [lane.name], labels: [] })) continue;
+    if (found.reason === "no-worker") return { reason: "unreachable", text: `${found.text}, as far as is known: ${away}` };
+    const others = workers.some(({ id, protocol }) => found.workers?.includes(id) && protocol !== carrier.protocol);
+    if (!others) return { ...found, reason: "unreachable", text: `the workers that could take it are out of reach: ${away}` };
+  }
+  return found;
+}
+
+function troubleOf(carrier: Carrier, now: number): string | null {
+  const trouble = carrier.trouble();
+  return trouble === null ? null : `${trouble.what} has been out of reach for ${seconds(now - trouble.since)} (${trouble.error})`;
 }
 
 function whoCould(lane: Lane, context: WaitingContext): Waiting {

@@ -5,6 +5,7 @@ import { formatDuration } from "../duration.ts";
 import type { Page, Queue } from "./api.ts";
 import { connect } from "./client.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { isStuck } from "./stuck.ts";
 import { painter, table } from "./terminal.ts";
 
 export function queuesCommand(): Command {
@@ -30,7 +31,7 @@ async function queues(flags: ConnectionOptions & { json?: boolean }): Promise<vo
     String(queue.ready),
     String(queue.workers),
     queue.oldestAt === null ? "" : formatDuration(Math.max(0, Date.now() - queue.oldestAt)),
-    paint(queue.waiting?.reason === "no-worker" ? "red" : "dim", queue.waiting?.text ?? ""),
+    paint(isStuck(queue.waiting) ? "red" : "dim", queue.waiting?.text ?? ""),
   ]);
   process.stdout.write(`${table(["LANE", "LABELS", "READY", "WORKERS", "OLDEST", "WHY IT WAITS"], rows, paint).join("\n")}\n`);
 }

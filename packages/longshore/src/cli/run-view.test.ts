@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Run, Step } from "./api.ts";
 import { renderChanges, renderRun } from "./run-view.ts";
 import { painter, widthOf } from "./terminal.ts";
+import type { RunView } from "./watch-run.ts";
 
 const paint = painter({ write: () => true }, {});
 const at = 1_000_000;
@@ -84,5 +85,17 @@ describe("a run in a file", () => {
     expect(renderChanges(undefined, done, paint).at(-1)).toBe("order succeeded after 900 ms");
     expect(renderChanges(done, done, paint)).toEqual([]);
     expect(renderChanges(said, done, paint)).toEqual(["✓ a done after 800 ms: half way", "– b skipped", "order succeeded after 900 ms"]);
+  });
+
+  it("says of a step that nobody can take what is in the way, once in a file", () => {
+    const text = "Kafka at broker:9092 has been out of reach for 4 s (refused)";
+    const waits = step("index", { state: "offered", attempt: 1, error: "flaky", waiting: { reason: "unreachable", text } });
+    expect(renderRun({ run: run(), steps: [waits] }, { now: at, width: 100, paint })[1]).toBe(`○ index  offered             ${text}`);
+    const [before, after] = [{ ...waits, waiting: { reason: "next" as const, text: "soon" } }, waits].map((one) => ({
+      run: run(),
+      steps: [one],
+    }));
+    expect(renderChanges(before, after as RunView, paint)).toEqual([`  index waits: ${text}`]);
+    expect(renderChanges(after, after as RunView, paint)).toEqual([]);
   });
 });

@@ -2,6 +2,7 @@
 
 import { formatDuration } from "../duration.ts";
 import type { Run, Step } from "./api.ts";
+import { isStuck } from "./stuck.ts";
 import { fit, type Paint, pad, type Style, widthOf } from "./terminal.ts";
 import type { RunView } from "./watch-run.ts";
 
@@ -56,9 +57,12 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
   const earlier = new Map((before?.steps ?? []).map((step) => [step.id, step]));
   for (const step of after.steps) {
     const old = earlier.get(step.id);
+    const { waiting } = step;
     const moved = old?.state !== step.state || old.attempt !== step.attempt;
     if (moved && step.state !== "waiting") lines.push(changeLine(step, after.run, paint));
     else if (step.lastLine && step.lastLine !== old?.lastLine) lines.push(`  ${step.id}: ${fit(step.lastLine, 200)}`);
+    if (isStuck(waiting) && waiting.reason !== old?.waiting?.reason)
+      lines.push(`  ${step.id} ${paint("yellow", "waits")}: ${fit(waiting.text, 200)}`);
   }
   if (before?.run.state !== after.run.state && after.run.state !== "running")
     lines.push(
@@ -84,8 +88,9 @@ function lookOf(step: Step, ended: boolean): Look {
 function noteOf(step: Step, room: number, paint: Paint): string {
   if (step.state === "waiting") return paint("dim", fit(step.after.length === 0 ? "" : `after ${step.after.join(", ")}`, room));
   const tries = triesOf(step).trimStart();
-  const style = step.error === null ? "dim" : step.state === "queued" ? "yellow" : "red";
-  const text = step.error ?? step.lastLine ?? "";
+  const stuck = isStuck(step.waiting) ? step.waiting.text : null;
+  const style = stuck !== null || (step.error !== null && step.state === "queued") ? "yellow" : step.error === null ? "dim" : "red";
+  const text = stuck ?? step.error ?? step.lastLine ?? "";
   const rest = fit(text, room - (tries === "" ? 0 : tries.length + 2));
   return [paint("yellow", tries), step.state === "held" ? rest : paint(style, rest)].filter((part) => part !== "").join("  ");
 }

@@ -4,7 +4,7 @@
 import type { BlobStore } from "../blob/blob.ts";
 import { Board } from "../board/board.ts";
 import type { Task } from "../board/task.ts";
-import { type Waiting, whyWaiting } from "../board/why.ts";
+import { type Carrier, type Waiting, whyWaiting } from "../board/why.ts";
 import type { Workers } from "../board/workers.ts";
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
@@ -81,7 +81,9 @@ export interface Engine {
   openRuns(): number;
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
   removeRun(runId: string): Promise<boolean>;
-  /** Tells why a queued task has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
+  /** Who brings tasks to workers, to be asked why they wait. */
+  readonly carriers: Set<Carrier>;
+  /** Tells why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
   waiting(): (task: Task) => Waiting | null;
   plan(definition: Definition): Plan;
   /** Whether it stands for nothing that an author has written, and is not shown to people. */
@@ -101,6 +103,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     ),
   );
   const listeners = new Set<ChangeListener>();
+  const carriers = new Set<Carrier>();
   const store = await openSqliteStore({
     directory,
     open: probe === undefined ? options.open : timedOpen(probe, options.open),
@@ -153,9 +156,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     reader,
     workers,
     openRuns: beside.openRuns,
+    carriers,
     waiting() {
       const { lanes, limits } = store.board;
-      const context = { lanes, limits, workers: workers.list(), now: clock.now() };
+      const context = { lanes, limits, workers: workers.list(), carriers: [...carriers], now: clock.now() };
       return (task) => whyWaiting(task, context);
     },
     plan: (definition) => store.runs.definitions.plan(definition),

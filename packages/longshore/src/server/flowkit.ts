@@ -1,9 +1,11 @@
 // FlowKit's coordinator on this server's engine: with a broker that it is told of, else on the bus in the data file.
 
 import type { Hold } from "../board/task.ts";
+import type { Carrier } from "../board/why.ts";
 import type { Bus, BusOptions } from "../bus/bus.ts";
 import { EmbeddedBus } from "../bus/embedded.ts";
 import { Outbox } from "../bus/outbox.ts";
+import { BusReach } from "../bus/reach.ts";
 import { type IsSensitive, loadDetector } from "../dialect/flowkit/sensitive.ts";
 import type { JsonObject } from "../json.ts";
 import type { MirrorOptions } from "../protocol/flowkit/artifacts/mirror.ts";
@@ -61,8 +63,9 @@ export async function openFlowkit(
   const failed = (what: string, error: unknown) => trouble.failing(`FlowKit: ${what}`, error);
   const { brokers } = settings;
   const cluster = await clusterOf(settings.cluster, engine.documents);
-  const bus =
-    brokers.length > 0 ? await kafkaBus(brokers, options, { clock, trouble }) : new EmbeddedBus(engine.busLog, { clock, trouble });
+  const reach = new BusReach(trouble, clock);
+  const told = { clock, trouble: reach };
+  const bus = reach.watch(brokers.length > 0 ? await kafkaBus(brokers, options, told) : new EmbeddedBus(engine.busLog, told));
   // What goes into the data file anyway needs no second place in it.
   const outbox =
     brokers.length > 0
@@ -85,6 +88,12 @@ export async function openFlowkit(
     options.mongo === undefined ? null : await openMirror(options.mongo, engine, { cluster, trouble, roster: () => coordinator.roster() });
   const results = mirror === null ? {} : { completed: mirror.completed, adopt: mirror.adopt };
   const coordinator: Coordinator = new Coordinator({ ...parts, ...results, outbox: outbox ?? directOutbox(bus) });
+  const carrier: Carrier = {
+    protocol: "flowkit",
+    trouble: () => (reach.out === null ? null : { what: bus.name, ...reach.out }),
+    carries: (task) => coordinator.carries(task),
+  };
+  engine.carriers.add(carrier);
   await outbox?.start();
   await coordinator.start();
   mirror?.start();
@@ -95,6 +104,7 @@ export async function openFlowkit(
     createTask: async (task) => (await coordinator.tasks.create(task)).id,
     cancelTask: async (taskId, reason) => (await coordinator.tasks.cancel(taskId, reason)) !== undefined,
     async close() {
+      engine.carriers.delete(carrier);
       await coordinator.stop();
       await outbox?.close();
       await bus.close();

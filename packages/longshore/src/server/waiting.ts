@@ -12,7 +12,7 @@ export interface WaitingNews {
   readonly reason: WaitReason;
   /** Why, such as "no live worker has the label gpu". */
   readonly text: string;
-  /** How many tasks wait for this cause; of delayed ones, as far as was looked. */
+  /** How many tasks wait for this cause; of delayed and sent ones, as far as was looked. */
   readonly tasks: number;
   /** One of them. */
   readonly taskId: string;
@@ -24,7 +24,7 @@ export interface WaitingNews {
   readonly forMs: number;
 }
 
-/** Delayed tasks looked at, newest first. Causes are few: more of them would tell the same. */
+/** Delayed and offered tasks looked at, newest first. Causes are few: more of them would tell the same. */
 const delayedMax = 200;
 /** Between two looks, however much happens. */
 const lookMs = 250;
@@ -36,6 +36,8 @@ const patienceMs: Readonly<Record<WaitReason, number>> = {
   busy: 3_000,
   limit: 3_000,
   "not-due": 3_000,
+  unreachable: 3_000,
+  sent: 10_000,
   next: 10_000,
   record: Number.POSITIVE_INFINITY,
 };
@@ -89,7 +91,7 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
 
   const stopListening = engine.listen({
     task(task) {
-      if (task.state !== "queued" && causes.size === 0) return;
+      if (task.state !== "queued" && task.state !== "offered" && causes.size === 0) return;
       changed = true;
       if (!looking) lookIn(lookMs);
     },
@@ -102,9 +104,10 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
   };
 }
 
-/** Lanes with ready tasks, each by its oldest, and tasks that are not due. */
+/** Lanes with ready tasks, each by its oldest, tasks that are not due, and tasks on their way to workers. */
 async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
   const { items } = await engine.reader.tasks({ state: "queued", limit: delayedMax });
+  const offered = engine.carriers.size === 0 ? [] : (await engine.reader.tasks({ state: "offered", limit: delayedMax })).items;
   const now = engine.clock.now();
   const why = engine.waiting();
   const causes = new Map<string, Cause>();
@@ -120,6 +123,7 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
   };
   for (const { oldest, ready } of queueStates(engine)) if (oldest !== null) add(oldest, ready);
   for (const task of items) if (task.dueAt > now) add(task, 1);
+  for (const task of offered) add(task, 1);
   return causes;
 }
 

@@ -59,7 +59,7 @@ export function runBody(run: Run) {
 
 export const waitingShape = z
   .object({
-    reason: z.enum(["not-due", "limit", "no-worker", "busy", "next", "record"]),
+    reason: z.enum(["not-due", "limit", "no-worker", "busy", "unreachable", "sent", "next", "record"]),
     text: z.string().describe("For people."),
     at: time.optional().describe("When it may be taken, if that is known."),
     key: z.string().optional().describe("The limit in the way."),
@@ -89,7 +89,7 @@ export const taskShape = z
     dueAt: time.describe("Not handed out before."),
     startedAt: maybeTime.describe("When this attempt was first handed out."),
     endedAt: maybeTime,
-    waiting: waitingShape.optional().describe("Why it has not been taken, while it is queued."),
+    waiting: waitingShape.optional().describe("Why it has not been taken, while it is queued or on its way to workers."),
   })
   .meta({ id: "Task" });
 
@@ -130,10 +130,17 @@ export const stepShape = z
     startedAt: maybeTime,
     endedAt: maybeTime,
     lastLine: z.string().nullable().optional().describe("The last line of its log, when asked for."),
+    waiting: waitingShape.optional().describe("Why nobody has taken it, while it is queued or on its way to workers."),
   })
   .meta({ id: "Step" });
 
-export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, lastLine?: string | null) {
+/** What is told of a step beside its task. */
+export interface StepMore {
+  readonly lastLine?: string | null | undefined;
+  readonly waiting?: Waiting | null;
+}
+
+export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, { lastLine, waiting }: StepMore = {}) {
   const recorded = task !== undefined && isShown(task);
   return {
     id: node.id,
@@ -146,6 +153,7 @@ export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, las
     startedAt: recorded ? task.startedAt : null,
     endedAt: recorded ? task.endedAt : null,
     lastLine,
+    waiting: waiting ?? undefined,
   };
 }
 

@@ -53,7 +53,11 @@ export function taskOperations(engine: Engine): Operation[] {
       async handle({ params, query }) {
         const { plan, steps, next } = await stepsOf(engine, params.id as string, query);
         const lastLine = (task: Task | undefined) => (task === undefined ? null : engine.logs.lastLine(task.id));
-        const items = steps.map(async ({ node, task }) => stepBody(plan, node, task, query.lines ? await lastLine(task) : undefined));
+        const why = engine.waiting();
+        const items = steps.map(async ({ node, task }) => {
+          const waiting = task === undefined ? null : why(task);
+          return stepBody(plan, node, task, { waiting, lastLine: query.lines ? await lastLine(task) : undefined });
+        });
         return json(200, { items: await Promise.all(items), next });
       },
     }),

@@ -75,6 +75,7 @@ export class Coordinator {
   #opening: Promise<void> = Promise.resolve();
   #cluster = "";
   #started = false;
+  #opened = false;
   #working = false;
   #stopListening: () => void = () => {};
 
@@ -132,6 +133,12 @@ export class Coordinator {
     return this.#registry.roster();
   }
 
+  /** Whether it has sent this task, or sends it once the bus is there, and nobody has taken it up. */
+  carries(task: Task): boolean {
+    if (this.#dispatcher.carries(task)) return true;
+    return !this.#opened && task.state === "offered" && task.lane !== null && this.#registry.roles.has(task.lane.name);
+  }
+
   /** What was sent stays sent: workers go on, and what they say is read at the next start. */
   async stop(): Promise<void> {
     this.#started = false;
@@ -147,6 +154,7 @@ export class Coordinator {
   async #open(): Promise<void> {
     await Promise.all([this.#serveAll(), ...this.#roles().map((role) => this.#serve(role))]);
     if (!this.#stopping.signal.aborted) await this.#dispatcher.start(this.#served);
+    this.#opened = true;
   }
 
   /** A message was given up: a task that cannot be sent at all fails with the reason; others are sent again under the next epoch. */

@@ -103,6 +103,11 @@ export class Dispatcher {
     this.fill([role]);
   }
 
+  /** Whether its command is under way, or about to be. */
+  carries({ id, grant, lane }: Task): boolean {
+    return lane !== null && this.#lines.get(lane.name)?.unclaimed.get(id) === grant;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     const offers = [...this.#lines.values()].flatMap(({ standing }) => [...standing]);

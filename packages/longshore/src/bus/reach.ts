@@ -1,0 +1,68 @@
+// Whether a bus can be reached now, and since when not: from what it tells of itself, and from what became of asking for its topics. The
+// newest word counts, because nothing works while a broker is away, and something does soon after it is back.
+
+import type { Clock } from "../clock.ts";
+import { toError } from "../errors.ts";
+import type { Bus, BusTrouble } from "./bus.ts";
+
+export interface OutOfReach {
+  readonly since: number;
+  readonly error: string;
+}
+
+export class BusReach implements BusTrouble {
+  readonly #next: BusTrouble;
+  readonly #clock: Pick<Clock, "now">;
+  #name: string | null = null;
+  #out: OutOfReach | null = null;
+
+  /** What the bus tells is told to `next` as well. */
+  constructor(next: BusTrouble, clock: Pick<Clock, "now">) {
+    this.#next = next;
+    this.#clock = clock;
+  }
+
+  /** Null while it can be reached, as far as is known. */
+  get out(): OutOfReach | null {
+    return this.#out;
+  }
+
+  /** The same bus, looked at. It must have been given this object to tell its trouble to. */
+  watch(bus: Bus): Bus {
+    this.#name = bus.name;
+    return {
+      name: bus.name,
+      publish: (records) => bus.publish(records),
+      subscribe: (subscription) => bus.subscribe(subscription),
+      ensure: async (topics) => {
+        try {
+          await bus.ensure(topics);
+          this.#out = null;
+        } catch (error) {
+          this.#missed(error);
+          throw error;
+        }
+      },
+      close: () => bus.close(),
+    };
+  }
+
+  failing(what: string, error: unknown): void {
+    this.#next.failing(what, error);
+    if (this.#isOfBus(what)) this.#missed(error);
+  }
+
+  working(what: string): void {
+    this.#next.working(what);
+    if (this.#isOfBus(what)) this.#out = null;
+  }
+
+  #missed(error: unknown): void {
+    this.#out = { since: this.#out?.since ?? this.#clock.now(), error: toError(error).message };
+  }
+
+  /** A bus also tells when records could not be handled, which is no fault of its own: then it is not named. */
+  #isOfBus(what: string): boolean {
+    return this.#name !== null && what.endsWith(this.#name);
+  }
+}

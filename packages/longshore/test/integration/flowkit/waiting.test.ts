@@ -1,0 +1,32 @@
+// What an operator is told about FlowKit's tasks that do not move.
+
+import { expect, it, onTestFinished, vi } from "vitest";
+import { serve } from "../../../src/server/server.ts";
+import { node } from "../../support/flowkit-graphs.ts";
+import { openFlowkit } from "../../support/flowkit-world.ts";
+
+it("a node waits for a broker that cannot be reached, and its run says so", async () => {
+  // Nobody listens at this port.
+  const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} }, flowkit: { brokers: "127.0.0.1:1" } });
+  onTestFinished(() => server.close());
+  const id = (await server.flowkit?.createTask({ graph: { nodes: [node("a", "indexer")] } })) as string;
+  const step = async () => {
+    const answer = await fetch(`${server.url}/api/longshore/v1/runs/${id}/steps`);
+    return ((await answer.json()) as { items: { waiting?: { reason: string; text: string } }[] }).items[0];
+  };
+  const told = await vi.waitUntil(async () => {
+    const { waiting } = (await step()) ?? {};
+    return waiting?.reason === "unreachable" && waiting;
+  });
+  expect(told.text).toMatch(/^no worker is connected, as far as is known: Kafka at 127\.0\.0\.1:1 has been out of reach for \d+ s \(.+\)$/);
+});
+
+it("a command is on its way until somebody takes it up", async () => {
+  const world = await openFlowkit();
+  const worker = await world.worker("w", ["indexer"]);
+  const run = await world.submit({ nodes: [node("a", "indexer")] });
+  const offered = await world.inState(run, "a", "offered");
+  await world.until(async () => world.coordinator.carries(offered));
+  await worker.accept();
+  expect(world.coordinator.carries(await world.inState(run, "a", "held"))).toBe(false);
+});
