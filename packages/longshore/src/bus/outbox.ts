@@ -78,6 +78,7 @@ export class Outbox {
   readonly #timers = new Set<() => void>();
   readonly #sending = new Set<Promise<void>>();
   #kept = 0;
+  #failed = 0;
   /** All up to this id were in memory. */
   #readUpTo = 0;
   /** There are messages in the store that were not in memory yet. */
@@ -91,6 +92,16 @@ export class Outbox {
   constructor(options: OutboxOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Messages in memory that have not been sent. */
+  get pending(): number {
+    return this.#kept;
+  }
+
+  /** Messages that were given up since the start. */
+  get failed(): number {
+    return this.#failed;
   }
 
   /** Sends what an earlier process has left. */
@@ -201,7 +212,10 @@ export class Outbox {
       // Sent again after a restart, which receivers leave out; nothing else is lost.
       trouble?.failing("noting what the outbox has sent", error);
     }
-    if (outcome.state === "failed") this.#options.failed?.(message, outcome.error);
+    if (outcome.state === "failed") {
+      this.#failed++;
+      this.#options.failed?.(message, outcome.error);
+    }
     if (outcome.state === "pending") this.#plan(this.#replace(message, outcome));
     else this.#next(message);
   }

@@ -15,6 +15,7 @@ import { portDefault, type ServeOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import { Changes } from "./events.ts";
 import type { Flowkit } from "./flowkit.ts";
+import { instrumentFlowkit } from "./flowkit-instruments.ts";
 import { HealthCheck } from "./health.ts";
 import { listen } from "./http.ts";
 import { instrument } from "./instruments.ts";
@@ -47,6 +48,7 @@ export async function openDoor(parts: DoorParts): Promise<Door> {
   const flowkit = flowkitRoutes({ ...engine, busElsewhere: parts.flowkit?.busElsewhere }, parts.flowkit?.coordinator.tasks);
   const groups = routeGroups({ engine, changes, metrics, stepflow, flowkit, auth });
   instrument(engine, metrics);
+  if (parts.flowkit) instrumentFlowkit(parts.flowkit, metrics);
   const listener = await listen({
     groups,
     methods: grpcMethods(stepflow),

@@ -49,6 +49,10 @@ export interface Flowkit extends FlowkitHandle {
   readonly bus: Bus;
   /** Where workers are met, when that is not this server itself. */
   readonly busElsewhere: string | undefined;
+  /** Null where messages need none, because the bus is in the data file. */
+  readonly outbox: Pick<Outbox, "pending" | "failed"> | null;
+  /** Whether the bus could be reached last. */
+  isReachable(): boolean;
   close(): Promise<void>;
 }
 
@@ -101,6 +105,8 @@ export async function openFlowkit(
     coordinator,
     bus,
     busElsewhere: brokers.length > 0 ? bus.name : undefined,
+    outbox,
+    isReachable: () => reach.out === null,
     createTask: async (task) => (await coordinator.tasks.create(task)).id,
     cancelTask: async (taskId, reason) => (await coordinator.tasks.cancel(taskId, reason)) !== undefined,
     async close() {

@@ -1,6 +1,7 @@
 // What an operator is told about FlowKit's tasks that do not move.
 
 import { expect, it, onTestFinished, vi } from "vitest";
+import { openHttpBus } from "../../../src/bus/http.ts";
 import { serve } from "../../../src/server/server.ts";
 import { node } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
@@ -19,6 +20,24 @@ it("a node waits for a broker that cannot be reached, and its run says so", asyn
     return waiting?.reason === "unreachable" && waiting;
   });
   expect(told.text).toMatch(/^no worker is connected, as far as is known: Kafka at 127\.0\.0\.1:1 has been out of reach for \d+ s \(.+\)$/);
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  expect(metrics).toMatch(/^longshore_flowkit_bus_reachable 0$/m);
+  expect(metrics).toMatch(/^longshore_flowkit_outbox_pending 0$/m);
+});
+
+it("metrics count what workers said, and what of it nobody could use", async () => {
+  const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
+  onTestFinished(() => server.close());
+  const bus = openHttpBus({ url: server.url as string });
+  onTestFinished(() => bus.close());
+  await bus.publish([{ topic: "workers.announce.v1", key: null, value: "no JSON" }]);
+  const metrics = await vi.waitUntil(async () => {
+    const text = await (await fetch(`${server.url}/metrics`)).text();
+    return text.includes('longshore_flowkit_ignored_total{why="malformed"} 1') && text;
+  });
+  expect(metrics).toMatch(/^longshore_flowkit_commands_total\{how="started"\} 0$/m);
+  expect(metrics).toMatch(/^longshore_flowkit_bus_reachable 1$/m);
+  expect(metrics).not.toContain("longshore_flowkit_outbox");
 });
 
 it("a command is on its way until somebody takes it up", async () => {

@@ -1,0 +1,34 @@
+// What /metrics tells about FlowKit's coordinator. It counts anyway; its counters are read when they are asked for.
+
+import type { Metrics, Sample } from "../metrics.ts";
+import type { Flowkit } from "./flowkit.ts";
+
+export function instrumentFlowkit({ coordinator, outbox, isReachable }: Flowkit, metrics: Metrics): void {
+  const { counts } = coordinator;
+  const total = (name: string, help: string, read: () => number) =>
+    metrics.sampled("counter", `longshore_flowkit_${name}_total`, help, read);
+  const totals = (name: string, help: string, label: string, read: () => { readonly [value: string]: number }) =>
+    metrics.sampled("counter", `longshore_flowkit_${name}_total`, help, () => samplesOf(read()), [label]);
+  total("events", "Events of FlowKit's workers that were read.", () => counts.events);
+  totals("ignored", "What was read and not counted: of attempts that are over, or unreadable.", "why", () => ({
+    stale: counts.stale,
+    malformed: counts.malformed,
+  }));
+  totals("batches", "Batches of FlowKit's workers, by how they ended.", "how", () => ({
+    done: counts.batches,
+    failed: counts.batchesFailed,
+  }));
+  totals("commands", "Commands to FlowKit's workers: given out, and not taken up in time.", "how", () => ({
+    started: counts.started,
+    lapsed: counts.lapsed,
+  }));
+  total("signals", "Signals to FlowKit's workers to stop.", () => counts.signals);
+  metrics.sampled("gauge", "longshore_flowkit_bus_reachable", "1 when the bus could be reached last.", () => (isReachable() ? 1 : 0));
+  if (outbox === null) return;
+  metrics.sampled("gauge", "longshore_flowkit_outbox_pending", "Messages in memory that wait to be sent.", () => outbox.pending);
+  total("outbox_failed", "Messages that were given up.", () => outbox.failed);
+}
+
+function samplesOf(values: { readonly [value: string]: number }): Sample[] {
+  return Object.entries(values).map(([label, value]) => ({ labels: [label], value }));
+}
