@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Run, Step } from "./api.ts";
-import { renderChanges, renderRun } from "./run-view.ts";
+import { renderChanges, renderRun, titleOf } from "./run-view.ts";
 import { painter, widthOf } from "./terminal.ts";
 import type { RunView } from "./watch-run.ts";
 
@@ -97,5 +97,11 @@ describe("a run in a file", () => {
     }));
     expect(renderChanges(before, after as RunView, paint)).toEqual([`  index waits: ${text}`]);
     expect(renderChanges(after, after as RunView, paint)).toEqual([]);
+  });
+
+  it("leaves out what is made up in the name of a graph", () => {
+    expect(titleOf({ workflow: ".flowkit-0123456789abcdef" })).toBe("flowkit");
+    expect(titleOf({ workflow: ".order+0123456789ab" })).toBe("order");
+    expect(titleOf({ workflow: "order-0123456789abcdef" })).toBe("order-0123456789abcdef");
   });
 });

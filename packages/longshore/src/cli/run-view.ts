@@ -32,6 +32,11 @@ export const runStyles: Readonly<Record<Run["state"], Style>> = {
   "timed-out": "red",
 };
 
+/** A definition that is nobody's to start by name has one with a dot and a hash, which say nothing to people. */
+export function titleOf({ workflow }: Pick<Run, "workflow">): string {
+  return workflow.startsWith(".") ? workflow.slice(1).replace(/[-+][0-9a-f]{12,}$/, "") : workflow;
+}
+
 const wordWidth = 9;
 const timeWidth = 7;
 
@@ -39,7 +44,7 @@ const timeWidth = 7;
 export function renderRun({ run, steps }: RunView, { now, width, paint }: { now: number; width: number; paint: Paint }): string[] {
   const idWidth = Math.max(...steps.map((step) => step.id.length), 4);
   const ended = run.state !== "running";
-  const head = `${paint("bold", run.workflow)}  ${paint(runStyles[run.state], run.state)}  ${formatDuration((run.endedAt ?? now) - run.createdAt)}  ${paint("dim", run.id)}`;
+  const head = `${paint("bold", titleOf(run))}  ${paint(runStyles[run.state], run.state)}  ${formatDuration((run.endedAt ?? now) - run.createdAt)}  ${paint("dim", run.id)}`;
   const lines = steps.map((step) => {
     const look = lookOf(step, ended);
     const time = step.startedAt === null ? "" : formatDuration((step.endedAt ?? now) - step.startedAt);
@@ -53,7 +58,7 @@ export function renderRun({ run, steps }: RunView, { now, width, paint }: { now:
 /** What changed from one look to the next, a line a change. `before` is absent at the first look. */
 export function renderChanges(before: RunView | undefined, after: RunView, paint: Paint): string[] {
   const lines: string[] = [];
-  if (before === undefined) lines.push(`${after.run.workflow} ${after.run.id}`);
+  if (before === undefined) lines.push(`${titleOf(after.run)} ${after.run.id}`);
   const earlier = new Map((before?.steps ?? []).map((step) => [step.id, step]));
   for (const step of after.steps) {
     const old = earlier.get(step.id);
@@ -66,7 +71,7 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
   }
   if (before?.run.state !== after.run.state && after.run.state !== "running")
     lines.push(
-      `${after.run.workflow} ${paint(runStyles[after.run.state], after.run.state)} after ${formatDuration(durationOf(after.run))}`,
+      `${titleOf(after.run)} ${paint(runStyles[after.run.state], after.run.state)} after ${formatDuration(durationOf(after.run))}`,
     );
   return lines;
 }

@@ -6,7 +6,7 @@ import { counted } from "../text.ts";
 import type { Page, Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { type ConnectionOptions, parseCount, withConnection, withExamples, withJson } from "./options.ts";
-import { runStyles } from "./run-view.ts";
+import { runStyles, titleOf } from "./run-view.ts";
 import { fit, type Paint, painter, table } from "./terminal.ts";
 
 interface RunsFlags extends ConnectionOptions {
@@ -57,7 +57,7 @@ function row(run: Run, paint: Paint): string[] {
   const left = run.state === "running" ? `${counted(run.left, "step")} left` : fit(run.error ?? "", errorCharsMax);
   return [
     run.id,
-    run.workflow,
+    titleOf(run),
     paint(runStyles[run.state], run.state),
     new Date(run.createdAt).toISOString().replace("T", " ").slice(0, 19),
     took,
