@@ -1,0 +1,16 @@
+// A stream task for tests of FlowKit's worker.
+
+import { Batch, FinalizeResult } from "../../src/protocol/flowkit/batch.ts";
+import type { RunContext } from "../../src/protocol/flowkit/run-context.ts";
+import { streamTask } from "../../src/protocol/flowkit/stream-task.ts";
+
+/** A handler of `count` batches. */
+export function counting(count: number, process: (batch: Batch, ctx: RunContext) => unknown = () => ({ done: 1 })) {
+  return streamTask("probe", {
+    *iterBatches() {
+      for (let at = 0; at < count; at++) yield new Batch({ batch_uid: `b${at}`, payload: { at } });
+    },
+    processBatch: process,
+    finalize: () => new FinalizeResult({ metrics: { total: count } }),
+  });
+}
