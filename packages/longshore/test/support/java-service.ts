@@ -1,11 +1,11 @@
 // Services written in Java, as processes of a test or of a whole run: on free loopback ports, with data of their own, ended with it.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer, connect as dial } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CachedPeer, fetchedFolder, fetchIntoCache } from "../../../conformance/src/cache.ts";
 import { kafkaConfig, kafkaPeer, mongoPeer } from "../../../conformance/src/maven.ts";
+import { accepts, freePort } from "./port.ts";
 
 /** What is missing on this machine to run these services; tests that need them skip themselves and name it. */
 export const javaMissing = missingOf([
@@ -126,28 +126,9 @@ async function ended(child: ChildProcess | undefined, signal: NodeJS.Signals): P
   await over;
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 async function accepted(child: ChildProcess, port: number): Promise<void> {
   while (!(await accepts(port))) {
     if (child.exitCode !== null) throw new Error(`the service on port ${port} ended with ${child.exitCode} before it was ready`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = dial(port, "127.0.0.1");
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once("error", () => resolve(false));
-  });
 }
