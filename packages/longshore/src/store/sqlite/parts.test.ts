@@ -75,7 +75,7 @@ describe("parts in SQLite", () => {
     ]);
   });
 
-  it("go with their run, and with a task that has none", async () => {
+  it("go with their run", async () => {
     const { engine, claim, rows, start } = await setup();
     const run = await start();
     const hold = await claim();

@@ -94,7 +94,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await task(id)).toMatchObject({ status: "finished", coordinator: { cancelled: true } });
   });
 
-  it("[A09] keeps what nodes produce for foreign consumers, each batch and its metrics once", async () => {
+  it("keeps what nodes produce for foreign consumers, each batch and its metrics once", async () => {
     const { db, begin, submit, take, put, fail, done, all } = await setup();
     const mirror = begin();
     const { id } = await submit([up, down]);
