@@ -211,6 +211,18 @@ describe("trying a run again", () => {
     expect(ledger.started).toEqual([0, 1, 3, 1, 2]);
   });
 
+  it("counts a retry from now, and a restart from the beginning that it was given", () => {
+    const ledger = new Ledger(planOf([{}], { timeoutMs: 100 })).start();
+    ledger.fail(0);
+    ledger.now = 50;
+    ledger.tell({ kind: "retry" });
+    expect(ledger.run.countedFrom).toBe(50);
+    ledger.fail(0);
+    ledger.now = 51;
+    ledger.tell({ kind: "restart" });
+    expect(ledger.run).toMatchObject({ countedFrom: ledger.run.createdAt, endBy: 151, retries: 2 });
+  });
+
   it("counts a join again for those upstreams only that run again", () => {
     const ledger = new Ledger(planOf([{}, {}, { after: [0, 1] }])).start();
     ledger.done(0);

@@ -148,7 +148,8 @@ export class Deciding {
       const counts = node.after.length > 1 || node.kind === "join" || (this.#draft.plan.lazy && node.demanded);
       if (counts) this.#joins.set(at, { left: requiredOf(node), begun: false, missed: 0 });
     });
-    this.#draft.revive({ skips: null, backlog: null, recorded: 0 });
+    // It begins anew, which is not a retry: it counts from its beginning, however much later this is decided.
+    this.#draft.revive({ skips: null, backlog: null, recorded: 0, countedFrom: this.#draft.run.createdAt });
     this.begin();
   }
 
