@@ -58,6 +58,6 @@ export function createComparison(): (reference: Recorded, ours: Recorded) => Dif
   };
 }
 
-function isObject(value: Plain | undefined): value is { [key: string]: Plain } {
+export function isObject(value: Plain | undefined): value is { [key: string]: Plain } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
