@@ -150,9 +150,16 @@ function exchange(url: string, method: string, { headers = {}, body }: RequestOp
       );
     });
     sent.on("error", reject);
+    // A server may answer and cut while the body is still being written. Node then takes its own listener off the kept-alive socket before
+    // the socket says so, and an error that nobody hears ends the process.
+    sent.on("socket", (socket) => {
+      if (socket.listenerCount("error", ignore) === 0) socket.on("error", ignore);
+    });
     sent.end(body);
   });
 }
+
+function ignore(): void {}
 
 function expectStatus(answer: Answer, status: number, what: string): Answer {
   if (answer.status !== status) throw new Error(`${what} was answered ${answer.status}, not ${status}: ${answer.text}`);

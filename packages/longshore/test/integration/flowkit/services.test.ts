@@ -4,6 +4,7 @@ import { MongoClient } from "mongodb";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
 import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
+import { eventually } from "../../support/workflow-graph.ts";
 
 describe.skipIf(kafkaMissing !== undefined)(`Kafka${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
   it("is shared by all tests of a run, which have names of their own in it", async () => {
@@ -13,7 +14,10 @@ describe.skipIf(kafkaMissing !== undefined)(`Kafka${kafkaMissing === undefined ?
     const admin = new Admin({ clientId: "test", bootstrapBrokers: [...one.brokers] });
     onTestFinished(() => admin.close());
     await admin.createTopics({ topics: [`${one.prefix}topic`], partitions: 4, replicas: 1 });
-    expect((await admin.listTopics()).filter((name) => name.startsWith(one.prefix))).toEqual([`${one.prefix}topic`]);
+    // The broker tells of a topic some moments after it has taken it.
+    const mine = async () => (await admin.listTopics()).filter((name) => name.startsWith(one.prefix));
+    await eventually(async () => (await mine()).length > 0);
+    expect(await mine()).toEqual([`${one.prefix}topic`]);
   });
 });
 
