@@ -50,6 +50,20 @@ describe("a run in a terminal", () => {
     ]);
   });
 
+  it("shows what a step has put aside, a line each", () => {
+    const first = [
+      { uid: "b2", reason: "bad_row", error: "page 2 is\u001b[2J torn", tries: 3 },
+      { uid: "b7", reason: "too_large", error: null, tries: 1 },
+    ];
+    const steps = [step("read", { state: "done", attempt: 1, deadLetters: { total: 12, first } })];
+    expect(renderRun({ run: run(), steps }, { now: at, width: 48, paint }).slice(1)).toEqual([
+      "✓ read  done",
+      "    dead letter b2: bad_row after 3 tries: page…",
+      "    dead letter b7: too_large after 1 try",
+      "    and 10 dead letters more",
+    ]);
+  });
+
   it("never takes more columns than there are", () => {
     const long = [
       step("a", { state: "held", attempt: 3, startedAt: at, lastLine: "x".repeat(500) }),
@@ -69,6 +83,17 @@ describe("a run in a terminal", () => {
 });
 
 describe("a run in a file", () => {
+  it("tells of each thing that a step has put aside once", () => {
+    const letter = (uid: string) => ({ uid, reason: "bad_row", error: "torn", tries: 2 });
+    const view = (...uids: string[]) => ({
+      run: run(),
+      steps: [step("read", { state: "held", attempt: 1, deadLetters: { total: uids.length, first: uids.map(letter) } })],
+    });
+    const told = "dead letter b2: bad_row after 2 tries: torn";
+    expect(renderChanges(undefined, view("b2"), paint)).toEqual(["order R1", "● read running", `  read: ${told}`]);
+    expect(renderChanges(view("b2"), view("b2", "b9"), paint)).toEqual([`  read: ${told.replace("b2", "b9")}`]);
+  });
+
   it("is a line for each change, and nothing when nothing changed", () => {
     const first = { run: run(), steps: [step("a", { state: "held", attempt: 1, startedAt: at }), step("b", { after: ["a"] })] };
     expect(renderChanges(undefined, first, paint)).toEqual(["order R1", "● a running"]);

@@ -45,12 +45,13 @@ export function renderRun({ run, steps }: RunView, { now, width, paint }: { now:
   const idWidth = Math.max(...steps.map((step) => step.id.length), 4);
   const ended = run.state !== "running";
   const head = `${paint("bold", titleOf(run))}  ${paint(runStyles[run.state], run.state)}  ${formatDuration((run.endedAt ?? now) - run.createdAt)}  ${paint("dim", run.id)}`;
-  const lines = steps.map((step) => {
+  const lines = steps.flatMap((step) => {
     const look = lookOf(step, ended);
     const time = step.startedAt === null ? "" : formatDuration((step.endedAt ?? now) - step.startedAt);
     const start = `${paint(look.style, look.mark)} ${pad(step.id, idWidth)}  ${paint(look.style, pad(look.word, wordWidth))}  ${time.padStart(timeWidth)}  `;
     const room = width - widthOf(start);
-    return room < 4 ? start.trimEnd() : `${start}${noteOf(step, room, paint)}`.trimEnd();
+    const line = room < 4 ? start.trimEnd() : `${start}${noteOf(step, room, paint)}`.trimEnd();
+    return [line, ...deadLetterLines(step).map((text) => paint("red", fit(`    ${text}`, width)))];
   });
   return [head, ...lines];
 }
@@ -68,12 +69,25 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
     else if (step.lastLine && step.lastLine !== old?.lastLine) lines.push(`  ${step.id}: ${fit(step.lastLine, 200)}`);
     if (isStuck(waiting) && waiting.reason !== old?.waiting?.reason)
       lines.push(`  ${step.id} ${paint("yellow", "waits")}: ${fit(waiting.text, 200)}`);
+    const told = new Set(old === undefined ? [] : deadLetterLines(old));
+    for (const text of deadLetterLines(step)) if (!told.has(text)) lines.push(`  ${step.id}: ${paint("red", fit(text, 200))}`);
   }
   if (before?.run.state !== after.run.state && after.run.state !== "running")
     lines.push(
       `${titleOf(after.run)} ${paint(runStyles[after.run.state], after.run.state)} after ${formatDuration(durationOf(after.run))}`,
     );
   return lines;
+}
+
+/** What a step has put aside, or failed for: a line each, and one for those that are too many to show. */
+function deadLetterLines({ deadLetters }: Step): string[] {
+  if (deadLetters === undefined) return [];
+  const lines = deadLetters.first.map(({ uid, reason, error, tries }) => {
+    const why = error === null || error === "" ? "" : `: ${error}`;
+    return `dead letter ${uid}: ${reason} after ${tries === 1 ? "1 try" : `${tries} tries`}${why}`;
+  });
+  const more = deadLetters.total - lines.length;
+  return more === 0 ? lines : [...lines, `and ${more} dead letters more`];
 }
 
 function changeLine(step: Step, run: Run, paint: Paint): string {

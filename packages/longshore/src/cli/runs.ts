@@ -1,13 +1,15 @@
-// `longshore runs`: what ran and what runs.
+// `longshore runs`: what ran and what runs, or how one of them stands.
 
 import { Command, Option } from "commander";
 import { formatDuration } from "../duration.ts";
 import { counted } from "../text.ts";
 import type { Page, Run } from "./api.ts";
 import { connect } from "./client.ts";
+import { CommandFailure } from "./failure.ts";
 import { type ConnectionOptions, parseCount, withConnection, withExamples, withJson } from "./options.ts";
-import { runStyles, titleOf } from "./run-view.ts";
+import { renderRun, runStyles, titleOf } from "./run-view.ts";
 import { fit, type Paint, painter, table } from "./terminal.ts";
+import { look } from "./watch-run.ts";
 
 interface RunsFlags extends ConnectionOptions {
   workflow?: string;
@@ -18,9 +20,10 @@ interface RunsFlags extends ConnectionOptions {
 }
 
 const errorCharsMax = 60;
+const columnsDefault = 100;
 
 export function runsCommand(): Command {
-  const command = new Command("runs").description("list runs, newest first");
+  const command = new Command("runs").description("list runs, newest first, or show one with its steps").argument("[run]", "the id of one");
   withJson(withConnection(command))
     .option("--workflow <name>", "only runs of this workflow")
     .addOption(new Option("--state <state>", "only runs in this state").choices(Object.keys(runStyles)))
@@ -30,10 +33,27 @@ export function runsCommand(): Command {
   return withExamples(command, [
     ["longshore runs --state failed", "what went wrong lately"],
     ["longshore runs --workflow ci --limit 1 --json", "the newest run, for a program"],
+    ["longshore runs 0198c0de", "its steps, why they wait and what they put aside"],
   ]);
 }
 
-async function runs({ workflow, state, limit, before, json, ...flags }: RunsFlags): Promise<void> {
+async function runs(runId: string | undefined, flags: RunsFlags): Promise<void> {
+  if (runId === undefined) return list(flags);
+  for (const name of ["workflow", "state", "before"] as const) {
+    if (flags[name] !== undefined) throw new CommandFailure(`--${name} chooses among runs; leave it out to see the run ${runId}.`);
+  }
+  const { run, steps } = await look(connect(flags), runId);
+  if (flags.json) {
+    process.stdout.write(`${JSON.stringify({ ...run, steps })}\n`);
+    return;
+  }
+  const width = process.stdout.columns ?? columnsDefault;
+  const lines = renderRun({ run, steps }, { now: Date.now(), width, paint: painter(process.stdout) });
+  if (run.error !== null) lines.push(fit(run.error, width));
+  process.stdout.write(`${lines.join("\n")}\n`);
+}
+
+async function list({ workflow, state, limit, before, json, ...flags }: RunsFlags): Promise<void> {
   const page = await connect(flags).get<Page<Run>>("/runs", { workflow, state, limit, before });
   if (json) {
     process.stdout.write(`${JSON.stringify(page)}\n`);

@@ -37,7 +37,8 @@ export async function watchRun(client: Client, runId: string, show: (view: RunVi
   }
 }
 
-async function look(client: Client, runId: string): Promise<RunView> {
+/** The run with its steps as they stand. */
+export async function look(client: Client, runId: string): Promise<RunView> {
   // The run first: when it has ended, so have the steps that are read after it.
   const run = await client.get<Run>(`/runs/${encodeURIComponent(runId)}`);
   const { items } = await client.get<Page<Step>>(`/runs/${encodeURIComponent(runId)}/steps`, { limit: stepsMax, lines: "true" });

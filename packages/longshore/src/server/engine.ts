@@ -3,6 +3,7 @@
 
 import type { BlobStore } from "../blob/blob.ts";
 import { Board } from "../board/board.ts";
+import type { DeadLetter, DeadLetterSource } from "../board/dead-letter.ts";
 import type { Task } from "../board/task.ts";
 import { type Carrier, type Waiting, whyWaiting } from "../board/why.ts";
 import type { Workers } from "../board/workers.ts";
@@ -85,6 +86,10 @@ export interface Engine {
   readonly carriers: Set<Carrier>;
   /** Tells why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
   waiting(): (task: Task) => Waiting | null;
+  /** Who knows what tasks have put aside. */
+  readonly deadLetterSources: Set<DeadLetterSource>;
+  /** What the task has put aside, or failed for; oldest first. */
+  deadLetters(task: Task): Promise<readonly DeadLetter[]>;
   plan(definition: Definition): Plan;
   /** Whether it stands for nothing that an author has written, and is not shown to people. */
   isHidden(task: Pick<Task, "runId" | "node">): boolean;
@@ -104,6 +109,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   );
   const listeners = new Set<ChangeListener>();
   const carriers = new Set<Carrier>();
+  const deadLetterSources = new Set<DeadLetterSource>();
   const store = await openSqliteStore({
     directory,
     open: probe === undefined ? options.open : timedOpen(probe, options.open),
@@ -162,6 +168,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       const context = { lanes, limits, workers: workers.list(), carriers: [...carriers], now: clock.now() };
       return (task) => whyWaiting(task, context);
     },
+    deadLetterSources,
+    deadLetters: async (task) => (await Promise.all([...deadLetterSources].map((source) => source.deadLetters(task)))).flat(),
     plan: (definition) => store.runs.definitions.plan(definition),
     isHidden({ runId, node }) {
       const run = runId === null ? null : store.runs.runs.get(runId);

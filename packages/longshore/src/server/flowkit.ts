@@ -1,5 +1,6 @@
 // FlowKit's coordinator on this server's engine: with a broker that it is told of, else on the bus in the data file.
 
+import type { DeadLetterSource } from "../board/dead-letter.ts";
 import type { Hold } from "../board/task.ts";
 import type { Carrier } from "../board/why.ts";
 import type { Bus, BusOptions } from "../bus/bus.ts";
@@ -13,6 +14,7 @@ import { brokersOf } from "../protocol/flowkit/connect.ts";
 import { clusterOf } from "../protocol/flowkit/coordinator/cluster.ts";
 import { type CoordinatorSettings, readCoordinatorConfig } from "../protocol/flowkit/coordinator/config.ts";
 import { Coordinator } from "../protocol/flowkit/coordinator/coordinator.ts";
+import { shownDeadLetters } from "../protocol/flowkit/coordinator/dead-letters.ts";
 import { directOutbox } from "../protocol/flowkit/coordinator/direct-outbox.ts";
 import type { WireName } from "../protocol/flowkit/places.ts";
 import type { TopicNames } from "../protocol/flowkit/wire.ts";
@@ -98,6 +100,8 @@ export async function openFlowkit(
     carries: (task) => coordinator.carries(task),
   };
   engine.carriers.add(carrier);
+  const letters: DeadLetterSource = { deadLetters: (task) => shownDeadLetters(engine.documents, task) };
+  engine.deadLetterSources.add(letters);
   await outbox?.start();
   await coordinator.start();
   mirror?.start();
@@ -111,6 +115,7 @@ export async function openFlowkit(
     cancelTask: async (taskId, reason) => (await coordinator.tasks.cancel(taskId, reason)) !== undefined,
     async close() {
       engine.carriers.delete(carrier);
+      engine.deadLetterSources.delete(letters);
       await coordinator.stop();
       await outbox?.close();
       await bus.close();

@@ -2,6 +2,7 @@
 // milliseconds; inputs and outputs are the JSON values themselves.
 
 import { z } from "zod";
+import type { DeadLetter } from "../../board/dead-letter.ts";
 import type { Task } from "../../board/task.ts";
 import type { Waiting } from "../../board/why.ts";
 import type { Json } from "../../json.ts";
@@ -118,6 +119,23 @@ export function taskBody(task: Task, waiting: Waiting | null) {
   };
 }
 
+/** Dead letters that a list of steps tells of each; whoever handed them out lists all. */
+const deadLettersShown = 20;
+
+const deadLettersShape = z
+  .object({
+    total: z.number().int(),
+    first: z.array(
+      z.object({
+        uid: z.string(),
+        reason: z.string(),
+        error: z.string().nullable(),
+        tries: z.number().int().describe("How often it was tried."),
+      }),
+    ),
+  })
+  .meta({ id: "DeadLetters" });
+
 export const stepShape = z
   .object({
     id: z.string(),
@@ -131,6 +149,11 @@ export const stepShape = z
     endedAt: maybeTime,
     lastLine: z.string().nullable().optional().describe("The last line of its log, when asked for."),
     waiting: waitingShape.optional().describe("Why nobody has taken it, while it is queued or on its way to workers."),
+    deadLetters: deadLettersShape
+      .optional()
+      .describe(
+        `What it was given and has put aside, or failed for: how many, and the first ${deadLettersShown}. Absent when there is none.`,
+      ),
   })
   .meta({ id: "Step" });
 
@@ -138,9 +161,11 @@ export const stepShape = z
 export interface StepMore {
   readonly lastLine?: string | null | undefined;
   readonly waiting?: Waiting | null;
+  readonly deadLetters?: readonly DeadLetter[];
 }
 
-export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, { lastLine, waiting }: StepMore = {}) {
+export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, more: StepMore = {}) {
+  const { lastLine, waiting, deadLetters = [] } = more;
   const recorded = task !== undefined && isShown(task);
   return {
     id: node.id,
@@ -154,6 +179,7 @@ export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, { l
     endedAt: recorded ? task.endedAt : null,
     lastLine,
     waiting: waiting ?? undefined,
+    deadLetters: deadLetters.length === 0 ? undefined : { total: deadLetters.length, first: deadLetters.slice(0, deadLettersShown) },
   };
 }
 

@@ -56,7 +56,8 @@ export function taskOperations(engine: Engine): Operation[] {
         const why = engine.waiting();
         const items = steps.map(async ({ node, task }) => {
           const waiting = task === undefined ? null : why(task);
-          return stepBody(plan, node, task, { waiting, lastLine: query.lines ? await lastLine(task) : undefined });
+          const deadLetters = task === undefined ? [] : await engine.deadLetters(task);
+          return stepBody(plan, node, task, { waiting, deadLetters, lastLine: query.lines ? await lastLine(task) : undefined });
         });
         return json(200, { items: await Promise.all(items), next });
       },

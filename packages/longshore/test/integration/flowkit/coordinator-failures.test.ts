@@ -126,14 +126,14 @@ describe("a batch that keeps failing", () => {
     }
     const last = await worker.accept();
     expect(last.payload.dead_letters).toEqual(["poison"]);
-    const letter = { node_id: "a", batch_uid: "poison", reason_code: "bad_row", error: "poison went wrong", attempt_epoch: 3 };
+    const letter = { node_id: "a", batch_uid: "poison", reason_code: "bad_row", error: "poison went wrong", attempt_epoch: 3, tries: 2 };
     expect(await deadLettersOf(world.engine, run.id)).toEqual([letter]);
     await worker.batch(last, "b2", { n: 2 });
     await worker.done(last, { total: 3 });
     expect(statsOf(await world.ended(run), "a")).toEqual({ n: 3, total: 3 });
     expect(JSON.parse((await world.task(run, "a"))?.output ?? "")).toEqual({
       total: 3,
-      dead_letters: [{ batch_uid: "poison", reason_code: "bad_row", error: "poison went wrong", attempt_epoch: 3 }],
+      dead_letters: [{ batch_uid: "poison", reason_code: "bad_row", error: "poison went wrong", attempt_epoch: 3, tries: 2 }],
     });
     expect(await deadLettersOf(world.engine, run.id)).toEqual([letter]);
     expect(world.coordinator.counts.batchesFailed).toBe(2);
@@ -167,6 +167,22 @@ describe("a batch that keeps failing", () => {
       expect(JSON.parse(output)).toMatchObject({ dead_letters: [{ batch_uid: "poison", reason_code: "bad_row" }] });
     }
   });
+});
+
+it("a batch without a budget of its own is named once by what its node fails with, and not put aside", async () => {
+  const world = await openFlowkit();
+  const worker = await world.worker("w", ["indexer"]);
+  const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 0 } })] });
+  for (const tries of [1, 2]) {
+    const command = await worker.accept();
+    expect(command.payload.dead_letters).toBeUndefined();
+    await worker.batchFailed(command, "poison", "bad_row");
+    await worker.failed(command, "bad_row", false);
+    const letter = { node_id: "a", batch_uid: "poison", reason_code: "bad_row", error: "poison went wrong" };
+    await world.until(async () => (await deadLettersOf(world.engine, run.id))[0]?.tries === tries);
+    expect(await deadLettersOf(world.engine, run.id)).toEqual([{ ...letter, attempt_epoch: command.attempt_epoch, tries }]);
+  }
+  expect((await world.ended(run)).state).toBe("failed");
 });
 
 describe("what is stale", () => {

@@ -13,7 +13,9 @@ export interface DeadLetter {
   readonly batch_uid: string;
   readonly reason_code: string;
   readonly error: string | null;
+  /** Of the last try. */
   readonly attempt_epoch: number;
+  readonly tries: number;
 }
 
 export interface BatchRecord {
@@ -21,7 +23,7 @@ export interface BatchRecord {
   readonly failures: { readonly [uid: string]: number };
   readonly dead_letters: readonly DeadLetter[];
   /** The newest, until what becomes of its attempt is known. */
-  readonly failing: (DeadLetter & { readonly permanent: boolean }) | null;
+  readonly failing: (Omit<DeadLetter, "tries"> & { readonly permanent: boolean }) | null;
   /** What followed from the newest attempt that ended with a failed batch. */
   readonly judged: { readonly attempt_epoch: number; readonly next: NextStep } | null;
 }
@@ -89,9 +91,15 @@ export function judge(record: BatchRecord, settings: BatchSettings | null, epoch
       judged: { attempt_epoch: epoch, next: "again" },
     };
   }
+  const letter = { batch_uid, ...told, tries: count };
+  // Without a budget of its own a batch is not put aside: it comes again with the node's next try, and is what this one failed for.
+  if (settings === null) {
+    const failures = { ...record.failures, [batch_uid]: count };
+    return { failures, dead_letters: [letter], failing: null, judged: { attempt_epoch: epoch, next: "fail" } };
+  }
   const { [batch_uid]: _counted, ...failures } = record.failures;
-  const dead_letters = [...record.dead_letters, { batch_uid, ...told }];
-  const next = settings?.dead_letter === true && dead_letters.length <= deadLettersMax ? "pass-over" : "fail";
+  const dead_letters = [...record.dead_letters, letter];
+  const next = settings.dead_letter && dead_letters.length <= deadLettersMax ? "pass-over" : "fail";
   return { failures, dead_letters, failing: null, judged: { attempt_epoch: epoch, next } };
 }
 

@@ -1,5 +1,6 @@
 // The batches that the nodes of a task have put aside, or failed for: kept about a node while it is open, and with what it gave afterwards.
 
+import type { DeadLetter as CoreDeadLetter } from "../../../board/dead-letter.ts";
 import { isOpen, type Task } from "../../../board/task.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
 import type { DocumentStore } from "../../../run/documents.ts";
@@ -17,16 +18,32 @@ export async function deadLettersOf(
 ): Promise<NodeDeadLetter[]> {
   const letters: NodeDeadLetter[] = [];
   for (const task of await reader.records(taskId)) {
-    const kept = isOpen(task.state) ? await documents.document(batchesKind, task.id) : undefined;
-    const found = kept === undefined ? lettersIn(task) : (JSON.parse(kept.body) as BatchRecord).dead_letters;
-    for (const letter of found) letters.push({ node_id: task.step, ...letter });
+    for (const letter of await lettersOf(documents, task)) letters.push({ node_id: task.step, ...letter });
   }
   return letters;
+}
+
+/** Those of one task, in the words of the core. */
+export async function shownDeadLetters(documents: Pick<DocumentStore, "document">, task: Task): Promise<CoreDeadLetter[]> {
+  const letters = await lettersOf(documents, task);
+  return letters.map(({ batch_uid: uid, reason_code: reason, error, tries }) => ({ uid, reason, error, tries }));
+}
+
+async function lettersOf(documents: Pick<DocumentStore, "document">, task: Task): Promise<readonly DeadLetter[]> {
+  const kept = isOpen(task.state) ? await documents.document(batchesKind, task.id) : undefined;
+  return kept === undefined ? lettersIn(task) : (JSON.parse(kept.body) as BatchRecord).dead_letters;
 }
 
 function lettersIn({ output }: Task): readonly DeadLetter[] {
   if (output === null || !output.includes('"dead_letters"')) return [];
   const given = JSON.parse(output) as JsonObject;
   const letters = isObject(given) ? (given as JsonObject).dead_letters : null;
-  return Array.isArray(letters) ? (letters as unknown as DeadLetter[]) : [];
+  return Array.isArray(letters) ? (letters as unknown[]).filter(isLetter) : [];
+}
+
+/** A handler may give something of its own under this name. */
+function isLetter(value: unknown): value is DeadLetter {
+  if (!isObject(value)) return false;
+  const { batch_uid, reason_code, attempt_epoch, tries } = value as JsonObject;
+  return typeof batch_uid === "string" && typeof reason_code === "string" && Number.isInteger(attempt_epoch) && Number.isInteger(tries);
 }

@@ -1,0 +1,20 @@
+// What a task was given and could not do: put aside after too many tries, or the reason for which the task failed. Which these are is known
+// to the protocol that handed the work out; people see them in one place.
+
+import type { Task } from "./task.ts";
+
+export interface DeadLetter {
+  /** Its name within the task's input. */
+  readonly uid: string;
+  /** A word for programs. */
+  readonly reason: string;
+  readonly error: string | null;
+  /** How often it was tried. */
+  readonly tries: number;
+}
+
+/** Knows the dead letters of the tasks that it handed out. */
+export interface DeadLetterSource {
+  /** Oldest first; empty for a task of somebody else. Cheap for a task that has none. */
+  deadLetters(task: Task): Promise<readonly DeadLetter[]>;
+}

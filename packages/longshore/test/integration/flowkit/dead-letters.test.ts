@@ -1,0 +1,38 @@
+// What an operator sees of batches that were put aside: through our own API, and in a terminal.
+
+import { expect, it, onTestFinished } from "vitest";
+import { flowkit, streamTask } from "../../../src/protocol/flowkit/index.ts";
+import { serve } from "../../../src/server/server.ts";
+import { work } from "../../../src/work.ts";
+import { longshore } from "../../support/cli.ts";
+
+const read = streamTask("read", {
+  *iterBatches() {
+    for (const page of [1, 2, 3]) yield { batch_uid: `b${page}`, payload: { page } };
+  },
+  processBatch({ payload: { page } }) {
+    if (page === 2) throw new Error("page 2 is torn");
+    return { pages: 1 };
+  },
+});
+
+it("a batch that was put aside is shown with its step, in the API and by longshore runs", async () => {
+  const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
+  onTestFinished(() => server.close());
+  const worker = await work({ tasks: [read], on: flowkit(server.url as string) });
+  onTestFinished(() => worker.stop());
+  const retry_policy = { backoff_sec: 0, batch: { max: 1, dead_letter: true } };
+  const id = (await server.flowkit?.createTask({ graph: { nodes: [{ node_id: "r", type: "read", retry_policy }] } })) as string;
+  await server.result(id);
+  const answer = await fetch(`${server.url}/api/longshore/v1/runs/${id}/steps`);
+  const letter = { uid: "b2", reason: "unexpected_error", error: "page 2 is torn", tries: 2 };
+  expect(await answer.json()).toMatchObject({ items: [{ id: "r", state: "done", deadLetters: { total: 1, first: [letter] } }] });
+
+  const on = ["--on", server.url as string];
+  const shown = await longshore(["runs", id, ...on]);
+  expect(shown.stdout).toMatch(/\n✓ r +done .*\n {4}dead letter b2: unexpected_error after 2 tries: page 2 is torn\n$/);
+  const told = JSON.parse((await longshore(["runs", id, "--json", ...on])).stdout);
+  expect(told).toMatchObject({ id, state: "succeeded", steps: [{ id: "r", deadLetters: { total: 1 } }] });
+  const mistaken = await longshore(["runs", id, "--state", "failed", ...on]);
+  expect([mistaken.code, mistaken.stderr]).toEqual([2, `longshore: --state chooses among runs; leave it out to see the run ${id}.\n`]);
+});
