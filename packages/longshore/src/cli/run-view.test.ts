@@ -124,9 +124,8 @@ describe("a run in a file", () => {
     expect(renderChanges(after, after as RunView, paint)).toEqual([]);
   });
 
-  it("leaves out what is made up in the name of a graph", () => {
-    expect(titleOf({ workflow: ".flowkit-0123456789abcdef" })).toBe("flowkit");
+  it("leaves out what is made up in the name of a flow", () => {
     expect(titleOf({ workflow: ".order+0123456789ab" })).toBe("order");
-    expect(titleOf({ workflow: "order-0123456789abcdef" })).toBe("order-0123456789abcdef");
+    expect(titleOf({ workflow: "order+0123456789abcdef" })).toBe("order+0123456789abcdef");
   });
 });

@@ -34,7 +34,7 @@ export const runStyles: Readonly<Record<Run["state"], Style>> = {
 
 /** A definition that is nobody's to start by name has one with a dot and a hash, which say nothing to people. */
 export function titleOf({ workflow }: Pick<Run, "workflow">): string {
-  return workflow.startsWith(".") ? workflow.slice(1).replace(/[-+][0-9a-f]{12,}$/, "") : workflow;
+  return workflow.startsWith(".") ? workflow.slice(1).replace(/\+[0-9a-f]{12,}$/, "") : workflow;
 }
 
 const wordWidth = 9;

@@ -73,9 +73,10 @@ export class Runs {
     return this.#store.definitionById(id);
   }
 
-  /** Starts a run of one definition, whatever the newest under its name is. */
-  begin(run: Omit<NewRun, "id"> & { id?: string }): Promise<{ run: Run; created: boolean }> {
-    return this.#store.start({ ...run, id: run.id ?? this.#makeId(this.#clock.now()) });
+  /** Starts a run of one definition, whatever the newest under its name is. Without a `workflow` it has no name but its own id. */
+  begin(run: Omit<NewRun, "id" | "workflow"> & { id?: string; workflow?: string }): Promise<{ run: Run; created: boolean }> {
+    const id = run.id ?? this.#makeId(this.#clock.now());
+    return this.#store.start({ ...run, id, workflow: run.workflow ?? id });
   }
 
   /** The run afterwards; undefined when there is none. Orders that mean nothing in its state change nothing. */
@@ -118,10 +119,12 @@ export class Runs {
   async rerun(runId: string): Promise<Run | undefined> {
     const run = await this.#store.run(runId);
     if (run === undefined) return undefined;
-    const { workflow, definitionId, input } = run;
+    const { definitionId, input } = run;
+    const id = this.#makeId(this.#clock.now());
+    const workflow = run.workflow === run.id ? id : run.workflow;
     const definition = await this.#store.definitionById(definitionId);
     const kept = definition === undefined ? {} : dialectOf(this.#dialects, definition.dialect).anew?.(run);
-    return (await this.#store.start({ ...kept, id: this.#makeId(this.#clock.now()), workflow, definitionId, input })).run;
+    return (await this.#store.start({ ...kept, id, workflow, definitionId, input })).run;
   }
 
   /** Resolves with the run once it has ended, or as it stands when the caller gives up; undefined when there is no such run. */

@@ -3,10 +3,8 @@
 import { onTestFinished } from "vitest";
 import type { Task } from "../../src/board/task.ts";
 import type { Clock } from "../../src/clock.ts";
-import { checkedGraph } from "../../src/dialect/flowkit/check.ts";
-import { dialectName } from "../../src/dialect/flowkit/compile.ts";
-import { sourceOf } from "../../src/dialect/flowkit/dialect.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
+import { FlowkitTasks } from "../../src/protocol/flowkit/coordinator/tasks.ts";
 import type { Run } from "../../src/run/run.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
@@ -22,10 +20,7 @@ export async function openGraphs({ clock = new TestClock(), directory = null }: 
   const { runs, board, parts } = engine;
 
   async function submit(nodes: readonly JsonObject[], { params = {}, ...graph }: { params?: JsonObject; edges?: Json } = {}): Promise<Run> {
-    const source = sourceOf(checkedGraph({ nodes: nodes as Json, ...graph }));
-    const definition = await runs.define({ name: `.${dialectName}-${engine.makeId(clock.now())}`, dialect: dialectName, source });
-    const input = JSON.stringify({ params });
-    return (await runs.begin({ workflow: definition.name, definitionId: definition.id, input })).run;
+    return new FlowkitTasks({ runs }).create({ params, graph: { nodes, ...graph } });
   }
 
   async function take(type: string, holder = "w-1"): Promise<Task> {

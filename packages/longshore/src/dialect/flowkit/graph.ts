@@ -9,6 +9,8 @@ import { Fields, refusal } from "./fields.ts";
 import { type RetrySettings, readRetry } from "./retry-policy.ts";
 
 export interface Graph {
+  /** Ours: what its runs are called in lists. */
+  readonly name?: string;
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly (readonly [string, string])[];
   readonly edges_ex: readonly TriggerEdge[];
@@ -52,6 +54,8 @@ export const functionType = "coordinator_fn";
 
 /** Ids stand in record keys, URLs and every row. */
 const idCharsMax = 200;
+/** Names stand in lines and tables, and one with a dot in front is of no workflow that people know. */
+const nameShape = /^[^\p{Cc}.]\P{Cc}*$/u;
 /** A type is part of a topic's name, for which Kafka allows these. */
 const typeShape = /^[\w.-]{1,200}$/;
 const typeExpected = "up to 200 letters, digits, dots, dashes and underscores";
@@ -66,7 +70,14 @@ export function readGraph(document: unknown, at: string = "graph"): Graph {
   const triggers = graph.list("edges_ex").map((edge, index) => readTrigger(edge, `${at}.edges_ex[${index}]`));
   const incoming = incomingOf(edges);
   const read = nodes.map((node, index) => readNode(node, `${at}.nodes[${index}]`, incoming));
-  return { nodes: read, edges, edges_ex: triggers };
+  return { ...readName(graph), nodes: read, edges, edges_ex: triggers };
+}
+
+function readName(graph: Fields): { name?: string } {
+  if (graph.value("name") === null) return {};
+  const name = graph.text("name", { charsMax: idCharsMax });
+  if (!nameShape.test(name)) throw graph.refuse("name", `is ${JSON.stringify(name)}, expected no control characters and no dot in front`);
+  return { name };
 }
 
 function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, string[]>): GraphNode {

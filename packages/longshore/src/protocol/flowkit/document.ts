@@ -37,6 +37,8 @@ export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling
   return {
     id: run.id,
     pipeline_id: run.id,
+    /** Ours: what the graph is called; null when its submitter did not say. */
+    name: run.workflow === run.id ? null : run.workflow,
     status,
     /** Ours: one of the six words says less. */
     state: run.state,
@@ -65,6 +67,7 @@ export function taskDocument<Time>(run: Run, plan: Plan, records: readonly Task[
   return {
     ...summaryDocument(run, moment, isCancelling(run, records)),
     graph: {
+      ...(graph?.name === undefined ? {} : { name: graph.name }),
       nodes: plan.nodes.flatMap((node, at) => (node.hidden ? [] : [nodeDocument(node, byNode.get(at), moment, stats.get(node.id))])),
       edges: graph?.edges ?? [],
       edges_ex: graph?.edges_ex ?? [],

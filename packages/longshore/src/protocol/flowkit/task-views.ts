@@ -1,6 +1,5 @@
 // Tasks as the HTTP API shows them, from runs, records and parts.
 
-import { dialectName } from "../../dialect/flowkit/compile.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { JsonObject } from "../../json.ts";
 import type { Part, PartStore } from "../../part/store.ts";
@@ -12,8 +11,9 @@ import { type Run, taskIdOf } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
 import { metaOf } from "./artifacts/own.ts";
 import { deadLettersOf } from "./coordinator/dead-letters.ts";
+import { isGraphRun } from "./coordinator/tasks.ts";
 import { isoMoment, summaryDocument, taskDocument } from "./document.ts";
-import type { ArtifactsPage, TaskStatus, Tasks } from "./tasks-routes.ts";
+import type { ArtifactsPage, Tasks, TasksPage } from "./tasks-routes.ts";
 
 export interface TaskViewsParts {
   readonly runs: Pick<Runs, "run" | "definitionById">;
@@ -27,9 +27,6 @@ export interface TaskViewsParts {
     cancel(taskId: string, reason: string): Promise<Run | undefined>;
   };
 }
-
-/** Definitions of graphs are called after the dialect, behind the dot that keeps them out of lists. */
-export const graphPrefix = `.${dialectName}-`;
 
 export class TaskViews implements Tasks {
   readonly #parts: TaskViewsParts;
@@ -51,10 +48,9 @@ export class TaskViews implements Tasks {
   }
 
   /** Without their graphs. A page may be short, even empty, and still have a next. */
-  async list(page: { status?: TaskStatus; before?: string; limit: number }): Promise<{ items: JsonObject[]; next: string | null }> {
-    const { status, before, limit } = page;
-    const { items, next } = await this.#parts.reader.runs({ limit, ...(before === undefined ? {} : { before }) });
-    const documents = items.filter(({ workflow }) => workflow.startsWith(graphPrefix)).map((run) => summaryDocument(run, isoMoment));
+  async list({ status, name, ...page }: TasksPage): Promise<{ items: JsonObject[]; next: string | null }> {
+    const { items, next } = await this.#parts.reader.runs({ ...page, ...(name === undefined ? {} : { workflow: name }) });
+    const documents = items.filter(isGraphRun).map((run) => summaryDocument(run, isoMoment));
     return { items: documents.filter((one) => status === undefined || one.status === status) as JsonObject[], next };
   }
 

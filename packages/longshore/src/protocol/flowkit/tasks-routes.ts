@@ -12,13 +12,21 @@ export interface Tasks {
   create(task: { params: JsonObject; graph: JsonObject }): Promise<{ id: string }>;
   task(id: string): Promise<JsonObject | null>;
   /** Newest first; `next` is the `before` of the following page. */
-  list(page: { status?: TaskStatus; before?: string; limit: number }): Promise<{ items: JsonObject[]; next: string | null }>;
+  list(page: TasksPage): Promise<{ items: JsonObject[]; next: string | null }>;
   /** Answers the task afterwards. One that has ended stays as it is. */
   cancel(id: string, reason: string): Promise<JsonObject | null>;
   /** Parts of a node after a position; `complete` once it has ended well, with its final metrics. */
   artifacts(id: string, node: string, page: { after: number; limit: number }): Promise<ArtifactsPage | null>;
   /** Batches that its nodes have put aside, or failed for. */
   deadLetters(id: string): Promise<readonly JsonObject[] | null>;
+}
+
+export interface TasksPage {
+  readonly status?: TaskStatus;
+  /** Only tasks whose graph has this name. */
+  readonly name?: string;
+  readonly before?: string;
+  readonly limit: number;
 }
 
 export interface ArtifactsPage {
@@ -57,9 +65,10 @@ export function taskRoutes(tasks: Tasks): Route[] {
       const status = request.query.get("status") ?? undefined;
       if (status !== undefined && !isStatus(status)) throw badField("status", status, `one of ${taskStatuses.join(", ")}`);
       const before = request.query.get("before") ?? undefined;
+      const name = request.query.get("name") ?? undefined;
       const limit = queryWhole(request, "limit", { min: 1, max: tasksPageMax, fallback: pageDefault });
-      const page = { limit, ...(status === undefined ? {} : { status }), ...(before === undefined ? {} : { before }) };
-      return jsonReply(await tasks.list(page));
+      const page = { limit, ...(status === undefined ? {} : { status }), ...(name === undefined ? {} : { name }) };
+      return jsonReply(await tasks.list(before === undefined ? page : { ...page, before }));
     }),
     route("GET", "/:task", "read", async ({ params }) => jsonReply(known(await tasks.task(params.task as string), params.task as string))),
     route("POST", "/:task/cancel", "operator", async (request) => {

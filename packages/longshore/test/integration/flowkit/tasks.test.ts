@@ -36,6 +36,24 @@ describe("tasks over HTTP", () => {
     });
   });
 
+  it("go by the name of their graph, and without one by their own id", async () => {
+    const { server, ask } = await setup();
+    const named = (await ask("POST", "", { graph: { ...graph, name: "catalogue" } })).body.task_id as string;
+    const nameless = (await ask("POST", "", { graph })).body.task_id as string;
+    expect(await ask("GET", `/${named}`)).toMatchObject({ body: { name: "catalogue", graph: { name: "catalogue" } } });
+    expect(await ask("GET", `/${nameless}`)).toMatchObject({ body: { name: null } });
+    const ids = async (query: string) => ((await ask("GET", query)).body.items as { id: string }[]).map(({ id }) => id);
+    expect(await ids("?name=catalogue")).toEqual([named]);
+    expect(await ids("")).toEqual([nameless, named]);
+    const own = async (path: string, method = "GET") => JSON.parse((await call(`${server.url}/api/longshore/v1${path}`, { method })).text);
+    expect((await own("/runs?workflow=catalogue")).items).toMatchObject([{ id: named, workflow: "catalogue" }]);
+    expect((await own("/runs")).items).toMatchObject([{ workflow: nameless }, { workflow: "catalogue" }]);
+    // A run that is started anew has no name either, and not that of the other.
+    const again = await own(`/runs/${nameless}/rerun`, "POST");
+    expect(again).toMatchObject({ workflow: again.id, definitionId: (await own(`/runs/${nameless}`)).definitionId });
+    expect((await own(`/runs/${named}/rerun`, "POST")).workflow).toBe("catalogue");
+  });
+
   it("are polled by workers over the same face", async () => {
     const { server, ask } = await setup();
     const id = (await ask("POST", "", { graph })).body.task_id as string;
@@ -63,6 +81,9 @@ describe("tasks over HTTP", () => {
     ["POST", "", {}, 400, "graph"],
     ["POST", "", { graph: { nodes: [] } }, 400, "graph.nodes"],
     ["POST", "", { graph, params: 3 }, 400, "params"],
+    ["POST", "", { graph: { ...graph, name: ".hidden" } }, 400, "graph.name"],
+    ["POST", "", { graph: { ...graph, name: "two\nlines" } }, 400, "graph.name"],
+    ["POST", "", { graph: { ...graph, name: 7 } }, 400, "graph.name"],
     ["POST", "", { graph: { nodes: [{ node_id: "a", type: "x", depends_on: ["b"] }] } }, 400, "graph.nodes[0].depends_on[0]"],
     ["GET", "?limit=1000", undefined, 400, "limit"],
     ["GET", "?limit=x", undefined, 400, "limit"],

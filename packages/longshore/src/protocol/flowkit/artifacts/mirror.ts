@@ -16,8 +16,8 @@ import type { Plan } from "../../../run/plan.ts";
 import { pageMax, type Reader } from "../../../run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
+import { isGraphRun } from "../coordinator/tasks.ts";
 import { aggregates, nodeDocument, summaryDocument, taskDocument } from "../document.ts";
-import { graphPrefix } from "../task-views.ts";
 import { MirrorParts } from "./mirror-parts.ts";
 import { asking, ensureIndexes, isUnreachable, type MongoDb, type MongoDocument, type MongoIndex, plainObject } from "./mongo-db.ts";
 import type { ReaderTrouble } from "./trouble.ts";
@@ -130,7 +130,7 @@ export class Mirror {
   }
 
   #runChanged(run: Run): void {
-    if (!run.workflow.startsWith(graphPrefix)) return;
+    if (!isGraphRun(run)) return;
     const fresh = !this.#known.has(run.id);
     this.#known.add(run.id);
     this.#mark(run.id, { whole: fresh || !isRunOpen(run.state) });

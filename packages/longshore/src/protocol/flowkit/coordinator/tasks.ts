@@ -15,6 +15,13 @@ export interface TasksParts {
   readonly checks?: Omit<GraphChecks, "adapter">;
 }
 
+/** What the ids of definitions begin with that are graphs. */
+const graphPrefix = `${dialectName}-`;
+
+export function isGraphRun({ definitionId }: Pick<Run, "definitionId">): boolean {
+  return definitionId.startsWith(graphPrefix);
+}
+
 export class FlowkitTasks {
   readonly #parts: TasksParts;
 
@@ -30,13 +37,14 @@ export class FlowkitTasks {
         detail: { field: "params" },
       });
     }
-    const source = sourceOf(checkedGraph(graph, { ...this.#parts.checks, adapter: wrongArgs }));
+    const checked = checkedGraph(graph, { ...this.#parts.checks, adapter: wrongArgs });
+    const source = sourceOf(checked);
     // Equal graphs are one definition. The dot keeps it out of the list of those that are started by name.
-    const name = `.${dialectName}-${createHash("sha256").update(source).digest("hex").slice(0, 16)}`;
-    const definition = await this.#parts.runs.define({ name, dialect: dialectName, source });
+    const id = `${graphPrefix}${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
+    await this.#parts.runs.define({ id, name: `.${id}`, dialect: dialectName, source });
     const input = JSON.stringify({ params: given as JsonObject });
-    const { run } = await this.#parts.runs.begin({ workflow: definition.name, definitionId: definition.id, input });
-    return run;
+    const named = checked.name === undefined ? {} : { workflow: checked.name };
+    return (await this.#parts.runs.begin({ ...named, definitionId: id, input })).run;
   }
 
   /** The run afterwards; undefined when there is none. One that has ended stays as it is. */
