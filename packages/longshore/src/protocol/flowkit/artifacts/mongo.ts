@@ -176,9 +176,12 @@ class MongoArtifacts implements ArtifactStore {
         renew: { updateOne: { filter: { ...filter, status: "partial" }, update: { $set: value } } },
       };
     });
+    const renewed = async () => (await this.#change(operations.map(({ renew }) => renew))) === documents.length;
+    // Nearly always each is a part already, and this is all.
+    if (await renewed()) return true;
     await this.#change(operations.map(({ revive }) => revive));
     // By now each is a part: whichever is not found has a later epoch.
-    return (await this.#change(operations.map(({ renew }) => renew))) === documents.length;
+    return renewed();
   }
 
   async #change(operations: MongoUpdate[]): Promise<number> {
