@@ -5,6 +5,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { Mirror, type MirrorOptions } from "../../../src/protocol/flowkit/artifacts/mirror.ts";
 import { mongoArtifacts } from "../../../src/protocol/flowkit/artifacts/mongo.ts";
 import { connectMongo, type MongoDb } from "../../../src/protocol/flowkit/artifacts/mongo-db.ts";
+import { BatchRecords } from "../../../src/protocol/flowkit/coordinator/batches.ts";
+import type { TestClock } from "../../../src/testing/clock.ts";
 import { openGraphs } from "../../support/flowkit-board.ts";
 import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
 
@@ -119,6 +121,60 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
       ["b2", { of: "b2" }, undefined],
       ["__final__", { total: 3 }, true],
     ]);
+  });
+
+  // In the reference a batch that failed once keeps its row for ever, and the metrics of its success are dropped.
+  it("[A09] keeps a row of a batch that failed, which gives way when it succeeds", async () => {
+    const { begin, submit, take, put, done, fail, engine, all } = await setup();
+    const mirror = begin();
+    const { id } = await submit([up]);
+    const first = await take("src");
+    await put(first, "b0");
+    const letter = (batch_uid: string) => ({ batch_uid, reason_code: "flaky", error: "torn", attempt_epoch: first.grant, tries: 1 });
+    const failures = { b0: letter("b0"), b1: letter("b1") };
+    await new BatchRecords(engine.documents).keep(first.id, { failures, dead_letters: [], failing: null, judged: null });
+    await fail(first, "flaky", true);
+    await mirror.settled();
+    const rows = async (collection: string) =>
+      (await all(collection, { task_id: id, batch_uid: { $exists: true } })).map(({ _id, created_at, updated_at, ...row }) => row);
+    const failed = { batch_uid: "b1", metrics: {}, failed: true, reason: "flaky", attempt_epoch: first.grant };
+    expect(await rows("metrics_raw")).toMatchObject([{ batch_uid: "b0", metrics: { of: "b0" } }, failed]);
+    expect(await rows("artifacts")).toMatchObject([
+      { batch_uid: "b0", status: "partial" },
+      { batch_uid: "b1", status: "failed", error: "flaky" },
+    ]);
+    const second = await take("src");
+    await put(second, "b1");
+    await done(second);
+    await mirror.settled();
+    const [, metrics] = await rows("metrics_raw");
+    expect(metrics).toMatchObject({ batch_uid: "b1", metrics: { of: "b1" }, attempt_epoch: second.grant });
+    expect(metrics).not.toHaveProperty("failed");
+    expect((await rows("artifacts"))[1]).toMatchObject({ batch_uid: "b1", status: "partial", meta: { of: "b1" } });
+  });
+
+  it("removes what belongs to a run that was pruned, and nothing of another data file", async () => {
+    const { db, begin, submit, take, put, done, engine, all, clock } = await setup();
+    const mirror = begin();
+    const [gone, kept] = [await submit([up]), await submit([up])];
+    for (const _ of [gone, kept]) {
+      const task = await take("src");
+      await put(task, "b0");
+      await done(task, { total: 1 });
+    }
+    await mirror.settled();
+    const foreign = { task_id: "elsewhere", node_id: "up", batch_uid: "b0" };
+    await db.collection("tasks").insertMany([{ id: "elsewhere", mirrored_by: "s-1", mirrored_from: "another file", status: "finished" }]);
+    await db.collection("artifacts").insertMany([foreign]);
+    await db.collection("stream_progress").insertMany([{ task_id: gone.id, consumer_node: "down", from_node: "up", batch_uid: "b0" }]);
+    expect(await engine.removeRun(gone.id)).toBe(true);
+    await (clock as TestClock).advance(15_000);
+    await mirror.settled();
+    expect((await all("tasks")).map(({ id }) => id).sort()).toEqual([kept.id, "elsewhere"]);
+    for (const collection of ["artifacts", "metrics_raw", "stream_progress"])
+      expect(await all(collection, { task_id: gone.id })).toEqual([]);
+    expect(await all("artifacts", { task_id: kept.id })).toHaveLength(2);
+    expect(await all("artifacts", { task_id: "elsewhere" })).toHaveLength(1);
   });
 
   it("leaves artifacts alone that a worker of MongoDB has written", async () => {

@@ -4,6 +4,8 @@
 import { type Hold, isOpen, type Task } from "../../../board/task.ts";
 import type { JsonObject } from "../../../json.ts";
 import type { Part, PartStore } from "../../../part/store.ts";
+import type { DocumentStore } from "../../../run/documents.ts";
+import { failedBatches } from "../coordinator/dead-letters.ts";
 import { partGroups, partUidOf } from "../part-groups.ts";
 import { finalUid } from "../wire.ts";
 import { asking, insertNew, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
@@ -12,6 +14,7 @@ import { metaOf } from "./own.ts";
 export interface MirrorPartsOptions {
   readonly db: MongoDb;
   readonly parts: PartStore;
+  readonly documents: Pick<DocumentStore, "document">;
   /** There is more of this task. */
   changed(task: Task): void;
 }
@@ -51,6 +54,7 @@ export class MirrorParts {
       after = last.sequence;
       if (followed !== undefined) followed.after = after;
     }
+    await this.#failed(taskId, nodeId, task);
     if (task.state === "done") await this.#complete(taskId, nodeId, task);
     if (!isOpen(task.state)) this.#drop(task.id);
   }
@@ -109,15 +113,51 @@ export class MirrorParts {
     });
     const { db } = this.#options;
     // Whoever works with MongoDB has written its artifacts by itself.
+    const artifacts = documents.map(({ artifact }) => artifact);
+    const metrics = documents.map((document) => document.metrics);
+    await this.#revive("artifacts", { status: "failed" }, await insertNew(db, "artifacts", artifacts), { error: "" });
+    await this.#revive("metrics_raw", { failed: true }, await insertNew(db, "metrics_raw", metrics), { failed: "", reason: "" });
+  }
+
+  /** A batch that failed before and has succeeded since: what says that it failed gives way. In the reference it stays. */
+  async #revive(collection: string, failed: MongoDocument, documents: readonly MongoDocument[], gone: MongoDocument): Promise<void> {
+    const [first] = documents;
+    if (first === undefined) return;
+    const { task_id, node_id } = first;
+    const records = this.#options.db.collection(collection);
+    // Nearly always they are there because they have been written before.
+    const any = await asking("look for failed batches", () => records.findOne({ task_id, node_id, ...failed }, { projection: { _id: 1 } }));
+    if (any === null) return;
+    const operations = documents.map(({ _id, ...document }) => {
+      const { batch_uid } = document;
+      return { updateOne: { filter: { task_id, node_id, batch_uid, ...failed }, update: { $set: document, $unset: gone } } };
+    });
+    await asking("keep documents", () => records.bulkWrite(operations, { ordered: false }));
+  }
+
+  /** Only where there is nothing of the batch yet: one that has succeeded once counts as that. */
+  async #failed(task_id: string, node_id: string, task: Task): Promise<void> {
+    const { db, documents } = this.#options;
+    const failed = await failedBatches(documents, task);
+    if (failed.length === 0) return;
+    const at = task.endedAt ?? task.queuedAt;
+    const created_at = new Date(at);
+    const rows = failed.map(({ batch_uid, reason_code: reason, attempt_epoch }) => {
+      const key = { task_id, node_id, batch_uid };
+      return {
+        artifact: { ...key, attempt_epoch, status: "failed", error: reason, created_at, updated_at: created_at },
+        metrics: { ...key, metrics: {}, failed: true, reason, attempt_epoch, ts_ms: at, created_at },
+      };
+    });
     await insertNew(
       db,
       "artifacts",
-      documents.map(({ artifact }) => artifact),
+      rows.map(({ artifact }) => artifact),
     );
     await insertNew(
       db,
       "metrics_raw",
-      documents.map(({ metrics }) => metrics),
+      rows.map(({ metrics }) => metrics),
     );
   }
 

@@ -12,6 +12,7 @@ import { type Clock, pause } from "../../../clock.ts";
 import type { JsonObject } from "../../../json.ts";
 import type { PartStore } from "../../../part/store.ts";
 import type { Definition } from "../../../run/dialect.ts";
+import type { DocumentStore } from "../../../run/documents.ts";
 import type { Plan } from "../../../run/plan.ts";
 import { pageMax, type Reader } from "../../../run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../run/run.ts";
@@ -19,6 +20,7 @@ import type { Runs } from "../../../run/runs.ts";
 import { isGraphRun } from "../coordinator/tasks.ts";
 import { aggregates, nodeDocument, summaryDocument, taskDocument } from "../document.ts";
 import { MirrorParts } from "./mirror-parts.ts";
+import { fileOf, MirrorPruning } from "./mirror-pruning.ts";
 import { asking, ensureIndexes, isUnreachable, type MongoDb, type MongoDocument, type MongoIndex, plainObject } from "./mongo-db.ts";
 import type { ReaderTrouble } from "./trouble.ts";
 
@@ -28,6 +30,7 @@ export interface MirrorOptions {
   readonly runs: Pick<Runs, "run" | "definitionById">;
   readonly reader: Pick<Reader, "runs" | "records" | "task">;
   readonly parts: PartStore;
+  readonly documents: Pick<DocumentStore, "document" | "keepDocument">;
   plan(definition: Definition): Plan;
   listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
   /** Tells this server from others on the same database. */
@@ -64,6 +67,7 @@ const commitMsMax = 60_000;
 const coordinatorIndexes: readonly MongoIndex[] = [
   ["tasks", ["status", "updated_at"], { name: "ix_task_status_updated" }],
   ["tasks", ["mirrored_by", "status"], { name: "ix_task_mirrored", sparse: true }],
+  ["tasks", ["mirrored_from", "id"], { name: "ix_task_mirrored_from", sparse: true }],
   ["metrics_raw", ["task_id", "node_id", "batch_uid"], { name: "uniq_metrics_batch", unique: true }],
   ["metrics_raw", ["created_at"], { name: "ttl_metrics_raw", expireAfterSeconds: 1_209_600 }],
   ["worker_registry", ["worker_id"], { name: "uniq_worker", unique: true }],
@@ -80,6 +84,9 @@ export class Mirror {
   readonly #closing = new AbortController();
   #stopListening: () => void = () => {};
   #stopBeat: () => void = () => {};
+  readonly #pruning: MirrorPruning;
+  /** Tells this data file from any other. */
+  #file = "";
   #recovered = false;
   #beatDue = true;
   #pumping: Promise<void> | null = null;
@@ -89,7 +96,8 @@ export class Mirror {
   constructor(options: MirrorOptions) {
     this.#options = options;
     const changed = (task: Task) => this.#changed(task);
-    this.#parts = new MirrorParts({ db: options.db, parts: options.parts, changed });
+    this.#pruning = new MirrorPruning(options);
+    this.#parts = new MirrorParts({ ...options, changed });
   }
 
   /** Begins; what is to be written goes on by itself, for as long as MongoDB may be away. */
@@ -173,7 +181,10 @@ export class Mirror {
       try {
         if (!this.#recovered) await this.#recover();
         for (const runId of [...this.#marks.keys()]) await this.#flush(runId);
-        if (this.#beatDue) await this.#tell();
+        if (this.#beatDue) {
+          await this.#pruning.look(this.#file);
+          await this.#tell();
+        }
         trouble?.working(what);
         waitMs = retryMs;
       } catch (error) {
@@ -247,7 +258,7 @@ export class Mirror {
 
   async #set(id: string, fields: MongoDocument): Promise<void> {
     const { db, server: mirrored_by } = this.#options;
-    const update = { $set: { ...fields, mirrored_by }, $currentDate: { updated_at: true } };
+    const update = { $set: { ...fields, mirrored_by, mirrored_from: this.#file }, $currentDate: { updated_at: true } };
     await asking("keep a task", () => db.collection("tasks").updateOne({ id }, update, { upsert: true }));
   }
 
@@ -257,7 +268,8 @@ export class Mirror {
   }
 
   async #recover(): Promise<void> {
-    const { db, reader, server } = this.#options;
+    const { db, documents, reader, server } = this.#options;
+    this.#file = await fileOf(documents);
     await asking("create indexes", () => ensureIndexes(db));
     await asking("create indexes", () => ensureIndexes(db, coordinatorIndexes));
     const kept = await asking("read what was mirrored", () => db.collection("longshore_mirror").findOne({ _id: server }));

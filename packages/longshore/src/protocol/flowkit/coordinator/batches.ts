@@ -19,8 +19,8 @@ export interface DeadLetter {
 }
 
 export interface BatchRecord {
-  /** How often each failed that has not been put aside. */
-  readonly failures: { readonly [uid: string]: number };
+  /** The last failure of each that has not been put aside. */
+  readonly failures: { readonly [uid: string]: DeadLetter };
   readonly dead_letters: readonly DeadLetter[];
   /** The newest, until what becomes of its attempt is known. */
   readonly failing: (Omit<DeadLetter, "tries"> & { readonly permanent: boolean }) | null;
@@ -82,19 +82,18 @@ export function judge(record: BatchRecord, settings: BatchSettings | null, epoch
   if (judged !== null && judged.attempt_epoch === epoch) return { ...record, judged };
   if (failing === null || failing.attempt_epoch !== epoch) return null;
   const { batch_uid, permanent, ...told } = failing;
-  const count = (record.failures[batch_uid] ?? 0) + 1;
-  if (settings !== null && !permanent && count <= settings.max) {
+  const letter = { batch_uid, ...told, tries: (record.failures[batch_uid]?.tries ?? 0) + 1 };
+  if (settings !== null && !permanent && letter.tries <= settings.max) {
     return {
       ...record,
-      failures: { ...record.failures, [batch_uid]: count },
+      failures: { ...record.failures, [batch_uid]: letter },
       failing: null,
       judged: { attempt_epoch: epoch, next: "again" },
     };
   }
-  const letter = { batch_uid, ...told, tries: count };
   // Without a budget of its own a batch is not put aside: it comes again with the node's next try, and is what this one failed for.
   if (settings === null) {
-    const failures = { ...record.failures, [batch_uid]: count };
+    const failures = { ...record.failures, [batch_uid]: letter };
     return { failures, dead_letters: [letter], failing: null, judged: { attempt_epoch: epoch, next: "fail" } };
   }
   const { [batch_uid]: _counted, ...failures } = record.failures;

@@ -29,9 +29,22 @@ export async function shownDeadLetters(documents: Pick<DocumentStore, "document"
   return letters.map(({ batch_uid: uid, reason_code: reason, error, tries }) => ({ uid, reason, error, tries }));
 }
 
+/** Every batch of a task that failed last, as far as is known: of one that is open also those that are to be tried again. */
+export async function failedBatches(documents: Pick<DocumentStore, "document">, task: Task): Promise<readonly DeadLetter[]> {
+  const record = isOpen(task.state) ? await recordOf(documents, task) : undefined;
+  if (record === undefined) return lettersIn(task);
+  const failed = new Map([...Object.values(record.failures), ...record.dead_letters].map((letter) => [letter.batch_uid, letter]));
+  return [...failed.values()];
+}
+
 async function lettersOf(documents: Pick<DocumentStore, "document">, task: Task): Promise<readonly DeadLetter[]> {
-  const kept = isOpen(task.state) ? await documents.document(batchesKind, task.id) : undefined;
-  return kept === undefined ? lettersIn(task) : (JSON.parse(kept.body) as BatchRecord).dead_letters;
+  const record = isOpen(task.state) ? await recordOf(documents, task) : undefined;
+  return record === undefined ? lettersIn(task) : record.dead_letters;
+}
+
+async function recordOf(documents: Pick<DocumentStore, "document">, { id }: Task): Promise<BatchRecord | undefined> {
+  const kept = await documents.document(batchesKind, id);
+  return kept === undefined ? undefined : (JSON.parse(kept.body) as BatchRecord);
 }
 
 function lettersIn({ output }: Task): readonly DeadLetter[] {
