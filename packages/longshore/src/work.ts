@@ -13,6 +13,7 @@ import type { RunnerStatus } from "./runner/status.ts";
 import type { Telemetry } from "./runner/telemetry.ts";
 import type { Transport, TransportSource } from "./runner/transport.ts";
 import { onTermination, type SignalSource } from "./signal.ts";
+import { stayAlive } from "./stay-alive.ts";
 import { counted } from "./text.ts";
 
 export type WorkTarget = Transport | TransportSource;
@@ -50,9 +51,6 @@ export interface WorkHandle extends AsyncDisposable {
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void;
 }
 
-/** Longest interval that Node's timers take. It never fires to any effect: it only keeps the process alive. */
-const keepAliveMs = 2_147_483_647;
-
 /** Resolves when the worker receives. The orchestrator need not be reachable yet; rejects only for mistakes in the options. */
 export async function work(options: WorkOptions): Promise<WorkHandle> {
   refuseWhileLoading();
@@ -74,10 +72,10 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
   telemetry?.attach?.(runner.events);
   const metrics = options.http !== undefined || options.metrics === true ? measured(runner) : undefined;
   const removeListeners = listenForSignals(options.signals ?? true, runner, config);
-  const keepAlive = setInterval(() => {}, keepAliveMs);
+  const letEnd = stayAlive();
   let http: HttpHandle | undefined;
   const closed = runner.closed.then(async () => {
-    clearInterval(keepAlive);
+    letEnd();
     removeListeners();
     await Promise.all([http?.close(), isolates?.close()]);
     await telemetry?.close?.();

@@ -3,6 +3,7 @@
 import { LongshoreError } from "../errors.ts";
 import type { Bus, BusConsumer, Outgoing, Subscription } from "./bus.ts";
 import { type KafkaModule, loadKafka } from "./kafka/client.ts";
+import { Closing } from "./kafka/closing.ts";
 import { KafkaConsumer } from "./kafka/consumer.ts";
 import type { KafkaBusOptions } from "./kafka/options.ts";
 import { KafkaPublisher } from "./kafka/producer.ts";
@@ -27,14 +28,14 @@ class KafkaBus implements Bus {
   readonly #topics: KafkaTopics;
   readonly #publisher: KafkaPublisher;
   readonly #consumers = new Set<KafkaConsumer>();
-  #closed = false;
+  readonly #closing = new Closing();
 
   constructor(kafka: KafkaModule, options: KafkaBusOptions) {
     this.name = `Kafka at ${options.brokers.join(", ")}`;
     this.#kafka = kafka;
     this.#options = options;
-    this.#topics = new KafkaTopics(kafka, options);
-    this.#publisher = new KafkaPublisher(kafka, options, this.#topics, this.name);
+    this.#topics = new KafkaTopics(kafka, options, this.#closing.begun);
+    this.#publisher = new KafkaPublisher({ kafka, options, topics: this.#topics, name: this.name, closing: this.#closing });
   }
 
   publish(records: readonly Outgoing[]): Promise<void> {
@@ -42,7 +43,7 @@ class KafkaBus implements Bus {
   }
 
   subscribe(subscription: Subscription): BusConsumer {
-    if (this.#closed) throw new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed.");
+    if (this.#closing.begun.aborted) throw new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed.");
     const parts = { kafka: this.#kafka, options: this.#options, topics: this.#topics, name: this.name };
     const consumer = new KafkaConsumer(parts, subscription);
     this.#consumers.add(consumer);
@@ -55,7 +56,6 @@ class KafkaBus implements Bus {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-    await Promise.all([this.#publisher.close(), ...[...this.#consumers].map((consumer) => consumer.close())]);
+    await this.#closing.until(() => Promise.all([this.#publisher.ended(), ...[...this.#consumers].map((consumer) => consumer.close())]));
   }
 }

@@ -122,7 +122,7 @@ export class Outbox {
     this.#readOn();
   }
 
-  /** Waits for what is being sent; what is left is sent by whoever comes next. */
+  /** Waits for what is being sent, which the end of the bus cuts short; what is left is sent by whoever comes next. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const cancel of this.#timers) cancel();
@@ -203,6 +203,8 @@ export class Outbox {
     try {
       if (!this.#isOutdated(message)) await bus.publish([{ topic, key, value, ...(retry === undefined ? {} : { retry }) }]);
     } catch (thrown) {
+      // Cut short by the end, which says nothing about the message: it stays as it was.
+      if (this.#closed) return;
       outcome = this.#afterFailure(message, toError(thrown));
     }
     try {

@@ -117,8 +117,8 @@ export async function openFlowkit(
       engine.carriers.delete(carrier);
       engine.deadLetterSources.delete(letters);
       await coordinator.stop();
-      await outbox?.close();
-      await bus.close();
+      // Together: the outbox waits for what is being sent, which a bus whose broker is away ends by being closed.
+      await Promise.all([outbox?.close(), bus.close()]);
       await mirror?.close();
     },
   };

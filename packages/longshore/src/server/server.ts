@@ -9,6 +9,7 @@ import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
 import { defaultConfig } from "../protocol/stepflow/config/default.ts";
 import { makeRouter } from "../protocol/stepflow/config/router.ts";
 import { retentionPolicy } from "../run/retention.ts";
+import { stayAlive } from "../stay-alive.ts";
 import { directoryOf, loggerOf, type ServeOptions, type StepflowOptions, tokensOf } from "./config.ts";
 import type { Door, DoorParts } from "./door.ts";
 import { type Engine, openEngine } from "./engine.ts";
@@ -94,11 +95,17 @@ function closing(engine: Engine, door: Door | null, flowkit: Flowkit | null): (d
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {
     closed ??= (async () => {
-      const doorClosed = door?.close(deadlineMs);
-      engine.board.dismiss();
-      await doorClosed;
-      await flowkit?.close();
-      await engine.close();
+      // Once the listener is gone nothing else might, and a process that ends in the middle loses what was just being written.
+      const letEnd = stayAlive();
+      try {
+        const doorClosed = door?.close(deadlineMs);
+        engine.board.dismiss();
+        await doorClosed;
+        await flowkit?.close();
+        await engine.close();
+      } finally {
+        letEnd();
+      }
     })();
     return closed;
   };

@@ -77,6 +77,18 @@ describe("the outbox", () => {
     await outbox.close();
   });
 
+  it("leaves a message as it was when the end cuts its sending short", async () => {
+    const { store, clock, rows } = await openStore();
+    const sending = deferred<void>();
+    const outbox = new Outbox({ bus: { name: "a bus", publish: () => sending.promise }, store, owner: "o", clock });
+    await outbox.start();
+    await outbox.enqueue(message("1"));
+    const closed = outbox.close();
+    sending.reject(new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed."));
+    await closed;
+    expect(rows()).toMatchObject([{ state: "pending", attempts: 0, error: null }]);
+  });
+
   it("[T61] sends on the third try after two that failed, with pauses", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus((_record, nth) => (nth <= 2 ? away : undefined));

@@ -1,5 +1,6 @@
 // What everything that talks to Kafka shares: the client library, which is installed apart, its options, and what its errors mean.
 
+import type { ConnectionPool } from "@platformatic/kafka";
 import { LongshoreError, toError } from "../../errors.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
@@ -9,6 +10,8 @@ export type KafkaModule = typeof import("@platformatic/kafka");
 export const requestMsMax = 10_000;
 /** After which a broker that does not take the connection counts as away. */
 const connectMsMax = 5_000;
+/** What a broker that is away may still cost whoever closes. */
+export const closeMsMax = 3_000;
 
 export async function loadKafka(): Promise<KafkaModule> {
   try {
@@ -34,6 +37,19 @@ export function clientOptions(options: KafkaBusOptions) {
     ...(ssl ? { tls: ssl === true ? {} : { ...ssl } } : {}),
     ...(sasl ? { sasl: { ...sasl } } : {}),
   };
+}
+
+/** Closes a client at once: what it has asked is answered with an error, and nobody who is away is waited for. */
+export async function hangUp(
+  client: { readonly connections: ConnectionPool; close(): Promise<void> },
+  ...more: ConnectionPool[]
+): Promise<void> {
+  const open = [client.connections, ...more].flatMap((pool) => [...pool].map(([, connection]) => connection));
+  const closed = Promise.allSettled([client.close(), ...more.map((pool) => pool.close())]);
+  // By itself the library waits until everything is sent, which a broker that does not read prevents.
+  for (const { socket } of open) socket?.destroy();
+  // Whatever is left has nobody who would tell of its end.
+  await within(closeMsMax, closed).catch(() => {});
 }
 
 interface KafkaError extends Error {
@@ -77,7 +93,10 @@ export function messageOf(error: unknown): string {
   return cause instanceof Error ? `${message} (${messageOf(cause)})` : message;
 }
 
-/** Rejects when it takes too long, or when `signal` aborts. What was asked goes on, and is not listened to any more. */
+/**
+ * Rejects when it takes too long, or when `signal` aborts. What was asked goes on, and is not listened to any more. Holds the process open:
+ * a broker that has gone may leave nothing else behind that does, and whoever waits for it would never hear.
+ */
 export function within<T>(ms: number, asked: Promise<T>, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const over = () => {
@@ -88,7 +107,6 @@ export function within<T>(ms: number, asked: Promise<T>, signal?: AbortSignal): 
       over();
       reject(new LongshoreError("LONGSHORE_UNREACHABLE", `A broker has not answered within ${ms} ms.`));
     }, ms);
-    timer.unref();
     const aborted = () => {
       over();
       reject(new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed."));

@@ -5,7 +5,8 @@ import { type Clock, pause, systemClock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { againMsDefault, type BusConsumer, type BusRecord, handledRecordsMax, type Subscription } from "../bus.ts";
 import { Gate } from "../gate.ts";
-import { clientOptions, type KafkaModule, messageOf, refusalOf } from "./client.ts";
+import { clientOptions, hangUp, type KafkaModule, messageOf, refusalOf, within } from "./client.ts";
+import { Closing } from "./closing.ts";
 import { Generation } from "./generation.ts";
 import { Membership } from "./membership.ts";
 import type { KafkaBusOptions } from "./options.ts";
@@ -13,6 +14,8 @@ import type { KafkaTopics } from "./topics.ts";
 
 /** As Python's clients have it: members of one group should be found missing after the same time. */
 const sessionMsDefault = 10_000;
+/** As long as one broker after the other may take to be asked for its topics. */
+const ensureMsMax = 60_000;
 
 export interface KafkaConsumerParts {
   readonly kafka: KafkaModule;
@@ -28,7 +31,7 @@ export class KafkaConsumer implements BusConsumer {
   readonly #parts: KafkaConsumerParts;
   readonly #subscription: Subscription;
   readonly #clock: Clock;
-  readonly #closing = new AbortController();
+  readonly #closing = new Closing();
   readonly #gate = new Gate();
   readonly #what: string;
   readonly #again: () => Promise<void>;
@@ -46,7 +49,7 @@ export class KafkaConsumer implements BusConsumer {
     this.#clock = clock;
     this.#topics = [...new Set(subscription.topics)];
     this.#what = `taking records of the group ${subscription.group} from ${parts.name}`;
-    this.#again = () => pause(this.#clock, againMs, this.#closing.signal);
+    this.#again = () => pause(this.#clock, againMs, this.#closing.begun);
     this.ready = this.#received(this.#topics);
     this.ready.catch(() => {
       // Told to whoever waits for it.
@@ -71,10 +74,11 @@ export class KafkaConsumer implements BusConsumer {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
-    this.#generation?.end();
-    this.#gate.open();
-    await this.ended;
+    await this.#closing.until(() => {
+      this.#generation?.end();
+      this.#gate.open();
+      return this.ended;
+    });
   }
 
   #received(topics: readonly string[]): Promise<void> {
@@ -83,11 +87,11 @@ export class KafkaConsumer implements BusConsumer {
 
   async #run(): Promise<void> {
     const { trouble } = this.#parts.options;
-    while (!this.#closing.signal.aborted) {
+    while (!this.#closing.begun.aborted) {
       try {
         await this.#session();
       } catch (error) {
-        if (this.#closing.signal.aborted) break;
+        if (this.#closing.begun.aborted) break;
         const refusal = refusalOf(error, this.#parts.name);
         trouble?.failing(this.#what, refusal ?? messageOf(error));
         await this.#again();
@@ -102,13 +106,15 @@ export class KafkaConsumer implements BusConsumer {
     const { kafka, options, topics } = this.#parts;
     const { sessionMs = sessionMsDefault } = options;
     const { group } = this.#subscription;
-    await topics.ensure(this.#topics);
+    const closing = this.#closing;
+    const ensured = () => within(ensureMsMax, topics.ensure(this.#topics), closing.begun);
+    await ensured();
     const client = new kafka.Consumer({ ...clientOptions(options), requestTimeout: 2 * 330_000, groupId: group });
     const fetching = new kafka.ConnectionPool(client.clientId, clientOptions(options));
-    const membership = new Membership({ kafka, client, group, sessionMs, closing: this.#closing.signal });
+    const membership = new Membership({ kafka, client, group, sessionMs, closing });
     try {
-      while (!this.#closing.signal.aborted) {
-        await topics.ensure(this.#topics);
+      while (!closing.begun.aborted) {
+        await ensured();
         for (const topic of this.#topics) if (!client.topics.current.includes(topic)) client.topics.track(topic);
         const wanted = this.#topics;
         const assignment = await membership.join(wanted);
@@ -117,6 +123,7 @@ export class KafkaConsumer implements BusConsumer {
           fetching,
           assignment,
           from: this.#subscription.from,
+          late: closing.late,
           wake: () => this.#gate.open(),
         });
         this.#generation = generation;
@@ -125,8 +132,7 @@ export class KafkaConsumer implements BusConsumer {
       await membership.leave();
     } finally {
       this.#generation = undefined;
-      // A client whose broker has gone may have nothing left to close; nobody waits for it.
-      await Promise.allSettled([client.close(true), fetching.close()]);
+      await hangUp(client, fetching);
     }
   }
 

@@ -17,6 +17,8 @@ export interface GenerationParts {
   readonly fetching: ConnectionPool;
   readonly assignment: Assignment;
   readonly from: "earliest" | "latest";
+  /** Nothing is waited for any longer when it aborts. */
+  readonly late: AbortSignal;
   /** There may be something to take. */
   wake(): void;
 }
@@ -76,7 +78,7 @@ export class Generation {
     if (this.#partitions.length === 0) return;
     const { client, from } = this.#parts;
     const topics = [...this.#parts.assignment].map(([topic, partitions]) => ({ topic, partitions: [...partitions] }));
-    const committed = await within(requestMsMax, client.listCommittedOffsets({ topics }));
+    const committed = await this.#soon(client.listCommittedOffsets({ topics }));
     const fresh: Partition[] = [];
     for (const partition of this.#partitions) {
       const known = committed.get(partition.topic)?.[partition.index] ?? -1n;
@@ -155,7 +157,7 @@ export class Generation {
   }
 
   async #fetchRound(): Promise<void> {
-    const metadata = await this.#parts.client.metadata({ topics: [...this.#parts.client.topics.current] });
+    const metadata = await this.#soon(this.#parts.client.metadata({ topics: [...this.#parts.client.topics.current] }));
     const byLeader = new Map<number, Partition[]>();
     for (const partition of this.#partitions) {
       const leader = metadata.topics.get(partition.topic)?.partitions[partition.index]?.leader ?? -1;
@@ -174,7 +176,7 @@ export class Generation {
     }));
     try {
       const how = { maxWaitTime: fetchWaitMs, minBytes: 1, maxBytes: fetchBytesMax, isolationLevel: 0 as const };
-      const answer = await within(requestMsMax, client.fetch({ ...how, node: leader, topics, connectionPool: fetching }));
+      const answer = await this.#soon(client.fetch({ ...how, node: leader, topics, connectionPool: fetching }));
       this.#received(answer, names);
     } catch (error) {
       const answer = (error as { response?: Parameters<typeof fetchedOf>[0] }).response;
@@ -213,7 +215,7 @@ export class Generation {
     if (partitions.length === 0) return;
     const topics = [...new Set(partitions.map(({ topic }) => topic))];
     const timestamp = to === "latest" ? -1n : -2n;
-    const offsets = await within(requestMsMax, this.#parts.client.listOffsets({ topics, timestamp }));
+    const offsets = await this.#soon(this.#parts.client.listOffsets({ topics, timestamp }));
     for (const partition of partitions) {
       const position = offsets.get(partition.topic)?.[partition.index] ?? 0n;
       Object.assign(partition, { position, done: position });
@@ -241,8 +243,12 @@ export class Generation {
   async #commit(): Promise<void> {
     const due = this.#partitions.filter(({ done, committed }) => done > committed);
     const offsets = due.map(({ topic, index, done }) => ({ topic, partition: index, offset: done, leaderEpoch: -1 }));
-    await within(requestMsMax, this.#parts.client.commit({ offsets }));
+    await this.#soon(this.#parts.client.commit({ offsets }));
     for (const [at, partition] of due.entries()) partition.committed = offsets[at]?.offset ?? partition.committed;
+  }
+
+  #soon<T>(asked: Promise<T>): Promise<T> {
+    return within(requestMsMax, asked, this.#parts.late);
   }
 }
 

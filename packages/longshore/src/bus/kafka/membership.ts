@@ -17,13 +17,14 @@ import {
   encodeSubscription,
 } from "./assignment.ts";
 import { type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
+import type { Closing } from "./closing.ts";
 
 export interface MembershipOptions {
   readonly kafka: KafkaModule;
   readonly client: Consumer;
   readonly group: string;
   readonly sessionMs: number;
-  readonly closing: AbortSignal;
+  readonly closing: Closing;
 }
 
 /** How long the others wait for a member that is in the middle of a call. */
@@ -69,7 +70,7 @@ export class Membership {
 
   /** Resolves when this generation is over. Rejects when the broker was not heard of for as long as it would wait for us. */
   async beatUntilOver(stop: AbortSignal): Promise<void> {
-    const { sessionMs, group } = this.#options;
+    const { sessionMs, group, closing } = this.#options;
     let heardAt = performance.now();
     while (!stop.aborted) {
       await sleep(sessionMs / 3, stop);
@@ -78,6 +79,7 @@ export class Membership {
         await within(
           sessionMs / 2,
           this.#call<[string, number, string, null], unknown>("Heartbeat", group, this.#generation, this.#memberId, null),
+          closing.late,
         );
         heardAt = performance.now();
       } catch (error) {
@@ -90,9 +92,10 @@ export class Membership {
 
   /** So that the others need not wait for the end of our session. */
   async leave(): Promise<void> {
-    const { group } = this.#options;
+    const { group, closing } = this.#options;
     const members = [{ memberId: this.#memberId, groupInstanceId: null, reason: "closed" }];
-    if (this.#memberId !== "") await within(requestMsMax, this.#call<[string, typeof members], unknown>("LeaveGroup", group, members));
+    const call = () => this.#call<[string, typeof members], unknown>("LeaveGroup", group, members);
+    if (this.#memberId !== "") await within(requestMsMax, call(), closing.late);
     this.#memberId = "";
   }
 
@@ -100,14 +103,15 @@ export class Membership {
     const { group, sessionMs, closing } = this.#options;
     const protocols = [{ name: assignorName, metadata: encodeSubscription(topics) }];
     const args = [group, sessionMs, rebalanceMs, this.#memberId, null, "consumer", protocols, ""] as const;
-    return within(joinMsMax, this.#call<[...typeof args], Joined>("JoinGroup", ...args), closing);
+    return within(joinMsMax, this.#call<[...typeof args], Joined>("JoinGroup", ...args), closing.begun);
   }
 
   async #sync({ memberId, generationId, leader, members }: Joined): Promise<Assignment> {
     const { group, closing } = this.#options;
-    const assignments = leader === memberId ? await this.#assign(members) : [];
+    const assignments = leader === memberId ? await within(requestMsMax, this.#assign(members), closing.begun) : [];
     const args = [group, generationId, memberId, null, "consumer", assignorName, assignments] as const;
-    const { assignment } = await within(joinMsMax, this.#call<[...typeof args], { assignment: Buffer }>("SyncGroup", ...args), closing);
+    const call = this.#call<[...typeof args], { assignment: Buffer }>("SyncGroup", ...args);
+    const { assignment } = await within(joinMsMax, call, closing.begun);
     return decodeAssignment(assignment);
   }
 

@@ -4,7 +4,7 @@
 import type { Connection, Producer } from "@platformatic/kafka";
 import { LongshoreError } from "../../errors.ts";
 import { type BatchMessage, encodeBatch } from "./batch.ts";
-import { clientOptions, type KafkaModule, requestMsMax, within } from "./client.ts";
+import { clientOptions, hangUp, type KafkaModule, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
 export interface ProducedMessage extends BatchMessage {
@@ -44,18 +44,21 @@ export class Produce {
   /** Knows the brokers; its own way of sending is not used. */
   readonly #client: Producer;
   readonly #sequences = new Map<string, number>();
+  readonly #late: AbortSignal;
   #identity: Identity | undefined;
 
-  constructor(kafka: KafkaModule, options: KafkaBusOptions) {
+  /** Nothing is waited for any longer when `late` aborts. */
+  constructor(kafka: KafkaModule, options: KafkaBusOptions, late: AbortSignal) {
     this.#kafka = kafka;
+    this.#late = late;
     this.#client = new kafka.Producer(clientOptions(options));
   }
 
   /** Sends everything; when it throws, `pending` has what may not be stored. */
   async send(pending: Pending): Promise<void> {
-    this.#identity ??= await within(requestMsMax, this.#client.initIdempotentProducer({}));
+    this.#identity ??= await this.#soon(this.#client.initIdempotentProducer({}));
     const topics = [...new Set(pending.messages.map(({ topic }) => topic))];
-    const metadata = await within(requestMsMax, this.#client.metadata({ topics }));
+    const metadata = await this.#soon(this.#client.metadata({ topics }));
     const byLeader = new Map<number, Map<string, Batch>>();
     for (const message of pending.messages) {
       const topic = metadata.topics.get(message.topic);
@@ -85,13 +88,16 @@ export class Produce {
   }
 
   async close(): Promise<void> {
-    // Its connections may be beyond closing; nobody waits for them.
-    await Promise.allSettled([this.#client.close(true)]);
+    await hangUp(this.#client);
+  }
+
+  #soon<T>(asked: Promise<T>): Promise<T> {
+    return within(requestMsMax, asked, this.#late);
   }
 
   async #sendTo(broker: { host: string; port: number }, batches: ReadonlyMap<string, Batch>, pending: Pending): Promise<void> {
-    const connection = await within(requestMsMax, this.#connect(broker));
-    const version = await this.#version();
+    const connection = await this.#soon(this.#connect(broker));
+    const version = await this.#soon(this.#version());
     const stored = (answer: ProduceAnswer) => {
       const done = new Set<ProducedMessage>();
       for (const { name, partitionResponses } of answer.responses) {
@@ -106,7 +112,7 @@ export class Produce {
       pending.messages = pending.messages.filter((message) => !done.has(message));
     };
     try {
-      stored(await within(requestMsMax, this.#request(connection, version, [...batches.values()])));
+      stored(await this.#soon(this.#request(connection, version, [...batches.values()])));
     } catch (error) {
       // Some partitions may have taken theirs.
       const { response } = error as { response?: ProduceAnswer };

@@ -7,6 +7,7 @@ import { againMsDefault, type Outgoing, recordBytesMax } from "../bus.ts";
 import { bytesOf, checkOutgoing } from "../check.ts";
 import { Gather } from "../gather.ts";
 import { type KafkaModule, messageOf, named, refusalOf } from "./client.ts";
+import type { Closing } from "./closing.ts";
 import type { KafkaBusOptions } from "./options.ts";
 import { Produce, type ProducedMessage } from "./produce.ts";
 import type { KafkaTopics } from "./topics.ts";
@@ -18,6 +19,14 @@ const positive = 0x7fffffff;
 /** Records of one request; their bytes are the nearer limit for all but the smallest. */
 const requestRecordsMax = 5_000;
 
+export interface KafkaPublisherParts {
+  readonly kafka: KafkaModule;
+  readonly options: KafkaBusOptions;
+  readonly topics: KafkaTopics;
+  readonly name: string;
+  readonly closing: Closing;
+}
+
 export class KafkaPublisher {
   readonly #kafka: KafkaModule;
   readonly #options: KafkaBusOptions;
@@ -25,16 +34,17 @@ export class KafkaPublisher {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #gather: Gather;
-  readonly #closing = new AbortController();
+  readonly #closing: Closing;
   #producer: Produce | undefined;
   /** The partition for records without a key: another one for each request, so that batches stay whole. */
   #turn = Math.floor(Math.random() * positive);
 
-  constructor(kafka: KafkaModule, options: KafkaBusOptions, topics: KafkaTopics, name: string) {
+  constructor({ kafka, options, topics, name, closing }: KafkaPublisherParts) {
     this.#kafka = kafka;
     this.#options = options;
     this.#topics = topics;
     this.#name = name;
+    this.#closing = closing;
     this.#clock = options.clock ?? systemClock;
     // Should all records of a request be for one partition, they are one batch, and a batch has the limit of a record.
     this.#gather = new Gather({
@@ -45,13 +55,13 @@ export class KafkaPublisher {
   }
 
   async publish(records: readonly Outgoing[]): Promise<void> {
-    if (this.#closing.signal.aborted) throw new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed.");
+    if (this.#closing.begun.aborted) throw closed();
     checkOutgoing(records);
     await this.#gather.add(records);
   }
 
-  async close(): Promise<void> {
-    this.#closing.abort();
+  /** When the bus is being closed: what was to be published until then has been, or was refused after one more try. */
+  async ended(): Promise<void> {
     await this.#gather.idle();
     await this.#drop();
   }
@@ -63,8 +73,9 @@ export class KafkaPublisher {
     const what = `publishing to ${this.#name}`;
     const until = this.#clock.now() + patienceMs;
     for (;;) {
+      if (this.#closing.late.aborted) throw closed();
       try {
-        this.#producer ??= new Produce(this.#kafka, this.#options);
+        this.#producer ??= new Produce(this.#kafka, this.#options, this.#closing.late);
         await this.#producer.send(pending);
         trouble?.working(what);
         return;
@@ -79,13 +90,13 @@ export class KafkaPublisher {
           throw refusal;
         }
         trouble?.failing(what, messageOf(error));
-        if (this.#clock.now() + againMs > until || this.#closing.signal.aborted) {
+        if (this.#clock.now() + againMs > until || this.#closing.begun.aborted) {
           // Whether the broker has the batch is not known, so this producer's numbers are of no use any more.
           await this.#drop();
           throw unreachable(this.#name, error);
         }
         await this.#mend(error, records);
-        await pause(this.#clock, againMs, this.#closing.signal);
+        await pause(this.#clock, againMs, this.#closing.begun);
       }
     }
   }
@@ -141,6 +152,10 @@ function tooLarge(record: Outgoing, cause: unknown): LongshoreError {
     `A record for the topic ${record.topic}${whose} has ${bytesOf(record)} bytes, which is more than the brokers take there (max.message.bytes).`,
     { cause, detail: { field: "value", expected: "no more bytes than max.message.bytes of the topic" } },
   );
+}
+
+function closed(): LongshoreError {
+  return new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed.");
 }
 
 function unreachable(name: string, cause: unknown): LongshoreError {

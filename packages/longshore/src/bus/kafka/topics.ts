@@ -2,7 +2,7 @@
 
 import { LongshoreError } from "../../errors.ts";
 import { checkTopic } from "../check.ts";
-import { clientOptions, type KafkaModule, messageOf, named } from "./client.ts";
+import { clientOptions, hangUp, type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
 /** As many members of a group can work at once; more cost every broker and every rebalance a little. */
@@ -13,11 +13,13 @@ const replicasDefault = -1;
 export class KafkaTopics {
   readonly #kafka: KafkaModule;
   readonly #options: KafkaBusOptions;
+  readonly #closing: AbortSignal;
   readonly #known = new Set<string>();
 
-  constructor(kafka: KafkaModule, options: KafkaBusOptions) {
+  constructor(kafka: KafkaModule, options: KafkaBusOptions, closing: AbortSignal) {
     this.#kafka = kafka;
     this.#options = options;
+    this.#closing = closing;
   }
 
   /** Somebody was told that a topic is not there. */
@@ -31,18 +33,18 @@ export class KafkaTopics {
     if (asked.length === 0) return;
     const admin = new this.#kafka.Admin(clientOptions(this.#options));
     try {
-      const there = new Set(await admin.listTopics());
+      const there = new Set(await within(requestMsMax, admin.listTopics(), this.#closing));
       for (const topic of asked) if (!there.has(topic)) await this.#create(admin, topic);
       for (const topic of asked) this.#known.add(topic);
     } finally {
-      await admin.close();
+      await hangUp(admin);
     }
   }
 
   async #create(admin: InstanceType<KafkaModule["Admin"]>, topic: string): Promise<void> {
     const { partitions = partitionsDefault, replicas = replicasDefault } = this.#options;
     try {
-      await admin.createTopics({ topics: [topic], partitions, replicas });
+      await within(requestMsMax, admin.createTopics({ topics: [topic], partitions, replicas }), this.#closing);
     } catch (error) {
       if (named(error, "TOPIC_ALREADY_EXISTS") !== undefined) return;
       if (named(error, "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "POLICY_VIOLATION") === undefined) throw error;

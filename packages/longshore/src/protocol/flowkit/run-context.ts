@@ -4,6 +4,7 @@
 import type { Clock } from "../../clock.ts";
 import type { Context } from "../../context.ts";
 import type { JsonObject } from "../../json.ts";
+import { untilAborted } from "../../until-aborted.ts";
 import { Cleanup } from "./cleanup.ts";
 import { runSubprocess, type SubprocessOptions } from "./subprocess.ts";
 
@@ -162,16 +163,4 @@ function runClock(clock: Clock, signal: AbortSignal): RunClock {
         signal,
       ),
   };
-}
-
-/** Rejects with the signal's reason as soon as it aborts. */
-function untilAborted<Value>(work: PromiseLike<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort, { once: true });
-    Promise.resolve(work)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener("abort", abort));
-  });
 }

@@ -9,6 +9,7 @@ import type { Bus, BusConsumer, BusRecord } from "../../bus/bus.ts";
 import { pause } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Capabilities, Transport, TransportHost } from "../../runner/transport.ts";
+import { untilAborted } from "../../until-aborted.ts";
 import { Announcer } from "./announcer.ts";
 import { answerQuery } from "./answers.ts";
 import { type Connection, connect } from "./connect.ts";
@@ -100,13 +101,14 @@ class FlowkitWorker implements Transport {
     this.#others = [signals, queries];
     // What an earlier life of this worker left is settled before a new command may come.
     const resume = await this.#untilDone("worker state", () => resumeRuns(this.#around, this.#roles, this.#freeStates, this.#log));
+    if (host.draining.aborted) return;
     for (const role of this.#roles) {
       const consumer = this.#listen(commandGroup(role), commandTopic(topics, role), (record) => this.#command(role, record));
       this.#commands.set(role, consumer);
       this.#intake.attach(consumer);
     }
     const joined = Promise.all([...this.#others, ...this.#commands.values()].map(({ ready }) => ready.catch(() => {})));
-    await Promise.race([joined, aborted(host.draining)]);
+    await untilAborted(joined, host.draining).catch(() => {});
     if (host.draining.aborted) return;
     const { bus, settings } = this.#around;
     this.#announcer = new Announcer({ bus, settings, host, roles: this.#roles });
@@ -226,11 +228,11 @@ class FlowkitWorker implements Transport {
     const { clock, draining, failing, working } = this.#host;
     for (let tries = 1; !draining.aborted; tries++) {
       try {
-        const value = await call();
+        const value = await untilAborted(call(), draining);
         if (tries > 1) working(what);
         return value;
       } catch (error) {
-        failing(what, error);
+        if (!draining.aborted) failing(what, error);
       }
       await pause(clock, backoffMs(opening, tries, Math.random()), draining);
     }
@@ -241,11 +243,4 @@ class FlowkitWorker implements Transport {
     // What does not get through was only a courtesy.
     await Promise.race([work?.catch(() => {}), pause(this.#host.clock, goodbyeMs)]);
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

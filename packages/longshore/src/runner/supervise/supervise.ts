@@ -4,6 +4,7 @@
 import { type Clock, pause, systemClock } from "../../clock.ts";
 import { type Duration, durationMs } from "../../duration.ts";
 import { onTermination, type SignalSource } from "../../signal.ts";
+import { stayAlive } from "../../stay-alive.ts";
 import { Events, eventNames, type Listeners } from "../events.ts";
 import { allAlive, type WorkerStatuses } from "../health.ts";
 import { type HttpHandle, type HttpOptions, serveWorker } from "../http.ts";
@@ -48,8 +49,6 @@ const stopGraceMsDefault = 35_000;
 const sameLineMs = 5_000;
 /** Lines remembered for that. */
 const linesMax = 100;
-/** Longest interval that Node's timers take. It never fires to any effect. */
-const keepAliveMs = 2_147_483_647;
 /** How long listeners may take for the last events. */
 const listenersMs = 1_000;
 
@@ -78,10 +77,10 @@ export async function supervise(options: SuperviseOptions): Promise<SupervisedHa
   const text = () => metrics?.registry.text() ?? "";
   const removeListeners = listenForSignals(options.signals ?? true, supervisor);
   // Between the end of a process and its restart there may be nothing else that keeps this process alive.
-  const keepAlive = setInterval(() => {}, keepAliveMs);
+  const letEnd = stayAlive();
   let http: HttpHandle | undefined;
   const closed = supervisor.closed.then(async () => {
-    clearInterval(keepAlive);
+    letEnd();
     removeListeners();
     // A listener that never settles is not waited for.
     await Promise.race([events.settled(), pause(clock, listenersMs)]);

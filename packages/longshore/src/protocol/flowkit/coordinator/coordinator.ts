@@ -9,6 +9,7 @@ import type { GraphChecks } from "../../../dialect/flowkit/check.ts";
 import { functionLane } from "../../../dialect/flowkit/compile.ts";
 import { toError } from "../../../errors.ts";
 import type { Json, JsonObject } from "../../../json.ts";
+import { untilAborted } from "../../../until-aborted.ts";
 import { decodeEnvelope, onceEach } from "../decode.ts";
 import { Places, type WireName } from "../places.ts";
 import { commandTopic, statusTopic } from "../wire.ts";
@@ -249,9 +250,10 @@ export class Coordinator {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        await bus.ensure(topics);
-        return !signal.aborted;
+        await untilAborted(bus.ensure(topics), signal);
+        return true;
       } catch (error) {
+        if (signal.aborted) return false;
         failed(`the topics ${topics.join(", ")}`, error);
         await pause(engine.clock, retryMs, signal);
       }

@@ -1,0 +1,13 @@
+// Work that a signal ends for whoever waits for it.
+
+/** Rejects with the signal's reason as soon as it aborts; the work itself goes on, and is not listened to any more. */
+export function untilAborted<Value>(work: PromiseLike<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+    Promise.resolve(work)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", abort));
+  });
+}

@@ -1,0 +1,52 @@
+// Programs that are told to end while their broker is away. Goal: they end by themselves and with 0, however much they have to say to it.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { startLongshore, startServer, temporaryFolder } from "../../support/cli.ts";
+import { kafkaMissing, ownKafka } from "../../support/kafka.ts";
+
+/** The start of a broker takes five seconds on a machine of its own, and forty on one that does much else. */
+const brokerTestMs = 120_000;
+
+describe.skipIf(kafkaMissing !== undefined)(
+  `an end without a broker${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`,
+  () => {
+    it(
+      "a server with a command to send and a worker end in order",
+      async () => {
+        const kafka = await ownKafka();
+        const cwd = temporaryFolder();
+        writeFileSync(join(cwd, "flowkit.json"), JSON.stringify({ worker_types: ["indexer"] }));
+        writeFileSync(
+          join(cwd, "worker.mjs"),
+          `import { task } from "longshore"; export const indexer = task("indexer", async () => ({}));`,
+        );
+        const server = await startServer(["--data", "data", "--flowkit-brokers", kafka.broker, "--flowkit-config", "flowkit.json"], {
+          cwd,
+        });
+        const env = { KAFKA_BOOTSTRAP_SERVERS: kafka.broker, FLOWKIT_URL: server.url };
+        const worker = startLongshore(["work", "worker.mjs", "--isolate", "thread"], { cwd, env });
+        const page = async (path: string) => (await fetch(`${server.url}${path}`)).text();
+        const seen = { timeout: brokerTestMs };
+        await vi.waitUntil(async () => (await page("/api/longshore/v1/workers")).includes('"flowkit"'), seen);
+
+        await kafka.down("SIGKILL");
+        const body = JSON.stringify({ graph: { nodes: [{ node_id: "a", type: "indexer" }] } });
+        const submitted = await fetch(`${server.url}/flowkit/v1/tasks`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body,
+        });
+        expect(submitted.status).toBeLessThan(300);
+        await vi.waitUntil(async () => /^longshore_flowkit_outbox_pending 1$/m.test(await page("/metrics")), seen);
+
+        server.kill("SIGTERM");
+        worker.kill("SIGTERM");
+        expect(await server.ended).toMatchObject({ code: 0 });
+        expect(await worker.ended).toMatchObject({ code: 0 });
+      },
+      brokerTestMs,
+    );
+  },
+);
