@@ -51,7 +51,7 @@ export function openBeside(store: SqliteStore, clock: Clock, directory: string |
   const { runs, definitions } = store.runs;
   const counts = new Counts(db);
   const blobs = new SqliteBlobs({ db, commit, clock, directory: directory === null ? null : join(directory, "blobs") });
-  const references = new BlobReferences({ db, runs, tasks, definitions, blobs });
+  const references = new BlobReferences({ db, runs, tasks, definitions, parts: store.parts, blobs });
   const registry = new SqliteWorkers({ db, commit, clock });
   const { workers } = registry;
   return {

@@ -1,5 +1,5 @@
-// Which blobs open runs and tasks refer to. A reference is a hash that stands in what they were given, have answered or are defined by:
-// handlers pass hashes on as they like, so nothing else would find them all. Looked for only when there are blobs to prune. Being
+// Which blobs open runs and tasks refer to. A reference is a hash that stands in what they were given, have answered, keep or are defined
+// by, or in a part that they have put: handlers pass hashes on as they like, so nothing else would find them all. Looked for only when there are blobs to prune. Being
 // referred to is a use, so that a blob outlives the run that needs it by as much as one that was read.
 
 import type { Task } from "../../board/task.ts";
@@ -7,6 +7,7 @@ import type { Run } from "../../run/run.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { Definitions } from "./definitions.ts";
 import type { Database, SqlRow } from "./driver.ts";
+import type { SqliteParts } from "./parts.ts";
 import type { Rows } from "./rows.ts";
 
 export interface BlobReferencesOptions {
@@ -14,11 +15,14 @@ export interface BlobReferencesOptions {
   runs: Rows<Run>;
   tasks: Rows<Task>;
   definitions: Definitions;
+  parts: Pick<SqliteParts, "pending" | "onPut">;
   blobs: SqliteBlobs;
 }
 
 /** Rows looked through without a pause: about a millisecond for payloads of a few kilobytes. */
 const sliceRows = 100;
+/** Of parts, which may be long, also by their length. */
+const sliceChars = 256 * 1_024;
 
 export class BlobReferences {
   readonly #options: BlobReferencesOptions;
@@ -29,6 +33,9 @@ export class BlobReferences {
   constructor(options: BlobReferencesOptions) {
     this.#options = options;
     this.#sql = prepareStatements(options.db);
+    options.parts.onPut.add((parts) => {
+      if (this.#usedBefore !== null) for (const { value } of parts) this.#note(value);
+    });
   }
 
   /** Calls `prune` once every blob that is referred to and was last used before `usedBefore` counts as used now. */
@@ -49,9 +56,9 @@ export class BlobReferences {
 
   /** Inside an operation: the hashes that earlier operations of the same batch have brought in. */
   pending(): Set<string> {
-    const { tasks, runs } = this.#options;
+    const { tasks, runs, parts } = this.#options;
     const texts = [...tasks.pending().flatMap(textsOfTask), ...runs.pending().flatMap((run) => this.#textsOfRun(run))];
-    return new Set(texts.flatMap(hashesIn));
+    return new Set([...texts, ...parts.pending().map(({ value }) => value)].flatMap(hashesIn));
   }
 
   /** To be told of each task and run that a commit changed. */
@@ -69,13 +76,22 @@ export class BlobReferences {
 
   /** All that is open. What changes meanwhile is told, so each slice may be read at its own time. */
   *#slices(): Generator<Text[]> {
-    const { openRuns, tasksOfRun, looseTasks, messages } = this.#sql;
+    const { openRuns, tasksOfRun, looseTasks, partsOf, messages } = this.#sql;
     const seen = new Set<string>();
     for (const rows of pages(openRuns)) {
-      yield rows.flatMap((row) => [row.input as Text, this.#sourceOf(row.definition_id as string, seen)]);
-      for (const { id } of rows) for (const tasks of pages((after) => tasksOfRun(id as string, after))) yield payloads(tasks);
+      yield rows.flatMap((row) => [
+        ...[row.input, row.variables, row.settings, row.backlog].map((text) => text as Text),
+        this.#sourceOf(row.definition_id as string, seen),
+      ]);
+      for (const { id } of rows) {
+        for (const tasks of pages((after) => tasksOfRun(id as string, after))) yield payloads(tasks);
+        yield* partPages(partsOf, `${id}.`, `${id}/`);
+      }
     }
-    for (const rows of pages(looseTasks)) yield payloads(rows);
+    for (const rows of pages(looseTasks)) {
+      yield payloads(rows);
+      for (const { id } of rows) yield* partPages(partsOf, id as string, id as string);
+    }
     for (const rows of pages(messages)) yield rows.map((row) => row.body as Text);
   }
 
@@ -87,7 +103,8 @@ export class BlobReferences {
   }
 
   #textsOfRun(run: Run): Text[] {
-    return [run.input, run.output, this.#options.definitions.byId(run.definitionId)?.source ?? null];
+    const { input, output, variables, settings, backlog } = run;
+    return [input, output, variables, settings, backlog, this.#options.definitions.byId(run.definitionId)?.source ?? null];
   }
 }
 
@@ -116,22 +133,48 @@ function* pages(read: (after: SqlRow | undefined) => SqlRow[]): Generator<SqlRow
   } while (after !== undefined);
 }
 
+/** The values of all parts of tasks from one id to another. */
+function* partPages(read: PartsOf, first: string, last: string): Generator<Text[]> {
+  let after: SqlRow = { task_id: first, life: -1, sequence: -1 };
+  for (;;) {
+    const values: Text[] = [];
+    let chars = 0;
+    for (const row of read(after, last)) {
+      after = row;
+      values.push(row.value as Text);
+      chars += (row.value as Text)?.length ?? 0;
+      if (chars >= sliceChars) break;
+    }
+    if (values.length === 0) return;
+    yield values;
+  }
+}
+
+type PartsOf = (after: SqlRow, last: string) => Iterable<SqlRow>;
+
 function prepareStatements(db: Database) {
   const limit = `LIMIT ${sliceRows}`;
   // In the order of the index of open runs, so that those that have ended are not walked over.
   const openRuns = db.prepare(
-    `SELECT id, workflow, definition_id, input FROM run WHERE ended_at IS NULL AND (workflow, id) > (?, ?) ORDER BY workflow, id ${limit}`,
+    `SELECT id, workflow, definition_id, input, variables, settings, backlog FROM run WHERE ended_at IS NULL AND (workflow, id) > (?, ?) ORDER BY workflow, id ${limit}`,
   );
   // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
   const tasksOfRun = db.prepare(`SELECT id, input, output FROM task WHERE id > ? AND id < ? ORDER BY id ${limit}`);
   const looseTasks = db.prepare(
     `SELECT id, input, output FROM task WHERE ended_at IS NULL AND run_id IS NULL AND id > ? ORDER BY id ${limit}`,
   );
+  // What is shorter than a hash has none in it.
+  const partsOf = db.prepare(
+    `SELECT task_id, life, sequence, CASE WHEN length(value) < 64 THEN NULL ELSE value END AS value FROM part
+     WHERE (task_id, life, sequence) > (?, ?, ?) AND task_id <= ? ORDER BY task_id, life, sequence ${limit}`,
+  );
   const messages = db.prepare(`SELECT id, body FROM message WHERE id > ? ORDER BY id ${limit}`);
   return {
     openRuns: (after?: SqlRow) => openRuns.all((after?.workflow ?? "") as string, (after?.id ?? "") as string),
     tasksOfRun: (runId: string, after?: SqlRow) => tasksOfRun.all((after?.id ?? `${runId}.`) as string, `${runId}/`),
     looseTasks: (after?: SqlRow) => looseTasks.all((after?.id ?? "") as string),
+    partsOf: (({ task_id, life, sequence }, last) =>
+      partsOf.iterate(task_id as string, life as number, sequence as number, last)) as PartsOf,
     messages: (after?: SqlRow) => messages.all((after?.id ?? 0) as number),
   };
 }

@@ -41,6 +41,8 @@ export class SqliteParts implements PartStore {
   readonly #watchers = new Watchers();
   readonly #uids: PartUids;
   readonly #recent = new RecentParts();
+  /** Told of the parts of each commit. */
+  readonly onPut = new Set<(parts: readonly NewPart[]) => void>();
 
   constructor({ db, commit, clock, tasks, first }: SqlitePartsOptions) {
     this.#commit = commit;
@@ -103,6 +105,11 @@ export class SqliteParts implements PartStore {
     return this.#watchers.watch(taskId, changed);
   }
 
+  /** Inside an operation: what earlier operations of the same batch have put. */
+  pending(): readonly NewPart[] {
+    return this.#puts.pending().flatMap(({ parts }) => parts);
+  }
+
   /** To be called after each commit that changed this task. */
   taskChanged(task: Task): void {
     if (!this.#watchers.idle && !isOpen(task.state)) this.#watchers.tell(task.id);
@@ -129,6 +136,7 @@ export class SqliteParts implements PartStore {
         task,
         parts.map(({ uid }) => uid),
       );
+      for (const listener of this.onPut) listener(parts);
       this.#watchers.tell(task.id);
     });
   }

@@ -5,19 +5,21 @@ import { lingerMs, type RetentionPolicy } from "../../run/retention.ts";
 import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { SqliteLogs } from "./logs.ts";
+import { SqliteParts } from "./parts.ts";
 import { SqliteRetention } from "./retention.ts";
 
 const dayMs = 86_400_000;
 const forever = { ageMs: 1_000 * dayMs, count: Number.POSITIVE_INFINITY };
 const keepAll: RetentionPolicy = { runs: forever, tasks: forever, logs: forever, blobs: forever };
-const tables = ["run", "task", "attempt", "node_join", "run_key", "log", "blob", "pruned"] as const;
+const tables = ["run", "task", "attempt", "node_join", "run_key", "log", "part", "part_uid", "part_read", "blob", "pruned"] as const;
 
 async function setup(place: Place, before?: Parts) {
   const parts = await openParts(place, before);
   const blobs = new SqliteBlobs({ ...parts, directory: `${parts.folder}/blobs` });
   const logs = new SqliteLogs(parts);
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
-  const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, blobs });
+  const streams = new SqliteParts({ ...parts, tasks: parts.board.tasks, first: () => false });
+  const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });
   parts.onTask.add((task) => references.taskChanged(task));
   parts.onRun.add((run) => references.runChanged(run));
   const retention = new SqliteRetention({ ...parts, ...rowsOf, blobs, references });
@@ -31,7 +33,7 @@ async function setup(place: Place, before?: Parts) {
     await parts.board.post([{ id, step: "alone", lanes: [{ name: "work", labels: [] }], input: "null", policy: null }]);
     return parts.claim();
   };
-  return { parts, blobs, references, prune, rows, log, post };
+  return { parts, blobs, references, streams, prune, rows, log, post };
 }
 
 const newTask = (id: string, input: string) => ({ id, step: "alone", lanes: [{ name: id, labels: [] }], input, policy: null });
@@ -50,7 +52,7 @@ describe.each(places)("retention in %s", (place) => {
     const kept = await parts.finish("w", { key: "kept" });
     await log(`${kept.id}.0`, kept.id);
     expect(await prune({ runs: { ...forever, ageMs: dayMs } })).toEqual({ runs: 1, tasks: 0, logs: 0, blobs: 0 });
-    expect(rows()).toEqual({ run: 1, task: 2, attempt: 0, node_join: 0, run_key: 1, log: 1, blob: 0, pruned: 0 });
+    expect(rows()).toMatchObject({ run: 1, task: 2, attempt: 0, node_join: 0, run_key: 1, log: 1, blob: 0, pruned: 0 });
     expect(await parts.runs.run(old.id)).toBeUndefined();
     expect((await parts.runs.run(kept.id))?.state).toBe("succeeded");
     // The key of a pruned run may be used again.
@@ -111,6 +113,36 @@ describe.each(places)("retention in %s", (place) => {
     expect((await parts.board.task(open.id))?.state).toBe("held");
     await parts.complete(open);
     expect(parts.counts.endedTasks).toBe(2);
+  });
+
+  it("the parts of a task without a run go with it, in small transactions, and those of others stay", async () => {
+    const { parts, streams, prune, rows, post } = await setup(place);
+    const put = async (id: string, count: number) => {
+      const task = await post(id);
+      const hold = { taskId: id, grant: task.grant };
+      for (let at = 0; at < count; at += 100) {
+        const uids = Array.from({ length: Math.min(100, count - at) }, (_, more) => `p${at + more}`);
+        expect(
+          await streams.put(
+            hold,
+            uids.map((uid) => ({ uid, value: "1" })),
+          ),
+        ).toBe("ok");
+      }
+      return task;
+    };
+    const [gone, open] = [await put("T1", 450), await put("T2", 3)];
+    // It has read of the other, too.
+    await streams.finish({ taskId: "T1", grant: gone.grant }, "T2", ["p0", "p1"]);
+    await parts.complete(gone);
+    expect(rows()).toMatchObject({ part: 453, part_uid: 6, part_read: 1 });
+    parts.clock.jump(2 * dayMs);
+    const before = parts.commit.commits;
+    expect((await prune({ tasks: { ...forever, ageMs: dayMs } })).tasks).toBe(1);
+    expect(parts.commit.commits - before).toBeGreaterThan(4);
+    expect(rows()).toMatchObject({ task: 1, part: 3, part_uid: 1, part_read: 0, pruned: 0 });
+    expect((await streams.read(open.id, 0, 10)).parts).toHaveLength(3);
+    expect((await streams.read("T1", 0, 10)).parts).toEqual([]);
   });
 
   it("a task without a run is no run's business: pruning runs leaves it, and the other way round", async () => {
@@ -209,6 +241,49 @@ describe.each(places)("retention in %s", (place) => {
     await parts.runs.tell(run.id, { kind: "cancel" });
     parts.clock.jump(dayMs / 2);
     expect((await prune(policy)).blobs).toBe(0);
+  });
+
+  it("a blob that only a part of an open run or task names stays, whichever of many parts it is", async () => {
+    const { parts, blobs, streams, prune, post } = await setup(place);
+    const stored = await Promise.all(Array.from({ length: 5 }, () => blobs.put(randomBytes(8))));
+    const [early, late, loose, over] = stored.map(({ hash }) => hash) as [string, string, string, string, string];
+    const valued = (uid: string, hash: string) => ({ uid, value: JSON.stringify({ archive: `sha256:${hash}` }) });
+    await parts.define("w", ["a", "b"]);
+    await parts.start("w");
+    const step = await parts.claim();
+    const many = Array.from({ length: 450 }, (_, at) => ({ uid: `p${at}`, value: at % 2 === 0 ? "1" : JSON.stringify("x".repeat(5_000)) }));
+    await streams.put({ taskId: step.id, grant: step.grant }, [valued("early", early), ...many, valued("late", late)]);
+    // The step has ended; its run has not, and its next step may read what it put.
+    await parts.complete(step);
+    const alone = await post("alone");
+    await streams.put({ taskId: alone.id, grant: alone.grant }, [valued("x", loose)]);
+    const gone = await post("over");
+    await streams.put({ taskId: gone.id, grant: gone.grant }, [valued("x", over)]);
+    await parts.complete(gone);
+    parts.clock.jump(2 * dayMs);
+    expect((await prune({ blobs: { ...forever, ageMs: dayMs } })).blobs).toBe(2);
+    const there = await Promise.all(stored.map(({ hash }) => blobs.stat(hash)));
+    expect(there.map((blob) => blob !== undefined)).toEqual([true, true, true, false, false]);
+  });
+
+  it("a blob that a part names which is put while others are pruned stays, also when that is in the same commit", async () => {
+    const { parts, blobs, references, streams, post } = await setup(place);
+    const [earlier, alongside] = [await blobs.put(randomBytes(8)), await blobs.put(randomBytes(8)), await blobs.put(randomBytes(8))];
+    parts.clock.jump(2 * dayMs);
+    const usedBefore = parts.clock.now() - dayMs;
+    const task = await post("alone");
+    let removed = 0;
+    await references.spare(usedBefore, undefined, async () => {
+      const hold = { taskId: task.id, grant: task.grant };
+      expect(await streams.put(hold, [{ uid: "1", value: JSON.stringify(earlier.hash) }])).toBe("ok");
+      await blobs.noteUses();
+      const prune = blobs.prune(usedBefore, () => references.pending());
+      expect(await streams.put(hold, [{ uid: "2", value: JSON.stringify(alongside.hash) }])).toBe("ok");
+      removed = await prune;
+    });
+    expect(removed).toBe(1);
+    const left = parts.db.prepare("SELECT hash FROM blob").all();
+    expect(left.map((row) => row.hash).sort()).toEqual([earlier.hash, alongside.hash].sort());
   });
 
   it("a blob that comes into use while others are pruned stays, also when that is in the same commit", async () => {
