@@ -137,7 +137,7 @@ describe("the end of longshore work", () => {
     writeFileSync(
       join(folder, "tasks.mjs"),
       'import { task } from "longshore";\n' +
-        'export const stuck = task("stuck", (input, ctx) => new Promise((_, reject) => { console.log("stuck begins"); ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason)); }));\n',
+        'export const stuck = task("stuck", (input, ctx) => new Promise((_, reject) => { console.log("stuck begins"); ctx.signal.addEventListener("abort", () => { console.log("stuck is aborted"); reject(ctx.signal.reason); }); }));\n',
     );
     const worker = startLongshore(["work", "tasks.mjs", "--drain", "10m"], options);
     await longshore(["run", "one"], options);
@@ -145,6 +145,7 @@ describe("the end of longshore work", () => {
     worker.kill("SIGINT");
     await worker.printed(/stopping/);
     worker.kill("SIGTERM");
+    await worker.printed(/stuck is aborted/);
     expect((await worker.ended).signal).toBeNull();
   });
 });

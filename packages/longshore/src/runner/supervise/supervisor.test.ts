@@ -179,7 +179,7 @@ describe("a supervisor of worker processes", () => {
     await stopped;
   });
 
-  it("kills what is wedged, or was told twice, 5 s after SIGTERM", async () => {
+  it("kills what is wedged, or was told to leave its tasks, after 5 s", async () => {
     const wedged = setup();
     await wedged.clock.advance(20_000);
     void wedged.supervisor.stop();
@@ -189,7 +189,10 @@ describe("a supervisor of worker processes", () => {
     void forced.supervisor.stop();
     void forced.supervisor.stop({ force: true });
     await forced.pass(5_000);
-    expect(forced.last().signals).toEqual(["SIGTERM", "SIGTERM", "SIGKILL"]);
+    expect(forced.last().signals).toEqual(["SIGTERM", "SIGINT", "SIGKILL"]);
     await forced.supervisor.closed;
+    const atOnce = setup();
+    void atOnce.supervisor.stop({ force: true });
+    expect(atOnce.last().signals).toEqual(["SIGTERM", "SIGINT"]);
   });
 });

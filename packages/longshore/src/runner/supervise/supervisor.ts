@@ -101,8 +101,11 @@ export class Supervisor {
     const first = !this.#stopping;
     this.#stopping = true;
     this.#disarm();
-    if (first || options.force === true) {
-      for (const kept of this.#kept) this.#end(kept, options.force === true ? killMsMax : this.#options.stopMsMax);
+    const force = options.force === true;
+    for (const kept of this.#kept) {
+      if (first) this.#end(kept, "SIGTERM", force ? killMsMax : this.#options.stopMsMax);
+      // Its second signal is another one: the same again within a moment would be taken for an echo.
+      if (force) this.#end(kept, "SIGINT", killMsMax);
     }
     this.#closeWhenOver();
     return this.closed;
@@ -164,11 +167,11 @@ export class Supervisor {
     logger({ level: "info", message });
   }
 
-  #end(kept: Kept, graceMs: number): void {
+  #end(kept: Kept, signal: NodeJS.Signals, graceMs: number): void {
     const { clock } = this.#options;
     const running = kept.process;
     if (kept.ending !== undefined) return;
-    running.kill("SIGTERM");
+    running.kill(signal);
     const allowedMs = this.#isSilent(running) ? Math.min(graceMs, killMsMax) : graceMs;
     const disarm = clock.at(clock.now() + allowedMs, () => running.kill("SIGKILL"));
     void running.ended.then(disarm);
