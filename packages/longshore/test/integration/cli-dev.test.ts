@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, type TestContext } from "vitest";
 import { longshore, type Running, startLongshore, startProgram, temporaryFolder } from "../support/cli.ts";
+import { untilElsewhere } from "../support/until.ts";
 
 interface Dev extends Running {
   readonly url: string;
@@ -103,14 +104,13 @@ describe("the workers that dev prints", () => {
       writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /flowkit worker in TypeScript.*\n/));
       startProgram(process.execPath, ["worker.mjs"], place);
       await dev.printed(/goes on count/);
-      await expect
-        .poll(async () => {
-          const headers = { authorization: `Bearer ${secret}` };
-          const answer = await fetch(`${dev.url}/flowkit/v1/tasks/${task}/artifacts?node=double`, { headers });
-          const { items, complete } = (await answer.json()) as { items: { meta: unknown }[]; complete: unknown };
-          return { items: items.map(({ meta }) => meta), ended: complete !== null };
-        })
-        .toEqual({ items: [{ twice: 2 }, { twice: 4 }, { twice: 6 }], ended: true });
+      const items = await untilElsewhere(async () => {
+        const headers = { authorization: `Bearer ${secret}` };
+        const answer = await fetch(`${dev.url}/flowkit/v1/tasks/${task}/artifacts?node=double`, { headers });
+        const artifacts = (await answer.json()) as { items: { meta: unknown }[]; complete: unknown };
+        return artifacts.complete !== null && artifacts.items;
+      });
+      expect(items).toMatchObject([{ meta: { twice: 2 } }, { meta: { twice: 4 } }, { meta: { twice: 6 } }]);
     }
   });
 
@@ -222,7 +222,7 @@ console.log("up");`;
       await dev.printed(/working for/);
       dev.kill(signal);
       expect((await dev.ended).code).toBe(signal === "SIGINT" ? 0 : null);
-      await expect.poll(() => isAlive(Number(pid)), { timeout: 20_000 }).toBe(false);
+      await untilElsewhere(() => !isAlive(Number(pid)));
     }
   });
 });

@@ -1,10 +1,11 @@
 // What an operator is told about FlowKit's tasks that do not move.
 
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { openHttpBus } from "../../../src/bus/http.ts";
 import { serve } from "../../../src/server/server.ts";
 import { node } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
+import { untilElsewhere as until } from "../../support/until.ts";
 
 it("a node waits for a broker that cannot be reached, and its run says so", async () => {
   // Nobody listens at this port.
@@ -15,7 +16,7 @@ it("a node waits for a broker that cannot be reached, and its run says so", asyn
     const answer = await fetch(`${server.url}/api/longshore/v1/runs/${id}/steps`);
     return ((await answer.json()) as { items: { waiting?: { reason: string; text: string } }[] }).items[0];
   };
-  const told = await vi.waitUntil(async () => {
+  const told = await until(async () => {
     const { waiting } = (await step()) ?? {};
     return waiting?.reason === "unreachable" && waiting;
   });
@@ -31,7 +32,7 @@ it("metrics count what workers said, and what of it nobody could use", async () 
   const bus = openHttpBus({ url: server.url as string });
   onTestFinished(() => bus.close());
   await bus.publish([{ topic: "workers.announce.v1", key: null, value: "no JSON" }]);
-  const metrics = await vi.waitUntil(async () => {
+  const metrics = await until(async () => {
     const text = await (await fetch(`${server.url}/metrics`)).text();
     return text.includes('longshore_flowkit_ignored_total{why="malformed"} 1') && text;
   });
