@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Task, WorkOptions } from "../../src/index.ts";
 import { longshore, testing } from "../support/built.ts";
 import { temporaryFolder } from "../support/cli.ts";
-import { until } from "../support/until.ts";
+import { untilElsewhere as until } from "../support/until.ts";
 
 const { task, work } = longshore;
 

@@ -8,7 +8,7 @@ import type { SuperviseOptions } from "../../src/runner/supervise/supervise.ts";
 import { supervising, workerChild } from "../support/built.ts";
 import { temporaryFolder } from "../support/cli.ts";
 import { anyPoll, ConductorStub, pollOf, refusal } from "../support/conductor-stub.ts";
-import { until } from "../support/until.ts";
+import { untilElsewhere as until } from "../support/until.ts";
 
 const tasksModule = `
 import { task, TerminalError } from "longshore";

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ReferenceServer } from "../support/reference-server.ts";
 import type { Cost } from "../support/silent-worker.ts";
-import { until } from "../support/until.ts";
+import { untilElsewhere as until } from "../support/until.ts";
 
 const script = fileURLToPath(new URL("../support/shell-worker.ts", import.meta.url));
 let server: ReferenceServer;

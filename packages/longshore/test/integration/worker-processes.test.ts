@@ -7,16 +7,18 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { WorkerStatuses } from "../../src/index.ts";
 import { longshore, type Running, startLongshore, temporaryFolder } from "../support/cli.ts";
 import { ConductorStub, pollOf } from "../support/conductor-stub.ts";
-import { until } from "../support/until.ts";
+import { untilElsewhere as until } from "../support/until.ts";
 
 const tasksModule = `
 import { existsSync } from "node:fs";
 import { threadId } from "node:worker_threads";
 import { task } from "longshore";
 const later = () => new Promise((resolve) => setTimeout(resolve, 10));
+// Keeps its thread as computing would, and leaves the processor to others.
+const stall = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 export const where = task("where", async () => ({ pid: process.pid, threadId }));
 export const computes = task("computes", ({ file }) => {
-  while (!existsSync(file)) {}
+  while (!existsSync(file)) stall(5);
   return { pid: process.pid, threadId };
 });
 export const slow = task("slow", async ({ file }) => {
@@ -24,7 +26,7 @@ export const slow = task("slow", async ({ file }) => {
   return { pid: process.pid };
 });
 export const wedges = task("wedges", async () => {
-  for (;;) {}
+  stall(Infinity);
 });
 `;
 
@@ -51,12 +53,11 @@ async function setup(names: readonly string[], args: readonly string[] = []): Pr
     const answer = await fetch(`${url}/health`);
     return { status: answer.status, body: (await answer.json()) as { status: string; workers: WorkerStatuses } };
   };
-  const healthy = async (wanted: (workers: WorkerStatuses, status: number) => boolean) => {
-    for (;;) {
+  const healthy = (wanted: (workers: WorkerStatuses, status: number) => boolean) =>
+    until(async () => {
       const { status, body } = await health();
-      if (wanted(body.workers, status)) return body.workers;
-    }
-  };
+      return wanted(body.workers, status) && body.workers;
+    });
   return { stub, folder, worker, health, healthy, metrics: async () => (await fetch(`${url}/metrics`)).text() };
 }
 
@@ -145,7 +146,10 @@ describe("longshore work for Conductor", () => {
     await resultOf(stub, "slow", { file: "/" });
     const wanted = ['task_execution_started_total{taskType="where"} 1\n', 'task_execution_started_total{taskType="slow"} 1\n'];
     let text = "";
-    while (!wanted.every((line) => text.includes(line))) text = await metrics();
+    await until(async () => {
+      text = await metrics();
+      return wanted.every((line) => text.includes(line));
+    });
     expect(text).toMatch(/^task_poll_total\{taskType="where"\} [1-9]/m);
     expect(text).toMatch(/^http_api_client_request_seconds_count\{method="GET",uri="[^"]*poll\/batch[^"]*",status="200"\} [1-9]/m);
     expect(text.match(/^# TYPE task_poll_total/gm)).toHaveLength(1);

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Running, startProgram } from "../../support/cli.ts";
 import { ConductorStub } from "../../support/conductor-stub.ts";
-import { until } from "../../support/until.ts";
+import { untilElsewhere as until } from "../../support/until.ts";
 
 const fixtures = fileURLToPath(new URL("../../fixtures/drop-in", import.meta.url));
 const require = createRequire(import.meta.url);

@@ -6,6 +6,7 @@ import { conductor, conductorTask, inProgress } from "../../../src/protocol/cond
 import { serve } from "../../../src/server/index.ts";
 import { task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
+import { deferred } from "../../support/until.ts";
 
 async function setup() {
   const server = await serve({ ephemeral: true, port: 0 });
@@ -92,15 +93,17 @@ describe("our worker on our server", () => {
 
   it("stops at once though its polls wait at the server", async () => {
     await using s = await setup();
+    let polls = 0;
+    const secondPoll = deferred<void>();
     const worker = await work({
       tasks: [task("idle", () => null)],
       on: conductor(s.url, { env: {}, outbox: false }),
+      // Listening from the beginning: the first poll has often begun when work() answers. The second one waits for seconds.
+      listeners: [{ pollStarted: () => (++polls === 2 ? secondPoll.resolve() : undefined) }],
       signals: false,
       logger: false,
     });
-    let polls = 0;
-    const longPoll = new Promise<void>((resolve) => worker.on("pollStarted", () => (++polls === 2 ? resolve() : undefined)));
-    await longPoll;
+    await secondPoll.promise;
     await worker.stop();
     expect(worker.status().state).toBe("stopped");
   });

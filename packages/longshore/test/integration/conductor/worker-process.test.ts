@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startProgram, temporaryFolder } from "../../support/cli.ts";
 import { anyUpdate, ConductorStub, type StubOptions, updateV1 } from "../../support/conductor-stub.ts";
-import { until } from "../../support/until.ts";
+import { untilElsewhere as until } from "../../support/until.ts";
 
 const program = `
 import { task, work } from "longshore";

@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { longshore, type Running, startLongshore, temporaryFolder } from "../../support/cli.ts";
 import { httpCollector } from "../../support/collector.ts";
 import { Runtime } from "../../support/stepflow-runtime.ts";
-import { until } from "../../support/until.ts";
+import { untilElsewhere as until } from "../../support/until.ts";
 
 const program = `
 import { existsSync } from "node:fs";

@@ -14,7 +14,7 @@ import { startServer, temporaryFolder } from "../../support/cli.ts";
 import { channelTo } from "../../support/grpc.ts";
 import { natsMissing, TestNats } from "../../support/nats.ts";
 import { step } from "../../support/stepflow-flows.ts";
-import { deferred, until } from "../../support/until.ts";
+import { deferred, untilElsewhere as until } from "../../support/until.ts";
 
 const steps = [step("first", "/echo"), step("second", "/hold", "first"), step("third", "/echo", "second")];
 const flow: JsonObject = { name: "three", steps, output: { $step: "third" } };

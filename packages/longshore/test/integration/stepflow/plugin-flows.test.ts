@@ -16,7 +16,7 @@ async function setup(config: string) {
   const file = join(folder, "stepflow-config.yml");
   writeFileSync(file, config);
   const server = await serve({ ephemeral: true, port: 0, stepflow: { config: file }, logger: { level: "silent" } });
-  onTestFinished(() => server.close(0));
+  onTestFinished(() => server.close());
   const call = async (method: string, path: string, body?: unknown): Promise<Any> => {
     const headers = { "content-type": "application/json" };
     const answer = await fetch(`${server.url}/api/v1${path}`, {

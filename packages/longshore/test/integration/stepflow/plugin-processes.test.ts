@@ -7,7 +7,7 @@ import { LongshoreError } from "../../../src/errors.ts";
 import { TestClock } from "../../../src/testing/clock.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import { type PluginWorld, pluginWorld, type WorldOptions } from "../../support/stepflow-plugins.ts";
-import { until } from "../../support/until.ts";
+import { untilElsewhere as until } from "../../support/until.ts";
 
 /** A worker over HTTP that answers what it was started with, and dies when it is told to. */
 const workerProgram = `
