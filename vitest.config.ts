@@ -51,6 +51,8 @@ export default defineConfig({
           name: "integration",
           globalSetup: [...BUILD, ...SERVICES],
           pool: "forks",
+          // As above: whatever must be alone is a process that the test starts. 300 s of processor time instead of 390 s for 140 files.
+          isolate: false,
           include: [
             "packages/longshore/test/integration/**/*.test.ts",
             "packages/longshore/test/faults/**/*.test.ts",
