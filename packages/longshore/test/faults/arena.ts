@@ -3,12 +3,13 @@ import { randomInt } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../support/port.ts";
 import type { createWorkflow } from "./api.ts";
 import { check, describeViolations } from "./checker.ts";
 import { type Client, openClient } from "./client.ts";
 import { type Entry, type HistoryWriter, openHistory, readHistory } from "./history.ts";
 import { type Link, openLink } from "./link.ts";
-import { freePort, type ManagedProcess, ownWorkerProcess, type ServerOptions, serverProcess, workerProcess } from "./processes.ts";
+import { type ManagedProcess, ownWorkerProcess, type ServerOptions, serverProcess, workerProcess } from "./processes.ts";
 import type { WorkerSettings } from "./raw-worker.ts";
 import type { FinalState } from "./story.ts";
 

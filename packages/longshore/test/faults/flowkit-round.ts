@@ -6,12 +6,13 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { JavaKafka, JavaMongo } from "../support/java-service.ts";
+import { freePort } from "../support/port.ts";
 import { type FaultCounts, killAgainAndAgain, planFaults, playFaults } from "./chaos.ts";
 import { describeViolations } from "./checker.ts";
 import { checkGraphs, type FinalGraph, type FinalPart } from "./flowkit-checker.ts";
 import { graphOf, type Shape } from "./flowkit-shape.ts";
 import { type HistoryWriter, openHistory, readHistory } from "./history.ts";
-import { freePort, type ManagedProcess, programProcess, serverProcess } from "./processes.ts";
+import { type ManagedProcess, programProcess, serverProcess } from "./processes.ts";
 import { NO_FAULTS } from "./round.ts";
 import { until } from "./until.ts";
 

@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, createWriteStream, existsSync, openSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
@@ -46,30 +45,6 @@ const WORKER_PROGRAM = fileURLToPath(new URL("./worker-process.ts", import.meta.
 const START_MS_MAX = 30_000;
 /** What an orderly end may take: the server waits up to ten seconds for requests in flight. */
 const END_MS_MAX = 20_000;
-
-/**
- * A port for a server that goes away and comes back. Below the range that the kernel gives to outgoing connections, or a client that dials
- * while the server is away could be given the very port, connect to itself, and keep the server from coming back.
- */
-const PORT_LOW = 20_000;
-const PORT_HIGH = 32_000;
-const PORT_TRIES = 50;
-
-export async function freePort(): Promise<number> {
-  for (let tries = 0; tries < PORT_TRIES; tries++) {
-    const port = PORT_LOW + Math.floor(Math.random() * (PORT_HIGH - PORT_LOW));
-    if (await canListen(port)) return port;
-  }
-  throw new Error(`No free port found between ${PORT_LOW} and ${PORT_HIGH} in ${PORT_TRIES} tries`);
-}
-
-function canListen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.once("error", () => resolve(false));
-    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
-  });
-}
 
 export function serverProcess({
   directory,

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { longshore, type Running, startLongshore, temporaryFolder } from "../../support/cli.ts";
 import { httpCollector } from "../../support/collector.ts";
+import { freePort } from "../../support/port.ts";
 import { Runtime } from "../../support/stepflow-runtime.ts";
 import { untilElsewhere as until } from "../../support/until.ts";
 
@@ -153,12 +154,3 @@ it.each([
   expect(stderr).toContain(text);
   expect(stdout).toBe("");
 });
-
-async function freePort(): Promise<number> {
-  const { createServer } = await import("node:net");
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
