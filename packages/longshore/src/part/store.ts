@@ -37,6 +37,11 @@ export interface PartStore {
    * commit. `again` when the hold is over but had put these very parts before.
    */
   put(hold: Hold, parts: readonly NewPart[]): Promise<Verdict>;
+  /**
+   * Which of these uids are not known to be kept under this hold: what is left out is durable and need not be put. Answered from memory, so
+   * some that were put a while ago may be among them; under a hold that is over, all are.
+   */
+  unkept(hold: Hold, uids: readonly string[]): Promise<readonly string[]>;
   /** Parts after a sequence, at most `limit` of them, and fewer where they are large: only a page without parts says that there are no more. */
   read(taskId: string, after: number, limit: number): Promise<PartPage>;
   count(taskId: string): Promise<number>;

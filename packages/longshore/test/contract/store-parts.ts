@@ -82,6 +82,18 @@ export function partContract(setup: Setup): void {
       expect(await world.parts.count("t")).toBe(0);
     });
 
+    it("that this hold has put lately are known to be kept; those of another, and others, are not", async () => {
+      const { world, hold } = await held(setup);
+      const underWay = world.parts.put(hold, [part("a"), part("b")]);
+      expect(await world.parts.unkept(hold, ["a"])).toEqual(["a"]);
+      await underWay;
+      expect(await world.parts.unkept(hold, ["a", "c", "b"])).toEqual(["c"]);
+      await world.board.fail(hold, { error: "no", retryable: true });
+      expect(await world.parts.unkept(hold, ["a"])).toEqual(["a"]);
+      expect(await world.parts.unkept(holdOf(await world.claim()), ["a"])).toEqual(["a"]);
+      expect(await world.parts.unkept({ taskId: "none", grant: 1 }, ["a"])).toEqual(["a"]);
+    });
+
     it("that are put again after the hold is over are answered so, and others are stale", async () => {
       const { world, hold } = await held(setup);
       await world.parts.put(hold, [part("a"), part("b")]);

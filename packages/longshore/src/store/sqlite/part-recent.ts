@@ -3,10 +3,10 @@
 
 import type { Task } from "../../board/task.ts";
 
-/** Of one task: a few puts of the largest size. The older half goes when the newer one is full. */
-const halfMax = 2_000;
+/** Of one task: as many as may be on their way by another road, such as events in a broker. The older half goes when the newer one is full. */
+const halfMax = 8_000;
 /** Tasks at most: with uids like hashes, about 20 MB in all. */
-const tasksMax = 64;
+const tasksMax = 16;
 
 interface Recent {
   readonly grant: number;

@@ -61,6 +61,13 @@ export class SqliteParts implements PartStore {
     return this.#commit.run(() => this.#putNow(hold, parts));
   }
 
+  unkept(hold: Hold, uids: readonly string[]): Promise<readonly string[]> {
+    const { verdict, task } = this.#fenced(hold);
+    if (verdict !== "ok" || task === null) return Promise.resolve(uids);
+    const isKept = this.#recent.of(task);
+    return Promise.resolve(uids.filter((uid) => !isKept(uid)));
+  }
+
   read(taskId: string, after: number, limit: number): Promise<PartPage> {
     const source = this.#tasks.get(taskId);
     if (!hasLife(source)) return Promise.resolve(notBegun());

@@ -274,6 +274,26 @@ describe("what nobody can read", () => {
     ]);
   });
 
+  it("a batch whose record breaks off behind its name is passed over, unless it is kept already", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    const { id: taskId } = await world.inState(run, "a", "held");
+    await world.engine.parts.put({ taskId, grant: command.attempt_epoch, holder: "w" }, [{ uid: "kept", value: '{"n":1}' }]);
+    const broken = ["kept", "lost"].map((batch_uid) => {
+      const record = worker.record(command, "BATCH_OK", { batch_uid, metrics: { n: 2 } });
+      return { ...record, value: record.value.slice(0, -10) };
+    });
+    await world.bus.publish(broken);
+    await worker.batch(command, "next", { n: 3 });
+    await worker.done(command);
+    await world.ended(run);
+    expect(await world.partsOf(run, "a")).toEqual([{ n: 1 }, { n: 3 }]);
+    expect(world.coordinator.counts).toMatchObject({ batches: 2, malformed: 1 });
+    expect(world.warnings).toEqual([expect.stringContaining("is passed over: it is no JSON in UTF-8")]);
+  });
+
   it("a batch whose name cannot be kept is kept under one that can", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);

@@ -5,7 +5,7 @@ import type { Hold } from "../../../board/task.ts";
 import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
 import { backoffMsOf, type RetrySettings } from "../../../dialect/flowkit/retry-policy.ts";
-import type { Json } from "../../../json.ts";
+import type { Json, JsonObject } from "../../../json.ts";
 import type { NewPart } from "../../../part/store.ts";
 import type { Verdict } from "../../../verdict.ts";
 import { partGroups, partUidOf } from "../part-groups.ts";
@@ -20,7 +20,17 @@ export interface AttemptEvents extends WireAttempt {
   readonly worker_id: string;
   /** How long the worker's lease lasts; null when it has not said. */
   termMs: number | null;
-  readonly events: readonly StatusEvent[];
+  readonly events: readonly AttemptEvent[];
+}
+
+export type AttemptEvent = StatusEvent | ToldBatch;
+
+/** A batch that is done, by the beginning of its record. The rest is read only where the batch is not kept already. */
+export interface ToldBatch {
+  readonly kind: "BATCH_TOLD";
+  readonly batch_uid: string;
+  /** Null when the rest cannot be read; that has been told then. */
+  metrics(): JsonObject | null;
 }
 
 export interface AttemptsParts extends Pick<CoordinatorEngine, "board" | "parts"> {
@@ -74,13 +84,18 @@ export class Attempts {
     return (await this.#parts.board.extend(hold, { holder: hold.holder, ...term })).verdict;
   }
 
-  async #keepBatches(hold: Hold & { grant: number }, events: readonly StatusEvent[]): Promise<void> {
+  async #keepBatches(hold: Hold & { grant: number }, events: readonly AttemptEvent[]): Promise<void> {
     const { counts, parts } = this.#parts;
+    const unkept = await this.#unkept(hold, events);
     const found: NewPart[] = [];
+    const keep = (uid: string, metrics: JsonObject) => found.push({ uid: partUidOf(uid), value: JSON.stringify(metrics) });
     let failed: Of<"BATCH_FAILED"> | undefined;
     for (const event of events) {
-      if (event.kind === "BATCH_OK") found.push({ uid: partUidOf(event.batch_uid), value: JSON.stringify(event.metrics) });
-      else if (event.kind === "BATCH_FAILED") {
+      if (event.kind === "BATCH_OK") keep(event.batch_uid, event.metrics);
+      else if (event.kind === "BATCH_TOLD") {
+        const metrics = unkept.has(partUidOf(event.batch_uid)) ? event.metrics() : null;
+        if (metrics !== null) keep(event.batch_uid, metrics);
+      } else if (event.kind === "BATCH_FAILED") {
         counts.batchesFailed++;
         failed = event;
       }
@@ -88,6 +103,18 @@ export class Attempts {
     for (const group of partGroups(found)) await parts.put(hold, group);
     counts.batches += found.length;
     if (failed !== undefined) await this.#noteFailing(hold.taskId, failed, hold.grant);
+  }
+
+  /** A worker that keeps its artifacts here has put them before it tells of them: those need not be looked at any further. */
+  async #unkept(hold: Hold, events: readonly AttemptEvent[]): Promise<ReadonlySet<string>> {
+    const { counts, parts } = this.#parts;
+    const told = events.filter((event) => event.kind === "BATCH_TOLD").map(({ batch_uid }) => partUidOf(batch_uid));
+    if (told.length === 0) return new Set();
+    const unkept = new Set(await parts.unkept(hold, told));
+    const kept = told.filter((uid) => !unkept.has(uid)).length;
+    counts.events += kept;
+    counts.batches += kept;
+    return unkept;
   }
 
   /** Which batch failed is kept until the worker says what becomes of its attempt: the two may come in different hands. */
@@ -154,7 +181,7 @@ export class Attempts {
   }
 }
 
-function isLast(event: StatusEvent): event is Last {
+function isLast(event: AttemptEvent): event is Last {
   return event.kind === "TASK_DONE" || event.kind === "TASK_FAILED" || event.kind === "CANCELLED";
 }
 

@@ -4,9 +4,12 @@
 
 import type { BusRecord } from "../../../bus/bus.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
+import type { JsonObject } from "../../../json.ts";
+import { readBatchHead } from "../batch-head.ts";
 import { decodeEnvelope, readStatus } from "../decode.ts";
 import type { Envelope, StatusEvent } from "../wire.ts";
-import type { AttemptEvents, Attempts } from "./attempts.ts";
+import type { AttemptEvent, AttemptEvents, Attempts } from "./attempts.ts";
+import type { WireAttempt } from "./messages.ts";
 import type { CoordinatorCounts, CoordinatorLog } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 
@@ -39,22 +42,36 @@ export class StatusReader {
 
   /** What was said of each attempt by each worker, in its order. */
   #fold(records: readonly BusRecord[]): Map<string, AttemptEvents> {
-    const attempts = new Map<string, AttemptEvents & { events: StatusEvent[] }>();
+    const attempts = new Map<string, AttemptEvents & { events: AttemptEvent[] }>();
+    const attemptOf = ({ task_id, node_id, step_type, attempt_epoch }: WireAttempt, worker_id: string) => {
+      const key = `${task_id}\u0000${node_id}\u0000${attempt_epoch}\u0000${worker_id}`;
+      let attempt = attempts.get(key);
+      if (attempt === undefined) {
+        attempt = { task_id, node_id, step_type, attempt_epoch, worker_id, termMs: null, events: [] };
+        attempts.set(key, attempt);
+      }
+      return attempt;
+    };
     for (const record of records) {
+      const batch = readBatchHead(record.value);
+      if (batch !== null) {
+        const { batch_uid, worker_id } = batch;
+        attemptOf(batch, worker_id).events.push({ kind: "BATCH_TOLD", batch_uid, metrics: () => this.#metricsIn(record) });
+        continue;
+      }
       const read = this.#read(record);
       if (read === null) continue;
       const { envelope, event } = read;
-      const { task_id, node_id, step_type, attempt_epoch } = envelope;
-      const key = `${task_id}\u0000${node_id}\u0000${attempt_epoch}\u0000${event.worker_id}`;
-      let attempt = attempts.get(key);
-      if (attempt === undefined) {
-        attempt = { task_id, node_id, step_type, attempt_epoch, worker_id: event.worker_id, termMs: null, events: [] };
-        attempts.set(key, attempt);
-      }
+      const attempt = attemptOf(envelope, event.worker_id);
       attempt.termMs = termMsOf(envelope, event) ?? attempt.termMs;
       attempt.events.push(event);
     }
     return attempts;
+  }
+
+  #metricsIn(record: BusRecord): JsonObject | null {
+    const read = this.#read(record);
+    return read?.event.kind === "BATCH_OK" ? read.event.metrics : null;
   }
 
   #read(record: BusRecord): { envelope: Envelope; event: StatusEvent } | null {
