@@ -3,8 +3,8 @@
 // of their code points, nothing between the signs, numbers as Python writes them. A whole number is written without a point: in
 // JavaScript 2.0 is 2, and so is what it came from.
 
-import { blake2b } from "@noble/hashes/blake2.js";
 import type { Json } from "../../json.ts";
+import { blake2b } from "./blake2b.ts";
 
 const digestBytes = 20;
 
@@ -67,7 +67,7 @@ function batchId(what: "bok" | "bf", { task_id, node_id, attempt_epoch }: Attemp
 }
 
 function hashText(text: string): string {
-  return Buffer.from(blake2b(Buffer.from(text), { dkLen: digestBytes })).toString("hex");
+  return blake2b(Buffer.from(text), digestBytes);
 }
 
 /** Strings compare by their UTF-16 units, in which the characters above U+FFFF come before some below. */
