@@ -15,8 +15,8 @@ export interface JsonClientOptions {
 export interface JsonCall {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
-  /** JSON text. */
-  readonly body?: string;
+  /** JSON, as text or in UTF-8. */
+  readonly body?: string | Buffer;
   /** How long the server may take by itself, on top of what any answer takes: the wait of a long poll. */
   readonly waitMs?: number;
   readonly signal?: AbortSignal | undefined;

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../json.ts";
 import { readBatchHead } from "./batch-head.ts";
 import { decodeEnvelope, readStatus } from "./decode.ts";
 import { type Envelope, encodeEnvelope } from "./wire.ts";
 
 const names = { task_id: "01JABC", node_id: "u [1]", step_type: "probe", attempt_epoch: 12 };
-const payload = { kind: "BATCH_OK", worker_id: "w-1", batch_uid: "b/0", metrics: { n: 1, text: 'a "b"' }, artifacts_ref: null };
+const payload: JsonObject = { kind: "BATCH_OK", worker_id: "w-1", batch_uid: "b/0", metrics: { n: 1, text: 'a "b"' }, artifacts_ref: null };
 
 function written(change: Partial<Envelope>): Buffer {
   const common = {
@@ -42,7 +43,7 @@ describe("the head of a batch's event", () => {
     ["an empty name", { payload: { ...payload, batch_uid: "" } }],
     ["a name without end", { payload: { ...payload, batch_uid: "x".repeat(2_000) } }],
     ["another kind", { payload: { ...payload, kind: "BATCH_FAILED" } }],
-    ["another order", { payload: { worker_id: "w-1", ...payload } }],
+    ["another order", { payload: { metrics: {}, ...payload } }],
     ["metrics that are no object", { payload: { ...payload, metrics: [] } }],
     ["another sender", { role: "coordinator" }],
     ["an epoch that is no count", { attempt_epoch: -1 }],

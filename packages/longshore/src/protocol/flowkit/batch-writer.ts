@@ -5,14 +5,14 @@
 import { type Backoff, backoffMs } from "../../backoff.ts";
 import { type Clock, pause } from "../../clock.ts";
 import { LongshoreError, toError } from "../../errors.ts";
-import { type PartialArtifact, type PartRef, partsMax } from "./artifacts/artifacts.ts";
+import { type PartialArtifact, type PartRef, partsMax, type Stretch } from "./artifacts/artifacts.ts";
 import { reasons } from "./classify.ts";
 import { RunFailed } from "./run-failed.ts";
 
 /** Where results go. Each call may be repeated; those that answer a boolean say false when a later attempt has taken over. */
 export interface ResultSink {
   keep(parts: readonly PartialArtifact[]): Promise<boolean>;
-  tell(events: readonly string[]): Promise<void>;
+  tell(events: readonly Uint8Array[]): Promise<void>;
   finish(parts: readonly PartRef[]): Promise<boolean>;
 }
 
@@ -27,9 +27,9 @@ export interface WriterOptions {
 }
 
 export interface Result {
-  readonly part: PartialArtifact & { readonly text: string };
+  readonly part: PartialArtifact & { readonly json: Stretch };
   /** Null where keeping the artifact is telling it. */
-  readonly event: string | null;
+  readonly event: Uint8Array | null;
   readonly finishes: readonly PartRef[];
 }
 
@@ -177,9 +177,9 @@ export class BatchWriter {
   }
 }
 
-/** Its event is little more than its text. */
+/** Its artifact is part of its event, or all there is. */
 function sizeOf({ part }: Result): number {
-  return part.text.length;
+  return part.json.bytes.length;
 }
 
 function mayPass(error: Error): boolean {

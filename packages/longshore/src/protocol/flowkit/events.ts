@@ -5,6 +5,7 @@ import type { Bus } from "../../bus/bus.ts";
 import type { Clock } from "../../clock.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { cutMiddle } from "../../text.ts";
+import type { Stretch } from "./artifacts/artifacts.ts";
 import { type AttemptKey, dedupIds } from "./hash.ts";
 import { encodeEnvelope, finalUid, nodeKey, payloadOf, protocolVersion, type StatusEvent } from "./wire.ts";
 
@@ -41,7 +42,7 @@ export class AttemptEvents {
   }
 
   /** Resolves when they are durable. */
-  send(events: readonly string[]): Promise<void> {
+  send(events: readonly (string | Uint8Array)[]): Promise<void> {
     const { bus, topic } = this.#options;
     return bus.publish(events.map((value) => ({ topic, key: this.#recordKey, value })));
   }
@@ -57,13 +58,18 @@ export class AttemptEvents {
     return this.#event(id, { kind: "TASK_HEARTBEAT", worker_id: workerId, ...this.#lease() });
   }
 
-  /** `metrics` as JSON. Put together from texts: there is one for every batch, and most of it is the same for all of them. */
-  batchOk(uid: string, metrics: string): string {
+  /**
+   * An event with its metrics, which are given as JSON and stand in it. Put together from texts, for there is one for every batch, and most of
+   * it is the same for all of them; and as bytes at once, which nobody has to count and write again.
+   */
+  batchOk(uid: string, metrics: string): Stretch {
     const { key, clock } = this.#options;
     const ids = `"corr_id":"${randomUUID()}","dedup_id":"${dedupIds.batchOk(key, uid)}",${this.#ofAttempt}"ts_ms":${clock.now()}`;
     const batch = `"batch_uid":${JSON.stringify(uid)}`;
-    const payload = `{"kind":"BATCH_OK",${this.#ofWorker}${batch},"metrics":${metrics},"artifacts_ref":{${this.#ofNode}${batch}}}`;
-    return `{"v":${protocolVersion},"msg_type":"event","role":"worker",${ids},"payload":${payload},"target_worker_id":null}`;
+    const head = `{"v":${protocolVersion},"msg_type":"event","role":"worker",${ids},"payload":{"kind":"BATCH_OK",${this.#ofWorker}${batch},"metrics":`;
+    const tail = `,"artifacts_ref":{${this.#ofNode}${batch}}},"target_worker_id":null}`;
+    const bytes = Buffer.from(head + metrics + tail);
+    return { bytes, from: Buffer.byteLength(head), to: bytes.length - Buffer.byteLength(tail) };
   }
 
   batchFailed(uid: string, reason_code: string, permanent: boolean, error: string | null): string {

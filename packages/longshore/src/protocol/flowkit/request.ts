@@ -12,10 +12,19 @@ export function badField(field: string, value: unknown, expected: string): Longs
 
 /** The body as an object; `{}` where nothing was sent. */
 export function bodyOf({ text }: HttpRequest): JsonObject {
-  if (text.trim() === "") return {};
+  return text.trim() === "" ? {} : objectOf(text, "The body");
+}
+
+/** The lines of a body whose lines are JSON each; the last may end like the others. */
+export function linesOf({ text }: HttpRequest): string[] {
+  return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
+}
+
+/** `what` begins the sentence that says what is wrong. */
+export function objectOf(text: string, what: string): JsonObject {
   if (deeperThan(text)) {
     const expected = `at most ${jsonDepthMax} levels`;
-    throw new LongshoreError("LONGSHORE_BAD_INPUT", `The body nests deeper than ${jsonDepthMax} levels.`, { detail: { expected } });
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `${what} nests deeper than ${jsonDepthMax} levels.`, { detail: { expected } });
   }
   let value: Json;
   try {
@@ -24,13 +33,13 @@ export function bodyOf({ text }: HttpRequest): JsonObject {
     // The position is worth a second look, which only broken bodies pay for.
     const { message, line, column } = findJsonFault(text) ?? { message: (cause as Error).message, line: 1, column: 1 };
     const detail = { expected: "JSON", line, column };
-    throw new LongshoreError("LONGSHORE_BAD_INPUT", `The body is not JSON: ${message} at line ${line} column ${column}.`, {
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `${what} is not JSON: ${message} at line ${line} column ${column}.`, {
       cause,
       detail,
     });
   }
   if (isObject(value)) return value as JsonObject;
-  throw badField("The body", value, "an object");
+  throw badField(what, value, "an object");
 }
 
 export function textIn(object: JsonObject, field: string, where = ""): string {
@@ -70,18 +79,29 @@ export function objectIn(object: JsonObject, field: string, where = ""): JsonObj
 }
 
 export function listIn(object: JsonObject, field: string, lengthMax: number): JsonObject[] {
-  const value = object[field];
-  if (!Array.isArray(value)) throw badField(field, value, "a list");
-  if (value.length > lengthMax) {
-    const expected = `at most ${lengthMax} of them`;
-    throw new LongshoreError("LONGSHORE_BAD_INPUT", `${field} has ${value.length} members, expected ${expected}.`, {
-      detail: { field, expected },
-    });
-  }
-  value.forEach((member, at) => {
+  const list = anyListIn(object, field, lengthMax);
+  list.forEach((member, at) => {
     if (!isObject(member)) throw badField(`${field}[${at}]`, member, "an object");
   });
-  return value as JsonObject[];
+  return list as JsonObject[];
+}
+
+export function textsIn(object: JsonObject, field: string, lengthMax: number): string[] {
+  const list = anyListIn(object, field, lengthMax);
+  list.forEach((member, at) => {
+    if (typeof member !== "string" || member === "") throw badField(`${field}[${at}]`, member, "a text that is not empty");
+  });
+  return list as string[];
+}
+
+function anyListIn(object: JsonObject, field: string, lengthMax: number): Json[] {
+  const value = object[field];
+  if (!Array.isArray(value)) throw badField(field, value, "a list");
+  if (value.length <= lengthMax) return value;
+  const expected = `at most ${lengthMax} of them`;
+  throw new LongshoreError("LONGSHORE_BAD_INPUT", `${field} has ${value.length} members, expected ${expected}.`, {
+    detail: { field, expected },
+  });
 }
 
 export function queryText({ query }: HttpRequest, field: string): string {

@@ -161,10 +161,10 @@ export class FlowkitRun implements Assignment {
     const { artifacts } = this.#around;
     const batches = parts.map(({ uid, value }) => {
       const meta = jsonObject(metricsOf(value));
-      return { uid, meta, text: JSON.stringify(meta) };
+      return { uid, meta, json: this.#events.batchOk(uid, JSON.stringify(meta)) };
     });
     if (!(await artifacts.putPartials(this.#attempt, batches))) throw takenOver();
-    if (artifacts.tells !== true) await this.#events.send(batches.map(({ uid, text }) => this.#events.batchOk(uid, text)));
+    if (artifacts.tells !== true) await this.#events.send(batches.map(({ json }) => json.bytes));
     this.#emitted = true;
   }
 
@@ -183,7 +183,7 @@ export class FlowkitRun implements Assignment {
 
   async #reportDone(output: Json): Promise<ReportAnswer> {
     const { artifacts } = this.#around;
-    const events: string[] = [];
+    const events: (string | Uint8Array)[] = [];
     let final: JsonObject;
     if (this.#streamed) final = output as JsonObject;
     // It has told its batches; the output is what there is to say about all of them.
@@ -194,7 +194,7 @@ export class FlowkitRun implements Assignment {
       const { input_ref, input_inline } = this.#start;
       const uid = dedupIds.payload({ input_ref: input_ref ?? {}, input_inline: input_inline ?? {} });
       if (!(await artifacts.putPartials(this.#attempt, [{ uid, meta: metrics }]))) return { verdict: "stale" };
-      if (artifacts.tells !== true) events.push(this.#events.batchOk(uid, JSON.stringify(metrics)));
+      if (artifacts.tells !== true) events.push(this.#events.batchOk(uid, JSON.stringify(metrics)).bytes);
       final = {};
     }
     if (!(await artifacts.complete(this.#attempt, final))) return { verdict: "stale" };

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { refuse } from "../../../src/problem.ts";
+import type { Attempt } from "../../../src/protocol/flowkit/artifacts/artifacts.ts";
 import { httpArtifacts } from "../../../src/protocol/flowkit/artifacts/http.ts";
 import { artifactRoutes } from "../../../src/protocol/flowkit/artifacts/routes.ts";
 import { taskRoutes } from "../../../src/protocol/flowkit/tasks-routes.ts";
@@ -34,16 +35,21 @@ artifactContract({ name: "artifacts over HTTP", open });
 describe("requests for artifacts that cannot be read", () => {
   const attempt = { task_id: "t", node_id: "n", attempt_epoch: 1, worker_id: "w" };
   const cases: [path: string, body: unknown, field: string, detail: string][] = [
-    ["partials", { ...attempt, task_id: 7, parts: [] }, "task_id", "task_id is 7, expected a text that is not empty."],
+    ["partials", { ...attempt, task_id: 7, batch_uids: [] }, "task_id", "task_id is 7, expected a text that is not empty."],
     [
       "partials",
-      { ...attempt, attempt_epoch: -1, parts: [] },
+      { ...attempt, attempt_epoch: -1, batch_uids: [] },
       "attempt_epoch",
       "attempt_epoch is -1, expected a whole number of at least 0.",
     ],
-    ["partials", attempt, "parts", "parts is missing, expected a list."],
-    ["partials", { ...attempt, parts: [3] }, "parts[0]", "parts[0] is 3, expected an object."],
-    ["partials", { ...attempt, parts: [{ batch_uid: "a", meta: [] }] }, "parts[0].meta", "parts[0].meta is [], expected an object."],
+    ["partials", attempt, "batch_uids", "batch_uids is missing, expected a list."],
+    ["partials", { ...attempt, batch_uids: [3] }, "batch_uids[0]", "batch_uids[0] is 3, expected a text that is not empty."],
+    [
+      "partials",
+      { ...attempt, batch_uids: ["a"] },
+      "The number of lines after the first",
+      "The number of lines after the first is 0, expected 1, one for each of batch_uids.",
+    ],
     [
       "read",
       { ...attempt, sources: [{ node_id: "" }] },
@@ -64,6 +70,23 @@ describe("requests for artifacts that cannot be read", () => {
     const answer = await call(`${url}/flowkit/v1/artifacts/${path}`, { method: "POST", body: JSON.stringify(body) });
     const error = { code: "LONGSHORE_BAD_INPUT", message: detail, field, expected: expect.any(String) };
     expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { error }]);
+    await close();
+  });
+
+  it.each([
+    ["[]", "The meta of batch_uids[1] is [], expected an object."],
+    ['{"a":', "The meta of batch_uids[1] is not JSON: "],
+    [`{"a":${"[".repeat(200)}${"]".repeat(200)}}`, "The meta of batch_uids[1] nests deeper than 100 levels."],
+  ])("a meta that is %s is named, and nothing of the call is kept", async (meta, why) => {
+    const { url, begin, store, close } = await open();
+    const [made] = await begin(["up"]);
+    const { taskId: task_id, nodeId: node_id, epoch: attempt_epoch, workerId: worker_id } = made as Attempt;
+    const head = JSON.stringify({ task_id, node_id, attempt_epoch, worker_id, batch_uids: ["a", "b"] });
+    const put = (second: string) => call(`${url}/flowkit/v1/artifacts/partials`, { method: "POST", body: `${head}\n{}\n${second}\n` });
+    const refused = await put(meta);
+    expect([refused.status, JSON.parse(refused.text).error.message]).toEqual([400, expect.stringContaining(why)]);
+    expect(JSON.parse((await put('{ "a": 1 }')).text)).toEqual({ accepted: true });
+    expect(await store.putPartials(made as Attempt, [{ uid: "c", meta: {} }])).toBe(true);
     await close();
   });
 

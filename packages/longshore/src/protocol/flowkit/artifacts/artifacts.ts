@@ -22,7 +22,19 @@ export interface PartialArtifact {
   /** What the consumers of the node are given: the metrics of the batch. */
   readonly meta: JsonObject;
   /** `meta` as JSON, where somebody has written it already. */
-  readonly text?: string;
+  readonly json?: Stretch;
+}
+
+/** Bytes amid others, in UTF-8. */
+export interface Stretch {
+  readonly bytes: Buffer;
+  readonly from: number;
+  readonly to: number;
+}
+
+export function stretchOf(text: string): Stretch {
+  const bytes = Buffer.from(text);
+  return { bytes, from: 0, to: bytes.length };
 }
 
 /** Names a part that a consumer was given. */

@@ -5,7 +5,16 @@ import { LongshoreError } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
 import { JsonClient } from "../../../json-client.ts";
 import type { ActiveRun } from "../wire.ts";
-import type { ArtifactStore, Attempt, PartialArtifact, PartRef, ReadOptions, UpstreamPart } from "./artifacts.ts";
+import {
+  type ArtifactStore,
+  type Attempt,
+  type PartialArtifact,
+  type PartRef,
+  type ReadOptions,
+  type Stretch,
+  stretchOf,
+  type UpstreamPart,
+} from "./artifacts.ts";
 import { checkParts } from "./check.ts";
 import { grouped } from "./groups.ts";
 import { partsOf, type SourcePage, type SourcePosition } from "./pages.ts";
@@ -53,10 +62,9 @@ class HttpArtifacts implements ArtifactStore {
 
   async putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean> {
     checkParts(parts);
-    const texts = parts.map(({ uid, meta, text = JSON.stringify(meta) }) => `{"batch_uid":${JSON.stringify(uid)},"meta":${text}}`);
-    for (const group of grouped(texts, (text) => Buffer.byteLength(text), requestBytesMax)) {
-      const head = JSON.stringify(attemptBody(attempt)).slice(0, -1);
-      if (!(await this.#accepted("/partials", `${head},"parts":[${group.join(",")}]}`))) return false;
+    const written = parts.map(({ uid, meta, json }) => ({ uid, json: json ?? stretchOf(JSON.stringify(meta)) }));
+    for (const group of grouped(written, ({ json: { from, to } }) => to - from, requestBytesMax)) {
+      if (!(await this.#accepted("/partials", partialsBody(attempt, group)))) return false;
     }
     return true;
   }
@@ -136,7 +144,7 @@ class HttpArtifacts implements ArtifactStore {
     }));
   }
 
-  async #accepted(path: string, body: string): Promise<boolean> {
+  async #accepted(path: string, body: string | Buffer): Promise<boolean> {
     const client = await this.#open();
     const answer = await client.call({ method: "POST", path: `${base}/artifacts${path}`, body });
     return (answer as { accepted?: unknown }).accepted === true;
@@ -164,6 +172,21 @@ interface WirePage {
 function attemptBody({ taskId, nodeId, epoch, workerId }: Attempt): JsonObject {
   return { task_id: taskId, node_id: nodeId, attempt_epoch: epoch, worker_id: workerId };
 }
+
+/** Lines of JSON: what all of them share, then the meta of each. So neither side writes or reads one more than once. */
+function partialsBody(attempt: Attempt, parts: readonly { readonly uid: string; readonly json: Stretch }[]): Buffer {
+  const head = Buffer.from(JSON.stringify({ ...attemptBody(attempt), batch_uids: parts.map(({ uid }) => uid) }));
+  const bytes = parts.reduce((sum, { json: { from, to } }) => sum + 1 + to - from, head.length);
+  const body = Buffer.allocUnsafe(bytes);
+  let at = head.copy(body);
+  for (const { json } of parts) {
+    body[at++] = newline;
+    at += json.bytes.copy(body, at, json.from, json.to);
+  }
+  return body;
+}
+
+const newline = 0x0a;
 
 function nodeQuery(taskId: string, nodeId: string): string {
   return new URLSearchParams({ task_id: taskId, node_id: nodeId }).toString();

@@ -49,7 +49,7 @@ export class OwnArtifacts implements ArtifactStore {
     checkParts(parts);
     return this.putTexts(
       attempt,
-      parts.map(({ uid, meta, text = JSON.stringify(meta) }) => ({ uid, value: text })),
+      parts.map(({ uid, meta }) => ({ uid, value: JSON.stringify(meta) })),
     );
   }
 

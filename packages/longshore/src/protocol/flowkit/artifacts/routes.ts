@@ -4,7 +4,7 @@ import type { Clock } from "../../../clock.ts";
 import type { HttpReply, HttpRequest, Route, Scope } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
 import { partBytesMax } from "../../../part/store.ts";
-import { badField, bodyOf, jsonReply, listIn, objectIn, queryText, textIn, wholeIn } from "../request.ts";
+import { badField, bodyOf, jsonReply, linesOf, listIn, objectIn, objectOf, queryText, textIn, textsIn, wholeIn } from "../request.ts";
 import type { ActiveRun } from "../wire.ts";
 import { type Attempt, partsMax } from "./artifacts.ts";
 import type { OwnArtifacts } from "./own.ts";
@@ -36,12 +36,16 @@ export function artifactRoutes({ artifacts, clock }: ArtifactRoutesParts): Artif
 function routesOf(artifacts: OwnArtifacts, waiting: Waiting): Route[] {
   return [
     route("POST", "/partials", async (request) => {
-      const body = bodyOf(request);
-      const parts = listIn(body, "parts", partsMax).map((part, at) => ({
-        uid: textIn(part, "batch_uid", `parts[${at}].`),
-        value: JSON.stringify(objectIn(part, "meta", `parts[${at}].`)),
-      }));
-      return accepted(await artifacts.putTexts(attemptIn(body), parts));
+      const [first = "", ...metas] = linesOf(request);
+      const head = objectOf(first, "The first line");
+      const uids = textsIn(head, "batch_uids", partsMax);
+      if (metas.length !== uids.length) {
+        throw badField("The number of lines after the first", metas.length, `${uids.length}, one for each of batch_uids`);
+      }
+      // Each is kept as it was written; it is read only to know that it can be.
+      for (const [at, meta] of metas.entries()) objectOf(meta, `The meta of batch_uids[${at}]`);
+      const parts = uids.map((uid, at) => ({ uid, value: metas[at] as string }));
+      return accepted(await artifacts.putTexts(attemptIn(head), parts));
     }),
     route("POST", "/complete", async (request) => {
       const body = bodyOf(request);
