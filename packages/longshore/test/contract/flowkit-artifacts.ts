@@ -309,6 +309,18 @@ function ending(setup: Setup): void {
     await expect(waiting).rejects.toMatchObject({ name: "UpstreamFailed", message: 'The upstream node "up" was cancelled.' });
   });
 
+  it("knows the newest epoch of a node", async () => {
+    const world = await setup();
+    const { store } = world;
+    const [first] = (await world.begin(["up"])) as [Attempt];
+    expect(await store.epochOf(first.taskId, "up")).toBe(first.epoch);
+    const second = await world.again(first);
+    expect(second.epoch).toBeGreaterThan(first.epoch);
+    expect(await store.epochOf(first.taskId, "up")).toBe(second.epoch);
+    expect(await store.epochOf(first.taskId, "no such node")).toBe(null);
+    expect(await store.epochOf("no such task", "up")).toBe(null);
+  });
+
   it("[F-CANC-03] tells a worker that its task is to be cancelled", async () => {
     const { store, begin, cancelTask } = await setup();
     const [source] = await pair(begin);

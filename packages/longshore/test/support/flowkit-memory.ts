@@ -124,6 +124,12 @@ export class MemoryArtifacts implements ArtifactStore {
     return this.flags.has(nodeKey(taskId, nodeId));
   }
 
+  async epochOf(taskId: string, nodeId: string): Promise<number | null> {
+    this.calls.push("epoch");
+    this.#trouble();
+    return this.nodes.get(nodeKey(taskId, nodeId))?.epoch ?? null;
+  }
+
   async loadState(workerId: string): Promise<ActiveRun | null> {
     return this.states.get(workerId) ?? null;
   }

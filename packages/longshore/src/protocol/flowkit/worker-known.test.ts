@@ -20,6 +20,25 @@ describe("commands", () => {
     expect(world.kinds()).toEqual(["TASK_ACCEPTED", "BATCH_OK", "TASK_DONE"]);
   });
 
+  it("that have lain around are left when a later attempt is known, and begun when none is or nobody can be asked", async () => {
+    const world = await flowkitWorld();
+    await world.worker([counting(1)]);
+    const old = { ts_ms: Date.now() - 60_000 };
+    world.artifacts.node(world.taskId, "n").epoch = 3;
+    await world.start(null, { epoch: 1, change: old });
+    await world.start(null, { epoch: 3, change: old });
+    await world.end("n", 3);
+    world.artifacts.troubles.push(new Error("away"));
+    await world.start(null, { nodeId: "m", change: old });
+    expect((await world.end("m")).payload.kind).toBe("TASK_DONE");
+    expect(world.events().map(({ envelope }) => envelope.attempt_epoch)).toEqual([3, 3, 3]);
+    expect(world.artifacts.calls.filter((call) => call === "epoch")).toHaveLength(3);
+    // What comes at once is not asked about.
+    await world.start(null, { nodeId: "o" });
+    await world.end("o");
+    expect(world.artifacts.calls.filter((call) => call === "epoch")).toHaveLength(3);
+  });
+
   it("[A14] a record that nobody can read is told of once and passed over", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(1)]);

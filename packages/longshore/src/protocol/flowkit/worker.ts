@@ -37,6 +37,8 @@ const capabilities: Capabilities = { defer: false, progress: false, streams: tru
 const opening: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
 /** How long the start waits for the broker. A worker whose broker is away is started all the same, and goes on trying. */
 const startPatienceMs = 15_000;
+/** A command is here within milliseconds; none lapses as soon as this unless coordinators are told so. */
+const freshMs = 1_000;
 /** Goodbyes are a courtesy: nobody waits longer for them. */
 const goodbyeMs = 1_000;
 
@@ -152,7 +154,7 @@ class FlowkitWorker implements Transport {
     const command = this.#read(`cmd.${role}`, record, readCommand(envelope));
     if (command === undefined || envelope.step_type !== role) return;
     if (command.cmd === "TASK_CANCEL") return this.#runOf(envelope)?.cancel(command.reason || "coordinator_cmd", null);
-    if (command.cmd !== "TASK_START") return;
+    if (command.cmd !== "TASK_START" || (await this.#isOvertaken(envelope))) return;
     const slot = this.#isFull(role) ? undefined : await this.#intake.take();
     if (slot === undefined) throw new LongshoreError("LONGSHORE_LIMIT", "No slot is free for a command; it is left where it was.");
     const stateId = this.#freeStates.shift();
@@ -175,6 +177,21 @@ class FlowkitWorker implements Transport {
         this.#ending.delete(ended);
       });
     this.#ending.add(ended);
+  }
+
+  /**
+   * Whether a later attempt than that of this command has begun or is about to. Asked only about commands that seem to have lain around, as they
+   * do after an outage, when one for each time that they lapsed is there. Clocks that disagree cost a question or a run that is told to stop,
+   * never a command.
+   */
+  async #isOvertaken({ task_id, node_id, attempt_epoch, ts_ms }: Envelope): Promise<boolean> {
+    const { artifacts, host } = this.#around;
+    if (host.clock.now() - ts_ms < freshMs) return false;
+    // Whoever cannot be asked now is no reason to leave a command: its attempt is fenced as any other.
+    const newest = (await artifacts.epochOf(task_id, node_id).catch(() => null)) ?? 0;
+    if (newest <= attempt_epoch) return false;
+    this.#log("info", "worker.cmd.overtaken", { task_id, node_id, epoch: attempt_epoch, newest });
+    return true;
   }
 
   #release(run: FlowkitRun, stateId: string | undefined): void {

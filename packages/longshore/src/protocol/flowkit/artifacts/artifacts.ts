@@ -82,6 +82,8 @@ export interface ArtifactStore {
   finish(consumer: Attempt, parts: readonly PartRef[]): Promise<boolean>;
   /** Whether the task or this node of it is to be cancelled, as the coordinator says. */
   cancelled(taskId: string, nodeId: string): Promise<boolean>;
+  /** The newest epoch of a node, as far as it is known here; null when nothing is. A command with a lower one has been overtaken. */
+  epochOf(taskId: string, nodeId: string): Promise<number | null>;
   loadState(workerId: string): Promise<ActiveRun | null>;
   saveState(workerId: string, run: ActiveRun | null): Promise<void>;
   /** The task as a document of the collection `tasks`; null when there is none. */

@@ -106,6 +106,11 @@ class HttpArtifacts implements ArtifactStore {
     return (await this.#get(`/artifacts/cancelled?${nodeQuery(taskId, nodeId)}`)).cancelled === true;
   }
 
+  async epochOf(taskId: string, nodeId: string): Promise<number | null> {
+    const { attempt_epoch: epoch } = await this.#get(`/artifacts/epoch?${nodeQuery(taskId, nodeId)}`);
+    return typeof epoch === "number" ? epoch : null;
+  }
+
   async loadState(workerId: string): Promise<ActiveRun | null> {
     return ((await this.#get(statePath(workerId))).active_run ?? null) as ActiveRun | null;
   }

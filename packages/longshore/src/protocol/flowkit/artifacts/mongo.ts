@@ -137,6 +137,13 @@ class MongoArtifacts implements ArtifactStore {
     return isCancelled(task) || isCancelled(node) || node?.status === "cancelling";
   }
 
+  async epochOf(taskId: string, nodeId: string): Promise<number | null> {
+    const projection = { _id: 0, "graph.nodes.node_id": 1, "graph.nodes.attempt_epoch": 1 };
+    const task = await asking("read a task", () => this.#db.collection("tasks").findOne({ id: taskId }, { projection }));
+    const epoch = task === null ? undefined : plain(nodeOf(task, nodeId)?.attempt_epoch);
+    return typeof epoch === "number" ? epoch : null;
+  }
+
   async loadState(workerId: string): Promise<ActiveRun | null> {
     const found = await asking("read a worker's state", () => this.#db.collection("worker_state").findOne({ _id: workerId }));
     return isObject(found?.active_run) ? (plain(found.active_run) as unknown as ActiveRun) : null;

@@ -137,6 +137,12 @@ export class OwnArtifacts implements ArtifactStore {
     return task?.state === "cancelling" || task?.state === "cancelled";
   }
 
+  async epochOf(taskId: string, nodeId: string): Promise<number | null> {
+    const place = await this.#parts.places.find({ task_id: taskId, node_id: nodeId });
+    const task = place === undefined ? undefined : await this.#parts.board.task(place.taskId);
+    return task?.grant ?? null;
+  }
+
   loadState(workerId: string): Promise<ActiveRun | null> {
     return this.#states.load(workerId);
   }

@@ -76,6 +76,9 @@ function routesOf(artifacts: OwnArtifacts, waiting: Waiting): Route[] {
     route("GET", "/cancelled", async (request) => {
       return jsonReply({ cancelled: await artifacts.cancelled(queryText(request, "task_id"), queryText(request, "node_id")) });
     }),
+    route("GET", "/epoch", async (request) => {
+      return jsonReply({ attempt_epoch: await artifacts.epochOf(queryText(request, "task_id"), queryText(request, "node_id")) });
+    }),
     route("GET", "/workers/:worker/state", async ({ params }) => {
       return jsonReply({ active_run: await artifacts.loadState(params.worker as string) });
     }),
