@@ -10,7 +10,7 @@ import { untilElsewhere as until } from "../../support/until.ts";
 const brokerTestMs = 180_000;
 
 async function open(options: KafkaBusOptions): Promise<Bus> {
-  const bus = await openKafkaBus({ partitions: 4, againMs: 20, sessionMs: 1_500, ...options });
+  const bus = await openKafkaBus({ partitions: 4, againMs: 20, sessionMs: 3_000, ...options });
   onTestFinished(() => bus.close());
   return bus;
 }

@@ -10,7 +10,7 @@ describe.skipIf(kafkaMissing !== undefined)(`the bus on Kafka${kafkaMissing === 
     return {
       prefix,
       async open() {
-        const bus = await openKafkaBus({ brokers, partitions: 4, againMs: 10, sessionMs: 1_500 });
+        const bus = await openKafkaBus({ brokers, partitions: 4, againMs: 10, sessionMs: 3_000 });
         onTestFinished(() => bus.close());
         return bus;
       },
