@@ -74,11 +74,12 @@ export class BatchWriter {
     return this.count % turnEvery === 0 ? new Promise(setImmediate) : undefined;
   }
 
-  /** Resolves when everything is kept, told and ticked off; throws when something could not be. */
-  async flush(): Promise<void> {
+  /** Resolves when everything is kept, told and ticked off, and `finishes` behind it; throws when something could not be. */
+  async flush(finishes: readonly PartRef[] = []): Promise<void> {
     while (this.#pumping !== undefined && this.#failure === undefined) await this.#pumping;
     await this.#telling;
     this.#check();
+    await this.#finish(finishes);
   }
 
   #check(): void {
@@ -132,16 +133,19 @@ export class BatchWriter {
     try {
       const events = group.map(({ event }) => event).filter((event) => event !== null);
       if (events.length > 0) await this.#untilTaken("events", () => this.#options.sink.tell(events));
-      const finishes = group.flatMap((result) => result.finishes);
-      for (let at = 0; at < finishes.length; at += partsMax) {
-        const some = finishes.slice(at, at + partsMax);
-        if (!(await this.#untilTaken("artifacts", () => this.#options.sink.finish(some)))) this.#lose();
-      }
+      await this.#finish(group.flatMap((result) => result.finishes));
       this.#underWay -= group.length;
       for (const result of group) this.#underWayBytes -= sizeOf(result);
       this.#wake();
     } catch (error) {
       this.#fail(error);
+    }
+  }
+
+  async #finish(finishes: readonly PartRef[]): Promise<void> {
+    for (let at = 0; at < finishes.length; at += partsMax) {
+      const some = finishes.slice(at, at + partsMax);
+      if (!(await this.#untilTaken("artifacts", () => this.#options.sink.finish(some)))) this.#lose();
     }
   }
 

@@ -30,6 +30,37 @@ export class Batch {
   }
 }
 
+/** A batch as a generator reads it: it can say what became of it. */
+export class ReadBatch extends Batch {
+  readonly #skip: () => void;
+
+  constructor({ batch_uid, payload, finishes }: Batch, skip: () => void) {
+    super({ batch_uid, payload, finishes });
+    this.#skip = skip;
+  }
+
+  /** To be yielded: what came of this batch, and of the others. It is named after this one; all of them are done with when it is kept. */
+  result(metrics: object, ...others: readonly ReadBatch[]): ResultOf {
+    return new ResultOf([this, ...others], metrics);
+  }
+
+  /** Nothing comes of it: it is done with. */
+  skip(): void {
+    this.#skip();
+  }
+}
+
+/** What `batch.result(metrics)` gives to be yielded. */
+export class ResultOf {
+  readonly batches: readonly ReadBatch[];
+  readonly metrics: object;
+
+  constructor(batches: readonly ReadBatch[], metrics: object) {
+    this.batches = batches;
+    this.metrics = metrics;
+  }
+}
+
 export interface BatchResultFields {
   readonly success: boolean;
   /** Kept as the batch's artifact, which downstream nodes read, and added up by the coordinator. */

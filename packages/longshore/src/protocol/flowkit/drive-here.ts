@@ -8,7 +8,8 @@ import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { argDefaults } from "./adapter-args.ts";
 import { adaptersWith } from "./adapters/adapter.ts";
 import type { PartRef, UpstreamPart } from "./artifacts/artifacts.ts";
-import { type BatchOutput, drive, type StreamWork } from "./drive.ts";
+import { drive, type StreamWork } from "./drive.ts";
+import type { BatchOutput } from "./generate.ts";
 import { makeRunContext, type RunState } from "./run-context.ts";
 import { RunFailed } from "./run-failed.ts";
 

@@ -2,38 +2,20 @@
 // produces goes to `out`; how it ended is told by returning the final metrics or by throwing.
 
 import { LongshoreError, toError } from "../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../json.ts";
 import { toJson } from "../../to-json.ts";
 import type { ArgDefaults } from "./adapter-args.ts";
 import type { Adapters, Upstream } from "./adapters/adapter.ts";
-import { type PartRef, UpstreamFailed } from "./artifacts/artifacts.ts";
+import { UpstreamFailed } from "./artifacts/artifacts.ts";
 import { Batch, type BatchFields } from "./batch.ts";
 import { type Classified, classifyError, reasons } from "./classify.ts";
-import {
-  type Batches,
-  type BatchGenerator,
-  batchOf,
-  finalOf,
-  type Loaded,
-  metricsOf,
-  type RunInfo,
-  resultOf,
-  type StreamHandler,
-} from "./handler.ts";
+import { type BatchOutput, generate, jsonObject } from "./generate.ts";
+import { type Batches, type BatchGenerator, batchOf, finalOf, type Loaded, type RunInfo, resultOf, type StreamHandler } from "./handler.ts";
 import { dedupIds } from "./hash.ts";
 import type { WorkerLog } from "./log.ts";
 import type { RunContext } from "./run-context.ts";
 import { RefusedResult, RunFailed } from "./run-failed.ts";
 import { type Route, selectInput } from "./select-input.ts";
-
-/** Where the results of batches go. */
-export interface BatchOutput {
-  /** A promise when the run should wait before it goes on. */
-  ok(uid: string, metrics: JsonObject, finishes: readonly PartRef[]): Promise<void> | undefined;
-  failed(uid: string, reason: string, permanent: boolean, error: string | null): Promise<void>;
-  /** Resolves when all of it has arrived. */
-  flush(): Promise<void>;
-}
 
 export type StreamWork =
   | { readonly kind: "handler"; readonly handler: StreamHandler }
@@ -191,39 +173,4 @@ async function processOne(
   } catch (thrown) {
     return { failure: [reasons.badOutput, true, `The metrics of the batch are not JSON: ${toError(thrown).message}`] };
   }
-}
-
-/** What was read before a yield is done with when that is kept; what a yield is called follows from the batch read last. */
-async function generate(run: StreamRun, make: BatchGenerator, batches: AsyncIterable<Batch>): Promise<unknown> {
-  const { out, ctx } = run;
-  let uid = "";
-  let yields = 0;
-  let read: PartRef[] = [];
-  async function* noted(): AsyncIterable<Batch> {
-    for await (const batch of batches) {
-      uid = batch.batch_uid as string;
-      yields = 0;
-      read.push(...batch.finishes);
-      yield batch;
-    }
-  }
-  const results = make(noted(), ctx);
-  for (;;) {
-    const { done, value } = await results.next();
-    if (done === true) {
-      await out.flush();
-      return value;
-    }
-    yields++;
-    const name = yields === 1 ? uid || "first" : `${uid || "first"}.${yields}`;
-    const full = out.ok(name, jsonObject(metricsOf(value)), read);
-    read = [];
-    if (full !== undefined) await full;
-    ctx.signal.throwIfAborted();
-  }
-}
-
-export function jsonObject(value: object): JsonObject {
-  const json: Json = toJson(value);
-  return isObject(json) ? json : { result: json };
 }

@@ -2,7 +2,7 @@
 // class with the names of the reference. The worker knows the first only.
 
 import { isObject, type JsonObject } from "../../json.ts";
-import { Batch, type BatchFields, BatchResult, FinalizeResult } from "./batch.ts";
+import { Batch, type BatchFields, BatchResult, FinalizeResult, type ReadBatch } from "./batch.ts";
 import { type Classified, classifyError } from "./classify.ts";
 import type { RunContext } from "./run-context.ts";
 
@@ -35,8 +35,11 @@ export interface StreamHandler {
   classifyError?(error: unknown): Classified;
 }
 
-/** Takes batches and yields metrics; what it returns are the node's own. What was read before a yield is done with when that is kept. */
-export type BatchGenerator = (batches: AsyncIterable<Batch>, ctx: RunContext) => AsyncGenerator<unknown, unknown, void>;
+/**
+ * Takes batches and yields metrics; what it returns are the node's own. A batch is done with when the next one is asked for and something
+ * was yielded since it was read. One that gathers, leaves out or reads ahead says itself whose result a yield is: `batch.result(metrics)`.
+ */
+export type BatchGenerator = (batches: AsyncIterable<ReadBatch>, ctx: RunContext) => AsyncGenerator<unknown, unknown, void>;
 
 /** The base of handlers written with the names of the reference. */
 export class RoleHandler {

@@ -13,7 +13,16 @@ export {
   UpstreamFailed,
   type UpstreamPart,
 } from "./artifacts/artifacts.ts";
-export { Batch, type BatchFields, BatchResult, type BatchResultFields, FinalizeResult, type FinalizeResultFields } from "./batch.ts";
+export {
+  Batch,
+  type BatchFields,
+  BatchResult,
+  type BatchResultFields,
+  FinalizeResult,
+  type FinalizeResultFields,
+  type ReadBatch,
+  type ResultOf,
+} from "./batch.ts";
 export type { Classified } from "./classify.ts";
 export { Worker, type WorkerInit } from "./compat.ts";
 export { type Batches, type BatchGenerator, type Loaded, RoleHandler, type RunInfo, type StreamHandler } from "./handler.ts";

@@ -4,8 +4,8 @@ import { recordBytesMax } from "../../bus/bus.ts";
 import type { JsonObject } from "../../json.ts";
 import { type PartRef, stretchOf } from "./artifacts/artifacts.ts";
 import type { BatchWriter } from "./batch-writer.ts";
-import type { BatchOutput } from "./drive.ts";
 import type { AttemptEvents } from "./events.ts";
+import type { BatchOutput } from "./generate.ts";
 import { RefusedResult } from "./run-failed.ts";
 
 /** With room for a record's key and frame. */
@@ -34,8 +34,8 @@ export class RunOutput implements BatchOutput {
     await this.#events.send([this.#events.batchFailed(uid, reason, permanent, error)]);
   }
 
-  flush(): Promise<void> {
-    return this.#writer.flush();
+  flush(finishes?: readonly PartRef[]): Promise<void> {
+    return this.#writer.flush(finishes);
   }
 }
 

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { flowkitWorld } from "../../../test/support/flowkit-played.ts";
 import { task } from "../../task.ts";
+import type { ReadBatch } from "./batch.ts";
 import { streamTask } from "./stream-task.ts";
 
 describe("an ordinary task", () => {
@@ -63,15 +64,16 @@ describe("an ordinary task with parts", () => {
 });
 
 describe("a generator over batches", () => {
-  it("yields metrics, and what it read before a yield is done with when that is kept", async () => {
+  it("yields metrics, and says which batches are done with when those are kept", async () => {
     const world = await flowkitWorld();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }, { a: 2 }, { a: 3 }]);
     const pairs = streamTask("probe", async function* (batches) {
       let sum = 0;
-      let read = 0;
-      for await (const { payload } of batches) {
-        sum += (payload.meta as { a: number }).a;
-        if (++read % 2 === 0) yield { sum };
+      let before: ReadBatch | undefined;
+      for await (const batch of batches) {
+        sum += (batch.payload.meta as { a: number }).a;
+        if (before !== undefined) yield batch.result({ sum }, before);
+        before = before === undefined ? batch : undefined;
       }
       return { total: sum };
     });
@@ -79,7 +81,7 @@ describe("a generator over batches", () => {
     await world.start({ input_adapter: "pull.from_artifacts", input_args: { from_node: "u" } });
     expect((await world.end()).payload.metrics).toEqual({ total: 6 });
     expect((await world.event("BATCH_OK")).payload).toMatchObject({ batch_uid: "u1", metrics: { sum: 3 } });
-    // The third was read, but no yield has followed.
+    // The third was read, and nothing was yielded for it.
     expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0", "u u1"]);
   });
 

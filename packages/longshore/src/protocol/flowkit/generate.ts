@@ -1,0 +1,145 @@
+// Driving a generator over batches: what its yields are called, and when a batch that it has read is done with, so that a later attempt is not
+// given it again. Nobody sees inside the generator, so this is worked out from what it asks for:
+//
+//   It reads a batch, yields, and asks for the next.   The batch is done with once all that was yielded is kept.
+//   It asks for the next without having yielded.       It gathers, leaves something out, or reads ahead: whose result a later yield is,
+//                                                      nobody knows. From here on no batch is done with before the end of the run.
+//   It yields `batch.result(metrics, ...others)`.      These batches are done with once that is kept.
+//   It calls `batch.skip()`.                           The batch is done with: nothing comes of it.
+//
+// Batches are ticked off in the order in which they were read, each not before all earlier ones: an adapter may cut one artifact into
+// several batches, of which the last stands for all. What is not ticked off comes again to the next attempt, and what is yielded for it
+// replaces what has its name. So nothing is lost, and nothing counts twice.
+
+import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { toJson } from "../../to-json.ts";
+import type { PartRef } from "./artifacts/artifacts.ts";
+import { type Batch, ReadBatch, ResultOf } from "./batch.ts";
+import { type BatchGenerator, metricsOf } from "./handler.ts";
+import type { RunContext } from "./run-context.ts";
+
+/** Where the results of batches go. */
+export interface BatchOutput {
+  /** A promise when the run should wait before it goes on. `finishes` are ticked off once this result, and all before it, are kept. */
+  ok(uid: string, metrics: JsonObject, finishes: readonly PartRef[]): Promise<void> | undefined;
+  failed(uid: string, reason: string, permanent: boolean, error: string | null): Promise<void>;
+  /** Resolves when all of it has arrived, and `finishes` are ticked off behind it. */
+  flush(finishes?: readonly PartRef[]): Promise<void>;
+}
+
+/** Batches that are read and not done with. With more of them nothing is ticked off any more: they all come again, if there is another attempt. */
+const openMax = 10_000;
+/** What a yield is called before anything was read. */
+const firstName = "first";
+
+interface Open {
+  readonly uid: string;
+  readonly finishes: readonly PartRef[];
+  /** How many results have its name. */
+  results: number;
+  over: boolean;
+}
+
+export async function generate(
+  { out, ctx }: { readonly out: BatchOutput; readonly ctx: RunContext },
+  make: BatchGenerator,
+  batches: AsyncIterable<Batch>,
+): Promise<unknown> {
+  const ledger = new Ledger();
+  const results = make(ledger.read(batches), ctx);
+  try {
+    for (;;) {
+      const { done, value } = await results.next();
+      if (done === true) {
+        await out.flush(ledger.due());
+        return value;
+      }
+      const { name, metrics } = ledger.yielded(value);
+      const full = out.ok(name, jsonObject(metricsOf(metrics)), ledger.due());
+      if (full !== undefined) await full;
+      ctx.signal.throwIfAborted();
+    }
+  } catch (error) {
+    // What was done before it failed need not be done again. Where that cannot be told, it is: no harm.
+    await out.flush(ledger.due()).catch(() => {});
+    throw error;
+  }
+}
+
+/** What was read, and how far it is done with. */
+class Ledger {
+  readonly #nameless: Open = { uid: firstName, finishes: [], results: 0, over: true };
+  readonly #entries = new WeakMap<ReadBatch, Open>();
+  /** In the order of reading, from the first that is not done with. */
+  #open: Open[] = [];
+  #last: Open = this.#nameless;
+  /** Something was yielded since the last batch was read, and nobody said of what. */
+  #plain = false;
+  #due: PartRef[] = [];
+  #isFull = false;
+
+  async *read(batches: AsyncIterable<Batch>): AsyncIterable<ReadBatch> {
+    for await (const batch of batches) {
+      const entry: Open = { uid: batch.batch_uid as string, finishes: batch.finishes, results: 0, over: false };
+      this.#add(entry);
+      const read = new ReadBatch(batch, () => this.#end([entry]));
+      this.#entries.set(read, entry);
+      yield read;
+      this.#asked();
+    }
+  }
+
+  yielded(value: unknown): { readonly name: string; readonly metrics: unknown } {
+    if (!(value instanceof ResultOf)) {
+      this.#plain = true;
+      return { name: nextName(this.#last), metrics: value };
+    }
+    const entries = value.batches.map((batch) => this.#entries.get(batch));
+    const [first] = entries;
+    if (first === undefined || entries.includes(undefined)) {
+      throw new TypeError("A result was yielded of a batch that this run has not read: expected those that its generator was given.");
+    }
+    this.#end(entries as Open[]);
+    return { name: nextName(first), metrics: value.metrics };
+  }
+
+  /** What may be ticked off behind all that was yielded so far; each is answered once. */
+  due(): readonly PartRef[] {
+    const due = this.#due;
+    if (due.length > 0) this.#due = [];
+    return due;
+  }
+
+  /** The next batch is asked for. The last one is done with if what was yielded can only be its own. */
+  #asked(): void {
+    if (this.#plain && this.#open.length === 1) this.#end([this.#last]);
+    this.#plain = false;
+  }
+
+  #add(entry: Open): void {
+    this.#last = entry;
+    this.#plain = false;
+    if (this.#isFull) return;
+    this.#open.push(entry);
+    if (this.#open.length <= openMax) return;
+    this.#isFull = true;
+    this.#open = [];
+  }
+
+  #end(entries: readonly Open[]): void {
+    for (const entry of entries) entry.over = true;
+    let over = 0;
+    while (this.#open[over]?.over === true) this.#due.push(...(this.#open[over++] as Open).finishes);
+    if (over > 0) this.#open.splice(0, over);
+  }
+}
+
+function nextName(entry: Open): string {
+  entry.results++;
+  return entry.results === 1 ? entry.uid : `${entry.uid}.${entry.results}`;
+}
+
+export function jsonObject(value: object): JsonObject {
+  const json: Json = toJson(value);
+  return isObject(json) ? json : { result: json };
+}
