@@ -3,7 +3,7 @@
 import type { Pool } from "undici";
 import { type ErrorCode, errorCodes, LongshoreError } from "./errors.ts";
 import { isObject } from "./json.ts";
-import { type Reply, send } from "./send.ts";
+import { answerMsMax, openPool, type Reply, send } from "./send.ts";
 
 export interface JsonClientOptions {
   readonly url: URL;
@@ -22,11 +22,6 @@ export interface JsonCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Longer than any healthy answer takes. */
-const answerMsMax = 10_000;
-const connectMsMax = 5_000;
-/** A page of parts or records is below a third of it. */
-const answerBytesMax = 64 * 1024 * 1024;
 /** An error text quotes this much of an unexpected answer. */
 const quoteCharsMax = 200;
 /** Answers that may pass: the server is overloaded, closing, or behind a proxy that cannot reach it. */
@@ -38,17 +33,8 @@ export class JsonClient {
   readonly #origin: string;
   readonly #headers: { readonly [name: string]: string };
 
-  /** Loads the HTTP library only now, so that importing a worker file stays cheap. */
   static async open(options: JsonClientOptions): Promise<JsonClient> {
-    const undici = await import("undici");
-    const pool = new undici.Pool(options.url.origin, {
-      connections: options.connections,
-      // A pipelined answer would wait behind a long poll.
-      pipelining: 1,
-      connect: { timeout: connectMsMax },
-      maxResponseSize: answerBytesMax,
-    });
-    return new JsonClient(pool, options);
+    return new JsonClient(await openPool(options.url, options.connections), options);
   }
 
   private constructor(pool: Pool, { url, token }: JsonClientOptions) {

@@ -1,12 +1,33 @@
-// One request with its whole answer, on undici's innermost interface. Its `request` puts a stream around every answer, which takes a
-// worker longer than all the rest of a claim; the answers to workers are small and read whole.
+// Connections to one server, and one request with its whole answer on undici's innermost interface. Its `request` puts a stream around
+// every answer, which takes a worker longer than all the rest of a claim; the answers to workers are small and read whole.
 
-import type { Dispatcher } from "undici";
+import type { Dispatcher, Pool } from "undici";
 
 export interface Reply {
   readonly status: number;
   readonly headers: { readonly [name: string]: string | string[] | undefined };
   readonly text: string;
+}
+
+/** Longer than any healthy answer takes, shorter than the shortest useful lease. */
+export const answerMsMax = 10_000;
+const connectMsMax = 5_000;
+/** A claim with the outputs of all dependencies, a page of parts, a hand-out of records with every byte escaped: each is below it. */
+const answerBytesMax = 64 * 1024 * 1024;
+
+/**
+ * `connections` is how many requests may be under way at once; null is any number. The HTTP library is loaded only now, so that importing
+ * a worker file stays cheap.
+ */
+export async function openPool(url: URL, connections: number | null): Promise<Pool> {
+  const undici = await import("undici");
+  return new undici.Pool(url.origin, {
+    connections,
+    // A pipelined answer would wait behind a long poll.
+    pipelining: 1,
+    connect: { timeout: connectMsMax },
+    maxResponseSize: answerBytesMax,
+  });
 }
 
 /** Rejects when there is no whole answer: nobody is there, the time is over, or `signal` aborts. */

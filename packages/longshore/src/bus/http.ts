@@ -6,7 +6,7 @@ import type { Pool } from "undici";
 import { type Clock, pause, systemClock } from "../clock.ts";
 import { codeOf, type ErrorCode, errorCodes, LongshoreError, toError } from "../errors.ts";
 import { isObject } from "../json.ts";
-import { type Reply, send } from "../send.ts";
+import { answerMsMax, openPool, type Reply, send } from "../send.ts";
 import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
 import { checkOutgoing, checkTopic } from "./check.ts";
 import { Gate } from "./gate.ts";
@@ -32,11 +32,6 @@ export interface HttpBusOptions extends BusOptions {
   readonly patienceMs?: number;
 }
 
-/** Longer than any healthy answer takes. */
-const answerMsMax = 10_000;
-const connectMsMax = 5_000;
-/** A hand-out, every byte of it escaped. */
-const answerBytesMax = 64 * 1024 * 1024;
 /** A restart of the server takes less. */
 const patienceMsDefault = 30_000;
 
@@ -116,7 +111,8 @@ class HttpBus implements Bus {
   }
 
   async #request(path: string, body: string, answerMs: number, signal?: AbortSignal): Promise<string> {
-    this.#pool ??= openPool(new URL(this.#options.url).origin);
+    // Any number: every consumer has a poll of its own.
+    this.#pool ??= openPool(new URL(this.#options.url), null);
     const { token } = this.#options;
     const headers: Record<string, string> = { "content-type": "application/json" };
     if (token !== undefined) headers.authorization = `Bearer ${token}`;
@@ -279,13 +275,6 @@ class HttpConsumer implements BusConsumer {
     this.#done = this.#done.filter((id) => !commit.includes(id));
     return readTakeAnswer(text);
   }
-}
-
-async function openPool(origin: string): Promise<Pool> {
-  // Loaded only now, so that importing a worker file stays cheap.
-  const undici = await import("undici");
-  // Every consumer has a poll of its own; a pipelined answer would wait behind one.
-  return new undici.Pool(origin, { pipelining: 1, connect: { timeout: connectMsMax }, maxResponseSize: answerBytesMax });
 }
 
 /** Whether another try may help: nobody was there, or the server was busy or going down. */

@@ -3,16 +3,11 @@
 import type { Pool } from "undici";
 import { LongshoreError } from "../../errors.ts";
 import { isObject } from "../../json.ts";
-import { type Reply, send } from "../../send.ts";
+import { answerMsMax, openPool, type Reply, send } from "../../send.ts";
 import type { Verdict } from "../../verdict.ts";
 import { idempotencyHeader, verdictOfStatus, waitHeader } from "./codes.ts";
 import type { ClaimRequest, ClaimResponse, CompleteRequest, FailRequest, HeartbeatResponse, LogChunk, RegisterRequest } from "./wire.ts";
 
-/** Longer than any healthy answer takes, shorter than the shortest useful lease. */
-const answerMsMax = 10_000;
-const connectMsMax = 5_000;
-/** A claim carries the outputs of all dependencies, each at most 2 MB on the reference. */
-const answerBytesMax = 64 * 1024 * 1024;
 /** An error text quotes this much of an unexpected answer. */
 const quoteCharsMax = 200;
 
@@ -44,17 +39,8 @@ export class Client {
   readonly #origin: string;
   readonly #headers: { readonly [name: string]: string };
 
-  /** Loads the HTTP library only now, so that importing a worker file stays cheap. */
   static async open(options: ClientOptions): Promise<Client> {
-    const undici = await import("undici");
-    const pool = new undici.Pool(options.url.origin, {
-      connections: options.connections,
-      // A pipelined answer would wait behind a long poll.
-      pipelining: 1,
-      connect: { timeout: connectMsMax },
-      maxResponseSize: answerBytesMax,
-    });
-    return new Client(pool, options);
+    return new Client(await openPool(options.url, options.connections), options);
   }
 
   private constructor(pool: Pool, options: ClientOptions) {
