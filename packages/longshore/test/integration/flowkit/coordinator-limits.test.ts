@@ -74,7 +74,60 @@ describe("limits", () => {
     await world.until(async () => world.engine.workers.get("a")?.status === "offline");
     for (const command of worker.commands.slice(0, 3)) await worker.done(command);
     await world.until(async () => (await world.engine.reader.records(run.id)).filter(({ state }) => state === "done").length === 3);
-    expect(worker.commands.length).toBeLessThanOrEqual(4);
+    // What it said last does not bring it back.
+    expect(worker.commands.length).toBe(3);
+    expect(world.engine.workers.get("a")?.status).toBe("offline");
+  });
+
+  it("a worker of several types is given no more at once than it has room for, of each type in turn", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("a", ["slow", "fast"], { capacity: 2 });
+    const run = await world.submit({ nodes: [...roots("slow", 3), ...roots("fast", 3)] });
+    const most = await drain(world, [worker], 6);
+    expect(most.get("all")).toBe(2);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(world.coordinator.counts).toMatchObject({ started: 6, lapsed: 0 });
+  });
+
+  it("workers of other types are given theirs beside one that can do everything", async () => {
+    const world = await openFlowkit();
+    const workers = [await world.worker("a", ["slow", "fast"]), await world.worker("b", ["fast"]), await world.worker("c", ["other"])];
+    const run = await world.submit({ nodes: [...roots("slow", 2), ...roots("fast", 2), ...roots("other", 2)] });
+    expect((await drain(world, workers, 6)).get("all")).toBe(3);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
+  it("a worker that announces no room is given nothing", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("a", ["slow"], { capacity: 0 });
+    await world.until(async () => world.engine.workers.get("a") !== undefined);
+    const run = await world.submit({ nodes: roots("slow", 1) });
+    await world.inState(run, "slow-0", "queued");
+    await worker.announce({ capacity: { tasks: 1 } });
+    await worker.accept();
+    expect(world.coordinator.counts.started).toBe(1);
+  });
+
+  it("a name that only speaks of tasks is no worker, except of what it holds", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("a", ["slow"], { capacity: 2 });
+    const stranger = await world.worker("b", ["nothing"], { mute: true });
+    const run = await world.submit({ nodes: roots("slow", 4) });
+    const [first, second] = [await worker.accept(), await worker.next()];
+    await stranger.beat(first);
+    await stranger.signal(first);
+    expect(world.engine.workers.get("b")).toBe(undefined);
+    expect(world.coordinator.roster().map(({ worker_id }) => worker_id)).toEqual(["a"]);
+    // It took the command up all the same, and can be told to stop.
+    await stranger.accepts(second);
+    await world.until(async () => world.engine.workers.get("b")?.status === "busy");
+    const third = await worker.next();
+    await stranger.done(second);
+    await world.until(async () => world.engine.workers.get("b")?.status === "offline");
+    await worker.accepts(third);
+    await world.inState(run, third.node_id, "held");
+    expect(world.coordinator.counts.started).toBe(3);
+    expect(world.coordinator.roster()).toHaveLength(1);
   });
 
   it("why a node waits is told: nobody of its type has come", async () => {

@@ -53,7 +53,7 @@ export class Discovery {
     const { worker_id, run_state, attempt_epoch, lease } = reply.value;
     if (worker_id === null || run_state === "idle") return;
     const { task_id, node_id, step_type, ts_ms } = envelope.value;
-    await registry.heard(worker_id, step_type);
+    registry.heard(worker_id, step_type);
     const termMs = lease === null ? null : lease.deadline_ts_ms - ts_ms;
     await attempts.apply({ task_id, node_id, step_type, attempt_epoch, worker_id, termMs, events: [] });
   }

@@ -1,6 +1,6 @@
-// Which workers there are, for which roles and with how much room: from their announcements, and from whatever else they say. Kept over a
-// restart, because a worker announces itself rarely. Who is silent for three announcements is gone; one whose hold was lost is given
-// nothing before it is heard of again.
+// Which workers there are, for which roles and with how much room: from their announcements. Kept over a restart, because a worker announces
+// itself rarely. Who is silent for three announcements is gone; one whose hold was lost is given nothing before it is heard of again. A name
+// that only speaks of tasks is known, so that it can be told to stop, but it is nobody's worker: it has no room, and is shown while it holds.
 
 import type { Task } from "../../../board/task.ts";
 import type { JsonObject } from "../../../json.ts";
@@ -19,6 +19,8 @@ interface Worker {
   capacity: number;
   version: string;
   seenAt: number;
+  /** It has said that it is there. */
+  announced: boolean;
   /** Its hold was lost and it has not been heard of since. */
   suspected: boolean;
   readonly held: Set<string>;
@@ -65,7 +67,8 @@ export class Registry {
   }
 
   roster(): { worker_id: string; roles: readonly string[]; version: string; capacity: number; status: "online"; seenAt: number }[] {
-    return [...this.#workers.values()].map(({ id: worker_id, roles, version, capacity, seenAt }) => {
+    const announced = [...this.#workers.values()].filter((worker) => worker.announced);
+    return announced.map(({ id: worker_id, roles, version, capacity, seenAt }) => {
       return { worker_id, roles, version, capacity, status: "online", seenAt };
     });
   }
@@ -74,13 +77,11 @@ export class Registry {
     return this.#workers.has(workerId);
   }
 
-  /** How many tasks of this role could be begun now. */
-  room(role: string): number {
-    let room = 0;
-    for (const worker of this.#workers.values()) {
-      if (!worker.suspected && worker.roles.includes(role)) room += Math.max(0, worker.capacity - worker.held.size);
+  /** Who could begin something now, of which roles, and how many tasks in all: a worker has its room once, whatever its roles. */
+  *room(): Iterable<{ readonly roles: readonly string[]; readonly room: number }> {
+    for (const { roles, capacity, held, suspected } of this.#workers.values()) {
+      if (!suspected && capacity > held.size) yield { roles, room: capacity - held.size };
     }
-    return room;
   }
 
   /** What it says is durable when this resolves. */
@@ -93,8 +94,8 @@ export class Registry {
     const known = this.#workers.get(id);
     // A periodic announcement of the reference has no capabilities, but the same roles in `type`.
     const roles = told.length > 0 ? [...new Set(told)] : (known?.roles ?? []);
-    const next = { id, roles, capacity: Math.min(capacityMax, Math.max(1, capacity.tasks)), version };
-    if (known !== undefined && same(known, next)) return this.#heard(known);
+    const next = { id, roles, capacity: Math.min(capacityMax, Math.max(0, capacity.tasks)), version };
+    if (known?.announced && same(known, next)) return this.#heard(known);
     const worker = this.#add(next);
     if (worker === undefined) return;
     this.#parts.log.info("A FlowKit worker has come", { event: "coord.worker.online", worker_id: id, type: roles.join(","), version });
@@ -102,19 +103,23 @@ export class Registry {
     this.#parts.changed(worker.roles);
   }
 
-  /** It has spoken of a task of this role. One that never announced itself is taken for a worker of that one role. */
-  async heard(workerId: string, role: string): Promise<void> {
-    const known = this.#workers.get(workerId);
+  /** It has spoken of a task of this role. */
+  heard(id: string, role: string): void {
+    const known = this.#workers.get(id);
     if (known !== undefined) return this.#heard(known);
-    await this.announced({
-      kind: "WORKER_ONLINE",
-      worker_id: workerId,
-      type: role,
-      capabilities: null,
+    if (id.length > workerIdCharsMax || this.#workers.size >= workersMax) return;
+    const stranger = {
+      id,
+      roles: [role],
+      capacity: 0,
       version: "",
-      capacity: { tasks: 1 },
-      resume: null,
-    });
+      announced: false,
+      suspected: false,
+      seenAt: 0,
+      held: new Set<string>(),
+    };
+    this.#workers.set(id, stranger);
+    this.#heard(stranger);
   }
 
   /** To be told of each task that a commit changed, and at start of each task that is held. */
@@ -127,6 +132,7 @@ export class Registry {
       const worker = this.#workers.get(before);
       this.#holders.delete(task.id);
       worker?.held.delete(task.id);
+      if (worker?.announced === false && worker.held.size === 0) this.#parts.workers.left(before);
       if (worker !== undefined && task.closedBy === "expire") worker.suspected = true;
       for (const role of worker?.roles ?? []) roles.add(role);
     }
@@ -134,18 +140,23 @@ export class Registry {
     if (worker !== undefined) {
       this.#holders.set(task.id, worker.id);
       worker.held.add(task.id);
+      this.#show(worker);
       for (const role of worker.roles) roles.add(role);
     }
     if (roles.size > 0) this.#parts.changed([...roles]);
   }
 
   #heard(worker: Worker): void {
-    const { clock, workers } = this.#parts;
-    worker.seenAt = clock.now();
-    workers.seen(worker.id, { protocol: "flowkit", reach: { names: worker.roles, labels: [] }, everyMs: announceMs });
+    worker.seenAt = this.#parts.clock.now();
+    this.#show(worker);
     if (!worker.suspected) return;
     worker.suspected = false;
     this.#parts.changed(worker.roles);
+  }
+
+  #show({ id, roles, announced, held }: Worker): void {
+    if (!announced && held.size === 0) return;
+    this.#parts.workers.seen(id, { protocol: "flowkit", reach: { names: roles, labels: [] }, everyMs: announceMs });
   }
 
   #add(told: Pick<Worker, "id" | "roles" | "capacity" | "version">): Worker | undefined {
@@ -153,7 +164,11 @@ export class Registry {
     if (known === undefined && this.#workers.size >= workersMax) return undefined;
     const roles = told.roles.filter((role) => this.#roles.has(role) || this.#roles.size < rolesMax);
     for (const role of roles) this.#roles.add(role);
-    const worker = Object.assign(known ?? { held: new Set<string>(), suspected: false, seenAt: 0 }, { ...told, roles }) as Worker;
+    const worker = Object.assign(known ?? { held: new Set<string>(), suspected: false, seenAt: 0 }, {
+      ...told,
+      roles,
+      announced: true,
+    }) as Worker;
     this.#workers.set(worker.id, worker);
     this.#parts.workers.register(worker.id, "flowkit", []);
     this.#heard(worker);
@@ -171,6 +186,7 @@ export class Registry {
     this.#workers.delete(id);
     for (const taskId of worker.held) this.#holders.delete(taskId);
     this.#parts.workers.left(id);
+    if (!worker.announced) return;
     this.#parts.log.info("A FlowKit worker has gone", { event: "coord.worker.offline", worker_id: id, why });
     await this.#parts.documents.removeDocument(kind, id);
     this.#parts.changed(worker.roles);

@@ -90,7 +90,7 @@ export class StatusReader {
   async #apply(attempt: AttemptEvents): Promise<void> {
     const { attempts, registry, warn } = this.#parts;
     try {
-      await registry.heard(attempt.worker_id, attempt.step_type);
+      registry.heard(attempt.worker_id, attempt.step_type);
       await attempts.apply(attempt);
     } catch (error) {
       if (isPassing(error)) throw error;
