@@ -3,7 +3,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { openFileStage, openStage } from "../src/stage.ts";
 import { openPlaces, type Place } from "./place.ts";
-import { type Heard, type Script, startPythonCoordinator, startPythonWorker } from "./python.ts";
+import { type Heard, startPythonCoordinator, startPythonWorker } from "./python.ts";
+import { trace } from "./trace.ts";
 import { startOurWorker } from "./workers.ts";
 
 const stage = openFileStage();
@@ -30,28 +31,6 @@ function shapeOf({ text }: Heard, names: readonly string[]): string {
     return ["corr_id", "dedup_id", "lease_id"].includes(field) ? `<${field}>` : value;
   });
   return names.reduce((masked, name, at) => masked.replaceAll(name, `<${at}>`), shape);
-}
-
-/** Two nodes, the second of which streams from the first, as the reference's trace on a real broker has them. */
-function trace(src: string, sink: string): Script {
-  const rechunk = { from_node: "u", size: 2, poll_ms: 25, meta_list_key: "skus" };
-  const pull = { input_adapter: "pull.from_artifacts.rechunk:size", input_args: rechunk };
-  return {
-    types: [src, sink],
-    nodes: [
-      { node_id: "u", type: src, io: { input_inline: { batches: 3, size: 3 } } },
-      { node_id: "d", type: sink, io: { input_inline: pull } },
-    ],
-    steps: [
-      { do: "online", type: src },
-      { do: "online", type: sink },
-      { do: "start", node: "u" },
-      { do: "await", kind: "BATCH_OK", node_id: "u" },
-      { do: "start", node: "d" },
-      { do: "await", kind: "TASK_DONE", node_id: "u" },
-      { do: "await", kind: "TASK_DONE", node_id: "d" },
-    ],
-  };
 }
 
 describe.concurrent("our worker under a Python coordinator", () => {

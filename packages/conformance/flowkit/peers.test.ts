@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { openFileStage, openStage } from "../src/stage.ts";
 import { openPlaces, type Place } from "./place.ts";
 import { startPythonCoordinator, startPythonWorker } from "./python.ts";
+import { trace } from "./trace.ts";
 
 const stage = openFileStage();
 let place: () => Place;
@@ -16,25 +17,7 @@ describe.concurrent("the Python programs", () => {
     const stage = openStage(context);
     const at = place();
     const [src, sink] = [at.role("src"), at.role("sink")];
-    const rechunk = { from_node: "u", size: 2, poll_ms: 25, meta_list_key: "skus" };
-    const pull = { input_adapter: "pull.from_artifacts.rechunk:size", input_args: rechunk };
-    const coordinator = await startPythonCoordinator(stage, at, {
-      types: [src, sink],
-      nodes: [
-        { node_id: "u", type: src, io: { input_inline: { batches: 3, size: 3 } } },
-        { node_id: "d", type: sink, io: { input_inline: pull } },
-      ],
-      steps: [
-        { do: "online", type: src },
-        { do: "online", type: sink },
-        { do: "discover", node: "u" },
-        { do: "start", node: "u" },
-        { do: "await", kind: "BATCH_OK", node_id: "u" },
-        { do: "start", node: "d" },
-        { do: "await", kind: "TASK_DONE", node_id: "u" },
-        { do: "await", kind: "TASK_DONE", node_id: "d" },
-      ],
-    });
+    const coordinator = await startPythonCoordinator(stage, at, trace(src, sink, [{ do: "discover", node: "u" }]));
     await startPythonWorker(stage, at, { roles: { [src]: "produce" } });
     await startPythonWorker(stage, at, { roles: { [sink]: "consume" } });
 

@@ -1,41 +1,9 @@
 // Where our answers differ from the real server's on purpose. Each reason is also an entry of the protocol's README, under "Differences".
-import type { Difference, Recorded } from "../../src/differential/compare.ts";
+import { type Accepted, anyOf, fields, isError, type Place, steps } from "../../src/differential/accepted.ts";
 
-export interface Accepted {
-  reason: string;
-  when(place: Place): boolean;
-}
-
-interface Place extends Difference {
-  chapter: string;
-  step: string;
-  /** The last word of `at`. */
-  field: string;
-  /** The two statuses of HTTP. */
-  theirs: number;
-  our: number;
-}
-
-const isError = (status: number): boolean => status >= 400;
 const isTime = (field: string): boolean => field === "createTime" || field === "updateTime";
 const inDefinition = ({ at, chapter }: Place): boolean =>
   /[dD]efinition\b|[sS]chema\b/.test(at) || ["task-definitions", "workflow-definitions"].includes(chapter);
-
-/** Everything in the answer to one of these steps, of one chapter. */
-const steps =
-  (chapter: string, ...names: string[]) =>
-  (place: Place): boolean =>
-    place.chapter === chapter && names.includes(place.step);
-
-const anyOf =
-  (...rules: ((place: Place) => boolean)[]) =>
-  (place: Place): boolean =>
-    rules.some((rule) => rule(place));
-
-const fields =
-  (...names: string[]) =>
-  (place: Place): boolean =>
-    names.includes(place.field);
 
 export const differences: readonly Accepted[] = [
   {
@@ -200,16 +168,3 @@ export const differences: readonly Accepted[] = [
     when: steps("bulk", "terminated"),
   },
 ];
-
-/** The entry that allows this difference, if one does. */
-export function acceptedBy(chapter: string, reference: Recorded, ours: Recorded, difference: Difference): Accepted | undefined {
-  const place: Place = {
-    ...difference,
-    chapter,
-    step: reference.step,
-    field: difference.at.split(".").at(-1) ?? "",
-    theirs: reference.answer.status,
-    our: ours.answer.status,
-  };
-  return differences.find(({ when }) => when(place));
-}

@@ -1,51 +1,11 @@
-// The script of requests, played on our server; each answer is held against the recorded one of the real server. `fixtures.test.ts` keeps
-// the recording true. A difference that is not listed fails, and so does a listed one that is gone.
-import { readFileSync } from "node:fs";
-import { beforeAll, describe, expect, it } from "vitest";
-import type { Recorded } from "../../src/differential/compare.ts";
-import { createComparison, type Difference } from "../../src/differential/compare.ts";
-import { play } from "../../src/differential/script.ts";
+// Our answers to Conductor's clients, held against the real server's.
+import { differentialSuite } from "../../src/differential/suite.ts";
 import { startOurServer } from "../../src/longshore.ts";
-import { openFileStage } from "../../src/stage.ts";
 import { chapters } from "./chapters.ts";
-import { type Accepted, acceptedBy, differences } from "./differences.ts";
+import { differences } from "./differences.ts";
 import { fixtureFile, recorded } from "./fixtures.ts";
 
-const stage = openFileStage();
-const used = new Set<Accepted>();
-let url = "";
-
-beforeAll(async () => {
-  ({ url } = await startOurServer(stage));
-});
-
-describe("our server answers as the real one does", () => {
-  it.each(chapters)("$name", async (chapter) => {
-    const { exchanges } = JSON.parse(readFileSync(fixtureFile(chapter.name), "utf8")) as { exchanges: Recorded[] };
-    const ours = recorded(await play(url, chapter));
-    expect(ours.map(({ step }) => step)).toEqual(exchanges.map(({ step }) => step));
-
-    const compare = createComparison();
-    const unexpected: (Difference & { step: string })[] = [];
-    for (const [index, reference] of exchanges.entries()) {
-      for (const difference of compare(reference, ours[index] as Recorded)) {
-        const accepted = acceptedBy(chapter.name, reference, ours[index] as Recorded, difference);
-        if (accepted) used.add(accepted);
-        else unexpected.push({ step: reference.step, ...difference });
-      }
-    }
-    expect(unexpected).toEqual([]);
-  });
-
-  it("tells every difference in the protocol's README, with its reason", () => {
-    const readme = readFileSync(new URL("../../../longshore/src/protocol/conductor/README.md", import.meta.url), "utf8").replace(
-      /\s+/g,
-      " ",
-    );
-    expect(differences.map(({ reason }) => reason).filter((reason) => !readme.includes(reason))).toEqual([]);
-  });
-
-  it("lists no difference that is gone", () => {
-    expect(differences.filter((one) => !used.has(one)).map(({ reason }) => reason)).toEqual([]);
-  });
+differentialSuite({
+  ...{ protocol: "conductor", chapters, differences, fixtureFile, recorded },
+  start: (stage) => startOurServer(stage),
 });

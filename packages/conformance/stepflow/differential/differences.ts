@@ -1,39 +1,9 @@
 // Where our answers differ from the real orchestrator's on purpose. Each reason is also an entry of the protocol's README.
 import { isDeepStrictEqual } from "node:util";
-import type { Difference, Recorded } from "../../src/differential/compare.ts";
+import { type Accepted, anyOf, steps as exactSteps, fields, isError, type Place } from "../../src/differential/accepted.ts";
 
-export interface Accepted {
-  reason: string;
-  when(place: Place): boolean;
-}
-
-interface Place extends Difference {
-  chapter: string;
-  step: string;
-  /** The last word of `at`. */
-  field: string;
-  /** The two statuses of HTTP. */
-  theirs: number;
-  our: number;
-}
-
-const isError = (status: number): boolean => status >= 400;
-
-/** Everything in the answer to one of these steps, of one chapter. */
-const steps =
-  (chapter: string, ...names: string[]) =>
-  (place: Place): boolean =>
-    place.chapter === chapter && names.includes(place.step.replace(/^store: /, ""));
-
-const anyOf =
-  (...rules: ((place: Place) => boolean)[]) =>
-  (place: Place): boolean =>
-    rules.some((rule) => rule(place));
-
-const fields =
-  (...names: string[]) =>
-  (place: Place): boolean =>
-    names.includes(place.field);
+/** Also those that store the flow of such a step. */
+const steps = (chapter: string, ...names: string[]) => exactSteps(chapter, ...names.flatMap((name) => [name, `store: ${name}`]));
 
 /** What is diagnosed from the routes alone. */
 const ofRoutes = new Set(["mockComponent", "invalidComponent"]);
@@ -175,9 +145,3 @@ export const differences: readonly Accepted[] = [
     when: steps("overrides", "an empty map"),
   },
 ];
-
-export function acceptedBy(chapter: string, reference: Recorded, ours: Recorded, difference: Difference): Accepted | undefined {
-  const field = difference.at.split(".").at(-1) ?? "";
-  const place = { ...difference, chapter, step: reference.step, field, theirs: reference.answer.status, our: ours.answer.status };
-  return differences.find(({ when }) => when(place));
-}

@@ -6,14 +6,13 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
 import { stepflowNats } from "../../../src/protocol/stepflow/index.ts";
-import { ExecutionStatus, type ItemResult } from "../../../src/protocol/stepflow/messages.ts";
-import { FlowsService, RunsService } from "../../../src/protocol/stepflow/services.ts";
+import { ExecutionStatus } from "../../../src/protocol/stepflow/messages.ts";
 import { task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
-import { startServer, temporaryFolder } from "../../support/cli.ts";
-import { channelTo } from "../../support/grpc.ts";
+import { temporaryFolder } from "../../support/cli.ts";
 import { natsMissing, TestNats } from "../../support/nats.ts";
 import { step } from "../../support/stepflow-flows.ts";
+import { startStepflow } from "../../support/stepflow-process.ts";
 import { deferred, untilElsewhere as until } from "../../support/until.ts";
 
 const steps = [step("first", "/echo"), step("second", "/hold", "first"), step("third", "/echo", "second")];
@@ -23,25 +22,7 @@ async function start(nats: TestNats, data = join(temporaryFolder(), "data"), por
   const config = join(temporaryFolder(), "stepflow-config.yml");
   const plugins = { w: { type: "nats", url: nats.url, stream: "W" } };
   writeFileSync(config, JSON.stringify({ plugins, routes: { "/": [{ plugin: "w" }] } }));
-  const server = await startServer(["--data", data, "--port", String(port), "--stepflow-config", config]);
-  const channel = channelTo(new URL(server.url).host);
-  return {
-    data,
-    port: server.port,
-    async run(input: string) {
-      const { flowId } = await channel.unary(FlowsService.StoreFlow, { flow });
-      const { summary } = await channel.unary(RunsService.CreateRun, { flowId, input: [input] });
-      return summary?.runId ?? "";
-    },
-    async result(runId: string): Promise<ItemResult> {
-      await channel.unary(RunsService.GetRun, { runId, wait: true });
-      return (await channel.unary(RunsService.GetRunItems, { runId })).results[0] as ItemResult;
-    },
-    async kill() {
-      server.kill("SIGKILL");
-      await server.ended;
-    },
-  };
+  return { data, ...(await startStepflow(["--data", data, "--port", String(port), "--stepflow-config", config])) };
 }
 
 /** A worker whose `hold` waits until it is let go by its input, and the calls of its components, in order. */
@@ -72,7 +53,7 @@ it("[S9-27] a run goes on at another server that is given the data of one that d
   const nats = await TestNats.start();
   const first = await start(nats);
   const { letGo, calls } = await startPool(nats);
-  const runId = await first.run("x");
+  const runId = await first.run(flow, "x");
   await until(() => calls.includes("hold x 1"));
   await first.kill();
 
@@ -88,8 +69,8 @@ it("[S9-28] of two servers that both died, each goes on by itself when it is bac
   const nats = await TestNats.start();
   const [one, two] = [await start(nats), await start(nats)];
   const { letGo, calls } = await startPool(nats);
-  const ofOne = await one.run("one");
-  const ofTwo = await two.run("two");
+  const ofOne = await one.run(flow, "one");
+  const ofTwo = await two.run(flow, "two");
   await until(() => calls.includes("hold one 1") && calls.includes("hold two 1"));
   await Promise.all([one.kill(), two.kill()]);
 

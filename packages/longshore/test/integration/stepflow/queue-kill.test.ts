@@ -2,36 +2,22 @@
 
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
-import { ExecutionStatus, type ItemResult } from "../../../src/protocol/stepflow/messages.ts";
-import { FlowsService, OrchestratorService, RunsService } from "../../../src/protocol/stepflow/services.ts";
-import { startServer, temporaryFolder } from "../../support/cli.ts";
+import { ExecutionStatus } from "../../../src/protocol/stepflow/messages.ts";
+import { OrchestratorService } from "../../../src/protocol/stepflow/services.ts";
+import { temporaryFolder } from "../../support/cli.ts";
 import { channelTo } from "../../support/grpc.ts";
 import { step } from "../../support/stepflow-flows.ts";
+import { startStepflow } from "../../support/stepflow-process.ts";
 import { PullingWorker } from "../../support/stepflow-queue.ts";
 
 async function start(data: string, port = 0) {
-  const server = await startServer(["--data", data, "--port", String(port)]);
-  const address = new URL(server.url).host;
-  const channel = channelTo(address);
+  const server = await startStepflow(["--data", data, "--port", String(port)]);
+  const { channel } = server;
   return {
-    port: server.port,
-    pull: (workerId: string) => new PullingWorker(channelTo(address), "python", workerId),
+    ...server,
+    pull: (workerId: string) => new PullingWorker(channelTo(server.address), "python", workerId),
     heartbeat: (taskId: string, workerId: string) => channel.unary(OrchestratorService.TaskHeartbeat, { taskId, workerId }),
     complete: (taskId: string, output: string) => channel.unary(OrchestratorService.CompleteTask, { taskId, response: { output } }),
-    async run(flow: JsonObject, input: string) {
-      const { flowId } = await channel.unary(FlowsService.StoreFlow, { flow });
-      const { summary } = await channel.unary(RunsService.CreateRun, { flowId, input: [input] });
-      return summary?.runId ?? "";
-    },
-    async result(runId: string): Promise<ItemResult> {
-      await channel.unary(RunsService.GetRun, { runId, wait: true });
-      return (await channel.unary(RunsService.GetRunItems, { runId })).results[0] as ItemResult;
-    },
-    async kill() {
-      server.kill("SIGKILL");
-      await server.ended;
-    },
   };
 }
 

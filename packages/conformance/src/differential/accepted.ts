@@ -1,0 +1,56 @@
+// Differences between our answers and the real server's that are there on purpose, and the words in which protocols tell where they are.
+import type { Difference, Recorded } from "./compare.ts";
+
+export interface Accepted {
+  /** Also an entry of the protocol's README. */
+  reason: string;
+  when(place: Place): boolean;
+}
+
+export interface Place extends Difference {
+  chapter: string;
+  step: string;
+  /** The last word of `at`. */
+  field: string;
+  /** The two statuses of HTTP. */
+  theirs: number;
+  our: number;
+}
+
+export type Rule = (place: Place) => boolean;
+
+/** The entry that allows this difference, if one does. */
+export function acceptedBy(
+  differences: readonly Accepted[],
+  chapter: string,
+  { reference, ours }: { reference: Recorded; ours: Recorded },
+  difference: Difference,
+): Accepted | undefined {
+  const place: Place = {
+    ...difference,
+    chapter,
+    step: reference.step,
+    field: difference.at.split(".").at(-1) ?? "",
+    theirs: reference.answer.status,
+    our: ours.answer.status,
+  };
+  return differences.find(({ when }) => when(place));
+}
+
+export const isError = (status: number): boolean => status >= 400;
+
+/** Everything in the answer to one of these steps, of one chapter. */
+export const steps =
+  (chapter: string, ...names: string[]): Rule =>
+  (place) =>
+    place.chapter === chapter && names.includes(place.step);
+
+export const anyOf =
+  (...rules: Rule[]): Rule =>
+  (place) =>
+    rules.some((rule) => rule(place));
+
+export const fields =
+  (...names: string[]): Rule =>
+  (place) =>
+    names.includes(place.field);
