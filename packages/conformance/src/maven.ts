@@ -34,15 +34,39 @@ export const mongoPeer: CachedPeer = {
   },
 };
 
+/** A second door of a broker, with TLS, for users that say who they are by PLAIN or, once they have been made, by SCRAM-SHA-256. */
+export interface SecureListener {
+  readonly port: number;
+  /** Key and certificate, one after the other. */
+  readonly pemFile: string;
+  readonly user: { readonly name: string; readonly password: string };
+}
+
 /** One node that is broker and controller, with as few partitions of its own topics as it needs, on loopback alone. */
-export function kafkaConfig(place: { port: number; controllerPort: number; data: string }): string {
+export function kafkaConfig(place: { port: number; controllerPort: number; data: string; secure?: SecureListener }): string {
+  return `${commonConfig(place)}${place.secure === undefined ? "" : secureConfig(place.secure)}`;
+}
+
+function secureConfig({ pemFile, user }: SecureListener): string {
+  const login = "org.apache.kafka.common.security";
+  return `sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256
+ssl.keystore.type=PEM
+ssl.keystore.location=${pemFile}
+listener.name.secure.plain.sasl.jaas.config=${login}.plain.PlainLoginModule required user_${user.name}="${user.password}";
+listener.name.secure.scram-sha-256.sasl.jaas.config=${login}.scram.ScramLoginModule required;
+`;
+}
+
+function commonConfig(place: { port: number; controllerPort: number; data: string; secure?: SecureListener }): string {
+  const secure = place.secure === undefined ? "" : `,SECURE://127.0.0.1:${place.secure.port}`;
   return `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:${place.controllerPort}
-listeners=PLAINTEXT://127.0.0.1:${place.port},CONTROLLER://127.0.0.1:${place.controllerPort}
-advertised.listeners=PLAINTEXT://127.0.0.1:${place.port}
+listeners=PLAINTEXT://127.0.0.1:${place.port},CONTROLLER://127.0.0.1:${place.controllerPort}${secure}
+advertised.listeners=PLAINTEXT://127.0.0.1:${place.port}${secure}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL
+inter.broker.listener.name=PLAINTEXT
 log.dirs=${place.data}
 num.partitions=4
 offsets.topic.replication.factor=1

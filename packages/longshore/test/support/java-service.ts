@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CachedPeer, fetchedFolder, fetchIntoCache } from "../../../conformance/src/cache.ts";
-import { kafkaConfig, kafkaPeer, mongoPeer } from "../../../conformance/src/maven.ts";
+import { kafkaConfig, kafkaPeer, mongoPeer, type SecureListener } from "../../../conformance/src/maven.ts";
 import { accepts, freePort } from "./port.ts";
 
 /** What is missing on this machine to run these services; tests that need them skip themselves and name it. */
@@ -29,13 +29,16 @@ export class JavaKafka {
     this.port = port;
   }
 
-  static async start(): Promise<JavaKafka> {
+  static async start({ secure }: { readonly secure?: SecureListener } = {}): Promise<JavaKafka> {
     const folder = await folderOf(kafkaPeer);
     const [port, controllerPort] = [await freePort(), await freePort()];
     const kafka = new JavaKafka(join(folder, "lib", "*"), port);
     const data = join(kafka.#folder, "data");
     cpSync(join(folder, "formatted"), data, { recursive: true });
-    writeFileSync(join(kafka.#folder, "server.properties"), kafkaConfig({ port, controllerPort, data }));
+    writeFileSync(
+      join(kafka.#folder, "server.properties"),
+      kafkaConfig({ port, controllerPort, data, ...(secure === undefined ? {} : { secure }) }),
+    );
     await kafka.up();
     return kafka;
   }

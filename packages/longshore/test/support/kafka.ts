@@ -19,8 +19,8 @@ export async function sharedKafka(): Promise<SharedKafka> {
 }
 
 /** A broker that the test may stop, kill and freeze. */
-export async function ownKafka(): Promise<JavaKafka> {
-  const kafka = await JavaKafka.start();
+export async function ownKafka(options: Parameters<typeof JavaKafka.start>[0] = {}): Promise<JavaKafka> {
+  const kafka = await JavaKafka.start(options);
   onTestFinished(() => kafka.remove());
   return kafka;
 }

@@ -81,8 +81,36 @@ export function refusalOf(error: unknown, name: string): LongshoreError | undefi
     "SASL_AUTHENTICATION_FAILED",
     "UNSUPPORTED_SASL_MECHANISM",
   );
-  if (unauthorized === undefined && (error as { code?: unknown }).code !== "PLT_KFK_AUTHENTICATION") return undefined;
-  return new LongshoreError("LONGSHORE_UNAUTHORIZED", `${name} does not let us in: ${messageOf(error)}`, { cause: error });
+  const found = [...innerErrors(error)];
+  const untrusted = found.find(({ code }) => typeof code === "string" && untrustedCodes.test(code));
+  if (untrusted !== undefined) {
+    const what = `The certificate of ${name} is not trusted (${untrusted.message}).`;
+    const message = `${what} Give that of its authority in kafka.ssl.ca, or name its file in NODE_EXTRA_CA_CERTS.`;
+    return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause: error, detail: { field: "ssl.ca" } });
+  }
+  // Met while connecting it is inside of what the connection failed with.
+  const unknown = found.some(({ code }) => code === "PLT_KFK_AUTHENTICATION");
+  if (unauthorized === undefined && !unknown) return undefined;
+  const set = unknown ? " Look at kafka.sasl: its mechanism, username and password." : "";
+  return new LongshoreError("LONGSHORE_UNAUTHORIZED", `${name} does not let us in: ${messageOf(error)}${set}`, { cause: error });
+}
+
+/** As OpenSSL and Node call what is wrong with a certificate. */
+const untrustedCodes = /^(?!ERR_SSL_).*(CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY))/;
+
+/** An error with all those that it holds. */
+function* innerErrors(error: unknown): Generator<Error & { readonly code?: unknown }> {
+  if (!(error instanceof Error)) return;
+  yield error;
+  const { errors } = error as { errors?: unknown };
+  for (const inner of [error.cause, ...(Array.isArray(errors) ? errors : [])]) yield* innerErrors(inner);
+}
+
+/** A broker that wants TLS, or wants to know who is there, says nothing to whoever comes without: it hangs up. */
+export function hungUpHint(error: unknown, { ssl, sasl }: Pick<KafkaBusOptions, "ssl" | "sasl">): string {
+  const missing = [ssl ? "" : "kafka.ssl", sasl ? "" : "kafka.sasl"].filter((name) => name !== "");
+  const hungUp = missing.length > 0 && [...innerErrors(error)].some(({ message }) => /connection closed/i.test(message));
+  return hungUp ? ` (does it want ${missing.join(" or ")}, which is not set?)` : "";
 }
 
 /** Errors of the library hold others; the innermost say most. */

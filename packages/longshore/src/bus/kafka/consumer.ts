@@ -5,7 +5,7 @@ import { type Clock, pause, systemClock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { againMsDefault, type BusConsumer, type BusRecord, handledRecordsMax, type Subscription } from "../bus.ts";
 import { Gate } from "../gate.ts";
-import { clientOptions, hangUp, type KafkaModule, messageOf, refusalOf, within } from "./client.ts";
+import { clientOptions, hangUp, hungUpHint, type KafkaModule, messageOf, refusalOf, within } from "./client.ts";
 import { Closing } from "./closing.ts";
 import { Generation } from "./generation.ts";
 import { Membership } from "./membership.ts";
@@ -93,7 +93,7 @@ export class KafkaConsumer implements BusConsumer {
       } catch (error) {
         if (this.#closing.begun.aborted) break;
         const refusal = refusalOf(error, this.#parts.name);
-        trouble?.failing(this.#what, refusal ?? messageOf(error));
+        trouble?.failing(this.#what, refusal ?? `${messageOf(error)}${hungUpHint(error, this.#parts.options)}`);
         await this.#again();
       }
     }

@@ -6,7 +6,7 @@ import { LongshoreError, toError } from "../../errors.ts";
 import { againMsDefault, type Outgoing, recordBytesMax } from "../bus.ts";
 import { bytesOf, checkOutgoing } from "../check.ts";
 import { Gather } from "../gather.ts";
-import { type KafkaModule, messageOf, named, refusalOf } from "./client.ts";
+import { hungUpHint, type KafkaModule, messageOf, named, refusalOf } from "./client.ts";
 import type { Closing } from "./closing.ts";
 import type { KafkaBusOptions } from "./options.ts";
 import { Produce, type ProducedMessage } from "./produce.ts";
@@ -89,11 +89,12 @@ export class KafkaPublisher {
           await this.#drop();
           throw refusal;
         }
-        trouble?.failing(what, messageOf(error));
+        const why = `${messageOf(error)}${hungUpHint(error, this.#options)}`;
+        trouble?.failing(what, why);
         if (this.#clock.now() + againMs > until || this.#closing.begun.aborted) {
           // Whether the broker has the batch is not known, so this producer's numbers are of no use any more.
           await this.#drop();
-          throw unreachable(this.#name, error);
+          throw unreachable(this.#name, why, error);
         }
         await this.#mend(error, records);
         await pause(this.#clock, againMs, this.#closing.begun);
@@ -158,8 +159,8 @@ function closed(): LongshoreError {
   return new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed.");
 }
 
-function unreachable(name: string, cause: unknown): LongshoreError {
-  return new LongshoreError("LONGSHORE_UNREACHABLE", `Records could not be published to ${name}: ${messageOf(cause)}`, {
+function unreachable(name: string, why: string, cause: unknown): LongshoreError {
+  return new LongshoreError("LONGSHORE_UNREACHABLE", `Records could not be published to ${name}: ${why}`, {
     cause: toError(cause),
   });
 }
