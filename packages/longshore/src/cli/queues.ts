@@ -29,9 +29,10 @@ async function queues(flags: ConnectionOptions & { json?: boolean }): Promise<vo
     queue.lane,
     queue.labels.join(", "),
     String(queue.ready),
+    String(queue.sent),
     String(queue.workers),
     queue.oldestAt === null ? "" : formatDuration(Math.max(0, Date.now() - queue.oldestAt)),
     paint(isStuck(queue.waiting) ? "red" : "dim", queue.waiting?.text ?? ""),
   ]);
-  process.stdout.write(`${table(["LANE", "LABELS", "READY", "WORKERS", "OLDEST", "WHY IT WAITS"], rows, paint).join("\n")}\n`);
+  process.stdout.write(`${table(["LANE", "LABELS", "READY", "SENT", "WORKERS", "OLDEST", "WHY IT WAITS"], rows, paint).join("\n")}\n`);
 }

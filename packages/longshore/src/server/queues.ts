@@ -1,5 +1,5 @@
-// What stands in each lane. A lane's heap may still hold places of tasks that were cancelled or moved on meanwhile; they are dropped
-// when a claim meets them, and left out here.
+// What stands in each lane, and what has left it without being anybody's yet. A lane's heap may still hold places of tasks that were cancelled
+// or moved on meanwhile; they are dropped when a claim meets them, and left out here.
 
 import type { LaneQueue } from "../board/lanes.ts";
 import type { Lane, Task } from "../board/task.ts";
@@ -17,11 +17,38 @@ export interface QueueState {
   readonly polledAt: number;
 }
 
+/** Tasks of a lane on their way to workers that do not come for them. */
+export interface SentTasks {
+  readonly lane: Lane;
+  readonly count: number;
+  readonly oldest: Task;
+}
+
 /** Places of one lane that are looked at one by one: about a millisecond. */
 const walkMax = 5_000;
+/** Tasks on their way that are looked at, newest first. */
+const sentMax = 1_000;
 
 export function queueStates({ store }: Engine): QueueState[] {
   return Array.from(store.board.lanes.all(), (queue) => stateOf(queue, (id) => store.board.tasks.get(id)));
+}
+
+/** By the name of their lane and its labels. */
+export async function sentTasks({ carriers, reader }: Engine): Promise<Map<string, SentTasks>> {
+  const sent = new Map<string, SentTasks>();
+  if (carriers.size === 0) return sent;
+  const { items } = await reader.tasks({ state: "offered", limit: sentMax });
+  for (const task of items) {
+    if (task.lane === null || ![...carriers].some((carrier) => carrier.carries(task))) continue;
+    const key = laneKey(task.lane);
+    const { count = 0, oldest = task } = sent.get(key) ?? {};
+    sent.set(key, { lane: task.lane, count: count + 1, oldest: task.queuedAt < oldest.queuedAt ? task : oldest });
+  }
+  return sent;
+}
+
+export function laneKey({ name, labels }: Lane): string {
+  return JSON.stringify([name, labels]);
 }
 
 function stateOf(queue: LaneQueue, find: (id: string) => Task | null): QueueState {

@@ -19,7 +19,7 @@ it("tells of trouble once, and of its end with its length", async () => {
   expect(lines.map(({ level, message, afterMs, error }) => [level, message, afterMs ?? error])).toEqual([
     ["warn", "Trouble with the line; it is tried again until it works", "cut"],
     ["warn", "Trouble with the mail; it is tried again until it works", "odd"],
-    ["info", "No more trouble with the line", 5_000],
+    ["warn", "No more trouble with the line", 5_000],
     ["warn", "Trouble with the line; it is tried again until it works", "cut"],
   ]);
 });

@@ -1,4 +1,5 @@
-// Trouble that comes back with every try: logged once, and once more with its length when it is over.
+// Trouble that comes back with every try: logged once, and once more with its length when it is over. Both at the same level: whoever was told
+// of the one wants to be told of the other.
 
 import type { Clock } from "../clock.ts";
 import { toError } from "../errors.ts";
@@ -29,6 +30,6 @@ export class TroubleLog {
     const since = this.#since.get(what);
     if (since === undefined) return;
     this.#since.delete(what);
-    this.#logger.info(`No more trouble with ${what}`, { afterMs: this.#clock.now() - since });
+    this.#logger.warn(`No more trouble with ${what}`, { afterMs: this.#clock.now() - since });
   }
 }

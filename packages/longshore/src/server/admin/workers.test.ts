@@ -46,6 +46,7 @@ describe("queues", () => {
         lane: "command",
         labels: ["gpu"],
         ready: 2,
+        sent: 0,
         oldestAt: startedAt,
         pollers: 0,
         workers: 0,

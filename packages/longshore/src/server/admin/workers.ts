@@ -2,10 +2,10 @@
 
 import { z } from "zod";
 import { eligible } from "../../board/lanes.ts";
-import type { Lane } from "../../board/task.ts";
+import type { Lane, Task } from "../../board/task.ts";
 import type { WorkerView } from "../../board/workers.ts";
 import type { Engine } from "../engine.ts";
-import { queueStates } from "../queues.ts";
+import { laneKey, type QueueState, queueStates, type SentTasks, sentTasks } from "../queues.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { pageOf, waitingShape } from "./shapes.ts";
 
@@ -30,7 +30,11 @@ export const queueShape = z
     lane: z.string(),
     labels: z.array(z.string()),
     ready: z.number().int().describe("Tasks that could be taken now."),
-    oldestAt: time.nullable().describe("Since when the oldest of them has been waiting."),
+    sent: z
+      .number()
+      .int()
+      .describe("Tasks that were sent to workers that do not come for them, or are about to be, and that none has taken up."),
+    oldestAt: time.nullable().describe("Since when the oldest of both has been waiting."),
     pollers: z.number().int().describe("Claims that stand in line for this lane."),
     workers: z.number().int().describe("Live workers that could take from this lane."),
     polledAt: time.nullable().describe("When somebody last asked for its tasks."),
@@ -50,7 +54,7 @@ export function workerOperations(engine: Engine): Operation[] {
       ...{ id: "listQueues", tag, method: "GET", path: "/queues", scope: "read" },
       summary: "List lanes with what stands in them.",
       answers: { 200: { description: "Every lane that has been used since the server started.", schema: pageOf(queueShape) } },
-      handle: () => json(200, { items: queueBodies(engine), next: null }),
+      handle: async () => json(200, { items: await queueBodies(engine), next: null }),
     }),
   ];
 }
@@ -59,19 +63,35 @@ function workerBody({ id, protocol, status, labels, reach, registeredAt, seenAt,
   return { id, protocol, status, labels, lanes: reach?.names ?? [], registeredAt, seenAt, tasks };
 }
 
-function queueBodies(engine: Engine) {
+async function queueBodies(engine: Engine) {
+  const sent = await sentTasks(engine);
   const why = engine.waiting();
   const live = engine.workers.list().filter((worker) => worker.status !== "offline");
-  return queueStates(engine).map(({ lane, ready, oldest, pollers, polledAt }) => ({
-    lane: lane.name,
-    labels: lane.labels,
-    ready,
-    oldestAt: oldest?.queuedAt ?? null,
-    pollers,
-    workers: live.filter((worker) => reaches(worker, lane)).length,
-    polledAt: polledAt === 0 ? null : polledAt,
-    waiting: oldest === null ? null : why(oldest),
-  }));
+  const states = queueStates(engine);
+  const known = new Set(states.map(({ lane }) => laneKey(lane)));
+  // After a restart nobody has used the lane of what was sent before it.
+  for (const [key, { lane }] of sent) if (!known.has(key)) states.push({ lane, ready: 0, oldest: null, pollers: 0, polledAt: 0 });
+  return states.map((state) => {
+    const { lane, ready, pollers, polledAt } = state;
+    const onTheirWay = sent.get(laneKey(lane));
+    const oldest = oldestOf(state, onTheirWay);
+    return {
+      lane: lane.name,
+      labels: lane.labels,
+      ready,
+      sent: onTheirWay?.count ?? 0,
+      oldestAt: oldest?.queuedAt ?? null,
+      pollers,
+      workers: live.filter((worker) => reaches(worker, lane)).length,
+      polledAt: polledAt === 0 ? null : polledAt,
+      waiting: oldest === null ? null : why(oldest),
+    };
+  });
+}
+
+function oldestOf({ oldest }: QueueState, sent: SentTasks | undefined): Task | null {
+  if (sent === undefined) return oldest;
+  return oldest === null || sent.oldest.queuedAt <= oldest.queuedAt ? sent.oldest : oldest;
 }
 
 function reaches(worker: WorkerView, lane: Lane): boolean {

@@ -40,6 +40,14 @@ describe.skipIf(kafkaMissing !== undefined)(
         });
         expect(submitted.status).toBeLessThan(300);
         await vi.waitUntil(async () => /^longshore_flowkit_outbox_pending 1$/m.test(await page("/metrics")), seen);
+        const queue = await vi.waitUntil(async () => {
+          const { items } = JSON.parse(await page("/api/longshore/v1/queues")) as {
+            items: { lane: string; waiting: { reason: string } }[];
+          };
+          return items.find(({ lane, waiting }) => lane === "indexer" && waiting?.reason === "unreachable");
+        }, seen);
+        const text = expect.stringMatching(/^it is sent as soon as that is possible: Kafka at .* has been out of reach for \d+ s \(.+\)$/);
+        expect(queue).toMatchObject({ ready: 0, sent: 1, waiting: { text } });
 
         server.kill("SIGTERM");
         worker.kill("SIGTERM");

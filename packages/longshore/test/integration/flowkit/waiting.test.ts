@@ -1,7 +1,9 @@
 // What an operator is told about FlowKit's tasks that do not move.
 
 import { expect, it, onTestFinished } from "vitest";
+import type { Task } from "../../../src/board/task.ts";
 import { openHttpBus } from "../../../src/bus/http.ts";
+import { sentTasks } from "../../../src/server/queues.ts";
 import { serve } from "../../../src/server/server.ts";
 import { node } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
@@ -47,6 +49,12 @@ it("a command is on its way until somebody takes it up", async () => {
   const run = await world.submit({ nodes: [node("a", "indexer")] });
   const offered = await world.inState(run, "a", "offered");
   await world.until(async () => world.coordinator.carries(offered));
+  const carrier = { protocol: "flowkit", trouble: () => null, carries: (task: Task) => world.coordinator.carries(task) };
+  world.engine.carriers.add(carrier);
+  expect([...(await sentTasks(world.engine)).values()]).toMatchObject([
+    { lane: { name: "indexer" }, count: 1, oldest: { id: offered.id } },
+  ]);
   await worker.accept();
   expect(world.coordinator.carries(await world.inState(run, "a", "held"))).toBe(false);
+  expect((await sentTasks(world.engine)).size).toBe(0);
 });
