@@ -205,7 +205,7 @@ export class Coordinator {
   #roomChanged(roles: readonly string[]): void {
     if (!this.#started) return;
     for (const role of roles) if (!this.#serving.has(role)) void this.#serve(role);
-    this.#dispatcher.fill();
+    this.#dispatcher.fill(roles);
   }
 
   /** The topics that all types share. */
@@ -237,7 +237,7 @@ export class Coordinator {
     if (!(await this.#ensure([topic, commandTopic(topics, role)]))) return;
     this.#subscribe(`status.${role}`, topic, (records) => status.handle(records));
     this.#served.add(role);
-    this.#dispatcher.fill();
+    this.#dispatcher.fill([role]);
   }
 
   #shared() {

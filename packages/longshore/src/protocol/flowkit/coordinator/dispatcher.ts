@@ -1,6 +1,10 @@
 // Carries tasks from the board to the workers of their role. As long as announced workers have room, offers stand in line for that many
-// tasks, one line for workers of the same roles; what they are given is sent as a command, whose epoch is the grant. A command that nobody takes up in time lapses: the task goes
+// tasks; what they are given is sent as a command, whose epoch is the grant. A command that nobody takes up in time lapses: the task goes
 // back to its lane and is sent again under the next epoch, where readers share a topic out to another of them.
+//
+// The room of a worker of several roles counts for each of them, so some commands wait for it until they lapse. Counted once, a command that its
+// worker cannot take (because it lies in the partition of a busy one, or its role runs as often as it may) would be the only one that is sent,
+// again and again, and hold up all that others could take.
 
 import type { Hold, Task } from "../../../board/task.ts";
 import { pause } from "../../../clock.ts";
@@ -36,7 +40,7 @@ export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "boar
   failed(what: string, error: unknown): void;
 }
 
-/** Offers of one line at once: so many tasks that become ready together are sent together. */
+/** Offers of one role in line at once: so many tasks that become ready together are sent together. */
 const standingMax = 64;
 /** An empty wait ends after this long and begins anew. */
 const waitMs = 30_000;
@@ -45,20 +49,16 @@ const retryMs = 500;
 /** Tasks whose commands lapsed, to know how often; beyond these the oldest is forgotten and counts from the beginning. */
 const lapsesMax = 10_000;
 
-/** For workers that take tasks of all of these roles, and of those of others that are not served yet. */
 interface Line {
-  readonly roles: readonly string[];
   /** Offers in line; each promise ends with its offer. */
   readonly standing: Map<AbortController, Promise<void>>;
-  /** Commands on its account that nobody has taken up. */
-  unclaimed: number;
+  /** Commands that nobody has taken up, by task. */
+  readonly unclaimed: Map<string, number>;
 }
 
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #lines = new Map<string, Line>();
-  /** Commands that nobody has taken up, by task. */
-  readonly #unclaimed = new Map<string, { readonly grant: number; readonly line: Line }>();
   readonly #lapses = new Map<string, number>();
   #closed = true;
 
@@ -70,42 +70,46 @@ export class Dispatcher {
   async start(roles: ReadonlySet<string>): Promise<void> {
     this.#closed = false;
     for await (const task of tasksIn(this.#parts.reader, "offered")) {
-      const role = task.lane?.name;
-      if (role !== undefined && roles.has(role)) await this.#handOver(this.#anyLineOf(role), role, task);
+      if (task.lane !== null && roles.has(task.lane.name)) await this.#handOver(task.lane.name, task);
     }
-    this.fill();
+    this.fill([...roles]);
   }
 
-  /** Somebody has more or less room than before, or another role is served. */
-  fill(): void {
+  /** Somebody of these roles has more or less room than before. */
+  fill(roles: readonly string[]): void {
     if (this.#closed) return;
-    const rooms = new Map<Line, number>();
-    for (const { roles, room } of this.#parts.registry.room()) {
-      const served = this.#served(roles);
-      if (served.length === 0) continue;
-      const line = this.#lineOf(served);
-      rooms.set(line, (rooms.get(line) ?? 0) + room);
-    }
-    for (const [key, line] of this.#lines) {
-      const room = rooms.get(line) ?? 0;
-      this.#stretch(line, Math.max(0, Math.min(standingMax, room - line.unclaimed)));
-      if (room === 0 && line.standing.size === 0 && line.unclaimed === 0) this.#lines.delete(key);
+    for (const role of roles) {
+      if (!this.#parts.isServed(role)) continue;
+      const line = this.#lineOf(role);
+      const wanted = Math.min(standingMax, this.#parts.registry.room(role) - line.unclaimed.size);
+      for (let count = line.standing.size; count < wanted; count++) {
+        const offer = new AbortController();
+        line.standing.set(offer, this.#stand(role, line, offer));
+      }
+      let surplus = line.standing.size - Math.max(0, wanted);
+      for (const offer of line.standing.keys()) {
+        if (surplus-- <= 0) break;
+        offer.abort();
+      }
     }
   }
 
   /** To be told of each task that a commit changed. */
   taskChanged(task: Task): void {
-    const sent = this.#unclaimed.get(task.id);
-    if (sent === undefined || (task.state === "offered" && task.grant === sent.grant)) return;
-    this.#taken(task.id);
-    if (task.closedGrant === sent.grant && task.closedBy === "expire") this.#lapsed(task.id);
+    const role = task.lane?.name;
+    const line = role === undefined ? undefined : this.#lines.get(role);
+    const grant = line?.unclaimed.get(task.id);
+    if (role === undefined || line === undefined || grant === undefined) return;
+    if (task.state === "offered" && task.grant === grant) return;
+    line.unclaimed.delete(task.id);
+    if (task.closedGrant === grant && task.closedBy === "expire") this.#lapsed(task.id);
     else this.#lapses.delete(task.id);
-    this.fill();
+    this.fill([role]);
   }
 
   /** Whether its command is under way, or about to be. */
-  carries({ id, grant }: Task): boolean {
-    return this.#unclaimed.get(id)?.grant === grant;
+  carries({ id, grant, lane }: Task): boolean {
+    return lane !== null && this.#lines.get(lane.name)?.unclaimed.get(id) === grant;
   }
 
   async close(): Promise<void> {
@@ -115,41 +119,26 @@ export class Dispatcher {
     await Promise.all(offers.map(([, ended]) => ended));
   }
 
-  /** As many offers as wanted. */
-  #stretch(line: Line, wanted: number): void {
-    for (let count = line.standing.size; count < wanted; count++) {
-      const offer = new AbortController();
-      line.standing.set(offer, this.#stand(line, offer));
-    }
-    let surplus = line.standing.size - wanted;
-    for (const offer of line.standing.keys()) {
-      if (surplus-- <= 0) break;
-      offer.abort();
-    }
-  }
-
-  async #stand(line: Line, offer: AbortController): Promise<void> {
+  async #stand(role: string, line: Line, offer: AbortController): Promise<void> {
     const { board, clock, leaseMs, offerMs } = this.#parts;
     try {
-      const reach = { names: [...line.roles], labels: [] };
+      const reach = { names: [role], labels: [] };
       const [task] = await board.offer({ reach, termMs: leaseMs, offerMs, waitMs, signal: offer.signal });
       // It may have been cancelled in the very transaction that handed it out.
-      if (task?.state === "offered" && task.lane !== null) await this.#handOver(line, task.lane.name, task);
+      if (task?.state === "offered") await this.#handOver(role, task);
     } catch (error) {
       if (!isShutdown(error)) this.#parts.failed("offer", error);
       await pause(clock, retryMs, offer.signal);
     } finally {
       line.standing.delete(offer);
-      this.fill();
+      this.fill([role]);
     }
   }
 
-  async #handOver(line: Line, role: string, task: Task): Promise<void> {
+  async #handOver(role: string, task: Task): Promise<void> {
     const { board, clock, counts, log, outbox, places, topics } = this.#parts;
     const hold = { taskId: task.id, grant: task.grant };
-    this.#taken(task.id);
-    this.#unclaimed.set(task.id, { grant: task.grant, line });
-    line.unclaimed++;
+    this.#lineOf(role).unclaimed.set(task.id, task.grant);
     try {
       const place = await places.of(task);
       const { task_id, node_id } = place;
@@ -195,32 +184,13 @@ export class Dispatcher {
     this.#lapses.set(taskId, (this.#lapses.get(taskId) ?? 0) + 1);
   }
 
-  #taken(taskId: string): void {
-    const sent = this.#unclaimed.get(taskId);
-    if (sent === undefined) return;
-    this.#unclaimed.delete(taskId);
-    sent.line.unclaimed--;
-  }
-
-  /** In one order, whoever told them. */
-  #served(roles: readonly string[]): string[] {
-    return roles.filter((role) => this.#parts.isServed(role)).sort();
-  }
-
-  #lineOf(roles: readonly string[]): Line {
-    const key = roles.join();
-    let line = this.#lines.get(key);
+  #lineOf(role: string): Line {
+    let line = this.#lines.get(role);
     if (line === undefined) {
-      line = { roles, standing: new Map(), unclaimed: 0 };
-      this.#lines.set(key, line);
+      line = { standing: new Map(), unclaimed: new Map() };
+      this.#lines.set(role, line);
     }
     return line;
-  }
-
-  /** For what was sent before the restart, nobody knows on whose account. */
-  #anyLineOf(role: string): Line {
-    for (const { roles } of this.#parts.registry.room()) if (roles.includes(role)) return this.#lineOf(this.#served(roles));
-    return this.#lineOf([role]);
   }
 }
 

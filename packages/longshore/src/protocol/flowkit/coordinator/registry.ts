@@ -77,11 +77,13 @@ export class Registry {
     return this.#workers.has(workerId);
   }
 
-  /** Who could begin something now, of which roles, and how many tasks in all: a worker has its room once, whatever its roles. */
-  *room(): Iterable<{ readonly roles: readonly string[]; readonly room: number }> {
-    for (const { roles, capacity, held, suspected } of this.#workers.values()) {
-      if (!suspected && capacity > held.size) yield { roles, room: capacity - held.size };
+  /** How many tasks of this role could be begun now. A worker of several roles has its room for each of them: see the dispatcher. */
+  room(role: string): number {
+    let room = 0;
+    for (const worker of this.#workers.values()) {
+      if (!worker.suspected && worker.roles.includes(role)) room += Math.max(0, worker.capacity - worker.held.size);
     }
+    return room;
   }
 
   /** What it says is durable when this resolves. */
