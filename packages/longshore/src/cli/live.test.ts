@@ -46,7 +46,8 @@ it("draws over itself, leaves the end standing and gives the cursor back", async
   const terminal = new FakeTerminal();
   const client = clientOf([
     { state: "running", step: { state: "queued" } },
-    { state: "running", step: { state: "held", lastLine: "compiling" } },
+    // Whoever follows a run that is paused is there when it goes on.
+    { state: "paused", step: { state: "held", lastLine: "compiling" } },
     { state: "succeeded", step: { state: "done", lastLine: "compiled" } },
   ]);
   const { run } = await showRun(client, "R1", terminal);

@@ -109,6 +109,10 @@ describe("a run in a file", () => {
     };
     expect(renderChanges(undefined, done, paint).at(-1)).toBe("order succeeded after 900 ms");
     expect(renderChanges(done, done, paint)).toEqual([]);
+    const paused = { ...said, run: run({ state: "paused" }) };
+    expect(renderChanges(said, paused, paint)).toEqual(["order paused"]);
+    expect(renderChanges(paused, said, paint)).toEqual(["order running"]);
+    expect(renderRun(paused, { now: at, width: 60, paint })[2]).toContain("waits");
     expect(renderChanges(said, done, paint)).toEqual(["✓ a done after 800 ms: half way", "– b skipped", "order succeeded after 900 ms"]);
   });
 

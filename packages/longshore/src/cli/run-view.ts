@@ -1,6 +1,7 @@
 // How a run looks in a terminal: a line a step with its state, its time and what it said last. For files and pipes, a line a change.
 
 import { formatDuration } from "../duration.ts";
+import { isRunOpen } from "../run/run.ts";
 import type { Run, Step } from "./api.ts";
 import { isStuck } from "./stuck.ts";
 import { fit, type Paint, pad, type Style, widthOf } from "./terminal.ts";
@@ -26,6 +27,7 @@ const stepLooks: Readonly<Record<Step["state"], Look>> = {
 
 export const runStyles: Readonly<Record<Run["state"], Style>> = {
   running: "cyan",
+  paused: "yellow",
   succeeded: "green",
   failed: "red",
   cancelled: "red",
@@ -43,7 +45,7 @@ const timeWidth = 7;
 /** All steps as they stand at `now`, each on a line of at most `width` columns. */
 export function renderRun({ run, steps }: RunView, { now, width, paint }: { now: number; width: number; paint: Paint }): string[] {
   const idWidth = Math.max(...steps.map((step) => step.id.length), 4);
-  const ended = run.state !== "running";
+  const ended = !isRunOpen(run.state);
   const head = `${paint("bold", titleOf(run))}  ${paint(runStyles[run.state], run.state)}  ${formatDuration((run.endedAt ?? now) - run.createdAt)}  ${paint("dim", run.id)}`;
   const lines = steps.flatMap((step) => {
     const look = lookOf(step, ended);
@@ -72,10 +74,11 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
     const told = new Set(old === undefined ? [] : deadLetterLines(old));
     for (const text of deadLetterLines(step)) if (!told.has(text)) lines.push(`  ${step.id}: ${paint("red", fit(text, 200))}`);
   }
-  if (before?.run.state !== after.run.state && after.run.state !== "running")
-    lines.push(
-      `${titleOf(after.run)} ${paint(runStyles[after.run.state], after.run.state)} after ${formatDuration(durationOf(after.run))}`,
-    );
+  const { state } = after.run;
+  if ((before?.run.state ?? "running") !== state) {
+    const took = isRunOpen(state) ? "" : ` after ${formatDuration(durationOf(after.run))}`;
+    lines.push(`${titleOf(after.run)} ${paint(runStyles[state], state)}${took}`);
+  }
   return lines;
 }
 
@@ -91,7 +94,7 @@ function deadLetterLines({ deadLetters }: Step): string[] {
 }
 
 function changeLine(step: Step, run: Run, paint: Paint): string {
-  const look = lookOf(step, run.state !== "running");
+  const look = lookOf(step, !isRunOpen(run.state));
   const took = step.endedAt !== null && step.startedAt !== null ? ` after ${formatDuration(step.endedAt - step.startedAt)}` : "";
   const note = step.error ?? step.lastLine ?? "";
   return `${paint(look.style, look.mark)} ${step.id} ${look.word}${took}${triesOf(step)}${note === "" ? "" : `: ${fit(note, 200)}`}`;

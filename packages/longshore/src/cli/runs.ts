@@ -2,6 +2,7 @@
 
 import { Command, Option } from "commander";
 import { formatDuration } from "../duration.ts";
+import { isRunOpen } from "../run/run.ts";
 import { counted } from "../text.ts";
 import type { Page, Run } from "./api.ts";
 import { connect } from "./client.ts";
@@ -74,7 +75,7 @@ async function list({ workflow, state, limit, before, json, ...flags }: RunsFlag
 
 function row(run: Run, paint: Paint): string[] {
   const took = formatDuration((run.endedAt ?? Date.now()) - run.createdAt);
-  const left = run.state === "running" ? `${counted(run.left, "step")} left` : fit(run.error ?? "", errorCharsMax);
+  const left = isRunOpen(run.state) ? `${counted(run.left, "step")} left` : fit(run.error ?? "", errorCharsMax);
   return [
     run.id,
     titleOf(run),

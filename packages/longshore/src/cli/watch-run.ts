@@ -1,5 +1,6 @@
 // Follows one run to its end: the run and all its steps, whenever something about them may have changed.
 
+import { isRunOpen } from "../run/run.ts";
 import type { Page, Run, Step } from "./api.ts";
 import type { Client } from "./client.ts";
 import { patiently } from "./follow.ts";
@@ -27,7 +28,7 @@ export async function watchRun(client: Client, runId: string, show: (view: RunVi
       const looked = new Promise((resolve) => setTimeout(resolve, lookMsMin));
       const view = await patiently(() => look(client, runId), signal);
       show(view);
-      if (view.run.state !== "running") return view;
+      if (!isRunOpen(view.run.state)) return view;
       await looked;
       await news.next(lookMsMax - lookMsMin);
       signal?.throwIfAborted();

@@ -97,7 +97,7 @@ describe("listing runs", () => {
   });
 
   it("keeps to a workflow and a state", async () => {
-    const { api, create, take, complete } = await startAdminServer();
+    const { api, create, take, complete, send } = await startAdminServer();
     const [one, two] = [await create(job("a")), await create(job("a"))];
     const done = (await api("POST", "/runs", { workflow: one })).body.id;
     await complete((await take()).lease.lease_id);
@@ -107,6 +107,9 @@ describe("listing runs", () => {
     expect(await idsOf(`workflow=${one}`)).toEqual([open, done]);
     expect(await idsOf("state=running")).toEqual([other, open]);
     expect(await idsOf(`workflow=${one}&state=succeeded`)).toEqual([done]);
+    await send("PUT", `/api/workflow/${open}/pause`);
+    expect(await idsOf("state=paused")).toEqual([open]);
+    expect(await idsOf("state=running")).toEqual([other]);
   });
 
   it.each(["limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "state=done", "nope=1"])(
