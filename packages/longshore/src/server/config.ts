@@ -61,7 +61,10 @@ export interface StepflowOptions {
   orchestratorUrl?: string;
 }
 
-export type FlowkitKafka = Pick<KafkaBusOptions, "clientId" | "ssl" | "sasl" | "partitions" | "replicas" | "sessionMs" | "patienceMs">;
+export type FlowkitKafka = Pick<
+  KafkaBusOptions,
+  "clientId" | "ssl" | "sasl" | "partitions" | "replicas" | "sessionMs" | "lookMs" | "patienceMs"
+>;
 
 export interface FlowkitOptions {
   /** Brokers of Kafka, such as `kafka:9092`, in a list or separated by commas. Without them the bus is in the data file. */

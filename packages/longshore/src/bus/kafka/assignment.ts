@@ -2,6 +2,8 @@
 // members written in other languages share a group with ours.
 // Layouts: ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json of Kafka, version 0.
 
+import { isObject } from "../../json.ts";
+
 export const assignorName = "roundrobin";
 
 /** Topic to partitions. */
@@ -17,24 +19,42 @@ export function decodeSubscription(bytes: Buffer): string[] {
   return Array.from({ length: reader.int32() }, () => reader.string16());
 }
 
-export function encodeAssignment(assignment: Assignment): Buffer {
+/** What our leaders tell besides; those of others tell nothing, and others' members pass it over. */
+export interface Told {
+  /** How many partitions each topic of the group has. */
+  readonly counts: { readonly [topic: string]: number };
+  /** From which on they have been added since the group last shared them out. */
+  readonly added: { readonly [topic: string]: number };
+}
+
+export function encodeAssignment(assignment: Assignment, told: Told | null = null): Buffer {
+  const data = told === null ? null : Buffer.from(JSON.stringify(told));
   const topics = [...assignment].map(([topic, partitions]) =>
     Buffer.concat([string16(topic), int32(partitions.length), ...partitions.map(int32)]),
   );
-  return Buffer.concat([int16(0), int32(topics.length), ...topics, int32(-1)]);
+  return Buffer.concat([int16(0), int32(topics.length), ...topics, int32(data?.length ?? -1), data ?? Buffer.alloc(0)]);
 }
 
 /** A member that gets nothing may be sent no bytes at all. */
-export function decodeAssignment(bytes: Buffer): Assignment {
-  if (bytes.length < 6) return new Map();
+export function decodeAssignment(bytes: Buffer): { readonly assignment: Assignment; readonly told: Told | null } {
+  if (bytes.length < 6) return { assignment: new Map(), told: null };
   const reader = new ByteReader(bytes);
   reader.skip(2);
-  return new Map(
-    Array.from({ length: reader.int32() }, () => {
-      const topic = reader.string16();
-      return [topic, Array.from({ length: reader.int32() }, () => reader.int32())] as const;
-    }),
-  );
+  const topics = Array.from({ length: reader.int32() }, () => {
+    const topic = reader.string16();
+    return [topic, Array.from({ length: reader.int32() }, () => reader.int32())] as const;
+  });
+  return { assignment: new Map(topics), told: toldIn(reader.bytes32()) };
+}
+
+/** Other leaders may put there what they like. */
+function toldIn(data: Buffer): Told | null {
+  try {
+    const { counts, added } = JSON.parse(data.toString()) as Partial<Told>;
+    return isObject(counts) && isObject(added) ? { counts, added } : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Each partition in turn goes to the next member that wants its topic. */
@@ -68,6 +88,12 @@ class ByteReader {
   int32(): number {
     this.#at += 4;
     return this.#bytes.readInt32BE(this.#at - 4);
+  }
+
+  /** Empty where there are none. */
+  bytes32(): Buffer {
+    const length = this.#at + 4 <= this.#bytes.length ? Math.max(0, this.int32()) : 0;
+    return this.#bytes.subarray(this.#at, this.#at + length);
   }
 
   string16(): string {

@@ -14,6 +14,8 @@ import type { KafkaTopics } from "./topics.ts";
 
 /** As Python's clients have it: members of one group should be found missing after the same time. */
 const sessionMsDefault = 10_000;
+/** One small request for each group; other clients look every five minutes. */
+const lookMsDefault = 60_000;
 /** As long as one broker after the other may take to be asked for its topics. */
 const ensureMsMax = 60_000;
 
@@ -117,12 +119,13 @@ export class KafkaConsumer implements BusConsumer {
         await ensured();
         for (const topic of this.#topics) if (!client.topics.current.includes(topic)) client.topics.track(topic);
         const wanted = this.#topics;
-        const assignment = await membership.join(wanted);
+        const { assignment, added } = await membership.join(wanted);
         const generation = new Generation({
           client,
           fetching,
           assignment,
           from: this.#subscription.from,
+          added,
           late: closing.late,
           wake: () => this.#gate.open(),
         });
@@ -148,11 +151,22 @@ export class KafkaConsumer implements BusConsumer {
       this.#parts.options.trouble?.working(this.#what);
       this.#tellReady(wanted);
       void generation.fetchUntilOver();
+      void this.#watchPartitions(generation, membership);
       await this.#handleAll(generation);
     } finally {
       generation.end();
       // Its rejection says more than that of whoever failed after it.
       await beats;
+    }
+  }
+
+  /** Of a group the leader alone looks whether partitions were added: when it joins again, all of them are shared out anew. */
+  async #watchPartitions(generation: Generation, membership: Membership): Promise<void> {
+    const { lookMs = lookMsDefault } = this.#parts.options;
+    while (!generation.over.aborted) {
+      await pause(this.#clock, lookMs, generation.over);
+      // A broker that does not answer is told of by whoever needs it.
+      if (!generation.over.aborted && (await membership.hasOutgrown().catch(() => false))) generation.end();
     }
   }
 

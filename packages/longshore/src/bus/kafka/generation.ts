@@ -17,6 +17,8 @@ export interface GenerationParts {
   readonly fetching: ConnectionPool;
   readonly assignment: Assignment;
   readonly from: "earliest" | "latest";
+  /** From which on the partitions of a topic are new: whatever is in those has come since the group began. */
+  readonly added: { readonly [topic: string]: number };
   /** Nothing is waited for any longer when it aborts. */
   readonly late: AbortSignal;
   /** There may be something to take. */
@@ -76,7 +78,7 @@ export class Generation {
   /** Finds where to read, and commits that: what comes from now on reaches the group whatever becomes of this member. */
   async begin(): Promise<void> {
     if (this.#partitions.length === 0) return;
-    const { client, from } = this.#parts;
+    const { client, from, added } = this.#parts;
     const topics = [...this.#parts.assignment].map(([topic, partitions]) => ({ topic, partitions: [...partitions] }));
     const committed = await this.#soon(client.listCommittedOffsets({ topics }));
     const fresh: Partition[] = [];
@@ -85,7 +87,12 @@ export class Generation {
       if (known >= 0n) Object.assign(partition, { position: known, done: known, committed: known });
       else fresh.push(partition);
     }
-    await this.#reset(fresh, from);
+    const isAdded = ({ topic, index }: Partition) => index >= (added[topic] ?? Number.POSITIVE_INFINITY);
+    await this.#reset(
+      fresh.filter((partition) => !isAdded(partition)),
+      from,
+    );
+    await this.#reset(fresh.filter(isAdded), "earliest");
     if (fresh.length > 0) await this.#commit();
   }
 

@@ -15,6 +15,7 @@ import {
   decodeSubscription,
   encodeAssignment,
   encodeSubscription,
+  type Told,
 } from "./assignment.ts";
 import { type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
 import type { Closing } from "./closing.ts";
@@ -43,22 +44,27 @@ export class Membership {
   readonly #options: MembershipOptions;
   #memberId = "";
   #generation = -1;
+  #leads = false;
+  /** How many partitions the topics of the group had when they were last shared out, as far as is known. */
+  #counts: Told["counts"] = {};
 
   constructor(options: MembershipOptions) {
     this.#options = options;
   }
 
-  /** Joins, or joins again with other topics; answers what is ours now. */
-  async join(topics: readonly string[]): Promise<Assignment> {
+  /** Joins, or joins again with other topics; answers what is ours now, and from where on partitions of a topic are new to the group. */
+  async join(topics: readonly string[]): Promise<{ assignment: Assignment; added: Told["added"] }> {
     for (;;) {
       try {
         const joined = await this.#join(topics);
         this.#memberId = joined.memberId;
         this.#generation = joined.generationId;
-        const assignment = await this.#sync(joined);
+        const { assignment, told } = await this.#sync(joined);
+        this.#leads = joined.leader === joined.memberId;
+        this.#counts = told?.counts ?? {};
         // The library commits and asks for positions in the name that stands here.
         Object.assign(this.#options.client, { memberId: this.#memberId, generationId: this.#generation });
-        return assignment;
+        return { assignment, added: told?.added ?? {} };
       } catch (error) {
         const required = named(error, "MEMBER_ID_REQUIRED");
         if (required?.memberId) this.#memberId = required.memberId;
@@ -90,6 +96,15 @@ export class Membership {
     }
   }
 
+  /** Whether this member leads, and there are other numbers of partitions than it has shared out. */
+  async hasOutgrown(): Promise<boolean> {
+    if (!this.#leads) return false;
+    const counts = Object.entries(this.#counts);
+    const now = await within(requestMsMax, this.#countsOf(counts.map(([topic]) => topic)), this.#options.closing.begun);
+    // A topic that has none is not there now; when it is again, it is counted.
+    return counts.some(([topic, count]) => (now[topic] ?? 0) > 0 && now[topic] !== count);
+  }
+
   /** So that the others need not wait for the end of our session. */
   async leave(): Promise<void> {
     const { group, closing } = this.#options;
@@ -106,7 +121,7 @@ export class Membership {
     return within(joinMsMax, this.#call<[...typeof args], Joined>("JoinGroup", ...args), closing.begun);
   }
 
-  async #sync({ memberId, generationId, leader, members }: Joined): Promise<Assignment> {
+  async #sync({ memberId, generationId, leader, members }: Joined): Promise<ReturnType<typeof decodeAssignment>> {
     const { group, closing } = this.#options;
     const assignments = leader === memberId ? await within(requestMsMax, this.#assign(members), closing.begun) : [];
     const args = [group, generationId, memberId, null, "consumer", assignorName, assignments] as const;
@@ -118,9 +133,17 @@ export class Membership {
   async #assign(members: Joined["members"]): Promise<{ memberId: string; assignment: Buffer }[]> {
     const wanted = new Map(members.map(({ memberId, metadata }) => [memberId, metadata === null ? [] : decodeSubscription(metadata)]));
     const topics = [...new Set([...wanted.values()].flat())];
-    const { topics: known } = await this.#options.client.metadata({ topics, forceUpdate: true });
-    const assigned = assign(wanted, (topic) => known.get(topic)?.partitionsCount ?? 0);
-    return [...assigned].map(([memberId, assignment]) => ({ memberId, assignment: encodeAssignment(assignment) }));
+    const counts = await this.#countsOf(topics);
+    const before = this.#counts;
+    const more = topics.filter((topic) => (before[topic] ?? 0) > 0 && (counts[topic] as number) > (before[topic] as number));
+    const told = { counts, added: Object.fromEntries(more.map((topic) => [topic, before[topic] as number])) };
+    const assigned = assign(wanted, (topic) => counts[topic] as number);
+    return [...assigned].map(([memberId, assignment]) => ({ memberId, assignment: encodeAssignment(assignment, told) }));
+  }
+
+  async #countsOf(topics: readonly string[]): Promise<{ [topic: string]: number }> {
+    const { topics: known } = await this.#options.client.metadata({ topics: [...topics], forceUpdate: true });
+    return Object.fromEntries(topics.map((topic) => [topic, known.get(topic)?.partitionsCount ?? 0]));
   }
 
   /** Asks the broker that coordinates the group. */

@@ -115,6 +115,25 @@ describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === 
     await third.close();
   });
 
+  it("reads partitions that are added while it runs, from their beginning", async () => {
+    const { brokers, prefix } = await sharedKafka();
+    const topic = `${prefix}grows`;
+    const admin = new Admin({ clientId: "test", bootstrapBrokers: [...brokers] });
+    onTestFinished(() => admin.close());
+    const numbers: number[] = [];
+    for (const bus of [await open({ brokers, lookMs: 50, partitions: 1 }), await open({ brokers, lookMs: 50, partitions: 1 })]) {
+      const handle = async (records: readonly BusRecord[]) => void numbers.push(...records.map(numberOf));
+      // Whoever begins with what is newest must not miss what came into a new partition before it was noticed.
+      await bus.subscribe({ group: `${prefix}g`, topics: [topic], from: "latest", handle }).ready;
+    }
+    await admin.createPartitions({ topics: [{ name: topic, count: 4 }] });
+    // Somebody who has not known the topic before.
+    const publisher = await open({ brokers });
+    await publishAll(publisher, topic, 0, 40);
+    await until(() => numbers.length >= 40);
+    expect(numbers.sort((one, other) => one - other)).toEqual(range(40));
+  });
+
   it("rejects after its patience when there is no broker, naming it", async () => {
     const bus = await open({ brokers: ["127.0.0.1:1"], patienceMs: 50 });
     await expect(bus.publish([{ topic: "t", key: null, value: "" }])).rejects.toMatchObject({
