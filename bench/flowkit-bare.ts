@@ -1,9 +1,11 @@
 // Kafka's client by itself, for the ceiling of the FlowKit benchmark: one process publishes records of a size, another reads them.
-//   flowkit-bare.js create|produce|consume BROKER TOPIC COUNT BYTES
+// What is sent first warms up broker and clients, and is not counted.
+//   flowkit-bare.js create|produce|consume BROKER TOPIC COUNT BYTES WARM_UP
 import { Admin, Consumer, MessagesStreamModes, Producer, stringSerializers } from "@platformatic/kafka";
 
-const [role, broker = "", topic = "", count = "0", bytes = "0"] = process.argv.slice(2);
-const total = Number(count);
+const [role, broker = "", topic = "", count = "0", bytes = "0", first = "0"] = process.argv.slice(2);
+const counted = Number(count);
+const warmUp = Number(first);
 /** As many at once as a client gathers well; more did not raise the rate. */
 const GROUP = 500;
 const IN_FLIGHT = 2;
@@ -26,7 +28,7 @@ async function consume(): Promise<void> {
   const stream = await consumer.consume({ topics: [topic], mode: MessagesStreamModes.EARLIEST, autocommit: 1_000, maxWaitTime: 100 });
   say({ ready: true });
   let seen = 0;
-  for await (const _record of stream) if (++seen === total) break;
+  for await (const _record of stream) if (++seen === warmUp + counted) break;
   say({ seen, endedAt: now() });
   await consumer.close(true);
 }
@@ -34,16 +36,20 @@ async function consume(): Promise<void> {
 async function produce(): Promise<void> {
   const producer = new Producer({ clientId: "ceiling", bootstrapBrokers: [broker], serializers: stringSerializers, acks: -1 });
   const value = "v".repeat(Number(bytes));
-  let sent = 0;
-  const startedAt = now();
-  const lane = async (): Promise<void> => {
-    while (sent < total) {
-      const from = sent;
-      sent = Math.min(total, sent + GROUP);
-      await producer.send({ messages: Array.from({ length: sent - from }, (_, at) => ({ topic, key: `k${from + at}`, value })) });
-    }
+  const send = async (total: number): Promise<void> => {
+    let sent = 0;
+    const lane = async (): Promise<void> => {
+      while (sent < total) {
+        const from = sent;
+        sent = Math.min(total, sent + GROUP);
+        await producer.send({ messages: Array.from({ length: sent - from }, (_, at) => ({ topic, key: `k${from + at}`, value })) });
+      }
+    };
+    await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
   };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
+  await send(warmUp);
+  const startedAt = now();
+  await send(counted);
   say({ startedAt });
   await producer.close();
 }

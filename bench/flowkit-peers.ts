@@ -51,11 +51,15 @@ export async function openStage(folder: string, broker: Broker | undefined): Pro
   };
 }
 
-/** Kafka's client by itself: records a second from the first that is sent to the last that is read. */
-export async function bareRate(broker: Broker, count: number, bytes: number): Promise<number> {
+/** Kafka's client by itself: records a second from the first that is sent to the last that is read, warm as ours is. */
+export async function bareRate(
+  broker: Broker,
+  { batches, bytes, warmUp }: { batches: number; bytes: number; warmUp: number },
+): Promise<number> {
   const program = fileURLToPath(new URL("./flowkit-bare.js", import.meta.url));
   const topic = `ceiling-${process.hrtime.bigint()}`;
-  const side = (role: string): Running => start(process.execPath, [program, role, broker.address, topic, String(count), String(bytes)]);
+  const numbers = [batches, bytes, warmUp].map(String);
+  const side = (role: string): Running => start(process.execPath, [program, role, broker.address, topic, ...numbers]);
   await side("create").line((text) => text === '{"ready":true}');
   const reader = side("consume");
   await reader.line((text) => text === '{"ready":true}');
@@ -63,6 +67,6 @@ export async function bareRate(broker: Broker, count: number, bytes: number): Pr
   const started = JSON.parse(await writer.line((text) => text.includes("startedAt"), BROKER_TIMEOUT_MS)) as { startedAt: number };
   const ended = JSON.parse(await reader.line((text) => text.includes("endedAt"), BROKER_TIMEOUT_MS)) as { seen: number; endedAt: number };
   await Promise.all([writer.stop(), reader.stop()]);
-  if (ended.seen !== count) throw new Error(`the reader saw ${ended.seen} of ${count} records`);
-  return (count / (ended.endedAt - started.startedAt)) * 1_000;
+  if (ended.seen !== warmUp + batches) throw new Error(`the reader saw ${ended.seen} of ${warmUp + batches} records`);
+  return (batches / (ended.endedAt - started.startedAt)) * 1_000;
 }
