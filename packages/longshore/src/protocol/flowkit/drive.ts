@@ -49,9 +49,11 @@ export async function drive(run: StreamRun): Promise<Final> {
   const { work, out, ctx } = run;
   const classify = work.kind === "handler" ? (work.handler.classifyError?.bind(work.handler) ?? classifyError) : classifyError;
   try {
-    const batches = await open(run);
+    const input = await open(run);
     const value =
-      work.kind === "handler" ? await processAll(run, work.handler, batches, classify) : await generate(run, work.generate, batches);
+      work.kind === "handler"
+        ? await processAll(run, work.handler, input, classify)
+        : await generate(run, work.generate, eachUsable(run, input));
     ctx.signal.throwIfAborted();
     const { metrics, artifacts_ref } = finalOf(value);
     return { metrics: jsonObject(metrics), artifactsRef: artifacts_ref };
@@ -78,7 +80,14 @@ function isOurs({ code }: Partial<LongshoreError>): boolean {
   return code === "LONGSHORE_CANCELLED" || code === "LONGSHORE_SHUTDOWN" || code === "LONGSHORE_LEASE_LOST";
 }
 
-async function open(run: StreamRun): Promise<AsyncIterable<Batch>> {
+interface Input {
+  readonly batches: AsyncIterable<Batch | BatchFields>;
+  /** True when an adapter gives them. */
+  readonly adapted: boolean;
+  empty: boolean;
+}
+
+async function open(run: StreamRun): Promise<Input> {
   const { work, info, inputRef, inputInline, adapters, defaults, upstream, ctx, log } = run;
   const handler: Partial<StreamHandler> = work.kind === "handler" ? work.handler : {};
   await handler.init?.(info);
@@ -89,24 +98,34 @@ async function open(run: StreamRun): Promise<AsyncIterable<Batch>> {
   const route: Route | undefined = selectInput({ inputInline, loaded, adapters, defaults, log });
   const whole = [new Batch({ payload: loaded as JsonObject })];
   const batches: Batches = route?.adapter.open(route.args, upstream) ?? handler.iterBatches?.(loaded, ctx) ?? whole;
-  return usable(run, batches, route !== undefined);
+  return { batches: batches as Input["batches"], adapted: route !== undefined, empty: true };
 }
 
-/** The batches that are to be worked on, each with its name. Between two of them the run may end. */
-async function* usable(run: StreamRun, batches: Batches, adapted: boolean): AsyncIterable<Batch> {
-  const { ctx, deadLetters, log, draining } = run;
-  let empty = true;
-  for await (const each of batches as AsyncIterable<Batch | BatchFields>) {
-    ctx.signal.throwIfAborted();
-    if (draining()) throw new LongshoreError("LONGSHORE_SHUTDOWN", "The worker stops between two batches; another one goes on.");
-    empty = false;
-    const batch = named(batchOf(each));
-    if (adapted) log("debug", "worker.adapter.batch", { batch_uid: batch.batch_uid });
-    if (!deadLetters.has(batch.batch_uid as string)) yield batch;
-    else log("warning", "worker.batch.dead_letter_skipped", { batch_uid: batch.batch_uid });
-  }
+/** A batch with its name; undefined for one that is to be passed over. Between two of them the run may end. */
+function usable({ ctx, deadLetters, log, draining }: StreamRun, input: Input, each: Batch | BatchFields): Batch | undefined {
+  ctx.signal.throwIfAborted();
+  if (draining()) throw new LongshoreError("LONGSHORE_SHUTDOWN", "The worker stops between two batches; another one goes on.");
+  input.empty = false;
+  const batch = named(batchOf(each));
+  if (input.adapted) log("debug", "worker.adapter.batch", { batch_uid: batch.batch_uid });
+  if (!deadLetters.has(batch.batch_uid as string)) return batch;
+  log("warning", "worker.batch.dead_letter_skipped", { batch_uid: batch.batch_uid });
+  return undefined;
+}
+
+/** There are no more batches. */
+function exhausted({ ctx, log }: StreamRun, { adapted, empty }: Input): void {
   if (adapted) log("info", "worker.upstream.status", { upstream_empty: empty });
   ctx.signal.throwIfAborted();
+}
+
+/** The same as a stream, for a generator to read. */
+async function* eachUsable(run: StreamRun, input: Input): AsyncIterable<Batch> {
+  for await (const each of input.batches) {
+    const batch = usable(run, input, each);
+    if (batch !== undefined) yield batch;
+  }
+  exhausted(run, input);
 }
 
 function named(batch: Batch): Batch {
@@ -117,13 +136,23 @@ function named(batch: Batch): Batch {
 async function processAll(
   run: StreamRun,
   handler: StreamHandler,
-  batches: AsyncIterable<Batch>,
+  input: Input,
   classify: (error: unknown) => Classified,
 ): Promise<unknown> {
   const { out, ctx } = run;
-  for await (const batch of batches) {
+  for await (const each of input.batches) {
+    const batch = usable(run, input, each);
+    if (batch === undefined) continue;
     const uid = batch.batch_uid as string;
-    const result = await processOne(handler, batch, ctx, classify);
+    let result: Processed;
+    try {
+      const value = handler.processBatch(batch, ctx);
+      // What is there already is not waited for: that would cost more than all else that is done for a small batch.
+      result = processed(isPromise(value) ? await value : value);
+    } catch (error) {
+      ctx.signal.throwIfAborted();
+      result = { failure: [...classify(error), toError(error).message] };
+    }
     ctx.signal.throwIfAborted();
     const failure = result.failure ?? refusalOf(() => out.ok(uid, result.metrics, batch.finishes));
     if (failure instanceof Promise) await failure;
@@ -135,8 +164,13 @@ async function processAll(
       throw new RunFailed(reason, permanent, message ?? reason);
     }
   }
+  exhausted(run, input);
   await out.flush();
   return handler.finalize?.(ctx);
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
 }
 
 /** Why a result is not taken, where that is its own fault; else what `put` answers. */
@@ -153,19 +187,7 @@ type Failure = readonly [reason: string, permanent: boolean, error: string | nul
 
 type Processed = { readonly metrics: JsonObject; readonly failure?: undefined } | { readonly failure: Failure };
 
-async function processOne(
-  handler: StreamHandler,
-  batch: Batch,
-  ctx: RunContext,
-  classify: (error: unknown) => Classified,
-): Promise<Processed> {
-  let value: unknown;
-  try {
-    value = await handler.processBatch(batch, ctx);
-  } catch (error) {
-    ctx.signal.throwIfAborted();
-    return { failure: [...classify(error), toError(error).message] };
-  }
+function processed(value: unknown): Processed {
   const { success, metrics, reason_code, permanent, error } = resultOf(value);
   if (!success) return { failure: [reason_code ?? reasons.error, permanent, error] };
   try {
