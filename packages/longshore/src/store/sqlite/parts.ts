@@ -9,7 +9,7 @@ import { type NewPart, type Part, type PartPage, type PartStore, pagePartsMax, p
 import { Watchers } from "../../part/watchers.ts";
 import type { Verdict } from "../../verdict.ts";
 import type { GroupCommit } from "./commit.ts";
-import type { Database, SqlRow } from "./driver.ts";
+import type { Database, SqlRow, SqlValue } from "./driver.ts";
 import { PartReads } from "./part-reads.ts";
 import { RecentParts } from "./part-recent.ts";
 import { PartUids } from "./part-uids.ts";
@@ -169,17 +169,15 @@ export class SqliteParts implements PartStore {
   /** Inside the transaction. */
   #write({ task, parts, at }: Put): void {
     const known = this.#uids.of(task);
-    const fresh = new Map<string, number>();
+    const fresh = new Map<string, NewPart>();
     for (const part of parts) {
-      const there = fresh.get(part.uid) ?? this.#uids.sequence(task, part.uid, known);
-      if (there !== null) {
-        this.#sql.replace(task, part, there, at);
-        continue;
-      }
-      const sequence = known.last + fresh.size + 1;
-      this.#sql.insert(task, part, sequence, at);
-      fresh.set(part.uid, sequence);
+      // Of two in one call the first counts.
+      if (fresh.has(part.uid)) continue;
+      const there = this.#uids.sequence(task, part.uid, known);
+      if (there === null) fresh.set(part.uid, part);
+      else this.#sql.replace(task, part, there, at);
     }
+    this.#sql.insert(task, [...fresh.values()], known.last + 1, at);
     this.#uids.add(task, known, [...fresh.keys()]);
   }
 
@@ -223,9 +221,17 @@ function tooMany(taskId: string): LongshoreError {
   return new LongshoreError("LONGSHORE_LIMIT", `Task ${taskId} has ${taskPartsMax} parts, which is the limit: cut it into several steps.`);
 }
 
+/** Rows of one statement where there are as many: a third less for each than one by one (4.9 and 6.5 us); more of them gain nothing. */
+const rowsAtOnce = 10;
+
 /** A life is named by its first attempt. */
 function prepareStatements(db: Database) {
-  const insert = db.prepare("INSERT INTO part (task_id, life, sequence, uid, grant_count, at, value) VALUES (?, ?, ?, ?, ?, ?, ?)");
+  const inserting = (rows: number) => {
+    const values = Array.from({ length: rows }, () => "(?, ?, ?, ?, ?, ?, ?)");
+    return db.prepare(`INSERT INTO part (task_id, life, sequence, uid, grant_count, at, value) VALUES ${values.join(", ")}`);
+  };
+  const insert = inserting(1);
+  const insertMany = inserting(rowsAtOnce);
   const ofPart = "task_id = ? AND life = ? AND sequence = ?";
   const replace = db.prepare(`UPDATE part SET value = ?, grant_count = ?, at = ? WHERE ${ofPart} AND grant_count < ?`);
   const grant = db.prepare(`SELECT grant_count FROM part WHERE ${ofPart}`);
@@ -234,8 +240,18 @@ function prepareStatements(db: Database) {
      ORDER BY sequence LIMIT ?`,
   );
   return {
-    insert: (task: Task, { uid, value }: NewPart, sequence: number, at: number) =>
-      insert.run(task.id, task.firstAttempt, sequence, uid, task.grant, at, value),
+    /** Under the numbers from `first` on. */
+    insert: ({ id, firstAttempt, grant }: Task, parts: readonly NewPart[], first: number, at: number) => {
+      for (let from = 0; from < parts.length; ) {
+        const rows = parts.length - from >= rowsAtOnce ? rowsAtOnce : 1;
+        const values: SqlValue[] = [];
+        for (let to = from + rows; from < to; from++) {
+          const { uid, value } = parts[from] as NewPart;
+          values.push(id, firstAttempt, first + from, uid, grant, at, value);
+        }
+        (rows === 1 ? insert : insertMany).run(...values);
+      }
+    },
     /** Unless the value is of the same grant. */
     replace: (task: Task, { value }: NewPart, sequence: number, at: number) =>
       replace.run(value, task.grant, at, task.id, task.firstAttempt, sequence, task.grant),
