@@ -2,9 +2,10 @@
 // the two about definitions come first, because they list everything there is.
 
 import type { Chapter } from "../../src/differential/script.ts";
+import { dynamic, forks, switches } from "./chapters/branches.ts";
 import { bulk, control, removal, retries } from "./chapters/control.ts";
 import { taskDefinitions, workflowDefinitions } from "./chapters/metadata.ts";
-import { dynamic, failures, forks, simpleTask, subWorkflows, switches, terminates, variables, waits } from "./chapters/operators.ts";
+import { failures, simpleTask, subWorkflows, terminates, variables, waits } from "./chapters/operators.ts";
 import { evaluating, executing, searching } from "./chapters/reading.ts";
 import { idempotency, misc, starts } from "./chapters/starts.ts";
 import { byReference, logs, polls, queues, updates, updatesV2 } from "./chapters/tasks.ts";
