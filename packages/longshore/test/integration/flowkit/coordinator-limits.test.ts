@@ -6,6 +6,7 @@ import { openFlowkit, type ScriptedWorker } from "../../support/flowkit-world.ts
 
 type World = Awaited<ReturnType<typeof openFlowkit>>;
 
+const pullFrom = (source: string) => ({ input_adapter: "pull.from_artifacts", input_args: { from_nodes: [source] } });
 const roots = (type: string, count: number) => Array.from({ length: count }, (_, at) => node(`${type}-${at}`, type));
 
 /** Ends whatever is at work, one by one, and answers how many of each type were at work at most. */
@@ -88,6 +89,31 @@ describe("limits", () => {
     await worker.done(fast);
     await world.inState(run, fast.node_id, "done");
     await world.until(async () => worker.commands.some(({ step_type, node_id }) => step_type === "fast" && node_id !== fast.node_id));
+  });
+
+  it("a reader is not sent before its source is at work again: else readers alone could take up all the room", async () => {
+    const world = await openFlowkit();
+    const maker = await world.worker("m", ["make"]);
+    const taker = await world.worker("t", ["take"]);
+    const read = { depends_on: ["u"], io: { start_when: "first_batch", input_inline: pullFrom("u") } };
+    const run = await world.submit({ nodes: [node("u", "make"), node("d", "take", read)] });
+    const source = await maker.accept();
+    await maker.batch(source, "b0", { count: 1 });
+    const reader = await taker.accept();
+    await world.inState(run, "d", "held");
+    // The maker is lost: its source waits until somebody is there for it.
+    await maker.goOffline();
+    await world.until(async () => world.engine.workers.get("m")?.status === "offline");
+    await maker.failed(source, "worker_restarted", false);
+    await world.inState(run, "u", "queued");
+    await taker.failed(reader, "worker_restarted", false);
+    await world.until(async () => ((await world.task(run, "d"))?.dueAt ?? 0) > world.clock.now());
+    expect(taker.commands).toHaveLength(1);
+    await maker.announce();
+    await maker.accept();
+    await world.inState(run, "u", "held");
+    await world.clock.advance(1_000);
+    expect((await taker.accept()).node_id).toBe("d");
   });
 
   it("a worker that announces no room is given nothing", async () => {

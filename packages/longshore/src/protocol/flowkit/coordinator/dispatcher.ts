@@ -12,6 +12,7 @@ import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { taskIdOf } from "../../../run/run.ts";
 import type { Place, Places, WireName } from "../places.ts";
 import type { TopicNames } from "../wire.ts";
 import type { BatchRecords } from "./batches.ts";
@@ -46,6 +47,8 @@ const standingMax = 64;
 const waitMs = 30_000;
 /** After an offer that failed (the store cannot be written), the next one waits this long. */
 const retryMs = 500;
+/** After which a node whose source is not at work is looked at again. */
+const aheadMs = 1_000;
 /** Tasks whose commands lapsed, to know how often; beyond these the oldest is forgotten and counts from the beginning. */
 const lapsesMax = 10_000;
 
@@ -142,6 +145,10 @@ export class Dispatcher {
     try {
       const place = await places.of(task);
       const { task_id, node_id } = place;
+      if (await this.#isAhead(task, place)) {
+        await board.defer(hold, aheadMs);
+        return;
+      }
       const result = (await this.#parts.completed?.({ task_id, node_id })) ?? null;
       if (result !== null) {
         await this.#parts.adopt?.(place, hold);
@@ -160,6 +167,19 @@ export class Dispatcher {
     } catch (error) {
       await this.#refused(hold, error);
     }
+  }
+
+  /**
+   * Whether a source that has streamed to it has lost its worker, and waits for another one. A reader would only take up the room that its source
+   * needs: were readers of such sources everywhere, nothing would ever move.
+   */
+  async #isAhead({ runId }: Task, { node }: Place): Promise<boolean> {
+    for (const source of runId === null ? [] : (node?.onFirstPart ?? [])) {
+      const task = await this.#parts.board.task(taskIdOf(runId as string, source));
+      // One that is offered may be at work already: its acceptance is still to be heard.
+      if (task?.streamed && task.state === "queued") return true;
+    }
+    return false;
   }
 
   /** Too large to be sent is too large for ever; everything else is tried again. */
