@@ -5,6 +5,7 @@ import type { Hold } from "../board/task.ts";
 import type { Carrier } from "../board/why.ts";
 import type { Bus, BusOptions } from "../bus/bus.ts";
 import { EmbeddedBus } from "../bus/embedded.ts";
+import { kafkaSecurityIn } from "../bus/kafka/environment.ts";
 import { Outbox } from "../bus/outbox.ts";
 import { BusReach } from "../bus/reach.ts";
 import { type IsSensitive, loadDetector } from "../dialect/flowkit/sensitive.ts";
@@ -25,6 +26,8 @@ import { TroubleLog } from "./trouble.ts";
 
 export interface FlowkitConfig {
   readonly settings: CoordinatorSettings;
+  /** How to be let in by Kafka, where there are brokers. */
+  readonly security: ReturnType<typeof kafkaSecurityIn>;
   readonly isSensitive?: IsSensitive;
 }
 
@@ -32,8 +35,10 @@ export interface FlowkitConfig {
 export async function readFlowkitConfig({ config, brokers, sensitiveDetector }: FlowkitOptions, logger: Logger): Promise<FlowkitConfig> {
   const settings = readCoordinatorConfig(config, process.env, (message) => logger.warn(message));
   const told = typeof brokers === "string" ? brokers.split(",") : (brokers ?? settings.brokers);
+  const list = told.every((broker) => broker.trim() === "") ? [] : brokersOf(told);
   return {
-    settings: { ...settings, brokers: told.every((broker) => broker.trim() === "") ? [] : brokersOf(told) },
+    settings: { ...settings, brokers: list },
+    security: list.length > 0 ? kafkaSecurityIn(process.env) : {},
     ...(sensitiveDetector === undefined ? {} : { isSensitive: await loadDetector(sensitiveDetector) }),
   };
 }
@@ -60,7 +65,7 @@ export interface Flowkit extends FlowkitHandle {
 
 export async function openFlowkit(
   engine: Engine,
-  { settings, isSensitive }: FlowkitConfig,
+  { settings, security, isSensitive }: FlowkitConfig,
   options: FlowkitOptions,
   logger: Logger,
 ): Promise<Flowkit> {
@@ -71,7 +76,9 @@ export async function openFlowkit(
   const cluster = await clusterOf(settings.cluster, engine.documents);
   const reach = new BusReach(trouble, clock);
   const told = { clock, trouble: reach };
-  const bus = reach.watch(brokers.length > 0 ? await kafkaBus(brokers, options, told) : new EmbeddedBus(engine.busLog, told));
+  const bus = reach.watch(
+    brokers.length > 0 ? await kafkaBus(brokers, { ...security, ...options.kafka }, told) : new EmbeddedBus(engine.busLog, told),
+  );
   // What goes into the data file anyway needs no second place in it.
   const outbox =
     brokers.length > 0
@@ -150,7 +157,7 @@ async function openMirror(url: string, engine: Engine, more: { cluster: string; 
 }
 
 /** Loaded where there is a broker. */
-async function kafkaBus(brokers: readonly string[], { kafka }: FlowkitOptions, parts: BusOptions): Promise<Bus> {
+async function kafkaBus(brokers: readonly string[], kafka: FlowkitOptions["kafka"], parts: BusOptions): Promise<Bus> {
   const { openKafkaBus } = await import("../bus/kafka.ts");
   return openKafkaBus({ ...kafka, ...parts, brokers });
 }

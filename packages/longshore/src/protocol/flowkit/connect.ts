@@ -2,6 +2,7 @@
 // when they are used.
 
 import type { Bus } from "../../bus/bus.ts";
+import { kafkaSecurityIn } from "../../bus/kafka/environment.ts";
 import type { TransportHost } from "../../runner/transport.ts";
 import type { ArtifactStore } from "./artifacts/artifacts.ts";
 import type { MongoDb } from "./artifacts/mongo-db.ts";
@@ -24,8 +25,8 @@ interface Opener<Opened> {
 }
 
 /**
- * Where nothing is said, the environment is asked: KAFKA_BOOTSTRAP_SERVERS for brokers, FLOWKIT_MONGO_URL for the database, and FLOWKIT_URL
- * for a server that is both.
+ * Where nothing is said, the environment is asked: KAFKA_BOOTSTRAP_SERVERS for brokers, KAFKA_SECURITY_PROTOCOL and its like for how to be
+ * let in by them, FLOWKIT_MONGO_URL for the database, and FLOWKIT_URL for a server that is both.
  */
 export function connect(options: FlowkitOptions): Connection {
   const told = withEnvironment(options);
@@ -60,16 +61,17 @@ function withEnvironment(options: FlowkitOptions): FlowkitOptions {
   };
 }
 
-function busOf({ bus, brokers, kafka = {}, url, token }: FlowkitOptions): Opener<Bus> {
+function busOf({ bus, brokers, kafka = {}, env = process.env, url, token }: FlowkitOptions): Opener<Bus> {
   if (bus !== undefined) return { name: bus.name, own: false, open: () => bus };
   if (brokers !== undefined) {
     const list = brokersOf(brokers);
+    const security = kafkaSecurityIn(env);
     return {
       name: `Kafka at ${list.join(",")}`,
       own: true,
       open: async (host) => {
         const { openKafkaBus } = await import("../../bus/kafka.ts");
-        return openKafkaBus({ ...kafka, brokers: list, trouble: host, clock: host.clock });
+        return openKafkaBus({ ...security, ...kafka, brokers: list, trouble: host, clock: host.clock });
       },
     };
   }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { alterUserScramCredentialsV0, Connection } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { kafkaSecurityIn } from "../../../src/bus/kafka/environment.ts";
 import { type KafkaBusOptions, openKafkaBus } from "../../../src/bus/kafka.ts";
 import { kafkaMissing, ownKafka } from "../../support/kafka.ts";
 import { temporaryFolder } from "../../support/parts.ts";
@@ -35,7 +36,7 @@ async function setup() {
     onTestFinished(() => bus.close());
     return bus;
   };
-  return { kafka, ca, open, told, refusals: [] as string[] };
+  return { kafka, ca, caFile: cert, open, told, refusals: [] as string[] };
 }
 
 /** By the door that asks nobody. */
@@ -88,9 +89,17 @@ describe.skipIf(missing !== undefined)(`Kafka with TLS and SASL${missing === und
     "lets in whoever is known, and says what to set to anybody else",
     async () => {
       const world = await setup();
-      const { ca, told } = world;
+      const { ca, caFile, told } = world;
       const plain = { mechanism: "PLAIN", username: "ann", password } as const;
       expect(await roundTrip(world, { ssl: { ca }, sasl: plain }, "plain")).toBe("hello plain");
+
+      const env = {
+        KAFKA_SECURITY_PROTOCOL: "SASL_SSL",
+        KAFKA_SSL_CA_FILE: caFile,
+        KAFKA_SASL_USERNAME: "ann",
+        KAFKA_SASL_PASSWORD: password,
+      };
+      expect(await roundTrip(world, kafkaSecurityIn(env), "told")).toBe("hello told");
 
       await addScramUser(world.kafka.broker, "bob", scramPassword);
       const scram = { mechanism: "SCRAM-SHA-256", username: "bob", password: scramPassword } as const;

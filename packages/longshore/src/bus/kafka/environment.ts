@@ -1,0 +1,62 @@
+// How to be let in by Kafka, as the environment says it. A password has no place among a command's arguments, which everybody on the
+// machine can read.
+
+import { readFileSync } from "node:fs";
+import { LongshoreError, toError } from "../../errors.ts";
+import type { KafkaBusOptions, KafkaSasl, KafkaTls } from "./options.ts";
+
+type Environment = { readonly [name: string]: string | undefined };
+
+const protocols = ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"];
+const mechanisms = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
+
+/** Nothing where KAFKA_SECURITY_PROTOCOL is not set: the other variables belong to it. */
+export function kafkaSecurityIn(env: Environment): Pick<KafkaBusOptions, "ssl" | "sasl"> {
+  const protocol = told(env, "KAFKA_SECURITY_PROTOCOL")?.toUpperCase();
+  if (protocol === undefined) return {};
+  if (!protocols.includes(protocol)) throw bad("KAFKA_SECURITY_PROTOCOL", JSON.stringify(protocol), listed(protocols));
+  return {
+    ...(protocol.endsWith("SSL") ? { ssl: tlsIn(env) } : {}),
+    ...(protocol.startsWith("SASL") ? { sasl: saslIn(env) } : {}),
+  };
+}
+
+function tlsIn(env: Environment): true | KafkaTls {
+  const files = { ca: "KAFKA_SSL_CA_FILE", cert: "KAFKA_SSL_CERT_FILE", key: "KAFKA_SSL_KEY_FILE" };
+  const read = Object.entries(files).flatMap(([field, name]) => {
+    const path = told(env, name);
+    return path === undefined ? [] : [[field, fileAt(name, path)] as const];
+  });
+  return read.length === 0 ? true : Object.fromEntries(read);
+}
+
+function saslIn(env: Environment): KafkaSasl {
+  const asked = told(env, "KAFKA_SASL_MECHANISM")?.toUpperCase() ?? "PLAIN";
+  const mechanism = mechanisms.find((each) => each === asked);
+  if (mechanism === undefined) throw bad("KAFKA_SASL_MECHANISM", JSON.stringify(asked), listed(mechanisms));
+  const username = told(env, "KAFKA_SASL_USERNAME");
+  if (username === undefined) throw bad("KAFKA_SASL_USERNAME", "absent", "the name that Kafka knows us by");
+  // Blanks may be part of it.
+  const password = env.KAFKA_SASL_PASSWORD;
+  if (password === undefined || password === "") throw bad("KAFKA_SASL_PASSWORD", "absent", "the password of that name");
+  return { mechanism, username, password };
+}
+
+function fileAt(name: string, path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw bad(name, `${path}, which cannot be read (${toError(cause).message})`, "a file in PEM", cause);
+  }
+}
+
+function told(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  return value === "" ? undefined : value;
+}
+
+const listed = (names: readonly string[]): string => `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+
+function bad(field: string, value: string, expected: string, cause?: unknown): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", `${field} is ${value}, expected ${expected}.`, { cause, detail: { field, expected } });
+}
