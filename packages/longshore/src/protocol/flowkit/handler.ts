@@ -82,8 +82,16 @@ export function streamHandlerOf(handler: RoleHandler): StreamHandler {
   };
 }
 
+const batchFields: ReadonlySet<string> = new Set(["batch_uid", "batchUid", "payload", "finishes"]);
+
+/** Something else would be a batch that holds nothing, and all such have the same name: all but one would be lost without a word. */
 export function batchOf(value: Batch | BatchFields): Batch {
-  return value instanceof Batch ? value : new Batch(value);
+  if (value instanceof Batch) return value;
+  const expected = 'expected { batch_uid: "...", payload: { ... } }: what a batch holds belongs into its payload';
+  if (!isObject(value)) throw new TypeError(`A batch is ${value === null ? "null" : `of the type ${typeof value}`}, ${expected}.`);
+  const unknown = Object.keys(value).find((name) => !batchFields.has(name));
+  if (unknown !== undefined) throw new TypeError(`A batch has the field ${JSON.stringify(unknown)}, ${expected}.`);
+  return new Batch(value);
 }
 
 /** An object that says whether it succeeded is a result; any other is the metrics of a success. */

@@ -45,6 +45,15 @@ describe("a task of batches on another protocol", () => {
     expect(await run(twice, { a: 1 })).toEqual({ kind: "done", output: { ok: true, batches: 1 } });
   });
 
+  it.each([
+    [{ page: 1 }, 'A batch has the field "page", expected { batch_uid: "...", payload: { ... } }'],
+    [7, "A batch is of the type number, expected"],
+    [null, "A batch is null, expected"],
+  ])("what is given for a batch and is none fails for good and is named: %j", async (given, told) => {
+    const lossy = streamTask("lossy", { iterBatches: () => [given] as never, processBatch: () => ({}) });
+    expect(await run(lossy, {})).toMatchObject({ kind: "failed", retryable: false, error: { message: expect.stringContaining(told) } });
+  });
+
   it("a failure is final when it is permanent, and an adapter without a store is refused", async () => {
     const bad = streamTask("bad", {
       processBatch: () => {
