@@ -51,7 +51,7 @@ export function workCommand(): Command {
     .option("--labels <labels>", "what this worker can do, such as linux,gpu", parseList)
     .option("--slots <number>", "how many tasks run at the same time (default: 10)", parseCount)
     .option("--worker-id <id>", "how the server shall call this worker")
-    .option("--lease-ttl <duration>", "how long a task is ours without a sign of life (default: 30s)", parseDuration)
+    .option("--lease-ttl <duration>", "how long a task is ours without a sign of life (default: 30s, for FlowKit 60s)", parseDuration)
     .option("--heartbeat <duration>", "pause between signs of life (default: a third of the lease)", parseDuration)
     .option("--poll <duration>", "pause between questions for work, on servers that do not let them wait (default: 2s)", parseDuration)
     .option("--cancel-poll <duration>", "pause between looks for a cancel (default: 2s)", parseDuration)

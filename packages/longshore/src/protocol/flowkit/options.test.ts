@@ -39,6 +39,12 @@ describe("options", () => {
     });
   });
 
+  it("a shorter lease has its heartbeats more often, a longer one as often as ever", () => {
+    expect(workerSettings({ env, leaseTtlSec: 6 }).heartbeatMs).toBe(2_000);
+    expect(workerSettings({ env, leaseTtlSec: 600 }).heartbeatMs).toBe(20_000);
+    expect(workerSettings({ env, leaseTtlSec: 6, hbIntervalSec: 5 }).heartbeatMs).toBe(5_000);
+  });
+
   it("a database that cannot push is asked for cancel flags more often than our own store", () => {
     expect(workerSettings({ env, mongo: "mongodb://db" }).cancelPollMs).toBe(500);
     expect(workerSettings({ env, dbCancelPollMs: 50 }).cancelPollMs).toBe(50);

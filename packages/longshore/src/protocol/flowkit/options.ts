@@ -22,6 +22,7 @@ export interface WorkerOptions {
   readonly workerVersion?: string;
   /** How long a run is this worker's without a heartbeat. */
   readonly leaseTtlSec?: number;
+  /** A third of the lease unless told, never above 20. */
   readonly hbIntervalSec?: number;
   readonly announceIntervalSec?: number;
   /** How many commands are remembered, so that one that comes twice is done once, and for how long. */
@@ -115,7 +116,9 @@ const cacheMax = 1_000_000;
 export function workerSettings(options: FlowkitOptions): WorkerSettings {
   const { env = process.env, workerId, roles, adapters, classifyError: classify = classifyError } = options;
   const leaseTtlMs = seconds(options, "leaseTtlSec");
-  const heartbeatMs = seconds(options, "hbIntervalSec");
+  // In a lease that is shorter than usual two heartbeats may be lost as well.
+  const hbIntervalSec = options.hbIntervalSec ?? Math.min(workerDefaults.hbIntervalSec, leaseTtlMs / 3_000);
+  const heartbeatMs = seconds({ hbIntervalSec }, "hbIntervalSec");
   if (heartbeatMs >= leaseTtlMs) {
     throw bad("hbIntervalSec", `${heartbeatMs / 1_000} s`, `less than leaseTtlSec, which is ${leaseTtlMs / 1_000} s`);
   }
