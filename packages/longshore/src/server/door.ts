@@ -45,7 +45,9 @@ export async function openDoor(parts: DoorParts): Promise<Door> {
   const changes = changesOf(engine);
   const auth = createAuth(tokens);
   const stepflow = stepflowServer(engine, config, { ...options.stepflow, logger });
-  const flowkit = flowkitRoutes({ ...engine, busElsewhere: parts.flowkit?.busElsewhere }, parts.flowkit?.coordinator.tasks);
+  const { coordinator, busElsewhere } = parts.flowkit ?? {};
+  const batchesKept = (count: number) => coordinator?.batchesKept(count);
+  const flowkit = flowkitRoutes({ ...engine, busElsewhere, batchesKept }, coordinator?.tasks);
   const groups = routeGroups({ engine, changes, metrics, stepflow, flowkit, auth });
   instrument(engine, metrics);
   if (parts.flowkit) instrumentFlowkit(parts.flowkit, metrics);

@@ -25,6 +25,8 @@ export interface FlowkitRoutesDeps extends BusRoutesDeps {
   readonly parts: PartStore;
   readonly documents: DocumentStore;
   plan(definition: Definition): Plan;
+  /** Told of batches that are kept here and of which no event will tell: of workers that have this server for bus and store. */
+  batchesKept?(count: number): void;
 }
 
 export interface FlowkitRoutes extends RouteGroup {
@@ -37,7 +39,11 @@ export function flowkitRoutes(deps: FlowkitRoutesDeps, tasks = new FlowkitTasks(
   const bus = busRoutes(deps);
   const views = new TaskViews({ ...deps, tasks });
   const store = new OwnArtifacts({ ...deps, places: new Places(deps), task: (id) => views.task(id) });
-  const artifacts = artifactRoutes({ artifacts: store, clock: deps.clock });
+  const artifacts = artifactRoutes({
+    artifacts: store,
+    clock: deps.clock,
+    ...(deps.busElsewhere === undefined && deps.batchesKept !== undefined ? { kept: deps.batchesKept } : {}),
+  });
   const dismiss = () => {
     bus.dismiss();
     artifacts.dismiss();

@@ -3,8 +3,11 @@
 import { expect, it, onTestFinished } from "vitest";
 import type { Task } from "../../../src/board/task.ts";
 import { openHttpBus } from "../../../src/bus/http.ts";
+import { flowkit } from "../../../src/protocol/flowkit/index.ts";
+import { streamTask } from "../../../src/protocol/flowkit/stream-task.ts";
 import { sentTasks } from "../../../src/server/queues.ts";
 import { serve } from "../../../src/server/server.ts";
+import { work } from "../../../src/work.ts";
 import { node } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 import { untilElsewhere as until } from "../../support/until.ts";
@@ -41,6 +44,23 @@ it("metrics count what workers said, and what of it nobody could use", async () 
   expect(metrics).toMatch(/^longshore_flowkit_commands_total\{how="started"\} 0$/m);
   expect(metrics).toMatch(/^longshore_flowkit_bus_reachable 1$/m);
   expect(metrics).not.toContain("longshore_flowkit_outbox");
+});
+
+it("metrics count the batches of a worker that keeps them here and does not tell of them", async () => {
+  const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
+  onTestFinished(() => server.close());
+  const pages = streamTask("pages", {
+    *iterBatches() {
+      for (const page of [1, 2, 3]) yield { batch_uid: `p${page}`, payload: { page } };
+    },
+    processBatch: ({ payload }) => payload,
+  });
+  const worker = await work({ tasks: [pages], on: flowkit(server.url as string), signals: false, logger: false });
+  onTestFinished(() => worker.stop({ force: true }));
+  const id = (await server.flowkit?.createTask({ graph: { nodes: [node("a", "pages")] } })) as string;
+  await server.result(id);
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  expect(metrics).toMatch(/^longshore_flowkit_batches_total\{how="done"\} 3$/m);
 });
 
 it("a command is on its way until somebody takes it up", async () => {

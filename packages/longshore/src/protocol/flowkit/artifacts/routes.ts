@@ -13,6 +13,8 @@ import type { SourcePage } from "./pages.ts";
 export interface ArtifactRoutesParts {
   readonly artifacts: OwnArtifacts;
   readonly clock: Clock;
+  /** Told how many batches were kept just now. */
+  kept?(batches: number): void;
 }
 
 /** The values of a call with their names and the rest of the body around them. */
@@ -28,12 +30,12 @@ export interface ArtifactRoutes {
   dismiss(): void;
 }
 
-export function artifactRoutes({ artifacts, clock }: ArtifactRoutesParts): ArtifactRoutes {
-  const waiting = new Waiting(clock);
-  return { routes: routesOf(artifacts, waiting), dismiss: () => waiting.dismiss() };
+export function artifactRoutes(parts: ArtifactRoutesParts): ArtifactRoutes {
+  const waiting = new Waiting(parts.clock);
+  return { routes: routesOf(parts, waiting), dismiss: () => waiting.dismiss() };
 }
 
-function routesOf(artifacts: OwnArtifacts, waiting: Waiting): Route[] {
+function routesOf({ artifacts, kept }: ArtifactRoutesParts, waiting: Waiting): Route[] {
   return [
     route("POST", "/partials", async (request) => {
       const [first = "", ...metas] = linesOf(request);
@@ -45,7 +47,9 @@ function routesOf(artifacts: OwnArtifacts, waiting: Waiting): Route[] {
       // Each is kept as it was written; it is read only to know that it can be.
       for (const [at, meta] of metas.entries()) objectOf(meta, `The meta of batch_uids[${at}]`);
       const parts = uids.map((uid, at) => ({ uid, value: metas[at] as string }));
-      return accepted(await artifacts.putTexts(attemptIn(head), parts));
+      const taken = await artifacts.putTexts(attemptIn(head), parts);
+      if (taken) kept?.(parts.length);
+      return accepted(taken);
     }),
     route("POST", "/complete", async (request) => {
       const body = bodyOf(request);

@@ -160,6 +160,11 @@ export class Coordinator {
     this.#opened = true;
   }
 
+  /** Batches were kept of which no event tells. */
+  batchesKept(count: number): void {
+    this.counts.batches += count;
+  }
+
   /** A message was given up: a task that cannot be sent at all fails with the reason; others are sent again under the next epoch. */
   async undeliverable(message: Pick<OutgoingMessage, "value">, error: string): Promise<void> {
     const { board } = this.#options.engine;
