@@ -146,6 +146,11 @@ describe("what could never run is refused with its place", () => {
       "graph.nodes[0].fan_in is any, but depends_on is empty: it would never start.",
     ],
     [
+      "some of none",
+      { nodes: [worker("a", { fan_in: "count:1" })] },
+      'graph.nodes[0].fan_in is "count:1", but it depends on no node: it would never start.',
+    ],
+    [
       "more than there are",
       { nodes: [worker("a"), worker("b", { depends_on: ["a"], fan_in: "count:2" })] },
       /expected a count from 1 to 1/,

@@ -70,6 +70,7 @@ function countOf({ fan_in }: GraphNode, field: string, among: number): number {
   if (!/^\d+$/.test(text)) return among;
   const count = Number(text);
   if (count >= 1 && count <= among) return count;
+  if (among === 0) throw refusal(`${field}.fan_in`, `is ${JSON.stringify(fan_in)}, but it depends on no node: it would never start`);
   throw refusal(`${field}.fan_in`, `is ${JSON.stringify(fan_in)}, expected a count from 1 to ${among}: there are no more to wait for`);
 }
 
