@@ -135,7 +135,10 @@ export class Registry {
       this.#holders.delete(task.id);
       worker?.held.delete(task.id);
       if (worker?.announced === false && worker.held.size === 0) this.#parts.workers.left(before);
-      if (worker !== undefined && task.closedBy === "expire") worker.suspected = true;
+      if (worker !== undefined && task.closedBy === "expire") {
+        worker.suspected = true;
+        this.#parts.workers.left(before);
+      }
       for (const role of worker?.roles ?? []) roles.add(role);
     }
     const worker = holder === null ? undefined : this.#workers.get(holder);
