@@ -96,7 +96,7 @@ function deadLetterLines({ deadLetters }: Step): string[] {
 function changeLine(step: Step, run: Run, paint: Paint): string {
   const look = lookOf(step, !isRunOpen(run.state));
   const took = step.endedAt !== null && step.startedAt !== null ? ` after ${formatDuration(step.endedAt - step.startedAt)}` : "";
-  const note = step.error ?? step.lastLine ?? "";
+  const note = step.error ?? nextTryOf(step) ?? step.lastLine ?? "";
   return `${paint(look.style, look.mark)} ${step.id} ${look.word}${took}${triesOf(step)}${note === "" ? "" : `: ${fit(note, 200)}`}`;
 }
 
@@ -111,10 +111,21 @@ function noteOf(step: Step, room: number, paint: Paint): string {
   if (step.state === "waiting") return paint("dim", fit(step.after.length === 0 ? "" : `after ${step.after.join(", ")}`, room));
   const tries = triesOf(step).trimStart();
   const stuck = isStuck(step.waiting) ? step.waiting.text : null;
-  const style = stuck !== null || (step.error !== null && step.state === "queued") ? "yellow" : step.error === null ? "dim" : "red";
-  const text = stuck ?? step.error ?? step.lastLine ?? "";
+  const style =
+    stuck !== null || step.lastError !== undefined || (step.error !== null && step.state === "queued")
+      ? "yellow"
+      : step.error === null
+        ? "dim"
+        : "red";
+  const text = stuck ?? step.error ?? nextTryOf(step) ?? step.lastLine ?? "";
   const rest = fit(text, room - (tries === "" ? 0 : tries.length + 2));
   return [paint("yellow", tries), step.state === "held" ? rest : paint(style, rest)].filter((part) => part !== "").join("  ");
+}
+
+/** When a step that failed is tried again, and what went wrong. */
+function nextTryOf({ waiting, lastError }: Step): string | undefined {
+  if (lastError === undefined) return undefined;
+  return waiting === undefined ? lastError : `${waiting.text}; ${lastError}`;
 }
 
 /** A step that was skipped has not been tried in this life of its run, however often in earlier ones. */

@@ -149,6 +149,7 @@ export const stepShape = z
     endedAt: maybeTime,
     lastLine: z.string().nullable().optional().describe("The last line of its log, when asked for."),
     waiting: waitingShape.optional().describe("Why nobody has taken it, while it is queued or on its way to workers."),
+    lastError: z.string().optional().describe("Why the try before failed, while it waits for the next one."),
     deadLetters: deadLettersShape
       .optional()
       .describe(
@@ -161,11 +162,12 @@ export const stepShape = z
 export interface StepMore {
   readonly lastLine?: string | null | undefined;
   readonly waiting?: Waiting | null;
+  readonly lastError?: string | undefined;
   readonly deadLetters?: readonly DeadLetter[];
 }
 
 export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, more: StepMore = {}) {
-  const { lastLine, waiting, deadLetters = [] } = more;
+  const { lastLine, waiting, lastError, deadLetters = [] } = more;
   const recorded = task !== undefined && isShown(task);
   return {
     id: node.id,
@@ -179,6 +181,7 @@ export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, mor
     endedAt: recorded ? task.endedAt : null,
     lastLine,
     waiting: waiting ?? undefined,
+    lastError,
     deadLetters: deadLetters.length === 0 ? undefined : { total: deadLetters.length, first: deadLetters.slice(0, deadLettersShown) },
   };
 }

@@ -57,7 +57,8 @@ export function taskOperations(engine: Engine): Operation[] {
         const items = steps.map(async ({ node, task }) => {
           const waiting = task === undefined ? null : why(task);
           const deadLetters = task === undefined ? [] : await engine.deadLetters(task);
-          return stepBody(plan, node, task, { waiting, deadLetters, lastLine: query.lines ? await lastLine(task) : undefined });
+          const lastError = await lastErrorOf(engine, task);
+          return stepBody(plan, node, task, { waiting, lastError, deadLetters, lastLine: query.lines ? await lastLine(task) : undefined });
         });
         return json(200, { items: await Promise.all(items), next });
       },
@@ -108,6 +109,12 @@ async function knownTask({ reader, isHidden }: Engine, id: string): Promise<Task
   if (task === undefined || !isShown(task) || isHidden(task))
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "id" } });
   return task;
+}
+
+async function lastErrorOf({ reader }: Engine, task: Task | undefined): Promise<string | undefined> {
+  if (task?.state !== "queued" || task.attempt === 0) return undefined;
+  const attempts = await reader.attempts(task.id);
+  return attempts.findLast(({ error }) => error !== null)?.error ?? undefined;
 }
 
 /** One page of a run's steps with their tasks. Looked up one by one, so a page costs the same in a run of any size. */

@@ -169,20 +169,34 @@ describe("a batch that keeps failing", () => {
   });
 });
 
-it("a batch without a budget of its own is named once by what its node fails with, and not put aside", async () => {
+it("a batch without a budget of its own is named once by what its node fails with, and is no dead letter before that", async () => {
   const world = await openFlowkit();
   const worker = await world.worker("w", ["indexer"]);
   const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 0 } })] });
-  for (const tries of [1, 2]) {
+  for (const last of [false, true]) {
     const command = await worker.accept();
     expect(command.payload.dead_letters).toBeUndefined();
+    expect(await deadLettersOf(world.engine, run.id)).toEqual([]);
     await worker.batchFailed(command, "poison", "bad_row");
     await worker.failed(command, "bad_row", false);
+    if (!last) continue;
+    expect((await world.ended(run)).state).toBe("failed");
     const letter = { node_id: "a", batch_uid: "poison", reason_code: "bad_row", error: "poison went wrong" };
-    await world.until(async () => (await deadLettersOf(world.engine, run.id))[0]?.tries === tries);
-    expect(await deadLettersOf(world.engine, run.id)).toEqual([{ ...letter, attempt_epoch: command.attempt_epoch, tries }]);
+    expect(await deadLettersOf(world.engine, run.id)).toEqual([{ ...letter, attempt_epoch: command.attempt_epoch, tries: 2 }]);
   }
-  expect((await world.ended(run)).state).toBe("failed");
+});
+
+it("a worker whose lease ran out is shown as gone until it is heard of again", async () => {
+  const world = await openFlowkit();
+  const lost = await world.worker("lost", ["indexer"]);
+  const run = await world.submit({ nodes: [node("a", "indexer")] });
+  const command = await lost.accept();
+  await world.inState(run, "a", "held");
+  expect(world.engine.workers.get("lost")?.status).toBe("busy");
+  await world.clock.advance(60_000);
+  await world.until(async () => world.engine.workers.get("lost")?.status === "offline");
+  await lost.beat(command);
+  await world.until(async () => world.engine.workers.get("lost")?.status !== "offline");
 });
 
 describe("what is stale", () => {

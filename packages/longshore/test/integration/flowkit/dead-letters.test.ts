@@ -5,6 +5,7 @@ import { flowkit, streamTask } from "../../../src/protocol/flowkit/index.ts";
 import { serve } from "../../../src/server/server.ts";
 import { work } from "../../../src/work.ts";
 import { longshore } from "../../support/cli.ts";
+import { untilElsewhere as until } from "../../support/until.ts";
 
 const read = streamTask("read", {
   *iterBatches() {
@@ -35,4 +36,22 @@ it("a batch that was put aside is shown with its step, in the API and by longsho
   expect(told).toMatchObject({ id, state: "succeeded", steps: [{ id: "r", deadLetters: { total: 1 } }] });
   const mistaken = await longshore(["runs", id, "--state", "failed", ...on]);
   expect([mistaken.code, mistaken.stderr]).toEqual([2, `longshore: --state chooses among runs; leave it out to see the run ${id}.\n`]);
+});
+
+it("a node that waits for its next try says until when and why, and has no dead letter yet", async () => {
+  const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
+  onTestFinished(() => server.close());
+  const worker = await work({ tasks: [read], on: flowkit(server.url as string) });
+  onTestFinished(() => worker.stop());
+  const id = (await server.flowkit?.createTask({ graph: { nodes: [{ node_id: "r", type: "read" }] } })) as string;
+  const step = await until(async () => {
+    const answer = await fetch(`${server.url}/api/longshore/v1/runs/${id}/steps`);
+    const { items } = (await answer.json()) as { items: { attempt: number; state: string }[] };
+    return items[0]?.attempt === 2 && items[0];
+  });
+  const lastError = "unexpected_error: page 2 is torn";
+  expect(step).toMatchObject({ state: "queued", lastError, waiting: { reason: "not-due" } });
+  expect(step).not.toHaveProperty("deadLetters");
+  const shown = await longshore(["runs", id, "--on", server.url as string]);
+  expect(shown.stdout).toMatch(/\n↻ r +retries +\(try 2\) {2}it is not due for another \d+ s; unexpected_error: page/);
 });

@@ -39,7 +39,9 @@ export async function failedBatches(documents: Pick<DocumentStore, "document">, 
 
 async function lettersOf(documents: Pick<DocumentStore, "document">, task: Task): Promise<readonly DeadLetter[]> {
   const record = isOpen(task.state) ? await recordOf(documents, task) : undefined;
-  return record === undefined ? lettersIn(task) : record.dead_letters;
+  if (record === undefined) return lettersIn(task);
+  // What is only what an attempt failed for comes again with the next one: it is a dead letter when there is none.
+  return record.dead_letters.filter(({ batch_uid }) => record.failures[batch_uid] === undefined);
 }
 
 async function recordOf(documents: Pick<DocumentStore, "document">, { id }: Task): Promise<BatchRecord | undefined> {
