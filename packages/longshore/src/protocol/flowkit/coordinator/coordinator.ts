@@ -3,7 +3,7 @@
 
 import { LaneFailure, LaneWorker } from "../../../board/lane-worker.ts";
 import { type Hold, isOpen, type Task } from "../../../board/task.ts";
-import { type Bus, type BusConsumer, handledRecordsMax, recordBytesMax, type Subscription } from "../../../bus/bus.ts";
+import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../bus/bus.ts";
 import { pause } from "../../../clock.ts";
 import type { GraphChecks } from "../../../dialect/flowkit/check.ts";
 import { functionLane } from "../../../dialect/flowkit/compile.ts";
@@ -53,8 +53,6 @@ export interface CoordinatorOptions {
 
 /** Before topics that could not be made are tried again. */
 const retryMs = 1_000;
-/** Events in one go. Each go waits for a commit among those of the workers' puts, of up to 1,000 batches each: with fewer, events fall behind. */
-const statusRecordsMax = 2_000;
 /** Functions at once: they read the data file. */
 const slots = 8;
 
@@ -242,7 +240,7 @@ export class Coordinator {
     const topic = statusTopic(topics, role);
     const status = new StatusReader({ ...this.#shared(), log: this.#options.log });
     if (!(await this.#ensure([topic, commandTopic(topics, role)]))) return;
-    this.#subscribe(`status.${role}`, topic, (records) => status.handle(records), statusRecordsMax);
+    this.#subscribe(`status.${role}`, topic, (records) => status.handle(records));
     this.#served.add(role);
     this.#dispatcher.fill([role]);
   }
@@ -269,9 +267,9 @@ export class Coordinator {
   }
 
   /** Durable groups, from the very beginning: what workers said while nobody listened is heard. */
-  #subscribe(what: string, topic: string, handle: Subscription["handle"], maxRecords = handledRecordsMax): void {
+  #subscribe(what: string, topic: string, handle: Subscription["handle"]): void {
     const group = `coord.${this.#cluster}.${what}`;
-    this.#consumers.push(this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle, maxRecords }));
+    this.#consumers.push(this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle }));
   }
 }
 
