@@ -177,11 +177,12 @@ export class MongoReader {
 
   /** After a round that found nothing: whether a source has to be read from its first part. Marks those that are over. */
   async #again(): Promise<boolean> {
+    // Counted first: what an attempt that was overtaken claims behind the count is released behind it, and looked into.
+    const gaps = new Map<Line, number>();
+    for (const line of this.#lines) if (!line.over) gaps.set(line, await this.#gap(line.node));
     const released = (await this.#release()) > 0;
     let again = false;
-    for (const line of this.#lines) {
-      if (line.over) continue;
-      const gap = await this.#gap(line.node);
+    for (const [line, gap] of gaps) {
       // Of several attempts at once, one may have released a claim after this one had passed the part by: a gap that has changed is looked into.
       if (!released && line.complete && (gap === 0 || (line.whole && gap === line.gap))) {
         line.over = true;
