@@ -129,6 +129,22 @@ describe("what could never run is refused with its place", () => {
       { nodes: [worker("a", { depends_on: ["b"] }), worker("b", { depends_on: ["a"] })] },
       "graph.nodes run in a circle: a -> b -> a.",
     ],
+    [
+      "a field in another spelling",
+      { nodes: [worker("a", { io: { startWhen: "first_batch" } })] },
+      "graph.nodes[0].io.startWhen is not known here, expected start_when.",
+    ],
+    [
+      "a field with a letter wrong",
+      { nodes: [worker("a", { retry_polisy: {} })] },
+      "graph.nodes[0].retry_polisy is not known here, expected retry_policy.",
+    ],
+    ["a field with a letter missing", { nodes: [worker("a")], edge: [] }, "graph.edge is not known here, expected edges."],
+    [
+      "a field with a letter too many",
+      { nodes: [worker("a", { retry_policy: { backoff_secs: 1 } })] },
+      "graph.nodes[0].retry_policy.backoff_secs is not known here, expected backoff_sec.",
+    ],
     ["no graph", [], "graph is [], expected an object with nodes."],
     ["no nodes", {}, "graph.nodes is empty, expected at least one node."],
     ["no node", { nodes: ["a"] }, 'graph.nodes[0] is "a", expected an object with node_id and type.'],

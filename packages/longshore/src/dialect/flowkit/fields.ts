@@ -5,6 +5,8 @@ import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 
 const quotedCharsMax = 80;
+/** Of shorter words every other one is one letter away. */
+const lettersMin = 4;
 
 export class Fields {
   readonly at: string;
@@ -23,6 +25,16 @@ export class Fields {
   /** Null when it is absent. */
   value(name: string): Json {
     return (Object.hasOwn(this.#object, name) ? this.#object[name] : null) ?? null;
+  }
+
+  /** Refuses a field that nobody reads when it is one of these but for its spelling. Others may be somebody's own, and pass. */
+  noneMisspelt(...names: readonly string[]): this {
+    for (const field of Object.keys(this.#object)) {
+      if (names.includes(field)) continue;
+      const meant = names.find((name) => isMisspelt(field, name));
+      if (meant !== undefined) throw this.refuse(field, `is not known here, expected ${meant}`);
+    }
+    return this;
   }
 
   text(name: string, { charsMax }: { charsMax?: number }): string {
@@ -89,6 +101,20 @@ export class Fields {
 /** Refuses what stands at `field`. */
 export function refusal(field: string, message: string): LongshoreError {
   return new LongshoreError("LONGSHORE_BAD_DEFINITION", `${field} ${message}.`, { detail: { field } });
+}
+
+/** Other capitals, dashes for underscores, or one letter wrong, missing or too many. */
+function isMisspelt(field: string, name: string): boolean {
+  const [one, other] = [field, name].map((text) => text.replace(/[_-]/g, "").toLowerCase()) as [string, string];
+  if (one === other) return true;
+  let same = 0;
+  while (same < one.length && one[same] === other[same]) same++;
+  const rests = [
+    [one.slice(same + 1), other.slice(same + 1)],
+    [one.slice(same + 1), other.slice(same)],
+    [one.slice(same), other.slice(same + 1)],
+  ];
+  return Math.min(one.length, other.length) >= lettersMin && rests.some(([left, right]) => left === right);
 }
 
 function quoted(value: unknown): string {

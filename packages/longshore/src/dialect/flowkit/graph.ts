@@ -60,9 +60,11 @@ const nameShape = /^[^\p{Cc}.]\P{Cc}*$/u;
 const typeShape = /^[\w.-]{1,200}$/;
 const typeExpected = "up to 200 letters, digits, dots, dashes and underscores";
 
+const nodeFields = ["node_id", "type", "status", "attempt_epoch", "depends_on", "fan_in", "retry_policy", "routing", "io", "when"];
+
 /** @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
 export function readGraph(document: unknown, at: string = "graph"): Graph {
-  const graph = Fields.of(document, at, "an object with nodes");
+  const graph = Fields.of(document, at, "an object with nodes").noneMisspelt("name", "nodes", "edges", "edges_ex");
   const nodes = graph.list("nodes");
   if (nodes.length === 0) throw graph.refuse("nodes", "is empty, expected at least one node");
   if (nodes.length > nodesMax) throw graph.refuse("nodes", `has ${nodes.length} nodes, expected at most ${nodesMax}`);
@@ -81,7 +83,7 @@ function readName(graph: Fields): { name?: string } {
 }
 
 function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, string[]>): GraphNode {
-  const node = Fields.of(document, at, "an object with node_id and type");
+  const node = Fields.of(document, at, "an object with node_id and type").noneMisspelt(...nodeFields);
   const node_id = node.text("node_id", { charsMax: idCharsMax });
   const type = node.text("type", {});
   if (!typeShape.test(type)) throw node.refuse("type", `is ${JSON.stringify(type.slice(0, 100))}, expected ${typeExpected}`);
@@ -90,7 +92,7 @@ function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, s
     throw node.refuse("status", `is ${JSON.stringify(status)}, expected "queued" or nothing: every node begins at its beginning`);
   }
   const depends = node.value("depends_on");
-  const routing = node.object("routing");
+  const routing = node.object("routing").noneMisspelt("on_success", "on_failure");
   const when = node.value("when");
   return {
     node_id,
@@ -108,6 +110,7 @@ function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, s
 }
 
 function readIo(io: Fields, type: string): NodeIo {
+  io.noneMisspelt("start_when", "input_ref", "input_inline", "batching", "fn", "fn_args");
   const given = (io.value("start_when") ?? "ready") as Json;
   const start = typeof given === "string" ? given.toLowerCase() : given;
   if (start !== "ready" && start !== "first_batch") {

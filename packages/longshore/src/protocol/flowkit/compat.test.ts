@@ -38,10 +38,16 @@ describe("the quick start", () => {
   });
 
   it("[F-QS-01, F-QS-02] everything that it names comes from one place, and starting twice changes nothing", async () => {
-    const { worker } = await setup({ processor: new MyHandler() }, new WorkerConfig({ roles: ["processor"] }));
+    const { world, worker } = await setup({ processor: new MyHandler() }, new WorkerConfig({ roles: ["processor"] }));
     await worker.start();
+    await world.start(null, { role: "processor" });
+    await world.end();
     await worker.stop();
     await worker.stop();
+    const { payload } = await world.event("WORKER_OFFLINE");
+    const told = (kind: string) => world.told.filter((each) => each.payload.kind === kind);
+    expect([told("BATCH_OK").length, told("WORKER_OFFLINE").length]).toEqual([1, 1]);
+    for (const each of told("WORKER_ONLINE")) expect(each.payload.worker_id).toBe(payload.worker_id);
   });
 
   it("[F-QS-04] batches and results are made with named fields, in either spelling", () => {
