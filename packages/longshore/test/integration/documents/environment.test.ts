@@ -17,6 +17,7 @@ const readers = [
   "packages/longshore/src/protocol/flowkit/connect.ts",
   "packages/longshore/src/protocol/flowkit/log.ts",
   "packages/longshore/src/protocol/flowkit/coordinator/config.ts",
+  "packages/longshore/src/bus/kafka/environment.ts",
 ];
 const pattern = /\b(?:STEPFLOW|OTEL|FLOWKIT|KAFKA)_[A-Z_]+[A-Z]\b/g;
 
