@@ -97,6 +97,27 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await store.complete({ ...sink, epoch: sink.epoch + 2 }, {})).toBe(true);
   });
 
+  it("leaves nothing to attempts that were overtaken, however they claim and release each other's claims while it ends", async () => {
+    const { db, store, source, sink } = await setup();
+    await store.putPartials(source, [
+      { uid: "a", meta: {} },
+      { uid: "b", meta: {} },
+    ]);
+    await store.complete(source, {});
+    const claims = db.collection("stream_progress");
+    const claim = { task_id: source.taskId, consumer_node: "down", from_node: "up", batch_uid: "b", state: "claimed" };
+    let epoch = 1;
+    // Each scan finds the part claimed by one that was overtaken, whose claim the next such attempt has released when the reader would.
+    const meddled = calling(db, async (name) => {
+      if (name === "hasNext" && epoch < 5) await claims.insertMany([{ ...claim, epoch: epoch++ }]).catch(() => undefined);
+      if (name === "deleteMany") await claims.deleteMany({ ...claim, epoch: { $lt: 9 } });
+    });
+    const uids: string[] = [];
+    const options = { pollMs: 1, backoffMaxMs: 2, eofOnTaskDone: true, signal: new AbortController().signal };
+    for await (const { uid } of mongoArtifacts(meddled).read({ ...sink, epoch: 9 }, ["up"], options)) uids.push(uid);
+    expect([uids, epoch]).toEqual([["a", "b"], 5]);
+  });
+
   it("a batch that failed once is a part when it succeeds, and given once", async () => {
     const { db, store, source, sink, read } = await setup();
     const { taskId: task_id } = source;
@@ -163,19 +184,24 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
 /** The database with some of its calls failing as they do when the server goes away: the second, the fifth and so on. */
 function failingAt(db: MongoDb, calls: ReadonlySet<number>): MongoDb {
   let count = 0;
-  const flaky = <T extends object>(target: T): T =>
+  return calling(db, async () => {
+    if (calls.has(++count)) throw new MongoNetworkError("connection closed");
+  });
+}
+
+/** The database, where something happens before each call that the server answers. */
+function calling(db: MongoDb, before: (name: string) => Promise<void>): MongoDb {
+  const watched = <T extends object>(target: T): T =>
     new Proxy(target, {
       get(object, name) {
         const member = Reflect.get(object, name, object) as unknown;
         if (typeof member !== "function") return member;
         return (...args: unknown[]) => {
-          if (name === "find") return flaky(member.apply(object, args) as object);
-          if (/^(hasNext|insertMany|deleteMany|countDocuments|findOne)$/.test(String(name)) && calls.has(++count)) {
-            return Promise.reject(new MongoNetworkError("connection closed"));
-          }
-          return member.apply(object, args) as unknown;
+          if (name === "find") return watched(member.apply(object, args) as object);
+          if (!/^(hasNext|insertMany|deleteMany|countDocuments|findOne)$/.test(String(name))) return member.apply(object, args) as unknown;
+          return before(String(name)).then(() => member.apply(object, args) as unknown);
         };
       },
     });
-  return { databaseName: db.databaseName, collection: (name) => flaky(db.collection(name)) };
+  return { databaseName: db.databaseName, collection: (name) => watched(db.collection(name)) };
 }

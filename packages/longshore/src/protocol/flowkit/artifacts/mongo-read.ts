@@ -41,7 +41,7 @@ interface Line {
   from: Date | null;
   /** What was seen of the moment `from`, which the next scan begins with. */
   seen: Set<unknown>;
-  /** How many more parts than claims there were when it was last read from its first part. */
+  /** How many parts were left when it was last read from its first part. */
   gap: number;
   over: boolean;
 }
@@ -177,31 +177,34 @@ export class MongoReader {
 
   /** After a round that found nothing: whether a source has to be read from its first part. Marks those that are over. */
   async #again(): Promise<boolean> {
-    // Counted first: what an attempt that was overtaken claims behind the count is released behind it, and looked into.
-    const gaps = new Map<Line, number>();
-    for (const line of this.#lines) if (!line.over) gaps.set(line, await this.#gap(line.node));
     const released = (await this.#release()) > 0;
     let again = false;
-    for (const [line, gap] of gaps) {
-      // Of several attempts at once, one may have released a claim after this one had passed the part by: a gap that has changed is looked into.
-      if (!released && line.complete && (gap === 0 || (line.whole && gap === line.gap))) {
+    for (const line of this.#lines) {
+      if (line.over) continue;
+      const gap = await this.#left(line.node);
+      if (line.complete && gap <= 0) {
         line.over = true;
       } else if (released || line.complete || gap !== line.gap) {
+        // At once, unless that was just done in vain: then earlier attempts are at it, and are given time to notice that they are over.
+        again ||= released || !line.whole || gap !== line.gap;
         Object.assign(line, { from: null, seen: new Set(), gap, whole: false });
-        again = true;
       }
     }
     return again;
   }
 
-  /** Parts that have no claim of this consumer, and batches that are no parts yet because they failed. */
-  async #gap(node_id: string): Promise<number> {
+  /**
+   * Parts that are neither processed nor claimed by this attempt. An earlier one's claim does not count: it may be released at any time, by
+   * an attempt between the two as well, and be made again. These claims stay, so that what is not left now never is.
+   */
+  async #left(node_id: string): Promise<number> {
     const { db, consumer } = this.#parts;
-    const { taskId: task_id, nodeId: consumer_node } = consumer;
+    const { taskId: task_id, nodeId: consumer_node, epoch } = consumer;
+    const lasting = [{ state: "processed" }, { epoch: { $gte: epoch } }];
     const [parts, claims] = await asking("count parts", () =>
       Promise.all([
-        db.collection("artifacts").countDocuments({ task_id, node_id, batch_uid: { $exists: true } }),
-        db.collection("stream_progress").countDocuments({ task_id, consumer_node, from_node: node_id }),
+        db.collection("artifacts").countDocuments({ task_id, node_id, status: "partial", batch_uid: { $type: "string" } }),
+        db.collection("stream_progress").countDocuments({ task_id, consumer_node, from_node: node_id, $or: lasting }),
       ]),
     );
     return parts - claims;
