@@ -64,6 +64,20 @@ export function restartContract(setup: Setup, kind: StoreKind): void {
       expect(await world.task("left")).toMatchObject({ state: "failed", fault: "timed-out" });
     });
 
+    it("an offer that lasts longer than its task may wait to be taken up ends with that wait", async () => {
+      const reach = { names: ["work"], labels: [] };
+      let world = await setup();
+      await world.post("t", { claimMs: 2_000, policy: policy({}) });
+      const [offered] = await world.board.offer({ reach, termMs, offerMs: 10_000 });
+      await world.clock.advance(1_500);
+      world = await reopen(world);
+      await world.clock.advance(1_999);
+      expect((await world.task("t")).state).toBe("offered");
+      await world.clock.advance(1);
+      expect(await world.task("t")).toMatchObject({ state: "failed", fault: "timed-out" });
+      expect(await world.board.complete(holdOf(offered), "1")).toBe("stale");
+    });
+
     it("an offer lasts no longer after many restarts than after one", async () => {
       const reach = { names: ["work"], labels: [] };
       let world = await setup();

@@ -244,7 +244,7 @@ export class SqliteBoard implements BoardStore {
 
   /**
    * Brings memory up to what the file says. Every live hold gets one full term: its holder may have renewed it unwritten. So does every
-   * offer, and as long to be taken up: nobody could say so while the server was away.
+   * offer, and as long to be taken up as it had at most: nobody could say so while the server was away.
    */
   recover(): void {
     const now = this.#clock.now();
@@ -256,7 +256,10 @@ export class SqliteBoard implements BoardStore {
       const dueAt = Math.min(stored.dueAt, now + stored.dueAt - stored.queuedAt);
       const lastsMs = stored.state === "offered" ? (stored.holdUntil ?? 0) - (stored.claimedAt ?? 0) : stored.termMs;
       const holdUntil = stored.holdUntil === null ? null : now + lastsMs;
-      const claimBy = stored.state === "offered" && stored.claimBy !== null ? Math.max(stored.claimBy, holdUntil ?? 0) : stored.claimBy;
+      const claimBy =
+        stored.state === "offered" && stored.claimBy !== null
+          ? Math.max(stored.claimBy, now + Math.min(lastsMs, stored.claimMs ?? lastsMs))
+          : stored.claimBy;
       // An offer lasts from when it was made, so it is made anew: or it would last longer with each restart.
       const claimedAt = stored.state === "offered" ? now : stored.claimedAt;
       const task =
