@@ -155,6 +155,28 @@ describe("the handler interface", () => {
   });
 });
 
+describe("roles without a handler", () => {
+  async function refused(roles: string[], handlers: { [role: string]: RoleHandler }): Promise<unknown> {
+    const world = await flowkitWorld({ roles });
+    const worker = new Worker({ db: world.artifacts, cfg: new WorkerConfig({ roles }), handlers, bus: world.bus, logger: false });
+    onTestFinished(() => worker.stop());
+    return worker.start().then(
+      () => "started",
+      (error: Error) => error.message,
+    );
+  }
+
+  it("are refused at the start, by name and with the handlers that there are", async () => {
+    const message = 'roles has "procesor", "ghost" without a handler, expected roles among those that have one: "echo", "processor".';
+    expect(await refused(["echo", "procesor", "ghost"], { processor: new MyHandler() })).toBe(message);
+    expect(await refused(["toString"], {})).toMatch(/^roles has "toString" without a handler/);
+  });
+
+  it("are refused as well where the handler is there by name only", async () => {
+    expect(await refused(["probe"], { probe: undefined as never })).toMatch(/^roles has "probe" without a handler/);
+  });
+});
+
 describe("the configuration", () => {
   it("[F-CFG-01] has the guide's fields with the guide's defaults, in either spelling", () => {
     const cfg = new WorkerConfig({ kafka_bootstrap: "kafka:9092", roles: ["indexer", "probe"] });

@@ -8,7 +8,7 @@ import { type WorkHandle, work } from "../../work.ts";
 import type { ArtifactStore } from "./artifacts/artifacts.ts";
 import { EchoHandler } from "./echo.ts";
 import { type RoleHandler, streamHandlerOf } from "./handler.ts";
-import { type FlowkitOptions, isArtifactStore } from "./options.ts";
+import { checkServed, type FlowkitOptions, isArtifactStore } from "./options.ts";
 import { streamTask } from "./stream-task.ts";
 import { flowkit } from "./worker.ts";
 import { WorkerConfig } from "./worker-config.ts";
@@ -61,24 +61,21 @@ export class Worker implements AsyncDisposable {
 
   async #start(): Promise<WorkHandle> {
     const { slots = 1, clock, logger } = this.#init;
+    const on = flowkit(this.#options());
+    const handlers: { readonly [role: string]: RoleHandler | undefined } = { echo: new EchoHandler(), ...this.#init.handlers };
+    const known = Object.keys(handlers).filter((role) => handlers[role] !== undefined);
+    checkServed(this.cfg.roles, known);
     return work({
-      tasks: this.cfg.roles.flatMap((role) => {
-        const handler = this.#handlerOf(role);
-        return handler === undefined ? [] : [streamTask(role, streamHandlerOf(handler))];
-      }),
-      on: flowkit(this.#options()),
+      tasks: known
+        .filter((role) => this.cfg.roles.includes(role))
+        .map((role) => streamTask(role, streamHandlerOf(handlers[role] as RoleHandler))),
+      on,
       slots,
       // The program decides what a signal means to it, as with the reference.
       signals: false,
       ...(clock === undefined ? {} : { clock }),
       ...(logger === undefined ? {} : { logger }),
     });
-  }
-
-  #handlerOf(role: string): RoleHandler | undefined {
-    const { handlers = {} } = this.#init;
-    if (Object.hasOwn(handlers, role)) return handlers[role];
-    return role === "echo" ? new EchoHandler() : undefined;
   }
 
   #options(): FlowkitOptions {

@@ -163,6 +163,21 @@ function rolesOf(roles: readonly string[]): readonly string[] {
   return [...new Set(roles)];
 }
 
+/** What a worker takes for a role without a handler fails for good, though another worker may have one: so it does not begin. */
+export function checkServed(roles: readonly string[], handlers: Iterable<string>): void {
+  const known = [...handlers];
+  const unserved = roles.filter((role) => !known.includes(role));
+  if (unserved.length === 0) return;
+  const expected = known.length === 0 ? "a handler for each of them" : `roles among those that have one: ${quoted(known)}`;
+  throw new LongshoreError("LONGSHORE_BAD_CONFIG", `roles has ${quoted(unserved)} without a handler, expected ${expected}.`, {
+    detail: { field: "roles", expected },
+  });
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => JSON.stringify(name)).join(", ");
+}
+
 function topicsOf(options: WorkerOptions): TopicNames {
   const named = (field: keyof WorkerOptions, otherwise: string) => text(field, options[field] as string | undefined) ?? otherwise;
   const perType = (field: keyof WorkerOptions, otherwise: string) => {

@@ -244,10 +244,13 @@ describe("errors", () => {
     expect((await world.end()).payload).toMatchObject({ reason_code: "no_such_bucket", permanent: true });
   });
 
-  it("a role without a handler fails for good", async () => {
+  it("no worker begins with a role for which it has no handler", async () => {
     const world = await flowkitWorld({ roles: ["probe", "ghost"] });
-    await world.worker([counting(1)], { roles: ["probe", "ghost"] });
-    await world.start(null, { role: "ghost" });
-    expect((await world.end()).payload).toMatchObject({ reason_code: "no_handler", permanent: true, error: "handler not registered" });
+    await expect(world.worker([counting(1)], { roles: ["probe", "ghost"] })).rejects.toMatchObject({
+      code: "LONGSHORE_BAD_CONFIG",
+      message: 'roles has "ghost" without a handler, expected roles among those that have one: "probe".',
+      detail: { field: "roles" },
+    });
+    expect(world.told).toEqual([]);
   });
 });

@@ -16,7 +16,7 @@ import { type Connection, connect } from "./connect.ts";
 import { decodeEnvelope, onceEach, type Read, readCommand, readQuery, readSignal } from "./decode.ts";
 import { Intake } from "./intake.ts";
 import { type WorkerLog, workerLog } from "./log.ts";
-import { checkRole, type FlowkitOptions, type WorkerSettings, workerSettings } from "./options.ts";
+import { checkRole, checkServed, type FlowkitOptions, type WorkerSettings, workerSettings } from "./options.ts";
 import { resumeRuns, stateIds } from "./resume.ts";
 import { FlowkitRun, type RunSurroundings } from "./run.ts";
 import { Seen } from "./seen.ts";
@@ -74,6 +74,7 @@ class FlowkitWorker implements Transport {
     this.#host = host;
     this.#roles = settings.roles ?? [...host.tasks.keys()];
     for (const role of this.#roles) checkRole(role);
+    checkServed(this.#roles, host.tasks.keys());
     this.#log = workerLog(settings.log, host.clock, { role: "worker", worker_id: settings.workerId, version: settings.workerVersion });
     this.#log("info", "worker.init", { roles: this.#roles });
     this.#warn = onceEach((code, message) => {
