@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import { LongshoreError } from "../errors.ts";
 import type { Problem, Scope } from "../http.ts";
+import { isLoopback } from "../loopback.ts";
 import type { Auth } from "./auth.ts";
 
 export interface GateOptions {
@@ -69,14 +70,6 @@ export function createGate(options: GateOptions): Gate {
 function bareToken(headers: IncomingHttpHeaders): string | undefined {
   const token = headers["x-authorization"];
   return typeof token === "string" ? `Bearer ${token}` : undefined;
-}
-
-/** True for addresses that only this machine can reach. A name counts only when it is `localhost` itself. */
-export function isLoopback(host: string): boolean {
-  const bare = host.toLowerCase().replace(/^\[|\]$/g, "");
-  if (bare === "localhost" || bare === "::1") return true;
-  const v4 = bare.startsWith("::ffff:") ? bare.slice(7) : bare;
-  return isIP(v4) === 4 && v4.startsWith("127.");
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addressesOf, isLoopback, parseAddress } from "./address.ts";
+import { addressesOf, isOnLoopback, parseAddress } from "./address.ts";
 
 describe("the address of a server", () => {
   it.each([
@@ -31,8 +31,9 @@ describe("the address of a server", () => {
   });
 
   it("of this machine itself is known", () => {
-    for (const own of ["127.0.0.1:4500", "https://[::1]:1", "localhost", "nats://token@127.0.0.2:4222"]) expect(isLoopback(own)).toBe(true);
+    for (const own of ["127.0.0.1:4500", "https://[::1]:1", "localhost", "nats://token@127.0.0.2:4222"])
+      expect(isOnLoopback(own)).toBe(true);
     for (const other of ["10.0.0.1:1", "localhost.example:1", "nats://nats:4222", "127.0.0.1.example"])
-      expect(isLoopback(other)).toBe(false);
+      expect(isOnLoopback(other)).toBe(false);
   });
 });

@@ -2,6 +2,7 @@
 // speaks TLS, which those do not know, `https://` stands in front.
 
 import { LongshoreError } from "../../errors.ts";
+import { isLoopback } from "../../loopback.ts";
 
 const shape = /^(?:(https?|grpcs?):\/\/)?((?:\[[0-9a-fA-F:.]+\]|[^\s/:@[\]]+)(?::\d{1,5})?)\/*$/;
 const secureSchemes = ["https", "grpcs"];
@@ -33,8 +34,9 @@ export function addressesOf(told: string | undefined, listensAt: () => string): 
 }
 
 /** Only whoever is on this machine can use it. */
-export function isLoopback(address: string): boolean {
-  return /^(?:[a-z]+:\/\/)?(?:[^@/]*@)?(?:127(?:\.\d+){3}|localhost|\[::1\])(?:[:/]|$)/i.test(address);
+export function isOnLoopback(address: string): boolean {
+  const [, host = ""] = /^(?:[a-z]+:\/\/)?(?:[^@/]*@)?(\[[^\]]*\]|[^:/]*)/i.exec(address) ?? [];
+  return isLoopback(host);
 }
 
 function written(address: string, secure: boolean): string {

@@ -12,7 +12,7 @@ import type { Plan } from "../../run/plan.ts";
 import type { Reader } from "../../run/reader.ts";
 import type { Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
-import { type Addresses, addressesOf, isLoopback, parseAddress } from "./address.ts";
+import { type Addresses, addressesOf, isOnLoopback, parseAddress } from "./address.ts";
 import { openStepflowApi, type StepflowApi } from "./api/open.ts";
 import { componentSource } from "./component-source.ts";
 import type { NatsPlugin, StepflowConfig } from "./config/config.ts";
@@ -127,7 +127,7 @@ export class StepflowServer {
     });
     const address = this.#addresses.forCaller();
     for (const { name, url } of plugins) {
-      if (!isLoopback(address) || isLoopback(url)) continue;
+      if (!isOnLoopback(address) || isOnLoopback(url)) continue;
       const message = `Workers of the plugin ${name} are told to report to ${address}, where only this machine reaches it`;
       log.warn(`${message}: set STEPFLOW_ORCHESTRATOR_URL`);
     }

@@ -77,11 +77,6 @@ function announcer(told: boolean | ((line: string) => void)): (line: string) => 
   return told ? (line) => void process.stdout.write(line) : () => {};
 }
 
-/** Whether only this machine can reach it. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
-}
-
 /** The address without a slash at its end, or undefined when none is set. */
 function blobUrl(url: string | undefined): string | undefined {
   if (url === undefined || url === "") return undefined;

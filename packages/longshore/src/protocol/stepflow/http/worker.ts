@@ -1,9 +1,10 @@
 // The worker half of Stepflow over HTTP: the runtime dials, this transport listens. It speaks both dialects of JSON-RPC over Streamable
 // HTTP at once. README.md beside this file is the contract; its part "Our worker" lists what is decided here.
 
+import { isLoopback } from "../../../loopback.ts";
 import type { Capabilities, Transport, TransportHost } from "../../../runner/transport.ts";
 import type { Listener } from "./listener.ts";
-import { isLoopback, type Settings, type StepflowHttpOptions, settingsOf } from "./options.ts";
+import { type Settings, type StepflowHttpOptions, settingsOf } from "./options.ts";
 import type { WorkerService } from "./service.ts";
 
 /** What `stepflowHttp()` makes: a transport that can be asked where it listens. */
