@@ -2,6 +2,7 @@
 // workers says it by variables of its own.
 
 import type { Command } from "commander";
+import type { Environment } from "../environment.ts";
 import { flowkitIn } from "../protocol/flowkit/environment.ts";
 import { transportIn } from "../protocol/stepflow/environment.ts";
 import { CommandFailure } from "./failure.ts";
@@ -22,9 +23,7 @@ export interface WorkTarget {
 
 const stepflowHttp: WorkTarget = { protocol: "stepflow-http", on: "Stepflow" };
 
-type Variables = Readonly<Record<string, string | undefined>>;
-
-export function targetOf(flags: TargetFlags, command: Pick<Command, "getOptionValueSource">, env: Variables = process.env): WorkTarget {
+export function targetOf(flags: TargetFlags, command: Pick<Command, "getOptionValueSource">, env: Environment = process.env): WorkTarget {
   const { on, conductor, port } = flags;
   const onToldBy = command.getOptionValueSource("on");
   const typed = [
@@ -43,7 +42,7 @@ export function targetOf(flags: TargetFlags, command: Pick<Command, "getOptionVa
   return conductor === undefined ? fromEnvironment(on, onToldBy, env) : conductorFrom(env);
 }
 
-function fromEnvironment(on: string, onToldBy: string | undefined, env: Variables): WorkTarget {
+function fromEnvironment(on: string, onToldBy: string | undefined, env: Environment): WorkTarget {
   // First: an orchestrator sets it for the worker that it starts, whatever else stands in the environment that it hands on.
   const transport = transportIn(env);
   if (transport === "http") return stepflowHttp;
@@ -54,6 +53,6 @@ function fromEnvironment(on: string, onToldBy: string | undefined, env: Variable
   return { protocol: "workflow-graph", on };
 }
 
-function conductorFrom({ CONDUCTOR_SERVER_URL: on = "http://localhost:8080" }: Variables): WorkTarget {
+function conductorFrom({ CONDUCTOR_SERVER_URL: on = "http://localhost:8080" }: Environment): WorkTarget {
   return { protocol: "conductor", on };
 }

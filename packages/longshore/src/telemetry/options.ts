@@ -2,13 +2,13 @@
 // OTEL_ OpenTelemetry's own; the former go first. docs/reference/environment.md lists them.
 
 import { type Clock, systemClock } from "../clock.ts";
+import { type Environment, variable } from "../environment.ts";
 import { LongshoreError } from "../errors.ts";
 import type { OpenTelemetryApi } from "./api-tracer.ts";
 import { type Level, levels } from "./records.ts";
 
 export type LogDestination = "stderr" | "file" | "otlp";
 export type OtlpProtocol = "grpc" | "http";
-export type Variables = Readonly<Record<string, string | undefined>>;
 
 export interface TelemetryOptions {
   /** The collector, such as `http://localhost:4317`. Nothing is exported unless told. */
@@ -35,7 +35,7 @@ export interface TelemetryOptions {
   /** The file of `logs: "file"`; the name of the service and `.log` unless told. */
   readonly logFile?: string;
   /** Where variables are looked up; this process's environment unless told. */
-  readonly env?: Variables;
+  readonly env?: Environment;
   readonly clock?: Clock;
 }
 
@@ -64,7 +64,7 @@ const asking = [
 ];
 
 /** Whether the environment says anything about it. */
-export function isTelemetryWanted(env: Variables = process.env): boolean {
+export function isTelemetryWanted(env: Environment = process.env): boolean {
   return asking.some((name) => variable(env, name) !== undefined);
 }
 
@@ -92,12 +92,6 @@ export function settingsOf(options: TelemetryOptions): Settings {
     clock: options.clock ?? systemClock,
     nowMs: options.clock === undefined ? () => performance.timeOrigin + performance.now() : () => (options.clock as Clock).now(),
   };
-}
-
-/** A variable that is set to nothing is not set. */
-function variable(env: Variables, name: string): string | undefined {
-  const value = env[name]?.trim();
-  return value === "" ? undefined : value;
 }
 
 function endpointOf(text: string | undefined): URL | undefined {

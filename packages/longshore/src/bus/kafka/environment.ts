@@ -2,17 +2,16 @@
 // machine can read.
 
 import { readFileSync } from "node:fs";
+import { type Environment, variable } from "../../environment.ts";
 import { LongshoreError, toError } from "../../errors.ts";
 import type { KafkaBusOptions, KafkaSasl, KafkaTls } from "./options.ts";
-
-type Environment = { readonly [name: string]: string | undefined };
 
 const protocols = ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"];
 const mechanisms = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
 
 /** Nothing where KAFKA_SECURITY_PROTOCOL is not set: the other variables belong to it. */
 export function kafkaSecurityIn(env: Environment): Pick<KafkaBusOptions, "ssl" | "sasl"> {
-  const protocol = told(env, "KAFKA_SECURITY_PROTOCOL")?.toUpperCase();
+  const protocol = variable(env, "KAFKA_SECURITY_PROTOCOL")?.toUpperCase();
   if (protocol === undefined) return {};
   if (!protocols.includes(protocol)) throw bad("KAFKA_SECURITY_PROTOCOL", JSON.stringify(protocol), listed(protocols));
   return {
@@ -24,17 +23,17 @@ export function kafkaSecurityIn(env: Environment): Pick<KafkaBusOptions, "ssl" |
 function tlsIn(env: Environment): true | KafkaTls {
   const files = { ca: "KAFKA_SSL_CA_FILE", cert: "KAFKA_SSL_CERT_FILE", key: "KAFKA_SSL_KEY_FILE" };
   const read = Object.entries(files).flatMap(([field, name]) => {
-    const path = told(env, name);
+    const path = variable(env, name);
     return path === undefined ? [] : [[field, fileAt(name, path)] as const];
   });
   return read.length === 0 ? true : Object.fromEntries(read);
 }
 
 function saslIn(env: Environment): KafkaSasl {
-  const asked = told(env, "KAFKA_SASL_MECHANISM")?.toUpperCase() ?? "PLAIN";
+  const asked = variable(env, "KAFKA_SASL_MECHANISM")?.toUpperCase() ?? "PLAIN";
   const mechanism = mechanisms.find((each) => each === asked);
   if (mechanism === undefined) throw bad("KAFKA_SASL_MECHANISM", JSON.stringify(asked), listed(mechanisms));
-  const username = told(env, "KAFKA_SASL_USERNAME");
+  const username = variable(env, "KAFKA_SASL_USERNAME");
   if (username === undefined) throw bad("KAFKA_SASL_USERNAME", "absent", "the name that Kafka knows us by");
   // Blanks may be part of it.
   const password = env.KAFKA_SASL_PASSWORD;
@@ -48,11 +47,6 @@ function fileAt(name: string, path: string): string {
   } catch (cause) {
     throw bad(name, `${path}, which cannot be read (${toError(cause).message})`, "a file in PEM", cause);
   }
-}
-
-function told(env: Environment, name: string): string | undefined {
-  const value = env[name]?.trim();
-  return value === "" ? undefined : value;
 }
 
 const listed = (names: readonly string[]): string => `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;

@@ -2,9 +2,10 @@
 
 import { describe, expect, it } from "vitest";
 import { setup } from "../../../test/support/conductor-worker.ts";
+import type { Environment } from "../../environment.ts";
 import { task } from "../../task.ts";
 import { work } from "../../work.ts";
-import { describeWorker, type Environment, type WorkerOptions, workerConfig } from "./config.ts";
+import { describeWorker, type WorkerOptions, workerConfig } from "./config.ts";
 import { conductor } from "./index.ts";
 
 function configOf(env: Environment, code: readonly WorkerOptions[] = [], name = "greet", slots?: number) {

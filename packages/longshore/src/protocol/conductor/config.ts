@@ -8,6 +8,7 @@
 //   conductor_worker_thread_count         CONDUCTOR_WORKER_THREAD_COUNT
 
 import { type Duration, durationMs } from "../../duration.ts";
+import { badVariable, type Environment, variable } from "../../environment.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Task } from "../../task.ts";
 import { pollTimeoutMsDefault, pollTimeoutMsMax, type TaskDef } from "./wire.ts";
@@ -56,8 +57,6 @@ export interface WorkerConfig {
   readonly leaseExtend: boolean;
   readonly taskDef: Partial<TaskDef>;
 }
-
-export type Environment = { readonly [name: string]: string | undefined };
 
 export interface ConfigSources {
   readonly env: Environment;
@@ -135,8 +134,9 @@ export function describeWorker(config: WorkerConfig, pid: number): string {
   return `Conductor Worker[${fields.join(", ")}]`;
 }
 
-interface Found {
-  readonly variable: string;
+/** A variable that is set. */
+export interface Found {
+  readonly name: string;
   readonly value: string;
 }
 
@@ -144,9 +144,9 @@ interface Found {
 function lookUp(env: Environment, task: string, properties: readonly string[], emptyCounts = false): Found | undefined {
   for (const spelling of spellings(task)) {
     for (const property of properties) {
-      const variable = spelling(property);
-      const value = env[variable]?.trim();
-      if (value !== undefined && (value !== "" || emptyCounts)) return { variable, value };
+      const name = spelling(property);
+      const value = env[name]?.trim();
+      if (value !== undefined && (value !== "" || emptyCounts)) return { name, value };
     }
   }
   return undefined;
@@ -170,29 +170,25 @@ function spellings(task: string): readonly ((property: string) => string)[] {
 }
 
 function globalSchemaFlag(env: Environment): boolean | undefined {
-  const value = env.CONDUCTOR_REGISTER_SCHEMAS?.trim();
-  return value === undefined || value === "" ? undefined : flagOf({ variable: "CONDUCTOR_REGISTER_SCHEMAS", value });
+  const name = "CONDUCTOR_REGISTER_SCHEMAS";
+  const value = variable(env, name);
+  return value === undefined ? undefined : flagOf({ name, value });
 }
 
 const words: { readonly [word: string]: boolean } = { true: true, "1": true, yes: true, false: false, "0": false, no: false };
 
 /** Shared by the settings of the connection. */
-export function flagOf({ variable, value }: Found): boolean {
+export function flagOf({ name, value }: Found): boolean {
   const flag = Object.hasOwn(words, value.toLowerCase()) ? words[value.toLowerCase()] : undefined;
   if (flag !== undefined) return flag;
-  throw badVariable(variable, value, `one of ${Object.keys(words).sort().reverse().join(", ")}`);
+  throw badVariable(name, value, `one of ${Object.keys(words).sort().reverse().join(", ")}`);
 }
 
-export function numberOf({ variable, value }: Found, least: number, most: number, what: "milliseconds" | "a whole number"): number {
+export function numberOf({ name, value }: Found, least: number, most: number, what: "milliseconds" | "a whole number"): number {
   const number = /^\d+(\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
   const fits = number >= least && number <= most && (what === "milliseconds" || Number.isInteger(number));
   if (fits) return Math.round(number);
-  throw badVariable(variable, value, most === Number.MAX_SAFE_INTEGER ? what : `${what} from ${least} to ${most}`);
-}
-
-function badVariable(variable: string, value: string, expected: string): LongshoreError {
-  const message = `The environment variable ${variable} is ${JSON.stringify(value)}, expected ${expected}.`;
-  return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: variable, expected } });
+  throw badVariable(name, value, most === Number.MAX_SAFE_INTEGER ? what : `${what} from ${least} to ${most}`);
 }
 
 function threadCountOf(value: number, task: string): number {

@@ -1,9 +1,8 @@
 // The names of secrets, and the settings, that the machine gives to workflows by environment variables with Conductor's prefixes.
 
+import type { Environment as Variables } from "../../environment.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { json, nothing, text } from "./replies.ts";
-
-export type Variables = Readonly<Record<string, string | undefined>>;
 
 const secretPrefix = "CONDUCTOR_SECRET_";
 const settingPrefix = "CONDUCTOR_ENV_";

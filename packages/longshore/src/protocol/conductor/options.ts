@@ -5,8 +5,9 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { type Duration, durationMs } from "../../duration.ts";
+import { type Environment, variable } from "../../environment.ts";
 import { LongshoreError } from "../../errors.ts";
-import { type Environment, flagOf, numberOf, type WorkerOptions } from "./config.ts";
+import { type Found, flagOf, numberOf, type WorkerOptions } from "./config.ts";
 
 export interface ConductorOptions extends WorkerOptions {
   /** Options for single tasks, by name. */
@@ -76,7 +77,7 @@ const outboxDefault = ".longshore/outbox";
 
 export function settingsOf(url: string | URL | undefined, options: ConductorOptions): Settings {
   const env = options.env ?? process.env;
-  const address = parseUrl(url ?? (variable(env, "CONDUCTOR_SERVER_URL")?.value || urlDefault));
+  const address = parseUrl(url ?? variable(env, "CONDUCTOR_SERVER_URL") ?? urlDefault);
   const basic = basicOf(address);
   address.username = "";
   address.password = "";
@@ -95,7 +96,7 @@ export function settingsOf(url: string | URL | undefined, options: ConductorOpti
     connectTimeoutMs: msOf(options.connectTimeout, "connectTimeout", env, "CONDUCTOR_CONNECT_TIMEOUT_MS", connectTimeoutMsDefault),
     refreshTokenMs: msOf(options.refreshToken, "refreshToken", env, "CONDUCTOR_REFRESH_TOKEN_INTERVAL", refreshTokenMsDefault),
     tls: options.tls ?? tlsOf(env),
-    proxy: options.proxy ?? variable(env, "CONDUCTOR_PROXY_URL")?.value,
+    proxy: options.proxy ?? variable(env, "CONDUCTOR_PROXY_URL"),
     env,
   };
 }
@@ -117,8 +118,8 @@ function basicOf({ username, password }: URL): string | undefined {
 }
 
 function keysOf(options: ConductorOptions, env: Environment): Settings["keys"] {
-  const id = options.keyId ?? variable(env, "CONDUCTOR_AUTH_KEY")?.value;
-  const secret = options.keySecret ?? variable(env, "CONDUCTOR_AUTH_SECRET")?.value;
+  const id = options.keyId ?? variable(env, "CONDUCTOR_AUTH_KEY");
+  const secret = options.keySecret ?? variable(env, "CONDUCTOR_AUTH_SECRET");
   if (id !== undefined && secret !== undefined) return { id, secret };
   if (id === undefined && secret === undefined) return undefined;
   const missing = id === undefined ? "keyId (or CONDUCTOR_AUTH_KEY)" : "keySecret (or CONDUCTOR_AUTH_SECRET)";
@@ -133,27 +134,27 @@ function cancelPollOf(cancelPoll: Duration | false | undefined): number | undefi
 }
 
 function http2Of(env: Environment): boolean {
-  const disabled = variable(env, "CONDUCTOR_DISABLE_HTTP2");
+  const disabled = found(env, "CONDUCTOR_DISABLE_HTTP2");
   if (disabled !== undefined) return !flagOf(disabled);
-  const enabled = variable(env, "CONDUCTOR_HTTP2_ENABLED");
+  const enabled = found(env, "CONDUCTOR_HTTP2_ENABLED");
   // A word that the Python SDK takes here and nowhere else.
   if (enabled?.value.toLowerCase() === "off") return false;
   return enabled === undefined || flagOf(enabled);
 }
 
 function msOf(told: Duration | undefined, field: string, env: Environment, name: string, otherwise: number): number {
-  const found = variable(env, name);
-  if (told === undefined && found === undefined) return otherwise;
-  const ms = told !== undefined ? durationMs(told, field) : numberOf(found as Variable, 1, 2 ** 31 - 1, "milliseconds");
+  const set = found(env, name);
+  if (told === undefined && set === undefined) return otherwise;
+  const ms = told !== undefined ? durationMs(told, field) : numberOf(set as Found, 1, 2 ** 31 - 1, "milliseconds");
   if (ms >= 1) return ms;
   throw badConfig(`${field} is ${ms} ms, expected at least 1 ms.`, field);
 }
 
 function tlsOf(env: Environment): TlsOptions {
-  const insecure = variable(env, "CONDUCTOR_TLS_INSECURE");
+  const insecure = found(env, "CONDUCTOR_TLS_INSECURE");
   const file = (name: string) => {
-    const found = variable(env, name);
-    return found === undefined ? undefined : readPem(found);
+    const value = variable(env, name);
+    return value === undefined ? undefined : readPem(name, value);
   };
   const ca = file("CONDUCTOR_TLS_CA_PATH");
   const cert = file("CONDUCTOR_TLS_CERT_PATH");
@@ -166,7 +167,7 @@ function tlsOf(env: Environment): TlsOptions {
   };
 }
 
-function readPem({ variable: name, value }: Variable): string {
+function readPem(name: string, value: string): string {
   try {
     return readFileSync(value, "utf8");
   } catch (error) {
@@ -174,15 +175,10 @@ function readPem({ variable: name, value }: Variable): string {
   }
 }
 
-interface Variable {
-  readonly variable: string;
-  readonly value: string;
-}
-
-/** Blank counts as absent. */
-function variable(env: Environment, name: string): Variable | undefined {
-  const value = env[name]?.trim();
-  return value === undefined || value === "" ? undefined : { variable: name, value };
+/** With its name, for whoever refuses it. */
+function found(env: Environment, name: string): Found | undefined {
+  const value = variable(env, name);
+  return value === undefined ? undefined : { name, value };
 }
 
 function badConfig(message: string, field: string, cause?: unknown): LongshoreError {

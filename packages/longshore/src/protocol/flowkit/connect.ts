@@ -3,10 +3,10 @@
 
 import type { Bus } from "../../bus/bus.ts";
 import { kafkaSecurityIn } from "../../bus/kafka/environment.ts";
+import { variable } from "../../environment.ts";
 import type { TransportHost } from "../../runner/transport.ts";
 import type { ArtifactStore } from "./artifacts/artifacts.ts";
 import type { MongoDb } from "./artifacts/mongo-db.ts";
-import { textOf } from "./environment.ts";
 import { bad, type FlowkitOptions } from "./options.ts";
 
 export interface Connection {
@@ -50,9 +50,9 @@ export function connect(options: FlowkitOptions): Connection {
 function withEnvironment(options: FlowkitOptions): FlowkitOptions {
   const { env = process.env, url, bus, brokers, artifacts, mongo } = options;
   if (url !== undefined) return options;
-  const servers = bus === undefined && brokers === undefined ? textOf(env, "KAFKA_BOOTSTRAP_SERVERS") : undefined;
-  const database = artifacts === undefined && mongo === undefined ? textOf(env, "FLOWKIT_MONGO_URL") : undefined;
-  const server = textOf(env, "FLOWKIT_URL");
+  const servers = bus === undefined && brokers === undefined ? variable(env, "KAFKA_BOOTSTRAP_SERVERS") : undefined;
+  const database = artifacts === undefined && mongo === undefined ? variable(env, "FLOWKIT_MONGO_URL") : undefined;
+  const server = variable(env, "FLOWKIT_URL");
   return {
     ...options,
     ...(servers === undefined ? {} : { brokers: servers }),

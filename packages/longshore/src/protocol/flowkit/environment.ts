@@ -1,16 +1,10 @@
-// The environment variables that a worker looks at. What the code says goes before them.
+// The environment variables that a worker looks at.
 
-export type Environment = { readonly [name: string]: string | undefined };
-
-/** The value of a variable; blank counts as absent. */
-export function textOf(env: Environment, name: string): string | undefined {
-  const value = env[name]?.trim();
-  return value === "" ? undefined : value;
-}
+import { type Environment, variable } from "../../environment.ts";
 
 /** 1, true, yes and on mean yes, as in the reference; anything else means no. */
 export function flagOf(env: Environment, name: string): boolean {
-  return /^(1|true|yes|on)$/i.test(textOf(env, name) ?? "");
+  return /^(1|true|yes|on)$/i.test(variable(env, name) ?? "");
 }
 
 /**
@@ -18,8 +12,8 @@ export function flagOf(env: Environment, name: string): boolean {
  * them in their environment as well.
  */
 export function flowkitIn(env: Environment): string | undefined {
-  const server = textOf(env, "FLOWKIT_URL");
-  const brokers = textOf(env, "KAFKA_BOOTSTRAP_SERVERS");
-  if (textOf(env, "FLOWKIT_MONGO_URL") !== undefined && brokers !== undefined) return `FlowKit on Kafka at ${brokers}`;
+  const server = variable(env, "FLOWKIT_URL");
+  const brokers = variable(env, "KAFKA_BOOTSTRAP_SERVERS");
+  if (variable(env, "FLOWKIT_MONGO_URL") !== undefined && brokers !== undefined) return `FlowKit on Kafka at ${brokers}`;
   return server === undefined ? undefined : `FlowKit at ${URL.canParse(server) ? new URL(server).origin : server}`;
 }

@@ -2,7 +2,8 @@
 // Silent until somebody listens: a function in the options, or FLOWKIT_LOG_STDOUT in the environment.
 
 import type { Clock } from "../../clock.ts";
-import { type Environment, flagOf, textOf } from "./environment.ts";
+import { type Environment, variable } from "../../environment.ts";
+import { flagOf } from "./environment.ts";
 
 export type LogLevel = "debug" | "info" | "warning" | "error";
 
@@ -42,7 +43,7 @@ const levels: readonly LogLevel[] = ["debug", "info", "warning", "error"];
 /** Lines of JSON on standard output where the environment asks for them. */
 export function logFromEnvironment(env: Environment, write: (text: string) => void): LogSink | undefined {
   if (!flagOf(env, "FLOWKIT_LOG_STDOUT")) return undefined;
-  const least = levels.indexOf((textOf(env, "FLOWKIT_LOG_LEVEL")?.toLowerCase() ?? "debug") as LogLevel);
+  const least = levels.indexOf((variable(env, "FLOWKIT_LOG_LEVEL")?.toLowerCase() ?? "debug") as LogLevel);
   const indent = flagOf(env, "FLOWKIT_LOG_PRETTY") ? 2 : undefined;
   const stack = flagOf(env, "FLOWKIT_LOG_STACK");
   return (entry) => {

@@ -3,13 +3,13 @@
 import { randomBytes } from "node:crypto";
 import type { Bus } from "../../bus/bus.ts";
 import type { KafkaBusOptions } from "../../bus/kafka.ts";
+import type { Environment } from "../../environment.ts";
 import { LongshoreError } from "../../errors.ts";
 import { isObject } from "../../json.ts";
 import type { ArgDefaults } from "./adapter-args.ts";
 import { type Adapters, adaptersWith, type InputAdapter } from "./adapters/adapter.ts";
 import type { ArtifactStore } from "./artifacts/artifacts.ts";
 import { type Classified, classifyError } from "./classify.ts";
-import type { Environment } from "./environment.ts";
 import { type LogSink, logFromEnvironment } from "./log.ts";
 import { type TopicNames, topicNamesDefault } from "./wire.ts";
 

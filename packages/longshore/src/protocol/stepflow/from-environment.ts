@@ -7,8 +7,9 @@
 //   STEPFLOW_BLOB_URL, STEPFLOW_BLOB_THRESHOLD_BYTES                      blobs
 //   STEPFLOW_MAX_CONCURRENT, STEPFLOW_SHUTDOWN_GRACE_SECS                 slots, and how long running tasks may go on after SIGTERM
 
+import type { Environment } from "../../environment.ts";
 import type { Transport } from "../../runner/transport.ts";
-import { type Environment, transportIn } from "./environment.ts";
+import { transportIn } from "./environment.ts";
 import { stepflowGrpc } from "./grpc/worker.ts";
 import { stepflowHttp } from "./http/worker.ts";
 import { stepflowNats } from "./nats/worker.ts";

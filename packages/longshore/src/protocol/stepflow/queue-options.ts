@@ -1,9 +1,9 @@
 // What workers over gRPC and over NATS are told alike, checked once.
 
 import { randomUUID } from "node:crypto";
+import { type Environment, variable, wholeVariable } from "../../environment.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { TlsClientOptions } from "../../grpc/connector.ts";
-import { type Environment, textOf, wholeOf } from "./environment.ts";
 
 export interface QueueOptions {
   /** How orchestrators know this worker; a new UUID unless told. No two workers may have the same. */
@@ -39,15 +39,15 @@ const graceSecsMax = 3_600;
 
 export function queueSettings(options: QueueOptions): QueueSettings {
   const env = options.env ?? process.env;
-  const graceSecs = wholeOf(env, "STEPFLOW_SHUTDOWN_GRACE_SECS", 0, graceSecsMax);
+  const graceSecs = wholeVariable(env, "STEPFLOW_SHUTDOWN_GRACE_SECS", 0, graceSecsMax);
   return {
     workerId: named("workerId", options.workerId) ?? randomUUID(),
-    blobUrl: named("blobUrl", options.blobUrl) ?? textOf(env, "STEPFLOW_BLOB_URL"),
+    blobUrl: named("blobUrl", options.blobUrl) ?? variable(env, "STEPFLOW_BLOB_URL"),
     blobThresholdBytes:
-      thresholdOf(options.blobThresholdBytes) ?? wholeOf(env, "STEPFLOW_BLOB_THRESHOLD_BYTES", 0, Number.MAX_SAFE_INTEGER) ?? 0,
+      thresholdOf(options.blobThresholdBytes) ?? wholeVariable(env, "STEPFLOW_BLOB_THRESHOLD_BYTES", 0, Number.MAX_SAFE_INTEGER) ?? 0,
     token: named("token", options.token),
     tls: options.tls,
-    slots: wholeOf(env, "STEPFLOW_MAX_CONCURRENT", 1, slotsMax),
+    slots: wholeVariable(env, "STEPFLOW_MAX_CONCURRENT", 1, slotsMax),
     drainMs: graceSecs === undefined ? undefined : graceSecs * 1_000,
   };
 }

@@ -1,6 +1,7 @@
 // The SDK's client object, as far as a worker needs it: where the server is and how to be let in. Nothing is sent before a worker starts.
 
 import { readFileSync } from "node:fs";
+import { variable } from "../../../environment.ts";
 import type { ConductorOptions, TlsOptions } from "../options.ts";
 import type { ConductorLogger } from "./logger.ts";
 
@@ -36,7 +37,7 @@ export interface ConductorClient extends Client {
 
 /** As in the SDK, `CONDUCTOR_SERVER_URL`, `CONDUCTOR_AUTH_KEY` and `CONDUCTOR_AUTH_SECRET` go before what the code says. */
 export async function createConductorClient(config: OrkesApiConfig = {}): Promise<ConductorClient> {
-  const serverUrl = variable("CONDUCTOR_SERVER_URL") ?? config.serverUrl ?? "http://localhost:8080";
+  const serverUrl = variable(process.env, "CONDUCTOR_SERVER_URL") ?? config.serverUrl ?? "http://localhost:8080";
   const resolved = { ...config, serverUrl };
   return {
     config: resolved,
@@ -71,8 +72,8 @@ export interface Connection {
 export function connectionOf(client: Client): Connection {
   const config = (client as Partial<ConductorClient>).config ?? {};
   const url = client.getConfig().baseUrl ?? config.serverUrl;
-  const keyId = variable("CONDUCTOR_AUTH_KEY") ?? config.keyId;
-  const keySecret = variable("CONDUCTOR_AUTH_SECRET") ?? config.keySecret;
+  const keyId = variable(process.env, "CONDUCTOR_AUTH_KEY") ?? config.keyId;
+  const keySecret = variable(process.env, "CONDUCTOR_AUTH_SECRET") ?? config.keySecret;
   const tls = tlsOf(config);
   return {
     url,
@@ -99,8 +100,4 @@ function tlsOf({ tlsCaPath, tlsCertPath, tlsKeyPath, tlsInsecure }: OrkesApiConf
     ...(key === undefined ? {} : { key }),
     ...(tlsInsecure === undefined ? {} : { insecure: tlsInsecure }),
   };
-}
-
-function variable(name: string): string | undefined {
-  return process.env[name]?.trim() || undefined;
 }

@@ -8,6 +8,7 @@ import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
 import { itemsLane } from "../../../dialect/stepflow/items.ts";
 import type { RouteFacts } from "../../../dialect/stepflow/route-facts.ts";
+import type { Environment } from "../../../environment.ts";
 import type { GrpcMethod } from "../../../grpc/service.ts";
 import type { RouteGroup } from "../../../http.ts";
 import type { MakeId } from "../../../ids.ts";
@@ -52,7 +53,7 @@ export interface ApiOptions {
   readonly folder: string;
   /** False: blobs are kept for flows, but nobody else is served them. */
   readonly servesBlobs: boolean;
-  readonly environment: { readonly [name: string]: string | undefined };
+  readonly environment: Environment;
   /** What is known about components and routes, for diagnostics; the built-ins are handed to it. */
   routes?(builtins: readonly Component[]): RouteFacts;
   /** Whether diagnostics look at types, too. */

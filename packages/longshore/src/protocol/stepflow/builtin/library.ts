@@ -1,6 +1,7 @@
 // The components that the server brings itself, by path.
 
 import type { Clock } from "../../../clock.ts";
+import type { Environment } from "../../../environment.ts";
 import type { Json } from "../../../json.ts";
 import type { BlobLibrary } from "../blob-library.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
@@ -17,7 +18,7 @@ export interface LibraryOptions {
   readonly subRuns: SubRuns;
   /** What `load_file` may read: the configuration's working directory. */
   readonly folder: string;
-  readonly environment: { readonly [name: string]: string | undefined };
+  readonly environment: Environment;
 }
 
 export class BuiltinLibrary {

@@ -1,6 +1,7 @@
 // openai: one call of a chat completions API. The address may be another that speaks the same (OPENAI_BASE_URL). A key is sent and never
 // told: not in logs, not in errors, not even when the other side repeats it.
 
+import type { Environment } from "../../../environment.ts";
 import { toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
@@ -8,7 +9,7 @@ import { type Component, invalid, listIn, objectIn, objectSchema, optionalText, 
 
 export interface OpenAiOptions {
   /** Of the server; read at each call, so that a key may be changed without a restart. */
-  readonly environment: { readonly [name: string]: string | undefined };
+  readonly environment: Environment;
   readonly fetch?: typeof fetch;
 }
 

@@ -2,10 +2,10 @@
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { Environment } from "../../../environment.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { StepflowConfig } from "./config.ts";
 import { parseConfig } from "./parse.ts";
-import type { Environment } from "./variables.ts";
 
 export interface LoadedConfig {
   readonly config: StepflowConfig;

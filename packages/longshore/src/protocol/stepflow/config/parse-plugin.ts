@@ -1,5 +1,6 @@
 // One plugin of a configuration file. What a type does not know is warned about; what it cannot do without is refused.
 
+import type { Environment } from "../../../environment.ts";
 import { fields, listOf, mapOf, required, textOf, whole } from "../../../file-fields.ts";
 import type { Place } from "../../../file-place.ts";
 import {
@@ -17,7 +18,7 @@ import {
   timeoutSecsMax,
 } from "./config.ts";
 import { mockPlugin } from "./parse-mock.ts";
-import { type Environment, filledText } from "./variables.ts";
+import { filledText } from "./variables.ts";
 
 /** Named in a file, but not served here; why is told to whoever routes to it. */
 export interface UnservedPlugin {

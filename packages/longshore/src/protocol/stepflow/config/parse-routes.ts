@@ -1,13 +1,13 @@
 // The routes of a configuration file, in either way of writing them.
 
 import { parsePath } from "../../../dialect/stepflow/path.ts";
+import type { Environment } from "../../../environment.ts";
 import { listOf, mapOf, required, textOf } from "../../../file-fields.ts";
 import type { Place } from "../../../file-place.ts";
 import type { Json } from "../../../json.ts";
 import type { Plugin } from "./config.ts";
 import { queueName, streamName, type UnservedPlugin } from "./parse-plugin.ts";
 import { type Route, type RouteCondition, type RoutePattern, type RouteRule, routePattern, withSlash } from "./route.ts";
-import type { Environment } from "./variables.ts";
 
 export type Plugins = ReadonlyMap<string, Plugin | UnservedPlugin>;
 

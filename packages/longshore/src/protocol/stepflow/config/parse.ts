@@ -3,13 +3,14 @@
 
 import { resolve } from "node:path";
 import type { Backoff } from "../../../backoff.ts";
+import type { Environment } from "../../../environment.ts";
 import { fields, mapOf, textOf, whole } from "../../../file-fields.ts";
 import { type Place, readFile, type Warning } from "../../../file-place.ts";
 import { type BlobApi, blobApiDefault, type Plugin, retryDefault, type StepflowConfig, type TransportRetry } from "./config.ts";
 import { parsePlugin, type UnservedPlugin } from "./parse-plugin.ts";
 import { parseRoutes } from "./parse-routes.ts";
 import { queuesOf } from "./queues.ts";
-import { type Environment, filledText } from "./variables.ts";
+import { filledText } from "./variables.ts";
 
 export interface ParseOptions {
   /** What the file is called, with its folder; `.json` at its end holds it to JSON. */

@@ -1,9 +1,8 @@
 // `${NAME}` and `${NAME:-default}` in the texts of a configuration stand for variables of the server's own environment. `$${` is a plain `${`.
 
+import type { Environment } from "../../../environment.ts";
 import { textOf } from "../../../file-fields.ts";
 import type { Place } from "../../../file-place.ts";
-
-export type Environment = { readonly [name: string]: string | undefined };
 
 const reference = /\$?\$\{([^}]*)\}/g;
 const inside = /^([A-Za-z_]\w*)(?::-(.*))?$/s;

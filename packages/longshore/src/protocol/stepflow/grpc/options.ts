@@ -1,8 +1,8 @@
 // What `stepflowGrpc(url, options)` takes, checked once.
 
+import { variable } from "../../../environment.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { parseTarget } from "../../../grpc/target.ts";
-import { textOf } from "../environment.ts";
 import { named, type QueueOptions, type QueueSettings, queueSettings } from "../queue-options.ts";
 
 export interface StepflowGrpcOptions extends QueueOptions {
@@ -21,11 +21,11 @@ const queueDefault = "default";
 
 export function grpcSettings(url: string | undefined, options: StepflowGrpcOptions): GrpcSettings {
   const env = options.env ?? process.env;
-  const address = url ?? textOf(env, "STEPFLOW_TASKS_URL") ?? urlDefault;
+  const address = url ?? variable(env, "STEPFLOW_TASKS_URL") ?? urlDefault;
   return {
     ...queueSettings(options),
     url: checkAddress(address),
-    queue: named("queue", options.queue) ?? textOf(env, "STEPFLOW_QUEUE_NAME") ?? queueDefault,
+    queue: named("queue", options.queue) ?? variable(env, "STEPFLOW_QUEUE_NAME") ?? queueDefault,
   };
 }
 

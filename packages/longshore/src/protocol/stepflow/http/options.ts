@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { type Duration, durationMs } from "../../../duration.ts";
+import { type Environment, variable, wholeVariable } from "../../../environment.ts";
 import { LongshoreError } from "../../../errors.ts";
 
 export interface StepflowHttpOptions {
@@ -32,7 +33,7 @@ export interface StepflowHttpOptions {
   /** The largest body that is read; 64 MiB unless told. */
   readonly bodyBytesMax?: number;
   /** Where variables are looked up; this process's environment unless told. */
-  readonly env?: Variables;
+  readonly env?: Environment;
 }
 
 export interface Settings {
@@ -48,8 +49,6 @@ export interface Settings {
   readonly bodyBytesMax: number;
 }
 
-export type Variables = Readonly<Record<string, string | undefined>>;
-
 const portMax = 65_535;
 const bodyBytesDefault = 64 * 1024 * 1024;
 /** What one text may hold in Node is about 512 MiB. */
@@ -63,10 +62,10 @@ export function settingsOf(options: StepflowHttpOptions): Settings {
     host: options.host ?? "127.0.0.1",
     announce: announcer(options.announce ?? true),
     handshake: options.handshake ?? true,
-    service: options.service ?? env.STEPFLOW_SERVICE_NAME ?? serviceDefault,
+    service: options.service ?? variable(env, "STEPFLOW_SERVICE_NAME") ?? serviceDefault,
     instanceId: headerValue(options.instanceId ?? randomBytes(8).toString("hex"), "instanceId"),
-    blobApiUrl: blobUrl(options.blobApiUrl ?? env.STEPFLOW_BLOB_API_URL),
-    blobThresholdBytes: threshold(options.blobThresholdBytes, env.STEPFLOW_BLOB_THRESHOLD_BYTES),
+    blobApiUrl: blobUrl(options.blobApiUrl ?? variable(env, "STEPFLOW_BLOB_API_URL")),
+    blobThresholdBytes: threshold(options.blobThresholdBytes, env),
     slotWaitMs: durationMs(options.slotWait ?? 30_000, "slotWait"),
     bodyBytesMax: whole(options.bodyBytesMax ?? bodyBytesDefault, "bodyBytesMax", 1_024, bodyBytesMost),
   };
@@ -84,10 +83,9 @@ function blobUrl(url: string | undefined): string | undefined {
   throw badConfig(`blobApiUrl is ${JSON.stringify(url)}, expected a URL such as "http://localhost:7837/api/v1/blobs".`, "blobApiUrl");
 }
 
-function threshold(told: number | undefined, variable: string | undefined): number | undefined {
+function threshold(told: number | undefined, env: Environment): number | undefined {
   if (told !== undefined) return whole(told, "blobThresholdBytes", 0, Number.MAX_SAFE_INTEGER);
-  if (variable === undefined || variable === "") return undefined;
-  return whole(Number(variable), "STEPFLOW_BLOB_THRESHOLD_BYTES", 0, Number.MAX_SAFE_INTEGER);
+  return wholeVariable(env, "STEPFLOW_BLOB_THRESHOLD_BYTES", 0, Number.MAX_SAFE_INTEGER);
 }
 
 function headerValue(text: string, field: string): string {

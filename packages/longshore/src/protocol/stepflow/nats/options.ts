@@ -1,6 +1,6 @@
 // What `stepflowNats(url, options)` takes, checked once.
 
-import { textOf } from "../environment.ts";
+import { variable } from "../../../environment.ts";
 import { named, type QueueOptions, type QueueSettings, queueSettings } from "../queue-options.ts";
 import { type NatsServers, objectName, serversOf, urlDefault } from "./servers.ts";
 
@@ -32,10 +32,10 @@ export function natsSettings(url: string | undefined, options: StepflowNatsOptio
   const stream = named("stream", options.stream) ?? named("queue", options.queue);
   return {
     ...queueSettings(options),
-    ...serversOf(url ?? textOf(env, "STEPFLOW_NATS_URL") ?? urlDefault),
-    stream: objectName("stream", stream ?? textOf(env, "STEPFLOW_NATS_STREAM") ?? textOf(env, "STEPFLOW_QUEUE_NAME") ?? streamDefault),
-    consumer: objectName("consumer", options.consumer ?? textOf(env, "STEPFLOW_NATS_CONSUMER") ?? consumerDefault),
-    orchestratorUrl: named("orchestratorUrl", options.orchestratorUrl) ?? textOf(env, "STEPFLOW_TASKS_URL"),
+    ...serversOf(url ?? variable(env, "STEPFLOW_NATS_URL") ?? urlDefault),
+    stream: objectName("stream", stream ?? variable(env, "STEPFLOW_NATS_STREAM") ?? variable(env, "STEPFLOW_QUEUE_NAME") ?? streamDefault),
+    consumer: objectName("consumer", options.consumer ?? variable(env, "STEPFLOW_NATS_CONSUMER") ?? consumerDefault),
+    orchestratorUrl: named("orchestratorUrl", options.orchestratorUrl) ?? variable(env, "STEPFLOW_TASKS_URL"),
     connection: options.connection ?? {},
   };
 }

@@ -1,0 +1,25 @@
+// Environment variables as a dependency, and how they are read. What the code says goes before them.
+
+import { LongshoreError } from "./errors.ts";
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+/** The value of a variable; blank counts as absent. */
+export function variable(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  return value === "" ? undefined : value;
+}
+
+/** A whole number within bounds, or undefined when the variable is absent. */
+export function wholeVariable(env: Environment, name: string, least: number, most: number): number | undefined {
+  const text = variable(env, name);
+  if (text === undefined) return undefined;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least && value <= most) return value;
+  throw badVariable(name, text, `a whole number from ${least} to ${most}`);
+}
+
+export function badVariable(name: string, value: string, expected: string): LongshoreError {
+  const message = `The environment variable ${name} is ${JSON.stringify(value)}, expected ${expected}.`;
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: name, expected } });
+}
