@@ -39,7 +39,10 @@ export class ReadBatch extends Batch {
     this.#skip = skip;
   }
 
-  /** To be yielded: what came of this batch, and of the others. It is named after this one; all of them are done with when it is kept. */
+  /**
+   * To be yielded: what came of this batch, and of the others. It is named after this one; all of them are done with when the next batch is asked
+   * for and what was yielded until then is kept.
+   */
   result(metrics: object, ...others: readonly ReadBatch[]): ResultOf {
     return new ResultOf([this, ...others], metrics);
   }

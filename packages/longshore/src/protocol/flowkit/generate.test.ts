@@ -17,13 +17,52 @@ const forms: {
     async *make(batches) {
       for await (const batch of batches) yield { of: [at(batch)] };
     },
-    again: "fewer",
+    again: "all",
   },
   "yields several times for a batch": {
     async *make(batches) {
       for await (const batch of batches) {
         yield { of: [at(batch)] };
         yield { of: [at(batch) + 10] };
+      }
+    },
+    of: [0, 1, 2, 3, 4, 10, 11, 12, 13, 14],
+    again: "all",
+  },
+  "yields for a batch, reads the next and then yields more for the old one": {
+    async *make(batches) {
+      let before: ReadBatch | undefined;
+      for await (const batch of batches) {
+        if (before !== undefined) yield { of: [at(before) + 10] };
+        yield { of: [at(batch)] };
+        before = batch;
+      }
+      if (before !== undefined) yield { of: [at(before) + 10] };
+    },
+    of: [0, 1, 2, 3, 4, 10, 11, 12, 13, 14],
+    again: "all",
+  },
+  "says for each batch whose result it yields": {
+    async *make(batches) {
+      for await (const batch of batches) yield batch.result({ of: [at(batch)] });
+    },
+    again: "fewer",
+  },
+  "says of several yields that they are of one batch": {
+    async *make(batches) {
+      for await (const batch of batches) {
+        yield batch.result({ of: [at(batch)] });
+        yield batch.result({ of: [at(batch) + 10] });
+      }
+    },
+    of: [0, 1, 2, 3, 4, 10, 11, 12, 13, 14],
+    again: "fewer",
+  },
+  "says it with the last yield for a batch": {
+    async *make(batches) {
+      for await (const batch of batches) {
+        yield { of: [at(batch)] };
+        yield batch.result({ of: [at(batch) + 10] });
       }
     },
     of: [0, 1, 2, 3, 4, 10, 11, 12, 13, 14],
@@ -94,7 +133,7 @@ const forms: {
     async *make(batches) {
       for await (const batch of batches) {
         if (at(batch) % 2 === 1) batch.skip();
-        else yield { of: [at(batch)] };
+        else yield batch.result({ of: [at(batch)] });
       }
     },
     of: [0, 2, 4],
@@ -190,6 +229,46 @@ describe("a generator that is broken off", () => {
     expect((await world.end("n", 2)).payload.kind).toBe("TASK_DONE");
     expect(seen).toEqual([0, 1, 2]);
     expect([...world.artifacts.node(world.taskId, "n").parts.values()].map(({ of }) => of).sort()).toEqual([0, 1, 2]);
+  });
+
+  it("gives what it has added up over all batches, whatever an attempt before it had yielded", async () => {
+    const world = await flowkitWorld();
+    world.artifacts.produce(world.taskId, "u", [{ a: 1 }, { a: 2 }, { a: 3 }]);
+    const role = streamTask("probe", async function* (batches, ctx) {
+      let sum = 0;
+      for await (const batch of batches) {
+        sum += at(batch);
+        if (ctx.attempt_epoch === 1 && at(batch) === 3) throw new Error("broken off");
+        yield { of: at(batch) };
+      }
+      return { sum };
+    });
+    await world.worker([role]);
+    const inline = { input_adapter: "pull.from_artifacts", input_args: { from_node: "u" } };
+    await world.start(inline);
+    expect((await world.end()).payload.kind).toBe("TASK_FAILED");
+    await world.start(inline, { epoch: 2 });
+    expect((await world.end("n", 2)).payload.metrics).toEqual({ sum: 6 });
+  });
+
+  it("is refused a result of a batch that it was done with", async () => {
+    const world = await flowkitWorld();
+    world.artifacts.produce(world.taskId, "u", [{ a: 1 }, { a: 2 }]);
+    const role = streamTask("probe", async function* (batches) {
+      let before: ReadBatch | undefined;
+      for await (const batch of batches) {
+        if (before !== undefined) yield before.result({ of: [at(before), at(batch)] });
+        yield batch.result({ of: [at(batch)] });
+        before = batch;
+      }
+    });
+    await world.worker([role]);
+    await world.start({ input_adapter: "pull.from_artifacts", input_args: { from_node: "u" } });
+    const { payload } = await world.end();
+    expect(payload).toMatchObject({ kind: "TASK_FAILED", reason_code: "bad_input", permanent: true });
+    expect(payload.error).toMatch(
+      /^A result was yielded of batch "u0", which the generator had said to be done with .* plain yields for all but the last/,
+    );
   });
 
   it("is refused a result of a batch that it has not read", async () => {

@@ -1,11 +1,11 @@
 // Driving a generator over batches: what its yields are called, and when a batch that it has read is done with, so that a later attempt is not
-// given it again. Nobody sees inside the generator, so this is worked out from what it asks for:
+// given it again. Nobody sees inside the generator: a plain yield may be about any batch that it has read, and more may follow when it has read
+// the next one. So only what it says itself counts:
 //
-//   It reads a batch, yields, and asks for the next.   The batch is done with once all that was yielded is kept.
-//   It asks for the next without having yielded.       It gathers, leaves something out, or reads ahead: whose result a later yield is,
-//                                                      nobody knows. From here on no batch is done with before the end of the run.
-//   It yields `batch.result(metrics, ...others)`.      These batches are done with once that is kept.
-//   It calls `batch.skip()`.                           The batch is done with: nothing comes of it.
+//   It yields plainly, or nothing.                  No batch is done with: the next attempt begins with all of them.
+//   It yields `batch.result(metrics, ...others)`.   These batches are done with when it asks for the next one, or ends, and all that was
+//                                                   yielded until then is kept.
+//   It calls `batch.skip()`.                        The same, though nothing comes of the batch.
 //
 // Batches are ticked off in the order in which they were read, each not before all earlier ones: an adapter may cut one artifact into
 // several batches, of which the last stands for all. What is not ticked off comes again to the next attempt, and what is yielded for it
@@ -37,7 +37,8 @@ interface Open {
   readonly finishes: readonly PartRef[];
   /** How many results have its name. */
   results: number;
-  over: boolean;
+  /** `said`: it is over when the next batch is asked for. */
+  state: "open" | "said" | "over";
 }
 
 export async function generate(
@@ -51,6 +52,7 @@ export async function generate(
     for (;;) {
       const { done, value } = await results.next();
       if (done === true) {
+        ledger.asked();
         await out.flush(ledger.due());
         return value;
       }
@@ -68,38 +70,37 @@ export async function generate(
 
 /** What was read, and how far it is done with. */
 class Ledger {
-  readonly #nameless: Open = { uid: firstName, finishes: [], results: 0, over: true };
   readonly #entries = new WeakMap<ReadBatch, Open>();
   /** In the order of reading, from the first that is not done with. */
   #open: Open[] = [];
-  #last: Open = this.#nameless;
-  /** Something was yielded since the last batch was read, and nobody said of what. */
-  #plain = false;
+  #last: Open = { uid: firstName, finishes: [], results: 0, state: "over" };
+  /** Those that the generator has said to be done with since it last asked for a batch. */
+  #said: Open[] = [];
   #due: PartRef[] = [];
   #isFull = false;
 
   async *read(batches: AsyncIterable<Batch>): AsyncIterable<ReadBatch> {
     for await (const batch of batches) {
-      const entry: Open = { uid: batch.batch_uid as string, finishes: batch.finishes, results: 0, over: false };
+      const entry: Open = { uid: batch.batch_uid as string, finishes: batch.finishes, results: 0, state: "open" };
       this.#add(entry);
-      const read = new ReadBatch(batch, () => this.#end([entry]));
+      const read = new ReadBatch(batch, () => this.#say(entry));
       this.#entries.set(read, entry);
       yield read;
-      this.#asked();
+      this.asked();
     }
   }
 
   yielded(value: unknown): { readonly name: string; readonly metrics: unknown } {
-    if (!(value instanceof ResultOf)) {
-      this.#plain = true;
-      return { name: nextName(this.#last), metrics: value };
-    }
+    if (!(value instanceof ResultOf)) return { name: nextName(this.#last), metrics: value };
     const entries = value.batches.map((batch) => this.#entries.get(batch));
     const [first] = entries;
     if (first === undefined || entries.includes(undefined)) {
       throw new TypeError("A result was yielded of a batch that this run has not read: expected those that its generator was given.");
     }
-    this.#end(entries as Open[]);
+    for (const entry of entries as Open[]) {
+      if (entry.state === "over") throw new TypeError(lateResult(entry));
+      this.#say(entry);
+    }
     return { name: nextName(first), metrics: value.metrics };
   }
 
@@ -110,15 +111,18 @@ class Ledger {
     return due;
   }
 
-  /** The next batch is asked for. The last one is done with if what was yielded can only be its own. */
-  #asked(): void {
-    if (this.#plain && this.#open.length === 1) this.#end([this.#last]);
-    this.#plain = false;
+  /** The next batch is asked for, or there is none to be asked for: nothing more comes of those that are said to be done with. */
+  asked(): void {
+    if (this.#said.length === 0) return;
+    for (const entry of this.#said) entry.state = "over";
+    this.#said = [];
+    let over = 0;
+    while (this.#open[over]?.state === "over") this.#due.push(...(this.#open[over++] as Open).finishes);
+    if (over > 0) this.#open.splice(0, over);
   }
 
   #add(entry: Open): void {
     this.#last = entry;
-    this.#plain = false;
     if (this.#isFull) return;
     this.#open.push(entry);
     if (this.#open.length <= openMax) return;
@@ -126,12 +130,17 @@ class Ledger {
     this.#open = [];
   }
 
-  #end(entries: readonly Open[]): void {
-    for (const entry of entries) entry.over = true;
-    let over = 0;
-    while (this.#open[over]?.over === true) this.#due.push(...(this.#open[over++] as Open).finishes);
-    if (over > 0) this.#open.splice(0, over);
+  #say(entry: Open): void {
+    if (entry.state !== "open") return;
+    entry.state = "said";
+    this.#said.push(entry);
   }
+}
+
+/** A later attempt is not given the batch any more, so such a result would be lost with this one, and nobody would know. */
+function lateResult({ uid }: Open): string {
+  const name = JSON.stringify(uid);
+  return `A result was yielded of batch ${name}, which the generator had said to be done with before it asked for the next one: expected its results before that, or plain yields for all but the last of them.`;
 }
 
 function nextName(entry: Open): string {

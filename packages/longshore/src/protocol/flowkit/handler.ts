@@ -36,8 +36,8 @@ export interface StreamHandler {
 }
 
 /**
- * Takes batches and yields metrics; what it returns are the node's own. A batch is done with when the next one is asked for and something
- * was yielded since it was read. One that gathers, leaves out or reads ahead says itself whose result a yield is: `batch.result(metrics)`.
+ * Takes batches and yields metrics; what it returns are the node's own. A later attempt is given all batches again but those that it has said to
+ * be done with, by `yield batch.result(metrics)` or `batch.skip()`.
  */
 export type BatchGenerator = (batches: AsyncIterable<ReadBatch>, ctx: RunContext) => AsyncGenerator<unknown, unknown, void>;
 
