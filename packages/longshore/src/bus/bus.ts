@@ -2,6 +2,7 @@
 // least once. Kafka is one; the server's own data file is another, for whoever has no broker.
 
 import type { Clock } from "../clock.ts";
+import type { Trouble } from "../trouble.ts";
 
 export interface BusRecord {
   readonly topic: string;
@@ -64,16 +65,9 @@ export interface Bus {
   close(): Promise<void>;
 }
 
-/** Told of each failure that is tried again, and of its end; whoever listens says it once. */
-export interface BusTrouble {
-  /** `what` names it, such as "publishing to Kafka at broker:9092". */
-  failing(what: string, error: unknown): void;
-  working(what: string): void;
-}
-
 /** What every implementation takes. */
 export interface BusOptions {
-  readonly trouble?: BusTrouble;
+  readonly trouble?: Trouble;
   readonly clock?: Clock;
   /** Before records that could not be handled are given out again, and before whatever failed is tried again. */
   readonly againMs?: number;

@@ -3,16 +3,8 @@
 
 import { type Clock, pause, systemClock } from "../clock.ts";
 import { LongshoreError } from "../errors.ts";
-import {
-  againMsDefault,
-  type Bus,
-  type BusConsumer,
-  type BusOptions,
-  type BusTrouble,
-  handledRecordsMax,
-  type Outgoing,
-  type Subscription,
-} from "./bus.ts";
+import type { Trouble } from "../trouble.ts";
+import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
 import { checkTopic } from "./check.ts";
 import { Gate } from "./gate.ts";
 import { appendedMax, type BusLog, groupMsMax } from "./log.ts";
@@ -67,7 +59,7 @@ class EmbeddedConsumer implements BusConsumer {
   readonly #member: string;
   readonly #subscription: Subscription;
   readonly #clock: Clock;
-  readonly #trouble: BusTrouble | undefined;
+  readonly #trouble: Trouble | undefined;
   readonly #closing = new AbortController();
   readonly #gate = new Gate();
   readonly #what: string;

@@ -6,7 +6,8 @@
 
 import { type Clock, systemClock } from "../clock.ts";
 import { codeOf, LongshoreError, toError } from "../errors.ts";
-import type { Bus, BusTrouble } from "./bus.ts";
+import type { Trouble } from "../trouble.ts";
+import type { Bus } from "./bus.ts";
 
 export interface OutboxMessage {
   readonly topic: string;
@@ -52,7 +53,7 @@ export interface OutboxOptions {
   readonly triesMax?: number;
   readonly backoffMsMin?: number;
   readonly backoffMsMax?: number;
-  readonly trouble?: BusTrouble;
+  readonly trouble?: Trouble;
   /** Of which topics only the newest message of a key matters: one that has not been sent when the next comes is left out. */
   newestOnly?(topic: string): boolean;
   /** A message was given up. */

@@ -3,21 +3,22 @@
 
 import type { Clock } from "../clock.ts";
 import { toError } from "../errors.ts";
-import type { Bus, BusTrouble } from "./bus.ts";
+import type { Trouble } from "../trouble.ts";
+import type { Bus } from "./bus.ts";
 
 export interface OutOfReach {
   readonly since: number;
   readonly error: string;
 }
 
-export class BusReach implements BusTrouble {
-  readonly #next: BusTrouble;
+export class BusReach implements Trouble {
+  readonly #next: Trouble;
   readonly #clock: Pick<Clock, "now">;
   #name: string | null = null;
   #out: OutOfReach | null = null;
 
   /** What the bus tells is told to `next` as well. */
-  constructor(next: BusTrouble, clock: Pick<Clock, "now">) {
+  constructor(next: Trouble, clock: Pick<Clock, "now">) {
     this.#next = next;
     this.#clock = clock;
   }

@@ -3,12 +3,13 @@
 
 import type { Clock } from "../clock.ts";
 import { toError } from "../errors.ts";
+import type { Trouble } from "../trouble.ts";
 import type { Logger } from "./logger.ts";
 
 /** Different troubles that are remembered; more would be told again, which is no harm. */
 const keptMax = 1_000;
 
-export class TroubleLog {
+export class TroubleLog implements Trouble {
   readonly #logger: Logger;
   readonly #clock: Pick<Clock, "now">;
   readonly #since = new Map<string, number>();
@@ -18,7 +19,6 @@ export class TroubleLog {
     this.#clock = clock;
   }
 
-  /** `what` names it, such as "publishing to the stream GPU". */
   failing(what: string, error: unknown): void {
     if (this.#since.has(what)) return;
     if (this.#since.size >= keptMax) this.#since.clear();

@@ -12,6 +12,7 @@ import type { Plan } from "../../run/plan.ts";
 import type { Reader } from "../../run/reader.ts";
 import type { Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
+import type { Trouble } from "../../trouble.ts";
 import { type Addresses, addressesOf, isOnLoopback, parseAddress } from "./address.ts";
 import { openStepflowApi, type StepflowApi } from "./api/open.ts";
 import { componentSource } from "./component-source.ts";
@@ -26,7 +27,6 @@ import type { PluginLog } from "./plugins/log.ts";
 import { type Plugins, startPlugins } from "./plugins/plugins.ts";
 import type { TaskQueue } from "./queue/queue.ts";
 import { type QueueEngine, Queues } from "./queue/queues.ts";
-import type { Trouble } from "./queue/trouble.ts";
 
 /** What it needs of the server around it. */
 export interface StepflowEngine extends QueueEngine {

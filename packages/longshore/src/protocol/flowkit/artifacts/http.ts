@@ -4,6 +4,7 @@ import { type Clock, pause, systemClock } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
 import { JsonClient } from "../../../json-client.ts";
+import type { Trouble } from "../../../trouble.ts";
 import type { ActiveRun } from "../wire.ts";
 import {
   type ArtifactStore,
@@ -18,7 +19,6 @@ import {
 import { checkParts } from "./check.ts";
 import { grouped } from "./groups.ts";
 import { partsOf, type SourcePage, type SourcePosition } from "./pages.ts";
-import type { ReaderTrouble } from "./trouble.ts";
 
 export interface HttpArtifactsOptions {
   /** Of the server, such as `http://127.0.0.1:4500`. */
@@ -29,7 +29,7 @@ export interface HttpArtifactsOptions {
   /** Events go to the same server. */
   readonly tells?: boolean;
   readonly clock?: Clock;
-  readonly trouble?: ReaderTrouble;
+  readonly trouble?: Trouble;
 }
 
 const base = "/flowkit/v1";

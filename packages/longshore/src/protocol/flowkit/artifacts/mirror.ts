@@ -17,12 +17,12 @@ import type { Plan } from "../../../run/plan.ts";
 import { pageMax, type Reader } from "../../../run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
+import type { Trouble } from "../../../trouble.ts";
 import { isGraphRun } from "../coordinator/tasks.ts";
 import { aggregates, nodeDocument, summaryDocument, taskDocument } from "../document.ts";
 import { MirrorParts } from "./mirror-parts.ts";
 import { fileOf, MirrorPruning } from "./mirror-pruning.ts";
 import { asking, ensureIndexes, isUnreachable, type MongoDb, type MongoDocument, type MongoIndex, plainObject } from "./mongo-db.ts";
-import type { ReaderTrouble } from "./trouble.ts";
 
 export interface MirrorOptions {
   readonly db: MongoDb;
@@ -37,7 +37,7 @@ export interface MirrorOptions {
   readonly server: string;
   /** The workers that have announced themselves. */
   roster?(): readonly MirroredWorker[] | Promise<readonly MirroredWorker[]>;
-  readonly trouble?: ReaderTrouble;
+  readonly trouble?: Trouble;
 }
 
 export interface MirroredWorker {

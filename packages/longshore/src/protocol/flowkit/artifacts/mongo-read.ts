@@ -10,9 +10,9 @@
 
 import { type Clock, pause } from "../../../clock.ts";
 import { isObject } from "../../../json.ts";
+import type { Trouble } from "../../../trouble.ts";
 import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart } from "./artifacts.ts";
 import { asking, insertNew, isCursorGone, isUnreachable, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
-import type { ReaderTrouble } from "./trouble.ts";
 
 export interface MongoReaderParts {
   readonly db: MongoDb;
@@ -22,7 +22,7 @@ export interface MongoReaderParts {
   readonly clock: Clock;
   /** Resolves when there are indexes: without them a claim could be made twice. */
   readonly ready: () => Promise<void>;
-  readonly trouble: ReaderTrouble | undefined;
+  readonly trouble: Trouble | undefined;
 }
 
 /** Parts in one answer of the server, and claims in one insert. */

@@ -6,6 +6,7 @@
 import { type Clock, systemClock } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
+import type { Trouble } from "../../../trouble.ts";
 import type { ActiveRun } from "../wire.ts";
 import type { ArtifactStore, Attempt, PartialArtifact, PartRef, ReadOptions, UpstreamPart } from "./artifacts.ts";
 import { checkParts } from "./check.ts";
@@ -23,12 +24,11 @@ import {
   plainObject,
 } from "./mongo-db.ts";
 import { claimKey, isCancelled, MongoReader, nodeOf, taskFlags } from "./mongo-read.ts";
-import type { ReaderTrouble } from "./trouble.ts";
 
 export interface MongoArtifactsOptions {
   readonly clock?: Clock;
   /** Told of what is tried again, and of its end. */
-  readonly trouble?: ReaderTrouble;
+  readonly trouble?: Trouble;
 }
 
 /** Opens a connection of its own; `close` ends it. */
@@ -46,7 +46,7 @@ class MongoArtifacts implements ArtifactStore {
   readonly name: string;
   readonly #db: MongoDb;
   readonly #clock: Clock;
-  readonly #trouble: ReaderTrouble | undefined;
+  readonly #trouble: Trouble | undefined;
   readonly #release: () => Promise<void>;
   readonly #closed = new AbortController();
   #indexed: Promise<void> | undefined;

@@ -6,12 +6,12 @@
 import type { Clock } from "../../../clock.ts";
 import { pause } from "../../../clock.ts";
 import type { Encodable } from "../../../protobuf.ts";
+import type { Trouble } from "../../../trouble.ts";
 import type { Addresses } from "../address.ts";
 import type { NatsPlugin } from "../config/config.ts";
 import { TaskAssignment } from "../messages.ts";
 import { deliver } from "../queue/courier.ts";
 import type { Delivery, TaskQueue } from "../queue/queue.ts";
-import type { Trouble } from "../queue/trouble.ts";
 import { loadNats, type NatsClient } from "./client.ts";
 import { NatsLink } from "./link.ts";
 

@@ -2,7 +2,7 @@
 // waits for it; a message that was stored although its answer was lost is not stored twice (`Nats-Msg-Id`).
 
 import { type Clock, pause } from "../../../clock.ts";
-import type { Trouble } from "../queue/trouble.ts";
+import type { Trouble } from "../../../trouble.ts";
 import type { NatsClient, NatsConnection } from "./client.ts";
 import { ensureConsumer } from "./consumer.ts";
 import { serversOf } from "./servers.ts";
