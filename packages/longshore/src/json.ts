@@ -1,4 +1,4 @@
-// JSON values, and parsing that refuses what would hurt later: texts too deep to walk and the NUL character that SQLite may cut at.
+// JSON values, and what is asked of them before anybody walks them.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
@@ -8,6 +8,12 @@ export const jsonDepthMax = 100;
 
 export function isObject(value: unknown): value is { [key: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A key of somebody else's choosing: `__proto__` becomes a member like any other, where an assignment would set the prototype. */
+export function setOwn<T>(object: { [key: string]: T }, key: string, value: T): void {
+  if (key === "__proto__") Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+  else object[key] = value;
 }
 
 /** True when `text` nests arrays or objects deeper than `max`. Scans bytes without parsing, so it is cheap and cannot overflow. */

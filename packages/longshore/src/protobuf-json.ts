@@ -5,7 +5,7 @@
 //
 // All numbers are doubles there, so a whole one within the safe range comes back as it went. NaN and the infinities have no JSON: they are
 // read and written as null.
-import { type Json, type JsonObject, jsonDepthMax } from "./json.ts";
+import { type Json, type JsonObject, jsonDepthMax, setOwn } from "./json.ts";
 import { ProtobufFault, type ProtobufReader, type ProtobufWriter } from "./protobuf-bytes.ts";
 
 const NULL = (1 << 3) | 0;
@@ -156,10 +156,4 @@ function checkDepth(depth: number): void {
 
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
-}
-
-/** A key of the other side's choosing: `__proto__` must become a member like any other. */
-export function setOwn<T>(object: { [key: string]: T }, key: string, value: T): void {
-  if (key === "__proto__") Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
-  else object[key] = value;
 }

@@ -1,7 +1,7 @@
 // What stands in each lane, and what has left it without being anybody's yet. A lane's heap may still hold places of tasks that were cancelled
 // or moved on meanwhile; they are dropped when a claim meets them, and left out here.
 
-import type { LaneQueue } from "../board/lanes.ts";
+import { type LaneQueue, laneKey } from "../board/lanes.ts";
 import type { Lane, Task } from "../board/task.ts";
 import type { Engine } from "./engine.ts";
 
@@ -45,10 +45,6 @@ export async function sentTasks({ carriers, reader }: Engine): Promise<Map<strin
     sent.set(key, { lane: task.lane, count: count + 1, oldest: task.queuedAt < oldest.queuedAt ? task : oldest });
   }
   return sent;
-}
-
-export function laneKey({ name, labels }: Lane): string {
-  return JSON.stringify([name, labels]);
 }
 
 function stateOf(queue: LaneQueue, find: (id: string) => Task | null): QueueState {

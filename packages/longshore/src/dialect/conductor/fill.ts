@@ -1,7 +1,6 @@
 // Fills compiled expressions with what they stand for.
 
-import type { Json } from "../../json.ts";
-import { setOwn } from "../own.ts";
+import { type Json, setOwn } from "../../json.ts";
 import { type Compiled, type Expression, type Lookup, lookupOf } from "./expression.ts";
 import { Budget, readPath } from "./json-path/evaluate.ts";
 import type { Path } from "./json-path/path.ts";

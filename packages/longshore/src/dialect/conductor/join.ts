@@ -1,10 +1,9 @@
 // What a JOIN comes to once everything that it joins has ended (server specification 4.4).
 
 import { isOpen, type Task } from "../../board/task.ts";
-import type { JsonObject } from "../../json.ts";
+import { type JsonObject, setOwn } from "../../json.ts";
 import type { Resolved, Scope } from "../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
-import { setOwn } from "../own.ts";
 import { attemptIdOf } from "./ids.ts";
 import { reasonOf } from "./reasons.ts";
 import { outputOf, statusOf, workflowTaskOf } from "./records.ts";

@@ -1,10 +1,9 @@
 // Works out the templates of a plan for one run.
 
-import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
 import type { Resolved, Scope } from "../../run/dialect.ts";
 import type { Ending, Plan, PlanNode, Template } from "../../run/plan.ts";
 import { successorIdOf, taskIdOf } from "../../run/run.ts";
-import { setOwn } from "../own.ts";
 import { type Environment, RunContext } from "./context.ts";
 import { fillValue } from "./fill.ts";
 import { attemptIdOf } from "./ids.ts";

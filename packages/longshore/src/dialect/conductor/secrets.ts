@@ -1,7 +1,6 @@
 // Secrets stand as literals in everything that is stored, and are put in only on the way to whoever runs the task.
 
-import type { Json } from "../../json.ts";
-import { setOwn } from "../own.ts";
+import { type Json, setOwn } from "../../json.ts";
 import { secretPrefix } from "./expression.ts";
 import { readPath } from "./json-path/evaluate.ts";
 import { parsePath } from "./json-path/parse.ts";

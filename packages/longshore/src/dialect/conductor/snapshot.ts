@@ -1,7 +1,6 @@
 // A definition as a run keeps it: with the definitions of its tasks in it, so that later edits change nothing for runs under way.
 
-import { isObject, type Json, type JsonObject } from "../../json.ts";
-import { setOwn } from "../own.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
 import { everyTask, type TaskDef, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { bareTaskDef, defaultTaskDef } from "./task-def.ts";
 

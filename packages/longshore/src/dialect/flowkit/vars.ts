@@ -1,9 +1,7 @@
 // The functions that change a run's variables (spec 4.6): set, merge, incr, unset. Pure: the old variables in, the new ones out, and what is
 // told of it. A run is decided one event at a time, so what they read is what they change.
 
-import type { Json, JsonObject } from "../../json.ts";
-import { isObject } from "../../json.ts";
-import { setOwn } from "../own.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
 import type { IsSensitive } from "./sensitive.ts";
 
 export const varsFunctions = ["vars.set", "vars.merge", "vars.incr", "vars.unset"] as const;

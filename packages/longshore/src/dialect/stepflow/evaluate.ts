@@ -2,8 +2,7 @@
 // out: of a condition one branch, of a coalesce no more than it takes. Steps that have not been loaded are asked for, as many at once as
 // are known to be needed.
 
-import type { Json, JsonObject } from "../../json.ts";
-import { setOwn } from "../own.ts";
+import { type Json, type JsonObject, setOwn } from "../../json.ts";
 import type { Expression } from "./expression.ts";
 import { follow, type Path, pathText } from "./path.ts";
 import { type FlowError, type FlowResult, orchestratorError } from "./result.ts";

@@ -1,8 +1,7 @@
 // The variables that a run begins with: what was given, else what the environment has, else what the flow's schema says.
 
 import { LongshoreError } from "../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../json.ts";
-import { setOwn } from "../own.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
 import type { Schemas } from "./flow.ts";
 import { violations } from "./schema-violations.ts";
 import { resolve, type SchemaPlace, typesAt } from "./schema-walk.ts";

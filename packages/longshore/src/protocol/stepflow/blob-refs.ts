@@ -3,8 +3,7 @@
 // top level is kept and replaced, where a threshold was set.
 
 import { LongshoreError, refusal } from "../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../json.ts";
-import { setOwn } from "../../protobuf-json.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
 import { blobIdIn } from "./blob-id.ts";
 
 /** As in the reference: blobs in blobs deeper than this are a mistake. */

@@ -1,11 +1,11 @@
 // Workers and queues: who could take what, and why anything waits.
 
 import { z } from "zod";
-import { eligible } from "../../board/lanes.ts";
+import { eligible, laneKey } from "../../board/lanes.ts";
 import type { Lane, Task } from "../../board/task.ts";
 import type { WorkerView } from "../../board/workers.ts";
 import type { Engine } from "../engine.ts";
-import { laneKey, type QueueState, queueStates, type SentTasks, sentTasks } from "../queues.ts";
+import { type QueueState, queueStates, type SentTasks, sentTasks } from "../queues.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { pageOf, waitingShape } from "./shapes.ts";
 
