@@ -4,23 +4,8 @@
 import type { FailureReport } from "../../board/board.ts";
 import type { Task } from "../../board/task.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import type { TaskErrorCode } from "../../protocol/stepflow/messages.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
-
-/** Every code by name, with its number on the wire. */
-export const taskErrorCodes = {
-  UNSPECIFIED: 0,
-  TIMEOUT: 1,
-  INVALID_INPUT: 2,
-  COMPONENT_FAILED: 3,
-  CANCELLED: 4,
-  UNREACHABLE: 5,
-  COMPONENT_NOT_FOUND: 6,
-  RESOURCE_UNAVAILABLE: 7,
-  EXPRESSION_FAILURE: 8,
-  ORCHESTRATOR_ERROR: 9,
-  WORKER_ERROR: 10,
-} as const;
-export type TaskErrorCode = keyof typeof taskErrorCodes;
 
 export interface FlowError {
   readonly code: TaskErrorCode;

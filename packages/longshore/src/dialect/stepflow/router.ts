@@ -4,9 +4,9 @@
 import type { Backoff } from "../../backoff.ts";
 import type { Lane } from "../../board/task.ts";
 import type { Json } from "../../json.ts";
+import type { TaskErrorCode } from "../../protocol/stepflow/messages.ts";
 import type { DocumentKey } from "../../run/documents.ts";
 import type { Timeouts } from "../../run/plan.ts";
-import type { TaskErrorCode } from "./result.ts";
 
 export interface Router {
   /** `component` is the path as the step has it, such as `/python/udf`; `input` what the step was worked out to be given. */

@@ -2,6 +2,7 @@
 // the worker guide (HTTP until 0.9), and B (HTTP of 0.10 and 0.11), where the number's range also says whether a step is tried again.
 
 import type { ErrorCode } from "../../errors.ts";
+import { TaskErrorCode } from "./messages.ts";
 
 export type RpcDialect = "A" | "B";
 
@@ -113,3 +114,8 @@ export function meaningOf(code: number, message: string, dialect: RpcDialect): E
   if (swapped && /invalid/i.test(message)) return "LONGSHORE_BAD_INPUT";
   return meanings[dialect][code] ?? "LONGSHORE_UNREACHABLE";
 }
+
+/** The names of the codes that TaskError has as numbers. */
+export const taskErrorNames: ReadonlyMap<number, TaskErrorCode> = new Map(
+  Object.entries(TaskErrorCode).map(([name, number]) => [number, name as TaskErrorCode]),
+);

@@ -33,6 +33,7 @@ export const TaskErrorCode = {
   ORCHESTRATOR_ERROR: 9,
   WORKER_ERROR: 10,
 } as const;
+export type TaskErrorCode = keyof typeof TaskErrorCode;
 
 export const ObservabilityContext = message("ObservabilityContext", {
   traceId: [1, "string", "optional"],

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { section, unquoted } from "../../../test/support/markdown.ts";
 import { exchangesIn, expectAnswer, play } from "../../../test/support/readme-exchange.ts";
 import { serve } from "../../server/index.ts";
-import { stepflowRest } from "./api/rest.ts";
+import { apiRoutes } from "./api/rest.ts";
 import type { Services } from "./api/services.ts";
 
 const page = readFileSync(new URL("README.md", import.meta.url), "utf8");
@@ -13,7 +13,7 @@ const rest = section(page, "REST");
 const runIdShown = "01a1e418-82cf-79a6-924a-91892909bee1";
 
 it("the page lists every call of the REST face, and no other", () => {
-  const served = stepflowRest({} as Services, true).routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
+  const served = apiRoutes({} as Services, true).routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
   const listed = rest.rows.map(([method, path = ""]) => `${method} /api/v1${unquoted(path)}`);
   expect(listed.toSorted()).toEqual(served.toSorted());
 });

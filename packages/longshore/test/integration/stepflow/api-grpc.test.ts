@@ -1,8 +1,8 @@
 // The gRPC face: the same flows and runs as over REST, and the runs that workers ask for.
 
 import { describe, expect, it } from "vitest";
-import { taskErrorCodes } from "../../../src/dialect/stepflow/result.ts";
 import type { Json } from "../../../src/json.ts";
+import { TaskErrorCode } from "../../../src/protocol/stepflow/messages.ts";
 import {
   ComponentsService,
   FlowsService,
@@ -71,7 +71,7 @@ describe("flows and runs over gRPC", () => {
     const { summary, results } = await channel.unary(RunsService.CreateRun, { flowId, input: [1], wait: true });
     expect(summary).toMatchObject({ status: 3, items: { failed: 1 } });
     expect(results).toMatchObject([
-      { status: 3, errorCode: taskErrorCodes.INVALID_INPUT, errorMessage: expect.stringContaining("expected a text") },
+      { status: 3, errorCode: TaskErrorCode.INVALID_INPUT, errorMessage: expect.stringContaining("expected a text") },
     ]);
   });
 });
@@ -113,6 +113,6 @@ describe("runs that workers ask for", () => {
     expect((await run(flowId, [1])).results[0]).toMatchObject({ status: 2, output: "fine" });
     const rootRunId = await submit(oneStep("/hold", {}), [{}]);
     const inner = await channel.unary(OrchestratorService.SubmitRun, { runRequest: { flowId, input: [1], wait: true }, rootRunId });
-    expect(inner).toMatchObject({ status: 3, results: [{ status: 3, errorCode: taskErrorCodes.INVALID_INPUT }] });
+    expect(inner).toMatchObject({ status: 3, results: [{ status: 3, errorCode: TaskErrorCode.INVALID_INPUT }] });
   });
 });

@@ -12,7 +12,7 @@ import { healthOf } from "./health.ts";
 import { refusing } from "./refusing.ts";
 import type { Services } from "./services.ts";
 
-export function stepflowGrpc(services: Services): GrpcMethod[] {
+export function apiMethods(services: Services): GrpcMethod[] {
   return [...flowMethods(services), ...runMethods(services), ...otherMethods(services)].map(refusing);
 }
 

@@ -25,10 +25,10 @@ import type { RuntimeCalls } from "../http/runtime/requests.ts";
 import { componentLane } from "../lane.ts";
 import type { ComponentSource, ListedComponent } from "./components.ts";
 import { Flows } from "./flows.ts";
-import { stepflowGrpc } from "./grpc.ts";
+import { apiMethods } from "./grpc.ts";
 import { ItemRuns } from "./items.ts";
 import { Renderer } from "./render.ts";
-import { stepflowRest } from "./rest.ts";
+import { apiRoutes } from "./rest.ts";
 import { RunService } from "./run-service.ts";
 import { runtimeCalls } from "./runtime-calls.ts";
 import type { Services } from "./services.ts";
@@ -132,8 +132,8 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     services,
     workerRuns,
     calls: runtimeCalls({ blobs, runs: workerRuns }),
-    rest: stepflowRest(services, options.servesBlobs),
-    grpc: stepflowGrpc(services),
+    rest: apiRoutes(services, options.servesBlobs),
+    grpc: apiMethods(services),
     async start() {
       for (const lane of lanes.values()) await lane.recover(reader);
       const resting = new Set(lanes.keys());

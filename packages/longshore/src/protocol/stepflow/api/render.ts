@@ -5,22 +5,14 @@ import type { Task } from "../../../board/task.ts";
 import { isOpen } from "../../../board/task.ts";
 import { countsIn, type ItemCounts } from "../../../dialect/stepflow/items.ts";
 import { stepResult } from "../../../dialect/stepflow/resolve.ts";
-import {
-  errorOf,
-  type FlowError,
-  type FlowResult,
-  failed,
-  flowResultOf,
-  success,
-  taskErrorCodes,
-} from "../../../dialect/stepflow/result.ts";
+import { errorOf, type FlowError, type FlowResult, failed, flowResultOf, success } from "../../../dialect/stepflow/result.ts";
 import { type FlowSettings, settingsOf } from "../../../dialect/stepflow/settings.ts";
 import type { Json } from "../../../json.ts";
 import type { Encodable } from "../../../protobuf.ts";
 import type { Reader } from "../../../run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../../run/run.ts";
 import type { RunSummary, StepStatus } from "../api-messages.ts";
-import { ExecutionStatus, type ItemResult, type ItemStatistics } from "../messages.ts";
+import { ExecutionStatus, type ItemResult, type ItemStatistics, TaskErrorCode } from "../messages.ts";
 import { itemPrefix, wireRunId } from "../run-id.ts";
 import { numberAt, numberOfEnd } from "./sequence.ts";
 import type { FlowView, FlowViews, StepView } from "./view.ts";
@@ -170,5 +162,5 @@ export function renderStep(task: Task, step: StepView, itemIndex: number, starte
 }
 
 function errorParts(error: FlowError): { errorMessage: string; errorCode: number } {
-  return { errorMessage: error.message, errorCode: taskErrorCodes[error.code] };
+  return { errorMessage: error.message, errorCode: TaskErrorCode[error.code] };
 }

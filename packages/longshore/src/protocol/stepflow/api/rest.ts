@@ -21,7 +21,7 @@ const bodyMax = 64 * 1_024 * 1_024;
 
 type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
 
-export function stepflowRest(services: Services, servesBlobs: boolean): RouteGroup {
+export function apiRoutes(services: Services, servesBlobs: boolean): RouteGroup {
   const routes = [
     ...flowRoutes(services),
     ...runRoutes(services),

@@ -2,13 +2,13 @@
 // runs/get of JSON-RPC. They belong to the run whose step asks.
 
 import type { Task } from "../../../board/task.ts";
-import { type TaskErrorCode, taskErrorCodes } from "../../../dialect/stepflow/result.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
 import type { Json, JsonObject } from "../../../json.ts";
 import type { Encodable } from "../../../protobuf.ts";
 import type { Reader } from "../../../run/reader.ts";
 import type { Run } from "../../../run/run.ts";
-import { ExecutionStatus, type OrchestratorRunStatus, ResultOrder } from "../messages.ts";
+import { taskErrorNames } from "../codes.ts";
+import { ExecutionStatus, type OrchestratorRunStatus, ResultOrder, type TaskErrorCode } from "../messages.ts";
 import type { Observability } from "../observability.ts";
 import { wireRunId } from "../run-id.ts";
 import { flowIdOf, type Item, type Renderer, type Summary } from "./render.ts";
@@ -110,10 +110,6 @@ const rpcNumbers: { readonly [code in TaskErrorCode]: number } = {
   WORKER_ERROR: -32000,
 };
 
-const namesOfCodes = new Map<number, TaskErrorCode>(
-  (Object.keys(taskErrorCodes) as TaskErrorCode[]).map((name) => [taskErrorCodes[name], name]),
-);
-
 /** As JSON-RPC has it: statuses as words, times as texts, results as FlowResult. */
 export function runStatusJson({ summary, results }: ToldRun): JsonObject {
   const { runId = "", flowId = "", flowName, status = 0, items, createdAt = 0, completedAt, rootRunId = "", parentRunId } = summary;
@@ -132,7 +128,7 @@ export function runStatusJson({ summary, results }: ToldRun): JsonObject {
 }
 
 function itemStatusJson({ itemIndex = 0, status = 0, completedAt, output, errorMessage, errorCode }: Item): JsonObject {
-  const name = namesOfCodes.get(errorCode ?? 0) ?? "UNSPECIFIED";
+  const name = taskErrorNames.get(errorCode ?? 0) ?? "UNSPECIFIED";
   const failure = errorMessage === undefined ? undefined : { outcome: "failed", error: { code: rpcNumbers[name], message: errorMessage } };
   const result = failure ?? (output === undefined ? undefined : { outcome: "success", result: output as Json });
   return {

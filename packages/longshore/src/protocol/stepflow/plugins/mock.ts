@@ -2,11 +2,11 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { LaneWorker } from "../../../board/lane-worker.ts";
-import { type TaskErrorCode, taskErrorCodes } from "../../../dialect/stepflow/result.ts";
 import type { Json } from "../../../json.ts";
 import type { MockPlugin } from "../config/config.ts";
 import { pluginLane } from "../config/queues.ts";
 import { componentLane, StepFailure } from "../lane.ts";
+import { TaskErrorCode } from "../messages.ts";
 import type { PluginHost } from "./host.ts";
 
 /** They answer at once. */
@@ -42,7 +42,7 @@ export function answer(plugin: MockPlugin, component: string, input: Json): Json
 /** By its name or its number; the HTTP releases had numbers of their own, of which nothing is known but that the component failed. */
 function codeOf(code: string | number): TaskErrorCode {
   const name = typeof code === "string" ? code.replace(/^TASK_ERROR_CODE_/, "").toUpperCase() : null;
-  const found = Object.entries(taskErrorCodes).find(([key, number]) => key === name || number === code);
+  const found = Object.entries(TaskErrorCode).find(([key, number]) => key === name || number === code);
   return found === undefined ? "COMPONENT_FAILED" : (found[0] as TaskErrorCode);
 }
 

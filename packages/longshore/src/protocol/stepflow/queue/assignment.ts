@@ -9,7 +9,7 @@ import { flowIdOf } from "../api/render.ts";
 import { findComponent, type RegisteredComponent } from "../config/registered.ts";
 import type { TaskAssignment } from "../messages.ts";
 import { wireRunId } from "../run-id.ts";
-import { wireTaskId } from "./task-id.ts";
+import { wireTaskId } from "../task-id.ts";
 
 /** How often a worker is to send heartbeats, as in the reference: five of them fit into a hold. */
 const heartbeatSecs = 1;

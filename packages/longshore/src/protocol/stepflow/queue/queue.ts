@@ -17,11 +17,11 @@ import { isOwnLane, queueLane } from "../config/queues.ts";
 import type { RegisteredComponent } from "../config/registered.ts";
 import { queueHoldMs } from "../config/router.ts";
 import { TaskAssignment } from "../messages.ts";
+import { wireTaskId } from "../task-id.ts";
 import { assignmentOf } from "./assignment.ts";
 import type { Discoveries, Question } from "./discovery.ts";
 import type { Dropped } from "./dropped.ts";
 import { Registrations } from "./registrations.ts";
-import { wireTaskId } from "./task-id.ts";
 import type { Outcome, Unclaimed } from "./unclaimed.ts";
 
 /** One task on its way to a worker. */

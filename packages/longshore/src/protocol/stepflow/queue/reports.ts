@@ -4,23 +4,25 @@
 import type { Board } from "../../../board/board.ts";
 import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
-import { failureReport, type TaskErrorCode, taskErrorCodes } from "../../../dialect/stepflow/result.ts";
+import { failureReport } from "../../../dialect/stepflow/result.ts";
 import type { Json } from "../../../json.ts";
 import type { Logs } from "../../../log/log.ts";
 import type { Encodable } from "../../../protobuf.ts";
 import { cutMiddle } from "../../../text.ts";
 import type { Verdict } from "../../../verdict.ts";
+import { taskErrorNames } from "../codes.ts";
 import {
   type CompleteTaskRequest,
   type TaskError,
+  type TaskErrorCode,
   type TaskHeartbeatRequest,
   type TaskHeartbeatResponse,
   TaskStatus,
 } from "../messages.ts";
 import { invalid, notFound } from "../refuse.ts";
+import { holdOfWireId } from "../task-id.ts";
 import { Discoveries } from "./discovery.ts";
 import { isPassing } from "./queue.ts";
-import { holdOfWireId } from "./task-id.ts";
 import type { Unclaimed } from "./unclaimed.ts";
 
 export interface ReportParts {
@@ -134,10 +136,8 @@ function refuseUnlessTaken(verdict: Verdict, wireId: string): void {
 
 /** A code that this release does not know is taken for trouble of the worker, as in the reference. */
 function flowErrorOf({ code, message, data }: TaskError): { code: TaskErrorCode; message: string; data?: Json } {
-  return { code: codeNames.get(code) ?? "WORKER_ERROR", message, ...(data === undefined ? {} : { data }) };
+  return { code: taskErrorNames.get(code) ?? "WORKER_ERROR", message, ...(data === undefined ? {} : { data }) };
 }
-
-const codeNames = new Map(Object.entries(taskErrorCodes).map(([name, number]) => [number as number, name as TaskErrorCode]));
 
 /** What the newest progress said; what a task brought along from before may have any form. */
 function messageIn(output: string | null | undefined): string | undefined {

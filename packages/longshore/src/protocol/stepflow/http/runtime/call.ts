@@ -4,11 +4,11 @@
 // a stream without its last event, a body that is none) is trouble on the way, and spends the budget of that.
 
 import type { Clock } from "../../../../clock.ts";
-import type { TaskErrorCode } from "../../../../dialect/stepflow/result.ts";
 import { toError } from "../../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
 import { parseRpc, type RpcErrorBody, type RpcMessage, requestText } from "../../json-rpc.ts";
 import { StepFailure } from "../../lane.ts";
+import type { TaskErrorCode } from "../../messages.ts";
 import type { PluginLog } from "../../plugins/log.ts";
 import { RpcError } from "../../rpc-error.ts";
 import { TooLarge, type WorkerReply } from "./exchange.ts";

@@ -1,10 +1,11 @@
 // What a worker's error means for the step. Two dialects use the same numbers for different things, and the Python SDK of the first uses
 // its own; so ranges decide, then the dialect, and where even that is ambiguous the words of the message.
 
-import type { FlowError, TaskErrorCode } from "../../../../dialect/stepflow/result.ts";
+import type { FlowError } from "../../../../dialect/stepflow/result.ts";
 import { isObject, type JsonObject } from "../../../../json.ts";
 import type { RpcDialect } from "../../codes.ts";
 import type { RpcErrorBody } from "../../json-rpc.ts";
+import type { TaskErrorCode } from "../../messages.ts";
 
 /** Numbers that mean one thing in every release. */
 const anywhere: { readonly [code: number]: TaskErrorCode } = {
