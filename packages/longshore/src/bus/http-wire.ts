@@ -5,8 +5,9 @@ import { LongshoreError } from "../errors.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import type { BusRecord, Outgoing } from "./bus.ts";
 
-export const publishPath = "/flowkit/v1/bus/publish";
-export const takePath = "/flowkit/v1/bus/take";
+/** Below the address of the bus. */
+export const publishPath = "/publish";
+export const takePath = "/take";
 
 /** What one request publishes at most; a client splits what is more. The largest record fits even when JSON doubles each of its bytes. */
 export const publishBytesMax = 4 * 1024 * 1024;

@@ -26,6 +26,7 @@ import {
 } from "./http-wire.ts";
 
 export interface HttpBusOptions extends BusOptions {
+  /** Where the server has its bus; what is done with it has paths below. */
   readonly url: string | URL;
   readonly token?: string;
   /** How long `publish` goes on trying before it rejects. */

@@ -16,6 +16,7 @@ import type { BusLog, Taken } from "../../bus/log.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest, Route } from "../../http.ts";
+import { httpBase } from "./wire.ts";
 
 export interface BusRoutesDeps {
   readonly busLog: BusLog;
@@ -63,8 +64,15 @@ export function busRoutes(deps: BusRoutesDeps): BusRoutes {
   };
   return {
     routes: [
-      { method: "POST", path: publishPath, scope: "worker", body: "text", bodyMax: publishBodyBytesMax, handle: publish },
-      { method: "POST", path: takePath, scope: "worker", body: "text", handle: take },
+      {
+        method: "POST",
+        path: `${httpBase}/bus${publishPath}`,
+        scope: "worker",
+        body: "text",
+        bodyMax: publishBodyBytesMax,
+        handle: publish,
+      },
+      { method: "POST", path: `${httpBase}/bus${takePath}`, scope: "worker", body: "text", handle: take },
     ],
     dismiss: () => members.dismiss(),
   };

@@ -8,6 +8,7 @@ import type { TransportHost } from "../../runner/transport.ts";
 import type { ArtifactStore } from "./artifacts/artifacts.ts";
 import type { MongoDb } from "./artifacts/mongo-db.ts";
 import { bad, type FlowkitOptions } from "./options.ts";
+import { httpBase } from "./wire.ts";
 
 export interface Connection {
   /** For logs; never a secret. */
@@ -82,7 +83,7 @@ function busOf({ bus, brokers, kafka = {}, env = process.env, url, token }: Flow
     own: true,
     open: async (host) => {
       const { openHttpBus } = await import("../../bus/http.ts");
-      return openHttpBus({ url: address, trouble: host, clock: host.clock, ...(token === undefined ? {} : { token }) });
+      return openHttpBus({ url: busAt(address), trouble: host, clock: host.clock, ...(token === undefined ? {} : { token }) });
     },
   };
 }
@@ -132,6 +133,12 @@ export function brokersOf(brokers: string | readonly string[]): readonly string[
   const wrong = list.find((broker) => !/^[^\s/]+:\d{1,5}$/.test(broker));
   if (list.length > 0 && wrong === undefined) return list;
   throw bad("brokers", JSON.stringify(wrong ?? brokers), "addresses such as kafka:9092");
+}
+
+function busAt(server: URL): URL {
+  const url = new URL(server);
+  url.pathname = `${server.pathname.replace(/\/+$/, "")}${httpBase}/bus`;
+  return url;
 }
 
 function addressOf(url: string | URL): URL {

@@ -5,6 +5,7 @@ import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest, Route, Scope } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import { badField, bodyOf, jsonReply, objectIn, queryText, queryWhole } from "./request.ts";
+import { httpBase } from "./wire.ts";
 
 /** What the routes ask of the coordinator. Null: there is no such task. */
 export interface Tasks {
@@ -93,7 +94,7 @@ export function taskRoutes(tasks: Tasks): Route[] {
 }
 
 function route(method: Route["method"], path: string, scope: Scope, handle: (request: HttpRequest) => Promise<HttpReply>): Route {
-  return { method, path: `/flowkit/v1/tasks${path}`, scope, body: method === "GET" ? "none" : "text", bodyMax, handle };
+  return { method, path: `${httpBase}/tasks${path}`, scope, body: method === "GET" ? "none" : "text", bodyMax, handle };
 }
 
 function isStatus(text: string): text is TaskStatus {

@@ -5,6 +5,8 @@ import type { Json, JsonObject } from "../../json.ts";
 
 /** What we write. A draft of a second version adds fields only, so it is read as well. */
 export const protocolVersion = 1;
+/** Where a Longshore server has what FlowKit needs over HTTP. Not part of the reference. */
+export const httpBase = "/flowkit/v1";
 /** Stands for "no task, node or type" in announcements, and as the key of a reply without a task. */
 export const nobody = "*";
 /** How a final result is told apart from a batch among the results of a node. */

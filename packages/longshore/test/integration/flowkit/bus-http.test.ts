@@ -14,6 +14,8 @@ async function server(options: Parameters<typeof serve>[0] = {}) {
   return { ...one, url: one.url as string };
 }
 
+const base = "/flowkit/v1/bus";
+
 interface Answer {
   taken: number | null;
   records: { value: string }[];
@@ -21,7 +23,7 @@ interface Answer {
 }
 
 async function post(url: string, path: string, body: unknown) {
-  const response = await fetch(`${url}/flowkit/v1/bus/${path}`, { method: "POST", body: JSON.stringify(body) });
+  const response = await fetch(`${url}${base}/${path}`, { method: "POST", body: JSON.stringify(body) });
   return { status: response.status, body: (await response.json()) as Answer };
 }
 
@@ -32,7 +34,7 @@ describe("the bus over HTTP", () => {
     return {
       prefix,
       async open() {
-        const bus = openHttpBus({ url, againMs: 1 });
+        const bus = openHttpBus({ url: url + base, againMs: 1 });
         onTestFinished(() => bus.close());
         return bus;
       },
@@ -44,7 +46,7 @@ describe("the bus over HTTP", () => {
     const { port } = first;
     const told: string[] = [];
     const trouble = { failing: (what: string) => told.push(what), working: () => {} };
-    const bus = openHttpBus({ url: first.url, againMs: 1, trouble });
+    const bus = openHttpBus({ url: first.url + base, againMs: 1, trouble });
     onTestFinished(() => bus.close());
     const values: string[] = [];
     const consumer = bus.subscribe({
@@ -66,7 +68,7 @@ describe("the bus over HTTP", () => {
   it("rejects after its patience, saying where", async () => {
     const { url, close } = await server();
     await close(0);
-    const bus = openHttpBus({ url, againMs: 1, patienceMs: 0 });
+    const bus = openHttpBus({ url: url + base, againMs: 1, patienceMs: 0 });
     const publishing = bus.publish([{ topic: "a", key: null, value: "1" }]);
     await expect(publishing).rejects.toMatchObject({ code: "LONGSHORE_UNREACHABLE", message: expect.stringContaining(new URL(url).host) });
     await bus.close();
@@ -76,7 +78,7 @@ describe("the bus over HTTP", () => {
     const told: string[] = [];
     const trouble = { failing: (_: string, error: unknown) => told.push((error as Error).message), working: () => {} };
     const first = await server({ flowkit: { brokers: "127.0.0.1:1" }, logger: { level: "silent" } });
-    const bus = openHttpBus({ url: first.url, againMs: 1, trouble });
+    const bus = openHttpBus({ url: first.url + base, againMs: 1, trouble });
     onTestFinished(() => bus.close());
     await expect(bus.publish([{ topic: "a", key: null, value: "1" }])).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
     const consumer = bus.subscribe({ group: "g", topics: ["a"], from: "earliest", handle: async () => {} });

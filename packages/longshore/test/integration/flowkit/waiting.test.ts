@@ -34,7 +34,7 @@ it("a node waits for a broker that cannot be reached, and its run says so", asyn
 it("metrics count what workers said, and what of it nobody could use", async () => {
   const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
   onTestFinished(() => server.close());
-  const bus = openHttpBus({ url: server.url as string });
+  const bus = openHttpBus({ url: `${server.url}/flowkit/v1/bus` });
   onTestFinished(() => bus.close());
   await bus.publish([{ topic: "workers.announce.v1", key: null, value: "no JSON" }]);
   const metrics = await until(async () => {

@@ -5,7 +5,7 @@ import { LongshoreError } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
 import { JsonClient } from "../../../json-client.ts";
 import type { Trouble } from "../../../trouble.ts";
-import type { ActiveRun } from "../wire.ts";
+import { type ActiveRun, httpBase } from "../wire.ts";
 import {
   type ArtifactStore,
   type Attempt,
@@ -32,7 +32,6 @@ export interface HttpArtifactsOptions {
   readonly trouble?: Trouble;
 }
 
-const base = "/flowkit/v1";
 const connectionsDefault = 64;
 /** Below what proxies cut at, and the server's own limit. */
 const waitMs = 25_000;
@@ -57,7 +56,7 @@ class HttpArtifacts implements ArtifactStore {
     this.#url = new URL(options.url);
     this.#clock = options.clock ?? systemClock;
     this.tells = options.tells ?? false;
-    this.name = `${this.#url.origin}${base}/artifacts`;
+    this.name = `${this.#url.origin}${httpBase}/artifacts`;
   }
 
   async putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean> {
@@ -117,7 +116,7 @@ class HttpArtifacts implements ArtifactStore {
 
   async saveState(workerId: string, run: ActiveRun | null): Promise<void> {
     const client = await this.#open();
-    await client.call({ method: "PUT", path: base + statePath(workerId), body: JSON.stringify({ active_run: run }) });
+    await client.call({ method: "PUT", path: httpBase + statePath(workerId), body: JSON.stringify({ active_run: run }) });
   }
 
   async task(taskId: string): Promise<JsonObject | null> {
@@ -142,7 +141,9 @@ class HttpArtifacts implements ArtifactStore {
     const sources = positions.map(({ node, after }) => ({ node_id: node, after }));
     const body = JSON.stringify({ ...attemptBody(consumer), sources, wait_ms: waitMs });
     const client = await this.#open();
-    const answer = (await client.call({ method: "POST", path: `${base}/artifacts/read`, body, waitMs, signal })) as { sources: WirePage[] };
+    const answer = (await client.call({ method: "POST", path: `${httpBase}/artifacts/read`, body, waitMs, signal })) as {
+      sources: WirePage[];
+    };
     return answer.sources.map(({ node_id, after, ended, parts }) => ({
       ...{ node: node_id, after, ended },
       parts: parts.map(({ batch_uid, meta }) => ({ uid: batch_uid, meta })),
@@ -151,13 +152,13 @@ class HttpArtifacts implements ArtifactStore {
 
   async #accepted(path: string, body: string | Buffer): Promise<boolean> {
     const client = await this.#open();
-    const answer = await client.call({ method: "POST", path: `${base}/artifacts${path}`, body });
+    const answer = await client.call({ method: "POST", path: `${httpBase}/artifacts${path}`, body });
     return (answer as { accepted?: unknown }).accepted === true;
   }
 
   async #get(path: string): Promise<JsonObject> {
     const client = await this.#open();
-    return (await client.call({ method: "GET", path: base + path })) as JsonObject;
+    return (await client.call({ method: "GET", path: httpBase + path })) as JsonObject;
   }
 
   #open(): Promise<JsonClient> {

@@ -5,7 +5,7 @@ import type { HttpReply, HttpRequest, Route, Scope } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
 import { partBytesMax } from "../../../part/store.ts";
 import { badField, bodyOf, jsonReply, linesOf, listIn, objectIn, objectOf, queryText, textIn, textsIn, wholeIn } from "../request.ts";
-import type { ActiveRun } from "../wire.ts";
+import { type ActiveRun, httpBase } from "../wire.ts";
 import { type Attempt, partsMax } from "./artifacts.ts";
 import type { OwnArtifacts } from "./own.ts";
 import type { SourcePage } from "./pages.ts";
@@ -99,7 +99,7 @@ function route(
   handle: (request: HttpRequest) => Promise<HttpReply>,
   scope: Scope = "worker",
 ): Route {
-  return { method, path: `/flowkit/v1/artifacts${path}`, scope, body: method === "GET" ? "none" : "text", bodyMax, handle };
+  return { method, path: `${httpBase}/artifacts${path}`, scope, body: method === "GET" ? "none" : "text", bodyMax, handle };
 }
 
 function accepted(value: boolean): HttpReply {
