@@ -38,6 +38,7 @@ describe("the registry of workers", () => {
         seenAt: clock.now(),
         registered: true,
         reach: null,
+        does: [],
         status: "idle",
         tasks: [],
       },
@@ -49,6 +50,39 @@ describe("the registry of workers", () => {
     workers.seen("w1", { protocol: "workflow-graph", reach });
     expect(workers.known("w1")).toBe(false);
     expect(workers.list()).toMatchObject([{ id: "w1", registered: false, labels: ["linux"], reach }]);
+  });
+
+  it("a worker that asks for one kind after the other reaches all that it has asked for lately", () => {
+    const { clock, workers } = setup();
+    const ask = (...names: string[]) => workers.seen("w1", { protocol: "conductor", reach: { names, labels: [] } });
+    for (const name of ["pack", "ship", "pack", "bill"]) {
+      ask(name);
+      clock.jump(1_000);
+    }
+    expect(workers.get("w1")).toMatchObject({ reach: { names: ["bill", "pack", "ship"] }, does: ["bill", "pack", "ship"] });
+    for (let poll = 0; poll < 30; poll++) {
+      clock.jump(1_000);
+      ask(poll % 2 === 0 ? "pack" : "bill");
+    }
+    expect(workers.get("w1")?.does).toEqual(["bill", "pack"]);
+    workers.register("w1", "conductor", []);
+    expect(workers.get("w1")).toMatchObject({ reach: null, does: [] });
+  });
+
+  it("a worker whose claims do not name what it does may say it otherwise", () => {
+    const { workers } = setup();
+    workers.seen("w1", { protocol: "stepflow", reach: { names: ["stepflow:python"], labels: [] } });
+    expect(workers.get("w1")?.does).toEqual(["stepflow:python"]);
+    workers.seen("w1", { does: ["/echo", "/core/{*path}"] });
+    workers.seen("w1", { reach: { names: ["stepflow:python"], labels: [] } });
+    expect(workers.get("w1")).toMatchObject({ reach: { names: ["stepflow:python"] }, does: ["/echo", "/core/{*path}"] });
+  });
+
+  it("a thousand names are remembered of a worker that asks for ever others", () => {
+    const { workers } = setup();
+    for (let n = 0; n < 1_500; n++) workers.seen("w1", { reach: { names: [`t${n}`], labels: [] } });
+    const { does = [] } = workers.get("w1") ?? {};
+    expect([does.length, does[0], does.at(-1)]).toEqual([1_001, "t1499", "t499"]);
   });
 
   it("registering again replaces the labels", () => {

@@ -30,8 +30,10 @@ export interface WorkerHold {
 export interface WorkerView extends Registration {
   /** False for one that only ever claimed; its `registeredAt` is when it was first seen. */
   readonly registered: boolean;
-  /** What its newest claim asked for; null when it has not claimed since the server started. */
+  /** What its claims have asked for lately, the newest first; null when it has not claimed since the server started. */
   readonly reach: Reach | null;
+  /** What it does in the words of its protocol: handlers, types of tasks, components, roles. */
+  readonly does: readonly string[];
   readonly status: WorkerStatus;
   /** What it holds now, oldest first. */
   readonly tasks: readonly WorkerHold[];
@@ -42,6 +44,8 @@ export interface Sign {
   protocol?: string;
   /** What a claim asked for. */
   reach?: Reach;
+  /** What it does, where that is not what its claims name. */
+  does?: readonly string[];
   /** When to expect the next sign at the latest, such as the wait of a long poll. */
   everyMs?: number;
 }
@@ -54,6 +58,9 @@ interface Worker {
   registeredAt: number;
   seenAt: number;
   reach: Reach | null;
+  does: readonly string[] | null;
+  /** What its earlier claims asked for and the newest does not, and when they last did; the longest ago first. */
+  readonly asked: Map<string, number>;
   everyMs: number;
   readonly holds: Map<string, WorkerHold>;
   /** The longest term among what it holds, from which its heartbeats are expected. */
@@ -81,6 +88,8 @@ const forgetMs = 86_400_000;
 const writeMs = 60_000;
 /** Workers remembered. Above this the longest silent ones go, a tenth at a time. */
 const workersMax = 10_000;
+/** Names that one worker asks for by one claim after the other. Above this the longest ago are forgotten. */
+const askedMax = 1_000;
 
 export class Workers {
   readonly #options: WorkersOptions;
@@ -107,20 +116,24 @@ export class Workers {
       registeredAt: now,
       seenAt: now,
       reach: null,
+      does: null,
       everyMs: intervalMs,
       left: false,
     });
+    worker.asked.clear();
     this.#write(this.#unwritten, id);
   }
 
   /** Any sign of life: a claim, a heartbeat, a report. Cheap, and remembers workers that never registered. */
   seen(id: string, sign: Sign = {}): void {
     const worker = this.#of(id);
+    const before = worker.seenAt;
     worker.seenAt = this.#clock.now();
     worker.left = false;
     if (sign.protocol !== undefined) worker.protocol = sign.protocol;
+    if (sign.does !== undefined) worker.does = sign.does;
     if (sign.reach !== undefined) {
-      worker.reach = sign.reach;
+      asks(worker, sign.reach, before);
       if (!worker.registered) worker.labels = sign.reach.labels;
       worker.everyMs = Math.max(intervalMs, sign.everyMs ?? 0);
     }
@@ -201,8 +214,9 @@ export class Workers {
     if (known !== undefined) return known;
     if (this.#workers.size >= workersMax) this.#makeRoom();
     const now = this.#clock.now();
-    const fresh = { id, protocol: "", labels: [], registered: false, registeredAt: now, seenAt: now, reach: null };
-    const worker: Worker = { ...fresh, everyMs: intervalMs, holds: new Map(), termMs: 0, writtenAt: 0, left: false };
+    const fresh = { id, protocol: "", labels: [], registered: false, registeredAt: now, seenAt: now, reach: null, does: null };
+    const kept = { asked: new Map<string, number>(), holds: new Map<string, WorkerHold>() };
+    const worker: Worker = { ...fresh, ...kept, everyMs: intervalMs, termMs: 0, writtenAt: 0, left: false };
     this.#workers.set(id, worker);
     this.#forgotten.delete(id);
     return worker;
@@ -235,8 +249,36 @@ export class Workers {
   }
 }
 
+/** Some workers ask for one kind of task after the other: each claim tells a part of what they do. */
+function asks(worker: Worker, reach: Reach, before: number): void {
+  const { asked, reach: last } = worker;
+  worker.reach = reach;
+  if (last === null || sameNames(last.names, reach.names)) return;
+  for (const name of last.names) {
+    asked.delete(name);
+    asked.set(name, before);
+  }
+  for (const name of reach.names) asked.delete(name);
+  for (const name of asked.keys()) {
+    if (asked.size <= askedMax) break;
+    asked.delete(name);
+  }
+}
+
+function sameNames(some: readonly string[], others: readonly string[]): boolean {
+  return some === others || (some.length === others.length && some.every((name, at) => name === others[at]));
+}
+
+/** A name counts for as long as silence would. */
+function reachOf({ reach, asked, everyMs }: Worker, now: number): Reach | null {
+  if (reach === null || asked.size === 0) return reach;
+  const lately = [...asked].filter(([, at]) => now - at < intervalsMissedMax * everyMs).map(([name]) => name);
+  return { names: [...reach.names, ...lately.reverse()], labels: reach.labels };
+}
+
 function viewOf(worker: Worker, now: number): WorkerView {
-  const { id, protocol, labels, registeredAt, seenAt, registered, reach } = worker;
+  const { id, protocol, labels, registeredAt, seenAt, registered, does } = worker;
+  const reach = reachOf(worker, now);
   return {
     id,
     protocol,
@@ -245,6 +287,7 @@ function viewOf(worker: Worker, now: number): WorkerView {
     seenAt,
     registered,
     reach,
+    does: does ?? reach?.names ?? [],
     status: statusOf(worker, now),
     tasks: [...worker.holds.values()],
   };

@@ -5,7 +5,10 @@ import { formatDuration } from "../duration.ts";
 import type { Page, Worker } from "./api.ts";
 import { connect } from "./client.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
-import { painter, type Style, table } from "./terminal.ts";
+import { fit, painter, type Style, table } from "./terminal.ts";
+
+/** A worker may do a thousand things; `--json` has all of them. */
+const doesCharsMax = 60;
 
 const styles: Readonly<Record<Worker["status"], Style>> = { idle: "green", busy: "cyan", offline: "dim" };
 
@@ -31,8 +34,9 @@ async function workers(flags: ConnectionOptions & { json?: boolean }): Promise<v
     paint(styles[worker.status], worker.status),
     worker.protocol,
     `${formatDuration(Math.max(0, Date.now() - worker.seenAt))} ago`,
+    fit(worker.does.join(", "), doesCharsMax),
     worker.tasks.map((task) => task.step).join(", "),
     worker.labels.join(", "),
   ]);
-  process.stdout.write(`${table(["WORKER", "STATUS", "PROTOCOL", "SEEN", "HOLDS", "LABELS"], rows, paint).join("\n")}\n`);
+  process.stdout.write(`${table(["WORKER", "STATUS", "PROTOCOL", "SEEN", "DOES", "HOLDS", "LABELS"], rows, paint).join("\n")}\n`);
 }

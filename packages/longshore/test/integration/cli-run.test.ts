@@ -124,7 +124,7 @@ describe("a run that goes on", () => {
     const id = (await run("run", "forever")).stdout.trim();
     const following = startLongshore(["logs", id, "--follow"], options);
     await following.printed(/patient waiting/);
-    expect((await run("workers")).stdout).toMatch(/busy +workflow-graph .* patient/);
+    expect((await run("workers")).stdout).toMatch(/busy +workflow-graph .* add, .*patient.* patient {2}/);
     expect((await run("cancel", id)).stdout).toBe(`${id} cancelled\n`);
     expect((await following.ended).code).toBe(0);
     const { stdout } = await run("logs", id, "--step", "patient", "--json");

@@ -190,7 +190,7 @@ class Jobs {
     const reach = { names: laneNames(labels), labels };
     const termMs = claim.ttlSecs * 1_000;
     const waitMs = claim.waitSecs * 1_000;
-    this.#deps.workers.seen(holder, { protocol: protocolName, reach, everyMs: waitMs });
+    this.#deps.workers.seen(holder, { protocol: protocolName, reach, does: doneBy(reach.names), everyMs: waitMs });
     if (waitMs === 0) return this.#deps.board.claim({ reach, holder, termMs });
     return this.#deps.board.claim({ reach, holder, termMs, waitMs, signal: request.gone });
   }
@@ -221,6 +221,11 @@ class Jobs {
   #giveBack(hold: Hold): void {
     this.#deps.board.giveBack(hold).catch(() => undefined);
   }
+}
+
+/** Where handlers are named, they are what a worker is there for. */
+function doneBy(names: readonly string[]): readonly string[] {
+  return names.length > 1 ? names.slice(1) : names;
 }
 
 /** Every worker may take commands; the label `handler:greet` also opens the lane of the handler `greet`. */

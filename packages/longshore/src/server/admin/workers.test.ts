@@ -18,17 +18,26 @@ describe("workers", () => {
         status: "busy",
         labels: ["linux", "handler:greet"],
         lanes: ["command", "greet"],
+        does: ["greet"],
         seenAt: clock.now(),
         tasks: [{ step: "a" }],
       },
     ]);
   });
 
+  it("that poll one kind of task after the other are listed with all of them", async () => {
+    const { api, server } = await startAdminServer();
+    for (const type of ["pack", "ship"]) await fetch(`${server.url}/api/tasks/poll/batch/${type}?workerid=w1&timeout=0`);
+    expect((await api("GET", "/workers")).body.items).toMatchObject([{ id: "w1", protocol: "conductor", does: ["ship", "pack"] }]);
+  });
+
   it("in the server's own process are listed too", async () => {
     const { api, server } = await startAdminServer();
     const worker = await work({ tasks: [task("greet", async () => null)], on: server, slots: 1 });
     await eventually(async () => (await api("GET", "/workers")).body.items.length === 1);
-    expect((await api("GET", "/workers")).body.items).toMatchObject([{ protocol: "local", status: "idle", lanes: ["greet"] }]);
+    expect((await api("GET", "/workers")).body.items).toMatchObject([
+      { protocol: "local", status: "idle", lanes: ["greet"], does: ["greet"] },
+    ]);
     await worker.stop();
   });
 });

@@ -18,7 +18,8 @@ export const workerShape = z
     protocol: z.string(),
     status: z.enum(["idle", "busy", "offline"]),
     labels: z.array(z.string()),
-    lanes: z.array(z.string()).describe("What it last asked for; empty when it has not asked since the server started."),
+    lanes: z.array(z.string()).describe("What it has asked for lately; empty when it has not asked since the server started."),
+    does: z.array(z.string()).describe("What it does, in the words of its protocol: handlers, types of tasks, components or roles."),
     registeredAt: time,
     seenAt: time,
     tasks: z.array(z.object({ taskId: z.string(), runId: z.string().nullable(), step: z.string(), claimedAt: time })),
@@ -59,8 +60,8 @@ export function workerOperations(engine: Engine): Operation[] {
   ];
 }
 
-function workerBody({ id, protocol, status, labels, reach, registeredAt, seenAt, tasks }: WorkerView) {
-  return { id, protocol, status, labels, lanes: reach?.names ?? [], registeredAt, seenAt, tasks };
+function workerBody({ id, protocol, status, labels, reach, does, registeredAt, seenAt, tasks }: WorkerView) {
+  return { id, protocol, status, labels, lanes: reach?.names ?? [], does, registeredAt, seenAt, tasks };
 }
 
 async function queueBodies(engine: Engine) {

@@ -135,6 +135,7 @@ describe("limits", () => {
     const [first, second] = [await worker.accept(), await worker.next()];
     await stranger.beat(first);
     await stranger.signal(first);
+    expect(world.engine.workers.get("a")).toMatchObject({ protocol: "flowkit", does: ["slow"] });
     expect(world.engine.workers.get("b")).toBe(undefined);
     expect(world.coordinator.roster().map(({ worker_id }) => worker_id)).toEqual(["a"]);
     // It took the command up all the same, and can be told to stop.

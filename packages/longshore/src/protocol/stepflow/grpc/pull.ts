@@ -78,6 +78,9 @@ export class PullStream {
       this.#round.abort();
     };
     this.#gone.addEventListener("abort", end, { once: true });
+    void question.answered.then((told) => {
+      if (told) this.#sign(this.#queue.registrations.toldBy(this)?.map(({ path }) => path));
+    });
     try {
       const isKnown = (await this.#queue.registrations.known()) !== null;
       await this.#sink.send(question.assignment);
@@ -172,10 +175,15 @@ export class PullStream {
   }
 
   #options(): Omit<NextOptions, "signal"> {
-    const { held, workers } = this.#parts;
-    workers.seen(this.#workerId, { protocol: "stepflow", reach: { names: [this.#queue.lane.name], labels: [] }, everyMs: signMs });
+    const { held } = this.#parts;
+    this.#sign();
     const offerMs = held.count(this.#workerId) > 0 ? busyOfferMs : idleOfferMs;
     return { offerMs, orchestratorServiceUrl: this.#url, worker: this };
+  }
+
+  #sign(does?: readonly string[]): void {
+    const sign = { protocol: "stepflow", reach: { names: [this.#queue.lane.name], labels: [] }, everyMs: signMs };
+    this.#parts.workers.seen(this.#workerId, does === undefined ? sign : { ...sign, does });
   }
 
   async #afterLapse(delivery: Delivery): Promise<void> {

@@ -26,6 +26,11 @@ export class Registrations {
     return this.#kept;
   }
 
+  /** What a worker that is connected has said itself. */
+  toldBy(worker: object): readonly RegisteredComponent[] | undefined {
+    return this.#told.get(worker);
+  }
+
   /** Resolves when it is kept. Without a worker that stays connected, the list is taken for that of all of them. */
   async tell(components: readonly RegisteredComponent[], worker?: object): Promise<void> {
     if (worker !== undefined) {
