@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { closeSync, createWriteStream, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { HistoryWriter } from "./history.ts";
@@ -62,8 +63,7 @@ export function serverProcess({
     const log = join(directory, "server.log");
     const child = spawn(program, parameters, { cwd: REPOSITORY, stdio: ["ignore", "pipe", "pipe"] });
     // Through this process, so that a limit on the server's files does not reach its log.
-    child.stderr?.pipe(createWriteStream(log, { flags: "a" }));
-    return { child, ready: readyLine(child, log) };
+    return { child, ready: readyLine(child, log, keepErrors(child, log)) };
   });
 }
 
@@ -123,9 +123,14 @@ export function programProcess(
     const own = { ...settings, history: join(directory, `${name}.${life++}.jsonl`) };
     const log = join(directory, `${name}.log`);
     const child = spawn(process.execPath, [program, JSON.stringify(own)], { cwd: REPOSITORY, stdio: ["ignore", "pipe", "pipe"] });
-    child.stderr?.pipe(createWriteStream(log, { flags: "a" }));
-    return { child, ready: readyLine(child, log) };
+    return { child, ready: readyLine(child, log, keepErrors(child, log)) };
   });
+}
+
+/** Resolves when all that the process has ever written to standard error is in the file. */
+async function keepErrors(child: ChildProcess, log: string): Promise<void> {
+  // A log that cannot be written is missed by whoever reads it; the test goes on.
+  if (child.stderr) await pipeline(child.stderr, createWriteStream(log, { flags: "a" })).catch(() => undefined);
 }
 
 type Launch = () => { child: ChildProcess; ready: Promise<void> };
@@ -198,7 +203,7 @@ async function endOf(child: ChildProcess): Promise<unknown[]> {
 }
 
 /** Waits for the line `{"ready":true,...}`; a server that ends or stays silent instead is an error that says where its log is. */
-function readyLine(child: ChildProcess, log: string): Promise<void> {
+function readyLine(child: ChildProcess, log: string, logged: Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (why: string): void => {
       child.kill("SIGKILL");
@@ -207,7 +212,8 @@ function readyLine(child: ChildProcess, log: string): Promise<void> {
     const timer = setTimeout(() => fail(`nothing said in ${START_MS_MAX} ms`), START_MS_MAX);
     const ended = (code: number | null, signal: string | null): void => {
       clearTimeout(timer);
-      fail(`it ended with ${signal ?? code}`);
+      // Whoever hears of it may look at once for its last words.
+      void logged.then(() => fail(`it ended with ${signal ?? code}`));
     };
     child.once("exit", ended);
     if (!child.stdout) return fail("it has no output");

@@ -61,16 +61,17 @@ export async function playRound(arena: Arena, options: RoundOptions): Promise<Ve
 
   const runIds: string[] = [];
   const cancelled = new Set<string>();
-  const startAll = async (): Promise<void> => {
-    const random = seededRandom(seed);
-    for (let index = 0; index < runs; index++) {
-      runIds.push(await arena.client.start(random.pick(workflows) ?? ""));
+  const random = seededRandom(seed);
+  const startOne = async (): Promise<number> => runIds.push(await arena.client.start(random.pick(workflows) ?? ""));
+  const startOthers = async (): Promise<void> => {
+    while (runIds.length < runs) {
       await pause(durationMs / runs);
+      await startOne();
     }
   };
   // One of the last few runs, which are most likely to be in the middle of something.
-  const cancelOne = async (random: Random): Promise<void> => {
-    const runId = random.pick(runIds.slice(-4).filter((id) => !cancelled.has(id)));
+  const cancelOne = async (by: Random): Promise<void> => {
+    const runId = by.pick(runIds.slice(-4).filter((id) => !cancelled.has(id)));
     if (!runId) return;
     cancelled.add(runId);
     await arena.client.cancel(runId);
@@ -78,9 +79,11 @@ export async function playRound(arena: Arena, options: RoundOptions): Promise<Ve
   const counts = { ...NO_FAULTS, ...options.counts };
   const faults = planFaults({ seed, durationMs, workers, links: arena.links.length, termMs: options.termMs ?? TTL_SECS * 1000, counts });
   const note = (kind: "link-silent" | "link-restored" | "link-cut", name: string): void => arena.note({ kind, name });
+  // Before a run is acknowledged, which may take long on a busy machine, there is no promise that a fault could break.
+  await startOne();
   const over = new AbortController();
   const beside = options.beside?.(over.signal);
-  await Promise.all([startAll(), playFaults(faults, seed, { ...arena, cancelOne, note })]).finally(() => over.abort());
+  await Promise.all([startOthers(), playFaults(faults, seed, { ...arena, cancelOne, note })]).finally(() => over.abort());
   await beside;
   await arena.client.untilEnded(runIds, END_MS_MAX);
   const verdict = await arena.judge(runIds);
