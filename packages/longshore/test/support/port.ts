@@ -8,14 +8,23 @@ import { createServer, connect as dial } from "node:net";
  */
 const portMin = 20_000;
 const portMax = 32_000;
-const triesMax = 50;
+/** Processes that may ask beside each other: those of the test runner, which numbers them from 1, and the one that starts them. */
+const askersMax = 6;
+const shareOfEach = (portMax - portMin) / askersMax;
+
+/**
+ * A port is free until its server listens, and again while that is away; so nobody else may be given it meanwhile. Each process of the test
+ * runner has a share of its own, and goes through it in order, beginning anywhere: another run may be under way on the same machine.
+ */
+const first = portMin + (Number(process.env.VITEST_POOL_ID ?? 0) % askersMax) * shareOfEach;
+let next = Math.floor(Math.random() * shareOfEach);
 
 export async function freePort(): Promise<number> {
-  for (let tries = 0; tries < triesMax; tries++) {
-    const port = portMin + Math.floor(Math.random() * (portMax - portMin));
+  for (let tries = 0; tries < shareOfEach; tries++) {
+    const port = first + (next++ % shareOfEach);
     if (await canListen(port)) return port;
   }
-  throw new Error(`No free port found between ${portMin} and ${portMax} in ${triesMax} tries`);
+  throw new Error(`No port from ${first} to ${first + shareOfEach - 1} is free`);
 }
 
 function canListen(port: number): Promise<boolean> {
