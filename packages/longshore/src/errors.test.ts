@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { codeOf, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "./errors.ts";
 
@@ -45,5 +46,8 @@ describe("errors", () => {
     expect(toError({ status: 3 }).message).toContain('{"status":3}');
     expect(toError(circle).message).toContain("object");
     expect(toError(undefined)).toBeInstanceOf(Error);
+    const foreign: unknown = runInNewContext("new TypeError('of another realm')");
+    expect(foreign).not.toBeInstanceOf(Error);
+    expect(toError(foreign)).toBe(foreign);
   });
 });

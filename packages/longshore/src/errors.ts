@@ -1,5 +1,7 @@
 // The few errors of Longshore. A handler throws TerminalError to say "never again"; anything else it throws may be tried again.
 
+import { types } from "node:util";
+
 /** Stable, searchable codes. Each is explained in docs/reference/errors.md; a test compares the two lists. */
 export const errorCodes = [
   "LONGSHORE_BAD_INPUT",
@@ -105,9 +107,9 @@ export function codeOf(error: Error): ErrorCode | undefined {
   return undefined;
 }
 
-/** Turns whatever was thrown into an Error, in this one place. */
+/** Turns whatever was thrown into an Error, in this one place. One of another realm, such as `node:vm` makes, is an error and no instance of ours. */
 export function toError(thrown: unknown): Error {
-  if (thrown instanceof Error) return thrown;
+  if (thrown instanceof Error || types.isNativeError(thrown)) return thrown;
   return new Error(typeof thrown === "string" ? thrown : describe(thrown));
 }
 
