@@ -2,6 +2,7 @@
 // it is permanent; everything else may pass.
 
 import { isTerminal, toError } from "../../errors.ts";
+import { isObject } from "../../json.ts";
 
 /** The reason, and whether it is permanent. */
 export type Classified = readonly [reason: string, permanent: boolean];
@@ -42,7 +43,14 @@ export const reasons = {
 export function classifyError(thrown: unknown): Classified {
   const error = toError(thrown);
   const code = (error as { code?: unknown }).code;
-  if (badInputNames.has(error.name) || code === "LONGSHORE_BAD_INPUT" || code === "LONGSHORE_BAD_CONFIG") return [reasons.badInput, true];
+  if (badInputNames.has(nameOf(thrown) ?? error.name) || code === "LONGSHORE_BAD_INPUT" || code === "LONGSHORE_BAD_CONFIG")
+    return [reasons.badInput, true];
   if (isTerminal(error)) return [reasons.terminal, true];
   return [reasons.unexpected, false];
+}
+
+/** Some schema libraries throw what is no Error and has the name of one. */
+function nameOf(thrown: unknown): string | undefined {
+  const name = isObject(thrown) ? (thrown as { name?: unknown }).name : undefined;
+  return typeof name === "string" ? name : undefined;
 }
