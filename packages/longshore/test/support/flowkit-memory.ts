@@ -28,6 +28,8 @@ export class MemoryArtifacts implements ArtifactStore {
   readonly calls: string[] = [];
   /** Nodes whose cancel flag is set. */
   readonly flags = new Set<string>();
+  /** How upstream nodes were read, in order. */
+  readonly reads: { readonly sources: readonly string[]; readonly options: Omit<ReadOptions, "signal"> }[] = [];
   /** Thrown by the next calls that write. */
   readonly troubles: Error[] = [];
   readonly #finished = new Map<string, Set<string>>();
@@ -86,6 +88,8 @@ export class MemoryArtifacts implements ArtifactStore {
   }
 
   async *read(consumer: Attempt, sources: readonly string[], options: ReadOptions): AsyncIterable<UpstreamPart> {
+    const { signal: _, ...told } = options;
+    this.reads.push({ sources, options: told });
     const given = new Set<string>();
     const finished = this.#finished.get(nodeKey(consumer.taskId, consumer.nodeId)) ?? new Set();
     for (;;) {

@@ -91,11 +91,13 @@ describe("which way the input takes", () => {
   });
 
   it("[F-ADAPT-02, T04] the command's adapter is used, with from_node for a list of one", async () => {
-    const { world } = await setup();
+    const { world, iterated } = await setup();
     upstream(world, "u", [1, 2, 3], [4, 5, 6], [7, 8, 9]);
     await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
     await world.end();
     expect(world.sum("count")).toBe(9);
+    expect(iterated()).toBe(0);
+    expect(world.artifacts.reads).toMatchObject([{ sources: ["u"] }]);
   });
 
   it("[F-ADAPT-09, T05] a handler's unknown adapter is ignored when the command's is valid", async () => {
@@ -106,11 +108,11 @@ describe("which way the input takes", () => {
     expect(world.sum("count")).toBe(3);
   });
 
-  it("a handler's unknown adapter is passed over when the command names none", async () => {
+  it("[F-ADAPT-03] a handler's unknown adapter is passed over when the command names none", async () => {
     const { world, iterated } = await setup({ proposes: cmd("unknown.adapter", {}) });
     await world.start();
-    await world.end();
-    expect(iterated()).toBe(1);
+    expect((await world.end()).payload.kind).toBe("TASK_DONE");
+    expect([iterated(), world.sum("count")]).toEqual([1, 5]);
   });
 
   it("[F-ADAPT-01, F-OBS-02, T17] the command's route overrides a conflicting one of the handler, which is noted", async () => {
@@ -124,6 +126,15 @@ describe("which way the input takes", () => {
     expect(world.logged("worker.adapter.handler_conflict_ignored")).toMatchObject([
       { message: "handler_conflict_ignored", handler_adapter: rechunk, cmd_adapter: rechunk, handler_args: { from_node: "v" } },
     ]);
+  });
+
+  it("[F-ADAPT-01] nothing of the handler's arguments is laid over those of the command", async () => {
+    const { world, seen } = await setup({ proposes: cmd(rechunk, { from_node: "v", size: 1, meta_list_key: "skus", poll_ms: 7 }) });
+    upstream(world, "u", [1, 2, 3]);
+    await world.start(cmd(rechunk, { from_node: "u", size: 2 }));
+    await world.end();
+    expect(seen.map(({ payload }) => payload.items)).toEqual([[{ skus: [1, 2, 3] }]]);
+    expect(world.artifacts.reads).toMatchObject([{ sources: ["u"], options: { pollMs: 300 } }]);
   });
 
   it("[F-OBS-01] the chosen adapter is noted with its name, arguments and source; a handler that agrees is no conflict", async () => {
@@ -183,13 +194,16 @@ describe("arguments are checked before anything streams", () => {
     await world.start(cmd(rechunk, { from_node: "u", meta_list_key: "skus" }));
     expect((await world.end()).payload).toMatchObject({ reason_code: "bad_input_args", permanent: true });
     expect(seen).toEqual([]);
-    expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual([]);
+    expect(world.artifacts.reads).toEqual([]);
   });
 
   it("[F-RECH-06, T14] a strict worker refuses rechunking without the key of a list", async () => {
     const { world } = await setup({ options: { strictInputAdapters: true } });
     await world.start(cmd(rechunk, { from_node: "u", size: 2 }));
-    expect((await world.end()).payload).toMatchObject({ reason_code: "bad_input_args", permanent: true });
+    expect((await world.end()).payload).toMatchObject({
+      ...{ kind: "TASK_FAILED", reason_code: "bad_input_args", permanent: true },
+      error: "missing 'meta_list_key' (required by strict_input_adapters)",
+    });
   });
 
   it("[T15] a strict worker takes rechunking with the key of a list", async () => {
@@ -219,23 +233,46 @@ describe("pulling from artifacts", () => {
     expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0", "u u1"]);
   });
 
+  it("[F-PULL-02, F-RECH-02] the sources are looked at as often as the arguments say, or else as the worker does", async () => {
+    const { world } = await setup({ options: { pullPollMsDefault: 70, pullEmptyBackoffMsMax: 900 } });
+    upstream(world, "u", [1]);
+    upstream(world, "v", [2]);
+    const ways: [string, JsonObject][] = [
+      [pull, { from_nodes: ["u", "v"], poll_ms: 25, backoff_max_ms: 50 }],
+      [rechunk, { from_node: "v", size: 1, poll_ms: 30 }],
+      [pull, { from_node: "u" }],
+    ];
+    for (const [at, [adapter, args]] of ways.entries()) {
+      await world.start(cmd(adapter, args), { nodeId: `n${at}` });
+      await world.end(`n${at}`);
+    }
+    expect(world.artifacts.reads).toEqual([
+      { sources: ["u", "v"], options: { pollMs: 25, backoffMaxMs: 50, eofOnTaskDone: true } },
+      { sources: ["v"], options: { pollMs: 30, backoffMaxMs: 900, eofOnTaskDone: true } },
+      { sources: ["u"], options: { pollMs: 70, backoffMaxMs: 900, eofOnTaskDone: true } },
+    ]);
+  });
+
+  // The guide has a count of 0; where no batch came there is no metric at all, in the reference as here, and that counts as 0.
   it("[F-EMPTY-01, T06] an empty upstream is no error", async () => {
-    const { world } = await setup();
+    const { world, iterated } = await setup();
     upstream(world, "u");
     await world.start(cmd(pull, { from_nodes: ["u"] }));
     expect((await world.end()).payload).toMatchObject({ kind: "TASK_DONE", metrics: {} });
+    expect(iterated()).toBe(0);
     expect(world.sum("count")).toBe(0);
     expect(world.logged("worker.upstream.status")).toMatchObject([{ upstream_empty: true }]);
   });
 
   it("[T08] an empty upstream is no error for rechunking either", async () => {
-    const { world } = await setup();
+    const { world, seen, iterated } = await setup();
     upstream(world, "u");
     await world.start(cmd(rechunk, { from_nodes: ["u"], size: 2, meta_list_key: "skus" }));
     expect((await world.end()).payload.kind).toBe("TASK_DONE");
+    expect([iterated(), seen.length]).toEqual([0, 0]);
   });
 
-  it("two sources that use the same names do not collide", async () => {
+  it("[A20] two sources that use the same names do not collide", async () => {
     const { world } = await setup();
     world.artifacts.produce(world.taskId, "ua", [{ a: 1 }]);
     world.artifacts.produce(world.taskId, "ub", [{ a: 2 }]);
@@ -244,7 +281,7 @@ describe("pulling from artifacts", () => {
     expect(world.events().flatMap(({ payload }) => payload.batch_uid ?? [])).toEqual(["ua:u0", "ub:u0"]);
   });
 
-  it("an upstream that failed fails its consumer with a reason", async () => {
+  it("[A19] an upstream that failed fails its consumer with a reason", async () => {
     const { world } = await setup();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }], false);
     world.artifacts.end(world.taskId, "u", "failed");
@@ -272,7 +309,7 @@ describe("rechunking", () => {
     expect(seen.map(({ batch_uid }) => batch_uid?.slice(0, 8))).toEqual(["5397bd2c", "b98797e6", "aac55e59"]);
   });
 
-  it("[F-RECH-04, T85] without a key, or where it names no list, an artifact is one item", async () => {
+  it("[F-RECH-04, T85] without a key an artifact is one item", async () => {
     const { world, seen } = await setup();
     world.artifacts.produce(world.taskId, "u", [{ skus: [1, 2] }, { skus: [3] }]);
     await world.start(cmd(rechunk, { from_node: "u", size: 2 }));
@@ -281,7 +318,7 @@ describe("rechunking", () => {
     expect(seen[0]?.payload).toMatchObject({ items: [{ skus: [1, 2] }], parent: { meta_list_key: null } });
   });
 
-  it("an empty list gives no piece and no list one, and neither comes again", async () => {
+  it("[F-RECH-04] where the key names no list an artifact is one item, an empty list gives none, and neither comes again", async () => {
     const { world, seen } = await setup();
     world.artifacts.produce(world.taskId, "u", [{ skus: [] }, { skus: "notalist" }, {}]);
     await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
@@ -291,32 +328,33 @@ describe("rechunking", () => {
   });
 
   it("[F-ADAPT-08, F-RECH-05, T09] keys are never guessed: two artifacts are two items, whatever lists they hold", async () => {
-    const { world } = await setup();
-    world.artifacts.produce(world.taskId, "u", [
-      { skus: [1, 2, 3, 4], items: [1] },
-      { skus: [5, 6, 7, 8], items: [2] },
-    ]);
+    const { world, seen } = await setup();
+    const metas = [
+      { skus: [1, 2, 3, 4], items: [1, 2, 3, 4, 5], data: [] },
+      { skus: [5, 6, 7, 8], items: [6, 7, 8], data: [1, 2] },
+    ];
+    world.artifacts.produce(world.taskId, "u", metas);
     await world.start(cmd(rechunk, { from_node: "u", size: 3 }));
     await world.end();
     expect(world.sum("count")).toBe(2);
+    expect(seen.map(({ payload }) => payload.items)).toEqual(metas.map((meta) => [meta]));
   });
 
-  it("[F-BP-03, T13] without a key there are as many items as artifacts", async () => {
+  it("[F-BP-03, T13] without a key there are as many items as artifacts, whatever the lists hold; with it, as the lists do", async () => {
     const { world } = await setup();
-    world.artifacts.produce(
-      world.taskId,
-      "u",
-      Array.from({ length: Math.ceil(11 / 4) }, (_, at) => ({ skus: [at] })),
-    );
+    upstream(world, "u", [0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]);
     await world.start(cmd(rechunk, { from_node: "u", size: 3 }));
     await world.end();
     expect(world.sum("count")).toBe(3);
+    await world.start(cmd(rechunk, { from_node: "u", size: 3, meta_list_key: "skus" }), { nodeId: "m" });
+    await world.end("m");
+    expect(world.sum("count", "m")).toBe(11);
   });
 });
 
 describe("every attempt", () => {
-  it("[F-OVR-06] makes the same batches of the same input, under the same names", async () => {
-    const { world } = await setup();
+  it("[F-OVR-06] makes the same batches of the same input, under the same names, whatever its handler proposes", async () => {
+    const { world, iterated } = await setup({ proposes: cmd(rechunk, { from_node: "v", size: 1 }) });
     world.artifacts.produce(world.taskId, "u", [{ skus: [1, 2, 3] }, { skus: [4] }]);
     const named: unknown[][] = [];
     for (const [nodeId, epoch] of [
@@ -329,6 +367,25 @@ describe("every attempt", () => {
     }
     expect(named[0]).toHaveLength(3);
     expect(named[1]).toEqual(named[0]);
+    expect(iterated()).toBe(0);
+  });
+
+  it("[F-OVR-06] that cannot take its way says so on the wire and in the log, and makes nothing", async () => {
+    const { world, seen, iterated } = await setup({ proposes: cmd(pull, { from_node: "u" }) });
+    upstream(world, "u", [1]);
+    const wrong: [string, JsonObject, string][] = [
+      ["nope", {}, "bad_input_adapter"],
+      [rechunk, { from_node: "u" }, "bad_input_args"],
+    ];
+    for (const [at, [adapter, args, reason_code]] of wrong.entries()) {
+      await world.start(cmd(adapter, args), { nodeId: `n${at}` });
+      expect((await world.end(`n${at}`)).payload).toMatchObject({ kind: "TASK_FAILED", reason_code, permanent: true });
+    }
+    expect(world.logs.filter(({ level }) => level === "error").map(({ event }) => event)).toEqual([
+      "worker.adapter.unknown_from_cmd",
+      "worker.adapter.validation_failed",
+    ]);
+    expect([iterated(), seen.length, world.artifacts.reads.length]).toEqual([0, 0, 0]);
   });
 
   it("is given again what an earlier one has not finished, and nothing else", async () => {

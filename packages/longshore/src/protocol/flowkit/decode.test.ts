@@ -78,11 +78,11 @@ describe("an envelope", () => {
     [{ ts_ms: "now" }, 'ts_ms is "now", expected milliseconds since 1970'],
     [{ payload: [] }, "payload is [], expected an object"],
     [{ target_worker_id: 1 }, "target_worker_id is 1, expected a string or null"],
-  ])("[A14] is refused with the field that is wrong: %j", (change, expected) => {
+  ])("is refused with the field that is wrong: %j", (change, expected) => {
     expect(why(decoded(change))).toBe(`envelope.invalid: ${expected}`);
   });
 
-  it("[A14] that is no JSON, no object, no UTF-8 or too deep is refused and does not throw", () => {
+  it("that is no JSON, no object, no UTF-8 or too deep is refused and does not throw", () => {
     expect(why(decodeEnvelope(Buffer.from("{")))).toMatch(/^envelope.invalid: it is no JSON in UTF-8/);
     expect(why(decodeEnvelope(Buffer.from([0x22, 0xff, 0x22])))).toMatch(/^envelope.invalid: it is no JSON in UTF-8/);
     expect(why(decodeEnvelope(Buffer.from("")))).toMatch(/^envelope.invalid/);

@@ -12,7 +12,7 @@ async function run(subject: ReturnType<typeof streamTask>, input: unknown) {
 }
 
 describe("a task of batches on another protocol", () => {
-  it("[F-OVR-02] makes its batches itself, and its output are its final metrics with their number", async () => {
+  it("makes its batches itself, and its output are its final metrics with their number", async () => {
     const sum = streamTask("sum", {
       *iterBatches({ input_inline }) {
         for (const at of (input_inline as { list: number[] }).list) yield new Batch({ batch_uid: `b${at}`, payload: { at } });

@@ -20,7 +20,7 @@ describe("cancelling", () => {
     return { started: started.promise, handler };
   }
 
-  it("[F-CANC-02, F-OVR-04] a signal reaches the handler inside its batch, and the run ends as cancelled", async () => {
+  it("[F-CANC-01, F-CANC-02, F-OVR-04] a signal reaches the handler inside its batch, and the run ends as cancelled", async () => {
     const world = await flowkitWorld();
     const { started, handler } = waiting();
     await world.worker([handler], { workerId: "w-1" });
@@ -54,6 +54,27 @@ describe("cancelling", () => {
     gate.resolve();
     expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "enough" });
     expect(processed).toEqual([0]);
+  });
+
+  it("[F-CANC-02] a run that was told to stop says that it is cancelling as long as its handler is at work", async () => {
+    const world = await flowkitWorld();
+    const gate = deferred<void>();
+    const begun = deferred<void>();
+    const deaf = counting(1, () => {
+      begun.resolve();
+      return gate.promise;
+    });
+    await world.worker([deaf], { workerId: "w-1" });
+    await world.start();
+    await begun.promise;
+    expect(world.artifacts.states.get("w-1")?.state).toBe("running");
+    await world.cancel("enough", "w-1");
+    await until(() => world.artifacts.states.get("w-1")?.state === "cancelling");
+    await world.discover();
+    const { payload } = await world.find(({ topic }) => topic === "reply.tasks.v1");
+    expect(payload).toMatchObject({ run_state: "cancelling", worker_id: "w-1", attempt_epoch: 1 });
+    gate.resolve();
+    expect((await world.end()).payload.kind).toBe("CANCELLED");
   });
 
   it("[F-CANC-03] the coordinator's flags in the database are looked at", async () => {
@@ -119,8 +140,10 @@ describe("cancelling", () => {
     await world.start({ input_adapter: "pull.from_artifacts", input_args: { from_node: "u" } });
     await world.event("BATCH_OK");
     await world.cancel("user_request", "w-1");
-    expect((await world.end()).payload.kind).toBe("CANCELLED");
+    expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "user_request" });
+    expect(world.kinds()).toEqual(["TASK_ACCEPTED", "BATCH_OK", "CANCELLED"]);
     expect(await world.artifacts.isComplete(world.taskId, "n")).toBe(false);
+    expect(world.artifacts.calls).not.toContain("complete");
   });
 
   it("[A24] a handler that exceeds the deadline of a cancel is let go and reported", async () => {

@@ -10,7 +10,8 @@ import type { RunContext } from "./run-context.ts";
 import { streamTask } from "./stream-task.ts";
 
 describe("commands", () => {
-  it("one that comes twice is done once", async () => {
+  // The outbox may send a command again whose sending it could not note: here that has no effect.
+  it("[T63] one that comes twice is done once", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(1)]);
     await world.start();
@@ -51,6 +52,29 @@ describe("commands", () => {
       expect.stringContaining("it is no JSON"),
       'payload.cmd is "TASK_DANCE", which is not known.',
     ]);
+  });
+
+  it("[A14] what nobody can read among signals and questions stops neither", async () => {
+    const world = await flowkitWorld();
+    const begun = deferred<void>();
+    const waiting = counting(1, (_batch, ctx) => {
+      begun.resolve();
+      return ctx.cancellable(new Promise(() => {}));
+    });
+    await world.worker([waiting], { workerId: "w-1" });
+    await world.start();
+    await begun.promise;
+    for (const topic of ["query.tasks.v1", "signals.v1"]) {
+      for (const value of ["{", "[]", '{"v":9}']) await world.bus.publish([{ topic, key: "k", value }]);
+    }
+    await world.send("query.tasks.v1", "query", { query: "WHO_ELSE" }, {});
+    await world.discover();
+    const { payload } = await world.find(({ topic }) => topic === "reply.tasks.v1");
+    expect(payload).toMatchObject({ run_state: "running", worker_id: "w-1" });
+    await world.send("signals.v1", "event", { sig: "DANCE" }, { change: { target_worker_id: "w-1" } });
+    await world.cancel("enough", "w-1");
+    expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "enough" });
+    expect(world.told.filter(({ topic }) => topic === "reply.tasks.v1")).toHaveLength(1);
   });
 
   it("wait for a slot instead of being taken and dropped", async () => {
@@ -138,7 +162,9 @@ describe("a worker as coordinators know it", () => {
     await until(() => world.told.filter(({ payload }) => payload.kind === "WORKER_ONLINE").length === 2);
     await clock.advance(60_000);
     await until(() => world.told.filter(({ payload }) => payload.kind === "WORKER_ONLINE").length === 3);
-    for (const { payload } of world.told) expect(payload.capabilities).toEqual({ roles: ["probe"] });
+    expect(world.told.map(({ payload: { kind, capabilities } }) => ({ kind, capabilities }))).toEqual(
+      Array.from({ length: 3 }, () => ({ kind: "WORKER_ONLINE", capabilities: { roles: ["probe"] } })),
+    );
   });
 
   it("[A17] a question who runs a node reaches every worker, and only the one that does says so", async () => {
@@ -178,7 +204,7 @@ describe("a worker as coordinators know it", () => {
     expect(payload).toMatchObject({ run_state: "idle", artifacts: { complete: true } });
   });
 
-  it("[A21] a worker that is started again gives up the run of its former life, so that it is tried again at once", async () => {
+  it("[A21, T56] a worker that is started again gives up the run of its former life, so that it is tried again at once", async () => {
     const world = await flowkitWorld();
     const run = { task_id: world.taskId, node_id: "n", step_type: "probe", attempt_epoch: 3, lease_id: "L", cancel_token: "c" };
     const kept = { ...run, started_at_ms: 5, state: "running" as const, checkpoint: {} };
@@ -191,6 +217,8 @@ describe("a worker as coordinators know it", () => {
     expect((await world.end("m", 3)).payload.kind).toBe("CANCELLED");
     expect((await world.event("WORKER_ONLINE")).payload.resume).toEqual(kept);
     expect(world.artifacts.states.size).toBe(0);
+    // Nobody claims to go on with it.
+    expect([world.kinds("n"), world.kinds("m")]).toEqual([["TASK_FAILED"], ["CANCELLED"]]);
   });
 
   it("a worker with a name of its own notes down what it runs", async () => {
