@@ -58,11 +58,15 @@ function writing(setup: Setup, kind: ArtifactKind): void {
   it("[F-ART-02] keeps a part once, in its place", async () => {
     const { store, begin, done } = await setup();
     const [source, sink] = await pair(begin);
-    expect(await store.putPartials(source, parts("b", "a"))).toBe(true);
-    expect(await store.putPartials(source, [part("a", { n: 1 }), part("c")])).toBe(true);
+    expect(await store.putPartials(source, [part("b"), part("a", { n: 1 })])).toBe(true);
+    expect(await store.putPartials(source, [part("a", { n: 1 }), part("c", { n: 2 })])).toBe(true);
     await done(source, {});
     const read = await all(store, sink, ["up"]);
-    expect(read.map(({ uid }) => uid)).toEqual(["b", "a", "c"]);
+    expect(read.map(({ uid, meta }) => [uid, meta])).toEqual([
+      ["b", {}],
+      ["a", { n: 1 }],
+      ["c", { n: 2 }],
+    ]);
   });
 
   it("takes no parts at all as nothing", async () => {
@@ -239,7 +243,7 @@ function reading(setup: Setup): void {
 }
 
 function tryingAgain(setup: Setup): void {
-  it("[A02] a later attempt is given what the one before did not finish, and nothing else", async () => {
+  it("[F-BP-01, A02] a later attempt is given what the one before did not finish, and nothing else", async () => {
     const { store, begin, again, done } = await setup();
     const [source, first] = await pair(begin);
     await store.putPartials(source, parts("a", "b", "c"));

@@ -62,6 +62,24 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await read({ ...sink, epoch: 2 })).toEqual(["late", "b0"]);
   });
 
+  it("[F-CANC-03] reads each of the flags by which a coordinator cancels: the task's, the node's, and the node's status", async () => {
+    const { db, store, source } = await setup();
+    const flags = [
+      { "coordinator.cancelled": true },
+      { "graph.nodes.$.coordinator": { cancelled: true } },
+      { "graph.nodes.$.status": "cancelling" },
+    ];
+    for (const flag of flags) {
+      const { taskId } = source;
+      const tasks = db.collection("tasks");
+      const before = await tasks.findOne({ id: taskId });
+      expect(await store.cancelled(taskId, "up")).toBe(false);
+      await tasks.updateOne({ id: taskId, "graph.nodes.node_id": "up" }, { $set: flag });
+      expect([await store.cancelled(taskId, "up"), await store.cancelled(taskId, "down")]).toEqual([true, flag === flags[0]]);
+      await tasks.updateOne({ id: taskId }, { $set: { coordinator: before?.coordinator, graph: before?.graph } });
+    }
+  });
+
   it("gives parts of foreign workers, which know neither attempts nor sequences", async () => {
     const { db, store, source, sink, read } = await setup();
     const { taskId: task_id } = source;

@@ -3,7 +3,8 @@ import { node } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 
 describe("cancelling", () => {
-  it("[T41, T72] while a node runs stops its worker, and what comes after it never starts", async () => {
+  // In the reference the node goes to deferred, is begun again, and what waits for it keeps the task open for ever.
+  it("[T41, T72, A05] while a node runs stops its worker, and what comes after it never starts", async () => {
     const world = await openFlowkit({ config: { cancel_grace_sec: 5 } });
     const worker = await world.worker("w", ["indexer"], { capacity: 2 });
     const run = await world.submit({ nodes: [node("u", "indexer"), node("d", "indexer", { depends_on: ["u"] })] });
@@ -22,7 +23,8 @@ describe("cancelling", () => {
     expect(await world.inState(run, "u", "cancelled")).toMatchObject({ error: "cancelled", holder: "w" });
     expect(await world.task(run, "d")).toBeUndefined();
     expect(await world.run(run.id)).toMatchObject({ state: "cancelled", error: "user_request" });
-    expect(worker.commands).toHaveLength(1);
+    const other = await world.submit({ nodes: [node("x", "indexer")] });
+    expect((await worker.accept()).task_id).toBe(other.id);
   });
 
   it("[T43, A05] before anything has started ends the task at once, and nothing is started when workers come", async () => {
@@ -30,7 +32,8 @@ describe("cancelling", () => {
     const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] })] });
     await world.coordinator.tasks.cancel(run.id);
     expect(await world.ended(run)).toMatchObject({ state: "cancelled", error: "user_request" });
-    expect(await world.task(run, "a")).toMatchObject({ state: "cancelled" });
+    expect(await world.task(run, "a")).toMatchObject({ state: "cancelled", grant: 0 });
+    expect(await world.task(run, "b")).toBeUndefined();
     const worker = await world.worker("w", ["indexer"]);
     const other = await world.submit({ nodes: [node("x", "indexer")] });
     expect((await worker.accept()).task_id).toBe(other.id);
@@ -45,7 +48,8 @@ describe("cancelling", () => {
     await world.coordinator.tasks.cancel(run.id);
     await world.inState(run, "a", "cancelled");
     await world.clock.advance(120_000);
-    expect(worker.commands).toHaveLength(1);
+    const other = await world.submit({ nodes: [node("x", "indexer")] });
+    expect((await worker.accept()).task_id).toBe(other.id);
   });
 
   it("[A06] a command that was sent and not taken up is void: whoever takes it then is told to stop", async () => {
@@ -60,7 +64,8 @@ describe("cancelling", () => {
     await worker.cancelled(command);
     await world.until(async () => world.coordinator.counts.stale === 2);
     expect(await world.task(run, "a")).toMatchObject({ state: "cancelled" });
-    expect(worker.commands).toHaveLength(1);
+    const other = await world.submit({ nodes: [node("x", "indexer")] });
+    expect((await worker.accept()).task_id).toBe(other.id);
   });
 
   it("a worker that does not stop by the deadline is not waited for, and what it says later is stale", async () => {

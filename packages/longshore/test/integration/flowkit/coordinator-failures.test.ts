@@ -23,6 +23,7 @@ describe("a failure", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
+  // In the reference the node that failed ends as cancelling, as those around it do; here it has failed.
   it("[T69, A06] for good fails the task and cancels what is under way; nothing of it is started again", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"], { capacity: 2 });
@@ -34,8 +35,10 @@ describe("a failure", () => {
     expect(await worker.signal(two)).toMatchObject({ payload: { sig: "CANCEL", reason: expect.stringContaining("hard") } });
     await worker.cancelled(two);
     await world.inState(run, two.node_id, "cancelled");
+    expect(await world.task(run, one.node_id)).toMatchObject({ state: "failed" });
     expect(await world.task(run, "c")).toBeUndefined();
-    expect(worker.commands).toHaveLength(2);
+    const other = await world.submit({ nodes: [node("x", "indexer")] });
+    expect((await worker.accept()).task_id).toBe(other.id);
   });
 
   it("[A08] is final when its budget is spent, or its reason is among permanent_on", async () => {
@@ -278,6 +281,10 @@ describe("what nobody can read", () => {
     await worker.done(command);
     expect((await world.ended(run)).state).toBe("succeeded");
     await world.until(async () => world.coordinator.counts.malformed === 7);
+    // Announcements are heard as before, and so are replies: what was wrong with both is told below.
+    const next = await world.worker("next", ["analyzer"]);
+    await world.submit({ nodes: [node("b", "analyzer")] });
+    await next.accept();
     const told = world.warnings.map((warning) => warning.replace(/\(.*/, "").replace(/record \S+/, "record")).sort();
     expect(told).toEqual([
       "The record is passed over: it is no JSON in UTF-8 ",
@@ -338,6 +345,10 @@ describe("what nobody can read", () => {
       code: "LONGSHORE_BAD_DEFINITION",
       detail: { field: "graph.nodes[1].node_id" },
     });
+    const nowhere = { nodes: [node("a", "t", { depends_on: ["ghost"] })] };
+    await expect(world.submit(nowhere)).rejects.toMatchObject({ detail: { field: "graph.nodes[0].depends_on[0]" } });
+    const circle = { nodes: [node("a", "t", { depends_on: ["b"] }), node("b", "t", { depends_on: ["a"] })] };
+    await expect(world.submit(circle)).rejects.toMatchObject({ code: "LONGSHORE_BAD_DEFINITION" });
     await expect(world.submit({ nodes: [fn("f", "unknown", {})] })).rejects.toThrow(/graph.nodes\[0\].io.fn is "unknown"/);
     const badSize = { input_adapter: "pull.from_artifacts.rechunk:size", input_args: { from_node: "a", size: 0 } };
     await expect(
@@ -346,5 +357,6 @@ describe("what nobody can read", () => {
       "graph.nodes[1].io.input_inline.input_args are refused by pull.from_artifacts.rechunk:size: missing or invalid 'size'",
     );
     await expect(world.coordinator.tasks.create({ params: 1, graph: {} })).rejects.toMatchObject({ detail: { field: "params" } });
+    expect((await world.engine.reader.runs({ limit: 10 })).items).toEqual([]);
   });
 });

@@ -127,6 +127,19 @@ describe("limits", () => {
     expect(world.coordinator.counts.started).toBe(1);
   });
 
+  // What the reference announces every minute has no capabilities, which its coordinator then forgets.
+  it("[A18] a worker whose later announcements do not tell its capabilities keeps them", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("a", ["slow", "fast"]);
+    for (const told of [{ capabilities: null }, { capabilities: null, type: "" }]) {
+      await worker.announce(told);
+      const run = await world.submit({ nodes: roots("fast", 1) });
+      await worker.done(await worker.accept());
+      await world.ended(run);
+      expect(world.coordinator.roster()).toMatchObject([{ worker_id: "a", roles: ["slow", "fast"] }]);
+    }
+  });
+
   it("a name that only speaks of tasks is no worker, except of what it holds", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow"], { capacity: 2 });

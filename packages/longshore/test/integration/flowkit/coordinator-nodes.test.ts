@@ -244,7 +244,7 @@ describe("metrics", () => {
 });
 
 describe("functions of the coordinator", () => {
-  it("[T35, T78] merge without a worker: a complete result of what the nodes made, and the next node goes on", async () => {
+  it("[T35] merge without a worker: a complete result of what the nodes made, and the next node goes on", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 2 });
     const merge = fn("m", "merge.generic", { from_nodes: ["u1", "u2"], target: { key: "merged" } }, ["u1", "u2"]);

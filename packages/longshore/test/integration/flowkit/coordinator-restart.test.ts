@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { TaskViews } from "../../../src/protocol/flowkit/task-views.ts";
 import { node, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 
@@ -89,6 +90,8 @@ describe("a lease", () => {
     await world.inState(run, "a", "held");
     await world.clock.advance(60_000);
     expect(await world.ended(run)).toMatchObject({ state: "timed-out", error: "step a failed: lease expired" });
+    const views = new TaskViews({ ...world.engine, tasks: world.coordinator.tasks });
+    expect(await views.task(run.id)).toMatchObject({ status: "failed", graph: { nodes: [{ status: "failed" }] } });
   });
 });
 

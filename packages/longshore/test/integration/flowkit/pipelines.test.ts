@@ -129,6 +129,23 @@ describe("a pipeline", () => {
     expect(world.warnings).toEqual([]);
   });
 
+  it("[T78] has a node that merges without a worker, and one that reads from it ends", async () => {
+    const { world } = await setup(tasks());
+    const merge = fn("merge", "merge.generic", { from_nodes: ["u1", "u2"], target: { key: "merged" } }, ["u1", "u2"]);
+    const run = await world.submit({
+      nodes: [source("u1", 5, 5), source("u2", 7, 7), merge, node("sink", "analyzer", rechunk(["merge"], 2))],
+    });
+    expect((await world.ended(run)).state).toBe("succeeded");
+    const states = await Promise.all(["merge", "sink"].map(async (id) => (await world.task(run, id))?.state));
+    expect(states).toEqual(["done", "done"]);
+    // What it merged is told in its final metrics; there is no batch in it to read.
+    expect(JSON.parse((await world.task(run, "merge"))?.output ?? "null")).toMatchObject({
+      complete_nodes: ["u1", "u2"],
+      partial_batches: 2,
+    });
+    expect(await world.partsOf(run, "sink")).toEqual([]);
+  });
+
   /** Every third record comes twice, and hands arrive in another order. */
   function twice(bus: Bus): Bus {
     let count = 0;
@@ -146,7 +163,7 @@ describe("a pipeline", () => {
     await expectWholePipeline(world, await world.submit(pipeline()));
   });
 
-  it("[T38] in a line comes to the same when everything comes twice", async () => {
+  it("[T38] in a line comes to the same when commands and events come twice and late", async () => {
     const { world } = await setup(tasks(), { bus: twice });
     const nodes = [source("a", 9, 2), node("b", "enricher", rechunk(["a"], 3, "ready")), node("c", "analyzer", rechunk(["b"], 2, "ready"))];
     const run = await world.submit({ nodes: [...nodes, sumOf("c")] });

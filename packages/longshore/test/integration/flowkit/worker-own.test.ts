@@ -59,17 +59,42 @@ const rechunked = (more: JsonObject = {}): JsonObject => ({
 });
 
 describe("a graph on our worker", () => {
-  it("[F-ADAPT-10] says by io.start_when and io.input_inline when a node starts and what it reads", async () => {
+  it("[F-ADAPT-10] says by io.input_inline what a node reads, which the command carries as it stands", async () => {
     const { world } = await setup([producer(), counter]);
+    const commands = await world.spy(["cmd.analyzer.v1"]);
     const run = await world.submit(rechunked({ start_when: "first_batch" }));
     expect(await world.ended(run)).toMatchObject({ state: "succeeded" });
     const parts = await world.partsOf(run, "d");
     expect(parts.map(({ count }) => count)).toEqual([2, 1, 2, 1, 2, 1]);
-    expect(await world.partsOf(run, "u")).toHaveLength(3);
+    const input_args = { from_nodes: ["u"], size: 2, meta_list_key: "skus" };
+    expect(commands.map(({ payload }) => payload.input_inline)).toEqual([
+      { input_adapter: "pull.from_artifacts.rechunk:size", input_args },
+    ]);
     expect(world.warnings).toEqual([]);
   });
 
-  it("[F-BP-04] starts with the first batch of its upstream where it says so, and otherwise after its end", async () => {
+  it("[F-OVR-02] makes its batches itself where it names no adapter, and reads those of its upstream where it does", async () => {
+    const seen: [string, unknown][] = [];
+    const both = streamTask("both", {
+      *iterBatches() {
+        for (let at = 0; at < 3; at++) yield { batch_uid: `own${at}`, payload: { at } };
+      },
+      processBatch: ({ batch_uid, payload }, { nodeId }) => {
+        seen.push([`${nodeId} ${batch_uid}`, payload.at ?? payload.meta]);
+        return { of: nodeId, at: payload.at ?? null };
+      },
+    });
+    const { world } = await setup([both]);
+    const input_inline = { input_adapter: "pull.from_artifacts", input_args: { from_node: "u" } };
+    const nodes = [
+      { node_id: "u", type: "both" },
+      { node_id: "d", type: "both", depends_on: ["u"], io: { input_inline } },
+    ];
+    expect(await world.ended(await world.submit({ nodes }))).toMatchObject({ state: "succeeded" });
+    expect(seen).toEqual([...[0, 1, 2].map((at) => [`u own${at}`, at]), ...[0, 1, 2].map((at) => [`d own${at}`, { of: "u", at }])]);
+  });
+
+  it("[F-ADAPT-10, F-BP-04] starts with the first batch of its upstream where it says so, and otherwise after its end", async () => {
     const gate = deferred<void>();
     const { world } = await setup([producer(gate.promise), counter]);
     const early = await world.submit(rechunked({ start_when: "first_batch" }));
@@ -77,7 +102,7 @@ describe("a graph on our worker", () => {
     expect(await world.task(early, "u")).toMatchObject({ state: "held" });
     const late = await world.submit(rechunked());
     await world.until(async () => (await world.partsOf(late, "u")).length === 2);
-    expect((await world.task(late, "d"))?.state).not.toBe("held");
+    expect(await world.task(late, "d")).toBeUndefined();
     gate.resolve();
     expect(await world.ended(early)).toMatchObject({ state: "succeeded" });
     expect(await world.ended(late)).toMatchObject({ state: "succeeded" });
