@@ -49,6 +49,36 @@ describe("a lease", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
+  it("[T59] never ends sooner by a heartbeat: one whose deadline lies before the last one, or in the past, leaves it as it was", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"]);
+    worker.leaseMs = 2_000;
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const command = await worker.accept();
+    await world.inState(run, "a", "held");
+    const ends: number[] = [];
+    for (const leaseMs of [2_000, 1_500, -60_000, 3_500]) {
+      await world.clock.advance(100);
+      await worker.says(command, "TASK_HEARTBEAT", { lease_id: "l", lease_deadline_ts_ms: world.clock.now() + leaseMs });
+      // What is said in the same moment is told after it.
+      await worker.batch(command, `b${leaseMs}`, {});
+      await world.until(async () => (await world.partsOf(run, "a")).length === ends.length + 1);
+      ends.push(((await world.task(run, "a"))?.holdUntil ?? 0) - world.clock.now());
+    }
+    expect(ends).toEqual([2_000, 2_000, 2_000, 3_500]);
+    // In one hand with a good one a wrong one does no harm either.
+    await world.bus.publish(
+      [5_000, 10].map((leaseMs) =>
+        worker.record(command, "TASK_HEARTBEAT", { lease_id: "l", lease_deadline_ts_ms: world.clock.now() + leaseMs }),
+      ),
+    );
+    await world.until(async () => (await world.task(run, "a"))?.holdUntil === world.clock.now() + 5_000);
+    await world.clock.advance(4_999);
+    expect(await world.task(run, "a")).toMatchObject({ state: "held", grant: 1 });
+    await worker.done(command);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
   it("[A07] that ends gives the node to another worker under a higher epoch, and fences the first one off", async () => {
     const world = await openFlowkit();
     const lost = await world.worker("lost", ["indexer"]);

@@ -18,7 +18,7 @@ import type { Signals } from "./signals.ts";
 
 export interface AttemptEvents extends WireAttempt {
   readonly worker_id: string;
-  /** How long the worker's lease lasts; null when it has not said. */
+  /** How long the worker's lease lasts by what it says; null when it has not. */
   termMs: number | null;
   readonly events: readonly AttemptEvent[];
 }
@@ -79,9 +79,18 @@ export class Attempts {
     if (last !== undefined) await this.#end(hold, place, last, attempt);
   }
 
-  async #extend(hold: Hold & { holder: string }, termMs: number | null): Promise<Verdict> {
-    const term = termMs === null ? {} : { termMs: Math.min(termMsMax, Math.max(termMsMin, termMs)) };
-    return (await this.#parts.board.extend(hold, { holder: hold.holder, ...term })).verdict;
+  async #extend(hold: Hold & { grant: number; holder: string }, told: number | null): Promise<Verdict> {
+    const { board } = this.#parts;
+    const termMs = told === null ? null : await this.#termMs(hold, told);
+    return (await board.extend(hold, { holder: hold.holder, ...(termMs === null ? {} : { termMs }) })).verdict;
+  }
+
+  /** Null for the term that the hold has: as in the reference, a sign of life never makes a lease end sooner, whatever its clock says. */
+  async #termMs({ taskId, grant }: Hold & { grant: number }, told: number): Promise<number | null> {
+    if (told <= 0) return null;
+    const termMs = Math.min(termMsMax, Math.max(termMsMin, told));
+    const task = await this.#parts.board.task(taskId);
+    return task?.state === "held" && task.grant === grant && termMs < task.termMs ? null : termMs;
   }
 
   async #keepBatches(hold: Hold & { grant: number }, events: readonly AttemptEvent[]): Promise<void> {

@@ -63,7 +63,8 @@ export class StatusReader {
       if (read === null) continue;
       const { envelope, event } = read;
       const attempt = attemptOf(envelope, event.worker_id);
-      attempt.termMs = termMsOf(envelope, event) ?? attempt.termMs;
+      const termMs = termMsOf(envelope, event);
+      if (termMs !== null) attempt.termMs = Math.max(attempt.termMs ?? 0, termMs);
       attempt.events.push(event);
     }
     return attempts;
