@@ -275,12 +275,14 @@ describe("what nobody can read", () => {
       worker.record(command, "TASK_DONE", { worker_id: null }),
       worker.record(command, "NO_SUCH_KIND", {}),
       worker.record(command, "BATCH_OK", { metrics: {} }),
+      worker.record(command, "BATCH_OK", { worker_id: null, batch_uid: "b0", metrics: {} }),
       { topic: "workers.announce.v1", key: null, value: "nonsense" },
       { topic: "reply.tasks.v1", key: null, value: "nonsense" },
     ]);
     await worker.done(command);
     expect((await world.ended(run)).state).toBe("succeeded");
-    await world.until(async () => world.coordinator.counts.malformed === 7);
+    expect(await world.partsOf(run, "a")).toEqual([]);
+    await world.until(async () => world.coordinator.counts.malformed === 8);
     // Announcements are heard as before, and so are replies: what was wrong with both is told below.
     const next = await world.worker("next", ["analyzer"]);
     await world.submit({ nodes: [node("b", "analyzer")] });

@@ -1,6 +1,7 @@
 // How many nodes are at work at once, and where. The reference has no limits yet; its names for them are used.
 
 import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/json.ts";
 import { node } from "../../support/flowkit-graphs.ts";
 import { openFlowkit, type ScriptedWorker } from "../../support/flowkit-world.ts";
 
@@ -131,7 +132,8 @@ describe("limits", () => {
   it("[A18] a worker whose later announcements do not tell its capabilities keeps them", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow", "fast"]);
-    for (const told of [{ capabilities: null }, { capabilities: null, type: "" }]) {
+    const later: JsonObject[] = [{ capabilities: null }, { capabilities: null, type: "" }];
+    for (const told of later) {
       await worker.announce(told);
       const run = await world.submit({ nodes: roots("fast", 1) });
       await worker.done(await worker.accept());
