@@ -23,7 +23,8 @@ function check(files: Record<string, string>): string[] {
 }
 
 const clean = {
-  "clock.ts": "",
+  "clock.ts": `import { Schema } from "./schema/schema.ts";`,
+  "schema/schema.ts": "",
   "board/board.ts": `import { now } from "../clock.ts";`,
   "run/runs.ts": `import type { Board } from "../board/board.ts";`,
   "runner/runner.ts": `import { now } from "../clock.ts";`,

@@ -32,6 +32,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 
 /** Files directly in src/ that compose other layers; every other file there is a leaf. */
 const API_FILES = new Set(["index.ts", "work.ts", "workflow.ts"]);
+/** Folders of leaves that belong together. */
+const LEAF_FOLDERS = new Set(["protobuf", "schema"]);
 /** The part of a protocol folder that both halves and the protocol's dialect share. */
 const WIRE_FILES = new Set(["wire.ts", "codes.ts", "command.ts", "messages.ts", "api-messages.ts", "services.ts", "adapter-args.ts"]);
 
@@ -93,6 +95,7 @@ function layerOf(path: string): string | undefined {
   const parts = path.split("/");
   const [folder, , file] = parts;
   if (folder === undefined || parts.length === 1) return API_FILES.has(path) ? "api" : "leaf";
+  if (LEAF_FOLDERS.has(folder)) return "leaf";
   if (folder === "protocol" && parts.length === 3 && WIRE_FILES.has(file ?? "")) return "wire";
   return Object.hasOwn(ALLOWED, folder) ? folder : undefined;
 }

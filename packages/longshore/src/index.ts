@@ -15,7 +15,6 @@ export {
 export type { Duration } from "./duration.ts";
 export { type ErrorCode, type ErrorDetail, LongshoreError, TerminalError } from "./errors.ts";
 export type { Json, JsonObject } from "./json.ts";
-export type { JsonSchema } from "./json-schema.ts";
 export type {
   EventName,
   Listener,
@@ -52,7 +51,8 @@ export type {
   TransportSlots,
   TransportSource,
 } from "./runner/transport.ts";
-export type { Schema, SchemaIssue, SchemaResult } from "./schema.ts";
+export type { JsonSchema } from "./schema/json-schema.ts";
+export type { Schema, SchemaIssue, SchemaResult } from "./schema/schema.ts";
 export type { SignalSource } from "./signal.ts";
 
 export {

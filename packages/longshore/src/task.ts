@@ -4,9 +4,9 @@ import type { Backoff } from "./backoff.ts";
 import type { Context, Deferral } from "./context.ts";
 import { type Duration, durationMs } from "./duration.ts";
 import { LongshoreError } from "./errors.ts";
-import { type JsonSchema, publishedSchema } from "./json-schema.ts";
 import { pathPattern } from "./path-pattern.ts";
-import { jsonSchemaOf, type Schema } from "./schema.ts";
+import { type JsonSchema, publishedSchema } from "./schema/json-schema.ts";
+import { jsonSchemaOf, type Schema } from "./schema/schema.ts";
 
 export interface TaskOptions<Returned = unknown, Output = unknown> {
   /** Takes what the handler returned and hands on what callers get; a value that does not fit fails the task for good. */

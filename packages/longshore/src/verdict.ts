@@ -1,4 +1,4 @@
-// The closed set of answers to a report about a task. Each protocol turns them into its own words in its `codes.ts`.
+// The closed set of answers to a report about a task. Each protocol turns them into its own words.
 
 /**
  * - `ok`: the report was applied.

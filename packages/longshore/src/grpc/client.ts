@@ -4,7 +4,7 @@
 // later each time, and calls wait for that too. A call that the server certainly has not begun (it closed, and said so) is sent again.
 import type { Clock } from "../clock.ts";
 import { systemClock } from "../clock.ts";
-import type { Decoded, Encodable, Message, Rpc } from "../protobuf.ts";
+import type { Decoded, Encodable, Message, Rpc } from "../protobuf/protobuf.ts";
 import { ClientCall } from "./client-call.ts";
 import { Connector, type ConnectorOptions, type TlsClientOptions } from "./connector.ts";
 import { frameOf, messageBytesDefault, tooLarge } from "./frame.ts";

@@ -3,7 +3,7 @@
 //
 //   const methods = [unary(OrchestratorService.CompleteTask, "worker", (request, call) => ...)];
 import type { Scope } from "../http.ts";
-import type { Decoded, Encodable, Message, Rpc } from "../protobuf.ts";
+import type { Decoded, Encodable, Message, Rpc } from "../protobuf/protobuf.ts";
 
 export interface GrpcMethod<Request = unknown, Response = unknown> {
   /** `/stepflow.v1.TasksService/PullTasks` */

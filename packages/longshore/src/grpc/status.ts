@@ -1,7 +1,7 @@
 // How a gRPC call ends: a code, a message and, when it failed, details for machines. Sent as the trailers `grpc-status`, `grpc-message`
 // (percent-encoded UTF-8) and `grpc-status-details-bin` (a google.rpc.Status in base64).
 // https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, https://github.com/grpc/grpc/blob/master/doc/statuscodes.md
-import { type Decoded, type Encodable, type Message, message } from "../protobuf.ts";
+import { type Decoded, type Encodable, type Message, message } from "../protobuf/protobuf.ts";
 
 export const GrpcCode = {
   OK: 0,

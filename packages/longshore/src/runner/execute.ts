@@ -5,7 +5,7 @@ import { type Context, type Deferral, isDeferral, isEnding, withContext } from "
 import { formatDuration } from "../duration.ts";
 import { LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
-import { validate } from "../schema.ts";
+import { validate } from "../schema/schema.ts";
 import { toJson } from "../to-json.ts";
 import { makeContext } from "./context.ts";
 import { Execution, type Surroundings } from "./execution.ts";

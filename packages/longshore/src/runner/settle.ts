@@ -12,7 +12,7 @@
 import { type Ending, isDeferral, isEnding } from "../context.ts";
 import { codeOf, isTerminal, LongshoreError, TerminalError, toError } from "../errors.ts";
 import type { Json } from "../json.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../schema/schema.ts";
 import { toJson } from "../to-json.ts";
 import type { Failure, Outcome } from "./transport.ts";
 

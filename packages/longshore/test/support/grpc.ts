@@ -10,7 +10,7 @@ import { type GrpcLimits, grpcLimits } from "../../src/grpc/limits.ts";
 import { type GrpcHost, GrpcServer, type GrpcServerOptions } from "../../src/grpc/server.ts";
 import type { GrpcMethod } from "../../src/grpc/service.ts";
 import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";
-import { message, service } from "../../src/protobuf.ts";
+import { message, service } from "../../src/protobuf/protobuf.ts";
 import { until } from "./until.ts";
 
 export const Text = message("Text", { text: [1, "string"], count: [2, "uint32"], blob: [3, "bytes"] });

@@ -3,7 +3,7 @@
 import { onTestFinished } from "vitest";
 import type { GrpcChannel } from "../../src/grpc/client.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
-import type { Encodable } from "../../src/protobuf.ts";
+import type { Encodable } from "../../src/protobuf/protobuf.ts";
 import type { RunSummary, StepStatus } from "../../src/protocol/stepflow/api-messages.ts";
 import type { CompleteTaskRequest, ItemResult, TaskAssignment } from "../../src/protocol/stepflow/messages.ts";
 import { FlowsService, OrchestratorService, RunsService } from "../../src/protocol/stepflow/services.ts";

@@ -4,7 +4,7 @@
 import type { GrpcCall, GrpcMethod, GrpcSink } from "../../src/grpc/service.ts";
 import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";
 import type { Json } from "../../src/json.ts";
-import type { Encodable, Message } from "../../src/protobuf.ts";
+import type { Encodable, Message } from "../../src/protobuf/protobuf.ts";
 import {
   type CompleteTaskRequest,
   type GetOrchestratorForRunRequest,

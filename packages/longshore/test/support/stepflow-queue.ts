@@ -9,7 +9,7 @@ import { LongshoreError } from "../../src/errors.ts";
 import type { GrpcChannel } from "../../src/grpc/client.ts";
 import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";
 import type { Json } from "../../src/json.ts";
-import type { Encodable } from "../../src/protobuf.ts";
+import type { Encodable } from "../../src/protobuf/protobuf.ts";
 import { addressesOf } from "../../src/protocol/stepflow/address.ts";
 import { queueLane } from "../../src/protocol/stepflow/config/queues.ts";
 import { orchestratorMethods } from "../../src/protocol/stepflow/grpc/orchestrator.ts";

@@ -2,8 +2,8 @@
 // is told, and polling begins.
 
 import type { JsonObject } from "../../json.ts";
-import type { JsonSchema } from "../../json-schema.ts";
 import type { Notice } from "../../runner/notices.ts";
+import type { JsonSchema } from "../../schema/json-schema.ts";
 import { describeTask, type Task } from "../../task.ts";
 import { type Answer, type Client, quote } from "./client.ts";
 import type { WorkerConfig } from "./config.ts";

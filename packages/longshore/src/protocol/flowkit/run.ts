@@ -18,7 +18,7 @@ import type {
   ReportAnswer,
   TransportHost,
 } from "../../runner/transport.ts";
-import { validate } from "../../schema.ts";
+import { validate } from "../../schema/schema.ts";
 import type { Task } from "../../task.ts";
 import type { ArtifactStore, Attempt } from "./artifacts/artifacts.ts";
 import { BatchWriter } from "./batch-writer.ts";

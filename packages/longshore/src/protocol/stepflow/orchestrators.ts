@@ -4,7 +4,7 @@
 
 import type { Clock } from "../../clock.ts";
 import { GrpcCode, GrpcError } from "../../grpc/status.ts";
-import type { Decoded, Encodable, Message, Rpc } from "../../protobuf.ts";
+import type { Decoded, Encodable, Message, Rpc } from "../../protobuf/protobuf.ts";
 import { TasksService } from "./services.ts";
 
 /** The part of a channel that is needed here. */

@@ -2,7 +2,7 @@
 // orchestrators are asked where its run is now, and the call is made there once more.
 
 import { GrpcCode } from "../../grpc/status.ts";
-import type { Decoded, Encodable, Message, Rpc } from "../../protobuf.ts";
+import type { Decoded, Encodable, Message, Rpc } from "../../protobuf/protobuf.ts";
 import { hasCode } from "./grpc-failure.ts";
 import { addressOf, type CallOptions, type Orchestrators } from "./orchestrators.ts";
 

@@ -4,7 +4,7 @@
 import { isDeferral, isEnding, withContext } from "../../context.ts";
 import { LongshoreError, refusal, toError } from "../../errors.ts";
 import { declaredTasks, importForTasks, tasksOf } from "../../load.ts";
-import { validate } from "../../schema.ts";
+import { validate } from "../../schema/schema.ts";
 import type { Task } from "../../task.ts";
 import { toJson } from "../../to-json.ts";
 import { type FromHandlers, type HandlerModules, packError, type ToHandlers } from "./messages.ts";

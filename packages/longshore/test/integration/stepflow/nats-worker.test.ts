@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { GrpcCode, GrpcError } from "../../../src/grpc/status.ts";
-import type { Encodable } from "../../../src/protobuf.ts";
+import type { Encodable } from "../../../src/protobuf/protobuf.ts";
 import { stepflowFromEnvironment } from "../../../src/protocol/stepflow/from-environment.ts";
 import { TaskAssignment, TaskErrorCode, TaskStatus } from "../../../src/protocol/stepflow/messages.ts";
 import { stepflowNats } from "../../../src/protocol/stepflow/nats/worker.ts";

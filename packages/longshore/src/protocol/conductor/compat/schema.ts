@@ -1,6 +1,6 @@
 // Schemas as the SDK's programs write them: a list of fields, or a class whose fields are decorated.
 
-import { draft07, type JsonSchema } from "../../../json-schema.ts";
+import { draft07, type JsonSchema } from "../../../schema/json-schema.ts";
 
 export type JsonSchemaType = "string" | "number" | "integer" | "boolean" | "object" | "array" | "null";
 

@@ -6,7 +6,7 @@ import type { Task } from "../../../board/task.ts";
 import type { Clock } from "../../../clock.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
 import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import { pageMax, type Reader } from "../../../run/reader.ts";
 import type { Run } from "../../../run/run.ts";
 import type { StatusEvent } from "../api-messages.ts";

@@ -8,7 +8,7 @@ import type { RouteFacts } from "../../../dialect/stepflow/route-facts.ts";
 import { decodeFlow, dialectName, flowIdOf, nameOf } from "../../../dialect/stepflow/source.ts";
 import { declaredVariables } from "../../../dialect/stepflow/variables.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { Runs } from "../../../run/runs.ts";
 import type { ExampleInput, FlowVariable, StoreFlowResponse } from "../api-messages.ts";
 import { blobIdIn } from "../blob-id.ts";

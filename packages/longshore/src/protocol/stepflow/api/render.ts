@@ -8,7 +8,7 @@ import { stepResult } from "../../../dialect/stepflow/resolve.ts";
 import { errorOf, type FlowError, type FlowResult, failed, flowResultOf, success } from "../../../dialect/stepflow/result.ts";
 import { type FlowSettings, settingsOf } from "../../../dialect/stepflow/settings.ts";
 import type { Json } from "../../../json.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { Reader } from "../../../run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../../run/run.ts";
 import type { RunSummary, StepStatus } from "../api-messages.ts";

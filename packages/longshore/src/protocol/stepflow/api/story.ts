@@ -5,7 +5,7 @@ import type { Task } from "../../../board/task.ts";
 import { isOpen } from "../../../board/task.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
 import type { Json } from "../../../json.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { AttemptView } from "../../../run/reader.ts";
 import { isRunOpen, type Run } from "../../../run/run.ts";
 import { type StatusEvent, StatusEventType } from "../api-messages.ts";

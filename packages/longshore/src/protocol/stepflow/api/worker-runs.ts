@@ -4,7 +4,7 @@
 import type { Task } from "../../../board/task.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
 import type { Json, JsonObject } from "../../../json.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { Reader } from "../../../run/reader.ts";
 import type { Run } from "../../../run/run.ts";
 import { taskErrorNames } from "../codes.ts";

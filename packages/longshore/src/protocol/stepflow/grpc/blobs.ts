@@ -6,7 +6,7 @@ import { unary } from "../../../grpc/service.ts";
 import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { Json } from "../../../json.ts";
 import { sortedText } from "../../../json-text.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import { blobIdIn } from "../blob-id.ts";
 import { type BlobLibrary, type BlobType, blobTypes, type FoundBlob, jsonBlobBytesMax } from "../blob-library.ts";
 import type { GetBlobResponse } from "../messages.ts";

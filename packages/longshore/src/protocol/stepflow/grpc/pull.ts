@@ -10,7 +10,7 @@ import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { GrpcSink } from "../../../grpc/service.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { TaskAssignment } from "../messages.ts";
 import { deliver, type Recipient } from "../queue/courier.ts";
 import type { Held } from "../queue/held.ts";

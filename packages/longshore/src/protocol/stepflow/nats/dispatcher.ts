@@ -5,7 +5,7 @@
 
 import type { Clock } from "../../../clock.ts";
 import { pause } from "../../../clock.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { Trouble } from "../../../trouble.ts";
 import type { Addresses } from "../address.ts";
 import type { NatsPlugin } from "../config/config.ts";

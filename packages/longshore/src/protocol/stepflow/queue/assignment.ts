@@ -3,7 +3,7 @@
 import type { Task } from "../../../board/task.ts";
 import type { ComponentTask } from "../../../dialect/stepflow/router.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { Run } from "../../../run/run.ts";
 import { flowIdOf } from "../api/render.ts";
 import { findComponent, type RegisteredComponent } from "../config/registered.ts";

@@ -4,7 +4,7 @@
 import type { Clock } from "../../../clock.ts";
 import type { MakeId } from "../../../ids.ts";
 import type { Json } from "../../../json.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import { componentsMax, pathOf, type RegisteredComponent } from "../config/registered.ts";
 import type { ComponentInfo, TaskAssignment } from "../messages.ts";
 import { invalid } from "../refuse.ts";

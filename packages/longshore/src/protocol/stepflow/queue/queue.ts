@@ -10,7 +10,7 @@ import { type FlowError, failureReport } from "../../../dialect/stepflow/result.
 import type { ComponentTask } from "../../../dialect/stepflow/router.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { DocumentStore } from "../../../run/documents.ts";
 import type { Runs } from "../../../run/runs.ts";
 import { isOwnLane, queueLane } from "../config/queues.ts";

@@ -7,7 +7,7 @@ import type { Clock } from "../../../clock.ts";
 import { failureReport } from "../../../dialect/stepflow/result.ts";
 import type { Json } from "../../../json.ts";
 import type { Logs } from "../../../log/log.ts";
-import type { Encodable } from "../../../protobuf.ts";
+import type { Encodable } from "../../../protobuf/protobuf.ts";
 import { cutMiddle } from "../../../text.ts";
 import type { Verdict } from "../../../verdict.ts";
 import { taskErrorNames } from "../codes.ts";

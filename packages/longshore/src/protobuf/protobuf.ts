@@ -9,10 +9,10 @@
 // except Value and Struct, where the last one stands. Generated code was measured at 5 us (protobufjs) and 15 us (protobuf-es) to encode
 // a message of about 500 bytes and would need a toolchain of 100 MB; this takes 3 to 5 us, and 6 to 8 us to decode.
 
-import { LongshoreError } from "./errors.ts";
-import { setOwn } from "./json.ts";
-import { ProtobufFault, ProtobufReader, ProtobufWriter, protobufDepthMax, type WireType } from "./protobuf-bytes.ts";
-import { type Scalars, scalars, type ValueCodec } from "./protobuf-scalars.ts";
+import { LongshoreError } from "../errors.ts";
+import { setOwn } from "../json.ts";
+import { ProtobufFault, ProtobufReader, ProtobufWriter, protobufDepthMax, type WireType } from "./bytes.ts";
+import { type Scalars, scalars, type ValueCodec } from "./scalars.ts";
 
 /** A message type. `encode` takes less than `decode` gives: what is left out has its default. */
 export interface Message<Out = unknown, In = Out> {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { describeTask, task } from "../task.ts";
 import { draft07, type JsonSchema, publishedSchema } from "./json-schema.ts";
 import type { Schema } from "./schema.ts";
-import { describeTask, task } from "./task.ts";
 
 /** What is published about a task with this input schema. */
 function published(input: Schema, options?: { strict: boolean }): JsonSchema | undefined {

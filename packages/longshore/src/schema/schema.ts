@@ -1,9 +1,9 @@
 // Schemas of any library that follows Standard Schema (zod, valibot, arktype, ...). None of them is a dependency: the shape below is
 // the part of the public specification that is used here.
 
-import { LongshoreError, TerminalError } from "./errors.ts";
+import { LongshoreError, TerminalError } from "../errors.ts";
+import { libraryOptions } from "./dates.ts";
 import { fitInput } from "./fit-input.ts";
-import { libraryOptions } from "./schema-dates.ts";
 
 /** A schema that takes `Input` from outside and hands `Output` on (they differ by defaults and transforms). */
 export interface Schema<Input = unknown, Output = Input> {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { LongshoreError, TerminalError } from "./errors.ts";
+import { LongshoreError, TerminalError } from "../errors.ts";
 import { type Schema, validate } from "./schema.ts";
 
 function refused(schema: Schema, value: unknown): TerminalError {

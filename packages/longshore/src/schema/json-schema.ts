@@ -8,7 +8,7 @@
 //   - `definitions` holds only what contains itself; every other reference is replaced by what it names.
 //   - `additionalProperties` of an object with named fields is the opposite of `strict`, all the way down.
 
-import { isObject } from "./json.ts";
+import { isObject } from "../json.ts";
 
 export type JsonSchema = { [keyword: string]: unknown };
 

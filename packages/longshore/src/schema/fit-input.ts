@@ -6,7 +6,7 @@
 //
 // Everything else stays as it came, for the schema to judge.
 
-import { isObject } from "./json.ts";
+import { isObject } from "../json.ts";
 import { isNullable, type JsonSchema } from "./json-schema.ts";
 
 /** Answers `value` itself when there is nothing to do. `schema` is JSON Schema as a schema library writes it. */
