@@ -52,6 +52,26 @@ describe("time", () => {
     expect(now()).toBe(before + 10);
   });
 
+  it("does not run ahead for ever because the process was held up in the middle of a look", () => {
+    const { clocks, pass } = machine();
+    let heldUpMs = 0;
+    const held = <Time>(seen: Time): Time => {
+      pass(heldUpMs);
+      return seen;
+    };
+    const now = forwardOnly(
+      () => held(Math.floor(clocks.wallMs)),
+      () => held(clocks.steadyMs),
+    );
+    heldUpMs = 70;
+    now();
+    heldUpMs = 0;
+    for (const ms of [0, 1, 1_000]) {
+      pass(ms);
+      expect(now()).toBe(Math.floor(clocks.wallMs));
+    }
+  });
+
   it("of this machine is the wall clock's", () => {
     expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1_000);
   });

@@ -39,8 +39,9 @@ export function forwardOnly(wall: () => number, steady: () => number): () => num
   let knownMs = wall();
   let knownAt = steady();
   return () => {
-    const at = steady();
+    // In this order: a process may be held up between the two, and the other way round it would be ahead by as much from then on.
     const wallMs = wall();
+    const at = steady();
     const leastMs = knownMs + (at - knownAt);
     if (wallMs <= leastMs) return Math.floor(leastMs);
     knownMs = wallMs;
