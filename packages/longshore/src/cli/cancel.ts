@@ -4,14 +4,25 @@ import { Command } from "commander";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { oneLine } from "./terminal.ts";
+
+interface CancelFlags extends ConnectionOptions {
+  json?: boolean;
+  reason?: string;
+}
 
 export function cancelCommand(): Command {
   const command = new Command("cancel").description("cancel a run; one that has ended stays as it is").argument("<run>", "its id");
-  withJson(withConnection(command)).action(cancel);
-  return withExamples(command, [["longshore cancel 0198c0de", "workers hear of it with their next sign of life"]]);
+  withJson(withConnection(command)).option("--reason <text>", "why; kept with the run and shown with it").action(cancel);
+  return withExamples(command, [
+    ["longshore cancel 0198c0de", "workers hear of it with their next sign of life"],
+    ['longshore cancel 0198c0de --reason "wrong input"', "whoever looks at the run later sees why"],
+  ]);
 }
 
-async function cancel(runId: string, flags: ConnectionOptions & { json?: boolean }): Promise<void> {
-  const run = await connect(flags).post<Run>(`/runs/${encodeURIComponent(runId)}/cancel`);
-  process.stdout.write(flags.json ? `${JSON.stringify(run)}\n` : `${run.id} ${run.state}\n`);
+async function cancel(runId: string, { reason, json, ...flags }: CancelFlags): Promise<void> {
+  const run = await connect(flags).post<Run>(`/runs/${encodeURIComponent(runId)}/cancel`, reason === undefined ? undefined : { reason });
+  const why = reason === undefined || run.error === null ? "" : `: ${oneLine(run.error)}`;
+  process.stdout.write(json ? `${JSON.stringify(run)}\n` : `${run.id} ${run.state}${why}\n`);
+  if (reason !== undefined && run.error !== reason) process.stderr.write("It had ended before, so the reason was not kept.\n");
 }

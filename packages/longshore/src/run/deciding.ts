@@ -88,16 +88,18 @@ export class Deciding {
   }
 
   cancel(error: string | null, parent?: { error: string | null }): void {
-    this.stop("cancelled", parent === undefined ? error : (this.#draft.dialect.orphaned?.(parent.error) ?? null));
+    const why = parent === undefined ? error : (this.#draft.dialect.orphaned?.(parent.error) ?? null);
+    // Why it was cancelled, where somebody said so, and not which step had failed before: that is the step's own error.
+    this.stop("cancelled", why ?? this.#draft.run.error);
   }
 
   timeOut(): void {
-    this.stop("timed-out", this.#draft.dialect.timedOut?.(this.#draft.plan) ?? "the run took too long");
+    this.stop("timed-out", this.#draft.run.error ?? this.#draft.dialect.timedOut?.(this.#draft.plan) ?? "the run took too long");
   }
 
   stop(state: "cancelled" | "timed-out", error: string | null): void {
     this.#draft.change({ kind: "cancel-open" });
-    this.#draft.close(state, this.#draft.run.error ?? error);
+    this.#draft.close(state, error);
   }
 
   unfollowed(error: string): void {

@@ -99,9 +99,9 @@ export class Runs {
     return this.#store.run(runId);
   }
 
-  /** The run afterwards; undefined when there is none. A run that has ended stays as it is. */
-  cancel(runId: string): Promise<Run | undefined> {
-    return this.#store.tell(runId, { kind: "cancel" });
+  /** The run afterwards, with the reason as its error; undefined when there is none. A run that has ended stays as it is. */
+  cancel(runId: string, reason?: string): Promise<Run | undefined> {
+    return this.#store.tell(runId, reason === undefined ? { kind: "cancel" } : { kind: "cancel", error: reason });
   }
 
   /** Tries again whatever did not succeed, in the same run, keeping what did. */

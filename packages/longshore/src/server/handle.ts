@@ -55,7 +55,8 @@ export interface Server extends TransportSource, AsyncDisposable {
   result<Output = unknown>(runId: string): Promise<RunResult<Output>>;
   /** Runs one task durably, without a workflow, and waits for its result. */
   call<Input, Output>(task: string | Task<Input, Output>, input: Input, options?: CallOptions): Promise<Output>;
-  cancel(runId: string): Promise<boolean>;
+  /** Whether it is cancelled now. The reason stands in the run as its error; a run that has ended keeps what it has. */
+  cancel(runId: string, options?: { reason?: string }): Promise<boolean>;
   /** A transport to this server for `work()`; that is what `on: server` uses. */
   transport(): Transport;
   /** Tells of tasks that wait and why, and when that is over; once for each cause. Ends with the function that is returned. */
@@ -87,8 +88,8 @@ export function programSide(engine: Engine): Omit<Server, "url" | "port" | "work
       const ended = await board.perform(newTask(makeId(clock.now()), task as string | Task, toJson(input), options));
       return outputOf(ended) as never;
     },
-    async cancel(runId) {
-      return (await runs.cancel(runId))?.state === "cancelled";
+    async cancel(runId, { reason } = {}) {
+      return (await runs.cancel(runId, reason))?.state === "cancelled";
     },
     watchWaiting: (tell) => watchWaiting(engine, tell),
     transport: () =>

@@ -86,7 +86,11 @@ function queryParameters(query: z.ZodObject | undefined, components: Components)
 }
 
 function requestBody(body: z.ZodType | RawBody, components: Components) {
-  if (!("contentTypes" in body)) return { required: true, content: { "application/json": { schema: components.inline(body, "input") } } };
+  if (!("contentTypes" in body)) {
+    // No body at all is read as an empty object.
+    const required = !body.safeParse({}).success;
+    return { required, content: { "application/json": { schema: components.inline(body, "input") } } };
+  }
   const media = (type: string) =>
     body.json === undefined || type !== "application/json" ? {} : { schema: components.inline(body.json, "input") };
   return {

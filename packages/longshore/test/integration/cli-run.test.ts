@@ -125,7 +125,11 @@ describe("a run that goes on", () => {
     const following = startLongshore(["logs", id, "--follow"], options);
     await following.printed(/patient waiting/);
     expect((await run("workers")).stdout).toMatch(/busy +workflow-graph .* add, .*patient.* patient {2}/);
-    expect((await run("cancel", id)).stdout).toBe(`${id} cancelled\n`);
+    expect((await run("cancel", id, "--reason", "not today")).stdout).toBe(`${id} cancelled: not today\n`);
+    expect((await run("runs")).stdout).toMatch(/forever +cancelled .*not today/);
+    expect((await run("runs", id)).stdout).toContain("not today");
+    const late = await run("cancel", id, "--reason", "too late");
+    expect([late.stdout, late.stderr]).toEqual([`${id} cancelled: not today\n`, expect.stringContaining("the reason was not kept")]);
     expect((await following.ended).code).toBe(0);
     const { stdout } = await run("logs", id, "--step", "patient", "--json");
     expect(JSON.parse(stdout)).toMatchObject({ step: "patient", attempt: 1, stream: "stdout", data: "waiting\n" });

@@ -138,6 +138,30 @@ describe("a run that goes wrong", () => {
     expect((await api("POST", `/runs/${id}/cancel`)).body).toEqual(cancelled.body);
   });
 
+  it("keeps the reason of a cancel as its error, also when a step had failed before", async () => {
+    const { api, create, take, fail } = await startAdminServer();
+    const workflow = await create(job("a"), job("b"));
+    const { id } = (await api("POST", "/runs", { workflow })).body;
+    await fail((await take()).lease.lease_id);
+    expect((await api("GET", `/runs/${id}`)).body).toMatchObject({ state: "running", error: expect.stringContaining("step a failed") });
+    const cancelled = await api("POST", `/runs/${id}/cancel`, { reason: "wrong input" });
+    expect(cancelled.body).toMatchObject({ state: "cancelled", error: "wrong input" });
+    // One that has ended stays as it is.
+    expect((await api("POST", `/runs/${id}/cancel`, { reason: "another" })).body).toEqual(cancelled.body);
+    expect((await api("GET", `/runs/${id}`)).body).toEqual(cancelled.body);
+    expect((await api("GET", `/runs/${id}/steps`)).body.items).toMatchObject([{ id: "a", state: "failed" }, { state: "cancelled" }]);
+  });
+
+  it("is refused a reason that is no text, empty, too long or under another name", async () => {
+    const { api, create } = await startAdminServer();
+    const { id } = (await api("POST", "/runs", { workflow: await create(job("a")) })).body;
+    for (const body of [{ reason: 1 }, { reason: "" }, { reason: "x".repeat(1_001) }, { because: "x" }]) {
+      const { status, body: problem } = await api("POST", `/runs/${id}/cancel`, body);
+      expect([status, problem.error.field]).toEqual([400, Object.keys(body)[0]]);
+    }
+    expect((await api("GET", `/runs/${id}`)).body.state).toBe("running");
+  });
+
   it("is tried again from what did not succeed", async () => {
     const { api, create, take, complete, fail } = await startAdminServer();
     const workflow = await create(job("a"), job("b", { depends_on: ["a"] }), job("c", { depends_on: ["b"] }));

@@ -40,6 +40,18 @@ const listQuery = z.strictObject({
   before: cursor,
 });
 
+/** As much as people write; a longer text is something else. */
+const reasonCharsMax = 1_000;
+
+const cancelBody = z.strictObject({
+  reason: z
+    .string()
+    .min(1)
+    .max(reasonCharsMax)
+    .optional()
+    .describe(`a text of 1 to ${reasonCharsMax} characters; it becomes the run's error`),
+});
+
 export const noSuchRun = { 404: { description: "There is no such run." } };
 
 export function runOperations({ runs, reader }: Engine): Operation[] {
@@ -77,8 +89,9 @@ export function runOperations({ runs, reader }: Engine): Operation[] {
     operation({
       ...{ id: "cancelRun", tag, method: "POST", path: "/runs/:id/cancel", scope: "operator" },
       summary: "Cancel a run. One that has ended stays as it is.",
+      body: cancelBody,
       answers: { 202: { description: "The run afterwards. Workers learn of it by their next heartbeat.", schema: runShape }, ...noSuchRun },
-      handle: async ({ params }) => json(202, runBody(await knownRun((id) => runs.cancel(id), params.id))),
+      handle: async ({ params, body }) => json(202, runBody(await knownRun((id) => runs.cancel(id, body.reason), params.id))),
     }),
     operation({
       ...{ id: "retryRun", tag, method: "POST", path: "/runs/:id/retry", scope: "operator" },
