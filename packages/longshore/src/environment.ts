@@ -10,6 +10,19 @@ export function variable(env: Environment, name: string): string | undefined {
   return value === "" ? undefined : value;
 }
 
+/** What `check` makes of a variable, or undefined when it is absent. What it refuses is refused by the name of the variable. */
+export function checkedVariable<T>(env: Environment, name: string, check: (text: string) => T): T | undefined {
+  const text = variable(env, name);
+  if (text === undefined) return undefined;
+  try {
+    return check(text);
+  } catch (error) {
+    if (!(error instanceof LongshoreError)) throw error;
+    const detail = { ...error.detail, field: name };
+    throw new LongshoreError(error.code, `The environment variable ${name}: ${error.message}`, { cause: error, detail });
+  }
+}
+
 /** A whole number within bounds, or undefined when the variable is absent. */
 export function wholeVariable(env: Environment, name: string, least: number, most: number): number | undefined {
   const text = variable(env, name);

@@ -27,9 +27,10 @@ function diagnoseReferences(flow: Flow): Diagnostic[] {
     diagnostic("invalidReferenceExpression", path, `Invalid reference: ${message}`, { expected }),
   );
   const earlier = new Set<string>();
+  const ids = new Set(flow.steps.map(({ id }) => id));
   const refer = (root: Expression, at: JsonPath, from: string | null) => {
     visitExpressions(root, at, (expression, path) => {
-      if (expression.kind === "step" && !earlier.has(expression.step)) found.push(undefinedStep(expression.step, path, from));
+      if (expression.kind === "step" && !earlier.has(expression.step)) found.push(undefinedStep(expression.step, path, from, ids));
     });
   };
   flow.steps.forEach(({ id, input }, index) => {
@@ -40,9 +41,10 @@ function diagnoseReferences(flow: Flow): Diagnostic[] {
   return found;
 }
 
-function undefinedStep(step: string, at: JsonPath, from: string | null): Diagnostic {
+/** What comes later counts as undefined: so there are no cycles. */
+function undefinedStep(step: string, at: JsonPath, from: string | null, ids: ReadonlySet<string>): Diagnostic {
   if (step === from) return diagnostic("selfReference", at, `Step '${step}' references itself`, { expected: "the id of an earlier step" });
   const who = from === null ? "The output" : `Step '${from}'`;
-  const message = `${who} references undefined step '${step}'`;
+  const message = ids.has(step) ? `${who} references step '${step}', which comes later` : `${who} references undefined step '${step}'`;
   return diagnostic("undefinedStepReference", at, message, { expected: "the id of an earlier step" });
 }

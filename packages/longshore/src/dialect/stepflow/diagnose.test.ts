@@ -116,6 +116,15 @@ describe("diagnostics", () => {
     expect(found(flow, options)).toContain(`${kind} ${path}`);
   });
 
+  it("tell a step that comes later from one that there is not", () => {
+    const flow = { steps: [step("a", [ref("b"), ref("c")]), step("b", ref("a"))], output: ref("b") };
+    const told = diagnose(readFlow({ ...head, ...flow })).filter(({ kind }) => kind === "undefinedStepReference");
+    expect(told.map(({ message }) => message)).toEqual([
+      "Step 'a' references step 'b', which comes later",
+      "Step 'a' references undefined step 'c'",
+    ]);
+  });
+
   it("know every code of the language, and each is provoked above", () => {
     expect(new Set(cases.map(([kind]) => kind))).toEqual(new Set(Object.keys(diagnosticCodes)));
   });

@@ -39,7 +39,7 @@ export function parseRpc(text: string): RpcMessage {
 
 function messageOf(value: { readonly [key: string]: unknown }, id: RpcId | undefined): RpcMessage {
   if (value.jsonrpc !== "2.0") throw invalid("jsonrpc", value.jsonrpc, '"2.0"');
-  if (value.id !== undefined && id === undefined) throw invalid("id", value.id, "a text or a whole number");
+  if (value.id !== undefined && id === undefined) throw invalid("id", value.id, "a text or a whole number below 2^53");
   if (value.method !== undefined) return callOf(value, id);
   const answers = ["result", "error"].filter((key) => value[key] !== undefined);
   if (answers.length !== 1) {

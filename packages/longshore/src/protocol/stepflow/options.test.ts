@@ -77,6 +77,15 @@ describe("what a worker on a queue is told", () => {
     [() => natsSettings("http://h:1", { env: {} }), 'The NATS server\'s address is "http://h:1", expected one such as'],
     [() => natsSettings(undefined, { env: {}, stream: "a.b" }), 'stream is "a.b", expected a name without spaces, dots'],
     [() => natsSettings(undefined, { env: { STEPFLOW_NATS_CONSUMER: "a b" } }), 'consumer is "a b", expected a name without'],
+    [() => grpcSettings(undefined, { env: { STEPFLOW_TASKS_URL: ":::" } }), 'STEPFLOW_TASKS_URL: The orchestrator\'s address is ":::"'],
+    [
+      () => grpcSettings(undefined, { env: { STEPFLOW_BLOB_URL: "ftp://h" } }),
+      'STEPFLOW_BLOB_URL: blobUrl is "ftp://h", expected HOST:PORT',
+    ],
+    [() => natsSettings(undefined, { env: { STEPFLOW_TASKS_URL: "h" } }), 'STEPFLOW_TASKS_URL: orchestratorUrl is "h", expected HOST:PORT'],
+    [() => natsSettings(undefined, { env: { STEPFLOW_NATS_URL: "http://h" } }), "STEPFLOW_NATS_URL: The NATS server's address is"],
+    [() => natsSettings(undefined, { env: { STEPFLOW_NATS_STREAM: "a.b" } }), 'STEPFLOW_NATS_STREAM: stream is "a.b"'],
+    [() => natsSettings(undefined, { env: { STEPFLOW_QUEUE_NAME: "a.b" } }), 'STEPFLOW_QUEUE_NAME: stream is "a.b"'],
     [
       () => stepflowFromEnvironment({ STEPFLOW_TRANSPORT: "carrier-pigeon" }),
       'STEPFLOW_TRANSPORT is "carrier-pigeon", expected grpc, nats or http',

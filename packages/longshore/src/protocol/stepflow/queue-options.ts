@@ -1,9 +1,10 @@
 // What workers over gRPC and over NATS are told alike, checked once.
 
 import { randomUUID } from "node:crypto";
-import { type Environment, variable, wholeVariable } from "../../environment.ts";
+import { checkedVariable, type Environment, wholeVariable } from "../../environment.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { TlsClientOptions } from "../../grpc/connector.ts";
+import { parseTarget } from "../../grpc/target.ts";
 
 export interface QueueOptions {
   /** How orchestrators know this worker; a new UUID unless told. No two workers may have the same. */
@@ -42,7 +43,7 @@ export function queueSettings(options: QueueOptions): QueueSettings {
   const graceSecs = wholeVariable(env, "STEPFLOW_SHUTDOWN_GRACE_SECS", 0, graceSecsMax);
   return {
     workerId: named("workerId", options.workerId) ?? randomUUID(),
-    blobUrl: named("blobUrl", options.blobUrl) ?? variable(env, "STEPFLOW_BLOB_URL"),
+    blobUrl: toldAddress("blobUrl", options.blobUrl, env, "STEPFLOW_BLOB_URL"),
     blobThresholdBytes:
       thresholdOf(options.blobThresholdBytes) ?? wholeVariable(env, "STEPFLOW_BLOB_THRESHOLD_BYTES", 0, Number.MAX_SAFE_INTEGER) ?? 0,
     token: named("token", options.token),
@@ -56,6 +57,23 @@ export function queueSettings(options: QueueOptions): QueueSettings {
 export function named(field: string, value: string | undefined): string | undefined {
   if (value === undefined || (typeof value === "string" && value.trim() !== "")) return value;
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${field} is ${JSON.stringify(value)}, expected a text.`, { detail: { field } });
+}
+
+/** `what` is how the address of a gRPC server is called when it is refused. */
+function checkAddress(what: string, address: string): string {
+  try {
+    parseTarget(address);
+    return address;
+  } catch (error) {
+    const expected = "HOST:PORT, http://HOST:PORT or https://HOST:PORT";
+    const message = `${what} is ${JSON.stringify(address)}, expected ${expected}.`;
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause: error, detail: { field: what, expected } });
+  }
+}
+
+/** The address that an option or else a variable tells, where one does. */
+export function toldAddress(what: string, told: string | undefined, env: Environment, variable: string): string | undefined {
+  return told === undefined ? checkedVariable(env, variable, (text) => checkAddress(what, text)) : checkAddress(what, told);
 }
 
 function thresholdOf(threshold: number | undefined): number | undefined {

@@ -20,6 +20,13 @@ describe("a request that makes no sense", () => {
     ["POST", "/flows", { flow: [] }, 400, "flow is a list, expected an object"],
     ["POST", "/flows", { flow: { steps: 3 } }, 400, "`steps` is not a list"],
     ["POST", "/flows", { flow: { steps: [{ id: "a" }] } }, 400, "has no `component`"],
+    [
+      "POST",
+      "/flows",
+      { flow: { steps: [{ id: "a", component: "/x", onError: { action: "retry", maxRetries: -1 } }] } },
+      400,
+      "maxRetries is -1: expected a whole number from 0 to 1000000 at steps[0].onError.maxRetries",
+    ],
     ["POST", "/flows", { flow: {}, dryRun: "yes" }, 400, "dryRun is a string, expected true or false"],
     ["GET", "/flows/xyz", undefined, 400, 'flow_id is "xyz", expected 64 hexadecimal digits'],
     ["GET", `/flows/${nothing}`, undefined, 404, `flow '${nothing}' not found`],
@@ -67,7 +74,7 @@ describe("a request that makes no sense", () => {
 
   const runs: [more: { [name: string]: Json }, message: string][] = [
     [{ input: { a: 1 } }, "input is an object, expected a list"],
-    [{ maxConcurrency: 0 }, "maxConcurrency is 0"],
+    [{ maxConcurrency: 0 }, "maxConcurrency is 0: expected a whole number from 1 to"],
     [{ maxConcurrency: -1 }, "maxConcurrency is -1, expected a whole number"],
     [{ maxConcurrency: 1.5 }, "maxConcurrency is 1.5, expected a whole number"],
     [{ timeoutSecs: "soon" }, 'timeoutSecs is "soon", expected a whole number'],
@@ -104,7 +111,7 @@ describe("a request that makes no sense", () => {
     expect(await refused(channel.unary(FlowsService.GetFlow, { flowId: nothing }))).toEqual([NOT_FOUND, `flow '${nothing}' not found`]);
     expect(await refused(channel.unary(FlowsService.StoreFlow, { flow: { steps: 3 } }))).toEqual([
       INVALID_ARGUMENT,
-      "`steps` is not a list.",
+      "`steps` is not a list: expected a list at steps",
     ]);
     expect(await refused(channel.unary(RunsService.CreateRun, { flowId: "xyz", input: [1] }))).toMatchObject([
       INVALID_ARGUMENT,

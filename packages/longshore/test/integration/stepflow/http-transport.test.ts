@@ -213,7 +213,8 @@ describe("the health page", () => {
       service: "my-worker",
     });
     expect(headers["stepflow-instance-id"]).toBe(json.instanceId);
-    expect((await s.runtime.post("", { "content-type": undefined }, "/health")).status).toBe(405);
+    const refused = await s.runtime.post("", { "content-type": undefined }, "/health");
+    expect(refused).toMatchObject({ status: 405, headers: { allow: "GET, HEAD" }, json: { error: { code: -32600 } } });
   });
 
   it("[S-BP-02] names the service as the environment does, and the same process in every answer", async () => {

@@ -171,6 +171,12 @@ describe("the worker of a queue", () => {
     expect(env.LONGSHORE_TOKEN).toBeUndefined();
   });
 
+  it("of a server with TLS is told so by its addresses", async () => {
+    const { world } = await queueWorld("type: grpc, queueName: fast", program, { url: "https://0.0.0.0:4500" });
+    const env = await told(world);
+    expect(env).toMatchObject({ STEPFLOW_TASKS_URL: "https://127.0.0.1:4500", STEPFLOW_BLOB_URL: "https://127.0.0.1:4500" });
+  });
+
   it("[S-QUEUE-18] over NATS is told server, stream and consumer", async () => {
     const { world } = await queueWorld('type: nats, url: "nats://127.0.0.1:4222", stream: TASKS', program);
     const env = await told(world);

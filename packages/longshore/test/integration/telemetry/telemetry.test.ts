@@ -97,6 +97,19 @@ describe.each([
     expect(collector.spans[0]?.events[0]?.attributes["exception.stacktrace"]).toContain("telemetry.test.ts");
   });
 
+  it("[S-OBS-07] a call from outside any flow names no run, flow or step", async () => {
+    const collector = await collect();
+    await using s = await setup({
+      tasks,
+      work: { logger: undefined, telemetry: await telemetry({ endpoint: collector.endpoint, env: {} }) },
+    });
+    await s.runtime.execute("/greet", { name: "Ada" }, { observability: {} });
+    await s.worker.stop();
+    const line = collector.logs.find(({ attributes }) => attributes.logger === "longshore.greet");
+    expect(Object.keys(line?.attributes ?? {})).toEqual(["logger", "attempt"]);
+    expect(Object.keys(collector.spans[0]?.attributes ?? {}).filter((key) => /(run|flow|step)_id$/.test(key))).toEqual([]);
+  });
+
   it("[S-OBS-02, S-OBS-03, S-OBS-04] log records carry where they belong: run, flow, step, trace and span", async () => {
     const collector = await collect();
     await using s = await setup({

@@ -1,7 +1,7 @@
 // REST's statuses for gRPC's codes, and its way of saying no: {"error": {"code": 404, "message": "...", "status": "NOT_FOUND"}}.
 
 import { LongshoreError } from "../../../errors.ts";
-import { codeName, GrpcCode, GrpcError } from "../../../grpc/status.ts";
+import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { HttpReply, Problem, ProblemKind } from "../../../http.ts";
 
 const httpStatuses: { readonly [code: number]: number } = {
@@ -52,8 +52,19 @@ export function grpcErrorOf(error: unknown): GrpcError | undefined {
   if (error instanceof GrpcError) return error;
   if (!(error instanceof LongshoreError)) return undefined;
   if (error.code === "LONGSHORE_BAD_DEFINITION" || error.code === "LONGSHORE_BAD_INPUT") {
-    return new GrpcError(GrpcCode.INVALID_ARGUMENT, error.message, [], { cause: error });
+    return new GrpcError(GrpcCode.INVALID_ARGUMENT, wholeMessage(error), violationsOf(error), { cause: error });
   }
   if (error.code === "LONGSHORE_LIMIT") return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, error.message, [], { cause: error });
   return undefined;
+}
+
+/** The core keeps the place and what was expected beside its words; the wire has only these. */
+function wholeMessage({ message, detail: { field, expected } }: LongshoreError): string {
+  const more = [expected === undefined ? "" : `expected ${expected}`, field === undefined ? "" : `at ${field}`];
+  const missing = more.filter((part) => part !== "" && !message.includes(part)).join(" ");
+  return missing === "" ? message : `${message.replace(/\.$/, "")}: ${missing}`;
+}
+
+function violationsOf({ message, detail: { field } }: LongshoreError): ReturnType<typeof detailOf>[] {
+  return field === undefined ? [] : [detailOf(BadRequest, { fieldViolations: [{ field, description: message }] })];
 }

@@ -45,7 +45,7 @@ export class ExecuteWork implements Assignment {
     const { component, attempt, observability } = params;
     const { runId, flowId, stepId } = observability;
     // No id of the task travels on this wire; that of the request stands for one call of it.
-    this.ids = { runId: runId ?? "", stepId: stepId ?? component, taskId: String(id), grantId: String(id) };
+    this.ids = { runId: runId ?? "", stepId: stepId ?? "", taskId: String(id), grantId: String(id) };
     this.attempt = attempt;
     this.worker = around.instanceId;
     this.trace = workTrace(observability, { component, attempt, kind: "server" });

@@ -73,7 +73,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   request.on("error", () => {});
   response.on("error", () => {});
   const path = (request.url ?? "/").split("?")[0] ?? "/";
-  if (path === "/health") return health(request, response, options);
+  if (path === "/health" && isRead(request)) return health(request, response, options);
   const exchange = new Exchange(response, settings.instanceId, clock);
   try {
     check(request, path);
@@ -88,6 +88,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
 
 /** Throws for what is wrong with the request before its body is read. */
 function check({ method, headers }: IncomingMessage, path: string): void {
+  if (path === "/health") throw new HttpRefusal(405, `${method} is not answered here, expected GET.`, { allow: "GET, HEAD" });
   if (path !== "/") throw new HttpRefusal(404, `There is nothing at ${path}; messages go to POST /, and GET /health tells how it is.`);
   if (method !== "POST") throw new HttpRefusal(405, `${method} is not answered here, expected POST.`, { allow: "POST" });
   // Runtimes are no web pages. A page that could reach this port would otherwise run components.
@@ -103,17 +104,19 @@ function shown(header: string | undefined): string {
   return header === undefined ? "missing" : JSON.stringify(header);
 }
 
+function isRead({ method }: IncomingMessage): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
 function health(request: IncomingMessage, response: ServerResponse, { settings, clock, isDraining }: ListenerOptions): void {
   request.resume();
   const { instanceId, service } = settings;
-  const isRead = request.method === "GET" || request.method === "HEAD";
   const status = isDraining() ? "draining" : "healthy";
   const body = JSON.stringify({ status, instanceId, timestamp: new Date(clock.now()).toISOString(), service });
-  response.writeHead(isRead ? (status === "healthy" ? 200 : 503) : 405, {
+  response.writeHead(status === "healthy" ? 200 : 503, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
     [instanceHeader]: instanceId,
-    ...(isRead ? {} : { allow: "GET, HEAD" }),
   });
   // Node leaves the body of an answer to HEAD out by itself.
   response.end(body);

@@ -1,7 +1,7 @@
 // What `stepflowNats(url, options)` takes, checked once.
 
-import { variable } from "../../../environment.ts";
-import { named, type QueueOptions, type QueueSettings, queueSettings } from "../queue-options.ts";
+import { checkedVariable } from "../../../environment.ts";
+import { named, type QueueOptions, type QueueSettings, queueSettings, toldAddress } from "../queue-options.ts";
 import { type NatsServers, objectName, serversOf, urlDefault } from "./servers.ts";
 
 export interface StepflowNatsOptions extends QueueOptions {
@@ -29,13 +29,20 @@ const consumerDefault = "stepflow-default";
 
 export function natsSettings(url: string | undefined, options: StepflowNatsOptions): NatsSettings {
   const env = options.env ?? process.env;
+  const nameOf = (field: string, variable: string) => checkedVariable(env, variable, (text) => objectName(field, text));
   const stream = named("stream", options.stream) ?? named("queue", options.queue);
   return {
     ...queueSettings(options),
-    ...serversOf(url ?? variable(env, "STEPFLOW_NATS_URL") ?? urlDefault),
-    stream: objectName("stream", stream ?? variable(env, "STEPFLOW_NATS_STREAM") ?? variable(env, "STEPFLOW_QUEUE_NAME") ?? streamDefault),
-    consumer: objectName("consumer", options.consumer ?? variable(env, "STEPFLOW_NATS_CONSUMER") ?? consumerDefault),
-    orchestratorUrl: named("orchestratorUrl", options.orchestratorUrl) ?? variable(env, "STEPFLOW_TASKS_URL"),
+    ...(url === undefined ? (checkedVariable(env, "STEPFLOW_NATS_URL", serversOf) ?? serversOf(urlDefault)) : serversOf(url)),
+    stream:
+      stream === undefined
+        ? (nameOf("stream", "STEPFLOW_NATS_STREAM") ?? nameOf("stream", "STEPFLOW_QUEUE_NAME") ?? streamDefault)
+        : objectName("stream", stream),
+    consumer:
+      options.consumer === undefined
+        ? (nameOf("consumer", "STEPFLOW_NATS_CONSUMER") ?? consumerDefault)
+        : objectName("consumer", options.consumer),
+    orchestratorUrl: toldAddress("orchestratorUrl", options.orchestratorUrl, env, "STEPFLOW_TASKS_URL"),
     connection: options.connection ?? {},
   };
 }

@@ -5,7 +5,7 @@
 
 import type { GrpcPlugin, HttpPlugin, NatsPlugin } from "../config/config.ts";
 
-/** Where workers on this machine reach the server: `127.0.0.1:4500`. */
+/** Where workers on this machine reach the server: `127.0.0.1:4500`, and `https://127.0.0.1:4500` where it speaks TLS. */
 export type Address = string;
 
 export function httpEnvironment({ launch }: HttpPlugin): NodeJS.ProcessEnv {
@@ -17,7 +17,7 @@ export function queueEnvironment(plugin: GrpcPlugin | NatsPlugin, address: Addre
   return { ...rest, ...told(plugin, address), ...plugin.launch?.env };
 }
 
-/** The reference cannot take addresses with a scheme, and names one port for everything. */
+/** The reference cannot take addresses with a scheme, nor TLS, and names one port for everything. */
 function told(plugin: GrpcPlugin | NatsPlugin, address: Address): NodeJS.ProcessEnv {
   if (plugin.type === "grpc") {
     return { STEPFLOW_TRANSPORT: "grpc", STEPFLOW_TASKS_URL: address, STEPFLOW_QUEUE_NAME: plugin.queue, STEPFLOW_BLOB_URL: address };

@@ -3,6 +3,7 @@
 
 import { LongshoreError } from "../../../errors.ts";
 import { ProcessGroups } from "../../../process-groups.ts";
+import { parseAddress } from "../address.ts";
 import type { HttpPlugin, Launch, Plugin, StepflowConfig } from "../config/config.ts";
 import type { QueuePlugin } from "../config/queues.ts";
 import type { RegisteredComponent } from "../config/registered.ts";
@@ -81,9 +82,8 @@ function fromHere(text: string): string {
   return url.origin;
 }
 
-/** Without a scheme: the reference's workers cannot take one. */
 function addressOf(plugin: Exclude<Plugin, HttpPlugin>, { url }: PluginHost): string {
-  if (url !== null) return new URL(url).host;
+  if (url !== null) return parseAddress(url, "The address that the server listens at");
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `The worker of the plugin ${plugin.name} needs a server with a port, to pull from.`, {
     detail: { field: `plugins.${plugin.name}`, expected: "a port, or a plugin without a command" },
   });

@@ -24,7 +24,7 @@ export class QueueProcess {
   #told: string | null = null;
   #unlisten = () => {};
 
-  /** `address` is where the worker reaches this server, without a scheme. */
+  /** `address` is where the worker reaches this server. */
   constructor(plugin: QueuePlugin & { readonly launch: Launch }, host: PluginHost, address: string) {
     this.#plugin = plugin;
     this.#host = host;
