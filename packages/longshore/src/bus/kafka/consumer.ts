@@ -35,6 +35,7 @@ export class KafkaConsumer implements BusConsumer {
   readonly #clock: Clock;
   readonly #closing = new Closing();
   readonly #gate = new Gate();
+  readonly #membership: Membership;
   readonly #what: string;
   readonly #again: () => Promise<void>;
   #waiting: { topics: readonly string[]; resolve(): void; reject(error: unknown): void }[] = [];
@@ -45,11 +46,12 @@ export class KafkaConsumer implements BusConsumer {
   #handling: Promise<unknown> = Promise.resolve();
 
   constructor(parts: KafkaConsumerParts, subscription: Subscription) {
-    const { clock = systemClock, againMs = againMsDefault } = parts.options;
+    const { clock = systemClock, againMs = againMsDefault, sessionMs = sessionMsDefault } = parts.options;
     this.#parts = parts;
     this.#subscription = subscription;
     this.#clock = clock;
     this.#topics = [...new Set(subscription.topics)];
+    this.#membership = new Membership({ kafka: parts.kafka, group: subscription.group, sessionMs, closing: this.#closing });
     this.#what = `taking records of the group ${subscription.group} from ${parts.name}`;
     this.#again = () => pause(this.#clock, againMs, this.#closing.begun);
     this.ready = this.#received(this.#topics);
@@ -106,14 +108,14 @@ export class KafkaConsumer implements BusConsumer {
   /** From one client to the next. Throws when the broker is not what it was. */
   async #session(): Promise<void> {
     const { kafka, options, topics } = this.#parts;
-    const { sessionMs = sessionMsDefault } = options;
     const { group } = this.#subscription;
     const closing = this.#closing;
+    const membership = this.#membership;
     const ensured = () => within(ensureMsMax, topics.ensure(this.#topics), closing.begun);
     await ensured();
     const client = new kafka.Consumer({ ...clientOptions(options), requestTimeout: 2 * 330_000, groupId: group });
     const fetching = new kafka.ConnectionPool(client.clientId, clientOptions(options));
-    const membership = new Membership({ kafka, client, group, sessionMs, closing });
+    membership.use(client);
     try {
       while (!closing.begun.aborted) {
         await ensured();
@@ -130,7 +132,7 @@ export class KafkaConsumer implements BusConsumer {
           wake: () => this.#gate.open(),
         });
         this.#generation = generation;
-        await this.#live(generation, membership, wanted);
+        await this.#live(generation, wanted);
       }
       await membership.leave();
     } finally {
@@ -139,8 +141,8 @@ export class KafkaConsumer implements BusConsumer {
     }
   }
 
-  async #live(generation: Generation, membership: Membership, wanted: readonly string[]): Promise<void> {
-    const beats = membership.beatUntilOver(generation.over).finally(() => {
+  async #live(generation: Generation, wanted: readonly string[]): Promise<void> {
+    const beats = this.#membership.beatUntilOver(generation.over).finally(() => {
       generation.end();
       this.#gate.open();
     });
@@ -151,7 +153,7 @@ export class KafkaConsumer implements BusConsumer {
       this.#parts.options.trouble?.working(this.#what);
       this.#tellReady(wanted);
       void generation.fetchUntilOver();
-      void this.#watchPartitions(generation, membership);
+      void this.#watchPartitions(generation);
       await this.#handleAll(generation);
     } finally {
       generation.end();
@@ -161,12 +163,12 @@ export class KafkaConsumer implements BusConsumer {
   }
 
   /** Of a group the leader alone looks whether partitions were added: when it joins again, all of them are shared out anew. */
-  async #watchPartitions(generation: Generation, membership: Membership): Promise<void> {
+  async #watchPartitions(generation: Generation): Promise<void> {
     const { lookMs = lookMsDefault } = this.#parts.options;
     while (!generation.over.aborted) {
       await pause(this.#clock, lookMs, generation.over);
       // A broker that does not answer is told of by whoever needs it.
-      if (!generation.over.aborted && (await membership.hasOutgrown().catch(() => false))) generation.end();
+      if (!generation.over.aborted && (await this.#membership.hasOutgrown().catch(() => false))) generation.end();
     }
   }
 

@@ -43,6 +43,8 @@ const partitionBytesMax = 1024 * 1024;
 const aheadBytesMax = 8 * 1024 * 1024;
 /** After which a fetch that failed for a reason that passes is tried again. */
 const staleMs = 100;
+/** Three seconds: a broker chooses leaders of new partitions within one, and whoever waits must hear of one that does not. */
+const staleTries = 30;
 
 export class Generation {
   readonly #parts: GenerationParts;
@@ -222,10 +224,22 @@ export class Generation {
     if (partitions.length === 0) return;
     const topics = [...new Set(partitions.map(({ topic }) => topic))];
     const timestamp = to === "latest" ? -1n : -2n;
-    const offsets = await this.#soon(this.#parts.client.listOffsets({ topics, timestamp }));
+    const offsets = await this.#settled(() => this.#soon(this.#parts.client.listOffsets({ topics, timestamp })));
     for (const partition of partitions) {
       const position = offsets.get(partition.topic)?.[partition.index] ?? 0n;
       Object.assign(partition, { position, done: position });
+    }
+  }
+
+  /** Partitions that were made a moment ago have no leader yet; what lasts longer than that is for our consumer to tell. */
+  async #settled<T>(ask: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!isStale(error) || tries === staleTries || this.over.aborted) throw error;
+        await this.#stale();
+      }
     }
   }
 

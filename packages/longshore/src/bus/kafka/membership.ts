@@ -3,7 +3,8 @@
 // finishes and commits, and only then joins again.
 //
 // Life of a member: join (waits for all others) -> sync (the leader says who gets what) -> heartbeats, until one is answered with a
-// rebalance, or that nobody knows us any more -> join.
+// rebalance, or that nobody knows us any more -> join. A member outlives its clients: whoever comes back with its name is let in at once, and
+// with a new one only when the session of the old one has run out.
 
 import type { Consumer } from "@platformatic/kafka";
 import { LongshoreError } from "../../errors.ts";
@@ -22,7 +23,6 @@ import type { Closing } from "./closing.ts";
 
 export interface MembershipOptions {
   readonly kafka: KafkaModule;
-  readonly client: Consumer;
   readonly group: string;
   readonly sessionMs: number;
   readonly closing: Closing;
@@ -42,6 +42,7 @@ interface Joined {
 
 export class Membership {
   readonly #options: MembershipOptions;
+  #client: Consumer | undefined;
   #memberId = "";
   #generation = -1;
   #leads = false;
@@ -50,6 +51,11 @@ export class Membership {
 
   constructor(options: MembershipOptions) {
     this.#options = options;
+  }
+
+  /** By this client from now on. */
+  use(client: Consumer): void {
+    this.#client = client;
   }
 
   /** Joins, or joins again with other topics; answers what is ours now, and from where on partitions of a topic are new to the group. */
@@ -63,7 +69,7 @@ export class Membership {
         this.#leads = joined.leader === joined.memberId;
         this.#counts = told?.counts ?? {};
         // The library commits and asks for positions in the name that stands here.
-        Object.assign(this.#options.client, { memberId: this.#memberId, generationId: this.#generation });
+        Object.assign(this.#used(), { memberId: this.#memberId, generationId: this.#generation });
         return { assignment, added: told?.added ?? {} };
       } catch (error) {
         const required = named(error, "MEMBER_ID_REQUIRED");
@@ -142,13 +148,19 @@ export class Membership {
   }
 
   async #countsOf(topics: readonly string[]): Promise<{ [topic: string]: number }> {
-    const { topics: known } = await this.#options.client.metadata({ topics: [...topics], forceUpdate: true });
+    const { topics: known } = await this.#used().metadata({ topics: [...topics], forceUpdate: true });
     return Object.fromEntries(topics.map((topic) => [topic, known.get(topic)?.partitionsCount ?? 0]));
+  }
+
+  #used(): Consumer {
+    if (this.#client === undefined) throw new LongshoreError("LONGSHORE_INTERNAL", "A member of a group has no client yet.");
+    return this.#client;
   }
 
   /** Asks the broker that coordinates the group. */
   async #call<Args extends unknown[], Answer>(name: string, ...args: Args): Promise<Answer> {
-    const { kafka, client } = this.#options;
+    const { kafka } = this.#options;
+    const client = this.#used();
     const coordinator = await client.findGroupCoordinator();
     const { brokers } = await client.metadata({ topics: [...client.topics.current] });
     const broker = brokers.get(coordinator);

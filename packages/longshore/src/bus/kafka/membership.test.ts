@@ -1,0 +1,45 @@
+import type { Consumer } from "@platformatic/kafka";
+import { expect, it } from "vitest";
+import { encodeAssignment } from "./assignment.ts";
+import type { KafkaModule } from "./client.ts";
+import { Closing } from "./closing.ts";
+import { Membership } from "./membership.ts";
+
+const kGetConnection = Symbol("connection");
+const kGetApi = Symbol("api");
+
+type Answered = (error: Error | null, answer?: unknown) => void;
+
+/** A client whose broker leads the group itself and calls every newcomer `m1`; notes under which name somebody joins. */
+function clientOf(joins: unknown[]): Consumer {
+  const apis: { [name: string]: (args: unknown[]) => unknown } = {
+    JoinGroup(args) {
+      joins.push(args[3]);
+      return { memberId: "m1", generationId: joins.length, leader: "another", members: [] };
+    },
+    SyncGroup: () => ({ assignment: encodeAssignment(new Map([["t", [0]]]), { counts: { t: 1 }, added: {} }) }),
+  };
+  const client = {
+    topics: { current: [] },
+    findGroupCoordinator: async () => 1,
+    metadata: async () => ({ brokers: new Map([[1, {}]]), topics: new Map() }),
+    [kGetConnection]: (_broker: unknown, done: Answered) => done(null, {}),
+    [kGetApi]: (name: string, done: Answered) =>
+      done(null, (_connection: unknown, ...args: unknown[]) => {
+        const answered = args.pop() as Answered;
+        answered(null, apis[name]?.(args));
+      }),
+  };
+  return client as unknown as Consumer;
+}
+
+it("comes back with another client under the name that it had, which the group does not have to miss first", async () => {
+  const joins: unknown[] = [];
+  const kafka = { kGetConnection, kGetApi } as unknown as KafkaModule;
+  const membership = new Membership({ kafka, group: "g", sessionMs: 10_000, closing: new Closing() });
+  for (let session = 0; session < 2; session++) {
+    membership.use(clientOf(joins));
+    await membership.join(["t"]);
+  }
+  expect(joins).toEqual(["", "m1"]);
+});
