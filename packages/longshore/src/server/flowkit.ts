@@ -99,7 +99,7 @@ export async function openFlowkit(
   const parts = { engine, bus, settings: { ...settings, cluster }, log: logger, failed, functions, isSensitive };
   const mirror =
     options.mongo === undefined ? null : await openMirror(options.mongo, engine, { cluster, trouble, roster: () => coordinator.roster() });
-  const results = mirror === null ? {} : { completed: mirror.completed, adopt: mirror.adopt };
+  const results = mirror === null ? {} : { completed: mirror.completed, adopt: mirror.adopt, release: mirror.release };
   const coordinator: Coordinator = new Coordinator({ ...parts, ...results, outbox: outbox ?? directOutbox(bus) });
   const carrier: Carrier = {
     protocol: "flowkit",
@@ -149,6 +149,7 @@ async function openMirror(url: string, engine: Engine, more: { cluster: string; 
     start: () => mirror.start(),
     completed: (name: WireName) => mirror.completed(name),
     adopt: (name: WireName, hold: Hold) => mirror.adopt(name, hold),
+    release: (name: WireName, epoch: number) => mirror.release(name, epoch),
     async close() {
       await mirror.close();
       await close();

@@ -9,7 +9,7 @@ import { Outbox } from "../../src/bus/outbox.ts";
 import { varsOf } from "../../src/dialect/flowkit/resolve.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { type CoordinatorConfig, readCoordinatorConfig } from "../../src/protocol/flowkit/coordinator/config.ts";
-import { Coordinator } from "../../src/protocol/flowkit/coordinator/coordinator.ts";
+import { Coordinator, type CoordinatorOptions } from "../../src/protocol/flowkit/coordinator/coordinator.ts";
 import { directOutbox } from "../../src/protocol/flowkit/coordinator/direct-outbox.ts";
 import type { CoordinatorFunction } from "../../src/protocol/flowkit/coordinator/functions.ts";
 import { decodeEnvelope } from "../../src/protocol/flowkit/decode.ts";
@@ -36,6 +36,8 @@ export interface FlowkitWorldOptions {
   readonly bus?: (bus: Bus) => Bus;
   /** Messages go through the outbox of the data file. */
   readonly outbox?: boolean;
+  /** What the coordinator asks where workers of other makes keep results. */
+  readonly results?: Pick<CoordinatorOptions, "completed" | "adopt" | "release">;
 }
 
 /** A command as a worker reads it. */
@@ -87,6 +89,7 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
       log: quiet,
       failed,
       functions: options.functions,
+      ...options.results,
     });
     await coordinator.start();
     await coordinator.ready;

@@ -308,11 +308,19 @@ export class FlowkitRun implements Assignment {
       if (over.aborted) return;
       try {
         if (await artifacts.cancelled(taskId, nodeId)) this.cancel("db_flag", null);
+        else if (await this.#isOvertaken()) return this.#lose();
         host.working("cancel flags");
       } catch (error) {
         host.failing("cancel flags", error);
       }
     }
+  }
+
+  /** A coordinator that shares a store with its workers does not tell those whose attempt is over. */
+  async #isOvertaken(): Promise<boolean> {
+    const { artifacts } = this.#around;
+    const { taskId, nodeId, epoch } = this.#attempt;
+    return artifacts.tells !== true && ((await artifacts.epochOf(taskId, nodeId)) ?? 0) > epoch;
   }
 
   #keepCancelling(): void {

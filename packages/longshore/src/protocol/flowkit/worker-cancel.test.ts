@@ -90,6 +90,21 @@ describe("cancelling", () => {
     expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "db_flag" });
   });
 
+  it("[F-CANC-04] an attempt that a later one has taken over from is stopped inside its batch, where only the store tells", async () => {
+    const world = await flowkitWorld();
+    const clock = new TestClock();
+    const { started, handler } = waiting();
+    await world.worker([handler], { dbCancelPollMs: 500 }, { clock });
+    await world.start();
+    const ctx = await started;
+    // Nothing is written any more that could be refused.
+    await until(() => world.kinds().includes("BATCH_OK"));
+    world.artifacts.node(world.taskId, "n").epoch = 2;
+    await clock.advance(500);
+    expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "lease_lost" });
+    expect(ctx.signal.aborted).toBe(true);
+  });
+
   it("[F-CANC-04] a worker whose heartbeats do not get through for a lease stops, and says so when it can", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock();

@@ -228,6 +228,49 @@ describe("what is stale", () => {
     expect(world.coordinator.counts.stale).toBeGreaterThanOrEqual(2);
   });
 
+  // A worker of the reference takes a cancel while it waits for input for the end of its input, and calls its node complete.
+  it("an overtaken worker is not told to stop where others may be of another make, unless its node is wanted no more", async () => {
+    const world = await openFlowkit({ results: { adopt: async () => {} } });
+    const old = await world.worker("old", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    const first = await old.accept();
+    await world.inState(run, "a", "held");
+    await world.clock.advance(60_000);
+    const fresh = await world.worker("fresh", ["indexer"]);
+    await old.stop();
+    await fresh.accept();
+    await world.inState(run, "a", "held");
+    const watching = await world.spy(["signals.v1"]);
+    await old.beat(first);
+    await world.until(async () => world.coordinator.counts.stale > 0);
+    await world.coordinator.tasks.cancel(run.id, "enough");
+    await world.until(async () => watching.length > 0);
+    expect(watching.map(({ target_worker_id }) => target_worker_id)).toEqual(["fresh"]);
+    await fresh.stop();
+    await world.clock.advance(60_000);
+    await world.inState(run, "a", "cancelled");
+    await old.beat(first);
+    await world.until(async () => watching.length > 1);
+    expect(watching[1]).toMatchObject({ target_worker_id: "old", attempt_epoch: first.attempt_epoch, payload: { sig: "CANCEL" } });
+  });
+
+  it("[A02] what a lost attempt had claimed is given up before the next command leaves, and nothing before the first", async () => {
+    const released: [name: unknown, epoch: number, sent: number][] = [];
+    const world = await openFlowkit({
+      results: { release: async (name, epoch) => void released.push([name, epoch, world.coordinator.counts.started]) },
+    });
+    const old = await world.worker("old", ["indexer"]);
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    await old.accept();
+    await world.inState(run, "a", "held");
+    expect(released).toEqual([]);
+    await world.clock.advance(60_000);
+    const fresh = await world.worker("fresh", ["indexer"]);
+    await old.stop();
+    const { attempt_epoch } = await fresh.accept();
+    expect(released.at(-1)).toEqual([{ task_id: run.id, node_id: "a" }, attempt_epoch, world.coordinator.counts.started - 1]);
+  });
+
   // The reference notes such events in a log of its own before it drops them. Here they are counted.
   it("[T45, T70] a batch of an earlier epoch, or after the end, leaves no metrics", async () => {
     const world = await openFlowkit();

@@ -204,6 +204,22 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await mirror.completed({ task_id: "nothing", node_id: "up" })).toBeNull();
   });
 
+  it("[A02] gives up what earlier attempts have claimed and not done, whoever they are", async () => {
+    const { db, begin, all } = await setup();
+    const mirror = begin();
+    const claim = { task_id: "t", consumer_node: "down", from_node: "up" };
+    const claims = [
+      { ...claim, batch_uid: "theirs" },
+      { ...claim, batch_uid: "lost", epoch: 1, state: "claimed" },
+      { ...claim, batch_uid: "done", epoch: 1, state: "processed" },
+      { ...claim, batch_uid: "newer", epoch: 3, state: "claimed" },
+      { ...claim, batch_uid: "other", consumer_node: "beside" },
+    ];
+    await db.collection("stream_progress").insertMany(claims);
+    await mirror.release({ task_id: "t", node_id: "down" }, 3);
+    expect((await all("stream_progress", { task_id: "t" })).map(({ batch_uid }) => batch_uid).sort()).toEqual(["done", "newer", "other"]);
+  });
+
   it("takes nothing of a run's earlier life for the result of a node that begins anew", async () => {
     const { begin, submit, take, put, done, engine, all } = await setup();
     const mirror = begin();

@@ -23,6 +23,7 @@ import { aggregates, nodeDocument, summaryDocument, taskDocument } from "../docu
 import { MirrorParts } from "./mirror-parts.ts";
 import { fileOf, MirrorPruning } from "./mirror-pruning.ts";
 import { asking, ensureIndexes, isUnreachable, type MongoDb, type MongoDocument, type MongoIndex, plainObject } from "./mongo-db.ts";
+import { releaseClaims } from "./mongo-read.ts";
 
 export interface MirrorOptions {
   readonly db: MongoDb;
@@ -125,6 +126,11 @@ export class Mirror {
   /** Records what a node's workers have kept in MongoDB and nobody has heard of in time. */
   async adopt({ task_id, node_id }: { task_id: string; node_id: string }, hold: Hold): Promise<void> {
     await this.#parts.adopt(task_id, node_id, hold);
+  }
+
+  /** What earlier attempts of a node have claimed and not done is free again. Workers of the reference pass over what anybody has claimed. */
+  async release({ task_id, node_id }: { task_id: string; node_id: string }, epoch: number): Promise<void> {
+    await releaseClaims(this.#options.db, { task_id, consumer_node: node_id }, epoch);
   }
 
   /** What is not written by then is written at the next start. */

@@ -163,16 +163,10 @@ export class MongoReader {
     return page.filter(({ batch_uid }) => !claimed.has(batch_uid));
   }
 
-  /** Gives up the claims of earlier attempts on what they did not process; one that names no attempt is a foreign worker's. */
   async #release(): Promise<number> {
     const { db, consumer, sources } = this.#parts;
-    const { deletedCount } = await asking("release claims", () =>
-      db.collection("stream_progress").deleteMany({
-        ...{ task_id: consumer.taskId, consumer_node: consumer.nodeId, from_node: { $in: [...sources] } },
-        ...{ state: { $ne: "processed" }, epoch: { $not: { $gte: consumer.epoch } } },
-      }),
-    );
-    return deletedCount;
+    const { taskId: task_id, nodeId: consumer_node, epoch } = consumer;
+    return releaseClaims(db, { task_id, consumer_node, from_node: { $in: [...sources] } }, epoch);
   }
 
   /** After a round that found nothing: whether a source has to be read from its first part. Marks those that are over. */
@@ -254,6 +248,12 @@ function unseen(line: Line, page: readonly MongoDocument[]): MongoDocument[] {
 
 function partOf(fromNode: string, uid: unknown, meta: unknown): UpstreamPart {
   return { fromNode, uid: uid as string, meta: plainObject(meta) };
+}
+
+/** Gives up claims of earlier attempts on what they did not process; one that names no attempt is a foreign worker's. Answers how many. */
+export async function releaseClaims(db: MongoDb, whose: MongoDocument, epoch: number): Promise<number> {
+  const unprocessed = { ...whose, state: { $ne: "processed" }, epoch: { $not: { $gte: epoch } } };
+  return (await asking("release claims", () => db.collection("stream_progress").deleteMany(unprocessed))).deletedCount;
 }
 
 /** The unique key of a claim. */

@@ -1,7 +1,7 @@
 // What a worker says about one attempt, done to the board: signs of life extend its hold, batches are parts of its task, and its last word
 // ends it. An attempt that is over is told to stop, unless its worker has just said that it did.
 
-import type { Hold } from "../../../board/task.ts";
+import { type Hold, isOpen } from "../../../board/task.ts";
 import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
 import { backoffMsOf, type RetrySettings } from "../../../dialect/flowkit/retry-policy.ts";
@@ -38,6 +38,7 @@ export interface AttemptsParts extends Pick<CoordinatorEngine, "board" | "parts"
   readonly batches: BatchRecords;
   readonly signals: Pick<Signals, "cancel">;
   readonly counts: CoordinatorCounts;
+  /** There where workers of other makes keep results as well. */
   adopt?(name: WireName, hold: Hold): Promise<void>;
 }
 
@@ -73,7 +74,7 @@ export class Attempts {
     const verdict = await this.#extend(hold, attempt.termMs);
     if (verdict !== "ok" && verdict !== "cancel") {
       counts.stale += events.length;
-      return this.#stop(attempt, last, verdict === "busy" ? "another worker has it" : "this attempt is over");
+      return this.#stop(attempt, place, last, verdict === "busy" ? "another worker has it" : "this attempt is over");
     }
     if (verdict === "ok") await this.#keepBatches(hold, events);
     if (last !== undefined) await this.#end(hold, place, last, attempt);
@@ -185,8 +186,18 @@ export class Attempts {
   }
 
   /** A worker that has said its last word has nothing to stop. */
-  async #stop(attempt: AttemptEvents, last: Last | undefined, reason: string): Promise<void> {
-    if (last === undefined) await this.#parts.signals.cancel(attempt, attempt.worker_id, reason);
+  async #stop(attempt: AttemptEvents, { taskId }: Place, last: Last | undefined, reason: string): Promise<void> {
+    if (last === undefined && !(await this.#isSpared(taskId))) await this.#parts.signals.cancel(attempt, attempt.worker_id, reason);
+  }
+
+  /**
+   * A worker of another make takes a cancel while it waits for input for the end of that input, and calls its node complete: readers of the node would
+   * believe it, and so would we. As long as others do the node it is left alone; ours find out by themselves.
+   */
+  async #isSpared(taskId: string): Promise<boolean> {
+    if (this.#parts.adopt === undefined) return false;
+    const task = await this.#parts.board.task(taskId);
+    return task !== undefined && (isOpen(task.state) || task.state === "done");
   }
 }
 

@@ -49,6 +49,8 @@ export interface CoordinatorOptions {
   completed?(name: WireName): Promise<JsonObject | null>;
   /** Records what a node has produced there and nobody has heard of in time, before the node is called done. */
   adopt?(name: WireName, hold: Hold): Promise<void>;
+  /** Gives up what attempts before this epoch have claimed there and not done. */
+  release?(name: WireName, epoch: number): Promise<void>;
 }
 
 /** Before topics that could not be made are tried again. */
@@ -81,7 +83,7 @@ export class Coordinator {
   #stopListening: () => void = () => {};
 
   constructor(options: CoordinatorOptions) {
-    const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed, adopt } = options;
+    const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed, adopt, release } = options;
     const { topics, leaseMs, offerMs, cancelGraceMs } = settings;
     const { counts } = this;
     this.#options = options;
@@ -96,7 +98,7 @@ export class Coordinator {
     this.#signals = new Signals({ ...common, cancelGraceMs });
     this.#attempts = new Attempts({ ...common, signals: this.#signals });
     const isServed = (role: string) => this.#served.has(role);
-    this.#dispatcher = new Dispatcher({ ...common, isServed, leaseMs, offerMs, completed });
+    this.#dispatcher = new Dispatcher({ ...common, isServed, leaseMs, offerMs, completed, release });
     const perform = performer(new Functions({ ...common, own: functions }));
     this.#functions = new LaneWorker({
       ...common,

@@ -36,6 +36,8 @@ export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "boar
   completed?(name: WireName): Promise<JsonObject | null>;
   /** Records what a node has produced there, before it is called done. */
   adopt?(name: WireName, hold: Hold): Promise<void>;
+  /** Gives up what attempts before this epoch have claimed there and not done, for workers that cannot do so themselves. */
+  release?(name: WireName, epoch: number): Promise<void>;
   readonly counts: CoordinatorCounts;
   readonly log: CoordinatorLog;
   failed(what: string, error: unknown): void;
@@ -155,6 +157,8 @@ export class Dispatcher {
         await board.complete(hold, JSON.stringify(result));
         return;
       }
+      // Nobody can have claimed anything before the first command.
+      if (task.grant > 1) await this.#parts.release?.({ task_id, node_id }, task.grant);
       const start = {
         input: inputOf(task, place),
         deadLetters: await this.#deadLetters(place),
