@@ -50,7 +50,7 @@ describe("flow outcomes", () => {
     expect((await run(chained, { first }, { one, two })).result).toEqual({ outcome: "success", result });
   });
 
-  it("[S9-8] an input that the plugin has no answer for fails as unreachable, after its retries, with the stack", async () => {
+  it("a plugin that cannot be reached is tried again, and its error comes up with the stack", async () => {
     const { run } = await openFlows();
     const { result, calls } = await run(chained, { first: "nobody" }, { one, two });
     const stack = [

@@ -22,15 +22,15 @@ export interface ComponentWork {
   lend<T>(wait: () => Promise<T>): Promise<T>;
 }
 
-/** What a step failed with. With `final` it is not tried again, whatever its code says. */
+/** What a step failed with. With `final` it is not tried again, whatever its code says; `shown` is what our own views say instead of its message. */
 export class StepFailure extends LaneFailure {
   override readonly name: string = "StepFailure";
   readonly error: FlowError;
   readonly final: boolean;
 
-  constructor(error: FlowError, options: { cause?: unknown; final?: boolean } = {}) {
-    const final = options.final ?? false;
-    super({ ...failureReport(error), ...(final ? { retryable: false } : {}) }, { cause: options.cause });
+  constructor(error: FlowError, options: { cause?: unknown; final?: boolean; shown?: string } = {}) {
+    const { final = false, shown = error.message, cause } = options;
+    super({ ...failureReport(error), error: shown, ...(final ? { retryable: false } : {}) }, { cause });
     this.error = error;
     this.final = final;
   }

@@ -22,7 +22,7 @@ const plugin = parseConfig(text, { file: "c.yml", environment: {} }).config.plug
 
 function failure(component: string, input: Json): StepFailure {
   try {
-    answer(plugin, component, input);
+    answer(plugin, { step: "s1", component, input });
   } catch (error) {
     if (error instanceof StepFailure) return error;
   }
@@ -31,7 +31,7 @@ function failure(component: string, input: Json): StepFailure {
 
 describe("a mock component", () => {
   it("answers by its input, whatever the order of its fields", () => {
-    expect(answer(plugin, "/c", { n: 1, input: "a" })).toEqual({ output: "b" });
+    expect(answer(plugin, { step: "s1", component: "/c", input: { n: 1, input: "a" } })).toEqual({ output: "b" });
   });
 
   it("fails as it was told, by name or by number", () => {
@@ -42,11 +42,22 @@ describe("a mock component", () => {
   });
 
   it("is out of reach for an input that it does not know, and when it is broken, and is not tried again", () => {
-    expect(failure("/c", { input: "z" })).toMatchObject({
-      final: true,
-      error: { code: "UNREACHABLE", message: 'No behavior defined for /c on {"input":"z"}' },
+    const unknown = failure("/c", { input: "z" });
+    expect(unknown).toMatchObject({ final: true, error: { code: "UNREACHABLE", message: 'step "s1" failed' } });
+    expect(unknown.report).toMatchObject({ retryable: false, error: 'step "s1" failed: No behavior defined for /c on {"input":"z"}' });
+    expect(failure("/c", { mode: "broken" })).toMatchObject({ final: true, report: { error: 'step "s1" failed: out of order' } });
+    expect(failure("/d", 1).report.error).toBe('step "s1" failed: The plugin m has no component /d');
+  });
+
+  it("tells the reason in the stack of its error, as the reference does", () => {
+    expect(failure("/c", { input: "z" }).error.data).toEqual({
+      stack: [
+        {
+          error: 'step "s1" failed',
+          attachments: ["Component: /c", "Component execution failed for step 's1'", 'No behavior defined for /c on {"input":"z"}'],
+        },
+        { error: "error executing user-defined function", attachments: [] },
+      ],
     });
-    expect(failure("/c", { mode: "broken" })).toMatchObject({ final: true, error: { code: "UNREACHABLE", message: "out of order" } });
-    expect(failure("/d", 1).error).toMatchObject({ code: "UNREACHABLE", message: "The plugin m has no component /d" });
   });
 });

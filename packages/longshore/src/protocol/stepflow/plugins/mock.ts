@@ -22,19 +22,25 @@ export function mockLane(plugin: MockPlugin, { board, workers, clock, log }: Plu
     protocol: "stepflow",
     slots,
     own: true,
-    perform: async ({ component, input }) => answer(plugin, component, input),
+    perform: async ({ task, component, input }) => answer(plugin, { step: task.step, component, input }),
     failed: (what, error) => log.warn(`A ${what} for the plugin ${plugin.name} failed and is tried again`, { error }),
   });
 }
 
+export interface MockCall {
+  readonly step: string;
+  readonly component: string;
+  readonly input: Json;
+}
+
 /** Throws a StepFailure for every answer that is none. What is not there at all counts as out of reach, and is not tried again. */
-export function answer(plugin: MockPlugin, component: string, input: Json): Json {
-  const mocked = plugin.components.get(component);
-  if (mocked === undefined) throw unreachable(`The plugin ${plugin.name} has no component ${component}`);
-  const found = mocked.behaviors.find((behavior) => isDeepStrictEqual(behavior.input, input))?.answer;
-  if (found === undefined) throw unreachable(`No behavior defined for ${component} on ${JSON.stringify(input)}`);
+export function answer(plugin: MockPlugin, call: MockCall): Json {
+  const mocked = plugin.components.get(call.component);
+  if (mocked === undefined) throw unreachable(call, `The plugin ${plugin.name} has no component ${call.component}`);
+  const found = mocked.behaviors.find((behavior) => isDeepStrictEqual(behavior.input, call.input))?.answer;
+  if (found === undefined) throw unreachable(call, `No behavior defined for ${call.component} on ${JSON.stringify(call.input)}`);
   if (found.kind === "success") return found.result;
-  if (found.kind === "broken") throw unreachable(found.message);
+  if (found.kind === "broken") throw unreachable(call, found.message);
   const { message, data } = found;
   throw new StepFailure({ code: codeOf(found.code), message, ...(data === null ? {} : { data }) });
 }
@@ -46,6 +52,16 @@ function codeOf(code: string | number): TaskErrorCode {
   return found === undefined ? "COMPONENT_FAILED" : (found[0] as TaskErrorCode);
 }
 
-function unreachable(message: string): StepFailure {
-  return new StepFailure({ code: "UNREACHABLE", message }, { final: true });
+/**
+ * In the reference's words, which tests of flows compare: the message says no more than which step, and the reason is in the stack. Our own
+ * views show the reason.
+ */
+function unreachable({ step, component }: MockCall, reason: string): StepFailure {
+  const message = `step ${JSON.stringify(step)} failed`;
+  const attachments = [`Component: ${component}`, `Component execution failed for step '${step}'`, reason];
+  const stack = [
+    { error: message, attachments },
+    { error: "error executing user-defined function", attachments: [] },
+  ];
+  return new StepFailure({ code: "UNREACHABLE", message, data: { stack } }, { final: true, shown: `${message}: ${reason}` });
 }
