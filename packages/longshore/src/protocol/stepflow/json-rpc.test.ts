@@ -52,13 +52,13 @@ describe("a JSON-RPC message", () => {
     ['{"jsonrpc":"2.0","id":"x","method":5}', "invalidRequest", "x", /^method is 5/],
     ['{"jsonrpc":"2.0","id":"x","method":"m","params":[1]}', "invalidParams", "x", /params is not an object/],
     ['{"jsonrpc":"2.0","id":"x","error":"no"}', "invalidRequest", "x", /^error is "no"/],
-  ] as const)("is refused when it is %s", (text, fault, id, message) => {
+  ] as const)("[S-HTTP-02] is refused when it is %s", (text, fault, id, message) => {
     const refused = refusal(text);
     expect(refused).toMatchObject({ fault, id });
     expect(refused.message).toMatch(message);
   });
 
-  it("is written with its id, and with null where none could be read", () => {
+  it("[S-HTTP-02] is written with its id, and with null where none could be read", () => {
     expect(JSON.parse(requestText("a", "m", { x: 1 }))).toEqual({ jsonrpc: "2.0", id: "a", method: "m", params: { x: 1 } });
     expect(JSON.parse(resultText(5, null))).toEqual({ jsonrpc: "2.0", id: 5, result: null });
     expect(JSON.parse(errorText(null, { code: -32700, message: "no" }))).toEqual({

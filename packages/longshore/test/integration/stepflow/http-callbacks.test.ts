@@ -16,7 +16,7 @@ const keep = task("keep", async ({ data }: { data: unknown }) => {
 });
 
 describe("blobs over the channel", () => {
-  it("[S-HTTP-26, S-HTTP-27, S-HTTP-28] are put and got by calls of the guide's form", async () => {
+  it("[S-HTTP-26, S-HTTP-27] are put and got by calls of the guide's form", async () => {
     await using s = await setup({ tasks: [keep] });
     const data = { large_result: "..." };
     const observability = { run_id: "run-12345", flow_id: "sha256:abc123", step_id: "process_step" };
@@ -26,6 +26,23 @@ describe("blobs over the channel", () => {
     expect(calls).toEqual([
       { jsonrpc: "2.0", id: expect.any(String), method: "blobs/put", params: { data, blob_type: "data", observability } },
       { jsonrpc: "2.0", id: expect.any(String), method: "blobs/get", params: { blob_id: id, observability } },
+    ]);
+  });
+
+  it("[S-HTTP-28] are data, unless they are the definition of a flow", async () => {
+    const both = task("both", async () => {
+      await stepflowTask().putBlob({ steps: [] });
+      await stepflowTask().submitRun({ flow: { steps: [] }, input: [1] });
+      return "kept";
+    });
+    await using s = await setup({ tasks: [both] });
+    const flowId = blobIdOfJson({ steps: [] });
+    const respond = (call: Any) => (call.method === "runs/submit" ? { result: { runId: "r", flowId } } : blobStore().respond(call));
+    const { calls } = await s.runtime.execute("/both", {}, { respond });
+    expect(calls.map(({ method, params }) => [method, params.blob_type ?? params.flowId])).toEqual([
+      ["blobs/put", "data"],
+      ["blobs/put", "flow"],
+      ["runs/submit", flowId],
     ]);
   });
 

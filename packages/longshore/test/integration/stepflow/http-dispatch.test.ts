@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { dialectB, startCalled as setup } from "../../support/stepflow-called.ts";
 import { pluginWorld } from "../../support/stepflow-plugins.ts";
 import { scriptedWorker } from "../../support/stepflow-scripted-worker.ts";
+import { deferred } from "../../support/until.ts";
 
 describe("the handshake", () => {
   it("[S-HTTP-03, S-HTTP-04] comes first, then the list of components, then calls", async () => {
@@ -27,12 +28,22 @@ describe("the handshake", () => {
     });
   });
 
-  it("[S-HTTP-19] is refused to a worker of another version, which is told once", async () => {
-    const { worker, world } = await setup({ initialize: { server_protocol_version: 2 } });
+  it("[S-HTTP-19] is refused to a worker of another version, which is hung up on, never called, and told of once", async () => {
+    const hungUp = deferred<void>();
+    const { worker, world } = await setup({
+      initialize: { server_protocol_version: 2 },
+      script: ({ response }) => {
+        response.socket?.once("close", hungUp.resolve);
+        return false;
+      },
+    });
+    await world.post("t", "/echo", {});
     const line = await world.logged(/cannot be called/);
+    await hungUp.promise;
     expect(line).toContain("it speaks version 2 of the protocol, expected 1");
     await world.logged(/^debug .*cannot be called/);
-    expect(worker.methods).not.toContain("initialized");
+    expect(new Set(worker.methods)).toEqual(new Set(["initialize"]));
+    expect(await world.engine.board.task("t")).toMatchObject({ state: "queued", attempt: 0 });
     expect(world.lines.filter((one) => one.startsWith("error"))).toHaveLength(1);
   });
 
@@ -71,7 +82,7 @@ describe("the handshake", () => {
     expect(await world.run("/echo")).toMatchObject({ error: { code: "WORKER_ERROR", message: "Worker not initialized" } });
   });
 
-  it("is made again after a connection broke, for it may be another process by now", async () => {
+  it("[S-HTTP-25] is made again after a connection broke, for it may be another process by now, and the next attempt is the second", async () => {
     let broken = false;
     const { worker, world } = await setup({
       script: ({ message, cut }) => {

@@ -44,8 +44,10 @@ describe("components/list", () => {
 describe("components/info", () => {
   it("[S-HTTP-06, S-HTTP-22] tells about one, by its path with or without a route's prefix", async () => {
     await using s = await setup({ tasks });
+    const [listed] = (await s.runtime.call("components/list")).result.components;
+    expect(listed).toMatchObject(described);
     for (const component of ["/process_data", "process_data", "/my_worker/process_data"]) {
-      expect((await s.runtime.call("components/info", { component })).result.info).toMatchObject(described);
+      expect((await s.runtime.call("components/info", { component })).result).toEqual({ info: listed });
     }
   });
 

@@ -12,7 +12,7 @@ const tasks = [echo, putting];
 const message = (method: string, params: unknown = {}, id: unknown = "m-1") => JSON.stringify({ jsonrpc: "2.0", id, method, params });
 
 describe("the handshake", () => {
-  it("[S-HTTP-03, S-HTTP-17, S-HTTP-18] answers initialize with version 1, in the keys of both dialects", async () => {
+  it("[S-HTTP-03, S-HTTP-17, S-HTTP-18] answers initialize with version 1, in the keys of both dialects, and takes initialized", async () => {
     await using s = await setup({ tasks, handshake: "none" });
     const observability = { trace_id: "a1b2c3d4e5f67890a1b2c3d4e5f67890", span_id: "1234567890abcdef" };
     const answer = await s.runtime.post(message("initialize", { runtime_protocol_version: 1, observability }, "init-001"));
@@ -25,6 +25,9 @@ describe("the handshake", () => {
     expect((await s.runtime.call("initialize", { runtimeProtocolVersion: 1, capabilities: {} })).result).toMatchObject({
       serverProtocolVersion: 1,
     });
+    // The other half: a notification, after which work is taken.
+    expect((await s.runtime.send({ jsonrpc: "2.0", method: "initialized", params: {} })).status).toBe(202);
+    expect((await s.runtime.execute("/echo", { a: 1 })).answer.result).toEqual({ output: { a: 1 } });
   });
 
   it.each([
@@ -84,7 +87,7 @@ describe("the handshake", () => {
 });
 
 describe("a request", () => {
-  it("[S-HTTP-10, S-HTTP-11] goes to POST /; other methods and paths are told where", async () => {
+  it("[S-HTTP-10, S-HTTP-11] goes to POST /; other methods and paths but that of the health page are told where", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.post(message("components/list"))).status).toBe(200);
     expect((await s.runtime.post(message("components/list"), {}, "/?x=1")).status).toBe(200);
@@ -92,6 +95,8 @@ describe("a request", () => {
     expect([got.status, got.headers.allow, got.json.error.message]).toEqual([405, "POST", "GET is not answered here, expected POST."]);
     expect((await s.runtime.post(message("components/list"), {}, "/rpc")).status).toBe(404);
     expect((await s.runtime.get("/nowhere")).json.error.message).toContain("messages go to POST /");
+    // What else is there.
+    expect((await s.runtime.get("/health")).status).toBe(200);
   });
 
   it.each([undefined, "application/json", "text/event-stream", "text/html, application/json", "application/json, text/event-stream;q=0"])(

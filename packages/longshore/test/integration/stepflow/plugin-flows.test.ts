@@ -1,5 +1,6 @@
 // Flows through a whole server: a configuration file, workers of several kinds, and the API that a client sees.
 
+import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -10,6 +11,7 @@ import { task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import type { Any } from "../../support/stepflow-runtime.ts";
+import { scriptedWorker } from "../../support/stepflow-scripted-worker.ts";
 
 async function setup(config: string) {
   const folder = temporaryFolder();
@@ -38,9 +40,9 @@ async function setup(config: string) {
 }
 
 /** A worker over HTTP in this process; a test only needs its address. */
-async function worker() {
+async function worker(shout: (text: string) => string = (text) => text.toUpperCase()) {
   const tasks = [
-    task("process_data", ({ text }: { text: string }) => ({ text: text.toUpperCase() })),
+    task("process_data", ({ text }: { text: string }) => ({ text: shout(text) })),
     task("keep", async (input: Json, context) => ({ id: await stepflowTask(context).putBlob(input) })),
     task("nested", async ({ flow }: { flow: string }, context) =>
       stepflowTask(context).evaluate({ flowId: flow, input: { text: "deep" } }),
@@ -87,8 +89,14 @@ routes:
 
 describe("a flow", () => {
   it("[S-HTTP-33] finds its worker by the route of its component's path", async () => {
-    const { run } = await setup(httpConfig(await worker()));
+    const other = await worker((text) => `${text}, other`);
+    const { run } = await setup(
+      httpConfig(await worker())
+        .replace("plugins:\n", `plugins:\n  other: { type: stepflow, url: "${other}" }\n`)
+        .replace("routes:\n", 'routes:\n  "/other_worker/{*component}": [ { plugin: other } ]\n'),
+    );
     expect(await run(chain("/my_worker/process_data"), { text: "hello" })).toMatchObject({ status: 2, output: { text: "HELLO" } });
+    expect(await run(chain("/other_worker/process_data"), { text: "hello" })).toMatchObject({ output: { text: "hello, other" } });
   });
 
   it("goes through workers that are called, mock and built-in components, and workers of another protocol", async () => {
@@ -108,7 +116,34 @@ describe("a flow", () => {
     expect(await run(chain("/my_worker/nested"), { flow: inner })).toMatchObject({ status: 2, output: { text: "DEEP" } });
   });
 
-  it("[S-QUEUE-08, S-QUEUE-18] is carried out by a worker that its gRPC plugin starts and tells where to pull from", async () => {
+  it("[S-HTTP-26, S-HTTP-27, S-HTTP-28] keeps data and definitions for a worker of the first dialect, which asks over its open call", async () => {
+    const blobs = { data: { large_result: "..." }, flow: { steps: [], output: { $input: "$" } } };
+    const older = await scriptedWorker({
+      script: ({ message, stream, event }) => {
+        if (message.method !== "components/execute") return false;
+        stream();
+        for (const [blob_type, data] of Object.entries(blobs))
+          event({ jsonrpc: "2.0", id: `put ${blob_type}`, method: "blobs/put", params: { data, blob_type } });
+        return true;
+      },
+    });
+    const { run, call } = await setup(httpConfig(older.url));
+    const running = run(chain("/my_worker/keep"), {});
+    const execution = () => older.received.find(({ message }) => message.method === "components/execute");
+    const ids = [];
+    for (const [blob_type, data] of Object.entries(blobs)) {
+      const { blob_id } = (await older.answer(`put ${blob_type}`)).result;
+      expect(blob_id).toBe(`sha256:${createHash("sha256").update(JSON.stringify(data)).digest("hex")}`);
+      execution()?.event({ jsonrpc: "2.0", id: `get ${blob_type}`, method: "blobs/get", params: { blob_id } });
+      expect((await older.answer(`get ${blob_type}`)).result).toEqual({ data, blob_type });
+      expect(await call("GET", `/blobs/${blob_id}`)).toMatchObject({ data, blobType: blob_type });
+      ids.push(blob_id);
+    }
+    execution()?.event({ jsonrpc: "2.0", id: execution()?.message.id, result: { output: ids } });
+    expect(await running).toMatchObject({ status: 2, output: ids });
+  });
+
+  it("[S-QUEUE-04, S-QUEUE-08, S-QUEUE-18] is carried out by a worker that its gRPC plugin starts and tells where to pull from", async () => {
     const program = join(temporaryFolder(), "worker.mjs");
     writeFileSync(program, queueWorker);
     const { run } = await setup(`plugins:
