@@ -14,7 +14,7 @@ describe("the handshake", () => {
     expect(worker.received[1]?.message).toEqual({ jsonrpc: "2.0", method: "initialized", params: {} });
   });
 
-  it("says its version in the words of both dialects, and where blobs are", async () => {
+  it("[S-OBS-07] says its version in the words of both dialects, and where blobs are, and belongs to no run", async () => {
     const { worker, world } = await setup();
     await world.run("/echo");
     expect(worker.received[0]?.message.params).toEqual({
@@ -22,6 +22,8 @@ describe("the handshake", () => {
       runtimeProtocolVersion: 1,
       capabilities: { blobApiUrl: "http://127.0.0.1:4500/api/v1/blobs", blobThreshold: 1_048_576 },
     });
+    expect(worker.received[2]?.message).toMatchObject({ method: "components/list", params: {} });
+    expect(worker.received[2]?.message.params).toEqual({});
     expect(worker.received[0]?.headers).toMatchObject({
       "content-type": "application/json",
       accept: "application/json, text/event-stream",

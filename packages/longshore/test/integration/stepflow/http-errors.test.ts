@@ -144,7 +144,11 @@ describe("the component", () => {
 
   it("[S-ERR-10, S-HTTP-24] is not called with an input that does not fit its schema", async () => {
     const called: unknown[] = [];
-    const strict = task("strict", ({ name }) => (called.push(name), name), { input: z.object({ name: z.string() }) });
+    const note = ({ name }: { name: string }) => {
+      called.push(name);
+      return name;
+    };
+    const strict = task("strict", note, { input: z.object({ name: z.string() }) });
     await using s = await setup({ tasks: [strict] });
     const { error } = (await s.runtime.execute("/strict", { name: 5 })).answer;
     expect(error).toMatchObject({ code: -32003, data: { component: "/strict", retryable: false } });

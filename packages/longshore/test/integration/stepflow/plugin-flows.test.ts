@@ -99,6 +99,22 @@ describe("a flow", () => {
     expect(await run(chain("/other_worker/process_data"), { text: "hello" })).toMatchObject({ output: { text: "hello, other" } });
   });
 
+  it("[S-OBS-06, S-OBS-07] tells its worker run, flow and step with each call, and no run before", async () => {
+    const called = await scriptedWorker();
+    const { run, store, call } = await setup(httpConfig(called.url));
+    const flow = chain("/my_worker/echo", "/my_worker/echo");
+    await run(flow, { a: 1 });
+    const { runs } = await call("GET", "/runs");
+    const place = { run_id: runs[0].runId, flow_id: await store(flow) };
+    expect(called.received.map(({ message }) => [message.method, message.params.observability])).toEqual([
+      ["initialize", undefined],
+      ["initialized", undefined],
+      ["components/list", undefined],
+      ["components/execute", { ...place, step_id: "s0" }],
+      ["components/execute", { ...place, step_id: "s1" }],
+    ]);
+  });
+
   it("goes through workers that are called, mock and built-in components, and workers of another protocol", async () => {
     const { run, server } = await setup(httpConfig(await worker()));
     const length = task("length", ({ text }: { text: string }) => ({ length: text.length }));

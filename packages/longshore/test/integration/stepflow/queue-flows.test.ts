@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ExecutionStatus, TaskErrorCode } from "../../../src/protocol/stepflow/messages.ts";
-import { RunsService, TasksService } from "../../../src/protocol/stepflow/services.ts";
+import { BlobService, RunsService, TasksService } from "../../../src/protocol/stepflow/services.ts";
 import { serve } from "../../../src/server/server.ts";
 import { channelTo } from "../../support/grpc.ts";
 import { temporaryFolder } from "../../support/parts.ts";
@@ -20,8 +20,8 @@ const chain = {
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 describe("a flow", () => {
-  it("[S-QUEUE-01, S-QUEUE-20] is carried out step by step by the worker of a queue, which is told where each belongs", async () => {
-    const { run, pull, perform, result, address, channel } = await flowServer();
+  it("[S-QUEUE-01, S-QUEUE-20, S-OBS-06] is carried out step by step by the worker of a queue, which is told where each belongs", async () => {
+    const { run, store, pull, perform, result, address, channel } = await flowServer();
     const ann = pull();
     await ann.register({ componentId: "echo", path: "/echo" });
     const runId = await run(chain, { n: 1 });
@@ -29,8 +29,9 @@ describe("a flow", () => {
     for (let at = 0; at < 3; at++) told.push(await perform(ann, (input) => ({ n: (input as { n: number }).n + 1 })));
     expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: { n: 4 } });
     expect(runId).toMatch(uuid);
-    const flowId = told[0]?.execute?.observability?.flowId;
-    expect(flowId).toMatch(/^[0-9a-f]{64}$/);
+    // Of the flow's definition, by which it can be got.
+    const flowId = await store(chain);
+    expect((await channel.unary(BlobService.GetBlob, { blobId: flowId })).jsonData).toEqual(chain);
     expect(told.map(({ execute }) => execute)).toMatchObject(
       ["one", "two", "three"].map((stepId, at) => ({
         componentId: "echo",

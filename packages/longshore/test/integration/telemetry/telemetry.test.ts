@@ -138,14 +138,26 @@ describe.each([
   });
 });
 
-it("[S-OBS-05, S-OBS-07] calls of a component carry the same trace, its own span and the ids of its work", async () => {
+it("[S-OBS-05, S-OBS-07] all calls of a component carry the same trace, its own span and the ids of its work", async () => {
   const collector = await httpCollector();
-  const keep = task("keep", async () => stepflowTask().putBlob({ a: 1 }));
-  await using s = await setup({ tasks: [keep], work: { telemetry: await telemetry({ endpoint: collector.endpoint, logs: [], env: {} }) } });
-  const { calls } = await s.runtime.execute("/keep", {}, { observability, respond: blobStore().respond });
+  const everything = task("everything", async () => {
+    const { putBlob, getBlob, submitRun, getRun } = stepflowTask();
+    await getBlob(await putBlob({ a: 1 }));
+    await getRun((await submitRun({ flowId: "f", input: [1] })).runId);
+    return "asked";
+  });
+  const watched = await telemetry({ endpoint: collector.endpoint, logs: [], env: {} });
+  await using s = await setup({ tasks: [everything], work: { telemetry: watched } });
+  const blobs = blobStore();
+  const respond: typeof blobs.respond = (call) =>
+    call.method.startsWith("runs/") ? { result: { runId: "r2", flowId: "f", status: "running" } } : blobs.respond(call);
+  const { calls } = await s.runtime.execute("/everything", {}, { observability, respond });
   await s.worker.stop();
-  const { spanId } = collector.spans[0] ?? {};
-  expect(calls[0].params.observability).toEqual({ ...observability, span_id: spanId });
+  const [span] = collector.spans;
+  expect(span?.spanId).toMatch(/^[0-9a-f]{16}$/);
+  expect(span?.spanId).not.toBe(observability.span_id);
+  expect(calls.map(({ method }) => method)).toEqual(["blobs/put", "blobs/get", "runs/submit", "runs/get"]);
+  for (const { params } of calls) expect(params.observability).toEqual({ ...observability, span_id: span?.spanId });
 });
 
 it("[S-OBS-05, S-OBS-07] without tracing here they carry the caller's span, and nothing that was not there", async () => {
@@ -197,7 +209,7 @@ it("[S-OBS-11, S-BP-06, S-OBS-10] without a collector the log is JSON on standar
   expect(lines.find(({ logger }) => logger === "longshore")).toMatchObject({ level: "INFO", message: expect.stringContaining("/greet") });
 });
 
-it("[S-OBS-16] a file and a collector can have the log at the same time", async () => {
+it("[S-OBS-14, S-OBS-16] a file and a collector can have the log at the same time, and traces may be off", async () => {
   const folder = mkdtempSync(join(tmpdir(), "longshore-telemetry-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const collector = await httpCollector();
@@ -214,6 +226,28 @@ it("[S-OBS-16] a file and a collector can have the log at the same time", async 
   expect(written.map((line) => JSON.parse(line).message)).toContain("greeting Ada");
   expect(collector.logs.map(({ body }) => body)).toEqual(written.map((line) => JSON.parse(line).message));
   expect(collector.spans).toEqual([]);
+});
+
+it.each([
+  ["DEBUG", ["talks begins", "detail", "plain", "warned", "failed", "talks ended: done"]],
+  ["INFO", ["plain", "warned", "failed"]],
+  ["WARNING", ["warned", "failed"]],
+  ["ERROR", ["failed"]],
+])("[S-OBS-15] at the level %s the log has nothing below it", async (level, messages) => {
+  const talks = task("talks", (_input: unknown, ctx) => {
+    ctx.log({ level: "debug", message: "detail" });
+    ctx.log("plain");
+    ctx.log("warned", "stderr");
+    ctx.log({ level: "error", message: "failed" });
+    return "said";
+  });
+  const collector = await httpCollector();
+  const env = { STEPFLOW_OTLP_ENDPOINT: collector.endpoint, STEPFLOW_LOG_LEVEL: level };
+  await using s = await setup({ tasks: [talks], work: { logger: undefined, telemetry: await telemetry({ env }) } });
+  await s.runtime.execute("/talks", {}, { observability });
+  await s.worker.stop();
+  const lines = collector.logs.filter(({ attributes }) => attributes.logger === "longshore.talks");
+  expect(lines.map(({ body }) => body)).toEqual(messages);
 });
 
 describe("a collector", () => {
