@@ -31,8 +31,8 @@ export interface FlowServer {
   perform(worker: PullingWorker, make?: (input: Json) => Json): Promise<TaskAssignment>;
   heartbeat(taskId: string, workerId?: string): Promise<unknown>;
   complete(request: Encodable<typeof CompleteTaskRequest>): Promise<unknown>;
-  /** Closes it and opens another on the same data, at the same port. */
-  restart(): Promise<FlowServer>;
+  /** Closes it and opens another on the same data, at the same port unless told. */
+  restart(options?: { elsewhere?: boolean }): Promise<FlowServer>;
   close(): Promise<void>;
 }
 
@@ -78,9 +78,9 @@ export async function flowServer(parts: FlowServerParts = {}): Promise<FlowServe
       await complete({ taskId: assignment.taskId, response: { output: make(assignment.execute.input ?? null) } });
       return assignment;
     },
-    async restart() {
+    async restart({ elsewhere = false } = {}) {
       await server.close(0);
-      return flowServer({ ...parts, data, clock, port: server.port as number });
+      return flowServer({ ...parts, data, clock, port: elsewhere ? 0 : (server.port as number) });
     },
   };
 }

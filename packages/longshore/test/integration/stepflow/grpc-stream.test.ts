@@ -219,7 +219,7 @@ describe("the environment", () => {
     expect((await orchestrator.result("t1")).response?.output).toBe(1);
   });
 
-  it("[S-QUEUE-18] of a manifest says how many tasks run at once and how long they may go on", async () => {
+  it("of a manifest says how many tasks run at once and how long they may go on", async () => {
     const { gated, gates } = gatedTask();
     const orchestrator = await StepflowOrchestrator.start();
     const on = stepflowFromEnvironment({

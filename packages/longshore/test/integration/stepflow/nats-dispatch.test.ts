@@ -268,7 +268,7 @@ describe.skipIf(natsMissing !== undefined)("discovery on NATS", () => {
     return { ...world, nats };
   };
 
-  it("is asked before the first task, so that a clean start needs nobody's help", async () => {
+  it("[S-QUEUE-19] is asked before the first task, so that a clean start needs nobody's help", async () => {
     const { post, nats, complete, heartbeat, engine, task } = await unknowing();
     await post("t");
     const worker = await NatsConsumer.open(nats, "python");

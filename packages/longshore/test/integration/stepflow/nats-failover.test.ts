@@ -15,15 +15,23 @@ import { step } from "../../support/stepflow-flows.ts";
 import { startStepflow } from "../../support/stepflow-process.ts";
 import { deferred, untilElsewhere as until } from "../../support/until.ts";
 
-const steps = [step("first", "/echo"), step("second", "/hold", "first"), step("third", "/echo", "second")];
-const flow: JsonObject = { name: "three", steps, output: { $step: "third" } };
+const steps = [
+  step("first", "/echo"),
+  step("second", "/hold", "first"),
+  step("beside", "/hold", "first"),
+  step("third", "/echo", "second"),
+];
+const flow: JsonObject = { name: "in a row and side by side", steps, output: [{ $step: "third" }, { $step: "beside" }] };
 
 async function start(nats: TestNats, data = join(temporaryFolder(), "data"), port = 0) {
   const config = join(temporaryFolder(), "stepflow-config.yml");
-  const plugins = { w: { type: "nats", url: nats.url, stream: "W" } };
+  const plugins = { w: { type: "nats", natsUrl: nats.url, stream: "W" } };
   writeFileSync(config, JSON.stringify({ plugins, routes: { "/": [{ plugin: "w" }] } }));
   return { data, ...(await startStepflow(["--data", data, "--port", String(port), "--stepflow-config", config])) };
 }
+
+/** Both steps that wait for the same to be let go are under way. */
+const bothHeld = (calls: readonly string[], input: string) => calls.filter((call) => call === `hold ${input} 1`).length === 2;
 
 /** A worker whose `hold` waits until it is let go by its input, and the calls of its components, in order. */
 async function startPool(nats: TestNats) {
@@ -48,37 +56,37 @@ async function startPool(nats: TestNats) {
   return { calls, letGo: (input: string) => gates.get(input)?.resolve() };
 }
 
-it("[S9-27] a run goes on at another server that is given the data of one that died", async (context) => {
+it("[S9-27, S-QUEUE-10] a run goes on at another server that is given the data of one that died", async (context) => {
   if (natsMissing) return context.skip(`needs ${natsMissing}`);
   const nats = await TestNats.start();
   const first = await start(nats);
   const { letGo, calls } = await startPool(nats);
   const runId = await first.run(flow, "x");
-  await until(() => calls.includes("hold x 1"));
+  await until(() => bothHeld(calls, "x"));
   await first.kill();
 
   const second = await start(nats, first.data);
   expect(second.port).not.toBe(first.port);
   letGo("x");
-  expect(await second.result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
+  expect(await second.result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: ["x", "x"] });
   expect(calls.filter((call) => call.startsWith("echo"))).toEqual(["echo x", "echo x"]);
 });
 
-it("[S9-28] of two servers that both died, each goes on by itself when it is back", async (context) => {
+it("[S9-28, S-QUEUE-05] of two servers that both died, each goes on by itself when it is back", async (context) => {
   if (natsMissing) return context.skip(`needs ${natsMissing}`);
   const nats = await TestNats.start();
   const [one, two] = [await start(nats), await start(nats)];
   const { letGo, calls } = await startPool(nats);
   const ofOne = await one.run(flow, "one");
   const ofTwo = await two.run(flow, "two");
-  await until(() => calls.includes("hold one 1") && calls.includes("hold two 1"));
+  await until(() => bothHeld(calls, "one") && bothHeld(calls, "two"));
   await Promise.all([one.kill(), two.kill()]);
 
   const back = await start(nats, one.data, one.port);
   letGo("one");
-  expect(await back.result(ofOne)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "one" });
+  expect(await back.result(ofOne)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: ["one", "one"] });
   const last = await start(nats, two.data, two.port);
   letGo("two");
-  expect(await last.result(ofTwo)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "two" });
+  expect(await last.result(ofTwo)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: ["two", "two"] });
   expect(calls.filter((call) => call.startsWith("echo")).sort()).toEqual(["echo one", "echo one", "echo two", "echo two"]);
 });

@@ -1,6 +1,6 @@
 // Flows whose steps are carried out by workers of queues: where their tasks go, and what becomes of them when workers or the server go.
 
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ExecutionStatus, TaskErrorCode } from "../../../src/protocol/stepflow/messages.ts";
@@ -16,6 +16,13 @@ const chain = {
   steps: [step("one", "/python/echo"), step("two", "/python/echo", "one"), step("three", "/python/echo", "two")],
   output: { $step: "three" },
 };
+
+/** A configuration file with that text. */
+function fileWith(text: string): string {
+  const file = join(temporaryFolder(), "stepflow-config.yml");
+  writeFileSync(file, text);
+  return file;
+}
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -44,26 +51,59 @@ describe("a flow", () => {
     expect(await channel.unary(TasksService.GetOrchestratorForRun, { runId })).toEqual({ orchestratorServiceUrl: address });
   });
 
-  it("[S-QUEUE-02, S-QUEUE-11] goes to the queues that routes and their plugins name, step by step", async () => {
-    const folder = temporaryFolder();
-    mkdirSync(folder, { recursive: true });
-    const config = join(folder, "stepflow-config.yml");
-    writeFileSync(
-      config,
-      `plugins:
+  it("[S-QUEUE-02, S-QUEUE-11, S9-34] goes to the queues that routes and their plugins name, step by step", async () => {
+    const config = fileWith(`plugins:
   workers: { type: grpc, queueName: cpu }
+  others: { type: grpc, queueName: other }
 routes:
   "/ml": [{ plugin: workers, params: { queueName: gpu } }]
   "/fast": [{ plugin: workers, queueName: quick }]
+  "/other": [{ plugin: others }]
   "/": [{ plugin: workers }]
-`,
-    );
+`);
     const { run, pull, perform, result } = await flowServer({ config });
-    const [cpu, gpu, quick] = [pull("cpu", "a"), pull("gpu", "b"), pull("quick", "c")];
-    for (const worker of [cpu, gpu, quick]) await worker.register({ componentId: "echo", path: "/echo" });
-    const steps = [step("one", "/ml/echo"), step("two", "/echo", "one"), step("three", "/fast/echo", "two")];
-    const runId = await run({ name: "routed", steps, output: { $step: "three" } }, "x");
-    for (const worker of [gpu, cpu, quick]) expect((await perform(worker)).execute).toMatchObject({ componentId: "echo", input: "x" });
+    const [cpu, gpu, quick, other] = [pull("cpu", "a"), pull("gpu", "b"), pull("quick", "c"), pull("other", "d")];
+    for (const worker of [cpu, gpu, quick, other]) await worker.register({ componentId: "echo", path: "/echo" });
+    const steps = [
+      step("one", "/ml/echo"),
+      step("two", "/echo", "one"),
+      step("three", "/fast/echo", "two"),
+      step("four", "/other/echo", "three"),
+    ];
+    const runId = await run({ name: "routed", steps, output: { $step: "four" } }, "x");
+    for (const [at, worker] of [gpu, cpu, quick, other].entries())
+      expect((await perform(worker)).execute).toMatchObject({
+        componentId: "echo",
+        input: "x",
+        observability: { stepId: ["one", "two", "three", "four"][at] },
+      });
+    expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
+  });
+
+  it("[S-QUEUE-11, S-QUEUE-12] follows patterns: one plugin serves several pools, the rest is built in", async () => {
+    const config = fileWith(`plugins:
+  workers:
+    type: grpc
+    queueName: default
+  builtin: { type: builtin }
+routes:
+  "/ml/{*component}":
+    - plugin: workers
+      params:
+        queueName: gpu
+  "/python/{*component}":
+    - plugin: workers
+  "/{*component}":
+    - plugin: builtin
+`);
+    const { run, pull, perform, result } = await flowServer({ config });
+    const [plain, gpu] = [pull("default", "a"), pull("gpu", "b")];
+    await plain.register({ componentId: "udf", path: "/udf" });
+    await gpu.register({ componentId: "train", path: "/train/deep" });
+    const steps = [step("one", "/ml/train/deep"), step("two", "/python/udf", "one"), step("three", "/noop", "two")];
+    const runId = await run({ name: "patterns", steps, output: { $step: "three" } }, "x");
+    expect((await perform(gpu)).execute).toMatchObject({ componentId: "train", observability: { stepId: "one" } });
+    expect((await perform(plain)).execute).toMatchObject({ componentId: "udf", observability: { stepId: "two" } });
     expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
   });
 
@@ -144,7 +184,7 @@ describe("a worker", () => {
   });
 
   it("[S9-31] that stays away fails the run when the retries of the transport are spent", async () => {
-    const { clock, run, pull, heartbeat, result } = await flowServer();
+    const { clock, run, pull, heartbeat, result, summary } = await flowServer();
     const ann = pull();
     await ann.register({ componentId: "echo" });
     const runId = await run(chain);
@@ -152,7 +192,9 @@ describe("a worker", () => {
     await ann.vanish();
     const ended = result(runId);
     // Lost after 5 s, then three times 30 s in the queue, with 1, 1 and 2 s in between.
-    await clock.advance(5_000 + 3 * 30_000 + 4_000);
+    await clock.advance(5_000 + 3 * 30_000 + 4_000 - 1);
+    expect(await summary(runId)).toMatchObject({ status: ExecutionStatus.RUNNING });
+    await clock.advance(1);
     expect(await ended).toMatchObject({ status: ExecutionStatus.FAILED, errorCode: TaskErrorCode.TIMEOUT });
   });
 
@@ -175,7 +217,10 @@ describe("a worker", () => {
 });
 
 describe("a restart", () => {
-  it("[S9-29] in the middle of a flow within a flow goes on with it, and starts none again that had ended", async () => {
+  it.each([
+    ["at its place", false],
+    ["elsewhere, with the data of the one that went", true],
+  ])("[S9-29] %s in the middle of a flow within a flow goes on with it, and starts none again that had ended", async (_, elsewhere) => {
     let server = await flowServer();
     const inner = await server.store({ name: "inner", steps: [step("work", "/python/echo")], output: { $step: "work" } });
     const evaluate = (id: string) => ({ id, component: "/builtin/eval", input: { flow_id: inner, input: id } });
@@ -186,7 +231,9 @@ describe("a restart", () => {
     const first = await server.perform(ann);
     const second = await ann.next();
     await server.heartbeat(second.taskId);
-    server = await server.restart();
+    const { address } = server;
+    server = await server.restart({ elsewhere });
+    expect(server.address === address).toBe(!elsewhere);
     await server.complete({ taskId: second.taskId, response: { output: second.execute.input ?? null } });
     const { output } = await server.result(runId);
     expect(output).toMatchObject({ a: { result: { outcome: "success", result: "a" } }, b: { result: { result: "b" } } });

@@ -37,7 +37,7 @@ describe("a stream is refused", () => {
     });
   });
 
-  it("[S-QUEUE-05] for a queue whose tasks go to NATS", async () => {
+  it("for a queue whose tasks go to NATS", async () => {
     const { pull } = await queueWorld({ queues: [{ name: "gpu", backend: "nats" }] });
     expect(await refusal(pull("gpu"))).toMatchObject({ code: GrpcCode.FAILED_PRECONDITION, message: expect.stringContaining("NATS") });
   });
