@@ -69,7 +69,7 @@ const golden: [name: string, message: Message<object, object>, value: object, by
 
 describe("the reference's bytes", () => {
   for (const [name, message, value, bytes] of golden) {
-    it(`${name} is written and read as the reference does`, () => {
+    it(`[S-QUEUE-20] ${name} is written and read as the reference does`, () => {
       expect(hex(message.encode(value))).toBe(bytes);
       expect(message.decode(unhex(bytes))).toEqual(value);
     });
@@ -134,6 +134,25 @@ describe("the tables", () => {
         "/stepflow.v1.TasksService/PullTasks",
       ]
     `);
+  });
+
+  it("[S-QUEUE-20] codes of failures and the context of work have the numbers of the schema", () => {
+    expect(messages.TaskErrorCode).toEqual({
+      UNSPECIFIED: 0,
+      TIMEOUT: 1,
+      INVALID_INPUT: 2,
+      COMPONENT_FAILED: 3,
+      CANCELLED: 4,
+      UNREACHABLE: 5,
+      COMPONENT_NOT_FOUND: 6,
+      RESOURCE_UNAVAILABLE: 7,
+      EXPRESSION_FAILURE: 8,
+      ORCHESTRATOR_ERROR: 9,
+      WORKER_ERROR: 10,
+    });
+    const context = { traceId: "t", spanId: "s", runId: "r", flowId: "f", stepId: "p" };
+    expect(hex(messages.ObservabilityContext.encode(context))).toBe("0a01741201731a01722201662a0170");
+    expect(messages.ObservabilityContext.decode(unhex("0a01741201731a01722201662a0170"))).toEqual(context);
   });
 
   it("streams tasks and events, and nothing else", () => {

@@ -1,9 +1,11 @@
 // Flows and runs over REST: storing, overriding, looking at, and what is answered to requests that make no sense.
 
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
 import { parseConfig } from "../../../src/protocol/stepflow/config/parse.ts";
+import { serve } from "../../../src/server/server.ts";
+import { either } from "../../support/flow-world.ts";
 import { type Body, oneStep, raw, startStepflow } from "../../support/stepflow-server.ts";
 
 const nobody = "00000000-0000-7000-8000-000000000000";
@@ -36,6 +38,7 @@ describe("the server", () => {
     expect((await call("GET", "/runs")).status).toBe(401);
   });
 
+  // The reference answers pages of any origin; this server only those that it was told of.
   it("[S9-53] answers pages of the origins that it was told of", async () => {
     const { call } = await startStepflow({ origins: ["https://ci.example.org"] });
     const asked = await call("OPTIONS", "/runs", undefined, {
@@ -262,6 +265,32 @@ describe("runs", () => {
     const missing = await call("POST", "/runs", { flowId, input: [{}] });
     expect(missing.status).toBe(400);
     expect(missing.body.error.message).toContain('"a" is required');
+  });
+
+  it("[S9-63] have variables from the environment, and tell secret ones to nobody: neither in answers nor in the log", async () => {
+    vi.stubEnv("LONGSHORE_TEST_KEY", "environment-secret");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const lines: string[] = [];
+    const server = await serve({ ephemeral: true, port: 0, logger: { level: "debug", write: (line) => lines.push(line) } });
+    onTestFinished(() => server.close(0));
+    const post = async (path: string, body: object) => {
+      const headers = { "content-type": "application/json" };
+      const answer = await fetch(`${server.url}/api/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const key = { type: "string", env_var: "LONGSHORE_TEST_KEY", is_secret: true, minLength: 5 };
+    const schemas = { type: "object", properties: { variables: { type: "object", properties: { key } } } };
+    const output = either({ $coalesce: [{ $variable: "key" }] }, "given", "missing");
+    const { flowId } = JSON.parse((await post("/flows", { flow: { name: "secret", steps: [], output, schemas } })).text);
+    const wait = { flowId, input: [{}], wait: true };
+    const taken = await post("/runs", wait);
+    expect(JSON.parse(taken.text).results).toMatchObject([{ status: 2, output: "given" }]);
+    const refused = await post("/runs", { ...wait, variables: { key: "abcd" } });
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining("[REDACTED]")]);
+    const given = await post("/runs", { ...wait, variables: { key: "given-secret" } });
+    expect(given.status).toBe(200);
+    expect(lines.length).toBeGreaterThan(0);
+    for (const text of [taken.text, refused.text, given.text, ...lines]) expect(text).not.toMatch(/environment-secret|abcd|given-secret/);
   });
 
   it("are listed newest first, by name, status and family", async () => {

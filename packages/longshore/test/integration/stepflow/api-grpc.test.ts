@@ -1,8 +1,11 @@
 // The gRPC face: the same flows and runs as over REST, and the runs that workers ask for.
 
 import { describe, expect, it } from "vitest";
+import { GrpcCode, type GrpcError } from "../../../src/grpc/status.ts";
 import type { Json } from "../../../src/json.ts";
+import type { Rpc } from "../../../src/protobuf/protobuf.ts";
 import { TaskErrorCode } from "../../../src/protocol/stepflow/messages.ts";
+import * as services from "../../../src/protocol/stepflow/services.ts";
 import {
   ComponentsService,
   FlowsService,
@@ -54,8 +57,27 @@ describe("flows and runs over gRPC", () => {
     );
   });
 
+  it("[S-QUEUE-20] are answered by every method of the services, and by no other", async () => {
+    const { channel } = await startStepflow();
+    const answer = async (rpc: Rpc) => {
+      try {
+        if (rpc.kind === "unary") await channel.unary(rpc, {});
+        else for await (const _ of channel.serverStream(rpc, {})) break;
+        return GrpcCode.OK;
+      } catch (error) {
+        return (error as GrpcError).code;
+      }
+    };
+    const methods = Object.values(services).flatMap((service) => Object.values(service as Record<string, Rpc>));
+    expect(methods).toHaveLength(24);
+    const refusals = [GrpcCode.OK, GrpcCode.INVALID_ARGUMENT, GrpcCode.NOT_FOUND];
+    for (const rpc of methods) expect(refusals, rpc.path).toContain(await answer(rpc));
+    const { HealthCheck } = HealthService;
+    expect(await answer({ ...HealthCheck, path: `${HealthCheck.path}er` })).toBe(GrpcCode.UNIMPLEMENTED);
+  });
+
   it("[S9-61] keep their values: whole numbers, large ones, nulls inside, and nothing", async () => {
-    const { channel, call, store } = await startStepflow();
+    const { channel, call, store, url } = await startStepflow();
     const flowId = await store(echo);
     const values: Json[] = [42, -0.5, 9_007_199_254_740_991, "42", null, [], {}, { a: { b: [null, { c: {} }] }, n: 1e21 }, true];
     const { results } = await channel.unary(RunsService.CreateRun, { flowId, input: values, wait: true });
@@ -63,6 +85,9 @@ describe("flows and runs over gRPC", () => {
     const { runs } = await channel.unary(RunsService.ListRuns, {});
     const { body } = await call("GET", `/runs/${runs[0]?.runId}/items`);
     expect(JSON.stringify(body.results.map(({ output }: { output: Json }) => output))).toBe(JSON.stringify(values));
+    // As they are written, not only as they are read: the reference has 42.0 there.
+    const text = await (await fetch(`${url}/api/v1/runs/${runs[0]?.runId}/items`)).text();
+    for (const value of values) expect(text).toContain(`"output":${JSON.stringify(value)}`);
   });
 
   it("tell what a run failed with", async () => {

@@ -52,7 +52,7 @@ describe("flows through the API", () => {
       output: { id: { $step: "put", path: "blob_id" }, data: { $step: "get", path: "data" } },
     };
     const { results } = await run(flow, [data]);
-    expect(results[0]).toMatchObject({ status: 2, output: { id, data } });
+    expect(results[0].output).toEqual({ id, data });
   });
 
   it("[S9-4] map runs a flow for each item, and its results are in their order", async () => {

@@ -75,6 +75,8 @@ describe("blobs", () => {
 });
 
 describe("references to blobs", () => {
+  const outputs = { large: "x".repeat(20), deep: { inside: "y".repeat(20) }, small: "x", exact: "x".repeat(8) };
+
   it("[S9-62] in an input are replaced before the handler sees it", async () => {
     const s = await setup([it_((input) => input)]);
     s.orchestrator.blobs.set(id(1), { json: { deep: { $blob: id(2) } }, type: "data" });
@@ -88,12 +90,27 @@ describe("references to blobs", () => {
     expect(error).toMatchObject({ code: TaskErrorCode.INVALID_INPUT, message: `The input refers to blob ${id(7)}, which is not kept.` });
   });
 
-  it.each([
-    [{ STEPFLOW_BLOB_THRESHOLD_BYTES: "10" }, { large: { $blob: id(0), blobType: "data", size: 22 }, small: "x" }],
-    [{}, { large: "x".repeat(20), small: "x" }],
-  ])("[S9-62] stand for large fields of an output only where a threshold was set: %j", async (env, output) => {
-    const s = await setup([it_(() => ({ large: "x".repeat(20), small: "x" }))], { env });
-    expect((await s.run()).response?.output).toEqual(output);
+  it("[S9-62] stand for large fields at the top of an output where a threshold was set, and what lies deeper goes along", async () => {
+    const s = await setup([it_(() => outputs)], { env: { STEPFLOW_BLOB_THRESHOLD_BYTES: "10" } });
+    const output = (await s.run()).response?.output as { large: { $blob: string }; deep: { $blob: string } };
+    const blobType = "data";
+    expect(output).toEqual({
+      large: { $blob: expect.any(String), blobType, size: 22 },
+      deep: { $blob: expect.any(String), blobType, size: 33 },
+      small: "x",
+      exact: "x".repeat(8),
+    });
+    const kept = (reference: { $blob: string }) => s.orchestrator.blobs.get(reference.$blob);
+    expect([kept(output.large), kept(output.deep)]).toEqual([
+      { json: outputs.large, type: "data" },
+      { json: outputs.deep, type: "data" },
+    ]);
+  });
+
+  it("[S9-62] stand for nothing where no threshold was set", async () => {
+    const s = await setup([it_(() => outputs)]);
+    expect((await s.run()).response?.output).toEqual(outputs);
+    expect(s.orchestrator.blobs.size).toBe(0);
   });
 });
 

@@ -24,6 +24,10 @@ const tasks = [
     const id = await runtime.putBlob(input.data);
     return { id, matches: JSON.stringify(await runtime.getBlob(id)) === JSON.stringify(input.data) };
   }),
+  task("sub", async ({ flow, items }: { flow: object; items: unknown[] }, context) => {
+    const { runId, status, results } = await stepflowTask(context).submitRun({ flow, input: items, wait: true });
+    return { runId, status, outputs: results.map(({ output }) => output) };
+  }),
 ];
 
 interface Way {
@@ -106,6 +110,15 @@ describe.each(ways)("flows on our worker over $name", ({ skip, start }) => {
     const output = { upper: { $step: "upper", path: "text" }, last: { $step: "echo" } };
     const { results } = await run({ name: "pipeline", steps, output }, [{ text: "hello" }]);
     expect(results).toMatchObject([{ output: { upper: "HELLO", last: { text: "OLLEH", processed: true } } }]);
+  });
+
+  it("[S9-19, S-QUEUE-19] start a run from inside a component, and wait for its results", async (context) => {
+    const { run, call } = await server(context);
+    const flow = oneStep("/w/upper", whole);
+    const { summary, results } = await run(oneStep("/w/sub", whole), [{ flow, items: [{ text: "a" }, { text: "b" }] }]);
+    expect(results).toMatchObject([{ status: 2, output: { status: "completed", outputs: [{ text: "A" }, { text: "B" }] } }]);
+    const inner = (await call("GET", `/runs/${results[0].output.runId}`)).body.summary;
+    expect(inner).toMatchObject({ status: 2, items: { total: 2, completed: 2 }, rootRunId: summary.runId });
   });
 
   it("[S9-18] keep a blob from inside a component, and get it back", async (context) => {

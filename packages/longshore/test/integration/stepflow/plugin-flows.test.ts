@@ -1,7 +1,7 @@
 // Flows through a whole server: a configuration file, workers of several kinds, and the API that a client sees.
 
 import { createHash } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Json } from "../../../src/json.ts";
@@ -10,8 +10,10 @@ import { serve } from "../../../src/server/server.ts";
 import { task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { temporaryFolder } from "../../support/parts.ts";
+import { flowServer } from "../../support/stepflow-flows.ts";
 import type { Any } from "../../support/stepflow-runtime.ts";
 import { scriptedWorker } from "../../support/stepflow-scripted-worker.ts";
+import { untilElsewhere } from "../../support/until.ts";
 
 async function setup(config: string) {
   const folder = temporaryFolder();
@@ -62,6 +64,20 @@ import { task, work } from ${built("index.js")};
 import { stepflowGrpc } from ${built("protocol/stepflow/index.js")};
 const where = task("where", () => ({ queue: process.env.STEPFLOW_QUEUE_NAME, transport: process.env.STEPFLOW_TRANSPORT }));
 await work({ tasks: [where], on: stepflowGrpc() });
+`;
+
+/** One that notes when it starts, and kills itself at a first attempt. */
+const dyingWorker = (marks: string) => `
+import { appendFileSync } from "node:fs";
+import { task, work } from ${built("index.js")};
+import { stepflowGrpc } from ${built("protocol/stepflow/index.js")};
+appendFileSync(${JSON.stringify(marks)}, "started\\n");
+const die = task("die", (_input, { attempt }) => {
+  if (attempt > 1) return { attempt };
+  appendFileSync(${JSON.stringify(marks)}, "died\\n");
+  process.kill(process.pid, "SIGKILL");
+});
+await work({ tasks: [die], on: stepflowGrpc() });
 `;
 
 const chain = (...components: string[]) => ({
@@ -172,6 +188,31 @@ routes:
   "/python/{*component}": [ { plugin: python } ]
 `);
     expect(await run(chain("/python/where"), {})).toMatchObject({ status: 2, output: { queue: "python", transport: "grpc" } });
+  });
+
+  it("[S9-22] whose worker kills itself in a step is done by the next process, as the second attempt", async () => {
+    const folder = temporaryFolder();
+    const [program, marks, config] = ["worker.mjs", "marks", "stepflow-config.yml"].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    writeFileSync(program, dyingWorker(marks));
+    writeFileSync(marks, "");
+    // Time passes in steps while processes start; nothing may wait too long in the queue by that.
+    const plugin = { type: "grpc", queueName: "python", command: process.execPath, args: [program], queueTimeoutSecs: 3_600 };
+    writeFileSync(config, JSON.stringify({ plugins: { python: plugin }, routes: { "/python": [{ plugin: "python" }] } }));
+    const { clock, run, result } = await flowServer({ config });
+    const runId = await run(chain("/python/die"), {});
+    const marked = (mark: string) => readFileSync(marks, "utf8").split(mark).length - 1;
+    await untilElsewhere(() => marked("died") === 1);
+    // The hold ends, and the plugin starts another process.
+    await untilElsewhere(async () => {
+      await clock.advance(500);
+      return marked("started") === 2;
+    });
+    expect(await result(runId)).toMatchObject({ status: 2, output: { attempt: 2 } });
+    expect(marked("died")).toBe(1);
   });
 
   it("fails when no route leads to its component, or its mock has no answer", async () => {
