@@ -4,13 +4,13 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Json } from "../../../src/json.ts";
+import type { Json, JsonObject } from "../../../src/json.ts";
 import { stepflowHttp, stepflowTask } from "../../../src/protocol/stepflow/index.ts";
 import { serve } from "../../../src/server/server.ts";
 import { task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { temporaryFolder } from "../../support/parts.ts";
-import { flowServer } from "../../support/stepflow-flows.ts";
+import { flowServer, step } from "../../support/stepflow-flows.ts";
 import type { Any } from "../../support/stepflow-runtime.ts";
 import { scriptedWorker } from "../../support/stepflow-scripted-worker.ts";
 import { untilElsewhere } from "../../support/until.ts";
@@ -80,9 +80,9 @@ const die = task("die", (_input, { attempt }) => {
 await work({ tasks: [die], on: stepflowGrpc() });
 `;
 
-const chain = (...components: string[]) => ({
+const chain = (...components: string[]): JsonObject => ({
   name: "chain",
-  steps: components.map((component, at) => ({ id: `s${at}`, component, input: at === 0 ? { $input: "$" } : { $step: `s${at - 1}` } })),
+  steps: components.map((component, at) => step(`s${at}`, component, at === 0 ? undefined : `s${at - 1}`)),
   output: { $step: `s${components.length - 1}` },
 });
 
