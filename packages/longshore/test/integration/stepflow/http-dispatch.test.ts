@@ -1,10 +1,10 @@
 // The server half over HTTP against workers that are scripted byte by byte.
 
+import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { dialectB, startCalled as setup } from "../../support/stepflow-called.ts";
 import { pluginWorld } from "../../support/stepflow-plugins.ts";
 import { scriptedWorker } from "../../support/stepflow-scripted-worker.ts";
-import { deferred } from "../../support/until.ts";
 
 describe("the handshake", () => {
   it("[S-HTTP-03, S-HTTP-04] comes first, then the list of components, then calls", async () => {
@@ -31,20 +31,25 @@ describe("the handshake", () => {
   });
 
   it("[S-HTTP-19] is refused to a worker of another version, which is hung up on, never called, and told of once", async () => {
-    const hungUp = deferred<void>();
+    const open = new Set<Socket>();
+    const openAtInitialize: number[] = [];
     const { worker, world } = await setup({
       initialize: { server_protocol_version: 2 },
       script: ({ response }) => {
-        response.socket?.once("close", hungUp.resolve);
+        const socket = response.socket as Socket;
+        openAtInitialize.push(open.size);
+        open.add(socket);
+        socket.once("close", () => open.delete(socket));
         return false;
       },
     });
     await world.post("t", "/echo", {});
     const line = await world.logged(/cannot be called/);
-    await hungUp.promise;
     expect(line).toContain("it speaks version 2 of the protocol, expected 1");
     await world.logged(/^debug .*cannot be called/);
     expect(new Set(worker.methods)).toEqual(new Set(["initialize"]));
+    // The first connection is gone before the next is tried.
+    expect(openAtInitialize.slice(0, 2)).toEqual([0, 0]);
     expect(await world.engine.board.task("t")).toMatchObject({ state: "queued", attempt: 0 });
     expect(world.lines.filter((one) => one.startsWith("error"))).toHaveLength(1);
   });
