@@ -247,7 +247,7 @@ describe("the port", () => {
     [{ bodyBytesMax: 1 }, "bodyBytesMax is 1"],
     [{ instanceId: "two words" }, "instanceId is"],
     [{ blobApiUrl: "localhost:7837" }, "blobApiUrl is"],
-    [{ env: { STEPFLOW_BLOB_THRESHOLD_BYTES: "big" } }, "STEPFLOW_BLOB_THRESHOLD_BYTES is NaN"],
+    [{ env: { STEPFLOW_BLOB_THRESHOLD_BYTES: "big" } }, 'STEPFLOW_BLOB_THRESHOLD_BYTES is "big"'],
   ])("and everything else that was told must make sense: %j", async (http, text) => {
     await expect(setup({ tasks, http })).rejects.toThrow(text);
   });
