@@ -1,12 +1,9 @@
 // Reading requests: bodies that must be JSON, and query parameters with their defaults. What is wrong is told with its name.
 
 import type { HttpRequest } from "../../http.ts";
-import { isObject, type JsonObject } from "../../json.ts";
+import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../json.ts";
 import { findJsonFault } from "../../json-position.ts";
 import { badRequest, invalid } from "./replies.ts";
-
-/** Deeper bodies are refused: whatever walks them calls itself for each level. */
-const depthMax = 100;
 
 export function bodyOf(request: HttpRequest): unknown {
   if (request.text === "") return undefined;
@@ -19,7 +16,7 @@ export function bodyOf(request: HttpRequest): unknown {
     const where = fault === null ? "" : `: ${fault.message} at line ${fault.line} column ${fault.column}`;
     throw badRequest(`JSON parse error${where}`);
   }
-  if (isDeeper(value, depthMax)) throw badRequest(`The body is nested deeper than ${depthMax} levels, which is the limit.`);
+  if (deeperThan(request.text)) throw badRequest(`The body is nested deeper than ${jsonDepthMax} levels, which is the limit.`);
   return value;
 }
 
@@ -98,11 +95,4 @@ function kindOf(value: unknown): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";
   return Array.isArray(value) ? "a list" : `a ${typeof value}`;
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  for (const key of Object.keys(value)) if (isDeeper((value as { [key: string]: unknown })[key], levels - 1)) return true;
-  return false;
 }
