@@ -10,7 +10,7 @@ import { type GrpcMethod, serverStream, unary } from "../../longshore/src/grpc/s
 import { detailOf, ErrorInfo, findDetail, GrpcCode, GrpcError } from "../../longshore/src/grpc/status.ts";
 import type { Json } from "../../longshore/src/json.ts";
 import { type Encodable, message, service } from "../../longshore/src/protobuf/protobuf.ts";
-import { createAuth, parseToken } from "../../longshore/src/server/auth.ts";
+import { createAuth, parseToken } from "../../longshore/src/server/listener/auth.ts";
 import { groupOf, latch, startServer, type TestServer } from "../../longshore/test/support/http.ts";
 import type { Child } from "../src/child.ts";
 import { openStage, type Stage } from "../src/stage.ts";

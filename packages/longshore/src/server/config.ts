@@ -7,10 +7,10 @@ import type { SensitiveDetector } from "../dialect/flowkit/sensitive.ts";
 import type { CoordinatorConfig } from "../protocol/flowkit/coordinator/config.ts";
 import type { CoordinatorFunction } from "../protocol/flowkit/coordinator/functions.ts";
 import type { RetentionSettings } from "../run/retention.ts";
-import { parseToken, readTokenFile, type Token } from "./auth.ts";
-import type { HttpLimits } from "./limits.ts";
+import { parseToken, readTokenFile, type Token } from "./listener/auth.ts";
+import type { HttpLimits } from "./listener/limits.ts";
+import type { ServerTls } from "./listener/tls.ts";
 import { createLogger, type Logger, type LoggerOptions } from "./logger.ts";
-import type { ServerTls } from "./tls.ts";
 
 export interface ServeOptions {
   /** Where the data file lies; `.longshore` when absent. */

@@ -10,15 +10,15 @@ import type { StepflowServer } from "../protocol/stepflow/server.ts";
 import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
 import { packageVersion } from "../version.ts";
 import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
-import { type Auth, createAuth, type Token } from "./auth.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import { Changes } from "./events.ts";
 import type { Flowkit } from "./flowkit.ts";
 import { instrumentFlowkit } from "./flowkit-instruments.ts";
 import { HealthCheck } from "./health.ts";
-import { listen } from "./http.ts";
 import { instrument } from "./instruments.ts";
+import { type Auth, createAuth, type Token } from "./listener/auth.ts";
+import { listen } from "./listener/listener.ts";
 import type { Logger } from "./logger.ts";
 import { stepflowServer } from "./stepflow.ts";
 

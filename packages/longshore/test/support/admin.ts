@@ -13,8 +13,8 @@ import { changesOf, grpcMethods, openDoor, routeGroups } from "../../src/server/
 import { openEngine } from "../../src/server/engine.ts";
 import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
+import { createRouter } from "../../src/server/listener/router.ts";
 import { createLogger } from "../../src/server/logger.ts";
-import { createRouter } from "../../src/server/router.ts";
 import { stepflowServer } from "../../src/server/stepflow.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "./parts.ts";

@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { Route, RouteGroup } from "../../src/http.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
-import { type HttpServer, type ListenOptions, listen } from "../../src/server/http.ts";
+import { type HttpServer, type ListenOptions, listen } from "../../src/server/listener/listener.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

@@ -5,7 +5,7 @@ import type { GrpcMethod } from "../../src/grpc/service.ts";
 import { GrpcCode, type GrpcError } from "../../src/grpc/status.ts";
 import type { Route, RouteGroup, Scope } from "../../src/http.ts";
 import type { Rpc } from "../../src/protobuf/protobuf.ts";
-import type { TokenScope } from "../../src/server/auth.ts";
+import type { TokenScope } from "../../src/server/listener/auth.ts";
 import { call } from "./http.ts";
 
 export interface Finding {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { workerMetrics } from "../../../src/runner/instruments.ts";
 import { apiPrefix } from "../../../src/server/admin/operation.ts";
 import { type Server, serve } from "../../../src/server/index.ts";
-import { httpLimits } from "../../../src/server/limits.ts";
+import { httpLimits } from "../../../src/server/listener/limits.ts";
 import { readDocument, section, unquoted } from "../../support/markdown.ts";
 
 const api = readDocument("docs/reference/http-api.md");

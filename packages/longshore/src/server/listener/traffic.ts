@@ -1,12 +1,12 @@
 // What the listener counts and logs about requests. Series are found once per route and status class, so that a request costs additions
 // only; log lines name the route's pattern, never the path or the headers, which may carry what must not be written down.
 
-import type { Clock } from "../clock.ts";
-import type { Problem } from "../http.ts";
-import type { Counter, Metrics } from "../metrics.ts";
+import type { Clock } from "../../clock.ts";
+import type { Problem } from "../../http.ts";
+import type { Counter, Metrics } from "../../metrics.ts";
+import type { Logger } from "../logger.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Logger } from "./logger.ts";
 import type { RouteEntry } from "./router.ts";
 
 export interface Traffic {

@@ -4,8 +4,8 @@
 import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { call, groupOf, latch, RawClient, route, startServer, type TestServer, turn } from "../../test/support/http.ts";
-import type { HttpReply, HttpRequest, Route } from "../http.ts";
+import { call, groupOf, latch, RawClient, route, startServer, type TestServer, turn } from "../../../test/support/http.ts";
+import type { HttpReply, HttpRequest, Route } from "../../http.ts";
 import { DirectExchange } from "./direct-exchange.ts";
 import { directBytesMax } from "./direct-request.ts";
 import type { HttpLimits } from "./limits.ts";

@@ -2,8 +2,8 @@
 // false until it has caught up; a stream that is quiet gets a comment now and then, so that proxies keep it and dead readers are noticed.
 
 import type { ServerResponse } from "node:http";
-import type { Clock } from "../clock.ts";
-import type { EventSink, ServerSentEvent } from "../http.ts";
+import type { Clock } from "../../clock.ts";
+import type { EventSink, ServerSentEvent } from "../../http.ts";
 import type { HttpLimits } from "./limits.ts";
 
 export interface EventStreams {

@@ -1,13 +1,13 @@
 // The way of a request, in order: find its route, pass the gate, read its body, ask the handler, write the reply. Every refusal on that
 // way takes the words of the group that owns the path.
 
-import type { HttpReply, Problem, Route } from "../http.ts";
+import type { HttpReply, Problem, Route } from "../../http.ts";
+import type { Logger } from "../logger.ts";
 import { announcesBody, announcesMoreThan, type BodyOutcome } from "./body.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
-import type { Logger } from "./logger.ts";
 import { badRequest, bodyTooLarge, noRoute, overloaded, problemOf, urlTooLong } from "./problems.ts";
 import type { ReplyWriter } from "./reply.ts";
 import type { Match } from "./router.ts";

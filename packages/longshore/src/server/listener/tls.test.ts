@@ -6,15 +6,15 @@ import { request } from "node:https";
 import { connect as dial } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { answerOf, channelTo, Echo } from "../../test/support/grpc.ts";
-import { type Answer, groupOf, latch, route, startServer } from "../../test/support/http.ts";
-import { until } from "../../test/support/until.ts";
-import { serverStream, unary } from "../grpc/service.ts";
-import { TestClock } from "../testing/clock.ts";
-import type { ListenOptions } from "./http.ts";
-import { serve as serveAll } from "./server.ts";
+import { answerOf, channelTo, Echo } from "../../../test/support/grpc.ts";
+import { type Answer, groupOf, latch, route, startServer } from "../../../test/support/http.ts";
+import { until } from "../../../test/support/until.ts";
+import { serverStream, unary } from "../../grpc/service.ts";
+import { TestClock } from "../../testing/clock.ts";
+import { serve as serveAll } from "../server.ts";
+import type { ListenOptions } from "./listener.ts";
 
-const pem = (name: string) => readFileSync(new URL(`../../test/fixtures/tls/${name}.pem`, import.meta.url), "utf8");
+const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url), "utf8");
 const tls = { cert: pem("cert"), key: pem("key") };
 const ca = tls.cert;
 

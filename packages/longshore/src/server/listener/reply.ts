@@ -3,10 +3,10 @@
 
 import type { ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
-import type { HttpReply } from "../http.ts";
+import type { HttpReply } from "../../http.ts";
+import type { Logger } from "../logger.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Logger } from "./logger.ts";
 import { type EventStreams, eventHeaders } from "./sse.ts";
 
 export interface ReplyWriterOptions {

@@ -1,6 +1,6 @@
 // Every limit of the HTTP listener, with the reason for its value. `listen` takes any of them as an option; tests make them small.
 
-import { grpcLimits } from "../grpc/limits.ts";
+import { grpcLimits } from "../../grpc/limits.ts";
 
 export interface HttpLimits {
   /** Largest request body a route reads unless it names its own: what workflow-graph workers already know (2 MiB). */

@@ -10,8 +10,8 @@
 
 import { hash, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { LongshoreError } from "../errors.ts";
-import type { Scope } from "../http.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { Scope } from "../../http.ts";
 
 export type TokenScope = Exclude<Scope, "open">;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { call, groupOf, latch, RawClient, route, startServer } from "../../test/support/http.ts";
-import type { Route } from "../http.ts";
+import { call, groupOf, latch, RawClient, route, startServer } from "../../../test/support/http.ts";
+import type { Route } from "../../http.ts";
 
 function serve(...routes: Route[]) {
   return startServer({ groups: [groupOf("main", routes)] });

@@ -4,9 +4,9 @@
 
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
-import { LongshoreError } from "../errors.ts";
-import type { Problem, Scope } from "../http.ts";
-import { isLoopback } from "../loopback.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { Problem, Scope } from "../../http.ts";
+import { isLoopback } from "../../loopback.ts";
 import type { Auth } from "./auth.ts";
 
 export interface GateOptions {

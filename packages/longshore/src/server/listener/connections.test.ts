@@ -1,9 +1,9 @@
 // What happens to requests under way when their client goes, or when the server closes.
 
 import { describe, expect, it } from "vitest";
-import { groupOf, latch, RawClient, route, startServer, turn } from "../../test/support/http.ts";
-import type { HttpReply, HttpRequest, Route } from "../http.ts";
-import { TestClock } from "../testing/clock.ts";
+import { groupOf, latch, RawClient, route, startServer, turn } from "../../../test/support/http.ts";
+import type { HttpReply, HttpRequest, Route } from "../../http.ts";
+import { TestClock } from "../../testing/clock.ts";
 
 function serve(...routes: Route[]) {
   return startServer({ groups: [groupOf("main", routes)] });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Route, RouteGroup } from "../http.ts";
+import type { Route, RouteGroup } from "../../http.ts";
 import { createRouter } from "./router.ts";
 
 function group(name: string, ...routes: string[]): RouteGroup {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { call, groupOf, route, startServer } from "../../test/support/http.ts";
-import { LongshoreError } from "../errors.ts";
-import type { Route } from "../http.ts";
+import { call, groupOf, route, startServer } from "../../../test/support/http.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { Route } from "../../http.ts";
 
 function serve(...routes: Route[]) {
   return startServer({ groups: [groupOf("main", routes)] });

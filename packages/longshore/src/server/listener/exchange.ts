@@ -3,7 +3,7 @@
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import type { HttpRequest, RouteGroup } from "../http.ts";
+import type { HttpRequest, RouteGroup } from "../../http.ts";
 import type { BodyOutcome } from "./body.ts";
 import type { Connection } from "./connections.ts";
 import type { Match, RouteEntry } from "./router.ts";

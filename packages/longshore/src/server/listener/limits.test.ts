@@ -1,8 +1,8 @@
 // Each limit made small and then met. Node's own timers are used where the limit is Node's: short ones, and the test waits for the event.
 
 import { describe, expect, it } from "vitest";
-import { call, groupOf, latch, RawClient, route, startServer } from "../../test/support/http.ts";
-import type { HttpReply } from "../http.ts";
+import { call, groupOf, latch, RawClient, route, startServer } from "../../../test/support/http.ts";
+import type { HttpReply } from "../../http.ts";
 import { type HttpLimits, httpLimits } from "./limits.ts";
 
 const hello = route("GET /x", () => ({ status: 200, body: "hello" }));

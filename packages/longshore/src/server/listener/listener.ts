@@ -2,12 +2,13 @@
 // be handed over to node-http.ts; what happens to a request is, for both, in dispatch.ts. One that speaks HTTP/2 goes to grpc.ts.
 
 import { type AddressInfo, createServer, type Server } from "node:net";
-import { type Clock, systemClock } from "../clock.ts";
-import { LongshoreError } from "../errors.ts";
-import type { GrpcMethod } from "../grpc/service.ts";
-import type { RouteGroup } from "../http.ts";
-import { isLoopback } from "../loopback.ts";
-import type { Metrics } from "../metrics.ts";
+import { type Clock, systemClock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { GrpcMethod } from "../../grpc/service.ts";
+import type { RouteGroup } from "../../http.ts";
+import { isLoopback } from "../../loopback.ts";
+import type { Metrics } from "../../metrics.ts";
+import type { Logger } from "../logger.ts";
 import { type Auth, createAuth } from "./auth.ts";
 import { Connections } from "./connections.ts";
 import { createDirect } from "./direct.ts";
@@ -15,7 +16,6 @@ import { createDispatch } from "./dispatch.ts";
 import { createGate } from "./gate.ts";
 import { createGrpc } from "./grpc.ts";
 import { type HttpLimits, httpLimits } from "./limits.ts";
-import type { Logger } from "./logger.ts";
 import { createNodeHttp, hangUp } from "./node-http.ts";
 import { createReplyWriter } from "./reply.ts";
 import { createRouter } from "./router.ts";

@@ -1,9 +1,9 @@
 // The gate seen from the network: every route of a table, foreign pages, rebound names, and what of all that ends up in the log.
 
 import { describe, expect, it } from "vitest";
-import { callCarried, carriers, groupOf, RawClient, route, startServer } from "../../test/support/http.ts";
-import { walkRouteTable } from "../../test/support/route-table.ts";
-import type { Route, RouteGroup, Scope } from "../http.ts";
+import { callCarried, carriers, groupOf, RawClient, route, startServer } from "../../../test/support/http.ts";
+import { walkRouteTable } from "../../../test/support/route-table.ts";
+import type { Route, RouteGroup, Scope } from "../../http.ts";
 import { createAuth, parseToken } from "./auth.ts";
 
 const secrets = { worker: "worker-secret-0123456789", operator: "operator-secret-0123456789", read: "read-secret-0123456789" };

@@ -1,18 +1,18 @@
 // gRPC and HTTP/1.1 on one port, and what both share: the gate, the limits, the figures, the log and the end.
 
 import { describe, expect, it } from "vitest";
-import { answerOf, channelTo, Echo, grpcHead, rawSession, startRelay, Text } from "../../test/support/grpc.ts";
-import { call, groupOf, latch, RawClient, route, startServer, type TestServer } from "../../test/support/http.ts";
-import { walkMethodTable } from "../../test/support/route-table.ts";
-import { until } from "../../test/support/until.ts";
-import { LongshoreError } from "../errors.ts";
-import { frameOf } from "../grpc/frame.ts";
-import { type GrpcCall, type GrpcMethod, serverStream, unary } from "../grpc/service.ts";
-import { BadRequest, findDetail, GrpcCode, type GrpcError } from "../grpc/status.ts";
-import type { Scope } from "../http.ts";
-import { TestClock } from "../testing/clock.ts";
+import { answerOf, channelTo, Echo, grpcHead, rawSession, startRelay, Text } from "../../../test/support/grpc.ts";
+import { call, groupOf, latch, RawClient, route, startServer, type TestServer } from "../../../test/support/http.ts";
+import { walkMethodTable } from "../../../test/support/route-table.ts";
+import { until } from "../../../test/support/until.ts";
+import { LongshoreError } from "../../errors.ts";
+import { frameOf } from "../../grpc/frame.ts";
+import { type GrpcCall, type GrpcMethod, serverStream, unary } from "../../grpc/service.ts";
+import { BadRequest, findDetail, GrpcCode, type GrpcError } from "../../grpc/status.ts";
+import type { Scope } from "../../http.ts";
+import { TestClock } from "../../testing/clock.ts";
 import { createAuth, parseToken } from "./auth.ts";
-import type { ListenOptions } from "./http.ts";
+import type { ListenOptions } from "./listener.ts";
 
 const secrets = { worker: "worker-secret-0123456789", operator: "operator-secret-0123456789", read: "read-secret-0123456789" };
 const auth = createAuth(Object.entries(secrets).map(([scope, secret]) => parseToken(`${scope}:${secret}:${scope}-token`, scope)));

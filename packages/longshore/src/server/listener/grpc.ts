@@ -2,16 +2,16 @@
 // and end as orderly. How they are carried is in ../grpc.
 
 import type { Socket } from "node:net";
-import type { Clock } from "../clock.ts";
-import { GrpcServer } from "../grpc/server.ts";
-import type { ServerCall } from "../grpc/server-call.ts";
-import type { GrpcMethod } from "../grpc/service.ts";
-import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../grpc/status.ts";
-import type { Problem, ProblemKind } from "../http.ts";
+import type { Clock } from "../../clock.ts";
+import { GrpcServer } from "../../grpc/server.ts";
+import type { ServerCall } from "../../grpc/server-call.ts";
+import type { GrpcMethod } from "../../grpc/service.ts";
+import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../../grpc/status.ts";
+import type { Problem, ProblemKind } from "../../http.ts";
+import type { Logger } from "../logger.ts";
 import type { Connections, OnConnection } from "./connections.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
-import type { Logger } from "./logger.ts";
 import { overloaded, problemOf } from "./problems.ts";
 import type { Traffic } from "./traffic.ts";
 

@@ -2,8 +2,8 @@
 // path turns into its own words.
 
 import { randomUUID } from "node:crypto";
-import { type ErrorCode, LongshoreError } from "../errors.ts";
-import type { Problem, ProblemKind } from "../http.ts";
+import { type ErrorCode, LongshoreError } from "../../errors.ts";
+import type { Problem, ProblemKind } from "../../http.ts";
 
 /** Seconds a refused client is asked to wait: long enough for a full disk not to be hammered, short enough to resume unnoticed. */
 const retryAfterSecs = "5";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { createLogger } from "../logger.ts";
 import { createAuth, parseToken } from "./auth.ts";
 import { createGate, type GateOptions } from "./gate.ts";
-import { createLogger } from "./logger.ts";
 
 const open = createAuth([]);
 const closed = createAuth([parseToken("worker:kV3mQ0rT8xLw2ZpB:w", "1")]);

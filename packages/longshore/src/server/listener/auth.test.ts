@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../../errors.ts";
 import { createAuth, parseToken, readTokenFile } from "./auth.ts";
 
 const secret = "kV3mQ0rT8xLw2ZpB";

@@ -5,7 +5,7 @@
 
 import type { Socket } from "node:net";
 import { createSecureContext, createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../../errors.ts";
 
 /** PEM texts. */
 export interface ServerTls {

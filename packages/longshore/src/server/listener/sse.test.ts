@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { groupOf, latch, RawClient, route, startServer, turn } from "../../test/support/http.ts";
-import type { EventSink } from "../http.ts";
-import { TestClock } from "../testing/clock.ts";
+import { groupOf, latch, RawClient, route, startServer, turn } from "../../../test/support/http.ts";
+import type { EventSink } from "../../http.ts";
+import { TestClock } from "../../testing/clock.ts";
 import { type HttpLimits, httpLimits } from "./limits.ts";
 import { frameText } from "./sse.ts";
 

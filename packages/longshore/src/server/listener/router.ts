@@ -1,7 +1,7 @@
 // Finds the route of a path. Compiled once from the route tables: paths without parameters are one map lookup, the others walk a tree
 // of segments in which a literal segment wins over a parameter. A trailing slash makes another path.
 
-import type { Route, RouteGroup } from "../http.ts";
+import type { Route, RouteGroup } from "../../http.ts";
 
 export interface RouteEntry {
   readonly route: Route;

@@ -2,11 +2,11 @@
 
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { call, callCarried, carriers, groupOf, latch, RawClient, route, startServer, turn } from "../../test/support/http.ts";
-import type { HttpReply, Route } from "../http.ts";
-import { createMetrics } from "../metrics.ts";
-import { listen } from "./http.ts";
-import { createLogger } from "./logger.ts";
+import { call, callCarried, carriers, groupOf, latch, RawClient, route, startServer, turn } from "../../../test/support/http.ts";
+import type { HttpReply, Route } from "../../http.ts";
+import { createMetrics } from "../../metrics.ts";
+import { createLogger } from "../logger.ts";
+import { listen } from "./listener.ts";
 
 function serve(...routes: Route[]) {
   return startServer({ groups: [groupOf("main", routes)] });
