@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { node } from "../../support/flowkit-graphs.ts";
+import { node, pulls } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 
 describe("cancelling", () => {
@@ -7,7 +7,8 @@ describe("cancelling", () => {
   it("[T41, T72, A05] while a node runs stops its worker, and what comes after it never starts", async () => {
     const world = await openFlowkit({ config: { cancel_grace_sec: 5 } });
     const worker = await world.worker("w", ["indexer"], { capacity: 2 });
-    const run = await world.submit({ nodes: [node("u", "indexer"), node("d", "indexer", { depends_on: ["u"] })] });
+    const nodes = [node("u", "indexer"), node("d", "indexer", { depends_on: ["u"] }), node("streams", "indexer", pulls(["u"]))];
+    const run = await world.submit({ nodes });
     const command = await worker.accept();
     await world.inState(run, "u", "held");
     await world.coordinator.tasks.cancel(run.id, "user_request");
@@ -19,9 +20,11 @@ describe("cancelling", () => {
       attempt_epoch: 1,
       payload: { sig: "CANCEL", reason: "user_request", cancel_token: null, deadline_ts_ms: world.clock.now() + 5_000 },
     });
+    // What it was just about to say starts nobody any more.
+    await worker.batch(command, "b0", {});
     await worker.cancelled(command);
     expect(await world.inState(run, "u", "cancelled")).toMatchObject({ error: "cancelled", holder: "w" });
-    expect(await world.task(run, "d")).toBeUndefined();
+    for (const id of ["d", "streams"]) expect(await world.task(run, id)).toBeUndefined();
     expect(await world.run(run.id)).toMatchObject({ state: "cancelled", error: "user_request" });
     const other = await world.submit({ nodes: [node("x", "indexer")] });
     expect((await worker.accept()).task_id).toBe(other.id);

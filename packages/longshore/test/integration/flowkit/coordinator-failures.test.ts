@@ -282,10 +282,13 @@ describe("what is stale", () => {
     await worker.batch(first, "old", { n: 100 });
     await worker.batch(first, "old", { n: 100 });
     await worker.batch(second, "b0", { n: 1 });
+    // Nor does one change what a later attempt made of the same batch.
+    await worker.batch(first, "b0", { n: 100 });
+    await worker.batch({ ...first, attempt_epoch: 0 }, "b0", { n: 100 });
     await worker.done(second);
     expect(statsOf(await world.ended(run), "a")).toEqual({ n: 1 });
     await worker.batch(second, "late", { n: 100 });
-    await world.until(async () => world.coordinator.counts.stale === 3);
+    await world.until(async () => world.coordinator.counts.stale === 5);
     expect(await world.partsOf(run, "a")).toEqual([{ n: 1 }]);
   });
 

@@ -266,8 +266,9 @@ describe("a coordinator that comes back", () => {
     await world.restartCoordinator(() => worker.batch(command, "b0", { n: 4 }));
     await worker.batch(command, "b0", { n: 4 });
     await worker.batch(command, "b1", { n: 5 });
-    await worker.done(command);
-    expect(statsOf(await world.ended(run), "a")).toEqual({ n: 9 });
+    await worker.done(command, { total: 9 });
+    await worker.done(command, { total: 9 });
+    expect(statsOf(await world.ended(run), "a")).toEqual({ n: 9, total: 9 });
   });
 
   it("knows its workers before they announce themselves again, and forgets those that are silent", async () => {

@@ -61,17 +61,25 @@ describe("variables", () => {
   });
 
   it("[T33] are there when the node after them starts", async () => {
-    const world = await openFlowkit();
+    const seen: unknown[] = [];
+    const echo = async (_args: object, { taskId }: { taskId: string }) => {
+      seen.push(await world.vars(await world.run(taskId)));
+      return null;
+    };
+    const world = await openFlowkit({ functions: { "vars.echo": echo } });
     const worker = await world.worker("w", ["echo"]);
     const run = await world.submit({
       nodes: [
         fn("n1", "vars.set", { kv: { "sla.level": "gold" } }),
         fn("n2", "vars.incr", { key: "hits" }, ["n1"]),
-        node("child", "echo", { depends_on: ["n2"] }),
+        fn("n3", "vars.echo", {}, ["n2"]),
+        fn("n4", "vars.incr", { key: "hits" }, ["n3"]),
+        node("child", "echo", { depends_on: ["n4"] }),
       ],
     });
     const command = await worker.accept();
-    expect(await world.vars(run)).toEqual({ sla: { level: "gold" }, hits: 1 });
+    expect(seen).toEqual([{ sla: { level: "gold" }, hits: 1 }]);
+    expect(await world.vars(run)).toEqual({ sla: { level: "gold" }, hits: 2 });
     await worker.done(command);
     expect((await world.ended(run)).state).toBe("succeeded");
   });

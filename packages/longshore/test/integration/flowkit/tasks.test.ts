@@ -1,12 +1,14 @@
 // FlowKit's tasks over HTTP, on a whole server.
 
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { SensitiveDetector } from "../../../src/dialect/flowkit/sensitive.ts";
 import { httpArtifacts } from "../../../src/protocol/flowkit/artifacts/http.ts";
+import type { FlowkitOptions } from "../../../src/server/config.ts";
 import { serve } from "../../../src/server/server.ts";
 import { call } from "../../support/http.ts";
 
-async function setup() {
-  const server = await serve({ port: 0, ephemeral: true, logger: { write: () => {} } });
+async function setup(flowkit: FlowkitOptions = {}) {
+  const server = await serve({ port: 0, ephemeral: true, logger: { write: () => {} }, flowkit });
   onTestFinished(() => server.close(0));
   const base = `${server.url}/flowkit/v1/tasks`;
   const ask = async (method: string, path: string, body?: unknown) => {
@@ -52,6 +54,25 @@ describe("tasks over HTTP", () => {
     const again = await own(`/runs/${nameless}/rerun`, "POST");
     expect(again).toMatchObject({ workflow: again.id, definitionId: (await own(`/runs/${nameless}`)).definitionId });
     expect((await own(`/runs/${named}/rerun`, "POST")).workflow).toBe("catalogue");
+  });
+
+  const isLeak = (_path: string, value: unknown) => value === "LEAK";
+  it.each<[string, SensitiveDetector, string]>([
+    ["T86", { isSensitive: isLeak }, "vars.set"],
+    ["T87", isLeak, "vars.merge"],
+  ])("[%s] have variables that the server's own detector looks through: it blocks, or is counted", async (_id, sensitiveDetector, name) => {
+    const { server, ask } = await setup({ sensitiveDetector });
+    const graphOf = (more: object) => ({
+      nodes: [{ node_id: "set", type: "coordinator_fn", io: { fn: name, fn_args: { kv: { token: "LEAK" }, ...more } } }],
+    });
+    expect(await ask("POST", "", { graph: graphOf({ block_sensitive: true }) })).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringContaining("looks like a secret") } },
+    });
+    const id = (await ask("POST", "", { graph: graphOf({}) })).body.task_id as string;
+    expect(await server.result(id)).toMatchObject({ state: "succeeded" });
+    expect(await ask("GET", `/${id}`)).toMatchObject({ body: { coordinator: { vars: { token: "LEAK" } } } });
+    expect(await ask("GET", `/${id}/artifacts?node=set`)).toMatchObject({ body: { complete: { meta: { sensitive_hits: 1 } } } });
   });
 
   it("are polled by workers over the same face", async () => {
