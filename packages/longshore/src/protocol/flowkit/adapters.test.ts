@@ -281,6 +281,18 @@ describe("pulling from artifacts", () => {
     expect(world.events().flatMap(({ payload }) => payload.batch_uid ?? [])).toEqual(["ua:u0", "ub:u0"]);
   });
 
+  it("[A20] two sources whose names and batches look alike together do not collide either", async () => {
+    const { world } = await setup();
+    const sources = { a: "b:c", "a:b": "c", "a%3Ab": "c" };
+    for (const [node, uid] of Object.entries(sources)) {
+      world.artifacts.node(world.taskId, node).parts.set(uid, { of: node });
+      world.artifacts.end(world.taskId, node, "complete");
+    }
+    await world.start(cmd(pull, { from_nodes: Object.keys(sources) }));
+    await world.end();
+    expect(world.artifacts.node(world.taskId, "n").parts.size).toBe(3);
+  });
+
   it("[A19] an upstream that failed fails its consumer with a reason", async () => {
     const { world } = await setup();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }], false);

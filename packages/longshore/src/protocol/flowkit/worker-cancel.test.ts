@@ -7,6 +7,7 @@ import { deferred, until } from "../../../test/support/until.ts";
 import { LongshoreError } from "../../errors.ts";
 import { TestClock } from "../../testing/clock.ts";
 import type { RunContext } from "./run-context.ts";
+import { streamTask } from "./stream-task.ts";
 
 describe("cancelling", () => {
   /** A handler that waits in its second batch for its signal. */
@@ -47,6 +48,31 @@ describe("cancelling", () => {
       return {};
     });
     await world.worker([deaf], { workerId: "w-1" });
+    await world.start();
+    await until(() => processed.length === 1);
+    await world.cancel("enough", "w-1");
+    await until(() => world.logged("worker.run.cancelling").length === 1);
+    gate.resolve();
+    expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "enough" });
+    expect(processed).toEqual([0]);
+  });
+
+  it("[F-CANC-01] what a handler makes after it is not processed any more", async () => {
+    const world = await flowkitWorld();
+    const gate = deferred<void>();
+    const processed: unknown[] = [];
+    const slow = streamTask("probe", {
+      async *iterBatches() {
+        yield { batch_uid: "b0", payload: { at: 0 } };
+        await gate.promise;
+        yield { batch_uid: "b1", payload: { at: 1 } };
+      },
+      processBatch: ({ payload }) => {
+        processed.push(payload.at);
+        return {};
+      },
+    });
+    await world.worker([slow], { workerId: "w-1" });
     await world.start();
     await until(() => processed.length === 1);
     await world.cancel("enough", "w-1");
