@@ -1,6 +1,7 @@
 // The coordinator on the embedded bus: what fails, what is stale, what nobody can read.
 
 import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/json.ts";
 import { deadLettersOf } from "../../../src/protocol/flowkit/coordinator/dead-letters.ts";
 import { fn, node, pulls, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
@@ -384,6 +385,20 @@ describe("what nobody can read", () => {
       error: expect.stringMatching(/^step a failed: .*1100\d\d\d.*1000000/),
     });
     expect(worker.commands).toEqual([]);
+  });
+
+  it("[F-RECH-06] rechunking that does not say which list it cuts is refused where the coordinator is strict", async () => {
+    const nodesWith = (more: JsonObject) => {
+      const input_inline = { input_adapter: "pull.from_artifacts.rechunk:size", input_args: { from_node: "a", size: 2, ...more } };
+      return [node("a", "t"), node("b", "t", { depends_on: ["a"], io: { input_inline } })];
+    };
+    const strict = await openFlowkit({ config: { strict_input_adapters: true } });
+    await expect(strict.submit({ nodes: nodesWith({}) })).rejects.toThrow(
+      "graph.nodes[1].io.input_inline.input_args are refused by pull.from_artifacts.rechunk:size: missing 'meta_list_key' (required by strict_input_adapters)",
+    );
+    expect((await strict.submit({ nodes: nodesWith({ meta_list_key: "skus" }) })).state).toBe("running");
+    const lenient = await openFlowkit();
+    expect((await lenient.submit({ nodes: nodesWith({}) })).state).toBe("running");
   });
 
   it("[A13] what can never run is refused when it is submitted, with its place", async () => {

@@ -32,6 +32,7 @@ describe("the coordinator's settings", () => {
       offerMs: 10_000,
       cluster: null,
       outbox: { triesMax: 12, backoffMsMin: 250, backoffMsMax: 60_000 },
+      strict: false,
       limits: {},
     });
   });
@@ -62,6 +63,7 @@ describe("the coordinator's settings", () => {
       'The FlowKit setting topic_cmd_fmt is "cmd.v1", expected a name with {type} in it, such as cmd.{type}.v1.',
     ],
     [{ worker_types: "x" }, 'The FlowKit setting worker_types is "x", expected a list of texts.'],
+    [{ strict_input_adapters: "yes" }, 'The FlowKit setting strict_input_adapters is "yes", expected true or false.'],
     [{ max_global_running: 0 }, "The FlowKit setting max_global_running is 0, expected a number from 1 to 1000000."],
     [
       { max_type_concurrency: { slow: 0.5 } },

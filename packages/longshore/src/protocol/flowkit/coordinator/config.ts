@@ -32,6 +32,8 @@ export interface CoordinatorConfig {
   /** Nodes at work at once: of all types together, and of one. */
   max_global_running?: number;
   max_type_concurrency?: { readonly [type: string]: number };
+  /** Ours, by the worker's name for it: graphs whose rechunking does not say which list it cuts are refused. */
+  strict_input_adapters?: boolean;
 }
 
 export interface CoordinatorSettings {
@@ -45,6 +47,8 @@ export interface CoordinatorSettings {
   readonly cluster: string | null;
   readonly outbox: { readonly triesMax: number; readonly backoffMsMin: number; readonly backoffMsMax: number };
   readonly limits: FlowkitLimits;
+  /** Whether rechunking must say which list it cuts. */
+  readonly strict: boolean;
 }
 
 /** Settings of the reference that say how often it looks at something. Nothing here looks by the clock, so they mean nothing. */
@@ -106,6 +110,7 @@ function settingsOf(keys: Keys): CoordinatorSettings {
       backoffMsMin: keys.number("outbox_backoff_min_ms", 250, { min: 1, max: secondsMax * 1_000 }) as number,
       backoffMsMax: keys.number("outbox_backoff_max_ms", 60_000, { min: 1, max: secondsMax * 1_000 }) as number,
     },
+    strict: keys.flag("strict_input_adapters"),
     limits: { ...(running === undefined ? {} : { running }), ...(types === undefined ? {} : { types }) },
   };
 }
@@ -162,6 +167,12 @@ class Keys {
 
   ms(key: string, absentSec: number): number {
     return Math.round((this.number(key, absentSec, { min: 0.001, max: secondsMax }) as number) * 1_000);
+  }
+
+  flag(key: string): boolean {
+    const value = this.take(key) ?? false;
+    if (typeof value !== "boolean") throw wrong(key, value, "true or false");
+    return value;
   }
 
   types(key: string): { [type: string]: number } | undefined {

@@ -84,13 +84,13 @@ export class Coordinator {
 
   constructor(options: CoordinatorOptions) {
     const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed, adopt, release } = options;
-    const { topics, leaseMs, offerMs, cancelGraceMs } = settings;
+    const { topics, leaseMs, offerMs, cancelGraceMs, strict } = settings;
     const { counts } = this;
     this.#options = options;
     this.#warn = onceEach((code, message) => log.warn(message, { event: `coord.${code}` }));
     this.places = new Places(engine);
     const { places } = this;
-    this.tasks = new FlowkitTasks({ runs: engine.runs, checks: { functions: new Set(Object.keys(functions)), isSensitive } });
+    this.tasks = new FlowkitTasks({ runs: engine.runs, checks: { functions: new Set(Object.keys(functions)), isSensitive }, strict });
     const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles) });
     this.#batches = new BatchRecords(engine.documents);
     const common = { ...engine, places, registry, outbox, topics, counts, log, failed, batches: this.#batches, adopt };

@@ -13,6 +13,8 @@ import { argDefaults, checkAdapterArgs } from "../adapter-args.ts";
 export interface TasksParts {
   readonly runs: Pick<Runs, "define" | "begin" | "tell">;
   readonly checks?: Omit<GraphChecks, "adapter">;
+  /** Whether rechunking must say which list it cuts. */
+  readonly strict?: boolean;
 }
 
 /** What the ids of definitions begin with that are graphs. */
@@ -37,7 +39,7 @@ export class FlowkitTasks {
         detail: { field: "params" },
       });
     }
-    const checked = checkedGraph(graph, { ...this.#parts.checks, adapter: wrongArgs });
+    const checked = checkedGraph(graph, { ...this.#parts.checks, adapter: (name, args) => this.#wrongArgs(name, args) });
     const source = sourceOf(checked);
     // Equal graphs are one definition. The dot keeps it out of the list of those that are started by name.
     const id = `${graphPrefix}${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
@@ -51,10 +53,11 @@ export class FlowkitTasks {
   cancel(taskId: string, reason: string = "user_request"): Promise<Run | undefined> {
     return this.#parts.runs.tell(taskId, { kind: "cancel", error: reason });
   }
-}
 
-/** Adapters that users add are known to their workers alone, which check them. */
-function wrongArgs(name: string, args: JsonObject): string | null {
-  const checked = checkAdapterArgs(name, args, argDefaults);
-  return checked === undefined || checked.ok ? null : `are refused by ${name}: ${checked.why}`;
+  /** Adapters that users add are known to their workers alone, which check them. */
+  #wrongArgs(name: string, args: JsonObject): string | null {
+    const { strict = false } = this.#parts;
+    const checked = checkAdapterArgs(name, args, { ...argDefaults, strict });
+    return checked === undefined || checked.ok ? null : `are refused by ${name}: ${checked.why}`;
+  }
 }
