@@ -1,4 +1,4 @@
-// What must be true of a workflow definition as a whole (server specification 2.9, 2.10). The messages are Conductor's own where it
+// What must be true of a workflow definition as a whole. The messages are Conductor's own where it
 // has one; those about operators that are not served, and about what could never end, are ours.
 
 import { isObject, type Json, type JsonObject } from "../../json.ts";

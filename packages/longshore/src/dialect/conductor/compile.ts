@@ -285,7 +285,7 @@ function template(made: ConductorTemplate): ConductorTemplate {
   return made;
 }
 
-/** Work for a worker. The type of a SIMPLE task is its name; that of a task of the user's own is its type (4.2). */
+/** Work for a worker. The type of a SIMPLE task is its name; that of a task of the user's own is its type. */
 function workerNode(
   task: WorkflowTask,
   common: Common & { freshInput?: boolean },

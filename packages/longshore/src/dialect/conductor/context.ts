@@ -1,4 +1,4 @@
-// What expressions read, taken from a run: the context document of server specification 4.7, entry by entry, and only as far as it is
+// What expressions read, taken from a run: the context document, entry by entry, and only as far as it is
 // asked for. Whatever has not been loaded is noted down.
 
 import type { Json, JsonObject } from "../../json.ts";

@@ -1,4 +1,4 @@
-// `${...}` in a definition (server specification 4.7). A value is compiled once: its texts become parts, its paths are parsed, and the
+// `${...}` in a definition. A value is compiled once: its texts become parts, its paths are parsed, and the
 // names that it reads are known; filling it in is then a walk. What was filled in is never looked at again for further expressions.
 
 import type { Json } from "../../json.ts";

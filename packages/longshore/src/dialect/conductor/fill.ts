@@ -20,7 +20,7 @@ export interface Context {
   taskId: string | null;
 }
 
-/** A value filled in may not grow beyond what a task may be given (3.11): many references to one large output would fill the memory. */
+/** A value filled in may not grow beyond what a task may be given: many references to one large output would fill the memory. */
 export const filledCharsMax = 10 * 1_024 * 1_024;
 
 /** The value; or the names of entries that must be loaded first (empty: the whole document); or why it cannot be filled in. */

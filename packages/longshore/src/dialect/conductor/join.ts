@@ -1,4 +1,4 @@
-// What a JOIN comes to once everything that it joins has ended (server specification 4.4).
+// What a JOIN comes to once everything that it joins has ended.
 
 import { isOpen, type Task } from "../../board/task.ts";
 import { type JsonObject, setOwn } from "../../json.ts";

@@ -1,4 +1,4 @@
-// The documents of Conductor that a run is made from (server specification 2.1, 2.9, 2.10), after reading: every field with a default
+// The documents of Conductor that a run is made from, after reading: every field with a default
 // has a value, except for lists and maps of tasks, which are left out when empty as on Conductor's wire. Fields that are not named here
 // are kept and given back, but mean nothing to us.
 

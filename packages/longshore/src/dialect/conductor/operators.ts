@@ -1,4 +1,4 @@
-// Which types of task there are. Any type that is not listed here is the queue of a worker of the user's own (4.2).
+// Which types of task there are. Any type that is not listed here is the queue of a worker of the user's own.
 
 /** Operators that are served. */
 export const operators = [

@@ -1,4 +1,4 @@
-// On which lane a worker's task stands (server specification 3.9). A lane is called as Conductor calls its queue: the task's type,
+// On which lane a worker's task stands. A lane is called as Conductor calls its queue: the task's type,
 // with the domain before it and a colon between.
 
 import { laneOf } from "../../board/lanes.ts";

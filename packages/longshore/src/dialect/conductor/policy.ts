@@ -1,4 +1,4 @@
-// How a task definition becomes the policies that the core runs by (server specification 3.4, 3.5, 3.11).
+// How a task definition becomes the policies that the core runs by.
 
 import type { Backoff } from "../../backoff.ts";
 import type { LimitKey } from "../../board/limits.ts";

@@ -1,4 +1,4 @@
-// Why something came to nothing, in Conductor's words (server specification 3.4, 3.5).
+// Why something came to nothing, in Conductor's words.
 
 import type { Task } from "../../board/task.ts";
 import type { StepFailure } from "../../run/dialect.ts";

@@ -1,4 +1,4 @@
-// What is recorded about a step, in Conductor's words (server specification 2.2, 3.1, 4.1).
+// What is recorded about a step, in Conductor's words.
 
 import { isOpen, type Task } from "../../board/task.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
@@ -124,7 +124,7 @@ export function outputOf(node: PlanNode, task: Pick<Task, "output" | "runId" | "
   return { subWorkflowId: childIdOf(task.runId ?? "", task.node, task.attempt), ...given };
 }
 
-/** A step as expressions see it (4.7). */
+/** A step as expressions see it. */
 export function taskEntry(run: Run, node: PlanNode, task: Task): JsonObject {
   const workflowTask = workflowTaskOf(node) as WorkflowTask;
   const input = JSON.parse(task.input) as Json;

@@ -15,7 +15,7 @@ import type { ConductorTemplate, InputTemplate, SwitchTemplate } from "./templat
 import { textSize } from "./text-size.ts";
 import { waitUntil } from "./wait.ts";
 
-/** What a run's variables may take as JSON (3.11). */
+/** What a run's variables may take as JSON. */
 const variablesCharsMax = 256 * 1_024;
 
 export function resolve(plan: Plan, template: Template, scope: Scope, environment: Environment): Resolved {

@@ -1,4 +1,4 @@
-// Reads and checks task definitions (server specification 2.1). The messages are Conductor's own.
+// Reads and checks task definitions. The messages are Conductor's own.
 
 import { anything, choice, type Field, type FieldTable, flag, map, optionalWhole, readFields, text, texts, whole } from "./fields.ts";
 import type { TaskDef } from "./model.ts";
@@ -134,7 +134,7 @@ function hasControl(name: string): boolean {
   return false;
 }
 
-/** What a worker's task without any definition is run by (3.13). */
+/** What a worker's task without any definition is run by. */
 export function defaultTaskDef(name: string): TaskDef {
   return readFields<TaskDef>(taskDefFields, { name }, "", new Violations()) as TaskDef;
 }

@@ -1,4 +1,4 @@
-// How long a WAIT waits (server specification 4.6): a duration such as `1 days 2 hours 3 minutes 4 seconds`, or a moment such as
+// How long a WAIT waits: a duration such as `1 days 2 hours 3 minutes 4 seconds`, or a moment such as
 // `2026-11-16 09:30 Europe/Berlin`. A moment without a zone is in the server's own, which is given.
 
 const durationForm =

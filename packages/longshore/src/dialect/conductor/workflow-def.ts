@@ -1,4 +1,4 @@
-// Reads and checks workflow definitions (server specification 2.9, 2.10). What is wrong with a whole definition is told by its checks.
+// Reads and checks workflow definitions. What is wrong with a whole definition is told by its checks.
 
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json } from "../../json.ts";

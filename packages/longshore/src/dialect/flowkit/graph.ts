@@ -1,4 +1,4 @@
-// A graph as FlowKit's users submit it (spec 4.2), brought into one form: what the reference leaves to the submitter is filled in, legacy
+// A graph as FlowKit's users submit it, brought into one form: what the reference leaves to the submitter is filled in, legacy
 // shapes are understood, and what could never run is refused with its place. The form is that of the `tasks` documents, so it is also what
 // is shown.
 

@@ -73,7 +73,7 @@ function decide(when: When, scope: Scope): Resolved {
   return { value: when.failed.some((node) => stateOf(node) === "failed") && when.done.every((node) => stateOf(node) === "done") };
 }
 
-/** `result.nodes` of the `tasks` document (spec 4.10). The last aggregation of a node counts. */
+/** `result.nodes` of the `tasks` document. The last aggregation of a node counts. */
 function resultOf(plan: Plan, scope: Scope): Resolved {
   const { nodes } = plan.origin as Graph;
   const aggregating = nodes.flatMap(({ io: { fn } }, node) => (fn === "metrics.aggregate" ? [node] : []));

@@ -1,4 +1,4 @@
-// The functions that change a run's variables (spec 4.6): set, merge, incr, unset. Pure: the old variables in, the new ones out, and what is
+// The functions that change a run's variables: set, merge, incr, unset. Pure: the old variables in, the new ones out, and what is
 // told of it. A run is decided one event at a time, so what they read is what they change.
 
 import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";

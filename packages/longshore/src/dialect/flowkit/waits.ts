@@ -1,4 +1,4 @@
-// What a node waits for (spec 4.3, 4.8): all, any or so many of its dependencies; their first batch instead of their end; or the failure
+// What a node waits for: all, any or so many of its dependencies; their first batch instead of their end; or the failure
 // of another node.
 
 import { refusal } from "./fields.ts";

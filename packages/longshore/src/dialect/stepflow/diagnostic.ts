@@ -1,4 +1,4 @@
-// What can be said about a flow before it runs (specification 5.7). The code's thousands say how bad it is.
+// What can be said about a flow before it runs. The code's thousands say how bad it is.
 
 import type { JsonPath } from "../../json-position.ts";
 import { pathText } from "./path.ts";

@@ -1,4 +1,4 @@
-// Works out a value expression from what has become of the steps that it reads (specification 5.2). Pure. Only what is taken is worked
+// Works out a value expression from what has become of the steps that it reads. Pure. Only what is taken is worked
 // out: of a condition one branch, of a coalesce no more than it takes. Steps that have not been loaded are asked for, as many at once as
 // are known to be needed.
 

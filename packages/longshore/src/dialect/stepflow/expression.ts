@@ -1,4 +1,4 @@
-// Value expressions: JSON in which some objects stand for something else (specification 5.2). What they are is found out once, when a flow
+// Value expressions: JSON in which some objects stand for something else. What they are is found out once, when a flow
 // is read; the order of the questions below is part of the language.
 
 import { isObject, type Json } from "../../json.ts";

@@ -1,4 +1,4 @@
-// A flow as it is written (specification 5.1), read into what the rest of this folder works with. A document that is no flow is refused;
+// A flow as it is written, read into what the rest of this folder works with. A document that is no flow is refused;
 // what a flow says wrongly is left to diagnose.ts, which can tell all of it at once.
 
 import { LongshoreError } from "../../errors.ts";

@@ -1,4 +1,4 @@
-// Flow outcomes of the specification's section 9.1 that need no worker: the components are played by the test.
+// Outcomes of flows that need no worker: the components are played by the test.
 
 import { describe, expect, it } from "vitest";
 import { type Component, either, fails, openFlows, ref, step, succeeds } from "../../../test/support/flow-world.ts";

@@ -1,4 +1,4 @@
-// Changes to the steps of a flow for one run (specification 5.3): merge patches of RFC 7396 on the step as it is written.
+// Changes to the steps of a flow for one run: merge patches of RFC 7396 on the step as it is written.
 //
 //   {"steps": {"ask": {"$type": "merge_patch", "value": {"input": {"temperature": 0}}}}}
 //

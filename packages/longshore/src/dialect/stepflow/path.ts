@@ -1,4 +1,4 @@
-// Paths into values (specification 5.2): `$.a.b[0]['x y']` from the value on; `$` or nothing for all of it; any other text is the name of
+// Paths into values: `$.a.b[0]['x y']` from the value on; `$` or nothing for all of it; any other text is the name of
 // one field, dots and all.
 
 import { isObject, type Json } from "../../json.ts";

@@ -1,4 +1,4 @@
-// On which lane a step's task stands, how often it is tried, and how many of its run may be in flight (specification 5.6, 3.7, 5.3).
+// On which lane a step's task stands, how often it is tried, and how many of its run may be in flight.
 
 import type { LimitKey } from "../../board/limits.ts";
 import type { Json } from "../../json.ts";

@@ -1,4 +1,4 @@
-// What runs and what does not, what a failure means, and how many steps are in flight (specification 5.2, 5.3, 3.7).
+// What runs and what does not, what a failure means, and how many steps are in flight.
 
 import { describe, expect, it } from "vitest";
 import { either, fails, openFlows, ref, step, succeeds } from "../../../test/support/flow-world.ts";

@@ -1,4 +1,4 @@
-// The variables of a flow (specification 5.3): what its schema says of them, what a run begins with, and what may not be shown.
+// The variables of a flow: what its schema says of them, what a run begins with, and what may not be shown.
 
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import type { Schemas } from "./flow.ts";

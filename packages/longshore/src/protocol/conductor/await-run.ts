@@ -1,5 +1,5 @@
 // Waiting for a run: until it has ended, or stands still at a step that waits for a signal, or a named step has ended; and what is
-// answered then (server specification 2.12).
+// answered then.
 
 import { isOpen, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";

@@ -1,4 +1,4 @@
-// The grammar of searches (server specification 1.12): conditions joined by AND, each a field, an operator and a value. Fields that
+// The grammar of searches: conditions joined by AND, each a field, an operator and a value. Fields that
 // nobody knows are passed over, as in Conductor.
 
 import { badRequest } from "./replies.ts";

@@ -1,4 +1,4 @@
-// A run as a document of FlowKit's collection `tasks` (spec 3.1): what foreign workers poll, and what our HTTP API shows. FlowKit knows
+// A run as a document of FlowKit's collection `tasks`: what foreign workers poll, and what our HTTP API shows. FlowKit knows
 // six words for how a task or a node stands; what ours says more precisely is told by fields beside them.
 //
 //   ours                         FlowKit's

@@ -1,4 +1,4 @@
-// The coordinator's settings: the reference's `CoordinatorConfig` (spec 6.1) by its own names, with what is ours beside it. A file, then the
+// The coordinator's settings: the reference's `CoordinatorConfig` by its own names, with what is ours beside it. A file, then the
 // environment, then what the program says.
 
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The functions of a coordinator that look at what nodes have made (spec 4.6), and those that a user brings. Those about variables are
+// The functions of a coordinator that look at what nodes have made, and those that a user brings. Those about variables are
 // part of the plan and never come here.
 
 import type { Task } from "../../../board/task.ts";
