@@ -53,6 +53,15 @@ describe("a worker takes its tasks", () => {
     expect(target({ on: "http://h:1" }, { FLOWKIT_URL: "http://h:2" }).protocol).toBe("workflow-graph");
   });
 
+  it("from nowhere when FlowKit's database is named and its brokers are not", () => {
+    const env = { FLOWKIT_MONGO_URL: "mongodb://me:secret@db/flowkit" };
+    expect(() => target({}, env)).toThrow(/nothing says where its brokers are: set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL/);
+    expect(() => target({}, env)).toThrow(`say --on ${server}.`);
+    expect(target({ on: "http://h:1" }, env).protocol).toBe("workflow-graph");
+    expect(target({}, env, "env").protocol).toBe("workflow-graph");
+    expect(target({}, { ...env, FLOWKIT_URL: "http://h:1" }).protocol).toBe("flowkit");
+  });
+
   it("from one place only", () => {
     expect(() => target({ on: "http://h:1", conductor: true })).toThrow("--on and --conductor name two servers");
     expect(() => target({ on: "http://h:1", conductor: true, port: 1 })).toThrow("--on and --conductor name two servers");

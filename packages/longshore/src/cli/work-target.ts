@@ -2,7 +2,7 @@
 // workers says it by variables of its own.
 
 import type { Command } from "commander";
-import type { Environment } from "../environment.ts";
+import { type Environment, variable } from "../environment.ts";
 import { flowkitIn } from "../protocol/flowkit/environment.ts";
 import { transportIn } from "../protocol/stepflow/environment.ts";
 import { CommandFailure } from "./failure.ts";
@@ -50,7 +50,15 @@ function fromEnvironment(on: string, onToldBy: string | undefined, env: Environm
   const flowkit = flowkitIn(env);
   if (flowkit !== undefined) return { protocol: "flowkit", on: flowkit };
   if (onToldBy === "default" && env.CONDUCTOR_SERVER_URL !== undefined) return conductorFrom(env);
+  if (onToldBy === "default" && variable(env, "FLOWKIT_MONGO_URL") !== undefined) throw noBroker(on);
   return { protocol: "workflow-graph", on };
+}
+
+/** Only half of FlowKit is there. Whoever set it does not mean a server of another protocol. */
+function noBroker(on: string): CommandFailure {
+  return new CommandFailure(
+    `FLOWKIT_MONGO_URL names FlowKit's database, and nothing says where its brokers are: set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL for a Longshore server that brings a bus. To work for the server at ${on} all the same, say --on ${on}.`,
+  );
 }
 
 function conductorFrom({ CONDUCTOR_SERVER_URL: on = "http://localhost:8080" }: Environment): WorkTarget {
