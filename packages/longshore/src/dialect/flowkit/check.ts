@@ -14,6 +14,8 @@ export interface GraphChecks {
   readonly isSensitive?: IsSensitive;
   /** What is wrong with the arguments of an input adapter, as a sentence about `input_args`; null when nothing is, or it is not known. */
   adapter?(name: string, args: JsonObject): string | null;
+  /** Told of fields that have no effect. */
+  ignored?(field: string): void;
 }
 
 /** Functions that are not about variables. */
@@ -21,7 +23,7 @@ const builtinFunctions = ["merge.generic", "metrics.aggregate", "noop"] as const
 
 /** @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
 export function checkedGraph(document: unknown, checks: GraphChecks = {}): Graph {
-  const graph = readGraph(document);
+  const graph = readGraph(document, checks.ignored);
   compileGraph(graph);
   const ids = new Set(graph.nodes.map(({ node_id }) => node_id));
   graph.nodes.forEach((node, index) => {

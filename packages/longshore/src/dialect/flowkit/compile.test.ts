@@ -24,6 +24,39 @@ const pulls = (from: string[], start_when = "ready"): JsonObject => ({
   io: { start_when, input_inline: { input_adapter: "pull.from_artifacts", input_args: { from_nodes: from } } },
 });
 
+describe("fields that nobody reads", () => {
+  function ignoredIn(graph: JsonObject): string[] {
+    const ignored: string[] = [];
+    checkedGraph(graph, { ignored: (field) => ignored.push(field) });
+    return ignored;
+  }
+
+  it("pass, as in the reference, and are told of by name", () => {
+    const node = worker("a", {
+      colour: "red",
+      io: { priority: 1 },
+      retry_policy: { jitter: 1, batch: { wait: 1 } },
+      routing: { on_skip: [] },
+    });
+    const edges_ex = [{ from: "a", to: "b", mode: "async", trigger: "on_batch", gateway: "x" }];
+    expect(ignoredIn({ nodes: [node, worker("b")], edges_ex, externals: {} })).toEqual([
+      "graph.externals",
+      "graph.edges_ex[0].gateway",
+      "graph.nodes[0].colour",
+      "graph.nodes[0].routing.on_skip",
+      "graph.nodes[0].retry_policy.jitter",
+      "graph.nodes[0].retry_policy.batch.wait",
+      "graph.nodes[0].io.priority",
+    ]);
+  });
+
+  it("are not told of where they belong to a graph of the reference, or are the handler's own", () => {
+    const runtime = { status: "queued", attempt_epoch: 0, stats: {}, lease: null, started_at: null, streaming: {}, coordinator: {} };
+    const io = { input_inline: { anything: 1 }, input_ref: { place: 1 }, batching: { size: 1 } };
+    expect(ignoredIn({ schema_version: "1.0", nodes: [worker("a", { ...runtime, io })] })).toEqual([]);
+  });
+});
+
 describe("a graph", () => {
   it("[A12] needs neither status nor attempt_epoch: what is absent or null is filled in", () => {
     const graph = checkedGraph({

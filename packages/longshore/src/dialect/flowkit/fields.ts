@@ -8,18 +8,23 @@ const quotedCharsMax = 80;
 /** Of shorter words every other one is one letter away. */
 const lettersMin = 4;
 
+/** Told of each field that nobody reads, by its path. */
+export type Ignored = (field: string) => void;
+
 export class Fields {
   readonly at: string;
   readonly #object: JsonObject;
+  readonly #ignored: Ignored;
 
-  private constructor(object: JsonObject, at: string) {
+  private constructor(object: JsonObject, at: string, ignored: Ignored) {
     this.#object = object;
     this.at = at;
+    this.#ignored = ignored;
   }
 
-  static of(value: unknown, at: string, expected: string): Fields {
+  static of(value: unknown, at: string, expected: string, ignored: Ignored): Fields {
     if (!isObject(value)) throw refusal(at, `is ${quoted(value)}, expected ${expected}`);
-    return new Fields(value as JsonObject, at);
+    return new Fields(value as JsonObject, at, ignored);
   }
 
   /** Null when it is absent. */
@@ -27,12 +32,16 @@ export class Fields {
     return (Object.hasOwn(this.#object, name) ? this.#object[name] : null) ?? null;
   }
 
-  /** Refuses a field that nobody reads when it is one of these but for its spelling. Others may be somebody's own, and pass. */
-  noneMisspelt(...names: readonly string[]): this {
+  /**
+   * Refuses a field that nobody reads when it is one of these but for its spelling. Others may be somebody's own: they pass, and are told of,
+   * except those that belong there without a meaning.
+   */
+  noneMisspelt(names: readonly string[], withoutMeaning: readonly string[] = []): this {
     for (const field of Object.keys(this.#object)) {
-      if (names.includes(field)) continue;
+      if (names.includes(field) || withoutMeaning.includes(field)) continue;
       const meant = names.find((name) => isMisspelt(field, name));
       if (meant !== undefined) throw this.refuse(field, `is not known here, expected ${meant}`);
+      this.#ignored(`${this.at}.${field}`);
     }
     return this;
   }
@@ -62,7 +71,7 @@ export class Fields {
   }
 
   object(name: string): Fields {
-    return Fields.of(this.value(name) ?? {}, `${this.at}.${name}`, "an object");
+    return Fields.of(this.value(name) ?? {}, `${this.at}.${name}`, "an object", this.#ignored);
   }
 
   objectOrNull(name: string): JsonObject | null {

@@ -5,7 +5,7 @@
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { nodesMax } from "../../run/plan.ts";
 import { type Condition, readCondition } from "./condition.ts";
-import { Fields, refusal } from "./fields.ts";
+import { Fields, type Ignored, refusal } from "./fields.ts";
 import { type RetrySettings, readRetry } from "./retry-policy.ts";
 
 export interface Graph {
@@ -60,18 +60,26 @@ const nameShape = /^[^\p{Cc}.]\P{Cc}*$/u;
 const typeShape = /^[\w.-]{1,200}$/;
 const typeExpected = "up to 200 letters, digits, dots, dashes and underscores";
 
+const graphFields = ["name", "nodes", "edges", "edges_ex"];
 const nodeFields = ["node_id", "type", "status", "attempt_epoch", "depends_on", "fan_in", "retry_policy", "routing", "io", "when"];
 
-/** @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
-export function readGraph(document: unknown, at: string = "graph"): Graph {
-  const graph = Fields.of(document, at, "an object with nodes").noneMisspelt("name", "nodes", "edges", "edges_ex");
+/** What the reference's coordinator writes into the nodes of a graph while they run: a graph that is taken from there has them. */
+const runtimeFields = [
+  ...["stats", "stats_cached_at", "lease", "started_at", "finished_at", "last_event_recv_ms", "next_retry_at_ms", "last_error"],
+  ...["streaming", "coordinator"],
+];
+
+/** `ignored` is told of fields that have no effect. @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
+export function readGraph(document: unknown, ignored: Ignored = () => {}): Graph {
+  const at = "graph";
+  const graph = Fields.of(document, at, "an object with nodes", ignored).noneMisspelt(graphFields, ["schema_version"]);
   const nodes = graph.list("nodes");
   if (nodes.length === 0) throw graph.refuse("nodes", "is empty, expected at least one node");
   if (nodes.length > nodesMax) throw graph.refuse("nodes", `has ${nodes.length} nodes, expected at most ${nodesMax}`);
   const edges = graph.list("edges").map((edge, index) => readEdge(edge, `${at}.edges[${index}]`));
-  const triggers = graph.list("edges_ex").map((edge, index) => readTrigger(edge, `${at}.edges_ex[${index}]`));
+  const triggers = graph.list("edges_ex").map((edge, index) => readTrigger(edge, `${at}.edges_ex[${index}]`, ignored));
   const incoming = incomingOf(edges);
-  const read = nodes.map((node, index) => readNode(node, `${at}.nodes[${index}]`, incoming));
+  const read = nodes.map((node, index) => readNode(node, `${at}.nodes[${index}]`, incoming, ignored));
   return { ...readName(graph), nodes: read, edges, edges_ex: triggers };
 }
 
@@ -82,8 +90,8 @@ function readName(graph: Fields): { name?: string } {
   return { name };
 }
 
-function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, string[]>): GraphNode {
-  const node = Fields.of(document, at, "an object with node_id and type").noneMisspelt(...nodeFields);
+function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, string[]>, ignored: Ignored): GraphNode {
+  const node = Fields.of(document, at, "an object with node_id and type", ignored).noneMisspelt(nodeFields, runtimeFields);
   const node_id = node.text("node_id", { charsMax: idCharsMax });
   const type = node.text("type", {});
   if (!typeShape.test(type)) throw node.refuse("type", `is ${JSON.stringify(type.slice(0, 100))}, expected ${typeExpected}`);
@@ -92,7 +100,7 @@ function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, s
     throw node.refuse("status", `is ${JSON.stringify(status)}, expected "queued" or nothing: every node begins at its beginning`);
   }
   const depends = node.value("depends_on");
-  const routing = node.object("routing").noneMisspelt("on_success", "on_failure");
+  const routing = node.object("routing").noneMisspelt(["on_success", "on_failure"]);
   const when = node.value("when");
   return {
     node_id,
@@ -110,7 +118,7 @@ function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, s
 }
 
 function readIo(io: Fields, type: string): NodeIo {
-  io.noneMisspelt("start_when", "input_ref", "input_inline", "batching", "fn", "fn_args");
+  io.noneMisspelt(["start_when", "input_ref", "input_inline", "batching", "fn", "fn_args"]);
   const given = (io.value("start_when") ?? "ready") as Json;
   const start = typeof given === "string" ? given.toLowerCase() : given;
   if (start !== "ready" && start !== "first_batch") {
@@ -136,8 +144,9 @@ function readEdge(document: unknown, at: string): [string, string] {
   throw refusal(at, `is ${JSON.stringify(document)?.slice(0, 100)}, expected ["from", "to"]`);
 }
 
-function readTrigger(document: unknown, at: string): TriggerEdge {
-  const edge = Fields.of(document, at, 'an object such as {"from": "a", "to": "b", "mode": "async", "trigger": "on_batch"}');
+function readTrigger(document: unknown, at: string, ignored: Ignored): TriggerEdge {
+  const expected = 'an object such as {"from": "a", "to": "b", "mode": "async", "trigger": "on_batch"}';
+  const edge = Fields.of(document, at, expected, ignored).noneMisspelt(["from", "to", "mode", "trigger"]);
   const from = edge.text("from", {});
   const to = edge.text("to", {});
   const [mode, trigger] = [edge.value("mode"), edge.value("trigger")];

@@ -34,7 +34,7 @@ const triesMax = 10_000;
 const backoffSecMax = 2_592_000;
 
 export function readRetry(fields: Fields): RetrySettings {
-  fields.noneMisspelt("max", "backoff_sec", "permanent_on", "lost", "batch");
+  fields.noneMisspelt(["max", "backoff_sec", "permanent_on", "lost", "batch"]);
   return {
     max: fields.whole("max", maxDefault, triesMax),
     backoff_sec: fields.number("backoff_sec", backoffSecDefault, backoffSecMax),
@@ -45,7 +45,7 @@ export function readRetry(fields: Fields): RetrySettings {
 }
 
 function readBatch(fields: Fields): BatchSettings {
-  fields.noneMisspelt("max", "dead_letter");
+  fields.noneMisspelt(["max", "dead_letter"]);
   return { max: fields.whole("max", maxDefault, triesMax), dead_letter: fields.flag("dead_letter") };
 }
 

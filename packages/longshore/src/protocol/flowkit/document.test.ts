@@ -8,7 +8,9 @@ async function setup() {
   const clock = new TestClock();
   const graphs = await openGraphs({ clock });
   const tasks = {
-    create: ({ params, graph }: { params: JsonObject; graph: JsonObject }) => graphs.submit(graph.nodes as JsonObject[], { params }),
+    submit: async ({ params, graph }: { params: JsonObject; graph: JsonObject }) => {
+      return { run: await graphs.submit(graph.nodes as JsonObject[], { params }), ignored: [] };
+    },
     cancel: (id: string, error: string) => graphs.engine.runs.tell(id, { kind: "cancel", error }),
   };
   const views = new TaskViews({ ...graphs.engine, tasks });

@@ -11,7 +11,7 @@ import { type Run, taskIdOf } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
 import { metaOf } from "./artifacts/own.ts";
 import { deadLettersOf } from "./coordinator/dead-letters.ts";
-import { isGraphRun } from "./coordinator/tasks.ts";
+import { isGraphRun, type Submitted } from "./coordinator/tasks.ts";
 import { isoMoment, summaryDocument, taskDocument } from "./document.ts";
 import type { ArtifactsPage, Tasks, TasksPage } from "./tasks-routes.ts";
 
@@ -23,7 +23,7 @@ export interface TaskViewsParts {
   plan(definition: Definition): Plan;
   /** Who makes runs of graphs, and cancels them. */
   readonly tasks: {
-    create(task: { params: JsonObject; graph: JsonObject }): Promise<Run>;
+    submit(task: { params: JsonObject; graph: JsonObject }): Promise<Submitted>;
     cancel(taskId: string, reason: string): Promise<Run | undefined>;
   };
 }
@@ -35,8 +35,9 @@ export class TaskViews implements Tasks {
     this.#parts = parts;
   }
 
-  create(task: { params: JsonObject; graph: JsonObject }): Promise<{ id: string }> {
-    return this.#parts.tasks.create(task);
+  async create(task: { params: JsonObject; graph: JsonObject }): Promise<{ id: string; ignored: readonly string[] }> {
+    const { run, ignored } = await this.#parts.tasks.submit(task);
+    return { id: run.id, ignored };
   }
 
   /** Any run: a FlowKit worker may do steps of all of them. */

@@ -9,8 +9,8 @@ import { httpBase } from "./wire.ts";
 
 /** What the routes ask of the coordinator. Null: there is no such task. */
 export interface Tasks {
-  /** Rejects with LONGSHORE_BAD_DEFINITION, naming the place in the graph. */
-  create(task: { params: JsonObject; graph: JsonObject }): Promise<{ id: string }>;
+  /** Rejects with LONGSHORE_BAD_DEFINITION, naming the place in the graph. `ignored` are fields of it that have no effect. */
+  create(task: { params: JsonObject; graph: JsonObject }): Promise<{ id: string; ignored: readonly string[] }>;
   task(id: string): Promise<JsonObject | null>;
   /** Newest first; `next` is the `before` of the following page. */
   list(page: TasksPage): Promise<{ items: JsonObject[]; next: string | null }>;
@@ -59,8 +59,8 @@ export function taskRoutes(tasks: Tasks): Route[] {
     route("POST", "", "operator", async (request) => {
       const body = bodyOf(request);
       if (!isObject(body.graph)) throw badField("graph", body.graph, "an object with nodes");
-      const { id } = await tasks.create({ params: objectIn(body, "params"), graph: objectIn(body, "graph") });
-      return jsonReply({ task_id: id }, 201);
+      const { id, ignored } = await tasks.create({ params: objectIn(body, "params"), graph: objectIn(body, "graph") });
+      return jsonReply(ignored.length === 0 ? { task_id: id } : { task_id: id, ignored }, 201);
     }),
     route("GET", "", "read", async (request) => {
       const status = request.query.get("status") ?? undefined;

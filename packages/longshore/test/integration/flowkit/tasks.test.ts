@@ -8,14 +8,15 @@ import { serve } from "../../../src/server/server.ts";
 import { call } from "../../support/http.ts";
 
 async function setup(flowkit: FlowkitOptions = {}) {
-  const server = await serve({ port: 0, ephemeral: true, logger: { write: () => {} }, flowkit });
+  const log: string[] = [];
+  const server = await serve({ port: 0, ephemeral: true, logger: { write: (line: string) => log.push(line) }, flowkit });
   onTestFinished(() => server.close(0));
   const base = `${server.url}/flowkit/v1/tasks`;
   const ask = async (method: string, path: string, body?: unknown) => {
     const answer = await call(base + path, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
     return { status: answer.status, body: JSON.parse(answer.text) as Record<string, unknown> };
   };
-  return { server, ask };
+  return { server, ask, log };
 }
 
 const graph = { nodes: [{ node_id: "up", type: "src" }], edges: [] };
@@ -36,6 +37,15 @@ describe("tasks over HTTP", () => {
       status: 202,
       body: { status: "finished", coordinator: { cancelled: true, cancel_reason: "not needed" } },
     });
+  });
+
+  it("are taken with fields that nobody reads, and their submitter and the log are told of some of them", async () => {
+    const { ask, log } = await setup();
+    const nodes = Array.from({ length: 30 }, (_, at) => ({ node_id: `n${at}`, type: "src", colour: "red" }));
+    const { status, body } = await ask("POST", "", { graph: { nodes } });
+    expect([status, (body.ignored as string[]).length, (body.ignored as string[])[0]]).toEqual([201, 20, "graph.nodes[0].colour"]);
+    expect(log.find((line) => line.includes("graph.nodes[0].colour"))).toContain(`The graph of task ${String(body.task_id)} has fields`);
+    expect(await ask("GET", `/${String(body.task_id)}`)).toMatchObject({ status: 200, body: { status: "running" } });
   });
 
   it("go by the name of their graph, and without one by their own id", async () => {

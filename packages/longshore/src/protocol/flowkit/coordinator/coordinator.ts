@@ -90,7 +90,8 @@ export class Coordinator {
     this.#warn = onceEach((code, message) => log.warn(message, { event: `coord.${code}` }));
     this.places = new Places(engine);
     const { places } = this;
-    this.tasks = new FlowkitTasks({ runs: engine.runs, checks: { functions: new Set(Object.keys(functions)), isSensitive }, strict });
+    const checks = { functions: new Set(Object.keys(functions)), isSensitive };
+    this.tasks = new FlowkitTasks({ runs: engine.runs, log, checks, strict });
     const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles) });
     this.#batches = new BatchRecords(engine.documents);
     const common = { ...engine, places, registry, outbox, topics, counts, log, failed, batches: this.#batches, adopt };
