@@ -63,6 +63,16 @@ describe("flows through the API", () => {
     expect(results[0].output).toEqual({ results: [messages("1"), messages("2"), messages("3")], successful: 3, failed: 0 });
   });
 
+  it("[S9-4] map has its results in the order of its items, whichever ended first", async () => {
+    const { submit, claim, complete, ended } = await startStepflow();
+    const workflow = literal(oneStep("/hold", { $input: "$" }));
+    const runId = await submit(oneStep("/builtin/map", { workflow, items: ["a", "b", "c"] }), [{}]);
+    const held = [await claim("hold"), await claim("hold"), await claim("hold")];
+    for (const task of held.toReversed()) await complete(task, { got: JSON.parse(task.input) });
+    const results = ["a", "b", "c"].map((got) => ({ outcome: "success", result: { got } }));
+    expect((await ended(runId)).steps[0].output).toEqual({ results, successful: 3, failed: 0 });
+  });
+
   it("map tells which items failed, without failing itself", async () => {
     const { run } = await startStepflow();
     const { results } = await run(oneStep("/builtin/map", { workflow: literal(nested), items: [{ q: "1" }, {}], max_concurrency: 1 }), [

@@ -85,7 +85,7 @@ describe("a worker on a NATS queue", () => {
     expect([s.orchestrator.results.length, other.results.length]).toEqual([1, 1]);
   });
 
-  it("shares its consumer with others: each task goes to one of them", async () => {
+  it("[S-QUEUE-05] shares its consumer with others: each task goes to one of them", async () => {
     const s = await setup();
     await s.start({ workerId: "w1" });
     await s.start({ workerId: "w2" });

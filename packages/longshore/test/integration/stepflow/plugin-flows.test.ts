@@ -226,7 +226,7 @@ routes:
 });
 
 describe("the list of components", () => {
-  it("has what every plugin can do, and names those that could not be asked", async () => {
+  it("[S9-59] has what every plugin can do, as its worker says it, and names those that could not be asked", async () => {
     const { call } = await setup(
       `${httpConfig(await worker())}  "/queue": [ { plugin: silent } ]\n`.replace(
         "plugins:\n",

@@ -331,6 +331,7 @@ recovery: { enabled: true, checkIntervalSecs: 3 }
     ]);
   });
 
+  // The reference calls the tools of such a server as components; this server says that it does not.
   it("[S9-24] leaves an MCP server out, which is not served, and refuses a route to it by name", () => {
     const text = "plugins:\n  tools: { type: mcp, command: npx, args: [x] }\n";
     expect(parsed(text).plugins.size).toBe(0);

@@ -103,7 +103,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect(errorOf(await task("t"))).toMatchObject({ code: "TIMEOUT" });
     });
 
-    it("[S9-37] heartbeats keep a task, and silence loses it with TIMEOUT", async () => {
+    it("[S9-37, S-QUEUE-19] heartbeats keep a task, and silence loses it with TIMEOUT", async () => {
       const { clock, post, worker, heartbeat, task } = await setup();
       await post("t", { policy: policy({}) });
       const { taskId } = await (await worker()).next();
