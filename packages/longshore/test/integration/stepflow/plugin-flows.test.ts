@@ -66,6 +66,13 @@ const where = task("where", () => ({ queue: process.env.STEPFLOW_QUEUE_NAME, tra
 await work({ tasks: [where], on: stepflowGrpc() });
 `;
 
+const calledWorker = `
+import { task, work } from ${built("index.js")};
+import { stepflowHttp } from ${built("protocol/stepflow/index.js")};
+const where = task("where", () => ({ ppid: process.ppid }));
+await work({ tasks: [where], on: stepflowHttp() });
+`;
+
 /** One that notes when it starts, and kills itself at a first attempt. */
 const dyingWorker = (marks: string) => `
 import { appendFileSync } from "node:fs";
@@ -188,6 +195,15 @@ routes:
   "/python/{*component}": [ { plugin: python } ]
 `);
     expect(await run(chain("/python/where"), {})).toMatchObject({ status: 2, output: { queue: "python", transport: "grpc" } });
+  });
+
+  it("[S-HTTP-13] is carried out by a program that its plugin starts, and finds by the port that it prints", async () => {
+    const program = join(temporaryFolder(), "worker.mjs");
+    writeFileSync(program, calledWorker);
+    const plugin = { type: "stepflow", command: process.execPath, args: [program] };
+    const { run } = await setup(JSON.stringify({ plugins: { p: plugin }, routes: { "/p": [{ plugin: "p" }] } }));
+    const { status, output } = await run(chain("/p/where"), {});
+    expect([status, output.ppid]).toEqual([2, process.pid]);
   });
 
   it("[S9-22] whose worker kills itself in a step is done by the next process, as the second attempt", async () => {
