@@ -95,6 +95,19 @@ describe("why a task waits", () => {
     expect(why(queued(["gpu"]))).toEqual({ reason: "busy", text: "every worker that could take it is at work (1)", workers: ["w1"] });
   });
 
+  it("those that could take it are of before the server started, and have not been heard of since", () => {
+    const { workers, why, queued, hold } = setup();
+    workers.recall("w1", { protocol: "p", reach: { names: ["command"], labels: ["gpu"] } });
+    expect(why(queued(["gpu"]))).toMatchObject({
+      reason: "next",
+      text: "no worker that could take it has been heard of since the server started; those of before are waited for (1)",
+      workers: ["w1"],
+    });
+    workers.register("w2", "p", ["gpu"]);
+    hold("w2");
+    expect(why(queued(["gpu"]))).toMatchObject({ reason: "busy", text: "every worker that could take it is at work (1)" });
+  });
+
   it("an idle worker takes it at its next poll", () => {
     const { workers, why, queued, hold } = setup();
     workers.register("w1", "p", ["gpu"]);

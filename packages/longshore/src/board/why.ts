@@ -106,7 +106,13 @@ function whoCould(lane: Lane, context: WaitingContext): Waiting {
   const stands = [...context.lanes.queue(lane).groups].some((group) => group.waiting.size > 0);
   if (stands || able.some((worker) => worker.status === "idle"))
     return { reason: "next", text: "an idle worker takes it at its next poll", workers };
-  if (able.length > 0) return { reason: "busy", text: `every worker that could take it is at work (${able.length})`, workers };
+  const busy = able.filter((worker) => worker.status === "busy").length;
+  if (busy > 0) return { reason: "busy", text: `every worker that could take it is at work (${busy})`, workers };
+  // They may come for it any moment; those that do not are gone by and by.
+  if (able.length > 0) {
+    const text = `no worker that could take it has been heard of since the server started; those of before are waited for (${able.length})`;
+    return { reason: "next", text, workers };
+  }
   return nobody(lane, live);
 }
 

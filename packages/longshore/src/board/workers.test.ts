@@ -155,6 +155,36 @@ describe("the registry of workers", () => {
     }
   });
 
+  it("a worker of an earlier process is unheard of until it gives a sign of life, and offline when it gives none", () => {
+    const { clock } = setup();
+    const row = { protocol: "p", labels: [], registeredAt: 0, seenAt: clock.now() - 5_000 };
+    const ids = ["seen", "registers", "reports", "silent"];
+    const workers = new Workers({ clock, registrations: ids.map((id) => ({ id, ...row })) });
+    for (const id of ids) workers.changed(held(`T of ${id}`, id, { termMs: 0 }));
+    expect(workers.list().map(({ status }) => status)).toEqual(ids.map(() => "unheard"));
+    workers.seen("seen");
+    workers.register("registers", "p", []);
+    workers.changed(held("T of reports", "reports", { state: "done", endedAt: 1, closedBy: "complete" }));
+    expect(ids.map((id) => workers.get(id)?.status)).toEqual(["busy", "busy", "idle", "unheard"]);
+    clock.jump(25_000);
+    expect(workers.get("silent")?.status).toBe("offline");
+  });
+
+  it("a worker that is recalled is waited for from then on, whenever it was seen, unless it has been heard of", () => {
+    const { clock } = setup();
+    clock.jump(200_000_000);
+    const workers = new Workers({ clock, registrations: [{ id: "w1", protocol: "p", labels: [], registeredAt: 0, seenAt: 7 }] });
+    workers.recall("w1", { protocol: "flowkit", reach, everyMs: 60_000 });
+    expect(workers.list()).toMatchObject([{ id: "w1", protocol: "flowkit", status: "unheard", seenAt: 7, does: ["command"] }]);
+    clock.jump(179_999);
+    expect(workers.get("w1")?.status).toBe("unheard");
+    clock.jump(1);
+    expect(workers.get("w1")?.status).toBe("offline");
+    workers.seen("w1");
+    workers.recall("w1", { protocol: "flowkit", reach, everyMs: 60_000 });
+    expect(workers.get("w1")?.status).toBe("idle");
+  });
+
   it("a worker that says that it goes is offline at once, and any sign of life brings it back", () => {
     const { workers, status } = setup();
     workers.register("w1", "conductor", []);

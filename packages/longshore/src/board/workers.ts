@@ -3,13 +3,15 @@
 //
 //   busy     holds at least one task
 //   idle     holds none, and has been heard of lately
+//   unheard  is known from before the server started, and has not been heard of since: it may be there or not
 //   offline  has said that it goes, or was not heard of for three of its intervals; a report, claim or heartbeat of any kind brings it back
 
 import type { Clock } from "../clock.ts";
 import type { Reach } from "./lanes.ts";
 import { isOpen, type Task } from "./task.ts";
 
-export type WorkerStatus = "idle" | "busy" | "offline";
+export const workerStatuses = ["idle", "busy", "unheard", "offline"] as const;
+export type WorkerStatus = (typeof workerStatuses)[number];
 
 /** What a restart must not forget. */
 export interface Registration {
@@ -69,6 +71,10 @@ interface Worker {
   writtenAt: number;
   /** It has said that it goes. */
   left: boolean;
+  /** False for one of an earlier process, until it is heard of. */
+  heard: boolean;
+  /** From when its silence counts, if that is later than it was seen. */
+  awaitedAt: number;
 }
 
 export interface WorkersOptions {
@@ -102,7 +108,15 @@ export class Workers {
   constructor(options: WorkersOptions) {
     this.#options = options;
     this.#clock = options.clock;
-    for (const { id, ...row } of options.registrations ?? []) Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt });
+    for (const { id, ...row } of options.registrations ?? [])
+      Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt, heard: false });
+  }
+
+  /** What is known of a worker from before the start, though it is no sign of life. It is waited for as if it had just been heard of. */
+  recall(id: string, { protocol = "", reach, everyMs = 0 }: Sign): void {
+    if (this.#workers.get(id)?.heard === true) return;
+    const known = { protocol, reach: reach ?? null, everyMs: Math.max(intervalMs, everyMs) };
+    Object.assign(this.#of(id), known, { registered: true, heard: false, awaitedAt: this.#clock.now() });
   }
 
   /** A worker says who it is. Saying it again begins anew: other labels replace the earlier ones. */
@@ -119,6 +133,7 @@ export class Workers {
       does: null,
       everyMs: intervalMs,
       left: false,
+      heard: true,
     });
     worker.asked.clear();
     this.#write(this.#unwritten, id);
@@ -130,6 +145,7 @@ export class Workers {
     const before = worker.seenAt;
     worker.seenAt = this.#clock.now();
     worker.left = false;
+    worker.heard = true;
     if (sign.protocol !== undefined) worker.protocol = sign.protocol;
     if (sign.does !== undefined) worker.does = sign.does;
     if (sign.reach !== undefined) {
@@ -216,7 +232,7 @@ export class Workers {
     const now = this.#clock.now();
     const fresh = { id, protocol: "", labels: [], registered: false, registeredAt: now, seenAt: now, reach: null, does: null };
     const kept = { asked: new Map<string, number>(), holds: new Map<string, WorkerHold>() };
-    const worker: Worker = { ...fresh, ...kept, everyMs: intervalMs, termMs: 0, writtenAt: 0, left: false };
+    const worker: Worker = { ...fresh, ...kept, everyMs: intervalMs, termMs: 0, writtenAt: 0, left: false, heard: true, awaitedAt: 0 };
     this.#workers.set(id, worker);
     this.#forgotten.delete(id);
     return worker;
@@ -229,12 +245,14 @@ export class Workers {
     worker.holds.delete(task.id);
     if (worker.holds.size === 0) worker.termMs = 0;
     // Its own report is a sign of life: after a long task it may be the first in a while.
-    if (task.closedBy === "complete" || task.closedBy === "fail") worker.seenAt = this.#clock.now();
+    if (task.closedBy !== "complete" && task.closedBy !== "fail") return;
+    worker.seenAt = this.#clock.now();
+    worker.heard = true;
   }
 
   #forgetSilent(): void {
     const before = this.#clock.now() - forgetMs;
-    for (const worker of this.#workers.values()) if (worker.seenAt < before && worker.holds.size === 0) this.#forget(worker);
+    for (const worker of this.#workers.values()) if (silentSince(worker) < before && worker.holds.size === 0) this.#forget(worker);
   }
 
   #makeRoom(): void {
@@ -296,6 +314,11 @@ function viewOf(worker: Worker, now: number): WorkerView {
 /** A holder may be silent for its whole term: not every worker beats while it works. */
 function statusOf(worker: Worker, now: number): WorkerStatus {
   const patienceMs = Math.max(intervalsMissedMax * worker.everyMs, worker.termMs);
-  if (worker.left || now - worker.seenAt >= patienceMs) return "offline";
+  if (worker.left || now - silentSince(worker) >= patienceMs) return "offline";
+  if (!worker.heard) return "unheard";
   return worker.holds.size > 0 ? "busy" : "idle";
+}
+
+function silentSince({ seenAt, awaitedAt }: Worker): number {
+  return Math.max(seenAt, awaitedAt);
 }

@@ -10,7 +10,7 @@ import { fit, painter, type Style, table } from "./terminal.ts";
 /** A worker may do a thousand things; `--json` has all of them. */
 const doesCharsMax = 60;
 
-const styles: Readonly<Record<Worker["status"], Style>> = { idle: "green", busy: "cyan", offline: "dim" };
+const styles: Readonly<Record<Worker["status"], Style>> = { idle: "green", busy: "cyan", unheard: "yellow", offline: "dim" };
 
 export function workersCommand(): Command {
   const command = new Command("workers").description("list the workers of a server");

@@ -1,6 +1,7 @@
 // What /metrics tells about the engine. Counters that somebody keeps anyway are read when they are asked for; only endings, commits and
 // log bytes are counted here, as they are heard of.
 
+import { workerStatuses } from "../board/workers.ts";
 import type { Metrics, Sample } from "../metrics.ts";
 import type { Engine, EngineProbe } from "./engine.ts";
 import { type QueueState, queueStates } from "./queues.ts";
@@ -65,7 +66,7 @@ function byLane(engine: Engine, value: (queue: QueueState) => number): Sample[] 
 }
 
 function workersByStatus(workers: readonly { status: string }[]): Sample[] {
-  return ["idle", "busy", "offline"].map((status) => sample(status, workers.filter((worker) => worker.status === status).length));
+  return workerStatuses.map((status) => sample(status, workers.filter((worker) => worker.status === status).length));
 }
 
 function sample(label: string, value: number): Sample {

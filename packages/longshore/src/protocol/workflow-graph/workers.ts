@@ -19,7 +19,8 @@ function renderWorker(worker: WorkerView): WorkerInfo {
     registered_at_ms: worker.registeredAt,
     last_heartbeat_ms: worker.seenAt,
     current_job: jobs[0] ?? null,
-    status: worker.status,
+    // This wire has no word for one that is known from before a restart.
+    status: worker.status === "unheard" ? (jobs.length > 0 ? "busy" : "idle") : worker.status,
     current_jobs: jobs,
   };
 }

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { eligible, laneKey } from "../../board/lanes.ts";
 import type { Lane, Task } from "../../board/task.ts";
-import type { WorkerView } from "../../board/workers.ts";
+import { type WorkerView, workerStatuses } from "../../board/workers.ts";
 import type { Engine } from "../engine.ts";
 import { type QueueState, queueStates, type SentTasks, sentTasks } from "../queues.ts";
 import { json, type Operation, operation } from "./operation.ts";
@@ -16,7 +16,7 @@ export const workerShape = z
   .object({
     id: z.string(),
     protocol: z.string(),
-    status: z.enum(["idle", "busy", "offline"]),
+    status: z.enum(workerStatuses).describe("`unheard`: known from before the server started, and not heard of since."),
     labels: z.array(z.string()),
     lanes: z.array(z.string()).describe("What it has asked for lately; empty when it has not asked since the server started."),
     does: z.array(z.string()).describe("What it does, in the words of its protocol: handlers, types of tasks, components or roles."),

@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { Workers } from "../../../src/board/workers.ts";
+import { Registry } from "../../../src/protocol/flowkit/coordinator/registry.ts";
 import { TaskViews } from "../../../src/protocol/flowkit/task-views.ts";
 import { node, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
@@ -225,6 +227,26 @@ describe("a worker that comes back", () => {
 });
 
 describe("a coordinator that comes back", () => {
+  it("shows workers of before as unheard of, whatever they hold, until they speak", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("w", ["indexer"], { capacity: 3 });
+    const run = await world.submit({ nodes: [node("a", "indexer")] });
+    await worker.accept();
+    const task = await world.inState(run, "a", "held");
+    // Those of another process.
+    const workers = new Workers({ clock: world.clock });
+    const registry = new Registry({ ...world.engine, workers, log: { debug() {}, info() {}, warn() {} }, changed() {} });
+    onTestFinished(() => registry.close());
+    await registry.load();
+    workers.changed(task);
+    registry.taskChanged(task);
+    expect(workers.list()).toMatchObject([{ id: "w", protocol: "flowkit", status: "unheard", does: ["indexer"], tasks: [{ step: "a" }] }]);
+    // Commands are sent to them all the same: they wait on the bus.
+    expect(registry.room("indexer")).toBe(2);
+    registry.heard("w", "indexer");
+    expect(workers.get("w")?.status).toBe("busy");
+  });
+
   it("[T40, A16] hears what was said while it was away", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);

@@ -3,6 +3,7 @@
 // that only speaks of tasks is known, so that it can be told to stop, but it is nobody's worker: it has no room, and is shown while it holds.
 
 import type { Task } from "../../../board/task.ts";
+import type { Sign } from "../../../board/workers.ts";
 import type { JsonObject } from "../../../json.ts";
 import type { Announcement } from "../wire.ts";
 import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
@@ -51,9 +52,13 @@ export class Registry {
 
   /** What was known before. Those who are gone are missed three announcements from now. */
   async load(): Promise<void> {
-    for (const { name, body } of await this.#parts.documents.documents(kind)) {
+    const { documents, workers, clock } = this.#parts;
+    for (const { name, body } of await documents.documents(kind)) {
       const { roles = [], capacity = 1, version = "" } = JSON.parse(body) as Partial<Worker>;
-      this.#add({ id: name, roles, capacity, version });
+      const worker = this.#add({ id: name, roles, capacity, version });
+      if (worker === undefined) continue;
+      worker.seenAt = clock.now();
+      workers.recall(name, signOf(worker));
     }
     this.#arm();
   }
@@ -100,6 +105,8 @@ export class Registry {
     if (known?.announced && same(known, next)) return this.#heard(known);
     const worker = this.#add(next);
     if (worker === undefined) return;
+    this.#parts.workers.register(id, "flowkit", []);
+    this.#heard(worker);
     this.#parts.log.info("A FlowKit worker has come", { event: "coord.worker.online", worker_id: id, type: roles.join(","), version });
     await this.#keep(worker);
     this.#parts.changed(worker.roles);
@@ -145,7 +152,8 @@ export class Registry {
     if (worker !== undefined) {
       this.#holders.set(task.id, worker.id);
       worker.held.add(task.id);
-      this.#show(worker);
+      // Others are shown when they are heard of, which a hold from before a restart does not mean.
+      if (!worker.announced) this.#show(worker);
       for (const role of worker.roles) roles.add(role);
     }
     if (roles.size > 0) this.#parts.changed([...roles]);
@@ -159,9 +167,8 @@ export class Registry {
     this.#parts.changed(worker.roles);
   }
 
-  #show({ id, roles, announced, held }: Worker): void {
-    if (!announced && held.size === 0) return;
-    this.#parts.workers.seen(id, { protocol: "flowkit", reach: { names: roles, labels: [] }, everyMs: announceMs });
+  #show(worker: Worker): void {
+    if (worker.announced || worker.held.size > 0) this.#parts.workers.seen(worker.id, signOf(worker));
   }
 
   #add(told: Pick<Worker, "id" | "roles" | "capacity" | "version">): Worker | undefined {
@@ -175,8 +182,6 @@ export class Registry {
       announced: true,
     }) as Worker;
     this.#workers.set(worker.id, worker);
-    this.#parts.workers.register(worker.id, "flowkit", []);
-    this.#heard(worker);
     return worker;
   }
 
@@ -208,6 +213,10 @@ export class Registry {
       this.#arm();
     });
   }
+}
+
+function signOf({ roles }: Worker): Sign {
+  return { protocol: "flowkit", reach: { names: roles, labels: [] }, everyMs: announceMs };
 }
 
 function same(known: Worker, told: Pick<Worker, "roles" | "capacity" | "version">): boolean {
