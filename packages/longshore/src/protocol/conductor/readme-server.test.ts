@@ -23,7 +23,7 @@ const limits: readonly [row: string, file: string, name: string, unit: number][]
   ["an input filled in from expressions", "../../dialect/conductor/fill.ts", "filledCharsMax", 1_024],
   ["variables of a run", "../../dialect/conductor/resolve.ts", "variablesCharsMax", 1_024],
   ["a request", "./routes.ts", "bodyMax", 1_024 * 1_024],
-  ["a request", "./request.ts", "depthMax", 1],
+  ["a request", "../../json.ts", "jsonDepthMax", 1],
   ["logs in one result", "./result-body.ts", "logsMax", 1],
   ["log entries in one answer", "./logs.ts", "entriesMax", 1],
   ["`reasonForIncompletion`", "./result-body.ts", "reasonCharsMax", 1],
