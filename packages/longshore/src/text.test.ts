@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { counted, cutMiddle, cutTail } from "./text.ts";
+import { counted, cutMiddle, cutTail, kindOf, shown } from "./text.ts";
 
 it("leaves a text that fits alone and cuts the middle out of one that does not", () => {
   expect(cutMiddle("short", 5)).toBe("short");
@@ -11,6 +11,17 @@ it("leaves a text that fits alone and cuts the middle out of one that does not",
 
 it("counts one thing and several", () => {
   expect([0, 1, 2].map((count) => counted(count, "step"))).toEqual(["0 steps", "1 step", "2 steps"]);
+});
+
+it("shows a value as JSON, and of a long one its beginning", () => {
+  expect([undefined, null, "a", { b: [1] }].map(shown)).toEqual(["missing", "null", '"a"', '{"b":[1]}']);
+  expect(shown("x".repeat(200))).toBe(`"${"x".repeat(99)}...`);
+  expect(shown(() => 1)).toBe("() => 1");
+});
+
+it("names the kind of a value", () => {
+  const kinds = ["missing", "null", "a list", "an object", "a string", "a number"];
+  expect([undefined, null, [], {}, "", 0].map(kindOf)).toEqual(kinds);
 });
 
 it("never cuts a character in two", () => {

@@ -1,4 +1,4 @@
-// Texts for people: cut to a limit without losing what matters, and counted things.
+// Texts for people: cut to a limit without losing what matters, values inside messages, and counted things.
 
 const cutMark = "\n... cut here ...\n";
 
@@ -15,6 +15,23 @@ export function cutMiddle(text: string, max: number): string {
 /** The last `max` characters of `text`. */
 export function cutTail(text: string, max: number): string {
   return text.length <= max ? text : wholeTail(text, max);
+}
+
+/** Enough to find a value again in what somebody sent. */
+const shownCharsMax = 100;
+
+/** A value that was not what it should be, inside a message that says so. */
+export function shown(value: unknown): string {
+  if (value === undefined) return "missing";
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > shownCharsMax ? `${wholeHead(text, shownCharsMax)}...` : text;
+}
+
+/** Of what kind it is, where the value itself would say too much or too little. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (value === null) return "null";
+  return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 /** `1 step`, `2 steps`. */

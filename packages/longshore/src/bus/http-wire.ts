@@ -3,6 +3,7 @@
 import { isUtf8 } from "node:buffer";
 import { LongshoreError } from "../errors.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
+import { shown } from "../text.ts";
 import type { BusRecord, Outgoing } from "./bus.ts";
 
 /** Below the address of the bus. */
@@ -53,10 +54,10 @@ export function readPublish(text: string): Outgoing[] {
   const records = listIn(body, "records", publishRecordsMax);
   return records.map((record, at) => {
     const field = `records[${at}]`;
-    if (!isObject(record)) throw bad(field, "an object with topic, key and value");
+    if (!isObject(record)) throw bad(field, record, "an object with topic, key and value");
     const { topic, key = null } = record;
-    if (typeof topic !== "string") throw bad(`${field}.topic`, "a text");
-    if (key !== null && typeof key !== "string") throw bad(`${field}.key`, "a text or null");
+    if (typeof topic !== "string") throw bad(`${field}.topic`, topic, "a text");
+    if (key !== null && typeof key !== "string") throw bad(`${field}.key`, key, "a text or null");
     return { topic, key, value: unpacked(record, field) };
   });
 }
@@ -64,10 +65,10 @@ export function readPublish(text: string): Outgoing[] {
 export function readTake(text: string): TakeRequest {
   const body = objectIn(text);
   const { from = "latest", max, waitMs = 0, leave = false } = body;
-  if (from !== "earliest" && from !== "latest") throw bad("from", '"earliest" or "latest"');
-  if (!isCount(max) || max > takeRecordsMax) throw bad("max", `a whole number from 0 to ${takeRecordsMax}`);
-  if (!isCount(waitMs) || waitMs > takeWaitMsMax) throw bad("waitMs", `whole milliseconds from 0 to ${takeWaitMsMax}`);
-  if (typeof leave !== "boolean") throw bad("leave", "true or false");
+  if (from !== "earliest" && from !== "latest") throw bad("from", from, '"earliest" or "latest"');
+  if (!isCount(max) || max > takeRecordsMax) throw bad("max", max, `a whole number from 0 to ${takeRecordsMax}`);
+  if (!isCount(waitMs) || waitMs > takeWaitMsMax) throw bad("waitMs", waitMs, `whole milliseconds from 0 to ${takeWaitMsMax}`);
+  if (typeof leave !== "boolean") throw bad("leave", leave, "true or false");
   return {
     group: nameIn(body.group, "group"),
     member: nameIn(body.member, "member"),
@@ -88,7 +89,7 @@ export function takeAnswerBody({ taken, records }: TakeAnswer): string {
 /** Trusts the server to send what it should; an answer of somebody else's fails on the first field. */
 export function readTakeAnswer(text: string): TakeAnswer {
   const { taken, records } = objectIn(text) as unknown as { taken: number | null; records: (JsonObject & Omit<BusRecord, "value">)[] };
-  if (!Array.isArray(records)) throw bad("records", "a list");
+  if (!Array.isArray(records)) throw bad("records", records, "a list");
   return {
     taken,
     records: records.map((record, at) => {
@@ -107,7 +108,7 @@ function packed(value: string | Uint8Array): { value: string } | { base64: strin
 function unpacked(record: JsonObject, field: string): string | Uint8Array {
   if (typeof record.value === "string") return record.value;
   if (typeof record.base64 === "string") return Buffer.from(record.base64, "base64");
-  throw bad(`${field}.value`, "a text, or base64 in the field base64");
+  throw bad(`${field}.value`, record.value, "a text, or base64 in the field base64");
 }
 
 function objectIn(text: string): JsonObject {
@@ -115,38 +116,44 @@ function objectIn(text: string): JsonObject {
   try {
     value = JSON.parse(text) as Json;
   } catch (cause) {
-    throw bad("body", `JSON (${(cause as Error).message})`);
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `The body is not JSON: ${(cause as Error).message}.`, {
+      cause,
+      detail: { field: "body" },
+    });
   }
-  if (!isObject(value)) throw bad("body", "a JSON object");
+  if (!isObject(value)) throw bad("body", value, "a JSON object");
   return value;
 }
 
 function listIn(body: JsonObject, field: string, max: number): readonly Json[] {
   const list = body[field];
-  if (!Array.isArray(list)) throw bad(field, "a list");
-  if (list.length > max) throw bad(field, `at most ${max} entries`);
+  if (!Array.isArray(list)) throw bad(field, list, "a list");
+  if (list.length > max) {
+    const expected = `at most ${max}`;
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `${field} has ${list.length} entries, expected ${expected}.`, {
+      detail: { field, expected },
+    });
+  }
   return list;
 }
 
 function numbersIn(body: JsonObject, field: string): number[] {
   if (body[field] === undefined) return [];
   return listIn(body, field, namesMax).map((one, at) => {
-    if (!isCount(one)) throw bad(`${field}[${at}]`, "a whole number");
+    if (!isCount(one)) throw bad(`${field}[${at}]`, one, "a whole number");
     return one;
   });
 }
 
 function nameIn(value: Json | undefined, field: string): string {
   if (typeof value === "string" && value.length > 0 && value.length <= nameCharsMax) return value;
-  throw bad(field, `a text of 1 to ${nameCharsMax} characters`);
+  throw bad(field, value, `a text of 1 to ${nameCharsMax} characters`);
 }
 
 function isCount(value: Json | undefined): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-function bad(field: string, expected: string): LongshoreError {
-  return new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is not what it should be: expected ${expected}.`, {
-    detail: { field, expected },
-  });
+function bad(field: string, value: unknown, expected: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is ${shown(value)}, expected ${expected}.`, { detail: { field, expected } });
 }

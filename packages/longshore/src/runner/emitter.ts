@@ -4,6 +4,7 @@
 import { type Clock, pause } from "../clock.ts";
 import type { StepPart } from "../context.ts";
 import { type ErrorCode, LongshoreError, toError } from "../errors.ts";
+import { shown } from "../text.ts";
 import { toJson } from "../to-json.ts";
 
 export interface EmitterOptions {
@@ -95,13 +96,9 @@ export class Emitter {
     if (this.#closed) return new LongshoreError("LONGSHORE_CLOSED", "The task is over, so it can give no more parts.");
     if (typeof uid !== "string" || uid.length === 0 || uid.length > uidCharsMax || uid.includes("\u0000")) {
       const expected = `a text of 1 to ${uidCharsMax} characters without NUL`;
-      return new LongshoreError(
-        "LONGSHORE_BAD_INPUT",
-        `The uid of a part is ${JSON.stringify(uid)?.slice(0, 100)}, expected ${expected}.`,
-        {
-          detail: { field: "uid", expected },
-        },
-      );
+      return new LongshoreError("LONGSHORE_BAD_INPUT", `The uid of a part is ${shown(uid)}, expected ${expected}.`, {
+        detail: { field: "uid", expected },
+      });
     }
     if (this.#waiting.length < waitingPartsMax && this.#bytes < waitingBytesMax) return undefined;
     return new LongshoreError("LONGSHORE_LIMIT", `${this.#waiting.length} parts wait to be sent, which is the limit: await ctx.emit().`);

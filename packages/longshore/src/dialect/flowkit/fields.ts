@@ -3,8 +3,8 @@
 
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { shown } from "../../text.ts";
 
-const quotedCharsMax = 80;
 /** Of shorter words every other one is one letter away. */
 const lettersMin = 4;
 
@@ -127,7 +127,5 @@ function isMisspelt(field: string, name: string): boolean {
 }
 
 function quoted(value: unknown): string {
-  if (value === null || value === undefined) return "absent";
-  const text = JSON.stringify(value);
-  return text.length > quotedCharsMax ? `${text.slice(0, quotedCharsMax)}...` : text;
+  return value === null || value === undefined ? "absent" : shown(value);
 }

@@ -4,6 +4,7 @@
 
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { nodesMax } from "../../run/plan.ts";
+import { shown } from "../../text.ts";
 import { type Condition, readCondition } from "./condition.ts";
 import { Fields, type Ignored, refusal } from "./fields.ts";
 import { type RetrySettings, readRetry } from "./retry-policy.ts";
@@ -141,7 +142,7 @@ function readFanIn(node: Fields): string {
 function readEdge(document: unknown, at: string): [string, string] {
   const pair = isObject(document) ? [document.from, document.to] : document;
   if (Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string" && typeof pair[1] === "string") return [pair[0], pair[1]];
-  throw refusal(at, `is ${JSON.stringify(document)?.slice(0, 100)}, expected ["from", "to"]`);
+  throw refusal(at, `is ${shown(document)}, expected ["from", "to"]`);
 }
 
 function readTrigger(document: unknown, at: string, ignored: Ignored): TriggerEdge {

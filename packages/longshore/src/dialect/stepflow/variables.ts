@@ -1,6 +1,7 @@
 // The variables of a flow: what its schema says of them, what a run begins with, and what may not be shown.
 
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { shown } from "../../text.ts";
 import type { Schemas } from "./flow.ts";
 import { resolve, typesAt } from "./schema-walk.ts";
 
@@ -18,7 +19,6 @@ export interface Variable {
 
 /** What stands where a secret would. */
 const redacted = "[REDACTED]";
-const shownCharsMax = 100;
 
 /** Null when the flow does not declare its variables. */
 export function declaredVariables({ variables, defs }: Pick<Schemas, "variables" | "defs">): ReadonlyMap<string, Variable> | null {
@@ -53,7 +53,5 @@ export function standIn(variable: Variable, defs: JsonObject): Json | undefined 
 
 /** A value as messages may have it: a secret is not told, and a long text is cut. */
 export function shownValue({ secret }: Variable, value: Json): string {
-  if (secret) return redacted;
-  const text = JSON.stringify(value);
-  return text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}...` : text;
+  return secret ? redacted : shown(value);
 }

@@ -3,6 +3,7 @@
 import type { HttpRequest } from "../../http.ts";
 import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../json.ts";
 import { findJsonFault } from "../../json-position.ts";
+import { kindOf } from "../../text.ts";
 import { badRequest, invalid } from "./replies.ts";
 
 export function bodyOf(request: HttpRequest): unknown {
@@ -89,10 +90,4 @@ export function idsOf(request: HttpRequest, path: string, max: number): string[]
     throw invalid([{ path, message: `Cannot process more than ${max} workflows. Please use multiple requests.` }]);
   }
   return value.map(String);
-}
-
-function kindOf(value: unknown): string {
-  if (value === undefined) return "missing";
-  if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
 }

@@ -2,6 +2,7 @@
 // told of and passed over, and the consumer goes on. Unknown fields are ignored, absent ones have the defaults of the reference.
 
 import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../json.ts";
+import { shown } from "../../text.ts";
 import type {
   ActiveRun,
   Announcement,
@@ -274,11 +275,6 @@ function badField(field: string, value: unknown, expected: string): Read<never> 
   return { ok: false, code: "payload.invalid", why: `payload.${field} is ${described(value)}, expected ${expected}` };
 }
 
-/** How much of a wrong value is quoted. */
-const quotedCharsMax = 60;
-
 function described(value: unknown): string {
-  if (value === undefined) return "absent";
-  const text = JSON.stringify(value);
-  return text.length <= quotedCharsMax ? text : `${text.slice(0, quotedCharsMax)}...`;
+  return value === undefined ? "absent" : shown(value);
 }

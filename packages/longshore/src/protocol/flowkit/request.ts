@@ -4,10 +4,10 @@ import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
 import { findJsonFault } from "../../json-position.ts";
+import { shown } from "../../text.ts";
 
 export function badField(field: string, value: unknown, expected: string): LongshoreError {
-  const shown = value === undefined ? "missing" : (JSON.stringify(value) ?? String(value)).slice(0, 100);
-  return new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is ${shown}, expected ${expected}.`, { detail: { field, expected } });
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is ${shown(value)}, expected ${expected}.`, { detail: { field, expected } });
 }
 
 /** The body as an object; `{}` where nothing was sent. */

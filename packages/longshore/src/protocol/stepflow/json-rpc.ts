@@ -2,6 +2,7 @@
 // batches. Both halves read and write messages here. The page in http/ has the rules.
 
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
+import { shown } from "../../text.ts";
 import { RpcError } from "./rpc-error.ts";
 
 export type RpcId = string | number;
@@ -74,11 +75,8 @@ function isId(id: unknown): id is RpcId {
   return typeof id === "string" || Number.isSafeInteger(id);
 }
 
-const shownCharsMax = 60;
-
 function invalid(field: string, value: unknown, expected: string): RpcError {
-  const shown = value === undefined ? "missing" : (JSON.stringify(value) ?? typeof value).slice(0, shownCharsMax);
-  return new RpcError("invalidRequest", `${field} is ${shown}, expected ${expected}.`, { field, expected });
+  return new RpcError("invalidRequest", `${field} is ${shown(value)}, expected ${expected}.`, { field, expected });
 }
 
 export function requestText(id: RpcId, method: string, params: JsonObject): string {

@@ -5,6 +5,7 @@ import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { HttpRequest } from "../../../http.ts";
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
 import { findJsonFault } from "../../../json-position.ts";
+import { kindOf, shown } from "../../../text.ts";
 
 export function bad(message: string): GrpcError {
   return new GrpcError(GrpcCode.INVALID_ARGUMENT, message);
@@ -109,13 +110,4 @@ function enumOf(text: string, name: string, values: Enum, prefix: string): numbe
 
 function snake(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-function kindOf(value: Json): string {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
-}
-
-function shown(value: Json): string {
-  return JSON.stringify(value).slice(0, 100);
 }

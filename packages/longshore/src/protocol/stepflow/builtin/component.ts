@@ -1,6 +1,7 @@
 // What a built-in component is made of, and how it reads what it is given.
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { kindOf, shown } from "../../../text.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 
 export interface Component {
@@ -43,7 +44,7 @@ export function optionalWhole(call: ComponentWork, field: string, min: number, m
 export function listIn(call: ComponentWork, field: string): Json[] {
   const value = objectIn(call)[field];
   if (Array.isArray(value)) return value;
-  throw invalid(call, `${field} is ${value === undefined ? "missing" : kindOf(value)}, expected a list`);
+  throw invalid(call, `${field} is ${kindOf(value)}, expected a list`);
 }
 
 /** What must be there, whatever it is. */
@@ -59,18 +60,6 @@ export function invalid(call: ComponentWork, message: string): StepFailure {
 
 export function failed(call: ComponentWork, message: string): StepFailure {
   return new StepFailure({ code: "COMPONENT_FAILED", message: `${call.component}: ${message}` });
-}
-
-function kindOf(value: Json | undefined): string {
-  if (value === undefined) return "missing";
-  if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
-}
-
-/** Short enough for a message. */
-export function shown(value: Json): string {
-  const text = JSON.stringify(value);
-  return text.length > 100 ? `${text.slice(0, 100)}...` : text;
 }
 
 /** An object schema with these members. */

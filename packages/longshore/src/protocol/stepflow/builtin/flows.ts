@@ -3,6 +3,7 @@
 
 import { type FlowResult, success } from "../../../dialect/stepflow/result.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { shown } from "../../../text.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { itemsMax } from "../run-id.ts";
 import { type Component, flowResultSchema, invalid, listIn, objectSchema, optionalWhole, textIn, valueIn } from "./component.ts";
@@ -138,7 +139,7 @@ export function iterate(runs: SubRuns): Component {
 function flowIn(call: ComponentWork, field: string): JsonObject {
   const value = valueIn(call, field);
   if (isObject(value)) return value as JsonObject;
-  throw invalid(call, `${field} is ${JSON.stringify(value).slice(0, 100)}, expected a flow`);
+  throw invalid(call, `${field} is ${shown(value)}, expected a flow`);
 }
 
 function outputOf(result: FlowResult | undefined): JsonObject {

@@ -4,8 +4,9 @@
 import type { Environment } from "../../../environment.ts";
 import { toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { shown } from "../../../text.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
-import { type Component, invalid, listIn, objectIn, objectSchema, optionalText, optionalWhole, shown } from "./component.ts";
+import { type Component, invalid, listIn, objectIn, objectSchema, optionalText, optionalWhole } from "./component.ts";
 
 export interface OpenAiOptions {
   /** Of the server; read at each call, so that a key may be changed without a restart. */

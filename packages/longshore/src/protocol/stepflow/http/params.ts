@@ -1,6 +1,7 @@
 // The parameters of the runtime's requests, checked. What is wrong is told with the field and what was expected (-32602).
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { shown } from "../../../text.ts";
 import { type Observability, observabilityKeys } from "../observability.ts";
 import { RpcError } from "../rpc-error.ts";
 
@@ -93,9 +94,6 @@ function isWhole(value: Json | undefined, min: number, max: number): value is nu
   return typeof value === "number" && Number.isInteger(value) && value >= min && value <= max;
 }
 
-const shownCharsMax = 60;
-
 function wrong(field: string, value: Json | undefined, expected: string): RpcError {
-  const shown = value === undefined ? "missing" : JSON.stringify(value).slice(0, shownCharsMax);
-  return new RpcError("invalidParams", `params.${field} is ${shown}, expected ${expected}.`, { field: `params.${field}`, expected });
+  return new RpcError("invalidParams", `params.${field} is ${shown(value)}, expected ${expected}.`, { field: `params.${field}`, expected });
 }

@@ -2,6 +2,7 @@
 
 import { LongshoreError, toError } from "../../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import { shown } from "../../../../text.ts";
 import { namedBlobId } from "../../blob-id.ts";
 import { type RpcDialect, type RpcFault, rpcCode } from "../../codes.ts";
 import { errorText, type RpcId, resultText } from "../../json-rpc.ts";
@@ -182,9 +183,6 @@ function isAbsent(value: Json | undefined): value is null | undefined {
   return value === undefined || value === null;
 }
 
-const shownCharsMax = 60;
-
 function wrong(field: string, value: Json | undefined, expected: string): RpcError {
-  const shown = value === undefined ? "missing" : JSON.stringify(value).slice(0, shownCharsMax);
-  return new RpcError("invalidParams", `params.${field} is ${shown}, expected ${expected}.`, { field: `params.${field}`, expected });
+  return new RpcError("invalidParams", `params.${field} is ${shown(value)}, expected ${expected}.`, { field: `params.${field}`, expected });
 }
