@@ -46,12 +46,12 @@ export class KafkaConsumer implements BusConsumer {
   #handling: Promise<unknown> = Promise.resolve();
 
   constructor(parts: KafkaConsumerParts, subscription: Subscription) {
-    const { clock = systemClock, againMs = againMsDefault, sessionMs = sessionMsDefault } = parts.options;
+    const { clock = systemClock, againMs = againMsDefault, sessionMs = sessionMsDefault, beatMs = sessionMs / 3 } = parts.options;
     this.#parts = parts;
     this.#subscription = subscription;
     this.#clock = clock;
     this.#topics = [...new Set(subscription.topics)];
-    this.#membership = new Membership({ kafka: parts.kafka, group: subscription.group, sessionMs, closing: this.#closing });
+    this.#membership = new Membership({ kafka: parts.kafka, group: subscription.group, sessionMs, beatMs, closing: this.#closing });
     this.#what = `taking records of the group ${subscription.group} from ${parts.name}`;
     this.#again = () => pause(this.#clock, againMs, this.#closing.begun);
     this.ready = this.#received(this.#topics);
@@ -101,21 +101,19 @@ export class KafkaConsumer implements BusConsumer {
         await this.#again();
       }
     }
+    await this.#leaveLate();
     const closed = new LongshoreError("LONGSHORE_CLOSED", "The consumer has been closed.");
     for (const { reject } of this.#waiting.splice(0)) reject(closed);
   }
 
   /** From one client to the next. Throws when the broker is not what it was. */
   async #session(): Promise<void> {
-    const { kafka, options, topics } = this.#parts;
-    const { group } = this.#subscription;
+    const { topics } = this.#parts;
     const closing = this.#closing;
     const membership = this.#membership;
     const ensured = () => within(ensureMsMax, topics.ensure(this.#topics), closing.begun);
     await ensured();
-    const client = new kafka.Consumer({ ...clientOptions(options), requestTimeout: 2 * 330_000, groupId: group });
-    const fetching = new kafka.ConnectionPool(client.clientId, clientOptions(options));
-    membership.use(client);
+    const { client, fetching } = this.#dial();
     try {
       while (!closing.begun.aborted) {
         await ensured();
@@ -137,6 +135,30 @@ export class KafkaConsumer implements BusConsumer {
       await membership.leave();
     } finally {
       this.#generation = undefined;
+      await hangUp(client, fetching);
+    }
+  }
+
+  #dial() {
+    const { kafka, options } = this.#parts;
+    const client = new kafka.Consumer({ ...clientOptions(options), requestTimeout: 2 * 330_000, groupId: this.#subscription.group });
+    const fetching = new kafka.ConnectionPool(client.clientId, clientOptions(options));
+    this.#membership.use(client);
+    return { client, fetching };
+  }
+
+  /**
+   * For whoever was closed in the middle of a join, or while something was wrong. By a client of its own: a broker answers what comes over
+   * one connection in order, so a join that waits for others would hold it up.
+   */
+  async #leaveLate(): Promise<void> {
+    if (!this.#membership.isKnown) return;
+    const { client, fetching } = this.#dial();
+    try {
+      await this.#membership.leave();
+    } catch {
+      // The broker is away. Our session ends by itself.
+    } finally {
       await hangUp(client, fetching);
     }
   }

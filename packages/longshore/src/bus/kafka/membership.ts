@@ -25,6 +25,7 @@ export interface MembershipOptions {
   readonly kafka: KafkaModule;
   readonly group: string;
   readonly sessionMs: number;
+  readonly beatMs: number;
   readonly closing: Closing;
 }
 
@@ -51,6 +52,11 @@ export class Membership {
 
   constructor(options: MembershipOptions) {
     this.#options = options;
+  }
+
+  /** Whether the group counts on us. */
+  get isKnown(): boolean {
+    return this.#memberId !== "";
   }
 
   /** By this client from now on. */
@@ -82,10 +88,10 @@ export class Membership {
 
   /** Resolves when this generation is over. Rejects when the broker was not heard of for as long as it would wait for us. */
   async beatUntilOver(stop: AbortSignal): Promise<void> {
-    const { sessionMs, group, closing } = this.#options;
+    const { sessionMs, beatMs, group, closing } = this.#options;
     let heardAt = performance.now();
     while (!stop.aborted) {
-      await sleep(sessionMs / 3, stop);
+      await sleep(beatMs, stop);
       if (stop.aborted) return;
       try {
         await within(
@@ -116,7 +122,7 @@ export class Membership {
     const { group, closing } = this.#options;
     const members = [{ memberId: this.#memberId, groupInstanceId: null, reason: "closed" }];
     const call = () => this.#call<[string, typeof members], unknown>("LeaveGroup", group, members);
-    if (this.#memberId !== "") await within(requestMsMax, call(), closing.late);
+    if (this.isKnown) await within(requestMsMax, call(), closing.late);
     this.#memberId = "";
   }
 

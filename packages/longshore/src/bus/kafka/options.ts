@@ -17,6 +17,8 @@ export interface KafkaBusOptions extends BusOptions {
   readonly patienceMs?: number;
   /** How long a member may be silent before its records go to others. */
   readonly sessionMs?: number;
+  /** How often a member says that it is there, and hears that others have come or gone; a third of its session when absent. */
+  readonly beatMs?: number;
   /** How often the leader of a group looks whether partitions were added to its topics. */
   readonly lookMs?: number;
 }

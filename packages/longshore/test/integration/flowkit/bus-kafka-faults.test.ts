@@ -3,14 +3,14 @@ import { Admin } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Bus, BusRecord } from "../../../src/bus/bus.ts";
 import { type KafkaBusOptions, openKafkaBus } from "../../../src/bus/kafka.ts";
-import { kafkaMissing, ownKafka, sharedKafka } from "../../support/kafka.ts";
+import { kafkaMissing, ownKafka, sharedKafka, soonHeard } from "../../support/kafka.ts";
 import { untilElsewhere as until } from "../../support/until.ts";
 
 /** Two starts of a broker: five seconds each on a machine of its own, and forty on one that does much else. */
 const brokerTestMs = 180_000;
 
 async function open(options: KafkaBusOptions): Promise<Bus> {
-  const bus = await openKafkaBus({ partitions: 4, againMs: 20, sessionMs: 3_000, ...options });
+  const bus = await openKafkaBus({ partitions: 4, againMs: 20, ...soonHeard, ...options });
   onTestFinished(() => bus.close());
   return bus;
 }

@@ -8,7 +8,7 @@ import { alterUserScramCredentialsV0, Connection } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { kafkaSecurityIn } from "../../../src/bus/kafka/environment.ts";
 import { type KafkaBusOptions, openKafkaBus } from "../../../src/bus/kafka.ts";
-import { kafkaMissing, ownKafka } from "../../support/kafka.ts";
+import { kafkaMissing, ownKafka, soonHeard } from "../../support/kafka.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import { freePort } from "../../support/port.ts";
 
@@ -32,7 +32,7 @@ async function setup() {
   const told: string[] = [];
   const trouble = { failing: (what: string, error: unknown) => void told.push(`${what}: ${String(error)}`), working: () => {} };
   const open = async (options: Partial<KafkaBusOptions>) => {
-    const bus = await openKafkaBus({ brokers, partitions: 1, againMs: 20, sessionMs: 3_000, patienceMs: 5_000, trouble, ...options });
+    const bus = await openKafkaBus({ brokers, partitions: 1, againMs: 20, ...soonHeard, patienceMs: 5_000, trouble, ...options });
     onTestFinished(() => bus.close());
     return bus;
   };

@@ -2,7 +2,7 @@
 import { describe, onTestFinished } from "vitest";
 import { openKafkaBus } from "../../../src/bus/kafka.ts";
 import { busSuite } from "../../contract/bus-suite.ts";
-import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
+import { kafkaMissing, sharedKafka, soonHeard } from "../../support/kafka.ts";
 
 describe.skipIf(kafkaMissing !== undefined)(`the bus on Kafka${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
   busSuite(async () => {
@@ -10,7 +10,7 @@ describe.skipIf(kafkaMissing !== undefined)(`the bus on Kafka${kafkaMissing === 
     return {
       prefix,
       async open() {
-        const bus = await openKafkaBus({ brokers, partitions: 4, againMs: 10, sessionMs: 3_000 });
+        const bus = await openKafkaBus({ brokers, partitions: 4, againMs: 10, ...soonHeard });
         onTestFinished(() => bus.close());
         return bus;
       },

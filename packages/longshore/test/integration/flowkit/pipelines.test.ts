@@ -13,7 +13,7 @@ import type { Task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { fn, node, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
 import { type FlowkitWorldOptions, openFlowkit } from "../../support/flowkit-world.ts";
-import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
+import { kafkaMissing, sharedKafka, soonHeard } from "../../support/kafka.ts";
 import { deferred } from "../../support/until.ts";
 
 type World = Awaited<ReturnType<typeof openFlowkit>>;
@@ -245,7 +245,7 @@ describe("a pipeline", () => {
 describe.skipIf(kafkaMissing !== undefined)(`a pipeline on Kafka${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
   it("finishes with two workers of each role, and its coordinator comes back in the middle", async () => {
     const { brokers, prefix } = await sharedKafka();
-    const kafka = await openKafkaBus({ brokers, partitions: 4, sessionMs: 1_500, againMs: 10 });
+    const kafka = await openKafkaBus({ brokers, partitions: 4, againMs: 10, ...soonHeard });
     const { cmd, status, announce, query, reply, signals } = topicNamesDefault;
     const named = (name: string) => `${prefix}${name}`;
     const config = {

@@ -8,7 +8,7 @@ import { openKafkaBus } from "../../../src/bus/kafka.ts";
 import { topicNamesDefault } from "../../../src/protocol/flowkit/wire.ts";
 import { startLongshore, temporaryFolder } from "../../support/cli.ts";
 import { FlowkitWorld } from "../../support/flowkit-played.ts";
-import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
+import { kafkaMissing, sharedKafka, soonHeard } from "../../support/kafka.ts";
 import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
 
 const missing = kafkaMissing ?? mongoMissing;
@@ -18,7 +18,7 @@ describe.skipIf(missing !== undefined)(`longshore work for FlowKit${missing === 
     const { brokers } = await sharedKafka();
     const { url, database } = await sharedMongo();
     const role = `cli-${randomUUID().slice(0, 8)}`;
-    const bus = await openKafkaBus({ brokers, partitions: 1, sessionMs: 3_000 });
+    const bus = await openKafkaBus({ brokers, partitions: 1, ...soonHeard });
     onTestFinished(() => bus.close());
     const world = await new FlowkitWorld(bus, topicNamesDefault).listen([role]);
     const cwd = temporaryFolder();

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { openKafkaBus } from "../../../src/bus/kafka.ts";
 import { topicNamesDefault } from "../../../src/protocol/flowkit/wire.ts";
 import { FlowkitWorld } from "../../support/flowkit-played.ts";
-import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
+import { kafkaMissing, sharedKafka, soonHeard } from "../../support/kafka.ts";
 import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
 
 const missing = kafkaMissing ?? mongoMissing;
@@ -15,7 +15,7 @@ const missing = kafkaMissing ?? mongoMissing;
 async function setup(...names: string[]) {
   const { brokers, prefix } = await sharedKafka();
   const { url, database } = await sharedMongo();
-  const bus = await openKafkaBus({ brokers, partitions: 2, sessionMs: 3_000 });
+  const bus = await openKafkaBus({ brokers, partitions: 2, ...soonHeard });
   onTestFinished(() => bus.close());
   const client = await MongoClient.connect(url);
   onTestFinished(() => client.close());
@@ -149,7 +149,8 @@ describe.skipIf(missing !== undefined)(`a worker on Kafka and MongoDB${missing =
     );
     for (const worker of workers) onTestFinished(() => worker.stop());
     await Promise.all(workers.map((worker) => worker.start()));
-    const nodes = Array.from({ length: 12 }, (_, at) => `n${at}`);
+    // So many that never all of them are in one partition.
+    const nodes = Array.from({ length: 40 }, (_, at) => `n${at}`);
     for (const nodeId of nodes) await world.start(null, { role: shared, nodeId });
     const ends = await Promise.all(nodes.map((nodeId) => world.end(nodeId)));
     expect(ends.map(({ payload }) => payload.kind)).toEqual(nodes.map(() => "TASK_DONE"));

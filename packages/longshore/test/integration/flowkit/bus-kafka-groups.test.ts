@@ -1,0 +1,110 @@
+// What a group of consumers on Kafka sees of a member that fails, or ends in the middle of something. Sessions are longer than any test:
+// whoever had to wait for the end of one would wait in vain.
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { BusRecord } from "../../../src/bus/bus.ts";
+import { loadKafka } from "../../../src/bus/kafka/client.ts";
+import { KafkaConsumer } from "../../../src/bus/kafka/consumer.ts";
+import { KafkaTopics } from "../../../src/bus/kafka/topics.ts";
+import { openKafkaBus } from "../../../src/bus/kafka.ts";
+import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
+import { deferred, untilElsewhere as until } from "../../support/until.ts";
+
+const endless = { sessionMs: 600_000, beatMs: 100 };
+
+async function setup() {
+  const { brokers, prefix } = await sharedKafka();
+  const [topic, group] = [`${prefix}t`, `${prefix}g`];
+  const told: string[] = [];
+  const trouble = { failing: (what: string, error: unknown) => void told.push(`${what}: ${String(error)}`), working: () => {} };
+  const options = { brokers, partitions: 4, againMs: 10, trouble, ...endless };
+  const bus = await openKafkaBus(options);
+  onTestFinished(() => bus.close());
+  await bus.ensure([topic]);
+  const publish = (values: readonly number[]) => bus.publish(values.map((at) => ({ topic, key: `k${at}`, value: String(at) })));
+  const numbers: number[] = [];
+  const subscription = {
+    group,
+    topics: [topic],
+    from: "earliest" as const,
+    handle: async (records: readonly BusRecord[]) =>
+      void numbers.push(...records.map(({ value }) => Number(Buffer.from(value).toString()))),
+  };
+  return { bus, options, subscription, publish, numbers, told };
+}
+
+type World = Awaited<ReturnType<typeof setup>>;
+
+/** A consumer whose first question of one kind is answered with an error. */
+async function failingOnce({ bus, options, subscription }: World, method: "listOffsets" | "listCommittedOffsets", error: Error) {
+  const kafka = await loadKafka();
+  let failures = 1;
+  const Consumer = new Proxy(kafka.Consumer, {
+    construct(made, args) {
+      const client = Reflect.construct(made, args) as InstanceType<typeof made>;
+      const asked = client[method].bind(client) as (question: never) => Promise<never>;
+      return Object.assign(client, { [method]: (question: never) => (failures-- > 0 ? Promise.reject(error) : asked(question)) });
+    },
+  });
+  const topics = new KafkaTopics(kafka, options, new AbortController().signal);
+  const consumer = new KafkaConsumer({ kafka: { ...kafka, Consumer }, options, topics, name: bus.name }, subscription);
+  onTestFinished(() => consumer.close());
+  return { consumer, failed: () => failures < 1 };
+}
+
+describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
+  it("a member that begins again after an error comes back as who it was, and nobody waits for its old self", async () => {
+    const world = await setup();
+    const { failed } = await failingOnce(world, "listCommittedOffsets", new Error("not now"));
+    await world.publish([1, 2, 3]);
+    await until(() => world.numbers.length === 3);
+    expect(failed()).toBe(true);
+    expect(world.told).toContainEqual(expect.stringMatching(/^taking .*not now/));
+  });
+
+  it("a broker that does not know yet what it leads is asked again, and there is no trouble to tell of", async () => {
+    const world = await setup();
+    const stale = Object.assign(new Error("not the leader"), {
+      findBy: (property: string) => (property === "hasStaleMetadata" ? {} : null),
+    });
+    const { failed } = await failingOnce(world, "listOffsets", stale);
+    await world.publish([1, 2, 3]);
+    await until(() => world.numbers.length === 3);
+    expect(failed()).toBe(true);
+    expect(world.told).not.toContainEqual(expect.stringMatching(/^taking .*not the leader/));
+  });
+
+  it("a member that is closed while it joins is gone for the others", async () => {
+    const { bus, options, subscription, publish, numbers } = await setup();
+    const [begun, finish] = [deferred<void>(), deferred<void>()];
+    const busy = bus.subscribe({
+      ...subscription,
+      async handle(records) {
+        begun.resolve();
+        await finish.promise;
+        await subscription.handle(records);
+      },
+    });
+    await busy.ready;
+    await publish([0]);
+    await begun.promise;
+    // It is waited for, so the other one's join is not answered.
+    const other = await openKafkaBus(options);
+    const joining = other.subscribe(subscription);
+    joining.ready.catch(() => {});
+    const state = await groupStates(options.brokers);
+    await until(async () => /preparing/i.test(await state(subscription.group)));
+    await other.close();
+    finish.resolve();
+    await publish(Array.from({ length: 40 }, (_, at) => at + 1));
+    await until(() => numbers.length === 41);
+    await busy.close();
+  });
+});
+
+/** Asks the broker how groups are. */
+async function groupStates(brokers: readonly string[]): Promise<(group: string) => Promise<string>> {
+  const { Admin } = await loadKafka();
+  const admin = new Admin({ clientId: "test", bootstrapBrokers: [...brokers] });
+  onTestFinished(() => admin.close());
+  return async (group) => String((await admin.describeGroups({ groups: [group] })).get(group)?.state);
+}
