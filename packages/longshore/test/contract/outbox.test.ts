@@ -119,6 +119,7 @@ describe("the outbox", () => {
     await outbox.close();
   });
 
+  // Whoever reads it leaves the repetition out by its dedup_id: see the worker's commands.
   it("[T63, T64] sends again what it may not have noted, and nothing that it has", async () => {
     const file = folder();
     const before = await openStore(file);

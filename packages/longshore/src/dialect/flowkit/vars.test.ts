@@ -114,6 +114,7 @@ describe("vars.set", () => {
     expect(() => change("vars.set", {}, { kv: { [tooLong]: 1 } })).toThrow(/expected at most 512/);
   });
 
+  // As above: bytes are no JSON.
   it("[T102] refuses a text that is too large", () => {
     expect(() => change("vars.set", {}, { kv: { payload: "a".repeat(65_537) } })).toThrow("has 65537 bytes, expected at most 65536");
     expect(() => change("vars.set", {}, { kv: { payload: "é".repeat(40_000) } })).toThrow("has 80000 bytes");

@@ -156,6 +156,7 @@ describe("which way the input takes", () => {
   });
 });
 
+// Our own coordinator refuses graphs with such arguments when they are submitted; the reference's sends them to its workers.
 describe("arguments are checked before anything streams", () => {
   async function refused(adapter: string, args: JsonObject, why: string) {
     const { world, iterated, seen } = await setup();

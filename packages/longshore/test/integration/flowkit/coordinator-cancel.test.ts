@@ -30,6 +30,7 @@ describe("cancelling", () => {
     expect((await worker.accept()).task_id).toBe(other.id);
   });
 
+  // In the reference such nodes are cancelling for ever, and so is their task.
   it("[T43, A05] before anything has started ends the task at once, and nothing is started when workers come", async () => {
     const world = await openFlowkit();
     const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] })] });

@@ -96,6 +96,7 @@ describe("a failure", () => {
     expect(await world.task(well, "remed")).toMatchObject({ state: "skipped" });
   });
 
+  // The reference has no such rule yet.
   it("[T77] explicit edges go before routing.on_success", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 3 });

@@ -64,8 +64,9 @@ export interface ArtifactStore {
   /** True where whoever keeps the parts is the coordinator as well: it knows of them by that, and no event need say it again. */
   readonly tells?: boolean;
   /**
-   * Keeps partial artifacts; they are durable when this resolves. One that is there already keeps its place; a later attempt replaces its value. False
-   * when a later attempt has taken over, and then nothing more of this attempt is wanted. At most `partsMax` in one call.
+   * Keeps partial artifacts; they are durable when this resolves. One that is there already keeps its place; a later attempt replaces its value.
+   * Of two values of one attempt our own store keeps the first, MongoDB the last. False when a later attempt has taken over, and then nothing
+   * more of this attempt is wanted. At most `partsMax` in one call.
    */
   putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean>;
   /** The node has produced all that it will; `meta` are its final metrics. False as above. */
