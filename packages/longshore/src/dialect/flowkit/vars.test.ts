@@ -7,8 +7,14 @@ const change = (name: VarsFunction, vars: JsonObject, args: JsonObject) => chang
 const deep = (segments: number): JsonObject => (segments === 0 ? ({ leaf: 1 } as JsonObject) : { seg: deep(segments - 1) });
 const leaks = (_path: string, value: unknown) => value === "LEAK";
 const prefix = "coordinator.vars.";
-/** Three segments that are allowed, together longer than a path may be with its prefix. */
-const tooLong = Array.from({ length: 4 }, () => "a".repeat(125)).join(".");
+/** Segments that are allowed, together of so many characters with the prefix. */
+const pathOf = (chars: number) => {
+  const rest = chars - prefix.length - 3 * 126;
+  return ["a", "b", "c"].map((letter) => `${letter.repeat(125)}.`).join("") + "d".repeat(rest);
+};
+const longest = pathOf(512);
+const tooLong = pathOf(513);
+const longestSegment = "a".repeat(128);
 const badKeys = ["", "$bad", "a..b", "nul\0", "a".repeat(129)];
 
 describe("vars.incr", () => {
@@ -23,6 +29,7 @@ describe("vars.incr", () => {
 
   it.each(badKeys)("[T92] refuses the key %j", (key) => {
     expect(() => change("vars.incr", {}, { key })).toThrow(/segment|NUL/);
+    expect(change("vars.incr", {}, { key: longestSegment }).vars).toEqual({ [longestSegment]: 1 });
   });
 
   it("[T93] takes fractions and negative numbers, and refuses a leaf that is no number", () => {
@@ -72,8 +79,9 @@ describe("vars.merge", () => {
     expect(() => change("vars.merge", {}, { data: { root: deep(13) } })).toThrow("has 15 segments, expected at most 14");
     expect(change("vars.merge", {}, { data: { root: deep(12) } }).result.touched).toBe(1);
     expect(() => change("vars.merge", {}, { data: { [tooLong]: 1 } })).toThrow(
-      /520 characters with coordinator.vars., expected at most 512/,
+      /513 characters with coordinator.vars., expected at most 512/,
     );
+    expect(change("vars.merge", {}, { data: { [longest]: 1 } }).result.touched).toBe(1);
     expect(() => change("vars.merge", {}, { data: { payload: "a".repeat(65_537) } })).toThrow("has 65537 bytes, expected at most 65536");
     expect(() => change("vars.merge", {}, { data: { payload: "é".repeat(32_769) } })).toThrow("has 65538 bytes");
     expect(change("vars.merge", {}, { data: { payload: "a".repeat(65_536) } }).result.touched).toBe(1);
@@ -103,8 +111,9 @@ describe("vars.set", () => {
   );
 
   it("[T100] refuses more than 256 paths", () => {
-    const bulk = Object.fromEntries(Array.from({ length: 257 }, (_, at) => [`k${at}`, at]));
-    expect(() => change("vars.set", {}, { kv: { bulk } })).toThrow("has 257 paths, expected at most 256");
+    const bulk = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]));
+    expect(() => change("vars.set", {}, { kv: { bulk: bulk(257) } })).toThrow("has 257 paths, expected at most 256");
+    expect(change("vars.set", {}, { kv: { bulk: bulk(256) } }).result.touched).toBe(256);
   });
 
   it("[T101] refuses what is too deep, and a path that is too long", () => {
@@ -112,12 +121,14 @@ describe("vars.set", () => {
     expect(() => change("vars.set", {}, { kv: { [key(15)]: 1 } })).toThrow("has 15 segments, expected at most 14");
     expect(change("vars.set", {}, { kv: { [key(14)]: 1 } }).result.touched).toBe(1);
     expect(() => change("vars.set", {}, { kv: { [tooLong]: 1 } })).toThrow(/expected at most 512/);
+    expect(change("vars.set", {}, { kv: { [longest]: 1 } }).result.touched).toBe(1);
   });
 
   // As above: bytes are no JSON.
   it("[T102] refuses a text that is too large", () => {
     expect(() => change("vars.set", {}, { kv: { payload: "a".repeat(65_537) } })).toThrow("has 65537 bytes, expected at most 65536");
     expect(() => change("vars.set", {}, { kv: { payload: "é".repeat(40_000) } })).toThrow("has 80000 bytes");
+    expect(change("vars.set", {}, { kv: { payload: "é".repeat(32_768) } }).result.touched).toBe(1);
   });
 
   it("[T103] tells its keys in order, whatever order they came in", () => {
@@ -159,6 +170,7 @@ describe("vars.unset", () => {
 
   it("[T107] refuses a path that is too long", () => {
     expect(() => change("vars.unset", vars, { keys: [tooLong] })).toThrow(/expected at most 512/);
+    expect(change("vars.unset", vars, { keys: [longest] })).toMatchObject({ vars, result: { touched: 1 } });
   });
 
   // A graph can only name arguments, so of the reference's two forms the one with `keys` is there.
