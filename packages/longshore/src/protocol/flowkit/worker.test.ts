@@ -143,6 +143,24 @@ describe("a run", () => {
     });
   });
 
+  it("[F-HAND-02] a handler without loadInput has both inputs under their own names, empty where there is none", async () => {
+    const world = await flowkitWorld();
+    const loads: unknown[] = [];
+    const iterBatches = (loaded: unknown) => {
+      loads.push(loaded);
+      return [];
+    };
+    await world.worker([streamTask("probe", { iterBatches, processBatch: () => ({}) })]);
+    await world.start(null, { nodeId: "a" });
+    await world.end("a");
+    await world.start({ b: 1 }, { nodeId: "b", payload: { input_ref: { key: "k" } } });
+    await world.end("b");
+    expect(loads).toEqual([
+      { input_ref: {}, input_inline: {} },
+      { input_ref: { key: "k" }, input_inline: { b: 1 } },
+    ]);
+  });
+
   it("a batch without a name is named by its payload, the same in every attempt", async () => {
     const world = await flowkitWorld();
     await world.worker([streamTask("probe", { iterBatches: () => [{ payload: { i: 0 } }], processBatch: () => ({}) })]);

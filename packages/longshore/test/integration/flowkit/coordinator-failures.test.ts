@@ -302,8 +302,14 @@ describe("what is stale", () => {
     await worker.failed({ ...command, node_id: "b", attempt_epoch: 0 }, "forged", true);
     await worker.beat({ ...command, task_id: "elsewhere" });
     await worker.beat({ ...command, node_id: "nowhere" });
-    await world.until(async () => world.coordinator.counts.stale === 3);
+    const waiting = await world.submit({ nodes: [node("q", "nobody")] });
+    const never = { ...command, task_id: waiting.id, node_id: "q", attempt_epoch: 0 };
+    await worker.beat(never);
+    await worker.batch(never, "b0", {});
+    await worker.failed(never, "forged", true);
+    await world.until(async () => world.coordinator.counts.stale === 6);
     expect(worker.signals).toEqual([]);
+    expect(await world.task(waiting, "q")).toMatchObject({ state: "queued", grant: 0, holder: null });
     await worker.done(command);
     await worker.done(await worker.accept());
     expect((await world.ended(run)).state).toBe("succeeded");
