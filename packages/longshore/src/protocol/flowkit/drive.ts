@@ -80,6 +80,11 @@ function isOurs({ code }: Partial<LongshoreError>): boolean {
   return code === "LONGSHORE_CANCELLED" || code === "LONGSHORE_SHUTDOWN" || code === "LONGSHORE_LEASE_LOST";
 }
 
+/** How a run ends whose worker stops. */
+export function handedBack(): LongshoreError {
+  return new LongshoreError("LONGSHORE_SHUTDOWN", "The worker stops between two batches; another one goes on.");
+}
+
 interface Input {
   readonly batches: AsyncIterable<Batch | BatchFields>;
   /** True when an adapter gives them. */
@@ -104,7 +109,7 @@ async function open(run: StreamRun): Promise<Input> {
 /** A batch with its name; undefined for one that is to be passed over. Between two of them the run may end. */
 function usable({ ctx, deadLetters, log, draining }: StreamRun, input: Input, each: Batch | BatchFields): Batch | undefined {
   ctx.signal.throwIfAborted();
-  if (draining()) throw new LongshoreError("LONGSHORE_SHUTDOWN", "The worker stops between two batches; another one goes on.");
+  if (draining()) throw handedBack();
   input.empty = false;
   const batch = named(batchOf(each));
   if (input.adapted) log("debug", "worker.adapter.batch", { batch_uid: batch.batch_uid });

@@ -22,7 +22,7 @@ import { validate } from "../../schema/schema.ts";
 import type { Task } from "../../task.ts";
 import type { ArtifactStore, Attempt } from "./artifacts/artifacts.ts";
 import { BatchWriter } from "./batch-writer.ts";
-import { drive, type StreamWork } from "./drive.ts";
+import { drive, handedBack, type StreamWork } from "./drive.ts";
 import { AttemptEvents } from "./events.ts";
 import { jsonObject } from "./generate.ts";
 import { metricsOf } from "./handler.ts";
@@ -251,6 +251,7 @@ export class FlowkitRun implements Assignment {
       },
     });
     const { input_ref: inputRef, input_inline: inputInline, dead_letters = [] } = this.#start;
+    const reading = untilDraining(signal, host.draining);
     try {
       const { metrics, artifactsRef } = await drive({
         work,
@@ -260,7 +261,11 @@ export class FlowkitRun implements Assignment {
         deadLetters: new Set(dead_letters),
         adapters: settings.adapters,
         defaults: settings.argDefaults,
-        upstream: { taskId, signal, read: (nodes, options) => artifacts.read(this.#attempt, nodes, { ...options, signal }) },
+        upstream: {
+          taskId,
+          signal: reading.signal,
+          read: (nodes, options) => artifacts.read(this.#attempt, nodes, { ...options, signal: reading.signal }),
+        },
         out: new RunOutput(writer, this.#events, artifacts.tells === true),
         ctx,
         draining: () => host.draining.aborted,
@@ -272,6 +277,7 @@ export class FlowkitRun implements Assignment {
       if (error instanceof RunFailed) this.#failure = error;
       throw error;
     } finally {
+      reading.over();
       await cleanup();
     }
   }
@@ -335,6 +341,15 @@ export class FlowkitRun implements Assignment {
     const { clock } = this.#around.host;
     return { epoch: this.#attempt.epoch, lease_id: this.active.lease_id, deadline: clock.now() + this.hold.termMs };
   }
+}
+
+/** For whoever waits for a next batch: a worker that stops has no use for it. What was given before may be processed all the same. */
+function untilDraining(signal: AbortSignal, draining: AbortSignal): { readonly signal: AbortSignal; readonly over: () => void } {
+  const ending = new AbortController();
+  const end = () => ending.abort(handedBack());
+  if (draining.aborted) end();
+  else draining.addEventListener("abort", end, { once: true });
+  return { signal: AbortSignal.any([signal, ending.signal]), over: () => draining.removeEventListener("abort", end) };
 }
 
 function takenOver(): LongshoreError {

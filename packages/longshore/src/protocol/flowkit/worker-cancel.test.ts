@@ -174,6 +174,27 @@ describe("cancelling", () => {
     expect(world.artifacts.states.size).toBe(0);
   });
 
+  it.each([
+    ["handler", counting(0)],
+    [
+      "generator",
+      streamTask("probe", async function* (batches) {
+        for await (const batch of batches) yield batch.result({ of: batch.batch_uid });
+      }),
+    ],
+  ])("[F-CANC-05] a worker that stops does not wait for the upstream of a run that has nothing to process (%s)", async (_kind, task) => {
+    const world = await flowkitWorld();
+    world.artifacts.produce(world.taskId, "u", [{ a: 1 }], false);
+    const worker = await world.worker([task], { workerId: "w-1" });
+    await world.start({ input_adapter: "pull.from_artifacts", input_args: { from_node: "u" } });
+    await world.event("BATCH_OK");
+    await worker.stop();
+    expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "shutdown" });
+    expect(world.kinds()).toEqual(["TASK_ACCEPTED", "BATCH_OK", "CANCELLED"]);
+    expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0"]);
+    expect(world.artifacts.calls).not.toContain("complete");
+  });
+
   it("[A04] a cancel while an adapter waits for its upstream gives CANCELLED and no complete artifact", async () => {
     const world = await flowkitWorld();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }], false);

@@ -20,6 +20,7 @@ export interface InputAdapter<Args = unknown> {
 /** What an adapter may read. */
 export interface Upstream {
   readonly taskId: string;
+  /** Aborts when the run is to end, and when its worker stops: then no further batch is wanted. */
   readonly signal: AbortSignal;
   /** The parts of other nodes of the task, as they are produced. */
   read(fromNodes: readonly string[], options: Omit<ReadOptions, "signal">): AsyncIterable<UpstreamPart>;
