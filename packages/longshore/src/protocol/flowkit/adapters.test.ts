@@ -171,6 +171,15 @@ describe("arguments are checked before anything streams", () => {
     await refused(rechunk, { from_node: "u" }, "missing or invalid 'size' (positive int required)");
   });
 
+  it("[F-ADAPT-06] arguments that the handler proposes are checked like those of the command", async () => {
+    const { world, iterated } = await setup({ proposes: cmd(rechunk, { from_node: "u" }) });
+    await world.start();
+    const error = "missing or invalid 'size' (positive int required)";
+    expect((await world.end()).payload).toMatchObject({ kind: "TASK_FAILED", reason_code: "bad_input_args", permanent: true, error });
+    expect(world.logged("worker.adapter.validation_failed")).toMatchObject([{ io_source: "handler", reason: error }]);
+    expect(iterated()).toBe(0);
+  });
+
   it("[T11] a size of 0 fails the task for good", async () => {
     await refused(rechunk, { from_node: "u", size: 0 }, "missing or invalid 'size' (positive int required)");
   });

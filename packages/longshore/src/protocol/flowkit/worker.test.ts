@@ -272,6 +272,23 @@ describe("errors", () => {
     expect(world.kinds()).toEqual(["TASK_ACCEPTED", "TASK_FAILED"]);
   });
 
+  it.each(["init", "loadInput", "iterBatches", "finalize"])("[F-HAND-06] what %s throws fails the node and no batch", async (step) => {
+    const world = await flowkitWorld();
+    const fails = () => {
+      throw new RangeError("out of reach");
+    };
+    await world.worker([streamTask("probe", { processBatch: () => ({}), [step]: fails })]);
+    await world.start();
+    expect((await world.end()).payload).toMatchObject({
+      kind: "TASK_FAILED",
+      reason_code: "bad_input",
+      permanent: true,
+      error: "out of reach",
+    });
+    expect(world.kinds()).toEqual(["TASK_ACCEPTED", ...(step === "finalize" ? ["BATCH_OK"] : []), "TASK_FAILED"]);
+    expect(world.artifacts.calls).not.toContain("complete");
+  });
+
   it("[F-BP-02] a handler may name its errors, and say that a mistake in the configuration is permanent", async () => {
     const world = await flowkitWorld();
     await world.worker([
