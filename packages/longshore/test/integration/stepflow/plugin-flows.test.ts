@@ -222,10 +222,11 @@ routes:
     const runId = await run(chain("/python/die"), {});
     const marked = (mark: string) => readFileSync(marks, "utf8").split(mark).length - 1;
     await untilElsewhere(() => marked("died") === 1);
-    // The hold ends, and the plugin starts another process.
+    // The hold ends after 5 s, the step is tried again 1 s later, and the plugin starts another process once it has seen the first one end.
+    const startMs = clock.now();
     await untilElsewhere(async () => {
       await clock.advance(500);
-      return marked("started") === 2;
+      return clock.now() - startMs >= 7_000 && marked("started") === 2;
     });
     expect(await result(runId)).toMatchObject({ status: 2, output: { attempt: 2 } });
     expect(marked("died")).toBe(1);
