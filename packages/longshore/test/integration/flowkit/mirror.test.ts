@@ -9,6 +9,7 @@ import { BatchRecords } from "../../../src/protocol/flowkit/coordinator/batches.
 import type { TestClock } from "../../../src/testing/clock.ts";
 import { openGraphs } from "../../support/flowkit-board.ts";
 import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
+import { deferred } from "../../support/until.ts";
 
 const up = { node_id: "up", type: "src", retry_policy: { max: 2, backoff_sec: 0 } };
 const down = { node_id: "down", type: "sink", depends_on: ["up"] };
@@ -220,6 +221,28 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect((await all("stream_progress", { task_id: "t" })).map(({ batch_uid }) => batch_uid).sort()).toEqual(["done", "newer", "other"]);
   });
 
+  it("says which epoch is coming before its command leaves, however much else is to be written", async () => {
+    const { db, begin, submit, take, fail, task } = await setup();
+    const gates = new Map<string, ReturnType<typeof deferred<void>>>();
+    const mirror = begin({ db: heldBy(db, (id) => gates.get(id)?.promise) });
+    const run = (type: string) => submit([{ ...up, type }]);
+    const [first, ours, last] = [await run("first"), await run("ours"), await run("last")];
+    await fail(await take("ours"), "flaky", true);
+    await mirror.settled();
+    for (const { id } of [first, last]) gates.set(id, deferred<void>());
+    onTestFinished(() => gates.get(last.id)?.resolve());
+    await take("first");
+    await take("last");
+    const { grant } = await take("ours");
+    const released = mirror.release({ task_id: ours.id, node_id: "up" }, grant);
+    gates.get(first.id)?.resolve();
+    await released;
+    expect(await task(ours.id)).toMatchObject({ graph: { nodes: [{ attempt_epoch: grant }] } });
+    expect(await task(last.id)).toMatchObject({ graph: { nodes: [{ attempt_epoch: 0 }] } });
+    gates.get(last.id)?.resolve();
+    await mirror.settled();
+  });
+
   it("takes nothing of a run's earlier life for the result of a node that begins anew", async () => {
     const { begin, submit, take, put, done, engine, all } = await setup();
     const mirror = begin();
@@ -300,6 +323,22 @@ function awayWhile(db: MongoDb, away: () => boolean): MongoDb {
         const found = Reflect.get(object, member, object) as unknown;
         if (typeof found !== "function") return found;
         return (...args: unknown[]) => (away() ? Promise.reject(new MongoNetworkError("away")) : (found.apply(object, args) as unknown));
+      },
+    });
+  return { databaseName: db.databaseName, collection };
+}
+
+/** Writes of a task wait for whatever `gate` answers for it. */
+function heldBy(db: MongoDb, gate: (id: string) => Promise<void> | undefined): MongoDb {
+  const collection = (name: string) =>
+    new Proxy(db.collection(name), {
+      get(object, member) {
+        const found = Reflect.get(object, member, object) as unknown;
+        if (typeof found !== "function" || name !== "tasks" || member !== "updateOne") return found;
+        return async (...args: [{ id: string }]) => {
+          await gate(args[0].id);
+          return found.apply(object, args) as unknown;
+        };
       },
     });
   return { databaseName: db.databaseName, collection };

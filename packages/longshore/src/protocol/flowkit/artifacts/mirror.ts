@@ -128,9 +128,17 @@ export class Mirror {
     await this.#parts.adopt(task_id, node_id, hold);
   }
 
-  /** What earlier attempts of a node have claimed and not done is free again. Workers of the reference pass over what anybody has claimed. */
+  /**
+   * What earlier attempts of a node have claimed and not done is free again. Workers of the reference pass over what anybody has claimed. And the
+   * document says which epoch is coming, however many others are still to be written: by it a worker leaves commands that were overtaken.
+   */
   async release({ task_id, node_id }: { task_id: string; node_id: string }, epoch: number): Promise<void> {
     await releaseClaims(this.#options.db, { task_id, consumer_node: node_id }, epoch);
+    if (!this.#recovered) return;
+    // It may be on its way already.
+    const underWay = this.#last;
+    await this.#flush(task_id);
+    await underWay;
   }
 
   /** What is not written by then is written at the next start. */
