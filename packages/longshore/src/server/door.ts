@@ -44,7 +44,7 @@ export async function openDoor(parts: DoorParts): Promise<Door> {
   const { host, hosts, origins, insecure, limits, tls } = options;
   const changes = changesOf(engine);
   const auth = createAuth(tokens);
-  const stepflow = stepflowServer(engine, config, { ...options.stepflow, logger });
+  const stepflow = stepflowServer(engine, config, { ...options.stepflow, asksToken: auth.required, logger });
   const { coordinator, busElsewhere } = parts.flowkit ?? {};
   const batchesKept = (count: number) => coordinator?.batchesKept(count);
   const flowkit = flowkitRoutes({ ...engine, busElsewhere, batchesKept }, coordinator?.tasks);

@@ -9,15 +9,17 @@ import { TroubleLog } from "./trouble.ts";
 
 export interface StepflowServerParts {
   readonly orchestratorUrl?: string;
+  readonly asksToken?: boolean;
   readonly logger: Logger;
 }
 
 export function stepflowServer(engine: Engine, config: StepflowConfig, parts: StepflowServerParts): StepflowServer {
-  const { logger, orchestratorUrl = process.env.STEPFLOW_ORCHESTRATOR_URL || undefined } = parts;
+  const { logger, asksToken = false, orchestratorUrl = process.env.STEPFLOW_ORCHESTRATOR_URL || undefined } = parts;
   return new StepflowServer({
     engine,
     config,
     orchestratorUrl,
+    asksToken,
     version: packageVersion(),
     environment: process.env,
     trouble: new TroubleLog(logger, engine.clock),

@@ -45,6 +45,8 @@ export interface StepflowServerOptions {
   readonly version: string;
   /** Under which address workers are told to reach this server, when it is not where it listens. */
   readonly orchestratorUrl?: string;
+  /** Whether callers must show a token. */
+  readonly asksToken: boolean;
   readonly environment: NodeJS.ProcessEnv;
   readonly trouble: Trouble;
   readonly log: PluginLog;
@@ -135,16 +137,21 @@ export class StepflowServer {
   }
 
   async #startPlugins(url: string): Promise<void> {
-    const { engine, config, environment, log } = this.#options;
+    const { engine, config, asksToken, environment, log } = this.#options;
     const { workerRuns, calls } = this.#api;
-    this.#plugins = await startPlugins(config, {
-      ...engine,
-      log,
-      makeId: () => randomUUID(),
-      observability: (task) => workerRuns.observability(task),
-      calls,
-      url,
-      environment,
-    });
+    // Workers that are called have no token to show: they are told of no blob API that would ask for one, and keep blobs by their open calls.
+    const blobApi = asksToken && config.blobApi.url === null ? { ...config.blobApi, enabled: false } : config.blobApi;
+    this.#plugins = await startPlugins(
+      { ...config, blobApi },
+      {
+        ...engine,
+        log,
+        makeId: () => randomUUID(),
+        observability: (task) => workerRuns.observability(task),
+        calls,
+        url,
+        environment,
+      },
+    );
   }
 }

@@ -2,10 +2,13 @@
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { TerminalError } from "../../../src/errors.ts";
+import type { Json } from "../../../src/json.ts";
+import { parseConfig } from "../../../src/protocol/stepflow/config/parse.ts";
 import { type StepflowHttpOptions, stepflowHttp, stepflowTask } from "../../../src/protocol/stepflow/index.ts";
-import { task } from "../../../src/task.ts";
+import { type Task, task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { pluginWorld, type WorldOptions } from "../../support/stepflow-plugins.ts";
+import { oneStep, startStepflow } from "../../support/stepflow-server.ts";
 import { deferred } from "../../support/until.ts";
 
 async function setup(options: WorldOptions & { http?: StepflowHttpOptions } = {}) {
@@ -29,11 +32,16 @@ async function setup(options: WorldOptions & { http?: StepflowHttpOptions } = {}
       return new Promise((_resolve, reject) => context.signal.addEventListener("abort", () => reject(context.signal.reason)));
     }),
   ];
-  const transport = stepflowHttp({ announce: false, env: {}, ...options.http });
+  const { url } = await working(tasks, options.http);
+  const text = `plugins: { p: { type: stepflow, url: "${url}" } }\nroutes: { "/": [ { plugin: p } ] }\n`;
+  return { world: await pluginWorld(text, options), begun: begun.promise };
+}
+
+async function working(tasks: Task[], options: StepflowHttpOptions = {}) {
+  const transport = stepflowHttp({ announce: false, env: {}, ...options });
   const handle = await work({ tasks, on: transport, signals: false, logger: () => {} });
   onTestFinished(() => handle.stop({ force: true }));
-  const text = `plugins: { p: { type: stepflow, url: "${transport.url}" } }\nroutes: { "/": [ { plugin: p } ] }\n`;
-  return { world: await pluginWorld(text, options), begun: begun.promise };
+  return transport;
 }
 
 describe("a worker of our own", () => {
@@ -59,6 +67,18 @@ describe("a worker of our own", () => {
     expect([...world.blobs.values()]).toEqual([{ data: { data: "x" }, type: "data" }]);
     expect(await world.run("/sub")).toMatchObject({ output: { runId: "run-1", status: "completed" } });
     expect(world.submitted).toMatchObject([{ flowId: "f", inputs: [1, 2], wait: true, subflowKey: expect.any(String) }]);
+  });
+
+  it("keeps blobs on a server that asks for tokens, of which it has none", async () => {
+    const keep = task("keep", async (input: Json) => stepflowTask().getBlob(await stepflowTask().putBlob(input)));
+    const { url } = await working([keep]);
+    const text = `plugins: { p: { type: stepflow, url: "${url}" } }\nroutes: { "/": [ { plugin: p } ] }\n`;
+    const { config } = parseConfig(text, { file: "stepflow-config.yml", environment: {} });
+    const { call } = await startStepflow({ config, tokens: ["operator:operator-secret-0123456789"] });
+    const headers = { authorization: "Bearer operator-secret-0123456789" };
+    const { body } = await call("POST", "/flows", { flow: oneStep("/keep", { n: 1 }) }, headers);
+    const ran = await call("POST", "/runs", { flowId: body.flowId, input: [{}], wait: true }, headers);
+    expect(ran.body.results).toMatchObject([{ output: { n: 1 } }]);
   });
 
   it("hears of a cancelled step by the end of its call", async () => {
