@@ -25,6 +25,17 @@ it("values are held against schemas where the configuration asks for it", async 
   expect(await kinds(`${configuration}typeCheck: true\n`)).toEqual(["typeMismatch 2100"]);
 });
 
+it("a flow that came from a file is found, and run, by the id that its runs tell", async () => {
+  const { engine, call, run } = await startStepflow();
+  const flow = oneStep("/builtin/noop", { n: 1 });
+  await engine.runs.define({ name: "from-a-file", dialect: "stepflow", source: JSON.stringify(flow) });
+  await engine.runs.start({ workflow: "from-a-file", input: "{}" });
+  const { flowId } = (await call("GET", "/runs")).body.runs[0];
+  expect((await call("GET", `/flows/${flowId}`)).body).toMatchObject({ flow, flowId });
+  expect((await run(flowId, [{}])).results).toMatchObject([{ output: { n: 1 } }]);
+  expect((await call("GET", "/flows/01M7K0BWD8F3TTN0WQ8WSXDMZS")).body).toMatchObject({ error: { code: 404 } });
+});
+
 describe("the server", () => {
   it("[S9-53] is healthy, and says so without a token", async () => {
     const { call } = await startStepflow({ tokens: ["operator:operator-secret-0123456789"] });

@@ -7,6 +7,7 @@ import type { Flow } from "../../../dialect/stepflow/flow.ts";
 import type { RouteFacts } from "../../../dialect/stepflow/route-facts.ts";
 import { decodeFlow, dialectName, flowIdOf, nameOf } from "../../../dialect/stepflow/source.ts";
 import { declaredVariables } from "../../../dialect/stepflow/variables.ts";
+import { uuidOf } from "../../../ids.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { Runs } from "../../../run/runs.ts";
@@ -100,7 +101,8 @@ export class Flows {
 
   /** Checks the id only: flows are kept for the runs that were started with them. */
   checkId(id: string): string {
-    const flowId = blobIdIn(id);
+    // A flow from a file, which came by another way than this API, has the id of its definition: runs of it tell no other.
+    const flowId = uuidOf(id) === undefined ? blobIdIn(id) : id;
     if (flowId === undefined) throw invalid("flow_id", `is ${JSON.stringify(id.slice(0, 100))}, expected 64 hexadecimal digits`);
     return flowId;
   }
