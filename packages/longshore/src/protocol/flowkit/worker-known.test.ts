@@ -51,6 +51,7 @@ describe("commands", () => {
     expect(world.notices.filter(({ level }) => level === "warn").map(({ message }) => message.replace(/^.*?\): /, ""))).toEqual([
       expect.stringContaining("it is no JSON"),
       'payload.cmd is "TASK_DANCE", which is not known.',
+      'step_type is "other" in a command on the topic of probe, expected "probe".',
     ]);
   });
 

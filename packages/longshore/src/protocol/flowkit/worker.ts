@@ -153,7 +153,11 @@ class FlowkitWorker implements Transport {
     const envelope = this.#read(`cmd.${role}`, record, decodeEnvelope(record.value));
     if (envelope === undefined || this.#seen.has(envelope.dedup_id)) return;
     const command = this.#read(`cmd.${role}`, record, readCommand(envelope));
-    if (command === undefined || envelope.step_type !== role) return;
+    if (command === undefined) return;
+    if (envelope.step_type !== role) {
+      const why = `step_type is ${JSON.stringify(envelope.step_type)} in a command on the topic of ${role}, expected "${role}"`;
+      return void this.#read(`cmd.${role}`, record, { ok: false, code: "payload.invalid", why });
+    }
     if (command.cmd === "TASK_CANCEL") return this.#runOf(envelope)?.cancel(command.reason || "coordinator_cmd", null);
     if (command.cmd !== "TASK_START" || (await this.#isOvertaken(envelope))) return;
     const slot = this.#isFull(role) ? undefined : await this.#intake.take();
