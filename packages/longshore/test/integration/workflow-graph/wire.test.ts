@@ -298,7 +298,8 @@ describe("workflows", () => {
 
   it("[G15] gives 100 workflows unless asked for more, and never above 1000", async () => {
     const { create, get } = await startGraphServer();
-    await Promise.all(Array.from({ length: 1_010 }, () => create(job("a"))));
+    // Not all at once: server and client share a process, and a connection that says nothing for ten seconds, because it is busy, is closed.
+    for (let made = 0; made < 1_010; made += 101) await Promise.all(Array.from({ length: 101 }, () => create(job("a"))));
     const count = async (query: string) => (JSON.parse((await get(`/api/workflows${query}`)).text) as unknown[]).length;
     expect(await count("")).toBe(100);
     expect(await count("?limit=5000")).toBe(1_000);
