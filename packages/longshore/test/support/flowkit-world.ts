@@ -229,8 +229,9 @@ export class ScriptedWorker {
     await this.#announce({ kind: "WORKER_ONLINE", ...told, capabilities: { roles: this.#roles }, resume: null, ...payload });
   }
 
-  async goOffline(): Promise<void> {
-    await this.#announce({ kind: "WORKER_OFFLINE", worker_id: this.id });
+  /** `agoMs`: it was said so long ago, and only comes now. */
+  async goOffline({ agoMs = 0 } = {}): Promise<void> {
+    await this.#announce({ kind: "WORKER_OFFLINE", worker_id: this.id }, agoMs);
   }
 
   /** The next command that it has not been given yet. */
@@ -333,7 +334,7 @@ export class ScriptedWorker {
     this.#consumers.push(this.#parts.bus.subscribe({ group, topics: [topic], from: "earliest", maxRecords: 1, handle }));
   }
 
-  async #announce(payload: JsonObject): Promise<void> {
+  async #announce(payload: JsonObject, agoMs = 0): Promise<void> {
     const { bus, clock } = this.#parts;
     const value = encodeEnvelope({
       msg_type: "event",
@@ -344,7 +345,7 @@ export class ScriptedWorker {
       node_id: "*",
       step_type: "*",
       attempt_epoch: 0,
-      ts_ms: clock.now(),
+      ts_ms: clock.now() - agoMs,
       payload,
       target_worker_id: null,
     });

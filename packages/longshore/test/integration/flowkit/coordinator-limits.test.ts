@@ -81,6 +81,19 @@ describe("limits", () => {
     expect(world.engine.workers.get("a")?.status).toBe("offline");
   });
 
+  it("a worker is there when it has come back, also where its farewell of before is read after that", async () => {
+    const world = await openFlowkit();
+    const worker = await world.worker("a", ["slow"]);
+    // Announcements have no key: those of one worker lie in several partitions, which are read in any order.
+    await worker.goOffline({ agoMs: 1 });
+    const run = await world.submit({ nodes: roots("slow", 1) });
+    await worker.done(await worker.accept());
+    await world.ended(run);
+    // One whose clock is far behind is not past, but elsewhere.
+    await worker.goOffline({ agoMs: 3_600_000 });
+    await world.until(async () => world.engine.workers.get("a")?.status === "offline");
+  });
+
   it("a type whose commands nobody takes up holds up no other type of the same workers", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow", "fast"]);

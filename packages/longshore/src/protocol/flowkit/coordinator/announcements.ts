@@ -28,11 +28,12 @@ export class Announcements {
     const { registry, attempts, counts, warn } = this.#parts;
     const envelope = decodeEnvelope(record.value);
     const read = envelope.ok ? readAnnouncement(envelope.value) : envelope;
-    if (!read.ok) {
+    if (!envelope.ok || !read.ok) {
       counts.malformed++;
-      return warn(`announce.${read.code}`, `The record ${record.place} is passed over: ${read.why}`);
+      if (!read.ok) warn(`announce.${read.code}`, `The record ${record.place} is passed over: ${read.why}`);
+      return;
     }
-    await registry.announced(read.value);
+    await registry.announced(read.value, envelope.value.ts_ms);
     if (read.value.kind !== "WORKER_ONLINE" || read.value.resume === null) return;
     const { worker_id, resume } = read.value;
     const { task_id, node_id, step_type, attempt_epoch } = resume;

@@ -44,6 +44,8 @@ export class Registry {
   readonly #workers = new Map<string, Worker>();
   readonly #holders = new Map<string, string>();
   readonly #roles = new Set<string>();
+  /** When each worker has last said anything, by its own clock; the one that was silent longest comes first. */
+  readonly #saidAt = new Map<string, number>();
   #stopTimer: () => void = () => {};
 
   constructor(parts: RegistryParts) {
@@ -91,10 +93,10 @@ export class Registry {
     return room;
   }
 
-  /** What it says is durable when this resolves. */
-  async announced(announcement: Announcement): Promise<void> {
+  /** What it says, and when by its own clock. Durable when this resolves. */
+  async announced(announcement: Announcement, saidAt: number): Promise<void> {
     const { worker_id: id } = announcement;
-    if (id.length > workerIdCharsMax) return;
+    if (id.length > workerIdCharsMax || this.#isPast(id, saidAt)) return;
     if (announcement.kind === "WORKER_OFFLINE") return this.#leave(id, announcement.reason ?? "it said so");
     const { capabilities, type, capacity, version } = announcement;
     const told = (capabilities?.roles ?? type.split(",")).map((role) => role.trim()).filter((role) => roleShape.test(role));
@@ -110,6 +112,18 @@ export class Registry {
     this.#parts.log.info("A FlowKit worker has come", { event: "coord.worker.online", worker_id: id, type: roles.join(","), version });
     await this.#keep(worker);
     this.#parts.changed(worker.roles);
+  }
+
+  /** Announcements have no key, so they may come in another order than they were sent: what was said before counts no more. */
+  #isPast(id: string, saidAt: number): boolean {
+    const before = this.#saidAt.get(id) ?? Number.NEGATIVE_INFINITY;
+    // Further back is another clock: a worker of this name that runs elsewhere now.
+    if (saidAt < before && before - saidAt < silentMs) return true;
+    this.#saidAt.delete(id);
+    const [oldest] = this.#saidAt.keys();
+    if (oldest !== undefined && this.#saidAt.size >= workersMax) this.#saidAt.delete(oldest);
+    this.#saidAt.set(id, saidAt);
+    return false;
   }
 
   /** It has spoken of a task of this role. */
