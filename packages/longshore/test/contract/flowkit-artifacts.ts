@@ -291,6 +291,13 @@ function ending(setup: Setup): void {
     expect(await store.isComplete("no such task", "up")).toBe(false);
   });
 
+  it("says that a source is no node of the task, for whose parts nobody need wait", async () => {
+    const { store, begin } = await setup();
+    const [, sink] = await pair(begin);
+    const reading = open(store, sink, ["nobody"]).next();
+    await expect(reading).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND", detail: { field: "from_nodes" } });
+  });
+
   it("[A19] gives what a failed source had produced, and then says that it failed", async () => {
     const { store, begin, fail } = await setup();
     const [source, sink] = await pair(begin);

@@ -9,6 +9,7 @@ import {
   type ReadOptions,
   UpstreamFailed,
   type UpstreamPart,
+  unknownSource,
 } from "../../src/protocol/flowkit/artifacts/artifacts.ts";
 import { type ActiveRun, nodeKey } from "../../src/protocol/flowkit/wire.ts";
 
@@ -28,6 +29,8 @@ export class MemoryArtifacts implements ArtifactStore {
   readonly calls: string[] = [];
   /** Nodes whose cancel flag is set. */
   readonly flags = new Set<string>();
+  /** Names that are no node's. */
+  readonly unknown = new Set<string>();
   /** How upstream nodes were read, in order. */
   readonly reads: { readonly sources: readonly string[]; readonly options: Omit<ReadOptions, "signal"> }[] = [];
   /** Thrown by the next calls that write. */
@@ -90,6 +93,7 @@ export class MemoryArtifacts implements ArtifactStore {
   async *read(consumer: Attempt, sources: readonly string[], options: ReadOptions): AsyncIterable<UpstreamPart> {
     const { signal: _, ...told } = options;
     this.reads.push({ sources, options: told });
+    for (const source of sources) if (this.unknown.has(source)) throw unknownSource(consumer.taskId, source);
     const given = new Set<string>();
     const finished = this.#finished.get(nodeKey(consumer.taskId, consumer.nodeId)) ?? new Set();
     for (;;) {

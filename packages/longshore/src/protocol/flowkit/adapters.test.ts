@@ -303,6 +303,18 @@ describe("pulling from artifacts", () => {
     expect(world.artifacts.node(world.taskId, "n").parts.size).toBe(3);
   });
 
+  it("[F-ADAPT-06] a source that is no node of the task fails it for good, whoever named it", async () => {
+    const { world } = await setup();
+    world.artifacts.unknown.add("nobody");
+    await world.start(cmd(pull, { from_nodes: ["nobody"] }));
+    expect((await world.end()).payload).toMatchObject({
+      kind: "TASK_FAILED",
+      reason_code: "bad_input_args",
+      permanent: true,
+      error: `There is no node "nobody" in the task ${world.taskId}.`,
+    });
+  });
+
   it("[A19] an upstream that failed fails its consumer with a reason", async () => {
     const { world } = await setup();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }], false);

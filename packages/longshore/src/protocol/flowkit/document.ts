@@ -59,8 +59,14 @@ export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling
   };
 }
 
-/** `records` as the reader lists them; nodes without one have not begun. */
-export function taskDocument<Time>(run: Run, plan: Plan, records: readonly Task[], moment: Moment<Time>): Document {
+/** `records` as the reader lists them; nodes without one have not begun. `errors` by task, of those that wait to be tried again. */
+export function taskDocument<Time>(
+  run: Run,
+  plan: Plan,
+  records: readonly Task[],
+  moment: Moment<Time>,
+  errors: ReadonlyMap<string, string> = new Map(),
+): Document {
   const byNode = new Map(records.map((task) => [task.node, task]));
   const stats = statsOf(plan, byNode);
   const graph = plan.origin as Partial<Graph> | undefined;
@@ -68,7 +74,11 @@ export function taskDocument<Time>(run: Run, plan: Plan, records: readonly Task[
     ...summaryDocument(run, moment, isCancelling(run, records)),
     graph: {
       ...(graph?.name === undefined ? {} : { name: graph.name }),
-      nodes: plan.nodes.flatMap((node, at) => (node.hidden ? [] : [nodeDocument(node, byNode.get(at), moment, stats.get(node.id))])),
+      nodes: plan.nodes.flatMap((node, at) => {
+        const task = byNode.get(at);
+        const told = { stats: stats.get(node.id), lastError: task && errors.get(task.id) };
+        return node.hidden ? [] : [nodeDocument(node, task, moment, told)];
+      }),
       edges: graph?.edges ?? [],
       edges_ex: graph?.edges_ex ?? [],
     },
@@ -81,8 +91,14 @@ function isCancelling(run: Run, records: readonly Task[]): boolean {
   return run.state === "cancelled" && records.some(({ state }) => state === "cancelling");
 }
 
-export function nodeDocument<Time>(node: PlanNode, task: Task | undefined, moment: Moment<Time>, stats: Json = {}): Document {
-  return { ...specOf(node), ...(task === undefined ? { status: "queued", attempt_epoch: 0 } : runtimeOf(task, moment)), stats };
+export function nodeDocument<Time>(
+  node: PlanNode,
+  task: Task | undefined,
+  moment: Moment<Time>,
+  { stats = {}, lastError }: { stats?: Json | undefined; lastError?: string | undefined } = {},
+): Document {
+  const runtime = task === undefined ? { status: "queued", attempt_epoch: 0 } : runtimeOf(task, moment);
+  return { ...specOf(node), ...(lastError === undefined ? {} : { last_error: lastError }), ...runtime, stats };
 }
 
 const runStatus: { readonly [state in Run["state"]]: TaskStatus } = {

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../json.ts";
 import { toJson } from "../../to-json.ts";
 import type { ArgDefaults } from "./adapter-args.ts";
 import type { Adapters, Upstream } from "./adapters/adapter.ts";
-import { UpstreamFailed } from "./artifacts/artifacts.ts";
+import { isUnknownSource, UpstreamFailed } from "./artifacts/artifacts.ts";
 import { Batch, type BatchFields } from "./batch.ts";
 import { type Classified, classifyError, reasons } from "./classify.ts";
 import { type BatchOutput, generate, jsonObject } from "./generate.ts";
@@ -70,6 +70,7 @@ function failureOf(thrown: unknown, classify: (error: unknown) => Classified): E
   if (thrown instanceof RunFailed) return thrown;
   const error = toError(thrown);
   if (error instanceof UpstreamFailed) return new RunFailed(reasons.upstreamFailed, true, error.message, error);
+  if (isUnknownSource(error)) return new RunFailed(reasons.badArgs, true, error.message, error);
   if (isOurs(error)) return error;
   const [reason, permanent] = classify(thrown);
   return new RunFailed(reason, permanent, error.message, error);

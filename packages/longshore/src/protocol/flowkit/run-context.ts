@@ -96,6 +96,7 @@ export function makeRunContext(
     return ref ?? { task_id: taskId, node_id: nodeId };
   };
   const cancelled = () => context.signal.aborted;
+  const cancelReason = () => state.cancel()?.reason ?? endReason(context.signal);
   const throwIfCancelled = () => context.signal.throwIfAborted();
   const remaining = () => {
     const deadlineMs = state.cancel()?.deadlineMs ?? null;
@@ -118,10 +119,10 @@ export function makeRunContext(
     cancel_flag: { is_set: cancelled, signal: context.signal },
     cancelled,
     get cancel_reason() {
-      return state.cancel()?.reason ?? null;
+      return cancelReason();
     },
     get cancelReason() {
-      return state.cancel()?.reason ?? null;
+      return cancelReason();
     },
     get cancel_deadline_ts_ms() {
       return state.cancel()?.deadlineMs ?? null;
@@ -163,4 +164,11 @@ function runClock(clock: Clock, signal: AbortSignal): RunClock {
         signal,
       ),
   };
+}
+
+/** Of what ends a run without the coordinator's having said anything. */
+function endReason(signal: AbortSignal): string | null {
+  const { code } = (signal.reason ?? {}) as { code?: unknown };
+  if (code === "LONGSHORE_LEASE_LOST") return "lease_lost";
+  return code === "LONGSHORE_SHUTDOWN" ? "shutdown" : null;
 }

@@ -13,11 +13,12 @@ import { metaOf } from "./artifacts/own.ts";
 import { deadLettersOf } from "./coordinator/dead-letters.ts";
 import { isGraphRun, type Submitted } from "./coordinator/tasks.ts";
 import { isoMoment, summaryDocument, taskDocument } from "./document.ts";
+import { lastErrors } from "./last-errors.ts";
 import type { ArtifactsPage, Tasks, TasksPage } from "./tasks-routes.ts";
 
 export interface TaskViewsParts {
   readonly runs: Pick<Runs, "run" | "definitionById">;
-  readonly reader: Pick<Reader, "runs" | "records" | "task">;
+  readonly reader: Pick<Reader, "runs" | "records" | "task" | "attempts">;
   readonly parts: PartStore;
   readonly documents: Pick<DocumentStore, "document">;
   plan(definition: Definition): Plan;
@@ -45,7 +46,9 @@ export class TaskViews implements Tasks {
     const run = await this.#parts.runs.run(id);
     if (run === undefined) return null;
     const plan = await this.#planOf(run);
-    return plan === undefined ? null : (taskDocument(run, plan, await this.#parts.reader.records(id), isoMoment) as JsonObject);
+    if (plan === undefined) return null;
+    const records = await this.#parts.reader.records(id);
+    return taskDocument(run, plan, records, isoMoment, await lastErrors(this.#parts.reader, records)) as JsonObject;
   }
 
   /** Without their graphs. A page may be short, even empty, and still have a next. */

@@ -128,7 +128,7 @@ describe("cancelling", () => {
     world.artifacts.node(world.taskId, "n").epoch = 2;
     await clock.advance(500);
     expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "lease_lost" });
-    expect(ctx.signal.aborted).toBe(true);
+    expect([ctx.signal.aborted, ctx.cancelReason, ctx.cancel_reason]).toEqual([true, "lease_lost", "lease_lost"]);
   });
 
   it("[F-CANC-04] a worker whose heartbeats do not get through for a lease stops, and says so when it can", async () => {

@@ -60,6 +60,15 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     });
   });
 
+  it("tells of a node that waits to be tried again why it has to", async () => {
+    const { begin, submit, take, fail, task } = await setup();
+    const mirror = begin();
+    const { id } = await submit([{ ...up, retry_policy: { max: 2, backoff_sec: 60 } }]);
+    await fail(await take("src"), "torn", true);
+    await mirror.settled();
+    expect(await task(id)).toMatchObject({ graph: { nodes: [{ status: "deferred", last_error: "torn" }] } });
+  });
+
   it("brings in what a worker kept there and nobody has heard of in time", async () => {
     const { db, begin, submit, take, engine } = await setup();
     const mirror = begin();

@@ -96,6 +96,19 @@ export interface ArtifactStore {
 /** Parts in one call: a bulk write that stays below a second on every store, and a body that stays within its limit. */
 export const partsMax = 1_000;
 
+/** A source that is no node of the task: waiting for its parts would never end. */
+export function unknownSource(taskId: string, nodeId: string): LongshoreError {
+  const detail = { field: sourcesField, expected: "nodes of the same task" };
+  return new LongshoreError("LONGSHORE_NOT_FOUND", `There is no node ${JSON.stringify(nodeId)} in the task ${taskId}.`, { detail });
+}
+
+/** Also of the server's answer, when it was asked over HTTP. */
+export function isUnknownSource(error: unknown): error is LongshoreError {
+  return error instanceof LongshoreError && error.code === "LONGSHORE_NOT_FOUND" && error.detail?.field === sourcesField;
+}
+
+const sourcesField = "from_nodes";
+
 /** A source of parts failed or was cancelled, so its consumer will never have all of them. */
 export class UpstreamFailed extends LongshoreError {
   override readonly name = "UpstreamFailed";

@@ -20,6 +20,7 @@ import type { Runs } from "../../../run/runs.ts";
 import type { Trouble } from "../../../trouble.ts";
 import { isGraphRun } from "../coordinator/tasks.ts";
 import { aggregates, nodeDocument, summaryDocument, taskDocument } from "../document.ts";
+import { lastErrors } from "../last-errors.ts";
 import { MirrorParts } from "./mirror-parts.ts";
 import { fileOf, MirrorPruning } from "./mirror-pruning.ts";
 import { asking, ensureIndexes, isUnreachable, type MongoDb, type MongoDocument, type MongoIndex, plainObject } from "./mongo-db.ts";
@@ -29,7 +30,7 @@ export interface MirrorOptions {
   readonly db: MongoDb;
   readonly clock: Clock;
   readonly runs: Pick<Runs, "run" | "definitionById">;
-  readonly reader: Pick<Reader, "runs" | "records" | "task">;
+  readonly reader: Pick<Reader, "runs" | "records" | "task" | "attempts">;
   readonly parts: PartStore;
   readonly documents: Pick<DocumentStore, "document" | "keepDocument">;
   plan(definition: Definition): Plan;
@@ -249,9 +250,10 @@ export class Mirror {
       if (run.retries > 0 && (await this.#isAnew(task))) await this.#parts.forget(run.id, nodeId, task);
       else await this.#parts.write(run.id, nodeId, task);
     }
+    const errors = await lastErrors(this.#options.reader, records);
     await this.#set(
       run.id,
-      taskDocument(run, plan, records, (ms) => new Date(ms)),
+      taskDocument(run, plan, records, (ms) => new Date(ms), errors),
     );
     if (!isRunOpen(run.state) && records.every(({ state }) => !isOpen(state))) this.#known.delete(run.id);
   }
@@ -265,7 +267,8 @@ export class Mirror {
       if (node === undefined || task === undefined) continue;
       // First what it has produced: whoever reads that it is finished looks for nothing more.
       await this.#parts.write(run.id, node.id, task);
-      fields[`graph.nodes.${at}`] = nodeDocument(node, task, moment);
+      const lastError = (await lastErrors(this.#options.reader, [task])).get(task.id);
+      fields[`graph.nodes.${at}`] = nodeDocument(node, task, moment, { lastError });
     }
     await this.#set(run.id, fields);
   }

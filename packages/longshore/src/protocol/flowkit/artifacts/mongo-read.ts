@@ -11,7 +11,7 @@
 import { type Clock, pause } from "../../../clock.ts";
 import { isObject } from "../../../json.ts";
 import type { Trouble } from "../../../trouble.ts";
-import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart } from "./artifacts.ts";
+import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart, unknownSource } from "./artifacts.ts";
 import { asking, insertNew, isCursorGone, isUnreachable, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
 
 export interface MongoReaderParts {
@@ -222,8 +222,10 @@ export class MongoReader {
     const { db, consumer } = this.#parts;
     const task = await asking("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection: taskFlags }));
     if (task === null || isCancelled(task)) return;
-    for (const { node } of this.#lines.filter(({ over, complete }) => !over && !complete)) {
+    for (const { node, from } of this.#lines.filter(({ over, complete }) => !over && !complete)) {
       const found = nodeOf(task, node);
+      // A function may have left something under a name that is no node's.
+      if (found === undefined && from === null) throw unknownSource(consumer.taskId, node);
       if (found?.status === "finished") this.#finished.add(node);
       else if (found?.status === "failed") throw new UpstreamFailed(node, "failed");
       else if (found?.status === "cancelling" || isCancelled(found)) throw new UpstreamFailed(node, "cancelled");

@@ -10,7 +10,15 @@ import { type Part, type PartPage, type PartStore, partBytesMax } from "../../..
 import type { DocumentStore } from "../../../run/documents.ts";
 import type { Verdict } from "../../../verdict.ts";
 import type { ActiveRun } from "../wire.ts";
-import type { ArtifactStore, Attempt, PartialArtifact, PartRef, ReadOptions, UpstreamPart } from "./artifacts.ts";
+import {
+  type ArtifactStore,
+  type Attempt,
+  type PartialArtifact,
+  type PartRef,
+  type ReadOptions,
+  type UpstreamPart,
+  unknownSource,
+} from "./artifacts.ts";
 import { checkParts } from "./check.ts";
 import { grouped } from "./groups.ts";
 import { partsOf, type SourcePage, type SourcePosition } from "./pages.ts";
@@ -167,9 +175,7 @@ export class OwnArtifacts implements ArtifactStore {
   async #known(taskId: string, nodeId: string): Promise<{ taskId: string }> {
     const place = await this.#parts.places.find({ task_id: taskId, node_id: nodeId });
     if (place !== undefined) return place;
-    throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no node ${JSON.stringify(nodeId)} in the task ${taskId}.`, {
-      detail: { field: "from_nodes", expected: "nodes of the same task" },
-    });
+    throw unknownSource(taskId, nodeId);
   }
 
   #watch(sources: readonly string[], signal: AbortSignal): { happened: Promise<void>; stop(): void } {
