@@ -9,8 +9,13 @@ import { createProgram } from "./program.ts";
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 2));
 process.stderr.on("error", () => {});
 
+/** Long enough for what is still to be written; shorter than supervisors wait before they kill. */
+const restMs = 2_000;
+
 try {
   await createProgram().parseAsync(process.argv);
 } catch (error) {
   process.exitCode = exitCodeOf(error, (line) => process.stderr.write(`${line}\n`));
 }
+// A command is over when it returns. A file that was loaded for its tasks may hold something open for ever, such as a pool of connections.
+setTimeout(() => process.exit(), restMs).unref();

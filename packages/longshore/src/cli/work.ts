@@ -78,6 +78,7 @@ export function workCommand(): Command {
       ["longshore work --shell --on http://build:4500 --labels linux", "runs shell commands; no file needed"],
       ["longshore work 'workers/**/*.ts' --conductor http://localhost:8080", "for a Conductor server"],
       ["longshore work tasks.ts --port 8080", "for a Stepflow orchestrator that calls its workers"],
+      ["STEPFLOW_TASKS_URL=localhost:7837 longshore work tasks.ts", "for the queue of a Stepflow orchestrator"],
       ["FLOWKIT_URL=http://localhost:4500 longshore work tasks.ts", "for nodes of FlowKit's graphs, with streams"],
       ["LONGSHORE_TOKEN=... longshore work tasks.mjs --slots 50", "with a token, fifty tasks at a time"],
     ],

@@ -67,6 +67,18 @@ it("[S-HTTP-13] prints the port as the only line of its standard output, whateve
   expect(worker.text()).toContain("printed by a handler");
 });
 
+it("[S-BP-05] ends on SIGTERM, and when it cannot listen, although its file holds something open", async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "open.mjs"), `${program}\nsetInterval(() => {}, 1_000_000);\n`);
+  const start = (port: string) => startLongshore(["work", "open.mjs", "--port", port], { cwd: folder });
+  const first = start("0");
+  const [, port = ""] = await first.printed(/^\{"port":\s?(\d+)\}$/m);
+  const second = await start(port).ended;
+  expect([second.code, second.stderr]).toEqual([2, expect.stringContaining("cannot listen")]);
+  first.kill("SIGTERM");
+  expect(await first.ended).toMatchObject({ code: 0, signal: null });
+});
+
 it("[S-BP-05] on SIGTERM it finishes what runs, answers it, and ends well", async () => {
   const { folder, worker, runtime } = await start();
   await runtime.handshake();
