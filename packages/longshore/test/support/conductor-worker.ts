@@ -71,5 +71,5 @@ export async function stopped(worker: WorkHandle, clock: TestClock): Promise<voi
   void worker.stop({ force: true }).then(() => {
     over = true;
   });
-  while (!over) await clock.advance(1_000);
+  while (!over) await clock.advance(50);
 }
