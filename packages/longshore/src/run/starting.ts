@@ -57,8 +57,9 @@ export class Starting {
   activate(at: number, given?: string): void {
     const node = this.#draft.plan.nodes[at] as PlanNode;
     if (node.kind === "end" && this.#beginning > 0) {
+      // The first one ends the run, as a rule; a place for another would stay empty.
+      if (this.#endings.length === 0) this.#reserved.set(at, this.#draft.nextOrdinal());
       this.#endings.push(at);
-      this.#reserved.set(at, this.#draft.nextOrdinal());
       return;
     }
     if (this.#skips.has(at)) {
