@@ -7,6 +7,7 @@ import { commitContract } from "./store-commit.ts";
 import { deadlineContract } from "./store-deadlines.ts";
 import { lineContract } from "./store-lines.ts";
 import { partContract } from "./store-parts.ts";
+import { powerCutContract } from "./store-power-cut.ts";
 import { restartContract } from "./store-restart.ts";
 import { runContract } from "./store-runs.ts";
 import { openWorld, type StoreKind, type World, type WorldOptions } from "./world.ts";
@@ -32,6 +33,8 @@ export function storeContract(name: string, kind: StoreKind): void {
     commitContract(setup);
     runContract(setup);
     partContract(setup);
-    if (kind.place() !== null) restartContract(setup, kind);
+    if (kind.place() === null) return;
+    restartContract(setup);
+    powerCutContract(setup, kind);
   });
 }
