@@ -57,6 +57,7 @@ export default defineConfig({
           include: [
             "packages/longshore/test/integration/**/*.test.ts",
             "packages/longshore/test/faults/**/*.test.ts",
+            "packages/longshore/test/attacks/**/*.test.ts",
             "bench/**/*.test.ts",
             "scripts/**/*.test.ts",
           ],
