@@ -1,10 +1,11 @@
-// Two rules about every tracked file that no other tool holds: nothing names the machine it was written on or a package registry's
-// host, and the titles of one test file are unique, so that a title leads to one test. Tests that never run are refused as well.
+// Rules about every tracked file that no other tool holds: nothing names the machine it was written on or a package registry's host, the
+// titles of one test file are unique, so that a title leads to one test, no test is kept from running, and the lockfile is whole.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { findLockfileProblems, type Lockfile } from "./lockfile-rule.ts";
 
 // Larger tracked files are recordings or generated data, and reading them would only slow the check down.
 const FILE_BYTES_MAX = 2_000_000;
@@ -63,6 +64,7 @@ function checkRepository(root: string): string[] {
     if (text.includes("\0")) continue;
     problems.push(...findMachineTraces(path, text, { root, home: homedir() }));
     if (/\.test\.tsx?$/.test(path)) problems.push(...findTitleProblems(path, text));
+    if (basename(path) === "package-lock.json") problems.push(...findLockfileProblems(path, JSON.parse(text) as Lockfile));
   }
   return problems;
 }

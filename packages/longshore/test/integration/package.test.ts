@@ -57,6 +57,18 @@ describe("the packed package", () => {
     expect((packed.find((file) => file.path === "bin/longshore.js")?.mode ?? 0) & 0o111).not.toBe(0);
   });
 
+  it("names its source, is published with provenance, and takes fixes of what it needs", () => {
+    const manifest = JSON.parse(readFileSync(join(packageFolder, "package.json"), "utf8"));
+    const { homepage, bugs, repository, publishConfig } = manifest;
+    expect(repository).toEqual({ type: "git", url: expect.stringMatching(/^git\+https:.+\.git$/), directory: "packages/longshore" });
+    const address = repository.url.replace(/^git\+|\.git$/g, "");
+    expect([homepage, bugs].filter((url: string) => !url.startsWith(address))).toEqual([]);
+    expect(publishConfig).toEqual({ access: "public", provenance: true });
+    // An exact version would keep a user on it even after its authors have closed a hole.
+    const needed = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies };
+    expect(Object.entries(needed).filter(([, range]) => !/^(\^|~|>=)/.test(range as string))).toEqual([]);
+  });
+
   it(
     "works after a plain npm install that reaches nothing but the registry",
     async () => {
