@@ -305,7 +305,8 @@ describe("trying a run again", () => {
 describe("child runs", () => {
   it("are asked for by message, in the decision that starts their step", () => {
     const ledger = new Ledger(planOf([{ runs: "child", input: value({ a: 1 }) }])).start();
-    const asked = { kind: "start-run", workflow: "child", dialect: "test", input: '{"a":1}', parentTaskId: "r.0", from: "r" };
+    const child = { workflow: "child", dialect: "test", input: '{"a":1}' };
+    const asked = { kind: "start-run", ...child, parentTaskId: "r.0", attempt: 0, from: "r" };
     expect(ledger.messages).toEqual([asked]);
     expect(ledger.open).toEqual([0]);
   });

@@ -33,6 +33,7 @@ export class Draft {
   /** As it will be; a copy of its own from the first change on. */
   run: Run;
   readonly #changes: Change[] = [];
+  readonly #messages: Message[] = [];
   #input: Json | undefined;
   #variables: { [name: string]: Json } | undefined;
 
@@ -49,6 +50,8 @@ export class Draft {
     if (this.lacks) return { need: this.need };
     this.#changes.push(...joins);
     if (this.run !== this.frontier.run) this.#changes.push({ kind: "run", run: this.run });
+    // Last: what they mean for another run may depend on what became of this one.
+    for (const message of this.#messages) this.#changes.push({ kind: "message", message });
     return { changes: this.#changes, next };
   }
 
@@ -68,7 +71,7 @@ export class Draft {
   }
 
   tell(message: Message): void {
-    this.#changes.push({ kind: "message", message });
+    this.#messages.push(message);
   }
 
   /** Something has begun that must come to an end, and has come to it. */
@@ -119,7 +122,7 @@ export class Draft {
     const { id } = this.run;
     const { dialect } = this.plan;
     const named = workflow === null ? { runId: childIdOf(id, at, attempt) } : {};
-    this.tell({ kind: "start-run", workflow, dialect, input, parentTaskId: taskIdOf(id, at), from: id, ...named });
+    this.tell({ kind: "start-run", workflow, dialect, input, parentTaskId: taskIdOf(id, at), attempt, from: id, ...named });
   }
 
   resolve(template: Template, self: Scope["self"]): Resolved {
@@ -217,7 +220,7 @@ export class Draft {
 
   /** A child's end settles a step of its parent; a failed run may be followed by another. */
   #tellOthers(ended: boolean): void {
-    const { id: from, state, output, error, parentTaskId: taskId, parentAttempt: attempt } = this.run;
+    const { id: from, retries: life, state, output, error, parentTaskId: taskId, parentAttempt: attempt } = this.run;
     const failed = state === "failed" || state === "timed-out" || (ended && state === "cancelled");
     if (failed && this.plan.successor) {
       const { dialect } = this.plan;
@@ -227,6 +230,6 @@ export class Draft {
     if (taskId === null) return;
     const ending: EndState = state === "succeeded" ? "done" : state === "cancelled" ? "cancelled" : "failed";
     const fault = ending === "failed" ? (state === "timed-out" ? "timed-out" : "failed") : null;
-    this.tell({ kind: "settle-task", taskId, attempt, state: ending, fault, output, error });
+    this.tell({ kind: "settle-task", taskId, attempt, from, life, state: ending, fault, output, error });
   }
 }

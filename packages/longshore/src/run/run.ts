@@ -26,7 +26,7 @@ export interface Run {
   readonly failed: number;
   /** Records that it has made. */
   readonly recorded: number;
-  /** How often it was tried again after its end. */
+  /** How often it was tried again after its end, which is the number of its life. */
   readonly retries: number;
   /** When its time last began to count: at its start, a retry, or a resume. */
   readonly countedFrom: number;
@@ -58,30 +58,43 @@ export interface Join {
   readonly begun: boolean;
 }
 
-/** One decision touches one run. What it means for another run is left here, in the same transaction, and carried out after it. */
+/**
+ * One decision touches one run. What it means for another run is left here, in the same transaction, and carried out after it. By then
+ * either run may have been restarted, so a message is fenced like a report: it carries the attempt of the parent's step and the life of the
+ * child that it is about, and changes nothing once there is a newer one. A file of an earlier version holds messages without some of these;
+ * what is absent is not compared.
+ */
 export type Message =
-  /** With `workflow` null, `input` says in words of `dialect` what to start. Without a parent it is a run of its own, `runId` its id. */
+  /**
+   * With `workflow` null, `input` says in words of `dialect` what to start, for this `attempt` of the parent's step. Without a parent it is
+   * a run of its own, `runId` its id.
+   */
   | {
       kind: "start-run";
       workflow: string | null;
       dialect: string;
       input: string;
       parentTaskId: string | null;
+      attempt?: number;
       runId?: string;
       from: string;
     }
+  /** The child `from` has ended in this `life` of it. */
   | {
       kind: "settle-task";
       taskId: string;
       attempt: number;
+      from?: string;
+      life?: number;
       state: EndState;
       fault: Fault | null;
       output: string | null;
       error: string | null;
     }
-  /** A child is alive again, so its parent waits for it again. */
+  /** A child is alive again, so its parent waits for it again. Carried out in the transaction that brings the child back to life. */
   | { kind: "reopen-task"; taskId: string; attempt: number }
-  | { kind: "cancel-child"; parentTaskId: string; attempt: number };
+  /** The step has ended without its child, which was in this `life`. */
+  | { kind: "cancel-child"; parentTaskId: string; attempt: number; life?: number };
 
 export interface StoredMessage {
   readonly id: number;

@@ -87,7 +87,7 @@ export class Starting {
 
   /** Which attempt this will be. Only a step that lived before, and whose input or child run tells, has to be looked at. */
   #selfOf(at: number, node: PlanNode): Scope["self"] | undefined {
-    const tells = node.freshInput || (node.kind === "run" && node.workflow === null);
+    const tells = node.freshInput || node.kind === "run";
     if (this.#draft.run.retries === 0 || !tells) return { node: at, attempt: 0 };
     const before = this.#draft.frontier.record(at);
     if (before === undefined) {

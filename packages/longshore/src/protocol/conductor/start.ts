@@ -148,13 +148,13 @@ export class Starter {
       ...(domains === undefined ? {} : { taskToDomain: domains }),
       parentWorkflowId: parent.id,
       depth,
-      ...(message.parentTaskId === null ? {} : { parentWorkflowTaskId: await this.#attemptOf(message.parentTaskId) }),
+      ...(message.parentTaskId === null ? {} : { parentWorkflowTaskId: await this.#attemptOf(message.parentTaskId, message.attempt) }),
     };
     return this.#newChild(id, inline?.name ?? name, definition, input, kept);
   }
 
-  async #attemptOf(taskId: string): Promise<string> {
-    return attemptIdOf(taskId, (await this.#deps.board.task(taskId))?.attempt ?? 0);
+  async #attemptOf(taskId: string, attempt: number | undefined): Promise<string> {
+    return attemptIdOf(taskId, attempt ?? (await this.#deps.board.task(taskId))?.attempt ?? 0);
   }
 
   #source(definition: Definition): WorkflowDef {

@@ -1,14 +1,14 @@
 // Runs on SQLite: start, tell, and what a settled task means for its run. The decider is called in the middle of a group commit,
 // with the rows it asks for, and its changes become part of the same transaction.
 
-import { type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
+import type { EndState, Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Definition } from "../../run/dialect.ts";
 import { freshRun } from "../../run/fresh-run.ts";
 import type { RetryPolicy } from "../../run/plan.ts";
 import type { Closure, NextTry } from "../../run/retry.ts";
-import { isRunOpen, type Message, type Run, type StoredMessage, successorIdOf, taskIdOf } from "../../run/run.ts";
+import { isRunOpen, type Run, type StoredMessage, taskIdOf } from "../../run/run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "../../run/store.ts";
 import { type Follower, runDeadlinePrefix, type SqliteBoard } from "./board.ts";
 import type { GroupCommit } from "./commit.ts";
@@ -16,6 +16,7 @@ import { Decisions, forEnded, type Happening } from "./decisions.ts";
 import { Definitions } from "./definitions.ts";
 import type { SqliteDocuments } from "./documents.ts";
 import type { Database } from "./driver.ts";
+import { Messages } from "./messages.ts";
 import { Additions, type Rows } from "./rows.ts";
 import { joinRows, runRows } from "./run-rows.ts";
 
@@ -39,10 +40,8 @@ export class SqliteRuns implements RunStore, Follower {
   readonly #options: SqliteRunsOptions;
   readonly #sql: ReturnType<typeof prepareStatements>;
   readonly decisions: Decisions;
-  readonly #messages: Additions<{ id: number; message: Message }>;
+  readonly #messages: Messages;
   readonly #keys: Additions<{ workflow: string; key: string; runId: string }>;
-  readonly #doneMessages: Additions<number>;
-  #messageId: number;
 
   constructor(options: SqliteRunsOptions) {
     const { db, commit } = options;
@@ -53,17 +52,18 @@ export class SqliteRuns implements RunStore, Follower {
       options.changed(run);
     });
     this.definitions = new Definitions(db, commit, options.clock, options.brain);
-    const insertMessage = db.prepare("INSERT INTO message (id, body) VALUES (?, ?)");
-    this.#messages = new Additions(commit, ({ id, message }) => insertMessage.run(id, JSON.stringify(message)));
     const insertKey = db.prepare("INSERT INTO run_key (workflow, key, run_id) VALUES (?, ?, ?)");
     this.#keys = new Additions(commit, ({ workflow, key, runId }) => insertKey.run(workflow, key, runId));
-    const deleteMessage = db.prepare("DELETE FROM message WHERE id = ?");
-    this.#doneMessages = new Additions(commit, (id) => deleteMessage.run(id));
-    this.#messageId = Number(db.prepare("SELECT max(id) AS id FROM message").get()?.id ?? 0);
     this.decisions = new Decisions({
       ...options,
       ...{ definitions: this.definitions, runs: this.runs, joins: joinRows(db, commit) },
-      leave: (message) => this.#leave(message),
+      leave: (message) => this.#messages.leave(message),
+    });
+    this.#messages = new Messages({
+      ...options,
+      ...{ runs: this.runs, decisions: this.decisions },
+      start: (child) => this.#startNow(child),
+      tell: (task, happening) => this.#tellAbout(task, happening),
     });
     options.board.follow(this);
   }
@@ -107,15 +107,11 @@ export class SqliteRuns implements RunStore, Follower {
   }
 
   messages(): Promise<StoredMessage[]> {
-    const rows = this.#sql.messages.all();
-    return Promise.resolve(rows.map((row) => ({ id: row.id as number, message: JSON.parse(row.body as string) as Message })));
+    return Promise.resolve(this.#messages.stored());
   }
 
   deliver(stored: StoredMessage, child: NewChild | null): Promise<void> {
-    return this.#options.commit.run(() => {
-      this.#doneMessages.add(stored.id);
-      this.#carryOut(stored.message, child);
-    });
+    return this.#options.commit.run(() => this.#messages.deliver(stored, child));
   }
 
   // What the board tells, inside its own operations.
@@ -137,9 +133,7 @@ export class SqliteRuns implements RunStore, Follower {
   }
 
   abandoned(task: Task): void {
-    const run = task.runId === null ? null : this.runs.get(task.runId);
-    if (run === null || this.decisions.planOf(run).nodes[task.node]?.kind !== "run") return;
-    this.#leave({ kind: "cancel-child", parentTaskId: task.id, attempt: task.attempt });
+    this.#messages.abandoned(task);
   }
 
   /** Inside an operation: a step has given a part, and its row does not say that it has before. True when its run waits for that. */
@@ -186,7 +180,7 @@ export class SqliteRuns implements RunStore, Follower {
       if (id !== undefined) return this.runs.get(id);
     }
     if (wanted.parentTaskId) {
-      const child = this.#childOf(wanted.parentTaskId, wanted.parentAttempt ?? 0);
+      const child = this.#messages.childOf(wanted.parentTaskId, wanted.parentAttempt ?? 0);
       if (child !== null) return child;
     }
     return wanted.unlessRunning ? this.openRun(wanted.workflow) : null;
@@ -222,65 +216,6 @@ export class SqliteRuns implements RunStore, Follower {
     this.decisions.decide(begun, { kind: "restart" });
   }
 
-  #carryOut(message: Message, child: NewChild | null): void {
-    const { board } = this.#options;
-    if (message.kind === "settle-task") {
-      const task = board.tasks.get(message.taskId);
-      // Whatever an earlier attempt's child comes to means nothing to this one.
-      if (task?.state === "queued" && task.lane === null && task.attempt === message.attempt) this.#settleRecord(task, message);
-    } else if (message.kind === "reopen-task") this.#reopenParent(message);
-    else if (message.kind === "cancel-child") {
-      const run = this.#childOf(message.parentTaskId, message.attempt);
-      const parentId = board.tasks.get(message.parentTaskId)?.runId ?? null;
-      const error = parentId === null ? null : (this.runs.get(parentId)?.error ?? null);
-      if (run !== null && isRunOpen(run.state)) this.decisions.decide(run, { kind: "cancel", parent: { error } });
-    } else this.#startChild(message, child);
-  }
-
-  #startChild({ parentTaskId, from, runId }: Message & { kind: "start-run" }, child: NewChild | null): void {
-    const parent = parentTaskId === null ? null : this.#options.board.tasks.get(parentTaskId);
-    if (parentTaskId !== null && parent?.state !== "queued") return;
-    if (child === null || "failed" in child) {
-      const error = child?.failed ?? "it could not be started";
-      if (parent !== null) this.#settleRecord(parent, { state: "failed", output: null, error, fault: "final" });
-      const before = parentTaskId === null ? this.runs.get(from) : null;
-      // Unless it lives again.
-      if (before !== null && !isRunOpen(before.state) && successorIdOf(before) === runId)
-        this.decisions.decide(before, { kind: "unfollowed", error });
-      return;
-    }
-    if (this.runs.get(child.id) === null) this.#startNow({ ...child, parentTaskId, parentAttempt: parent?.attempt ?? 0 });
-  }
-
-  /** A child is alive again: its parent waits for it again, unless it has gone its way without it. */
-  #reopenParent({ taskId, attempt }: Message & { kind: "reopen-task" }): void {
-    const task = this.#options.board.tasks.get(taskId);
-    const run = task?.runId == null ? null : this.runs.get(task.runId);
-    if (task === null || run === null || task.attempt !== attempt || isOpen(task.state) || task.state === "done") return;
-    const tolerated = this.decisions.planOf(run).nodes[task.node]?.onFailure === "tolerate";
-    if (tolerated || isRunOpen(run.state)) return;
-    this.decisions.decide(run, { kind: "reopen", node: task.node });
-  }
-
-  #childOf(parentTaskId: string, parentAttempt: number): Run | null {
-    const row = this.#sql.child.get(parentTaskId, parentAttempt);
-    return row === undefined ? null : this.runs.get(row.id as string);
-  }
-
-  #settleRecord(task: Task, how: { state: EndState; output: string | null; error: string | null; fault: Fault | null }): void {
-    const { board } = this.#options;
-    const { state, error } = how;
-    // Its run goes on without it, unlike a step that is cancelled along with its run.
-    const fault = state === "cancelled" ? "failed" : how.fault;
-    if (state === "failed") {
-      const failed = { kind: "failed" as const, error: error ?? "failed", retryable: fault !== "final" };
-      board.closeRecord(how.output === null ? task : { ...task, output: how.output }, fault === "timed-out" ? { kind: "lost" } : failed);
-      return;
-    }
-    board.settleRecord(task.id, { ...how, fault: fault ?? undefined });
-    this.#tellAbout(task, state === "done" ? { kind: "done", node: task.node } : { kind: "ended", node: task.node, state, error, fault });
-  }
-
   #tellAbout(task: Task, what: Happening): NextTry | null {
     const happening = task.streamed ? { ...what, streamed: true } : what;
     const run = task.runId === null ? null : this.runs.get(task.runId);
@@ -291,20 +226,13 @@ export class SqliteRuns implements RunStore, Follower {
     this.runs.put(run.id, { ...run, backlog: JSON.stringify([...backlog, happening]) });
     return null;
   }
-
-  #leave(message: Message): void {
-    this.#messages.add({ id: ++this.#messageId, message });
-    this.#options.commit.after(this.#options.left);
-  }
 }
 
 /** Prepared once: preparing takes longer than most of them take to run. */
 function prepareStatements(db: Database) {
   return {
-    messages: db.prepare("SELECT id, body FROM message ORDER BY id LIMIT 1000"),
     keyed: db.prepare("SELECT run_id FROM run_key WHERE workflow = ? AND key = ?"),
     open: db.prepare("SELECT id FROM run WHERE workflow = ? AND ended_at IS NULL"),
-    child: db.prepare("SELECT id FROM run WHERE parent_task_id = ? AND parent_attempt = ?"),
   };
 }
 

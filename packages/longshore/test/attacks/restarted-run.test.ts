@@ -1,0 +1,76 @@
+// The caller restarts a run at once after its end, before the run around it has heard of that end. What the two runs have still to tell each
+// other belongs to the earlier life, and must not end the new one.
+
+import { expect, it } from "vitest";
+import { type ConductorServer, startConductor } from "../support/conductor-rest.ts";
+import { fork, operator, simple } from "../support/conductor-world.ts";
+
+/** Enough that the order falls into the gap in several of them. */
+const tries = 20;
+
+const sub = (name: string, child: string) => operator("SUB_WORKFLOW", name, { subWorkflowParam: { name: child } });
+
+/** Two children in a fork, each with one task; both tasks are held by a worker. */
+async function startFamily(c: ConductorServer) {
+  await c.taskDef({ name: "left_task", retryCount: 0 }, { name: "right_task", retryCount: 0 });
+  await c.workflow({ name: "left_child", tasks: [simple("left_task")] });
+  await c.workflow({ name: "right_child", tasks: [simple("right_task")] });
+  const parent = await c.begin([...fork("f", [[sub("left", "left_child")], [sub("right", "right_child")]], ["left", "right"])]);
+  const held = { left: await c.take("left_task"), right: await c.take("right_task") };
+  return { parent, left: await c.child(parent, "left"), right: await c.child(parent, "right"), held };
+}
+
+/** Reports the failure of a task and does not wait for what follows from it. */
+async function failTask(c: ConductorServer, task: { taskId: string; workflowInstanceId: string }): Promise<void> {
+  await c.ask("POST", "/tasks", c.resultOf(task, { status: "FAILED", reason: "not this time" }));
+}
+
+/** Completes every task that there is, until there is none. */
+async function workOff(c: ConductorServer): Promise<void> {
+  await c.settle();
+  for (let found = true; found; ) {
+    found = false;
+    for (const type of ["left_task", "right_task"]) {
+      const task = await c.poll(type);
+      if (task === undefined) continue;
+      await c.update(task);
+      found = true;
+    }
+  }
+}
+
+/** What the caller asks for as soon as the left child has failed; the answer must be 2xx. */
+const orders: { [name: string]: (c: ConductorServer, family: { parent: string; left: string }) => Promise<unknown> } = {
+  "rerun of the child": (c, { left }) => c.ask("POST", `/workflow/${left}/rerun`, {}),
+  "restart of the child": (c, { left }) => c.ask("POST", `/workflow/${left}/restart`),
+  "retry of the child": (c, { left }) => c.ask("POST", `/workflow/${left}/retry`),
+  "retry of the parent that resumes its children": (c, { parent }) => untilEnded(c, parent, "?resumeSubworkflowTasks=true"),
+  "retry of the parent with new children": (c, { parent }) => untilEnded(c, parent, ""),
+};
+
+/** The parent cannot be retried before it has ended: asks until it has. */
+async function untilEnded(c: ConductorServer, parent: string, query: string): Promise<void> {
+  for (let asked = 0; asked < 1_000; asked++) {
+    const { status } = await c.send("POST", `/workflow/${parent}/retry${query}`);
+    if (status === 204) return;
+    expect(status).toBe(404);
+  }
+  throw new Error("The parent has not ended.");
+}
+
+for (const [name, order] of Object.entries(orders)) {
+  it(`a ${name} directly after its failure leads both to their end`, async () => {
+    const c = await startConductor();
+    const ends: string[] = [];
+    for (let attempt = 0; attempt < tries; attempt++) {
+      const family = await startFamily(c);
+      await failTask(c, family.held.left);
+      await order(c, family);
+      expect(await c.status(family.parent)).toBe("RUNNING");
+      await workOff(c);
+      await c.update(family.held.right);
+      ends.push(`${await c.status(family.parent)} ${await c.status(await c.child(family.parent, "left"))}`);
+    }
+    expect(ends).toEqual(ends.map(() => "COMPLETED COMPLETED"));
+  });
+}
