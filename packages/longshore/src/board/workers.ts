@@ -7,6 +7,7 @@
 //   offline  has said that it goes, or was not heard of for three of its intervals; a report, claim or heartbeat of any kind brings it back
 
 import type { Clock } from "../clock.ts";
+import { checkName } from "../names.ts";
 import type { Reach } from "./lanes.ts";
 import { isOpen, type Task } from "./task.ts";
 
@@ -228,6 +229,7 @@ export class Workers {
   #of(id: string): Worker {
     const known = this.#workers.get(id);
     if (known !== undefined) return known;
+    checkName(id, "id", "a worker");
     if (this.#workers.size >= workersMax) this.#makeRoom();
     const now = this.#clock.now();
     const fresh = { id, protocol: "", labels: [], registered: false, registeredAt: now, seenAt: now, reach: null, does: null };

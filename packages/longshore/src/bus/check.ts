@@ -1,6 +1,7 @@
 // What every bus refuses before it sends anything.
 
 import { LongshoreError } from "../errors.ts";
+import { checkName } from "../names.ts";
 import { type Outgoing, recordBytesMax } from "./bus.ts";
 
 /** As Kafka has it, so that a name that works on one bus works on every other. */
@@ -10,6 +11,7 @@ const topicPattern = /^[A-Za-z0-9._-]{1,249}$/;
 export function checkOutgoing(records: readonly Outgoing[], bytesMax = recordBytesMax): void {
   for (const [at, record] of records.entries()) {
     checkTopic(record.topic, `records[${at}].topic`);
+    if (record.key !== null) checkName(record.key, `records[${at}].key`);
     const bytes = bytesOf(record);
     if (bytes > bytesMax) throw tooLarge(record, bytes, bytesMax, `records[${at}].value`);
   }

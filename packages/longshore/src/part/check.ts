@@ -1,6 +1,7 @@
 // What a put must look like, whatever store it goes to.
 
 import { LongshoreError } from "../errors.ts";
+import { checkName } from "../names.ts";
 import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "./store.ts";
 
 /** Throws LONGSHORE_BAD_INPUT for a uid that cannot be kept, LONGSHORE_LIMIT for more than one call may bring. */
@@ -23,10 +24,10 @@ function checkCount(count: number, field: string): void {
   if (count > putPartsMax) throw tooMuch(field, `${count} parts`, `at most ${putPartsMax} parts in one call`);
 }
 
-/** SQLite's texts end at the first NUL when they are read back: a uid cut like that would be another one. */
 function checkUid(uid: string, field: string): void {
-  if (uid.length > 0 && uid.length <= uidLengthMax && !uid.includes("\u0000")) return;
-  const expected = `a text of 1 to ${uidLengthMax} characters without NUL`;
+  checkName(uid, field);
+  if (uid.length > 0 && uid.length <= uidLengthMax) return;
+  const expected = `a text of 1 to ${uidLengthMax} characters`;
   const was = uid.length > uidLengthMax ? `${uid.length} characters long` : JSON.stringify(uid);
   throw new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is ${was}, expected ${expected}.`, { detail: { field, expected } });
 }

@@ -4,6 +4,7 @@
 import type { Clock } from "../clock.ts";
 import { LongshoreError } from "../errors.ts";
 import type { MakeId } from "../ids.ts";
+import { checkName } from "../names.ts";
 import { type GiveUp, Results } from "../results.ts";
 import { decide } from "./decide.ts";
 import type { Definition, Dialect } from "./dialect.ts";
@@ -51,12 +52,12 @@ export class Runs {
 
   /** Throws LONGSHORE_BAD_DEFINITION for a source that could not run. */
   check(dialect: string, source: string): void {
-    dialectOf(this.#dialects, dialect).compile(source);
+    for (const { id } of dialectOf(this.#dialects, dialect).compile(source).nodes) checkName(id, "name", "a step");
   }
 
   /** Keeps a definition under its name. `source` has been through its dialect's parser; compiling it here proves that it can run. */
   define(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
-    dialectOf(this.#dialects, definition.dialect).compile(definition.source);
+    this.check(definition.dialect, definition.source);
     return this.#store.define({
       id: definition.id ?? this.#makeId(this.#clock.now()),
       name: definition.name,
@@ -203,7 +204,12 @@ export class Runs {
     if (workflow === null) {
       const starter = this.#starters.get(message.dialect);
       if (starter === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `Nobody here starts runs of ${message.dialect} yet.`);
-      return starter(message, id);
+      try {
+        return await starter(message, id);
+      } catch (error) {
+        if (isRefusal(error)) return { failed: error.message };
+        throw error;
+      }
     }
     const definition = await this.#store.definition(workflow);
     return definition === undefined ? { failed: `there is no workflow ${workflow}` } : { id, definitionId: definition.id, workflow, input };
@@ -212,6 +218,11 @@ export class Runs {
 
 function isAboutTheStore(error: unknown): boolean {
   return error instanceof LongshoreError && (error.code === "LONGSHORE_STORE_UNAVAILABLE" || error.code === "LONGSHORE_CLOSED");
+}
+
+/** What is asked for can never be started, however often it is tried: the step that waits for it fails. */
+function isRefusal(error: unknown): error is LongshoreError {
+  return error instanceof LongshoreError && ["LONGSHORE_BAD_INPUT", "LONGSHORE_BAD_DEFINITION"].includes(error.code);
 }
 
 /** The pure half that a store is opened with. */

@@ -4,6 +4,7 @@
 import { type Clock, pause } from "../clock.ts";
 import type { StepPart } from "../context.ts";
 import { type ErrorCode, LongshoreError, toError } from "../errors.ts";
+import { isName } from "../names.ts";
 import { shown } from "../text.ts";
 import { toJson } from "../to-json.ts";
 
@@ -94,8 +95,8 @@ export class Emitter {
 
   #refusal(uid: string): LongshoreError | undefined {
     if (this.#closed) return new LongshoreError("LONGSHORE_CLOSED", "The task is over, so it can give no more parts.");
-    if (typeof uid !== "string" || uid.length === 0 || uid.length > uidCharsMax || uid.includes("\u0000")) {
-      const expected = `a text of 1 to ${uidCharsMax} characters without NUL`;
+    if (typeof uid !== "string" || uid.length === 0 || uid.length > uidCharsMax || !isName(uid)) {
+      const expected = `a text of 1 to ${uidCharsMax} characters of valid Unicode without NUL`;
       return new LongshoreError("LONGSHORE_BAD_INPUT", `The uid of a part is ${shown(uid)}, expected ${expected}.`, {
         detail: { field: "uid", expected },
       });

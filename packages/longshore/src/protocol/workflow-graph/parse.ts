@@ -4,6 +4,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { deeperThan, isObject, jsonDepthMax } from "../../json.ts";
 import { pushChunksMax } from "../../log/store.ts";
+import { isName } from "../../names.ts";
 import { cutMiddle } from "../../text.ts";
 import { misshapen, missing, notJson, notJsonType, Refused, wrongField, wrongType } from "./refuse.ts";
 import {
@@ -131,10 +132,10 @@ function labelsOf(text: string, body: { [key: string]: unknown }): string[] {
   return labels as string[];
 }
 
-/** SQLite cuts a text at NUL, so two different ids would become one. */
 function checkId(text: string, path: readonly (string | number)[], id: string): void {
   if (id.length > idCharsMax) throw misshapen(text, path, `${id.length} characters, expected at most ${idCharsMax}`);
   if (id.includes("\0")) throw misshapen(text, path, "a NUL character, expected none");
+  if (!isName(id)) throw misshapen(text, path, "half of a surrogate pair, expected valid Unicode");
 }
 
 function resultText(text: string, output: unknown): string {

@@ -7,6 +7,7 @@ import { type Asking, appendedMax, type BusLog, recordMsMax, type Taken, takenBy
 import type { Range } from "../../bus/place.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
+import { checkName } from "../../names.ts";
 import { BusGroups, type Group } from "./bus-groups.ts";
 import { BusTopics, type Topic } from "./bus-topics.ts";
 import type { GroupCommit } from "./commit.ts";
@@ -72,6 +73,7 @@ export class SqliteBus implements BusLog {
   }
 
   join(group: string, topics: readonly string[], from: "earliest" | "latest"): Promise<void> {
+    checkName(group, "group");
     checkOutgoing(topics.map((topic) => ({ topic, key: null, value: "" })));
     return this.#commit.run(() => {
       this.#groups.forgetIdle();

@@ -1,6 +1,7 @@
 // Definitions and their plans. A definition is never changed; its plan is compiled once and shared by all its runs.
 
 import type { Clock } from "../../clock.ts";
+import { checkName } from "../../names.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { Plan } from "../../run/plan.ts";
 import type { Brain } from "../../run/store.ts";
@@ -55,6 +56,8 @@ export class Definitions {
     if (same !== null) return same;
     const newest = this.newest(wanted.name);
     if (newest !== null && newest.dialect === wanted.dialect && newest.source === wanted.source) return newest;
+    checkName(wanted.id, "id");
+    checkName(wanted.name, "name");
     const definition: Definition = { ...wanted, version: (newest?.version ?? 0) + 1, createdAt: this.#clock.now() };
     this.#rows.put(definition.id, definition, true);
     return definition;

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
+import { checkName } from "../../names.ts";
 import { type Document, type DocumentStore, documentsMax } from "../../run/documents.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
@@ -60,6 +61,7 @@ export class SqliteDocuments implements DocumentStore {
     options: { unlessThere?: boolean } = {},
   ): Promise<boolean> {
     return this.#commit.run(() => {
+      checkName(wanted.name, "name");
       const key = keyOf(wanted.kind, wanted.name, wanted.version);
       const before = this.#rows.get(key);
       if (before !== null && options.unlessThere) return false;

@@ -4,6 +4,7 @@
 import type { EndState, Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
+import { checkName } from "../../names.ts";
 import type { Definition } from "../../run/dialect.ts";
 import { freshRun } from "../../run/fresh-run.ts";
 import type { RetryPolicy } from "../../run/plan.ts";
@@ -81,7 +82,13 @@ export class SqliteRuns implements RunStore, Follower {
   }
 
   start(wanted: NewRun): Promise<{ run: Run; created: boolean }> {
-    return this.#options.commit.run(() => this.#startNow(wanted));
+    return this.#options.commit.run(() => {
+      checkName(wanted.id, "id");
+      checkName(wanted.workflow, "workflow");
+      if (wanted.key) checkName(wanted.key, "key");
+      if (wanted.alias) checkName(wanted.alias, "alias");
+      return this.#startNow(wanted);
+    });
   }
 
   run(id: string): Promise<Run | undefined> {

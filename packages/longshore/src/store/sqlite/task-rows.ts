@@ -2,7 +2,7 @@
 
 import type { LimitKey } from "../../board/limits.ts";
 import type { Fault, Lane, Task, TaskState, Verb } from "../../board/task.ts";
-import { LongshoreError } from "../../errors.ts";
+import { checkName } from "../../names.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { Rows } from "./rows.ts";
@@ -94,7 +94,7 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
       return row === undefined ? null : taskOf(row);
     },
     save(task, isNew, before) {
-      refuseNul(task);
+      checkNames(task);
       if (isNew) insert.run(...all.map(([, value]) => value(task)));
       else if (before === undefined || before.endedAt !== null) change(task);
       else if (task.endedAt !== null) (same(queueing, before, task) ? end : change)(task);
@@ -123,18 +123,11 @@ function same(columns: readonly Column[], one: Task, other: Task): boolean {
   return true;
 }
 
-/** SQLite's texts end at the first NUL when they are read back: a name cut like that would be another name. */
-function refuseNul(task: Task): void {
-  refuseNulIn(task.holder, "holder", task);
-  refuseNulIn(task.id, "id", task);
-  refuseNulIn(task.step, "step", task);
-  if (task.lane !== null) refuseNulIn(task.lane.name, "lane", task);
-}
-
-function refuseNulIn(name: string | null, field: string, task: Task): void {
-  if (name === null || !name.includes("\u0000")) return;
-  const message = `The ${field} of task ${JSON.stringify(task.id)} is ${JSON.stringify(name)}, expected a text without the NUL character.`;
-  throw new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field, expected: "text without NUL" } });
+function checkNames(task: Task): void {
+  if (task.holder !== null) checkName(task.holder, "holder", "a task");
+  checkName(task.id, "id", "a task");
+  checkName(task.step, "step", "a task");
+  if (task.lane !== null) checkName(task.lane.name, "lane", "a task");
 }
 
 const noLimits: readonly LimitKey[] = [];

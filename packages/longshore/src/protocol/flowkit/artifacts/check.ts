@@ -1,6 +1,7 @@
 // What a call with parts must look like, whatever store it goes to.
 
 import { LongshoreError } from "../../../errors.ts";
+import { isName } from "../../../names.ts";
 import { partsMax } from "./artifacts.ts";
 
 /** Characters of a uid: it is a key in every store, and a hash or a path is far shorter. */
@@ -14,9 +15,9 @@ export function checkParts(parts: readonly { readonly uid: string }[]): void {
     });
   }
   parts.forEach(({ uid }, at) => {
-    if (uid.length > 0 && uid.length <= uidCharsMax && !uid.includes("\u0000")) return;
+    if (uid.length > 0 && uid.length <= uidCharsMax && isName(uid)) return;
     const field = `parts[${at}].uid`;
-    const expected = `a text of 1 to ${uidCharsMax} characters without NUL`;
+    const expected = `a text of 1 to ${uidCharsMax} characters of valid Unicode without NUL`;
     const was = uid.length > uidCharsMax ? `${uid.length} characters long` : JSON.stringify(uid);
     throw new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is ${was}, expected ${expected}.`, { detail: { field, expected } });
   });
