@@ -68,18 +68,18 @@ function resultsOf(child: Child): Record<string, unknown> {
 describe.each(transports)("grpcio as a client of our server, %s", (transport) => {
   function methods(begun: (text: string) => Promise<void>, left: (text: string) => void): GrpcMethod[] {
     return [
-      unary(Echo.Say, "worker", (request) => request),
-      serverStream(Echo.Count, "worker", async ({ count: last }, _call, sink) => {
+      unary(Echo.Say, "task.report", (request) => request),
+      serverStream(Echo.Count, "task.report", async ({ count: last }, _call, sink) => {
         for (let count = 1; count <= last; count++) await sink.send({ count });
       }),
-      unary(Echo.Fail, "worker", () => {
+      unary(Echo.Fail, "task.report", () => {
         throw new GrpcError(GrpcCode.NOT_FOUND, "nicht gefunden: ü", [detailOf(ErrorInfo, { reason: "GONE", metadata: { id: "7" } })]);
       }),
-      serverStream(Echo.FailLater, "worker", async (_request, _call, sink) => {
+      serverStream(Echo.FailLater, "task.report", async (_request, _call, sink) => {
         await sink.send({ count: 1 });
         throw new GrpcError(GrpcCode.ABORTED, "enough");
       }),
-      unary(Echo.Wait, "worker", ({ text }, call) => {
+      unary(Echo.Wait, "task.report", ({ text }, call) => {
         void begun(text);
         return new Promise((resolve) =>
           call.gone.addEventListener("abort", () => {
@@ -88,8 +88,8 @@ describe.each(transports)("grpcio as a client of our server, %s", (transport) =>
           }),
         );
       }),
-      serverStream(Echo.Open, "worker", () => {}),
-      unary(Echo.Metadata, "worker", (_request, { metadata }) => ({ text: `${metadata["x-test"]} ${metadata["x-bin"]}` })),
+      serverStream(Echo.Open, "task.report", () => {}),
+      unary(Echo.Metadata, "task.report", (_request, { metadata }) => ({ text: `${metadata["x-test"]} ${metadata["x-bin"]}` })),
     ];
   }
 
@@ -112,7 +112,7 @@ describe.each(transports)("grpcio as a client of our server, %s", (transport) =>
         },
         (text) => left.push(text),
       ),
-      unary(Echo.Begun, "worker", async () => {
+      unary(Echo.Begun, "task.report", async () => {
         await waiting.opened;
         return {};
       }),

@@ -3,9 +3,7 @@
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
-
-/** What a token must allow. `open` routes answer anyone: health, and the page at `/`. */
-export type Scope = "worker" | "operator" | "read" | "open";
+import type { Action, Caller } from "./actions.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -18,8 +16,8 @@ export interface HttpRequest {
   readonly text: string;
   /** The body as a stream, only for routes whose `body` is `stream`. */
   readonly stream: Readable;
-  /** Who the token belongs to, when there was one. */
-  readonly principal: string | undefined;
+  /** Who asks, and what else they may do. */
+  readonly caller: Caller;
   /** Aborted when the client goes away before the reply was written. Made on first use: most requests never look. */
   readonly gone: AbortSignal;
 }
@@ -54,7 +52,10 @@ export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** Segments; `:name` takes one segment. For example `/api/jobs/:lease/heartbeat`. */
   readonly path: string;
-  readonly scope: Scope;
+  /** What it does; the table of actions says which tokens allow that. */
+  readonly action: Action;
+  /** True for a page that people open in a browser: links and other sites may lead to it. */
+  readonly page?: boolean;
   /** `text` reads the body whole (at most `bodyMax` bytes); `stream` hands it over unread; `none` ignores it. */
   readonly body: "none" | "text" | "stream";
   readonly bodyMax?: number;

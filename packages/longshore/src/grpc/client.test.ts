@@ -15,7 +15,7 @@ import { type GrpcCall, type GrpcSink, serverStream, unary } from "./service.ts"
 import { detailOf, ErrorInfo, findDetail, GrpcCode, GrpcError } from "./status.ts";
 import { parseTarget } from "./target.ts";
 
-const echo = unary(Echo.Say, "open", (request) => request);
+const echo = unary(Echo.Say, "server.health", (request) => request);
 
 async function listening(server: Server | ReturnType<typeof createHttp2> | ReturnType<typeof createHttp>): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -77,7 +77,7 @@ describe("a call", () => {
   it("carries metadata of the channel and its own", async () => {
     let seen: GrpcCall["metadata"] = {};
     const { target } = await startGrpc([
-      unary(Echo.Say, "open", (request, call) => {
+      unary(Echo.Say, "server.health", (request, call) => {
         seen = call.metadata;
         return request;
       }),
@@ -89,7 +89,7 @@ describe("a call", () => {
 
   it("that failed tells code, message and details", async () => {
     const { target } = await startGrpc([
-      unary(Echo.Say, "open", () => {
+      unary(Echo.Say, "server.health", () => {
         throw new GrpcError(GrpcCode.NOT_FOUND, "kein Eintrag für 'ü'", [detailOf(ErrorInfo, { reason: "RESOURCE_NOT_FOUND" })]);
       }),
     ]);
@@ -115,7 +115,7 @@ describe("a call", () => {
   });
 
   it("larger than the limit is not sent, and one that comes is not read", async () => {
-    const { target, ended } = await startGrpc([unary(Echo.Say, "open", () => ({ text: "x".repeat(2_000) }))]);
+    const { target, ended } = await startGrpc([unary(Echo.Say, "server.health", () => ({ text: "x".repeat(2_000) }))]);
     const channel = channelTo(target, { messageBytes: 1_000 });
     await expect(channel.unary(Echo.Say, { text: "y".repeat(2_000) })).rejects.toMatchObject({ code: 8 });
     expect(ended).toEqual([]);
@@ -140,8 +140,8 @@ describe("deadlines and cancellation", () => {
       return new Promise<never>(() => {});
     };
     const methods = [
-      unary(Echo.Say, "open", (_request, call) => wait(call)),
-      serverStream(Echo.Count, "open", (_request, call) => void wait(call)),
+      unary(Echo.Say, "server.health", (_request, call) => wait(call)),
+      serverStream(Echo.Count, "server.health", (_request, call) => void wait(call)),
     ];
     return { begun, gone, methods };
   }
@@ -197,7 +197,7 @@ describe("deadlines and cancellation", () => {
     const { gone, methods } = stuck();
     const { target } = await startGrpc([
       methods[0]!,
-      serverStream(Echo.Count, "open", async (_request, call, sink) => {
+      serverStream(Echo.Count, "server.health", async (_request, call, sink) => {
         call.gone.addEventListener("abort", () => gone.open());
         for (let count = 1; !call.gone.aborted; count++) await sink.send({ count });
       }),
@@ -235,7 +235,7 @@ describe("deadlines and cancellation", () => {
 describe("a stream", () => {
   it("gives every message in order, then ends", async () => {
     const { target } = await startGrpc([
-      serverStream(Echo.Count, "open", async ({ count: last }, _call, sink) => {
+      serverStream(Echo.Count, "server.health", async ({ count: last }, _call, sink) => {
         for (let count = 1; count <= last; count++) await sink.send({ count });
       }),
     ]);
@@ -246,7 +246,7 @@ describe("a stream", () => {
 
   it("gives what came before it failed", async () => {
     const { target } = await startGrpc([
-      serverStream(Echo.Count, "open", async (_request, _call, sink) => {
+      serverStream(Echo.Count, "server.health", async (_request, _call, sink) => {
         await sink.send({ count: 1 });
         await sink.send({ count: 2 });
         throw new GrpcError(GrpcCode.ABORTED, "enough");
@@ -262,7 +262,7 @@ describe("a stream", () => {
 
   it("that is refused fails before its first message", async () => {
     const { target } = await startGrpc([
-      serverStream(Echo.Count, "open", () => {
+      serverStream(Echo.Count, "server.health", () => {
         throw new GrpcError(GrpcCode.NOT_FOUND, "queue 'x' not found");
       }),
     ]);
@@ -278,7 +278,7 @@ describe("a stream", () => {
   ])("is not read ahead of its reader, but for %s", async (_name, options, messagesMax) => {
     let sent = 0;
     const { target } = await startGrpc([
-      serverStream(Echo.Count, "open", async (_request, call, sink) => {
+      serverStream(Echo.Count, "server.health", async (_request, call, sink) => {
         while (!call.gone.aborted) {
           await sink.send({ blob: new Uint8Array(100_000) });
           sent++;
@@ -304,7 +304,7 @@ describe("a stream", () => {
 
   it("knows that it stands before anything was sent", async () => {
     const sinks = latch<GrpcSink<{ count?: number }>>();
-    const { target } = await startGrpc([serverStream(Echo.Count, "open", (_request, _call, sink) => sinks.open(sink))]);
+    const { target } = await startGrpc([serverStream(Echo.Count, "server.health", (_request, _call, sink) => sinks.open(sink))]);
     const opened = latch();
     const first = channelTo(target)
       .serverStream(Echo.Count, {}, { opened: () => opened.open() })
@@ -356,11 +356,11 @@ describe("a server that", () => {
   it("breaks off in the middle of calls fails them as unavailable", async () => {
     const begun = latch();
     const { target, crash } = await startGrpc([
-      unary(Echo.Say, "open", () => {
+      unary(Echo.Say, "server.health", () => {
         begun.open();
         return new Promise(() => {});
       }),
-      serverStream(Echo.Count, "open", () => {}),
+      serverStream(Echo.Count, "server.health", () => {}),
     ]);
     const channel = channelTo(target);
     const opened = latch();
@@ -376,7 +376,7 @@ describe("a server that", () => {
     const begun = latch();
     const finish = latch<{ text: string }>();
     const first = await startGrpc([
-      unary(Echo.Say, "open", () => {
+      unary(Echo.Say, "server.health", () => {
         begun.open();
         return finish.opened;
       }),
@@ -389,7 +389,7 @@ describe("a server that", () => {
     expect(await old).toMatchObject({ text: "from the first" });
     await until(() => first.sockets.size === 0);
     await first.crash();
-    await startGrpc([unary(Echo.Say, "open", () => ({ text: "from the second" }))], { port: first.port });
+    await startGrpc([unary(Echo.Say, "server.health", () => ({ text: "from the second" }))], { port: first.port });
     expect(await channel.unary(Echo.Say, {})).toMatchObject({ text: "from the second" });
   });
 
@@ -485,7 +485,7 @@ describe("a server that", () => {
 
   it("vanishes without a word is noticed by pings while calls are open", async () => {
     const clock = new TestClock();
-    const { port } = await startGrpc([serverStream(Echo.Count, "open", () => {})]);
+    const { port } = await startGrpc([serverStream(Echo.Count, "server.health", () => {})]);
     const relay = await startRelay(port);
     const opened = latch();
     const channel = channelTo(relay.target, { clock, pingMs: 1_000, pingTimeoutMs: 500 });
@@ -536,7 +536,7 @@ describe("a channel", () => {
   it("ends its calls when it is closed, and takes no more", async () => {
     const begun = latch();
     const { target, sockets } = await startGrpc([
-      unary(Echo.Say, "open", () => {
+      unary(Echo.Say, "server.health", () => {
         begun.open();
         return new Promise(() => {});
       }),

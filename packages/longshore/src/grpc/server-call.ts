@@ -2,6 +2,7 @@
 // over (the status is on its way, or the caller has gone). Whatever comes first makes it over, and the rest finds nothing to do:
 // the handler's answer, its error, the deadline, a cancellation, the end of the connection, a server that closes.
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { type Caller, stranger } from "../actions.ts";
 import { acceptedEncodings, type Frame, FrameReader, frameOf, inflate, refuseEncoding, tooLarge } from "./frame.ts";
 import type { GrpcServer, GrpcSession } from "./server.ts";
 import type { GrpcCall, GrpcMethod, GrpcSink } from "./service.ts";
@@ -14,7 +15,7 @@ const okTrailers = { "grpc-status": "0" };
 export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   readonly headers: IncomingHttpHeaders;
   readonly session: GrpcSession;
-  principal: string | undefined = undefined;
+  caller: Caller = stranger;
   deadline: number | undefined = undefined;
   /** When it began to be received; Infinity once its request is whole. */
   receivingSince: number;
@@ -74,9 +75,8 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.method = this.#server.find(this.path);
     const size = metadataBytes(this.headers);
     if (size > this.#server.limits.headerBytes) return this.refuse(tooMuchMetadata(size, this.#server.limits.headerBytes));
-    const { refusal, principal } = host.admit(this, this.method);
+    const refusal = host.admit(this, this.method);
     if (refusal !== undefined) return this.refuse(refusal);
-    this.principal = principal;
     const misfit = this.method === undefined ? noMethod(this.path) : refuseEncoding(this.headers["grpc-encoding"] as string | undefined);
     if (misfit !== undefined) return this.refuse(misfit);
     try {

@@ -7,13 +7,14 @@ import { describe, expect, it } from "vitest";
 import { answerOf, channelTo, Echo, grpcHead, rawSession, roundTrip, startGrpc, startRelay, Text } from "../../test/support/grpc.ts";
 import { latch } from "../../test/support/http.ts";
 import { until } from "../../test/support/until.ts";
+import { callerWith } from "../actions.ts";
 import { TestClock } from "../testing/clock.ts";
 import { frameOf } from "./frame.ts";
 import { type GrpcCall, type GrpcMethod, type GrpcSink, serverStream, unary } from "./service.ts";
 import { detailOf, ErrorInfo, GrpcCode, GrpcError } from "./status.ts";
 
 const say = (handle: (text: string, call: GrpcCall) => string | Promise<string> = (text) => text): GrpcMethod =>
-  unary(Echo.Say, "open", async (request, call) => ({ text: await handle(request.text, call) }));
+  unary(Echo.Say, "server.health", async (request, call) => ({ text: await handle(request.text, call) }));
 
 const textFrame = (text: string, more: { count?: number; blob?: Uint8Array } = {}): Buffer => frameOf(Text.encode({ text, ...more }));
 
@@ -62,12 +63,20 @@ describe("a call", () => {
           return text;
         }),
       ],
-      { clock, host: { admit: () => ({ principal: "ci" }) } },
+      {
+        clock,
+        host: {
+          admit(call) {
+            call.caller = callerWith("ci", ["worker"]);
+            return undefined;
+          },
+        },
+      },
     );
     await rawUnary(port, textFrame("x"), { "x-trace": "abc", "x-data-bin": "AAE=", "grpc-timeout": "5S" });
     expect(seen?.metadata).toMatchObject({ "x-trace": "abc", "x-data-bin": "AAE=" });
     expect(Object.keys(seen?.metadata ?? {}).filter((name) => name.startsWith(":"))).toEqual([]);
-    expect(seen?.principal).toBe("ci");
+    expect(seen?.caller.name).toBe("ci");
     expect(seen?.peer).toMatch(/^127\.0\.0\.1:\d+$/);
     expect(seen?.authority).toBe(`127.0.0.1:${port}`);
     expect(seen?.deadline).toBe(clock.now() + 5_000);
@@ -129,7 +138,7 @@ describe("a call is refused", () => {
 
   it("by the host before its body is read", async () => {
     const refusal = new GrpcError(GrpcCode.UNAUTHENTICATED, "no token");
-    const { port } = await startGrpc([say()], { host: { admit: () => ({ refusal }) } });
+    const { port } = await startGrpc([say()], { host: { admit: () => refusal } });
     const { stream, answer } = rawCall(port, Echo.Say.path);
     // Nothing of the body has been sent, and more is announced.
     stream.write(Buffer.from([0, 0, 0, 255, 255]));
@@ -216,7 +225,7 @@ describe("whoever calls may go", () => {
           }),
         );
       }),
-      serverStream(Echo.Count, "open", (_request, call) => {
+      serverStream(Echo.Count, "server.health", (_request, call) => {
         begun.open(call);
         call.gone.addEventListener("abort", () => left.open());
       }),
@@ -302,7 +311,7 @@ describe("whoever calls may go", () => {
 describe("a stream", () => {
   const counting = (
     handle: (sink: GrpcSink<{ text?: string; count?: number; blob?: Uint8Array }>, call: GrpcCall) => void | Promise<void>,
-  ) => serverStream(Echo.Count, "open", (_request, call, sink) => handle(sink, call));
+  ) => serverStream(Echo.Count, "server.health", (_request, call, sink) => handle(sink, call));
 
   it("sends message after message and ends with its promise", async () => {
     const { port } = await startGrpc([
@@ -413,7 +422,7 @@ describe("an orderly end", () => {
         begun.open();
         return finish.opened;
       }),
-      serverStream(Echo.Count, "open", () => {}),
+      serverStream(Echo.Count, "server.health", () => {}),
     ]);
     const session = rawSession(port);
     const goaway = new Promise<number>((resolve) => session.once("goaway", resolve));
@@ -453,7 +462,7 @@ describe("a connection", () => {
     const clock = new TestClock();
     const left = latch();
     const { port, sockets } = await startGrpc(
-      [serverStream(Echo.Count, "open", (_request, { gone }) => gone.addEventListener("abort", () => left.open()))],
+      [serverStream(Echo.Count, "server.health", (_request, { gone }) => gone.addEventListener("abort", () => left.open()))],
       { clock, limits: { idleMs: 2_500, pingMs: 1_000 } },
     );
     const { session, stream } = rawCall(port, Echo.Count.path);

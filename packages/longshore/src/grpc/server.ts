@@ -18,8 +18,8 @@ import { GrpcCode, GrpcError } from "./status.ts";
 export interface GrpcHost {
   /** A call has begun. What is answered is called once, when it is over for good: answered in full, or the caller has gone. */
   begin(call: ServerCall): (code: GrpcCode) => void;
-  /** Asked before the body is read. `method` is absent when there is none of that name. */
-  admit(call: ServerCall, method: GrpcMethod | undefined): { readonly refusal?: GrpcError; readonly principal?: string };
+  /** Called before the body is read, to set the caller. Returns the refusal, if any. `method` is absent when there is none of that name. */
+  admit(call: ServerCall, method: GrpcMethod | undefined): GrpcError | undefined;
   /** What an error that is no GrpcError means for the caller. */
   explain(error: unknown, call: ServerCall): GrpcError;
   /** A request over HTTP/2 that is no gRPC was refused with this status. */

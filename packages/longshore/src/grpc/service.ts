@@ -1,15 +1,15 @@
 // What a gRPC service is made of: methods as data, so that the gate in front of routes guards them too and a test can walk the table.
 // No sockets here; server.ts owns those. A protocol makes its methods from the tables of its services:
 //
-//   const methods = [unary(OrchestratorService.CompleteTask, "worker", (request, call) => ...)];
-import type { Scope } from "../http.ts";
+//   const methods = [unary(OrchestratorService.CompleteTask, "task.report", (request, call) => ...)];
+import type { Action, Caller } from "../actions.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../protobuf/protobuf.ts";
 
 export interface GrpcMethod<Request = unknown, Response = unknown> {
   /** `/stepflow.v1.TasksService/PullTasks` */
   readonly path: string;
-  /** What a token must allow: the same gate as for routes, with the metadata `authorization: Bearer ...`. */
-  readonly scope: Scope;
+  /** What it does: the same gate as for routes, with the metadata `authorization: Bearer ...`. */
+  readonly action: Action;
   readonly request: Message<Request>;
   readonly response: Message<Response>;
   readonly kind: "unary" | "server-stream";
@@ -23,8 +23,8 @@ export interface GrpcMethod<Request = unknown, Response = unknown> {
 export interface GrpcCall {
   /** Names in lower case; several values of one name are joined by a comma. Values of names that end in `-bin` are base64. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Who the token belongs to, when there was one. */
-  readonly principal?: string;
+  /** Who asks, and what else they may do. */
+  readonly caller: Caller;
   /** The address that the caller has called, as it says itself: `host:port`. */
   readonly authority?: string;
   /** Aborted when nobody waits for the answer any more: cancelled, past its deadline, disconnected, or ended by a closing server. */
@@ -50,17 +50,17 @@ export interface GrpcSink<Response> {
 /** A method that answers once. */
 export function unary<Request extends Message, Response extends Message>(
   rpc: Rpc<Request, Response>,
-  scope: Scope,
+  action: Action,
   handle: (request: Decoded<Request>, call: GrpcCall) => Promise<Encodable<Response>> | Encodable<Response>,
 ): GrpcMethod {
-  return { ...rpc, scope, unary: handle as NonNullable<GrpcMethod["unary"]> };
+  return { ...rpc, action, unary: handle as NonNullable<GrpcMethod["unary"]> };
 }
 
 /** A method that answers with a stream. */
 export function serverStream<Request extends Message, Response extends Message>(
   rpc: Rpc<Request, Response>,
-  scope: Scope,
+  action: Action,
   handle: (request: Decoded<Request>, call: GrpcCall, sink: GrpcSink<Encodable<Response>>) => void | Promise<void>,
 ): GrpcMethod {
-  return { ...rpc, scope, stream: handle as NonNullable<GrpcMethod["stream"]> };
+  return { ...rpc, action, stream: handle as NonNullable<GrpcMethod["stream"]> };
 }

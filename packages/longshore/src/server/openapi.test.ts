@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { realGroups, startAdminServer } from "../../test/support/admin.ts";
+import { actions } from "../actions.ts";
 import type { AdminGroup } from "./admin/routes.ts";
 
 type Document = {
@@ -54,9 +55,9 @@ describe("the OpenAPI document", () => {
 
   it("says for every operation who may call it", async () => {
     const admin = (await realGroups()).at(-1) as AdminGroup;
-    const open = admin.routes.filter((route) => route.scope === "open").map((route) => route.path);
+    const open = admin.routes.filter((route) => actions[route.action].who === "anyone").map((route) => route.path);
     expect(open).toEqual(["/", "/health"]);
-    const changing = admin.routes.filter((route) => route.method !== "GET" && route.scope === "read");
+    const changing = admin.routes.filter((route) => route.method !== "GET" && actions[route.action].reads);
     expect(changing).toEqual([]);
   });
 });

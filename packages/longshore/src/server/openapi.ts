@@ -1,6 +1,7 @@
 // The OpenAPI document of our own API, made from the same table that answers requests.
 
 import { z } from "zod";
+import { actions } from "../actions.ts";
 import type { Answer, Operation, RawBody } from "./admin/operation.ts";
 
 type Schema = { [key: string]: unknown };
@@ -54,12 +55,12 @@ export function openApi(operations: readonly Operation[], version: string) {
 
 function describe(operation: Operation, components: Components) {
   const { id, summary, tag, query, body, answers } = operation.description;
-  const open = operation.scope === "open";
+  const open = actions[operation.action].who === "anyone";
   return {
     operationId: id,
     summary,
     tags: [tag],
-    security: open ? [] : [{ token: [operation.scope] }, {}],
+    security: open ? [] : [{ token: [actions[operation.action].who] }, {}],
     parameters: [...pathParameters(operation.path), ...queryParameters(query, components)],
     ...(body === undefined ? {} : { requestBody: requestBody(body, components) }),
     responses: responses(open ? answers : { ...common, ...answers }, components),

@@ -125,12 +125,12 @@ export async function httpCollector(): Promise<Collector> {
 export async function grpcCollector(): Promise<Collector> {
   const seen = empty();
   const { target } = await startGrpc([
-    unary(TraceService.Export, "open", (request, { metadata }) => {
+    unary(TraceService.Export, "server.health", (request, { metadata }) => {
       seen.headers.push({ ...metadata });
       seen.spans.push(...spansIn(request));
       return {};
     }),
-    unary(LogsService.Export, "open", (request) => {
+    unary(LogsService.Export, "server.health", (request) => {
       seen.logs.push(...logsIn(request));
       return {};
     }),

@@ -47,7 +47,7 @@ export async function startGrpc(methods: readonly GrpcMethod[], options: TestGrp
         ended.push([call.path, code]);
       };
     },
-    admit: () => ({}),
+    admit: () => undefined,
     explain: (error) => {
       const code = error instanceof LongshoreError && error.code === "LONGSHORE_BAD_INPUT" ? GrpcCode.INVALID_ARGUMENT : GrpcCode.INTERNAL;
       return new GrpcError(code, (error as Error).message);

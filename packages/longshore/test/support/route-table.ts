@@ -1,11 +1,11 @@
 // Walks a route table as a stranger would: every route that is not open must refuse who has no token and who has a lesser one.
 
+import { actions, type TokenScope } from "../../src/actions.ts";
 import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
 import type { GrpcMethod } from "../../src/grpc/service.ts";
 import { GrpcCode, type GrpcError } from "../../src/grpc/status.ts";
-import type { Route, RouteGroup, Scope } from "../../src/http.ts";
+import type { Route, RouteGroup } from "../../src/http.ts";
 import type { Rpc } from "../../src/protobuf/protobuf.ts";
-import type { TokenScope } from "../../src/server/listener/auth.ts";
 import { call } from "./http.ts";
 
 export interface Finding {
@@ -14,9 +14,9 @@ export interface Finding {
   status: number;
 }
 
-/** Which scopes must not open a route of this scope. */
-const lesser: Readonly<Record<Scope, readonly TokenScope[]>> = {
-  open: [],
+/** Which scopes do not allow what is for this one. */
+const lesser: Readonly<Record<TokenScope | "anyone", readonly TokenScope[]>> = {
+  anyone: [],
   read: ["worker"],
   worker: ["read"],
   operator: ["worker", "read"],
@@ -35,11 +35,12 @@ export async function walkRouteTable(
   const findings: Finding[] = [];
   let calls = 0;
   for (const route of groups.flatMap((group) => group.routes)) {
-    if (route.scope === "open") continue;
+    const { who } = actions[route.action];
+    if (who === "anyone") continue;
     const attempts: [string | undefined, number][] = [
       [undefined, 401],
       ["a-token-that-nobody-knows", 401],
-      ...lesser[route.scope].map((scope): [string, number] => [tokens[scope], 403]),
+      ...lesser[who].map((scope): [string, number] => [tokens[scope], 403]),
     ];
     for (const [token, expected] of attempts) {
       calls++;
@@ -59,12 +60,13 @@ export async function walkMethodTable(
   const findings: Finding[] = [];
   let calls = 0;
   const channel = openChannel(target);
-  for (const { path, scope, request, response, kind } of methods) {
-    if (scope === "open") continue;
+  for (const { path, action, request, response, kind } of methods) {
+    const { who } = actions[action];
+    if (who === "anyone") continue;
     const attempts: [string | undefined, GrpcCode][] = [
       [undefined, GrpcCode.UNAUTHENTICATED],
       ["a-token-that-nobody-knows", GrpcCode.UNAUTHENTICATED],
-      ...lesser[scope].map((scope): [string, GrpcCode] => [tokens[scope], GrpcCode.PERMISSION_DENIED]),
+      ...lesser[who].map((scope): [string, GrpcCode] => [tokens[scope], GrpcCode.PERMISSION_DENIED]),
     ];
     for (const [token, expected] of attempts) {
       calls++;

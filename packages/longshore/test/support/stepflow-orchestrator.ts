@@ -165,7 +165,7 @@ export class StepflowOrchestrator {
         });
       });
     };
-    return { ...rpc, scope: "worker", request: this.#noting(rpc.request) as never, response: response as never, stream };
+    return { ...rpc, action: "task.claim", request: this.#noting(rpc.request) as never, response: response as never, stream };
   }
 
   #unary(
@@ -176,7 +176,7 @@ export class StepflowOrchestrator {
       this.#note(rpc.path, request, call);
       return handle(request) as never;
     };
-    return { path: rpc.path, kind: "unary", scope: "worker", request: this.#noting(rpc.request), response: rpc.response, unary };
+    return { path: rpc.path, kind: "unary", action: "task.claim", request: this.#noting(rpc.request), response: rpc.response, unary };
   }
 
   #hex = new WeakMap<object, string>();

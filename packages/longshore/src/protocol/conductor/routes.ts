@@ -3,12 +3,13 @@
 // What happens when a worker polls: tasks.ts `pollBatch` -> board/board.ts `claim` -> the store's board. Runs of this dialect are
 // ordinary runs: workers of other protocols may take their tasks, and workers of this one take those of other dialects.
 
+import type { Action } from "../../actions.ts";
 import type { Board } from "../../board/board.ts";
 import type { Workers } from "../../board/workers.ts";
 import type { Clock } from "../../clock.ts";
 import { dialectName } from "../../dialect/conductor/compile.ts";
 import { environmentValue, secretValue } from "../../dialect/conductor/environment.ts";
-import type { HttpReply, HttpRequest, Problem, Route, RouteGroup, Scope } from "../../http.ts";
+import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../http.ts";
 import type { Logs } from "../../log/log.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { DocumentStore } from "../../run/documents.ts";
@@ -70,19 +71,19 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
     ...workflowRoutes(workflows, new Search({ reader, runs, renderer }), executeRoute(awaiting, starter)),
     ...bulkRoutes(new Bulk(workflows, renderer)),
     ...metadataRoutes(new Metadata(registry)),
-    route("GET", "/secrets", "read", "none", environment.secrets),
-    route("GET", "/environment", "read", "none", environment.settings),
-    route("GET", "/environment/:name", "read", "none", environment.setting),
-    route("POST", "/token", "open", "text", (request) => token(request, deps.tokens)),
-    route("GET", "/health", "open", "none", () => json({ healthResults: [], suppressedHealthResults: [], healthy: true })),
-    route("GET", "/version", "open", "none", () => text(deps.version)),
+    route("GET", "/secrets", "setting.read", "none", environment.secrets),
+    route("GET", "/environment", "setting.read", "none", environment.settings),
+    route("GET", "/environment/:name", "setting.read", "none", environment.setting),
+    route("POST", "/token", "token.check", "text", (request) => token(request, deps.tokens)),
+    route("GET", "/health", "server.health", "none", () => json({ healthResults: [], suppressedHealthResults: [], healthy: true })),
+    route("GET", "/version", "server.version", "none", () => text(deps.version)),
   ];
   return { name: "conductor", routes, refuse: (problem: Problem) => refuse(problem) };
 }
 
 type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
 
-function route(method: Route["method"], path: string, scope: Scope, body: Route["body"], handler: Handler): Route {
+function route(method: Route["method"], path: string, action: Action, body: Route["body"], handler: Handler): Route {
   const handle = async (request: HttpRequest): Promise<HttpReply> => {
     try {
       return await handler(request);
@@ -92,103 +93,103 @@ function route(method: Route["method"], path: string, scope: Scope, body: Route[
       return refused.reply;
     }
   };
-  return { method, path: `/api${path}`, scope, body, bodyMax, handle };
+  return { method, path: `/api${path}`, action, body, bodyMax, handle };
 }
 
 function taskRoutes(tasks: Tasks, references: ByReference, logs: TaskLogs, queues: Queues, search: Search): Route[] {
   return [
-    route("GET", "/tasks/poll/:type", "worker", "none", tasks.poll),
-    route("GET", "/tasks/poll/batch/:type", "worker", "none", tasks.pollBatch),
-    route("POST", "/tasks/poll/batch/:type", "worker", "none", tasks.pollBatch),
-    route("POST", "/tasks", "worker", "text", tasks.update),
-    route("POST", "/tasks/update-v2", "worker", "text", tasks.updateV2),
-    route("POST", "/tasks/:workflow/:reference/:status", "worker", "text", references.update),
-    route("POST", "/tasks/:workflow/:reference/:status/sync", "worker", "text", references.updateSync),
-    route("POST", "/tasks/:workflow/:status/signal", "worker", "text", references.signal),
-    route("POST", "/tasks/:workflow/:status/signal/sync", "worker", "text", references.signalSync),
-    route("POST", "/tasks/:task/log", "worker", "text", logs.append),
-    route("GET", "/tasks/:task/log", "read", "none", logs.list),
-    route("GET", "/tasks/:task", "worker", "none", tasks.get),
-    route("GET", "/tasks/queue/size", "read", "none", queues.size),
-    route("GET", "/tasks/queue/sizes", "read", "none", queues.sizes),
-    route("GET", "/tasks/queue/all", "read", "none", queues.all),
-    route("GET", "/tasks/queue/all/verbose", "read", "none", queues.verbose),
-    route("GET", "/tasks/queue/polldata", "read", "none", tasks.pollData),
-    route("GET", "/tasks/queue/polldata/all", "read", "none", tasks.allPollData),
-    route("POST", "/tasks/queue/requeue/:type", "operator", "none", queues.requeue),
-    route("GET", "/tasks/search", "read", "none", search.tasks),
-    route("GET", "/tasks/search-v2", "read", "none", search.tasksWhole),
+    route("GET", "/tasks/poll/:type", "task.claim", "none", tasks.poll),
+    route("GET", "/tasks/poll/batch/:type", "task.claim", "none", tasks.pollBatch),
+    route("POST", "/tasks/poll/batch/:type", "task.claim", "none", tasks.pollBatch),
+    route("POST", "/tasks", "task.report", "text", tasks.update),
+    route("POST", "/tasks/update-v2", "task.report", "text", tasks.updateV2),
+    route("POST", "/tasks/:workflow/:reference/:status", "task.signal", "text", references.update),
+    route("POST", "/tasks/:workflow/:reference/:status/sync", "task.signal", "text", references.updateSync),
+    route("POST", "/tasks/:workflow/:status/signal", "task.signal", "text", references.signal),
+    route("POST", "/tasks/:workflow/:status/signal/sync", "task.signal", "text", references.signalSync),
+    route("POST", "/tasks/:task/log", "log.write", "text", logs.append),
+    route("GET", "/tasks/:task/log", "log.read", "none", logs.list),
+    route("GET", "/tasks/:task", "task.look", "none", tasks.get),
+    route("GET", "/tasks/queue/size", "queue.read", "none", queues.size),
+    route("GET", "/tasks/queue/sizes", "queue.read", "none", queues.sizes),
+    route("GET", "/tasks/queue/all", "queue.read", "none", queues.all),
+    route("GET", "/tasks/queue/all/verbose", "queue.read", "none", queues.verbose),
+    route("GET", "/tasks/queue/polldata", "worker.read", "none", tasks.pollData),
+    route("GET", "/tasks/queue/polldata/all", "worker.read", "none", tasks.allPollData),
+    route("POST", "/tasks/queue/requeue/:type", "queue.steer", "none", queues.requeue),
+    route("GET", "/tasks/search", "task.read", "none", search.tasks),
+    route("GET", "/tasks/search-v2", "task.read", "none", search.tasksWhole),
   ];
 }
 
 function workflowRoutes(workflows: Workflows, search: Search, execute: Handler): Route[] {
   return [
-    route("POST", "/workflow", "operator", "text", workflows.start),
-    route("POST", "/workflow/:name", "operator", "text", workflows.startByName),
-    route("POST", "/workflow/start/:name/:version", "operator", "text", workflows.startByName),
-    route("POST", "/workflow/execute/:name", "operator", "text", execute),
-    route("POST", "/workflow/execute/:name/:version", "operator", "text", execute),
-    route("GET", "/workflow/:workflow", "read", "none", workflows.get),
-    route("GET", "/workflow/:workflow/status", "read", "none", workflows.status),
-    route("GET", "/workflow/:workflow/tasks", "read", "none", workflows.tasks),
-    route("DELETE", "/workflow/:workflow", "operator", "none", workflows.terminate),
-    route("DELETE", "/workflow/:workflow/remove", "operator", "none", workflows.remove),
-    route("DELETE", "/workflow/:workflow/terminate-remove", "operator", "none", workflows.terminateAndRemove),
-    route("PUT", "/workflow/:workflow/pause", "operator", "none", workflows.pause),
-    route("PUT", "/workflow/:workflow/resume", "operator", "none", workflows.resume),
-    route("PUT", "/workflow/:workflow/skiptask/:reference", "operator", "text", workflows.skip),
-    route("POST", "/workflow/:workflow/rerun", "operator", "text", workflows.rerun),
-    route("POST", "/workflow/:workflow/restart", "operator", "none", workflows.restart),
-    route("POST", "/workflow/:workflow/retry", "operator", "none", workflows.retry),
-    route("POST", "/workflow/:workflow/resetcallbacks", "operator", "none", workflows.resetCallbacks),
-    route("PUT", "/workflow/decide/:workflow", "operator", "none", workflows.decide),
-    route("GET", "/workflow/running/:name", "read", "none", workflows.running),
-    route("GET", "/workflow/:name/correlated/:correlation", "read", "none", workflows.correlated),
-    route("POST", "/workflow/:name/correlated", "read", "text", workflows.correlatedList),
-    route("GET", "/workflow/search", "read", "none", search.workflows),
-    route("GET", "/workflow/search-v2", "read", "none", search.workflowsWhole),
-    route("GET", "/workflow/search-by-tasks", "read", "none", search.byTasks),
-    route("GET", "/workflow/search-by-tasks-v2", "read", "none", search.byTasksWhole),
+    route("POST", "/workflow", "run.start", "text", workflows.start),
+    route("POST", "/workflow/:name", "run.start", "text", workflows.startByName),
+    route("POST", "/workflow/start/:name/:version", "run.start", "text", workflows.startByName),
+    route("POST", "/workflow/execute/:name", "run.start", "text", execute),
+    route("POST", "/workflow/execute/:name/:version", "run.start", "text", execute),
+    route("GET", "/workflow/:workflow", "run.read", "none", workflows.get),
+    route("GET", "/workflow/:workflow/status", "run.read", "none", workflows.status),
+    route("GET", "/workflow/:workflow/tasks", "run.read", "none", workflows.tasks),
+    route("DELETE", "/workflow/:workflow", "run.steer", "none", workflows.terminate),
+    route("DELETE", "/workflow/:workflow/remove", "run.remove", "none", workflows.remove),
+    route("DELETE", "/workflow/:workflow/terminate-remove", "run.remove", "none", workflows.terminateAndRemove),
+    route("PUT", "/workflow/:workflow/pause", "run.steer", "none", workflows.pause),
+    route("PUT", "/workflow/:workflow/resume", "run.steer", "none", workflows.resume),
+    route("PUT", "/workflow/:workflow/skiptask/:reference", "run.steer", "text", workflows.skip),
+    route("POST", "/workflow/:workflow/rerun", "run.steer", "text", workflows.rerun),
+    route("POST", "/workflow/:workflow/restart", "run.steer", "none", workflows.restart),
+    route("POST", "/workflow/:workflow/retry", "run.steer", "none", workflows.retry),
+    route("POST", "/workflow/:workflow/resetcallbacks", "run.steer", "none", workflows.resetCallbacks),
+    route("PUT", "/workflow/decide/:workflow", "run.steer", "none", workflows.decide),
+    route("GET", "/workflow/running/:name", "run.read", "none", workflows.running),
+    route("GET", "/workflow/:name/correlated/:correlation", "run.read", "none", workflows.correlated),
+    route("POST", "/workflow/:name/correlated", "run.read", "text", workflows.correlatedList),
+    route("GET", "/workflow/search", "run.read", "none", search.workflows),
+    route("GET", "/workflow/search-v2", "run.read", "none", search.workflowsWhole),
+    route("GET", "/workflow/search-by-tasks", "run.read", "none", search.byTasks),
+    route("GET", "/workflow/search-by-tasks-v2", "run.read", "none", search.byTasksWhole),
   ];
 }
 
 function bulkRoutes(bulk: Bulk): Route[] {
   return [
-    route("PUT", "/workflow/bulk/pause", "operator", "text", bulk.pause),
-    route("PUT", "/workflow/bulk/resume", "operator", "text", bulk.resume),
-    route("POST", "/workflow/bulk/restart", "operator", "text", bulk.restart),
-    route("POST", "/workflow/bulk/retry", "operator", "text", bulk.retry),
-    route("POST", "/workflow/bulk/terminate", "operator", "text", bulk.terminate),
-    route("DELETE", "/workflow/bulk/remove", "operator", "text", bulk.remove),
-    route("DELETE", "/workflow/bulk/terminate-remove", "operator", "text", bulk.terminateAndRemove),
-    route("POST", "/workflow/bulk/search", "read", "text", bulk.search),
+    route("PUT", "/workflow/bulk/pause", "run.steer", "text", bulk.pause),
+    route("PUT", "/workflow/bulk/resume", "run.steer", "text", bulk.resume),
+    route("POST", "/workflow/bulk/restart", "run.steer", "text", bulk.restart),
+    route("POST", "/workflow/bulk/retry", "run.steer", "text", bulk.retry),
+    route("POST", "/workflow/bulk/terminate", "run.steer", "text", bulk.terminate),
+    route("DELETE", "/workflow/bulk/remove", "run.remove", "text", bulk.remove),
+    route("DELETE", "/workflow/bulk/terminate-remove", "run.remove", "text", bulk.terminateAndRemove),
+    route("POST", "/workflow/bulk/search", "run.read", "text", bulk.search),
   ];
 }
 
 function metadataRoutes(metadata: Metadata): Route[] {
   return [
-    route("POST", "/metadata/taskdefs", "worker", "text", metadata.createTaskDefs),
-    route("PUT", "/metadata/taskdefs", "worker", "text", metadata.updateTaskDef),
-    route("PUT", "/metadata/taskdefs/:name", "worker", "text", metadata.updateTaskDef),
-    route("GET", "/metadata/taskdefs", "worker", "none", metadata.taskDefs),
-    route("GET", "/metadata/taskdefs/:name", "worker", "none", metadata.taskDef),
-    route("DELETE", "/metadata/taskdefs/:name", "operator", "none", metadata.removeTaskDef),
-    route("POST", "/metadata/workflow", "operator", "text", metadata.createWorkflow),
-    route("PUT", "/metadata/workflow", "operator", "text", metadata.updateWorkflows),
-    route("POST", "/metadata/workflow/validate", "read", "text", metadata.validateWorkflow),
-    route("GET", "/metadata/workflow", "read", "none", metadata.workflows),
-    route("GET", "/metadata/workflow/names", "read", "none", metadata.names),
-    route("GET", "/metadata/workflow/names-and-versions", "read", "none", metadata.namesAndVersions),
-    route("GET", "/metadata/workflow/latest-versions", "read", "none", metadata.latest),
-    route("GET", "/metadata/workflow/:name", "read", "none", metadata.workflow),
-    route("GET", "/metadata/workflow/:name/versions", "read", "none", metadata.versions),
-    route("DELETE", "/metadata/workflow/:name/:version", "operator", "none", metadata.removeWorkflow),
-    route("POST", "/schema", "worker", "text", metadata.createSchemas),
-    route("GET", "/schema", "read", "none", metadata.schemas),
-    route("GET", "/schema/:name", "read", "none", metadata.schema),
-    route("GET", "/schema/:name/:version", "read", "none", metadata.schema),
-    route("DELETE", "/schema/:name", "operator", "none", metadata.removeSchema),
-    route("DELETE", "/schema/:name/:version", "operator", "none", metadata.removeSchema),
+    route("POST", "/metadata/taskdefs", "task-definition.write", "text", metadata.createTaskDefs),
+    route("PUT", "/metadata/taskdefs", "task-definition.write", "text", metadata.updateTaskDef),
+    route("PUT", "/metadata/taskdefs/:name", "task-definition.write", "text", metadata.updateTaskDef),
+    route("GET", "/metadata/taskdefs", "task-definition.read", "none", metadata.taskDefs),
+    route("GET", "/metadata/taskdefs/:name", "task-definition.read", "none", metadata.taskDef),
+    route("DELETE", "/metadata/taskdefs/:name", "definition.remove", "none", metadata.removeTaskDef),
+    route("POST", "/metadata/workflow", "definition.write", "text", metadata.createWorkflow),
+    route("PUT", "/metadata/workflow", "definition.write", "text", metadata.updateWorkflows),
+    route("POST", "/metadata/workflow/validate", "definition.check", "text", metadata.validateWorkflow),
+    route("GET", "/metadata/workflow", "definition.read", "none", metadata.workflows),
+    route("GET", "/metadata/workflow/names", "definition.read", "none", metadata.names),
+    route("GET", "/metadata/workflow/names-and-versions", "definition.read", "none", metadata.namesAndVersions),
+    route("GET", "/metadata/workflow/latest-versions", "definition.read", "none", metadata.latest),
+    route("GET", "/metadata/workflow/:name", "definition.read", "none", metadata.workflow),
+    route("GET", "/metadata/workflow/:name/versions", "definition.read", "none", metadata.versions),
+    route("DELETE", "/metadata/workflow/:name/:version", "definition.remove", "none", metadata.removeWorkflow),
+    route("POST", "/schema", "task-definition.write", "text", metadata.createSchemas),
+    route("GET", "/schema", "definition.read", "none", metadata.schemas),
+    route("GET", "/schema/:name", "definition.read", "none", metadata.schema),
+    route("GET", "/schema/:name/:version", "definition.read", "none", metadata.schema),
+    route("DELETE", "/schema/:name", "definition.remove", "none", metadata.removeSchema),
+    route("DELETE", "/schema/:name/:version", "definition.remove", "none", metadata.removeSchema),
   ];
 }
 

@@ -67,12 +67,12 @@ export function busRoutes(deps: BusRoutesDeps): BusRoutes {
       {
         method: "POST",
         path: `${httpBase}/bus${publishPath}`,
-        scope: "worker",
+        action: "bus.publish",
         body: "text",
         bodyMax: publishBodyBytesMax,
         handle: publish,
       },
-      { method: "POST", path: `${httpBase}/bus${takePath}`, scope: "worker", body: "text", handle: take },
+      { method: "POST", path: `${httpBase}/bus${takePath}`, action: "bus.take", body: "text", handle: take },
     ],
     dismiss: () => members.dismiss(),
   };

@@ -1,8 +1,9 @@
 // FlowKit's tasks over HTTP: submitting a graph, looking at it, cancelling it, and reading what its nodes have produced. Answers are the
 // documents that FlowKit's own coordinator keeps, so that whoever read those reads these.
 
+import type { Action } from "../../actions.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { HttpReply, HttpRequest, Route, Scope } from "../../http.ts";
+import type { HttpReply, HttpRequest, Route } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import { badField, bodyOf, jsonReply, objectIn, queryText, queryWhole } from "./request.ts";
 import { httpBase } from "./wire.ts";
@@ -56,13 +57,13 @@ export function taskRoutes(tasks: Tasks): Route[] {
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "task_id" } });
   };
   return [
-    route("POST", "", "operator", async (request) => {
+    route("POST", "", "run.start", async (request) => {
       const body = bodyOf(request);
       if (!isObject(body.graph)) throw badField("graph", body.graph, "an object with nodes");
       const { id, ignored } = await tasks.create({ params: objectIn(body, "params"), graph: objectIn(body, "graph") });
       return jsonReply(ignored.length === 0 ? { task_id: id } : { task_id: id, ignored }, 201);
     }),
-    route("GET", "", "read", async (request) => {
+    route("GET", "", "run.read", async (request) => {
       const status = request.query.get("status") ?? undefined;
       if (status !== undefined && !isStatus(status)) throw badField("status", status, `one of ${taskStatuses.join(", ")}`);
       const before = request.query.get("before") ?? undefined;
@@ -71,8 +72,10 @@ export function taskRoutes(tasks: Tasks): Route[] {
       const page = { limit, ...(status === undefined ? {} : { status }), ...(name === undefined ? {} : { name }) };
       return jsonReply(await tasks.list(before === undefined ? page : { ...page, before }));
     }),
-    route("GET", "/:task", "read", async ({ params }) => jsonReply(known(await tasks.task(params.task as string), params.task as string))),
-    route("POST", "/:task/cancel", "operator", async (request) => {
+    route("GET", "/:task", "run.read", async ({ params }) =>
+      jsonReply(known(await tasks.task(params.task as string), params.task as string)),
+    ),
+    route("POST", "/:task/cancel", "run.steer", async (request) => {
       const id = request.params.task as string;
       const { reason = reasonDefault } = bodyOf(request);
       if (typeof reason !== "string" || reason.length > reasonCharsMax) {
@@ -80,11 +83,11 @@ export function taskRoutes(tasks: Tasks): Route[] {
       }
       return jsonReply(known(await tasks.cancel(id, reason), id), 202);
     }),
-    route("GET", "/:task/dead-letters", "read", async ({ params }) => {
+    route("GET", "/:task/dead-letters", "run.read", async ({ params }) => {
       const id = params.task as string;
       return jsonReply({ items: known(await tasks.deadLetters(id), id) });
     }),
-    route("GET", "/:task/artifacts", "read", async (request) => {
+    route("GET", "/:task/artifacts", "run.read", async (request) => {
       const id = request.params.task as string;
       const after = queryWhole(request, "after", { fallback: 0 });
       const limit = queryWhole(request, "limit", { min: 1, max: partsPageMax, fallback: pageDefault });
@@ -93,8 +96,8 @@ export function taskRoutes(tasks: Tasks): Route[] {
   ];
 }
 
-function route(method: Route["method"], path: string, scope: Scope, handle: (request: HttpRequest) => Promise<HttpReply>): Route {
-  return { method, path: `${httpBase}/tasks${path}`, scope, body: method === "GET" ? "none" : "text", bodyMax, handle };
+function route(method: Route["method"], path: string, action: Action, handle: (request: HttpRequest) => Promise<HttpReply>): Route {
+  return { method, path: `${httpBase}/tasks${path}`, action, body: method === "GET" ? "none" : "text", bodyMax, handle };
 }
 
 function isStatus(text: string): text is TaskStatus {

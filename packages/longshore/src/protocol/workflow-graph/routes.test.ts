@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import { actions, everyone } from "../../actions.ts";
 import type { HttpRequest, Problem, ProblemKind, Route } from "../../http.ts";
 import { openEngine } from "../../server/engine.ts";
 import { workflowGraphRoutes } from "./routes.ts";
@@ -20,7 +21,7 @@ function request(more: Partial<HttpRequest>): HttpRequest {
     query: new URLSearchParams(),
     headers,
     text: "",
-    principal: undefined,
+    caller: everyone,
     gone: new AbortController().signal,
     ...more,
   } as HttpRequest;
@@ -32,8 +33,8 @@ const plain = { "content-type": "text/plain; charset=utf-8" };
 describe("the table of routes", () => {
   it("asks workers for one scope, readers for another, and whoever changes workflows for the third", async () => {
     const { group } = await setup();
-    const scopes = new Map(group.routes.map(({ method, path, scope }) => [`${method} ${path}`, scope]));
-    expect([...scopes.values()]).not.toContain("open");
+    const scopes = new Map(group.routes.map(({ method, path, action }) => [`${method} ${path}`, actions[action].who]));
+    expect([...scopes.values()]).not.toContain("anyone");
     for (const [name, scope] of scopes) {
       if (name.startsWith("POST /api/workflows")) expect([name, scope]).toEqual([name, "operator"]);
       else if (name.startsWith("GET /api/work")) expect([name, scope]).toEqual([name, "read"]);

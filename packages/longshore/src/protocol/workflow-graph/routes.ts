@@ -3,13 +3,14 @@
 // What happens when a worker claims: `claim` below -> board/board.ts `claim` -> the store's board. A lease is a hold: its id names the
 // task and the grant, so a report on a lease that is over proves by itself that it is late.
 
+import type { Action } from "../../actions.ts";
 import type { Board } from "../../board/board.ts";
 import type { Hold, Task } from "../../board/task.ts";
 import type { Workers } from "../../board/workers.ts";
 import type { Clock } from "../../clock.ts";
 import { commandLane } from "../../dialect/workflow-graph/compile.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { HttpReply, HttpRequest, Problem, Route, RouteGroup, Scope } from "../../http.ts";
+import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../http.ts";
 import type { Logs } from "../../log/log.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { Plan } from "../../run/plan.ts";
@@ -47,32 +48,32 @@ export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
   deps.listen({ run: (run) => finder.changed(run) });
   const workflows = new Workflows(deps, finder, new LogStreams(deps));
   const jobs = new Jobs(deps, finder);
-  const claim = route("POST", "/api/jobs/claim", "worker", "text", jobs.claim);
+  const claim = route("POST", "/api/jobs/claim", "task.claim", "text", jobs.claim);
   const routes: Route[] = [
-    route("POST", "/api/workers/register", "worker", "text", jobs.register),
-    route("POST", "/api/workers/:worker/heartbeat", "worker", "none", jobs.workerHeartbeat),
-    route("GET", "/api/workers", "read", "none", jobs.workers),
+    route("POST", "/api/workers/register", "worker.sign", "text", jobs.register),
+    route("POST", "/api/workers/:worker/heartbeat", "worker.sign", "none", jobs.workerHeartbeat),
+    route("GET", "/api/workers", "worker.read", "none", jobs.workers),
     claim,
-    route("POST", "/api/jobs/:lease/heartbeat", "worker", "none", jobs.heartbeat),
-    route("POST", "/api/jobs/:lease/complete", "worker", "text", jobs.complete),
-    route("POST", "/api/jobs/:lease/fail", "worker", "text", jobs.fail),
-    route("POST", "/api/jobs/:lease/logs", "worker", "text", (request) => pushLogs(deps, finder, request)),
-    route("GET", "/api/jobs/:workflow/:job/cancelled", "worker", "none", jobs.cancelled),
-    route("GET", "/api/workflows", "read", "none", workflows.list),
-    route("POST", "/api/workflows", "operator", "text", workflows.create),
-    route("POST", "/api/workflows/sample", "operator", "none", workflows.sample),
-    route("GET", "/api/workflows/:workflow/status", "read", "none", workflows.status),
-    route("POST", "/api/workflows/:workflow/run", "operator", "none", workflows.run),
-    route("POST", "/api/workflows/:workflow/cancel", "operator", "none", workflows.cancel),
-    route("GET", "/api/workflows/:workflow/jobs/:job/logs", "read", "none", workflows.logs),
-    { ...route("GET", "/api/workflows/:workflow/jobs/:job/logs/stream", "read", "none", workflows.stream), openEnded: true },
+    route("POST", "/api/jobs/:lease/heartbeat", "task.report", "none", jobs.heartbeat),
+    route("POST", "/api/jobs/:lease/complete", "task.report", "text", jobs.complete),
+    route("POST", "/api/jobs/:lease/fail", "task.report", "text", jobs.fail),
+    route("POST", "/api/jobs/:lease/logs", "log.write", "text", (request) => pushLogs(deps, finder, request)),
+    route("GET", "/api/jobs/:workflow/:job/cancelled", "task.look", "none", jobs.cancelled),
+    route("GET", "/api/workflows", "run.read", "none", workflows.list),
+    route("POST", "/api/workflows", "definition.write", "text", workflows.create),
+    route("POST", "/api/workflows/sample", "definition.write", "none", workflows.sample),
+    route("GET", "/api/workflows/:workflow/status", "run.read", "none", workflows.status),
+    route("POST", "/api/workflows/:workflow/run", "run.start", "none", workflows.run),
+    route("POST", "/api/workflows/:workflow/cancel", "run.steer", "none", workflows.cancel),
+    route("GET", "/api/workflows/:workflow/jobs/:job/logs", "log.read", "none", workflows.logs),
+    { ...route("GET", "/api/workflows/:workflow/jobs/:job/logs/stream", "log.read", "none", workflows.stream), openEnded: true },
   ];
   return { name: "workflow-graph", routes, refuse: (problem, refused) => refuse(problem, refused === claim) };
 }
 
 type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
 
-function route(method: Route["method"], path: string, scope: Scope, body: Route["body"], handler: Handler): Route {
+function route(method: Route["method"], path: string, action: Action, body: Route["body"], handler: Handler): Route {
   const handle = async (request: HttpRequest): Promise<HttpReply> => {
     try {
       return await handler(request);
@@ -81,7 +82,7 @@ function route(method: Route["method"], path: string, scope: Scope, body: Route[
       throw error;
     }
   };
-  return { method, path, scope, body, handle };
+  return { method, path, action, body, handle };
 }
 
 /** What the server refuses by itself, in this wire's shape. A claim is never answered with an error that may pass: workers parse it. */

@@ -24,21 +24,21 @@ export function blobOperations({ blobs }: Engine): Operation[] {
   };
   return [
     rawOperation({
-      ...{ id: "storeBlob", tag, method: "POST", path: "/blobs", scope: "worker", bodyMax: blobBytesMax },
+      ...{ id: "storeBlob", tag, method: "POST", path: "/blobs", action: "blob.write", bodyMax: blobBytesMax },
       summary: "Store content.",
       body,
       answers: stored,
       handle: (request) => put(request, undefined),
     }),
     rawOperation({
-      ...{ id: "putBlob", tag, method: "PUT", path: "/blobs/:hash", scope: "worker", bodyMax: blobBytesMax },
+      ...{ id: "putBlob", tag, method: "PUT", path: "/blobs/:hash", action: "blob.write", bodyMax: blobBytesMax },
       summary: "Store content whose hash is known; content that does not match is refused.",
       body,
       answers: stored,
       handle: (request) => put(request, request.params.hash as string),
     }),
     operation({
-      ...{ id: "getBlob", tag, method: "GET", path: "/blobs/:hash", scope: "worker" },
+      ...{ id: "getBlob", tag, method: "GET", path: "/blobs/:hash", action: "blob.read" },
       summary: "Read content.",
       openEnded: true,
       answers: { 200: { description: "The content.", contentType: anyType }, 404: { description: "There is no such blob." } },

@@ -29,7 +29,7 @@ export function definitionOperations(engine: Engine): Operation[] {
   const { reader } = engine;
   return [
     operation({
-      ...{ id: "listDefinitions", tag, method: "GET", path: "/definitions", scope: "read" },
+      ...{ id: "listDefinitions", tag, method: "GET", path: "/definitions", action: "definition.read" },
       summary: "List the newest version of each definition, in the order in which they were first defined.",
       query: z.strictObject({ limit, after: position, dialect: z.string().max(64).optional().describe("only those of this dialect") }),
       answers: { 200: { description: "A page.", schema: pageOf(definitionShape) } },
@@ -41,7 +41,7 @@ export function definitionOperations(engine: Engine): Operation[] {
       },
     }),
     operation({
-      ...{ id: "getDefinition", tag, method: "GET", path: "/definitions/:name", scope: "read" },
+      ...{ id: "getDefinition", tag, method: "GET", path: "/definitions/:name", action: "definition.read" },
       summary: "Look at the newest version of one definition, or at an earlier one by its id.",
       query: z.strictObject({ id: z.string().max(64).optional().describe("the id of a version") }),
       answers: {
@@ -57,7 +57,7 @@ export function definitionOperations(engine: Engine): Operation[] {
       },
     }),
     rawOperation({
-      ...{ id: "define", tag, method: "POST", path: "/definitions", scope: "operator" },
+      ...{ id: "define", tag, method: "POST", path: "/definitions", action: "definition.write" },
       summary: "Define a workflow, or a new version of it.",
       query: z.strictObject({
         name: z

@@ -24,7 +24,7 @@ const filter = z.strictObject({
 export function eventOperations(changes: Changes): Operation[] {
   return [
     operation({
-      ...{ id: "streamEvents", tag: "events", method: "GET", path: "/events", scope: "read" },
+      ...{ id: "streamEvents", tag: "events", method: "GET", path: "/events", action: "run.read" },
       summary: "Follow changes of runs and tasks. Resumes by Last-Event-ID where possible, and says so where it is not.",
       openEnded: true,
       query: filter,

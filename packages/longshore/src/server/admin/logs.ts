@@ -39,7 +39,7 @@ export function logOperations(engine: Engine): Operation[] {
   wakeAtTheEnd(engine);
   return [
     operation({
-      ...{ id: "listRunLogs", tag, method: "GET", path: "/runs/:id/logs", scope: "read" },
+      ...{ id: "listRunLogs", tag, method: "GET", path: "/runs/:id/logs", action: "log.read" },
       summary: "Read the logs of one run, in order of arrival.",
       query: z.strictObject({ step, after: position, limit }),
       answers: { 200: { description: "A page. `next` is null when there is nothing more now.", schema: pageOf(chunkShape) }, ...noSuchRun },
@@ -51,7 +51,7 @@ export function logOperations(engine: Engine): Operation[] {
       },
     }),
     operation({
-      ...{ id: "streamRunLogs", tag, method: "GET", path: "/runs/:id/logs/stream", scope: "read" },
+      ...{ id: "streamRunLogs", tag, method: "GET", path: "/runs/:id/logs/stream", action: "log.read" },
       summary: "Follow the logs of one run: what is stored, then what arrives, until the run is over. Resumes by Last-Event-ID.",
       openEnded: true,
       query: z.strictObject({ step, after: position }),

@@ -2,8 +2,9 @@
 // the OpenAPI document, so the two cannot drift apart.
 
 import type { z } from "zod";
+import type { Action } from "../../actions.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { HttpReply, HttpRequest, Route, Scope } from "../../http.ts";
+import type { HttpReply, HttpRequest, Route } from "../../http.ts";
 import { deeperThan, jsonDepthMax } from "../../json.ts";
 import { findJsonFault, type JsonPath, pathText } from "../../json-position.ts";
 import { problemReply } from "../../problem.ts";
@@ -57,7 +58,9 @@ export interface OperationSpec<Query extends z.ZodObject, Body extends z.ZodType
   /** Below the prefix of the API, unless `root` says that it stands at the top. */
   readonly path: string;
   readonly root?: boolean;
-  readonly scope: Scope;
+  readonly action: Action;
+  /** A page for people: see `Route`. */
+  readonly page?: true;
   readonly query?: Query;
   readonly body?: Body;
   readonly openEnded?: boolean;
@@ -104,8 +107,8 @@ export function rawOperation(
 }
 
 function described(spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "handle"> & { body?: Description["body"] }) {
-  const { id, summary, tag, method, path, root, scope, openEnded, query, body, answers } = spec;
-  return { method, path: root ? path : apiPrefix + path, scope, openEnded, description: { id, summary, tag, query, body, answers } };
+  const { id, summary, tag, method, path, root, action, page, openEnded, query, body, answers } = spec;
+  return { method, path: root ? path : apiPrefix + path, action, page, openEnded, description: { id, summary, tag, query, body, answers } };
 }
 
 /** A conflict is an answer of this API; everything else that is thrown is the listener's to explain. */

@@ -30,7 +30,7 @@ const answer = pageOf(partShape).extend({
 export function partOperations(engine: Engine): Operation[] {
   return [
     operation({
-      ...{ id: "listStepParts", tag: "runs", method: "GET", path: "/runs/:id/steps/:step/parts", scope: "read" },
+      ...{ id: "listStepParts", tag: "runs", method: "GET", path: "/runs/:id/steps/:step/parts", action: "run.read" },
       summary: "Read what a step has given so far, oldest first; with `waitMs`, wait for more.",
       query: z.strictObject({ after: position, limit, waitMs }),
       answers: {

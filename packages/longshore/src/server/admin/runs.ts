@@ -57,7 +57,7 @@ export const noSuchRun = { 404: { description: "There is no such run." } };
 export function runOperations({ runs, reader }: Engine): Operation[] {
   return [
     operation({
-      ...{ id: "startRun", tag, method: "POST", path: "/runs", scope: "operator" },
+      ...{ id: "startRun", tag, method: "POST", path: "/runs", action: "run.start" },
       summary: "Start a run.",
       body: startBody,
       answers: {
@@ -71,7 +71,7 @@ export function runOperations({ runs, reader }: Engine): Operation[] {
       },
     }),
     operation({
-      ...{ id: "listRuns", tag, method: "GET", path: "/runs", scope: "read" },
+      ...{ id: "listRuns", tag, method: "GET", path: "/runs", action: "run.read" },
       summary: "List runs, newest first.",
       query: listQuery,
       answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(runShape) } },
@@ -81,20 +81,20 @@ export function runOperations({ runs, reader }: Engine): Operation[] {
       },
     }),
     operation({
-      ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", scope: "read" },
+      ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read" },
       summary: "Look at one run.",
       answers: { 200: { description: "How it stands.", schema: runShape }, ...noSuchRun },
       handle: async ({ params }) => json(200, runBody(await knownRun((id) => runs.run(id), params.id))),
     }),
     operation({
-      ...{ id: "cancelRun", tag, method: "POST", path: "/runs/:id/cancel", scope: "operator" },
+      ...{ id: "cancelRun", tag, method: "POST", path: "/runs/:id/cancel", action: "run.steer" },
       summary: "Cancel a run. One that has ended stays as it is.",
       body: cancelBody,
       answers: { 202: { description: "The run afterwards. Workers learn of it by their next heartbeat.", schema: runShape }, ...noSuchRun },
       handle: async ({ params, body }) => json(202, runBody(await knownRun((id) => runs.cancel(id, body.reason), params.id))),
     }),
     operation({
-      ...{ id: "retryRun", tag, method: "POST", path: "/runs/:id/retry", scope: "operator" },
+      ...{ id: "retryRun", tag, method: "POST", path: "/runs/:id/retry", action: "run.steer" },
       summary: "Try again what did not succeed, in the same run, keeping what did.",
       answers: {
         202: { description: "It goes on.", schema: runShape },
@@ -104,7 +104,7 @@ export function runOperations({ runs, reader }: Engine): Operation[] {
       handle: async ({ params }) => json(202, runBody(await knownRun((id) => runs.retry(id), params.id))),
     }),
     operation({
-      ...{ id: "rerunRun", tag, method: "POST", path: "/runs/:id/rerun", scope: "operator" },
+      ...{ id: "rerunRun", tag, method: "POST", path: "/runs/:id/rerun", action: "run.steer" },
       summary: "Start a new run of the same version with the same input.",
       answers: { 201: { description: "The new run.", schema: runShape }, ...noSuchRun },
       handle: async ({ params }) => newRun(await knownRun((id) => runs.rerun(id), params.id)),

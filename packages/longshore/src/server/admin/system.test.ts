@@ -24,7 +24,10 @@ describe("the page at /", () => {
     expect(text.status).toBe(200);
     expect(text.headers["content-type"]).toBe("text/plain; charset=utf-8");
     const page = await api("GET", "/", undefined, { accept: "text/html,application/xhtml+xml,*/*;q=0.8" });
-    expect(page.headers).toMatchObject({ "content-type": "text/html; charset=utf-8", "content-security-policy": "default-src 'none'" });
+    expect(page.headers).toMatchObject({
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    });
     for (const path of ["/health", "/metrics", "/api/longshore/v1/openapi.json"]) {
       expect(text.body).toContain(path);
       expect(page.body).toContain(`href="${path}"`);

@@ -29,7 +29,7 @@ export function systemOperations({ health, metrics, document }: SystemParts): Op
   return [
     welcomeOperation(tag),
     operation({
-      ...{ id: "health", tag, method: "GET", path: "/health", root: true, scope: "open" },
+      ...{ id: "health", tag, method: "GET", path: "/health", root: true, action: "server.health" },
       summary: "Tell whether the server can take work. Needs no token.",
       answers: {
         200: { description: "It can.", schema: healthShape },
@@ -41,13 +41,13 @@ export function systemOperations({ health, metrics, document }: SystemParts): Op
       },
     }),
     operation({
-      ...{ id: "metrics", tag, method: "GET", path: "/metrics", root: true, scope: "read" },
+      ...{ id: "metrics", tag, method: "GET", path: "/metrics", root: true, action: "server.measure" },
       summary: "Read figures in the text format of Prometheus.",
       answers: { 200: { description: "One line a series.", contentType: metricsContentType } },
       handle: () => ({ status: 200, headers: { "content-type": metricsContentType }, body: metrics.text() }),
     }),
     operation({
-      ...{ id: "openapi", tag, method: "GET", path: "/openapi.json", scope: "read" },
+      ...{ id: "openapi", tag, method: "GET", path: "/openapi.json", action: "server.describe" },
       summary: "Read this document.",
       answers: { 200: { description: "OpenAPI 3.1.", contentType: "application/json" } },
       handle: () => ({ status: 200, headers: { "content-type": "application/json" }, body: document() }),

@@ -33,7 +33,7 @@ export function taskOperations(engine: Engine): Operation[] {
   };
   return [
     operation({
-      ...{ id: "listRunTasks", tag, method: "GET", path: "/runs/:id/tasks", scope: "read" },
+      ...{ id: "listRunTasks", tag, method: "GET", path: "/runs/:id/tasks", action: "task.read" },
       summary: "List the tasks of one run, in the order of its steps.",
       query: z.strictObject({ limit, after: position }),
       answers: {
@@ -46,7 +46,7 @@ export function taskOperations(engine: Engine): Operation[] {
       },
     }),
     operation({
-      ...{ id: "listRunSteps", tag, method: "GET", path: "/runs/:id/steps", scope: "read" },
+      ...{ id: "listRunSteps", tag, method: "GET", path: "/runs/:id/steps", action: "run.read" },
       summary: "List every step of one run, also those whose turn has not come.",
       query: z.strictObject({ limit, after: position, lines: flag.describe("true adds the last log line of each") }),
       answers: { 200: { description: "A page of steps, in the order of the definition.", schema: pageOf(stepShape) }, ...noSuchRun },
@@ -64,7 +64,7 @@ export function taskOperations(engine: Engine): Operation[] {
       },
     }),
     operation({
-      ...{ id: "listTasks", tag, method: "GET", path: "/tasks", scope: "read" },
+      ...{ id: "listTasks", tag, method: "GET", path: "/tasks", action: "task.read" },
       summary: "List tasks of all runs, newest first.",
       query: listQuery,
       answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskShape) } },
@@ -74,13 +74,13 @@ export function taskOperations(engine: Engine): Operation[] {
       },
     }),
     operation({
-      ...{ id: "getTask", tag, method: "GET", path: "/tasks/:id", scope: "read" },
+      ...{ id: "getTask", tag, method: "GET", path: "/tasks/:id", action: "task.read" },
       summary: "Look at one task.",
       answers: { 200: { description: "How it stands.", schema: taskShape }, ...noSuchTask },
       handle: async ({ params }) => json(200, body(await knownTask(engine, params.id as string))),
     }),
     operation({
-      ...{ id: "listTaskAttempts", tag, method: "GET", path: "/tasks/:id/attempts", scope: "read" },
+      ...{ id: "listTaskAttempts", tag, method: "GET", path: "/tasks/:id/attempts", action: "task.read" },
       summary: "List the attempts of one task, oldest first.",
       answers: { 200: { description: "The last one is the current one.", schema: pageOf(attemptShape) }, ...noSuchTask },
       async handle({ params }) {
@@ -89,7 +89,7 @@ export function taskOperations(engine: Engine): Operation[] {
       },
     }),
     operation({
-      ...{ id: "cancelTask", tag, method: "POST", path: "/tasks/:id/cancel", scope: "operator" },
+      ...{ id: "cancelTask", tag, method: "POST", path: "/tasks/:id/cancel", action: "run.steer" },
       summary: "Cancel one task. A step that is cancelled fails its run, as a failed one does; one that has ended stays as it is.",
       answers: {
         202: { description: "The task afterwards. A worker learns of it by its next heartbeat.", schema: taskShape },

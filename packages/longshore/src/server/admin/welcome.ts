@@ -19,7 +19,11 @@ const commands: readonly (readonly [command: string, what: string])[] = [
 const title = "A Longshore server";
 const intro = "It runs tasks and workflows. There are no pages here; ask it on the command line, or over HTTP.";
 const plainHeaders = { "content-type": "text/plain; charset=utf-8", vary: "accept" };
-const htmlHeaders = { "content-type": "text/html; charset=utf-8", vary: "accept", "content-security-policy": "default-src 'none'" };
+const htmlHeaders = {
+  "content-type": "text/html; charset=utf-8",
+  vary: "accept",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+};
 
 const plain = [title, "", intro, "", ...lines(commands), "", ...lines(places), ""].join("\n");
 const html = `<!doctype html>
@@ -39,7 +43,7 @@ ${places.map(([path, what]) => `<li><a href="${path}">${path}</a>: ${what}</li>`
 
 export function welcomeOperation(tag: string): Operation {
   return operation({
-    ...{ id: "welcome", tag, method: "GET", path: "/", root: true, scope: "open" },
+    ...{ id: "welcome", tag, method: "GET", path: "/", root: true, action: "server.greet", page: true },
     summary: "Say where to look. Needs no token; HTML for browsers.",
     answers: { 200: { description: "A few lines, the same from every server.", contentType: "text/plain" } },
     handle: ({ request }) => welcome(request),

@@ -46,13 +46,13 @@ export const queueShape = z
 export function workerOperations(engine: Engine): Operation[] {
   return [
     operation({
-      ...{ id: "listWorkers", tag, method: "GET", path: "/workers", scope: "read" },
+      ...{ id: "listWorkers", tag, method: "GET", path: "/workers", action: "worker.read" },
       summary: "List workers, in the order in which they came.",
       answers: { 200: { description: "Every worker that is remembered.", schema: pageOf(workerShape) } },
       handle: () => json(200, { items: engine.workers.list().map(workerBody), next: null }),
     }),
     operation({
-      ...{ id: "listQueues", tag, method: "GET", path: "/queues", scope: "read" },
+      ...{ id: "listQueues", tag, method: "GET", path: "/queues", action: "queue.read" },
       summary: "List lanes with what stands in them.",
       answers: { 200: { description: "Every lane that has been used since the server started.", schema: pageOf(queueShape) } },
       handle: async () => json(200, { items: await queueBodies(engine), next: null }),

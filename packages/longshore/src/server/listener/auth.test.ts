@@ -116,10 +116,12 @@ describe("identification", () => {
   it("lets an operator do everything, and worker and read only themselves", () => {
     const auth = createAuth(tokens);
     const allowed = (suffix: string) =>
-      (["worker", "operator", "read", "open"] as const).filter((scope) => auth.identify(`Bearer ${secret}${suffix}`)?.allows(scope));
-    expect(allowed("1")).toEqual(["worker", "open"]);
-    expect(allowed("2")).toEqual(["read", "open"]);
-    expect(allowed("3")).toEqual(["worker", "operator", "read", "open"]);
+      (["task.claim", "run.start", "run.read", "server.health"] as const).filter((action) =>
+        auth.identify(`Bearer ${secret}${suffix}`)?.may(action),
+      );
+    expect(allowed("1")).toEqual(["task.claim", "server.health"]);
+    expect(allowed("2")).toEqual(["run.read", "server.health"]);
+    expect(allowed("3")).toEqual(["task.claim", "run.start", "run.read", "server.health"]);
   });
 
   it("compares digests of every token in constant time, also after a match and for a wrong secret", () => {

@@ -6,14 +6,12 @@
 //
 // For example `worker:kV3mQ0rT8xLw2ZpB:build-machines`. A secret is 16 to 512 characters of A-Z a-z 0-9 - . _ ~ + / =, the alphabet that
 // RFC 6750 gives to bearer tokens, so it never holds a colon. In a file, empty lines and lines that begin with # are skipped.
-// `operator` allows everything, `read` and `worker` only themselves. Secrets are kept as digests only and appear in no message.
+// What each scope allows is in ../../actions.ts. Secrets are kept as digests only and appear in no message.
 
 import { hash, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { type Caller, callerWith, type TokenScope } from "../../actions.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { Scope } from "../../http.ts";
-
-export type TokenScope = Exclude<Scope, "open">;
 
 export interface Token {
   readonly secret: string;
@@ -21,16 +19,11 @@ export interface Token {
   readonly name: string;
 }
 
-export interface Principal {
-  readonly name: string;
-  allows(scope: Scope): boolean;
-}
-
 export interface Auth {
   /** False when no token was configured: then nobody is asked for one. */
   readonly required: boolean;
   /** Who the `authorization` header belongs to; undefined when it is absent, malformed or unknown. */
-  identify(authorization: string | undefined): Principal | undefined;
+  identify(authorization: string | undefined): Caller | undefined;
 }
 
 /** Long enough that guessing over a network is hopeless even if the secret was typed by a person. */
@@ -53,7 +46,10 @@ const tokenScopes: readonly string[] = ["worker", "operator", "read"] satisfies 
  */
 export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: Uint8Array) => boolean = timingSafeEqual): Auth {
   if (tokens.length > tokensMax) throw badToken(`${tokens.length} tokens are configured`, `at most ${tokensMax}`);
-  const entries = tokens.map((token) => ({ digest: Buffer.from(digest(token.secret), "latin1"), principal: principalOf(token) }));
+  const entries = tokens.map((token) => ({
+    digest: Buffer.from(digest(token.secret), "latin1"),
+    caller: callerWith(token.name, token.scopes),
+  }));
   const presented = Buffer.alloc(digestChars);
   return {
     required: entries.length > 0,
@@ -62,8 +58,8 @@ export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: U
       if (secret === undefined) return undefined;
       // Digests have one length, which timingSafeEqual needs, and tell nothing about how much of a guess was right.
       presented.write(digest(secret), "latin1");
-      let found: Principal | undefined;
-      for (const entry of entries) if (equal(entry.digest, presented)) found = entry.principal;
+      let found: Caller | undefined;
+      for (const entry of entries) if (equal(entry.digest, presented)) found = entry.caller;
       return found;
     },
   };
@@ -100,12 +96,6 @@ export function readTokenFile(path: string): Token[] {
     .map((line, index) => ({ line: line.trim(), where: `${path}:${index + 1}` }))
     .filter(({ line }) => line !== "" && !line.startsWith("#"))
     .map(({ line, where }) => parseToken(line, where));
-}
-
-function principalOf(token: Token): Principal {
-  const scopes = new Set<Scope>(token.scopes);
-  const everything = scopes.has("operator");
-  return { name: token.name, allows: (scope) => everything || scope === "open" || scopes.has(scope) };
 }
 
 /** The secret of `Bearer SECRET`; the scheme may be written in any case (RFC 9110 section 11.1). */

@@ -41,7 +41,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   /** What is checked for every request, whatever its path. */
   function screen(exchange: Exchange): Problem | undefined {
     if (exchange.url.length > limits.urlChars) return urlTooLong(limits.urlChars);
-    const foreign = gate.screen(exchange.headers);
+    const foreign = gate.screen(exchange.headers, exchange.entry?.route);
     if (foreign !== undefined) return foreign;
     exchange.allowedOrigin = gate.allowedOrigin(exchange.headers);
     return connections.inFlight > limits.inFlight ? overloaded(limits.inFlight) : undefined;
@@ -51,9 +51,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   function admit(exchange: Exchange, match: Match): Problem | undefined {
     const { entry } = match;
     if (entry === undefined) return noRoute(exchange.method, exchange.path, match.methods);
-    const admission = gate.authorize(exchange.headers, entry.route.scope);
-    if (admission.problem !== undefined) return admission.problem;
-    exchange.principal = admission.principal;
+    const { problem, caller } = gate.authorize(exchange.headers, entry.route.action);
+    exchange.caller = caller;
+    if (problem !== undefined) return problem;
     return entry.names.length === 0 ? undefined : takeParams(exchange, entry.names, match.values, limits.idChars);
   }
 
@@ -108,8 +108,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   function refuse(exchange: Exchange, problem: Problem): void {
-    const { method, entry, connection } = exchange;
-    traffic.refused({ method, route: entry?.route.path, from: connection.socket.remoteAddress }, problem);
+    const { method, entry, connection, caller } = exchange;
+    traffic.refused({ method, route: entry?.route.path, from: connection.socket.remoteAddress, caller }, problem);
     try {
       const reply = exchange.group.refuse(problem, exchange.entry?.route);
       const complete = problem.headers !== undefined && reply.status >= 400;

@@ -3,6 +3,7 @@
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
+import { type Caller, stranger } from "../../actions.ts";
 import type { HttpRequest, RouteGroup } from "../../http.ts";
 import type { BodyOutcome } from "./body.ts";
 import type { Connection } from "./connections.ts";
@@ -19,7 +20,7 @@ export abstract class Exchange implements HttpRequest {
   readonly group: RouteGroup;
   params: Readonly<Record<string, string>> = noParams;
   text = "";
-  principal: string | undefined = undefined;
+  caller: Caller = stranger;
   /** A foreign web origin that may read the answer. */
   allowedOrigin: string | undefined = undefined;
   /** What to do when the client goes before the answer has left. */

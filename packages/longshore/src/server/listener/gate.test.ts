@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { everyone, stranger } from "../../actions.ts";
 import { createLogger } from "../logger.ts";
 import { createAuth, parseToken } from "./auth.ts";
 import { createGate, type GateOptions } from "./gate.ts";
@@ -111,27 +112,61 @@ describe("the Origin header", () => {
     expect(gate().screen({ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" })).toMatchObject({ status: 403 });
     expect(gate().screen({ host, "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors" })).toMatchObject({ status: 403 });
     expect(gate().screen({ host, "sec-fetch-site": "same-origin" })).toBeUndefined();
-    expect(gate().screen({ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" })).toBeUndefined();
+  });
+});
+
+describe("a visit by a browser", () => {
+  const host = "localhost:4500";
+  const page = { method: "GET", action: "server.greet", page: true } as const;
+  const reading = { method: "GET", action: "run.read" } as const;
+  const claiming = { method: "GET", action: "task.claim" } as const;
+  const visit = (site: string, more = {}) => ({ host, "sec-fetch-site": site, "sec-fetch-mode": "navigate", ...more });
+
+  it.each(["cross-site", "same-site"])("reaches pages alone when another page led it here (%s)", (site) => {
+    expect(gate().screen(visit(site), page)).toBeUndefined();
+    for (const route of [reading, claiming, undefined]) expect(gate().screen(visit(site), route)).toMatchObject({ status: 403 });
+  });
+
+  it("reaches no page for a frame, a picture or a script of another site", () => {
+    for (const dest of ["iframe", "frame", "object", "embed"]) {
+      expect(gate().screen(visit("cross-site", { "sec-fetch-dest": dest }), page)).toMatchObject({ status: 403 });
+    }
+    expect(gate().screen(visit("cross-site", { "sec-fetch-mode": "no-cors" }), page)).toMatchObject({ status: 403 });
+  });
+
+  it.each(["none", "same-origin"])("reaches what only reads when a person typed the address or followed a link of ours (%s)", (site) => {
+    for (const route of [page, reading]) expect(gate().screen(visit(site), route)).toBeUndefined();
+    expect(gate().screen(visit(site), claiming)).toMatchObject({ status: 403 });
+    const form = { method: "POST", action: "run.start" } as const;
+    expect(gate().screen(visit(site, { origin: "http://localhost:4500" }), form)).toMatchObject({ status: 403 });
+  });
+
+  it("changes nothing by GET where browsers keep silent about sites, as they do to plain HTTP beyond loopback", () => {
+    const headers = { host: "10.0.0.7:4500", "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0" };
+    const insecure = gate({ bound: "0.0.0.0" });
+    expect(insecure.screen(headers, claiming)).toMatchObject({ status: 403 });
+    expect(insecure.screen(headers, reading)).toBeUndefined();
+    expect(insecure.screen({ ...headers, "user-agent": "python-requests/2.32" }, claiming)).toBeUndefined();
   });
 });
 
 describe("the token", () => {
   it("is asked of nobody when none is configured", () => {
-    expect(gate().authorize({}, "operator")).toEqual({});
+    expect(gate().authorize({}, "run.start")).toEqual({ caller: everyone });
   });
 
-  it("is not needed for open routes", () => {
-    expect(gate({ auth: closed }).authorize({}, "open")).toEqual({});
+  it("is not needed for what anyone may do", () => {
+    expect(gate({ auth: closed }).authorize({}, "server.health")).toEqual({ caller: stranger });
   });
 
   it("is 401 with a challenge when absent or unknown, and 403 naming the scope when it allows less", () => {
     const guarded = gate({ auth: closed });
-    expect(guarded.authorize({}, "worker").problem).toMatchObject({ status: 401, headers: { "www-authenticate": "Bearer" } });
-    expect(guarded.authorize({ authorization: "Bearer nobody-knows-this-one" }, "worker").problem).toMatchObject({
+    expect(guarded.authorize({}, "task.claim").problem).toMatchObject({ status: 401, headers: { "www-authenticate": "Bearer" } });
+    expect(guarded.authorize({ authorization: "Bearer nobody-knows-this-one" }, "task.claim").problem).toMatchObject({
       status: 401,
       headers: { "www-authenticate": 'Bearer error="invalid_token"' },
     });
-    const { problem } = guarded.authorize({ authorization: "Bearer kV3mQ0rT8xLw2ZpB" }, "operator");
+    const { problem } = guarded.authorize({ authorization: "Bearer kV3mQ0rT8xLw2ZpB" }, "run.start");
     expect(problem).toMatchObject({ kind: "forbidden", status: 403 });
     expect(problem?.message).toContain("operator");
   });
@@ -142,7 +177,7 @@ describe("the token", () => {
     const text = createLogger({ format: "text", write: (line) => lines.push(line), clock: { now: () => 0 } });
     const guarded = gate({ auth: closed });
     for (const authorization of [undefined, "Bearer nobody-knows-this-one", "Bearer kV3mQ0rT8xLw2ZpB"]) {
-      const reason = guarded.authorize({ authorization }, "operator").problem?.message as string;
+      const reason = guarded.authorize({ authorization }, "run.start").problem?.message as string;
       lines.length = 0;
       logger.warn("refused", { reason, sent: `it sent ${authorization}` });
       text.warn("refused", { reason, sent: `it sent ${authorization}` });
@@ -154,7 +189,10 @@ describe("the token", () => {
     }
   });
 
-  it("gives the principal its name", () => {
-    expect(gate({ auth: closed }).authorize({ authorization: "Bearer kV3mQ0rT8xLw2ZpB" }, "worker")).toEqual({ principal: "w" });
+  it("gives the caller its name, also where it allows too little", () => {
+    const headers = { authorization: "Bearer kV3mQ0rT8xLw2ZpB" };
+    for (const action of ["task.claim", "run.start"] as const) {
+      expect(gate({ auth: closed }).authorize(headers, action).caller.name).toBe("w");
+    }
   });
 });

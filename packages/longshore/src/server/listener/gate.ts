@@ -1,11 +1,12 @@
-// The one gate in front of every route: is this request meant for us (Host), may the page that sent it talk to us (Origin), and does its
-// token allow it (scope). A server on loopback has no tokens by default, yet every web page its user opens can reach it; the first two
-// checks are what keeps such a page out, whatever method or content type it uses.
+// The one gate in front of every route: is this request meant for us (Host), may the page that sent it talk to us (Origin, and what browsers
+// tell of where a request comes from), and does its token allow the action. A server on loopback has no tokens by default, yet every web page
+// that its user opens can reach it; the first checks keep such a page out, whatever method or content type it uses.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
+import { type Action, actions, type Caller, everyone, stranger } from "../../actions.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { Problem, Scope } from "../../http.ts";
+import type { Problem, Route } from "../../http.ts";
 import { isLoopback } from "../../loopback.ts";
 import type { Auth } from "./auth.ts";
 
@@ -19,17 +20,20 @@ export interface GateOptions {
   origins?: readonly string[];
 }
 
-/** What `authorize` found: exactly one is set, or none when nobody is asked for a token. */
+/** What `authorize` found. The caller is also named where the request is refused, for the log. */
 export interface Admission {
   readonly problem?: Problem;
-  readonly principal?: string;
+  readonly caller: Caller;
 }
 
+/** What the gate must know of a route. */
+export type Target = Pick<Route, "method" | "action" | "page">;
+
 export interface Gate {
-  /** Refuses a request by its Host and Origin. For every request, also to unknown paths and open routes. */
-  screen(headers: IncomingHttpHeaders): Problem | undefined;
-  /** Refuses a request whose token does not allow `scope`. */
-  authorize(headers: IncomingHttpHeaders, scope: Scope): Admission;
+  /** Refuses a request by its Host and the page that it comes from. For every request, also to unknown paths, which have no route. */
+  screen(headers: IncomingHttpHeaders, route?: Target): Problem | undefined;
+  /** Refuses a request whose token does not allow the action. */
+  authorize(headers: IncomingHttpHeaders, action: Action): Admission;
   /** The foreign origin that the answer must name so that its page may read it; undefined for anyone else. */
   allowedOrigin(headers: IncomingHttpHeaders): string | undefined;
 }
@@ -43,27 +47,44 @@ export function createGate(options: GateOptions): Gate {
   const isOwn = (origin: string, host: string | undefined) => origin === `http://${host}` || origin === `https://${host}`;
 
   return {
-    screen(headers) {
+    screen(headers, route) {
       const { host, origin } = headers;
       if (!acceptsHost(host)) return wrongHost(host);
-      if (origin !== undefined) return origins.has(origin) || isOwn(origin, host) ? undefined : foreignOrigin(origin);
-      // Images, scripts and no-cors fetches of a foreign page carry no Origin, but browsers tell where they come from.
+      if (origin !== undefined && !origins.has(origin) && !isOwn(origin, host)) return foreignOrigin(origin);
+      // Links, images, scripts and no-cors fetches of a foreign page carry no Origin, but browsers tell where they come from.
       const site = headers["sec-fetch-site"];
-      if (site === undefined || site === "same-origin" || site === "none" || headers["sec-fetch-mode"] === "navigate") return undefined;
-      return foreignOrigin(`${String(site)} page`);
+      const isForeign = origin === undefined && site !== undefined && site !== "same-origin" && site !== "none";
+      if (isForeign && !(route?.page === true && opensPage(headers))) return foreignOrigin(`${String(site)} page`);
+      return route !== undefined && !actions[route.action].reads && isBrowsing(headers, route.method) ? onlyReads(route) : undefined;
     },
-    authorize(headers, scope) {
-      if (scope === "open" || !auth.required) return anonymous;
+    authorize(headers, action) {
+      if (!auth.required) return admitted;
+      if (actions[action].who === "anyone") return open;
       const shown = headers.authorization ?? bareToken(headers);
-      const principal = auth.identify(shown);
-      if (principal === undefined) return shown === undefined ? noToken : badToken;
-      return principal.allows(scope) ? { principal: principal.name } : { problem: lesserScope(scope) };
+      const caller = auth.identify(shown);
+      if (caller === undefined) return shown === undefined ? noToken : badToken;
+      return caller.may(action) ? { caller } : { problem: notAllowed(action), caller };
     },
     allowedOrigin(headers) {
       const { origin } = headers;
       return origin !== undefined && origins.has(origin) ? origin : undefined;
     },
   };
+}
+
+/** Somebody follows a link in a window of their own. A frame in a foreign page is none. */
+function opensPage(headers: IncomingHttpHeaders): boolean {
+  const dest = headers["sec-fetch-dest"];
+  return headers["sec-fetch-mode"] === "navigate" && (dest === undefined || dest === "document");
+}
+
+/**
+ * A person's browser is led somewhere: by an address, a link or a form. Some protocols take tasks by GET, which no such visit must do. Browsers
+ * say nothing of sites and modes to plain HTTP beyond loopback; all of them call themselves Mozilla there, and no worker does.
+ */
+function isBrowsing(headers: IncomingHttpHeaders, method: Route["method"]): boolean {
+  if (headers["sec-fetch-mode"] === "navigate") return true;
+  return method === "GET" && headers["user-agent"]?.startsWith("Mozilla/") === true;
 }
 
 /** Some clients carry their token bare, in a header of its own. */
@@ -121,16 +142,24 @@ function parseOrigin(text: string): string {
   });
 }
 
-const anonymous: Admission = {};
+const admitted: Admission = { caller: everyone };
+const open: Admission = { caller: stranger };
 // Worded so that nothing in it looks like a token: the log takes out whatever stands behind the word.
-const noToken: Admission = { problem: unauthorized("This route needs a token: in the header `Authorization`, after `Bearer`.", "Bearer") };
-const badToken: Admission = { problem: unauthorized("The token is not known to this server.", 'Bearer error="invalid_token"') };
+const noToken: Admission = {
+  problem: unauthorized("This route needs a token: in the header `Authorization`, after `Bearer`.", "Bearer"),
+  caller: stranger,
+};
+const badToken: Admission = {
+  problem: unauthorized("The token is not known to this server.", 'Bearer error="invalid_token"'),
+  caller: stranger,
+};
 
 function unauthorized(message: string, challenge: string): Problem {
   return { kind: "unauthorized", status: 401, message, headers: { "www-authenticate": challenge } };
 }
 
-function lesserScope(scope: Scope): Problem {
+function notAllowed(action: Action): Problem {
+  const scope = actions[action].who;
   return {
     kind: "forbidden",
     status: 403,
@@ -145,6 +174,14 @@ function wrongHost(host: string | undefined): Problem {
     kind: "forbidden",
     status: 403,
     message: `${named} this server does not answer; the names it answers to are configured at its start.`,
+  };
+}
+
+function onlyReads({ method }: Target): Problem {
+  return {
+    kind: "forbidden",
+    status: 403,
+    message: `A ${method} of this address changes something, which a visit in a browser must not do; call it with a program.`,
   };
 }
 

@@ -5,11 +5,11 @@ import { answerOf, channelTo, Echo, grpcHead, rawSession, startRelay, Text } fro
 import { call, groupOf, latch, RawClient, route, startServer, type TestServer } from "../../../test/support/http.ts";
 import { walkMethodTable } from "../../../test/support/route-table.ts";
 import { until } from "../../../test/support/until.ts";
+import type { Action } from "../../actions.ts";
 import { LongshoreError } from "../../errors.ts";
 import { frameOf } from "../../grpc/frame.ts";
 import { type GrpcCall, type GrpcMethod, serverStream, unary } from "../../grpc/service.ts";
 import { BadRequest, findDetail, GrpcCode, type GrpcError } from "../../grpc/status.ts";
-import type { Scope } from "../../http.ts";
 import { TestClock } from "../../testing/clock.ts";
 import { createAuth, parseToken } from "./auth.ts";
 import type { ListenOptions } from "./listener.ts";
@@ -18,9 +18,11 @@ const secrets = { worker: "worker-secret-0123456789", operator: "operator-secret
 const auth = createAuth(Object.entries(secrets).map(([scope, secret]) => parseToken(`${scope}:${secret}:${scope}-token`, scope)));
 
 const hello = route("GET /hello", () => ({ status: 200, body: "hello" }));
-const say = (scope: Scope = "open", handle: (text: string, call: GrpcCall) => string | Promise<string> = (text) => text): GrpcMethod =>
-  unary(Echo.Say, scope, async ({ text }, call) => ({ text: await handle(text, call) }));
-const count = (scope: Scope = "open"): GrpcMethod => serverStream(Echo.Count, scope, () => {});
+const say = (
+  action: Action = "server.health",
+  handle: (text: string, call: GrpcCall) => string | Promise<string> = (text) => text,
+): GrpcMethod => unary(Echo.Say, action, async ({ text }, call) => ({ text: await handle(text, call) }));
+const count = (action: Action = "server.health"): GrpcMethod => serverStream(Echo.Count, action, () => {});
 
 function serve(methods: readonly GrpcMethod[], options: Partial<ListenOptions> = {}): Promise<TestServer> {
   return startServer({ groups: [groupOf("main", [hello])], methods, ...options });
@@ -75,7 +77,7 @@ describe("one port", () => {
   it("closes the socket when a gRPC client ends its side", async () => {
     const gone = latch();
     const server = await serve([
-      serverStream(Echo.Count, "open", (_request, { gone: signal }) => signal.addEventListener("abort", () => gone.open())),
+      serverStream(Echo.Count, "server.health", (_request, { gone: signal }) => signal.addEventListener("abort", () => gone.open())),
     ]);
     const session = rawSession(server.port);
     const stream = session.request(grpcHead(Echo.Count.path));
@@ -92,12 +94,12 @@ describe("one port", () => {
 describe("the gate", () => {
   it("asks for a token on every method that is not open, and for its scope", async () => {
     const methods = [
-      say("worker"),
-      count("worker"),
-      { ...say("operator"), path: "/test.Echo/Operate" },
-      { ...say("read"), path: "/test.Echo/Read" },
+      say("task.claim"),
+      count("task.claim"),
+      { ...say("run.start"), path: "/test.Echo/Operate" },
+      { ...say("run.read"), path: "/test.Echo/Read" },
     ];
-    const server = await serve([...methods, { ...say("open"), path: "/test.Echo/Open" }], { auth });
+    const server = await serve([...methods, { ...say("server.health"), path: "/test.Echo/Open" }], { auth });
     const { calls, findings } = await walkMethodTable(methods, targetOf(server), secrets);
     expect([calls, findings]).toEqual([2 * 4 + 2 + 2 + 1, []]);
     const open = channelTo(targetOf(server)).unary({ ...Echo.Say, path: "/test.Echo/Open" }, { text: "anyone" });
@@ -105,7 +107,7 @@ describe("the gate", () => {
   });
 
   it("makes the walk above fail for a method that is open by mistake", async () => {
-    const methods = [say("worker"), { ...say("operator"), path: "/test.Echo/Operate" }];
+    const methods = [say("task.claim"), { ...say("run.start"), path: "/test.Echo/Operate" }];
     const server = await serve(methods);
     const { calls, findings } = await walkMethodTable(methods, targetOf(server), secrets);
     expect(findings).toHaveLength(calls);
@@ -115,8 +117,8 @@ describe("the gate", () => {
     const principals: (string | undefined)[] = [];
     const server = await serve(
       [
-        say("worker", (text, { principal }) => {
-          principals.push(principal);
+        say("task.claim", (text, { caller }) => {
+          principals.push(caller.name);
           return text;
         }),
       ],
@@ -143,7 +145,7 @@ describe("the gate", () => {
   });
 
   it("writes no token into the log", async () => {
-    const server = await serve([say("worker", () => Promise.reject(new Error("failed")))], { auth });
+    const server = await serve([say("task.claim", () => Promise.reject(new Error("failed")))], { auth });
     const channel = channelTo(targetOf(server));
     for (const token of [...Object.values(secrets), "unknown-secret-0123456789"]) {
       await expect(channel.unary(Echo.Say, {}, bearer(token))).rejects.toThrow();
@@ -155,7 +157,7 @@ describe("the gate", () => {
 
 describe("errors", () => {
   const failWith = async (error: Error): Promise<{ error: GrpcError; server: TestServer }> => {
-    const server = await serve([say("open", () => Promise.reject(error))]);
+    const server = await serve([say("server.health", () => Promise.reject(error))]);
     const thrown = await channelTo(targetOf(server))
       .unary(Echo.Say, {})
       .catch((caught: unknown) => caught);
@@ -203,7 +205,7 @@ describe("limits and figures", () => {
     const finish = latch<string>();
     const begun = latch();
     const server = await serve([
-      say("open", () => {
+      say("server.health", () => {
         begun.open();
         return finish.opened;
       }),
@@ -223,7 +225,7 @@ describe("limits and figures", () => {
 
   it("refuse calls beyond what may be in flight, together with requests", async () => {
     const finish = latch<string>();
-    const server = await serve([say("open", () => finish.opened)], { limits: { inFlight: 2 } });
+    const server = await serve([say("server.health", () => finish.opened)], { limits: { inFlight: 2 } });
     const channel = channelTo(targetOf(server));
     const waiting = [channel.unary(Echo.Say, {}), channel.unary(Echo.Say, {})];
     await until(() => metric(server, /longshore_http_in_flight (\d+)/) === "2");
@@ -244,7 +246,7 @@ describe("closing", () => {
     const finish = latch<string>();
     const begun = latch();
     const server = await serve([
-      say("open", () => {
+      say("server.health", () => {
         begun.open();
         return finish.opened;
       }),
@@ -274,7 +276,7 @@ describe("closing", () => {
     const gone = latch();
     const server = await serve(
       [
-        say("open", (_text, { gone: signal }) => {
+        say("server.health", (_text, { gone: signal }) => {
           signal.addEventListener("abort", () => gone.open());
           begun.open();
           return new Promise(() => {});

@@ -2,6 +2,7 @@
 // and end as orderly. How they are carried is in ../grpc.
 
 import type { Socket } from "node:net";
+import { stranger } from "../../actions.ts";
 import type { Clock } from "../../clock.ts";
 import { GrpcServer } from "../../grpc/server.ts";
 import type { ServerCall } from "../../grpc/server-call.ts";
@@ -33,9 +34,9 @@ export interface GrpcPart {
 }
 
 export function createGrpc({ methods, gate, connections, traffic, logger, limits, clock }: GrpcPartOptions): GrpcPart {
-  function refuse(call: ServerCall, problem: Problem): { refusal: GrpcError } {
-    traffic.refused({ method: "gRPC", route: call.method?.path, from: call.session.socket.remoteAddress }, problem);
-    return { refusal: grpcErrorOf(problem) };
+  function refuse(call: ServerCall, problem: Problem): GrpcError {
+    traffic.refused({ method: "gRPC", route: call.method?.path, from: call.session.socket.remoteAddress, caller: call.caller }, problem);
+    return grpcErrorOf(problem);
   }
 
   const server = new GrpcServer({
@@ -48,7 +49,7 @@ export function createGrpc({ methods, gate, connections, traffic, logger, limits
         const underWay: OnConnection = { clientGone() {} };
         if (connection !== undefined) connections.begin(connection, underWay);
         return (code) => {
-          traffic.called(call.method?.path, codeName(code), call.principal);
+          traffic.called(call.method?.path, codeName(code), call.caller);
           if (connection !== undefined) connections.finish(connection, underWay);
         };
       },
@@ -59,18 +60,19 @@ export function createGrpc({ methods, gate, connections, traffic, logger, limits
         const foreign = gate.screen(headers);
         if (foreign !== undefined) return refuse(call, foreign);
         if (connections.inFlight > limits.inFlight) return refuse(call, overloaded(limits.inFlight));
-        if (method === undefined) return {};
-        const { problem, principal } = gate.authorize(headers, method.scope);
-        return problem === undefined ? { principal } : refuse(call, problem);
+        if (method === undefined) return undefined;
+        const { problem, caller } = gate.authorize(headers, method.action);
+        call.caller = caller;
+        return problem === undefined ? undefined : refuse(call, problem);
       },
       explain(error, call) {
         const { problem, incident } = problemOf(error);
         if (incident !== undefined) logger.error("A request failed", { incident, method: "gRPC", route: call.method?.path, error });
-        return refuse(call, problem).refusal;
+        return refuse(call, problem);
       },
       refusedPlain(status, socket) {
         const problem: Problem = { kind: status === 415 ? "bad-request" : "method-not-allowed", status, message: "This is no gRPC call." };
-        traffic.refused({ method: "HTTP/2", route: undefined, from: socket.remoteAddress }, problem);
+        traffic.refused({ method: "HTTP/2", route: undefined, from: socket.remoteAddress, caller: stranger }, problem);
       },
     },
   });

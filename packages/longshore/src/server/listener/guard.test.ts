@@ -3,30 +3,31 @@
 import { describe, expect, it } from "vitest";
 import { callCarried, carriers, groupOf, RawClient, route, startServer } from "../../../test/support/http.ts";
 import { walkRouteTable } from "../../../test/support/route-table.ts";
-import type { Route, RouteGroup, Scope } from "../../http.ts";
+import type { Action } from "../../actions.ts";
+import type { Route, RouteGroup } from "../../http.ts";
 import { createAuth, parseToken } from "./auth.ts";
 
 const secrets = { worker: "worker-secret-0123456789", operator: "operator-secret-0123456789", read: "read-secret-0123456789" };
 const auth = createAuth(Object.entries(secrets).map(([scope, secret]) => parseToken(`${scope}:${secret}:${scope}-token`, scope)));
 
 function table(handled: string[] = []): RouteGroup[] {
-  const of = (text: string, scope: Scope, more: Partial<Route> = {}) => {
+  const of = (text: string, action: Action, more: Partial<Route> = {}) => {
     const handle: Route["handle"] = (request) => {
-      handled.push(`${request.method} ${request.path} ${request.principal}`);
+      handled.push(`${request.method} ${request.path} ${request.caller.name}`);
       return { status: 200, body: "ok" };
     };
-    return route(text, handle, { scope, ...more });
+    return route(text, handle, { action, ...more });
   };
   return [
     groupOf("own", [
-      of("GET /health", "open"),
-      of("GET /metrics", "read"),
-      of("GET /runs/:run", "read"),
-      of("POST /runs", "operator"),
-      of("DELETE /runs/:run", "operator", { body: "none" }),
-      of("PUT /blobs/:digest", "worker", { body: "stream" }),
+      of("GET /health", "server.health"),
+      of("GET /metrics", "server.measure"),
+      of("GET /runs/:run", "run.read"),
+      of("POST /runs", "run.start"),
+      of("DELETE /runs/:run", "run.remove", { body: "none" }),
+      of("PUT /blobs/:digest", "blob.write", { body: "stream" }),
     ]),
-    groupOf("jobs", [of("POST /jobs/claim", "worker"), of("POST /jobs/:lease/heartbeat", "worker", { body: "none" })]),
+    groupOf("jobs", [of("POST /jobs/claim", "task.claim"), of("POST /jobs/:lease/heartbeat", "task.report", { body: "none" })]),
   ];
 }
 

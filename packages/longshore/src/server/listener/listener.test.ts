@@ -19,8 +19,16 @@ describe.each(carriers)("a request, carried %s", (carried) => {
   it("reaches its handler with path, parameters, query, headers and text", async () => {
     const server = await serve(
       route("POST /api/jobs/:lease/:part", (request) => {
-        const { method, path, params, text, principal } = request;
-        const seen = { method, path, params, text, principal, q: request.query.getAll("q"), type: request.headers["content-type"] };
+        const { method, path, params, text, caller } = request;
+        const seen = {
+          method,
+          path,
+          params,
+          text,
+          principal: caller.name,
+          q: request.query.getAll("q"),
+          type: request.headers["content-type"],
+        };
         return { status: 200, headers: json, body: JSON.stringify(seen) };
       }),
     );

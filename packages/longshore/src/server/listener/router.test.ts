@@ -7,7 +7,7 @@ function group(name: string, ...routes: string[]): RouteGroup {
     name,
     routes: routes.map((text): Route => {
       const [method, path] = text.split(" ") as [Route["method"], string];
-      return { method, path, scope: "open", body: "none", handle: () => ({ status: 200 }) };
+      return { method, path, action: "server.health", body: "none", handle: () => ({ status: 200 }) };
     }),
     refuse: (problem) => ({ status: problem.status }),
   };

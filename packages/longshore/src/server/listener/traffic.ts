@@ -1,6 +1,7 @@
 // What the listener counts and logs about requests. Series are found once per route and status class, so that a request costs additions
 // only; log lines name the route's pattern, never the path or the headers, which may carry what must not be written down.
 
+import type { Caller } from "../../actions.ts";
 import type { Clock } from "../../clock.ts";
 import type { Problem } from "../../http.ts";
 import type { Counter, Metrics } from "../../metrics.ts";
@@ -13,7 +14,7 @@ export interface Traffic {
   answered(exchange: Exchange, status: number): void;
   refused(request: RefusedRequest, problem: Problem): void;
   /** A gRPC call is over. `method` is absent when there is none of that name. */
-  called(method: string | undefined, code: string, principal: string | undefined): void;
+  called(method: string | undefined, code: string, caller: Caller): void;
   undelivered(): void;
   /** A connection that is not served directly any more. */
   handedOver(): void;
@@ -26,6 +27,7 @@ export interface RefusedRequest {
   /** The pattern of its route, or the path of its gRPC method; absent when there is none. */
   readonly route: string | undefined;
   readonly from: string | undefined;
+  readonly caller: Caller;
 }
 
 /** A worker with a wrong token asks several times a second; one line in this time tells as much. */
@@ -55,7 +57,7 @@ export function createTraffic(
   const verbose = logger.enabled("debug");
   /** By route, then by status class; the last row is for requests without a route. */
   const counters: (Counter | undefined)[][] = Array.from({ length: entries.length + 1 }, () => new Array(6).fill(undefined));
-  const logged = new Map<Problem["kind"], { untilMs: number; dropped: number }>();
+  const logged = new Map<string, { untilMs: number; dropped: number }>();
 
   function counterFor(exchange: Exchange, statusClass: number): Counter {
     const { entry } = exchange;
@@ -71,24 +73,26 @@ export function createTraffic(
     answered(exchange, status) {
       counterFor(exchange, Math.trunc(status / 100)).add();
       if (verbose)
-        logger.debug("answered", { method: exchange.method, route: exchange.entry?.route.path, status, principal: exchange.principal });
+        logger.debug("answered", { method: exchange.method, route: exchange.entry?.route.path, status, principal: exchange.caller.name });
     },
-    refused({ method, route, from }, problem) {
+    refused({ method, route, from, caller }, problem) {
       refusals.with(problem.kind).add();
       if (problem.kind !== "unauthorized" && problem.kind !== "forbidden" && problem.kind !== "overloaded") return;
       const now = clock.now();
-      const last = logged.get(problem.kind);
+      // By token, so that the refusals of one do not hide another's; there are only so many tokens.
+      const subject = caller.name === undefined ? problem.kind : `${problem.kind} ${caller.name}`;
+      const last = logged.get(subject);
       if (last !== undefined && now < last.untilMs) {
         last.dropped++;
         return;
       }
-      logged.set(problem.kind, { untilMs: now + refusalLogMs, dropped: 0 });
-      const fields = { kind: problem.kind, method, route, from };
+      logged.set(subject, { untilMs: now + refusalLogMs, dropped: 0 });
+      const fields = { kind: problem.kind, method, route, from, principal: caller.name };
       logger.warn("A request was refused", { ...fields, reason: problem.message, alsoRefused: last?.dropped });
     },
-    called(method, code, principal) {
+    called(method, code, caller) {
       calls.with(method ?? "", code).add();
-      if (verbose) logger.debug("answered", { method: "gRPC", route: method, code, principal });
+      if (verbose) logger.debug("answered", { method: "gRPC", route: method, code, principal: caller.name });
     },
     undelivered: () => undelivered.add(),
     handedOver: () => handedOver.add(),

@@ -1,7 +1,8 @@
 // Our own store of artifacts over HTTP: what http.ts calls. README.md beside this file lists the bodies.
 
+import type { Action } from "../../../actions.ts";
 import type { Clock } from "../../../clock.ts";
-import type { HttpReply, HttpRequest, Route, Scope } from "../../../http.ts";
+import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
 import { partBytesMax } from "../../../part/store.ts";
 import { badField, bodyOf, jsonReply, linesOf, listIn, objectIn, objectOf, queryText, textIn, textsIn, wholeIn } from "../request.ts";
@@ -37,7 +38,7 @@ export function artifactRoutes(parts: ArtifactRoutesParts): ArtifactRoutes {
 
 function routesOf({ artifacts, kept }: ArtifactRoutesParts, waiting: Waiting): Route[] {
   return [
-    route("POST", "/partials", async (request) => {
+    route("POST", "/partials", "part.write", async (request) => {
       const [first = "", ...metas] = linesOf(request);
       const head = objectOf(first, "The first line");
       const uids = textsIn(head, "batch_uids", partsMax);
@@ -51,14 +52,14 @@ function routesOf({ artifacts, kept }: ArtifactRoutesParts, waiting: Waiting): R
       if (taken) kept?.(parts.length);
       return accepted(taken);
     }),
-    route("POST", "/complete", async (request) => {
+    route("POST", "/complete", "part.write", async (request) => {
       const body = bodyOf(request);
       return accepted(await artifacts.complete(attemptIn(body), objectIn(body, "meta")));
     }),
-    route("GET", "/complete", async (request) => {
+    route("GET", "/complete", "part.read", async (request) => {
       return jsonReply({ complete: await artifacts.isComplete(queryText(request, "task_id"), queryText(request, "node_id")) });
     }),
-    route("POST", "/read", async (request) => {
+    route("POST", "/read", "part.read", async (request) => {
       const body = bodyOf(request);
       const waitMs = wholeIn(body, "wait_ms", { max: waitMsMax, fallback: 0 });
       const positions = listIn(body, "sources", sourcesMax).map((source, at) => ({
@@ -69,7 +70,7 @@ function routesOf({ artifacts, kept }: ArtifactRoutesParts, waiting: Waiting): R
       const pages = await waiting.within(waitMs, request.gone, (signal) => artifacts.pages(consumer, positions, signal));
       return jsonReply(pagesText(pages));
     }),
-    route("POST", "/finish", async (request) => {
+    route("POST", "/finish", "part.write", async (request) => {
       const body = bodyOf(request);
       const parts = listIn(body, "parts", partsMax).map((part, at) => ({
         fromNode: textIn(part, "from_node", `parts[${at}].`),
@@ -77,29 +78,24 @@ function routesOf({ artifacts, kept }: ArtifactRoutesParts, waiting: Waiting): R
       }));
       return accepted(await artifacts.finish(attemptIn(body), parts));
     }),
-    route("GET", "/cancelled", async (request) => {
+    route("GET", "/cancelled", "task.look", async (request) => {
       return jsonReply({ cancelled: await artifacts.cancelled(queryText(request, "task_id"), queryText(request, "node_id")) });
     }),
-    route("GET", "/epoch", async (request) => {
+    route("GET", "/epoch", "task.look", async (request) => {
       return jsonReply({ attempt_epoch: await artifacts.epochOf(queryText(request, "task_id"), queryText(request, "node_id")) });
     }),
-    route("GET", "/workers/:worker/state", async ({ params }) => {
+    route("GET", "/workers/:worker/state", "worker.sign", async ({ params }) => {
       return jsonReply({ active_run: await artifacts.loadState(params.worker as string) });
     }),
-    route("PUT", "/workers/:worker/state", async (request) => {
+    route("PUT", "/workers/:worker/state", "worker.sign", async (request) => {
       await artifacts.saveState(request.params.worker as string, activeRunIn(bodyOf(request)));
       return jsonReply({});
     }),
   ];
 }
 
-function route(
-  method: Route["method"],
-  path: string,
-  handle: (request: HttpRequest) => Promise<HttpReply>,
-  scope: Scope = "worker",
-): Route {
-  return { method, path: `${httpBase}/artifacts${path}`, scope, body: method === "GET" ? "none" : "text", bodyMax, handle };
+function route(method: Route["method"], path: string, action: Action, handle: (request: HttpRequest) => Promise<HttpReply>): Route {
+  return { method, path: `${httpBase}/artifacts${path}`, action, body: method === "GET" ? "none" : "text", bodyMax, handle };
 }
 
 function accepted(value: boolean): HttpReply {

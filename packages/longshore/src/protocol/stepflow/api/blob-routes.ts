@@ -25,7 +25,7 @@ export class BlobRoutes {
       {
         method: "POST",
         path: "/api/v1/blobs",
-        scope: "worker",
+        action: "blob.write",
         body: "stream",
         bodyMax: blobBytesMax,
         handle: (request) => this.#put(request),
@@ -33,7 +33,7 @@ export class BlobRoutes {
       {
         method: "GET",
         path: "/api/v1/blobs/:blob",
-        scope: "worker",
+        action: "blob.read",
         body: "none",
         openEnded: true,
         handle: (request) => this.#get(request),

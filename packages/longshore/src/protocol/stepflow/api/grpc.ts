@@ -18,17 +18,17 @@ export function apiMethods(services: Services): GrpcMethod[] {
 
 function flowMethods({ flows }: Services): GrpcMethod[] {
   return [
-    unary(FlowsService.StoreFlow, "operator", ({ flow, dryRun }) => {
+    unary(FlowsService.StoreFlow, "definition.write", ({ flow, dryRun }) => {
       if (flow === undefined) throw invalid("flow", "is required");
       // The members of a Struct have no order of their own.
       return flows.store(sortedText(flow), dryRun);
     }),
-    unary(FlowsService.GetFlow, "read", ({ flowId }) => flows.get(flowId)),
-    unary(FlowsService.DeleteFlow, "operator", ({ flowId }) => {
+    unary(FlowsService.GetFlow, "definition.read", ({ flowId }) => flows.get(flowId)),
+    unary(FlowsService.DeleteFlow, "definition.remove", ({ flowId }) => {
       flows.checkId(flowId);
       return {};
     }),
-    unary(FlowsService.GetFlowVariables, "read", ({ flowId }) => flows.variables(flowId)),
+    unary(FlowsService.GetFlowVariables, "definition.read", ({ flowId }) => flows.variables(flowId)),
   ];
 }
 
@@ -38,26 +38,26 @@ function runMethods({ runs, events }: Services): GrpcMethod[] {
     return { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
   };
   return [
-    unary(RunsService.CreateRun, "operator", ({ input, ...request }, call) =>
+    unary(RunsService.CreateRun, "run.start", ({ input, ...request }, call) =>
       runs.create({ ...request, inputs: input }, patience(request, call)),
     ),
-    unary(RunsService.ListRuns, "read", (request) => {
+    unary(RunsService.ListRuns, "run.read", (request) => {
       if (request.status !== undefined) enumIn("status", request.status, ExecutionStatus);
       return runs.list(request);
     }),
-    unary(RunsService.GetRun, "read", (request, call) => runs.get(request.runId, patience(request, call))),
-    unary(RunsService.DeleteRun, "operator", async ({ runId }) => {
+    unary(RunsService.GetRun, "run.read", (request, call) => runs.get(request.runId, patience(request, call))),
+    unary(RunsService.DeleteRun, "run.remove", async ({ runId }) => {
       await runs.remove(runId);
       return {};
     }),
-    unary(RunsService.GetRunItems, "read", ({ runId, resultOrder }) =>
+    unary(RunsService.GetRunItems, "run.read", ({ runId, resultOrder }) =>
       runs.items(runId, enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX),
     ),
-    unary(RunsService.GetRunFlow, "read", ({ runId }) => runs.flow(runId)),
-    unary(RunsService.GetRunSteps, "read", ({ runId, itemIndex }) => runs.steps(runId, itemIndex)),
-    unary(RunsService.GetStepDetail, "read", ({ runId, stepId, itemIndex, asof }) => runs.step(runId, stepId, itemIndex, asof)),
-    unary(RunsService.CancelRun, "operator", ({ runId }) => runs.cancel(runId)),
-    serverStream(RunsService.GetRunEvents, "read", async (request, call, sink) => {
+    unary(RunsService.GetRunFlow, "definition.read", ({ runId }) => runs.flow(runId)),
+    unary(RunsService.GetRunSteps, "run.read", ({ runId, itemIndex }) => runs.steps(runId, itemIndex)),
+    unary(RunsService.GetStepDetail, "run.read", ({ runId, stepId, itemIndex, asof }) => runs.step(runId, stepId, itemIndex, asof)),
+    unary(RunsService.CancelRun, "run.steer", ({ runId }) => runs.cancel(runId)),
+    serverStream(RunsService.GetRunEvents, "run.read", async (request, call, sink) => {
       const types = request.eventTypes.map((type) => enumIn("event_types", type, StatusEventType));
       const run = await runs.find(request.runId);
       const wish = {
@@ -74,7 +74,9 @@ function runMethods({ runs, events }: Services): GrpcMethod[] {
 
 function otherMethods(services: Services): GrpcMethod[] {
   return [
-    unary(ComponentsService.ListRegisteredComponents, "read", ({ excludeSchemas }) => listComponents(services.components, excludeSchemas)),
-    unary(HealthService.HealthCheck, "open", () => healthOf(services)),
+    unary(ComponentsService.ListRegisteredComponents, "component.read", ({ excludeSchemas }) =>
+      listComponents(services.components, excludeSchemas),
+    ),
+    unary(HealthService.HealthCheck, "server.health", () => healthOf(services)),
   ];
 }

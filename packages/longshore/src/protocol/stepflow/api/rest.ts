@@ -1,7 +1,8 @@
 // The REST face: every endpoint under /api/v1. It reads requests, calls the services that gRPC calls too, and writes
 // what they answer as JSON.
 
-import type { HttpReply, HttpRequest, Route, RouteGroup, Scope } from "../../../http.ts";
+import type { Action } from "../../../actions.ts";
+import type { HttpReply, HttpRequest, Route, RouteGroup } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
 import { compactText, memberTexts } from "../../../json-text.ts";
 import { StatusEventType } from "../api-messages.ts";
@@ -25,11 +26,11 @@ export function apiRoutes(services: Services, servesBlobs: boolean): RouteGroup 
   const routes = [
     ...flowRoutes(services),
     ...runRoutes(services),
-    route("GET", "/components", "read", async (request) =>
+    route("GET", "/components", "component.read", async (request) =>
       json(await listComponents(services.components, read.queryFlag(request, "excludeSchemas"))),
     ),
     ...(servesBlobs ? new BlobRoutes(services.blobs).routes : []).map(answering),
-    route("GET", "/health", "open", () => {
+    route("GET", "/health", "server.health", () => {
       const { timestamp, ...health } = healthOf(services);
       return json({ ...health, timestamp: timeText(timestamp) });
     }),
@@ -39,18 +40,18 @@ export function apiRoutes(services: Services, servesBlobs: boolean): RouteGroup 
 
 function flowRoutes({ flows }: Services): Route[] {
   return [
-    route("POST", "/flows", "operator", async ({ text }) => {
+    route("POST", "/flows", "definition.write", async ({ text }) => {
       const body = read.objectIn(text);
       if (read.mapOf(body, "flow") === undefined) throw invalid("flow", "is required");
       // The text and not the value: its id is the hash of how it was written.
       return json(await flows.store(compactText(memberTexts(text).get("flow") ?? "{}"), read.flagOf(body, "dryRun")));
     }),
-    route("GET", "/flows/:flow", "read", async ({ params }) => json(await flows.get(params.flow as string))),
-    route("DELETE", "/flows/:flow", "operator", ({ params }) => {
+    route("GET", "/flows/:flow", "definition.read", async ({ params }) => json(await flows.get(params.flow as string))),
+    route("DELETE", "/flows/:flow", "definition.remove", ({ params }) => {
       flows.checkId(params.flow as string);
       return json({});
     }),
-    route("GET", "/flows/:flow/variables", "read", async ({ params }) => json(await flows.variables(params.flow as string))),
+    route("GET", "/flows/:flow/variables", "definition.read", async ({ params }) => json(await flows.variables(params.flow as string))),
   ];
 }
 
@@ -61,7 +62,7 @@ function runRoutes({ runs, events }: Services): Route[] {
     return { wait: read.queryFlag(request, "wait"), gone: request.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
   };
   return [
-    route("POST", "/runs", "operator", async (request) => {
+    route("POST", "/runs", "run.start", async (request) => {
       const { wish, wait, timeoutSecs } = runRequest(read.objectIn(request.text));
       const { summary, results } = await runs.create(wish, {
         wait,
@@ -70,31 +71,31 @@ function runRoutes({ runs, events }: Services): Route[] {
       });
       return json({ summary: summaryJson(summary), results: results.map(itemJson) });
     }),
-    route("GET", "/runs", "read", async (request) => json({ runs: (await runs.list(listWish(request))).runs.map(summaryJson) })),
-    route("GET", "/runs/:run", "read", async (request) => {
+    route("GET", "/runs", "run.read", async (request) => json({ runs: (await runs.list(listWish(request))).runs.map(summaryJson) })),
+    route("GET", "/runs/:run", "run.read", async (request) => {
       const { summary, steps } = await runs.get(id(request), patience(request));
       return json({ summary: summaryJson(summary), steps: steps.map(stepJson) });
     }),
-    route("DELETE", "/runs/:run", "operator", async (request) => {
+    route("DELETE", "/runs/:run", "run.remove", async (request) => {
       await runs.remove(id(request));
       return json({});
     }),
-    route("GET", "/runs/:run/items", "read", async (request) => {
+    route("GET", "/runs/:run/items", "run.read", async (request) => {
       const order = read.queryEnum(request, "resultOrder", ResultOrder, "RESULT_ORDER_") ?? ResultOrder.BY_INDEX;
       return json({ results: (await runs.items(id(request), order)).results.map(itemJson) });
     }),
-    route("GET", "/runs/:run/flow", "read", async (request) => json(await runs.flow(id(request)))),
-    route("GET", "/runs/:run/steps", "read", async (request) => {
+    route("GET", "/runs/:run/flow", "definition.read", async (request) => json(await runs.flow(id(request)))),
+    route("GET", "/runs/:run/steps", "run.read", async (request) => {
       const { steps } = await runs.steps(id(request), read.queryWhole(request, "itemIndex"));
       return json({ steps: steps.map(stepJson) });
     }),
-    route("GET", "/runs/:run/steps/:step", "read", async (request) => {
+    route("GET", "/runs/:run/steps/:step", "run.read", async (request) => {
       const step = request.params.step as string;
       const found = await runs.step(id(request), step, read.queryWhole(request, "itemIndex"), read.queryWhole(request, "asof"));
       return json({ step: stepJson(found.step) });
     }),
     {
-      ...route("GET", "/runs/:run/events", "read", async (request) => {
+      ...route("GET", "/runs/:run/events", "run.read", async (request) => {
         const wish = {
           since: read.queryWhole(request, "since") ?? 0,
           types: read.queryEnums(request, "eventTypes", StatusEventType, "STATUS_EVENT_TYPE_"),
@@ -107,10 +108,10 @@ function runRoutes({ runs, events }: Services): Route[] {
       }),
       openEnded: true,
     },
-    route("POST", "/runs/:run/cancel", "operator", async (request) =>
+    route("POST", "/runs/:run/cancel", "run.steer", async (request) =>
       json({ summary: summaryJson((await runs.cancel(id(request))).summary) }),
     ),
-    route("POST", "/runs/:run/retry", "operator", async (request) =>
+    route("POST", "/runs/:run/retry", "run.steer", async (request) =>
       json({ summary: summaryJson((await runs.retry(id(request))).summary) }),
     ),
   ];
@@ -169,9 +170,9 @@ function listWish(request: HttpRequest) {
   };
 }
 
-function route(method: Route["method"], path: string, scope: Scope, handle: Handler): Route {
+function route(method: Route["method"], path: string, action: Action, handle: Handler): Route {
   const body = method === "POST" ? "text" : "none";
-  return answering({ method, path: `/api/v1${path}`, scope, body, bodyMax, handle });
+  return answering({ method, path: `/api/v1${path}`, action, body, bodyMax, handle });
 }
 
 /** Refusals of the services become answers of this face. */

@@ -15,7 +15,7 @@ import { BlobService } from "../services.ts";
 
 export function blobMethods(blobs: BlobLibrary): GrpcMethod[] {
   return [
-    unary(BlobService.PutBlob, "worker", ({ jsonData, rawData, blobType, filename }) => {
+    unary(BlobService.PutBlob, "blob.write", ({ jsonData, rawData, blobType, filename }) => {
       const type = typeIn(blobType);
       if (rawData !== undefined) {
         if (type === "flow") throw invalid("blob_type", "is flow, which goes with json_data: a flow is JSON");
@@ -26,7 +26,7 @@ export function blobMethods(blobs: BlobLibrary): GrpcMethod[] {
       // The keys of a Struct come in any order: the same value must have the same id however it was sent.
       return blobs.putJson(sortedText(jsonData), { type: type ?? "data", ...(filename === undefined ? {} : { filename }) });
     }),
-    unary(BlobService.GetBlob, "worker", async ({ blobId }) => {
+    unary(BlobService.GetBlob, "blob.read", async ({ blobId }) => {
       const hash = blobIdIn(blobId);
       if (hash === undefined)
         throw invalid("blob_id", `is ${JSON.stringify(blobId.slice(0, 80))}, expected 64 hexadecimal digits in lower case`);

@@ -11,8 +11,8 @@ import { OrchestratorService } from "../services.ts";
 
 export function orchestratorMethods({ reports }: { readonly reports: Reports }): GrpcMethod[] {
   return [
-    unary(OrchestratorService.TaskHeartbeat, "worker", (request) => reports.heartbeat(request)),
-    unary(OrchestratorService.CompleteTask, "worker", async (request) => {
+    unary(OrchestratorService.TaskHeartbeat, "task.report", (request) => reports.heartbeat(request)),
+    unary(OrchestratorService.CompleteTask, "task.report", async (request) => {
       await reports.complete(request);
       return {};
     }),
@@ -22,18 +22,22 @@ export function orchestratorMethods({ reports }: { readonly reports: Reports }):
 /** Runs on behalf of those that the worker's tasks belong to. */
 export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
   return [
-    unary(OrchestratorService.SubmitRun, "worker", async ({ runRequest, subflowKey, rootRunId }, call) => {
+    unary(OrchestratorService.SubmitRun, "sub-run.start", async ({ runRequest, subflowKey, rootRunId }, call) => {
       if (runRequest === undefined) throw invalid("run_request", "is missing, expected the flow and its inputs");
       const { input, wait, timeoutSecs, ...wish } = runRequest;
       const asker = rootRunId ? { rootRunId: runIdIn("root_run_id", rootRunId) } : undefined;
       const patience = { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
       return orchestratorStatus(await runs.submit({ ...wish, inputs: input }, asker, subflowKey || undefined, patience));
     }),
-    unary(OrchestratorService.GetRun, "worker", async ({ runId, wait, timeoutSecs, includeResults, resultOrder, rootRunId }, call) => {
-      if (rootRunId) runIdIn("root_run_id", rootRunId);
-      const patience = { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
-      const order = includeResults ? enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX : undefined;
-      return orchestratorStatus(await runs.get(runIdIn("run_id", runId), order, patience));
-    }),
+    unary(
+      OrchestratorService.GetRun,
+      "sub-run.read",
+      async ({ runId, wait, timeoutSecs, includeResults, resultOrder, rootRunId }, call) => {
+        if (rootRunId) runIdIn("root_run_id", rootRunId);
+        const patience = { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        const order = includeResults ? enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX : undefined;
+        return orchestratorStatus(await runs.get(runIdIn("run_id", runId), order, patience));
+      },
+    ),
   ].map(refusing);
 }

@@ -22,7 +22,7 @@ const nameCharsMax = 512;
 export function tasksMethods(parts: TasksParts): GrpcMethod[] {
   const { queues, runs, addresses } = parts;
   return [
-    serverStream(TasksService.PullTasks, "worker", ({ queueName, workerId }, call, sink) => {
+    serverStream(TasksService.PullTasks, "task.claim", ({ queueName, workerId }, call, sink) => {
       if (queueName === "") throw invalid("queue_name", "is empty, expected the name of a queue");
       if (workerId.length > nameCharsMax) throw invalid("worker_id", `has ${workerId.length} characters, expected at most ${nameCharsMax}`);
       const found = queues.find(queueName);
@@ -32,7 +32,7 @@ export function tasksMethods(parts: TasksParts): GrpcMethod[] {
       const stream = { queue: found.queue, workerId: workerId || call.peer, url, gone: call.gone, sink };
       return new PullStream({ ...parts, held: queues.held, unclaimed: queues.unclaimed }, stream).serve();
     }),
-    unary(TasksService.GetOrchestratorForRun, "worker", async ({ runId }, call) => {
+    unary(TasksService.GetOrchestratorForRun, "run.locate", async ({ runId }, call) => {
       if ((await runs.run(runIdIn("run_id", runId))) === undefined) throw notFound("run", runId);
       return { orchestratorServiceUrl: addresses.forCaller(call.authority) };
     }),

@@ -1,0 +1,90 @@
+// Everything that callers can do here, and which tokens allow it: one table for every protocol. A route, a gRPC method and a call of a
+// worker over JSON-RPC each name the action that they carry out, and the gate looks it up here. So two ways to the same code have one answer.
+
+/** What a token may be made for. An operator may do everything. */
+export type TokenScope = "worker" | "operator" | "read";
+
+interface Rule {
+  /** `anyone` needs no token. An operator is allowed without being named. */
+  readonly who: TokenScope | "anyone";
+  /** For people: it completes "may". */
+  readonly what: string;
+  /** True for what only reads: opening it in a browser changes nothing. */
+  readonly reads?: true;
+  /** True where a worker may do it only on behalf of a task that it holds. */
+  readonly bound?: true;
+}
+
+const table = {
+  "server.greet": { who: "anyone", what: "see the fixed page at `/`", reads: true },
+  "server.health": { who: "anyone", what: "learn whether the server can take work", reads: true },
+  "server.version": { who: "anyone", what: "learn the server's version", reads: true },
+  "token.check": { who: "anyone", what: "show a token and learn whether the server knows it", reads: true },
+
+  "server.describe": { who: "read", what: "read the description of the HTTP API", reads: true },
+  "server.measure": { who: "read", what: "read metrics", reads: true },
+  "setting.read": { who: "read", what: "read Conductor's settings and the names of its secrets", reads: true },
+  "definition.read": { who: "read", what: "read workflows, flows and schemas", reads: true },
+  "definition.check": { who: "read", what: "have a workflow checked without storing it", reads: true },
+  "component.read": { who: "read", what: "list components of flows", reads: true },
+  "run.read": { who: "read", what: "read runs, their steps, results, parts and events", reads: true },
+  "task.read": { who: "read", what: "list and read tasks", reads: true },
+  "log.read": { who: "read", what: "read logs", reads: true },
+  "queue.read": { who: "read", what: "read how much waits", reads: true },
+  "worker.read": { who: "read", what: "list workers", reads: true },
+
+  "worker.sign": { who: "worker", what: "register as a worker, keep its state and say that it lives" },
+  "task.claim": { who: "worker", what: "take tasks" },
+  "task.look": { who: "worker", what: "look at one task by its id, and whether it is cancelled", reads: true },
+  "task.report": { who: "worker", what: "renew, complete and fail tasks" },
+  "task.signal": { who: "worker", what: "report on a waiting step by its name" },
+  "log.write": { who: "worker", what: "add to the log of a task" },
+  "part.write": { who: "worker", what: "keep what a task produces before its end" },
+  "part.read": { who: "worker", what: "read what other tasks of its run produced", reads: true },
+  "blob.write": { who: "worker", what: "store blobs" },
+  "blob.read": { who: "worker", what: "read blobs by their hash", reads: true },
+  "bus.publish": { who: "worker", what: "send what FlowKit's workers send: announcements, status, replies" },
+  "bus.take": { who: "worker", what: "receive what FlowKit's workers receive: commands, queries, signals" },
+  "task-definition.read": { who: "worker", what: "read task definitions", reads: true },
+  "task-definition.write": { who: "worker", what: "store task definitions and schemas" },
+  "run.locate": { who: "worker", what: "ask which server looks after a run", reads: true },
+  "sub-run.start": { who: "worker", what: "start runs of stored flows", bound: true },
+  "sub-run.read": { who: "worker", what: "read runs of the same family", reads: true, bound: true },
+
+  "definition.write": { who: "operator", what: "store workflows and flows" },
+  "definition.remove": { who: "operator", what: "remove workflows, flows, schemas and task definitions" },
+  "run.start": { who: "operator", what: "start runs of anything" },
+  "run.steer": { who: "operator", what: "cancel, pause, retry, rerun runs and skip steps" },
+  "run.remove": { who: "operator", what: "remove runs" },
+  "queue.steer": { who: "operator", what: "put the tasks of a queue in line again" },
+} as const satisfies { readonly [action: string]: Rule };
+
+export type Action = keyof typeof table;
+
+export const actions: Readonly<Record<Action, Rule>> = table;
+
+/** Who makes a request, as far as the gate knows. */
+export interface Caller {
+  /** The name of the token; undefined when there was none. */
+  readonly name: string | undefined;
+  may(action: Action): boolean;
+}
+
+/** Whoever calls a server that asks for no token. */
+export const everyone: Caller = { name: undefined, may: () => true };
+
+/** A caller without a token, where tokens are asked for. */
+export const stranger: Caller = { name: undefined, may: (action) => actions[action].who === "anyone" };
+
+/** What a worker may do that the server itself calls, so that it shows no token, where tokens are asked for. */
+export const calledWorker: Caller = callerWith(undefined, ["worker"]);
+
+/** Worked out once: a request costs one look. */
+export function callerWith(name: string | undefined, scopes: readonly TokenScope[]): Caller {
+  const allowed = new Set((Object.keys(actions) as Action[]).filter((action) => allows(scopes, actions[action].who)));
+  return { name, may: (action) => allowed.has(action) };
+}
+
+function allows(scopes: readonly TokenScope[], who: Rule["who"]): boolean {
+  return who === "anyone" || scopes.includes("operator") || scopes.includes(who);
+}
