@@ -6,7 +6,7 @@ import { LongshoreError } from "../errors.ts";
 import { Results } from "../results.ts";
 import type { Verdict } from "../verdict.ts";
 import { Deadlines } from "./deadlines.ts";
-import type { Reach } from "./lanes.ts";
+import { foreignLane, keptName, type Reach } from "./lanes.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask } from "./store.ts";
 import { type Hold, isOpen, type Task } from "./task.ts";
 
@@ -60,12 +60,14 @@ export class Board {
     this.#deadlines = new Deadlines(options.clock, (ids) => this.#expire(ids));
   }
 
-  post(tasks: readonly NewTask[]): Promise<void> {
-    return this.#store.post(tasks);
+  async post(tasks: readonly NewTask[]): Promise<void> {
+    tasks.forEach(refuseKeptName);
+    await this.#store.post(tasks);
   }
 
   /** Posts a task and waits for its end. */
   async perform(task: NewTask): Promise<Task> {
+    refuseKeptName(task);
     const { ended, leave } = this.#results.expect(task.id);
     try {
       await this.#store.post([task]);
@@ -241,4 +243,9 @@ export class Board {
       for (const id of ids) this.#deadlines.add(id, at);
     });
   }
+}
+
+function refuseKeptName({ lanes }: NewTask): void {
+  const kept = foreignLane(lanes, undefined);
+  if (kept !== undefined) throw new LongshoreError("LONGSHORE_BAD_INPUT", keptName(kept.name), { detail: { field: "name" } });
 }

@@ -11,7 +11,7 @@ const news: WaitingNews = {
   taskId: "R1.0",
   step: "train",
   runId: "R1",
-  lane: "command",
+  lane: "$command",
   labels: ["gpu"],
   forMs: 0,
 };

@@ -3,6 +3,7 @@
 
 import { LongshoreError } from "../../errors.ts";
 import { type JsonPath, pathText } from "../../json-position.ts";
+import { readCommand } from "../../protocol/workflow-graph/command.ts";
 import { findCycle, nodesMax } from "../../run/plan.ts";
 import type { GraphJob, GraphSource } from "./source.ts";
 
@@ -60,6 +61,15 @@ export function checkGraph(graph: GraphSource, layout: Layout, refuse: Refuse): 
       ? `Job '${cycle[0]}' depends on itself`
       : `These jobs wait for each other: ${cycle.map((id) => `'${id}'`).join(" -> ")}`;
   throw refuse(layout.job(index.get(cycle[0] as string) as number), message, "dependencies without a cycle");
+}
+
+/** For new definitions: a command that begins as the call of a handler must be one, for no worker could run it. */
+export function checkCommands(graph: GraphSource, layout: Pick<Layout, "job">, refuse: Refuse): void {
+  graph.jobs.forEach((job, at) => {
+    const command = readCommand(job.command);
+    if (command.kind !== "broken") return;
+    throw refuse(layout.job(at), `Job '${job.id}': ${command.why}`, 'a shell command, @name {"input":"as JSON"}, or {"handler":"name"}');
+  });
 }
 
 function checkJob(job: GraphJob, refuse: (message: string, expected: string) => Error): void {

@@ -23,7 +23,7 @@ describe("compiling a definition", () => {
       after: [0],
       waitsFor: "done",
       timeouts: { endMs: 5_000 },
-      lanes: [{ name: "command", labels: ["gpu", "linux"] }],
+      lanes: [{ name: "$command", labels: ["gpu", "linux"] }],
       retry: { failures: 2, lost: 3, backoff: { kind: "exponential", delayMs: 2_000, maxMs: 60_000 } },
     });
     expect((plan.nodes[0] as TaskNode).retry).toEqual({ failures: 0, lost: 1, backoff: { kind: "fixed", delayMs: 0 } });

@@ -1,19 +1,19 @@
-// The workflow-graph dialect: one task per job, on the lane `command` with the labels that the job requires. A command that names a
+// The workflow-graph dialect: one task per job, on the lane `$command` with the labels that the job requires. A command that names a
 // handler requires that handler's label as well, written or not: a worker without the handler could only fail it. A job's input is its
 // command and the outputs of its direct dependencies; its output is a flat map of texts. A run as a whole has no output.
 
 import type { Backoff } from "../../backoff.ts";
-import { laneOf } from "../../board/lanes.ts";
+import { laneOf, ownLane } from "../../board/lanes.ts";
 import { isObject, type Json } from "../../json.ts";
-import { handlerLabelOf } from "../../protocol/workflow-graph/command.ts";
+import { handlerLabelOf, readCommand } from "../../protocol/workflow-graph/command.ts";
 import type { Outputs, WireBackoff } from "../../protocol/workflow-graph/wire.ts";
 import type { Dialect, Resolved, Scope } from "../../run/dialect.ts";
 import { makePlan, type Plan, type TaskNode, type Template } from "../../run/plan.ts";
 import { checkGraph, refuse } from "./check.ts";
 import { decodeSource, dialectName, type GraphJob } from "./source.ts";
 
-/** The lane of everything that is a command. */
-export const commandLane = "command";
+/** The lane of everything that is a command. Workers of any origin take from it and run what they get in a shell, so it is this dialect's own. */
+export const commandLane = ownLane("command");
 
 interface Upstream {
   id: string;
@@ -24,6 +24,7 @@ type GraphTemplate = { kind: "job"; command: string; upstream: readonly Upstream
 
 export const workflowGraphDialect: Dialect = {
   name: dialectName,
+  ownLane: commandLane,
   compile,
   resolve,
 };
@@ -54,7 +55,7 @@ function nodeOf(job: GraphJob, index: ReadonlyMap<string, number>): TaskNode {
 }
 
 function labelsOf(job: GraphJob): readonly string[] {
-  const handler = handlerLabelOf(job.command);
+  const handler = handlerLabelOf(readCommand(job.command));
   return handler === undefined ? job.required_labels : [...job.required_labels, handler];
 }
 

@@ -222,6 +222,22 @@ describe("definition files that are refused", () => {
     expect(error.detail).toMatchObject({ field, line, column, expected: expect.any(String) });
   });
 
+  it.each(['{"handler": 1}', "@", '{"handler":"greet"'])("refuses a command that begins as a handler call and is none: %s", (run) => {
+    expect(refusal(yaml(...head, "jobs:", `  a: { run: '${run}' }`)).detail).toMatchObject({ field: "jobs.a", line: 4 });
+  });
+
+  it("leaves the call of a handler without an environment, with a warning, and never makes it a shell command", () => {
+    const { graph, warnings } = parseFile(
+      yaml(...head, "env: { A: x }", "jobs:", "  a: { run: '@greet {\"name\":1}' }", "  b: { run: ls }"),
+    );
+    expect(graph.jobs.map(({ command }) => command)).toEqual(['@greet {"name":1}', "export A='x' && ls"]);
+    expect(warnings).toMatchObject([{ message: expect.stringContaining("no environment"), line: 5 }]);
+  });
+
+  it("refuses a step that calls a handler", () => {
+    expect(refusal(yaml(...head, "jobs:", "  a:", "    steps:", "      - { run: '@greet' }")).message).toContain("cannot call a handler");
+  });
+
   it("refuses aliases that multiply without end", () => {
     const bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"];
     for (const [name, of] of ["ba", "cb", "dc", "ed"]) bomb.push(`${name}: &${name} [${Array(10).fill(`*${of}`).join(", ")}]`);

@@ -17,8 +17,9 @@
 
 import { fields, integer, listOf, mapOf, required, textOf, whole } from "../../file-fields.ts";
 import { fileId, type Place, type ReadFile, readFile, type Warning } from "../../file-place.ts";
+import { readCommand } from "../../protocol/workflow-graph/command.ts";
 import type { WireBackoff } from "../../protocol/workflow-graph/wire.ts";
-import { checkGraph, type Refuse } from "./check.ts";
+import { checkCommands, checkGraph, type Refuse } from "./check.ts";
 import { type EnvVar, isEnvName, runCommand, type ShellStep, stepsCommand } from "./command.ts";
 import { encodeSource, type GraphJob, type GraphSource, maxLostLeasesDefault, plainJob } from "./source.ts";
 
@@ -52,6 +53,7 @@ export function parseGraph({ root, warnings }: ReadFile, file?: string): ParsedF
   }
   const placed: Refuse = (path, message, expected) => whereOf(path, root, places, dependencies).refuse(message, expected);
   checkGraph(graph, { job: (at) => ["jobs", at], dependency: (at, place) => ["jobs", at, place] }, placed);
+  checkCommands(graph, { job: (at) => ["jobs", at] }, placed);
   return { id: fileId(file) ?? name, graph, source: encodeSource(graph), warnings };
 }
 
@@ -94,7 +96,7 @@ function commandOf(at: Place, given: ReadonlyMap<string, Place>, env: readonly E
   const steps = given.get("steps");
   const items = steps === undefined ? [] : listOf(steps, "a list of steps");
   if (items.length === 0 && run === undefined) throw at.refuse("Job must have either 'run' or 'steps'", "run: a command, or steps: a list");
-  if (items.length === 0) return runCommand(env, textOf(run as Place, "a command"));
+  if (items.length === 0) return ownCommand(run as Place, env);
   run?.warn("`run` is not used, because the job has steps.");
   const commands: ShellStep[] = [];
   items.forEach((item, index) => {
@@ -102,6 +104,14 @@ function commandOf(at: Place, given: ReadonlyMap<string, Place>, env: readonly E
     if (step !== null) commands.push(step);
   });
   return stepsCommand(env, commands);
+}
+
+/** An environment is a matter of the shell: the call of a handler stays as it is, else it would become a shell command. */
+function ownCommand(run: Place, env: readonly EnvVar[]): string {
+  const text = textOf(run, "a command");
+  if (env.length === 0 || readCommand(text).kind === "shell") return runCommand(env, text);
+  run.warn("The command is the call of a handler, which gets no environment: `env` is for shell commands.");
+  return text.trim();
 }
 
 /** Null for a step that does nothing: it has no command, or `if: false`. */
@@ -114,7 +124,11 @@ function stepOf(place: Place, index: number): ShellStep | null {
   const label = named === undefined ? `step ${index + 1}` : textOf(named, "a text");
   const run = given.get("run");
   if (run === undefined) place.warn("A step without `run` does nothing.");
-  return run === undefined || off ? null : { label, env, run: textOf(run, "a command") };
+  if (run === undefined) return null;
+  const text = textOf(run, "a command");
+  if (readCommand(text).kind !== "shell")
+    throw run.refuse("A step cannot call a handler.", "a shell command; or a job of its own, with `run`");
+  return off ? null : { label, env, run: text };
 }
 
 function triggerOf(place: Place): string {

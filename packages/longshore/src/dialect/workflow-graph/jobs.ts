@@ -2,7 +2,7 @@
 // here the graph is checked and what a definition keeps is taken over.
 
 import type { Job } from "../../protocol/workflow-graph/wire.ts";
-import { checkGraph, type Refuse, refuse } from "./check.ts";
+import { checkCommands, checkGraph, type Refuse, refuse } from "./check.ts";
 import { encodeSource, type GraphJob, type GraphSource, maxLostLeasesDefault } from "./source.ts";
 
 /** Throws what `refusal` makes of the first fault: LONGSHORE_BAD_DEFINITION naming the field, such as `jobs[2].depends_on[0]`, unless told. */
@@ -12,6 +12,7 @@ export function fromJobs(
 ): { graph: GraphSource; source: string } {
   const graph: GraphSource = { name: workflow.name, trigger: workflow.trigger, jobs: workflow.jobs.map(graphJob) };
   checkGraph(graph, { job: (at) => ["jobs", at, "id"], dependency: (at, place) => ["jobs", at, "depends_on", place] }, refusal);
+  checkCommands(graph, { job: (at) => ["jobs", at, "command"] }, refusal);
   return { graph, source: encodeSource(graph) };
 }
 

@@ -8,7 +8,7 @@ const greet = task("greet", () => null);
 const tasks = new Map<string, Task>([["greet", greet]]);
 const shell = task("shell", () => null);
 
-function job(command: string, upstream_outputs: QueuedJob["upstream_outputs"] = {}): QueuedJob {
+function job(command: string, upstream_outputs: QueuedJob["upstream_outputs"] = {}, kind?: unknown): QueuedJob {
   const retry_policy = { max_retries: 0, backoff: "None" } as const;
   return {
     job_id: "j",
@@ -20,12 +20,13 @@ function job(command: string, upstream_outputs: QueuedJob["upstream_outputs"] = 
     upstream_outputs,
     enqueued_at_ms: 1,
     delayed_until_ms: 0,
+    ...(kind === undefined ? {} : { kind: kind as "shell" }),
   };
 }
 
-function refusedBy(command: string, allowed: Task | undefined = undefined): { message: string; code: string } {
+function refusedBy(command: string, allowed: Task | undefined = undefined, kind?: unknown): { message: string; code: string } {
   try {
-    dispatch(job(command), tasks, allowed);
+    dispatch(job(command, {}, kind), tasks, allowed);
   } catch (error) {
     expect(error).toBeInstanceOf(TerminalError);
     const cause = (error as TerminalError).cause as LongshoreError;
@@ -50,9 +51,38 @@ describe("dispatch", () => {
   });
 
   it("hands every other command to the shell when that is allowed", () => {
-    for (const command of ["echo hi", "{ echo a; }", '{"no":"handler"}', "echo @greet", ""]) {
+    for (const command of ["echo hi", "{ echo a; }", '{ "$TOOL" a; }', "echo @greet", ""]) {
       expect(dispatch(job(command), tasks, shell)).toMatchObject({ task: shell, input: { command } });
     }
+  });
+
+  it("refuses for good what begins as a handler call and cannot be read as one, also when the shell is on", () => {
+    const deep = `{"handler":"greet","input":${"[".repeat(101)}${"]".repeat(101)}}`;
+    const commands = [
+      '{"no":"handler"}',
+      "{}",
+      '{"handler":"greet","input":}',
+      '{ "handler" : "greet" ',
+      "{greet}",
+      "@",
+      "@ greet",
+      "@$(id)",
+      deep,
+    ];
+    for (const command of commands) expect(refusedBy(command, shell).code, command).toBe("LONGSHORE_BAD_INPUT");
+  });
+
+  it("calls a handler with an input as deep as JSON may be", () => {
+    const input = `${"[".repeat(100)}${"]".repeat(100)}`;
+    expect(dispatch(job(`{"handler":"greet","input":${input}}`), tasks, shell).task).toBe(greet);
+  });
+
+  it("goes by the kind that the server sends, and not by the text", () => {
+    expect(dispatch(job('{"handler":"greet"}', {}, "shell"), tasks, shell).task).toBe(shell);
+    expect(dispatch(job('{"handler":"greet"}', {}, "handler"), tasks, shell).task).toBe(greet);
+    expect(refusedBy("echo hi", shell, "handler")).toMatchObject({ code: "LONGSHORE_BAD_INPUT" });
+    expect(refusedBy("echo hi", undefined, "shell")).toMatchObject({ code: "LONGSHORE_SHELL_OFF" });
+    for (const kind of ["python", null, 7]) expect(refusedBy("echo hi", shell, kind).message).toContain('expected "shell" or "handler"');
   });
 
   it("refuses a shell command for good when the shell is off, naming the switch", () => {

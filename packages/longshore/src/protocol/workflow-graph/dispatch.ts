@@ -4,7 +4,7 @@ import { refusal } from "../../errors.ts";
 import { deeperThan, isObject, jsonDepthMax } from "../../json.ts";
 import type { Call } from "../../runner/transport.ts";
 import type { Task } from "../../task.ts";
-import { handlerOf, type NamedHandler } from "./command.ts";
+import { type Command, type HandlerCall, readCommand } from "./command.ts";
 import type { QueuedJob } from "./wire.ts";
 
 type Upstream = QueuedJob["upstream_outputs"];
@@ -14,18 +14,33 @@ const namesMax = 20;
 
 /** Throws a TerminalError when the command names no handler of this worker, or is a shell command and `shell` is undefined. */
 export function dispatch(job: QueuedJob, tasks: ReadonlyMap<string, Task>, shell: Task | undefined): Call {
-  const { command, upstream_outputs: upstream } = job;
-  const named = handlerOf(command);
-  if (named === undefined) return shellCall(job, shell);
-  const input = inputOf(named);
-  const found = tasks.get(named.name);
-  if (found === undefined) throw unknownHandler(named.name, tasks);
+  const command = commandOf(job);
+  if (command.kind === "broken") throw badInput(command.why);
+  if (command.kind === "shell") return shellCall(job, shell);
+  const input = inputOf(command);
+  const found = tasks.get(command.name);
+  if (found === undefined) throw unknownHandler(command.name, tasks);
+  const { upstream_outputs: upstream } = job;
   return { task: found, input: withUpstream(input, upstream), upstream };
 }
 
-function inputOf(named: NamedHandler): unknown {
-  if (!("text" in named)) return named.input;
-  const { name, text } = named;
+/** The server's word counts. Without one the text decides, as its author wrote it: such servers put no data into commands. */
+function commandOf(job: QueuedJob): Command {
+  const { kind, command } = job;
+  if (kind === "shell") return { kind };
+  if (kind !== undefined && kind !== "handler") {
+    throw badInput(
+      `Job ${job.job_id} is of the kind ${JSON.stringify(kind)}, expected "shell" or "handler". Is this worker older than its server?`,
+    );
+  }
+  const read = readCommand(command);
+  if (kind === undefined || read.kind !== "shell") return read;
+  return { kind: "broken", why: `Job ${job.job_id} is a handler call, and its command names no handler.` };
+}
+
+function inputOf(call: HandlerCall): unknown {
+  if (!("text" in call)) return call.input;
+  const { name, text } = call;
   if (text === "") return undefined;
   if (deeperThan(text)) throw badInput(`The input after @${name} nests deeper than ${jsonDepthMax} levels.`);
   try {

@@ -22,7 +22,7 @@ function task(more: Partial<Task> = {}): Task {
   const fresh = freshTask(
     { id: "RUN.0", runId: "RUN", node: 0, step: "a", lanes: [], input: '{"command":"echo a","upstream":{}}', policy: null },
     now,
-    { name: "command", labels: [] },
+    { name: "$command", labels: [] },
   );
   return { ...fresh, ...more };
 }
@@ -74,7 +74,7 @@ describe("the answer to a claim", () => {
         ...{ job_id: "b", workflow_id: "ci", command: 'echo "b"', required_labels: ["linux"] },
         retry_policy: { max_retries: 2, backoff: { Fixed: { delay_secs: 5 } } },
         ...{ attempt: 1, upstream_outputs: { a: { v: "1" }, z: {} }, enqueued_at_ms: now, delayed_until_ms: now + 5_000 },
-        ...{ run_id: "RUN", timeout_secs: 90 },
+        ...{ run_id: "RUN", kind: "shell", timeout_secs: 90 },
       },
       lease: {
         ...{ lease_id: "RUN.7-3", job_id: "b", workflow_id: "ci", worker_id: "w1", ttl_secs: 30, granted_at_ms: now + 6_000 },
@@ -94,7 +94,7 @@ describe("the answer to a claim", () => {
     const greet = task({ lane: { name: "greet", labels: [] }, input: '{"name":"Ada"}', step: "hello" });
     const text = renderClaim(greet, { part: loosePart("hello", []), workflowId: '"RUN"', runId: "null", workerId: '"w"', ttlSecs: 30 });
     const { job } = JSON.parse(text);
-    expect(job).toMatchObject({ job_id: "hello", upstream_outputs: {}, run_id: null });
+    expect(job).toMatchObject({ job_id: "hello", upstream_outputs: {}, run_id: null, kind: "handler" });
     expect(JSON.parse(job.command)).toEqual({ handler: "greet", input: { name: "Ada" } });
   });
 

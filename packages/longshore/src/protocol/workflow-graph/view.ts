@@ -2,11 +2,11 @@
 // parts of a claim's answer that are the same every time, as finished text.
 
 import type { Backoff } from "../../backoff.ts";
-import { commandLane } from "../../dialect/workflow-graph/compile.ts";
 import { decodeSource, dialectName, type GraphJob, type GraphSource, plainJob } from "../../dialect/workflow-graph/source.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
-import type { WireBackoff } from "./wire.ts";
+import { readCommand } from "./command.ts";
+import type { JobKind, WireBackoff } from "./wire.ts";
 
 export interface View {
   readonly graph: GraphSource;
@@ -23,13 +23,14 @@ export interface NodePart {
   readonly before: string;
   /** `{"command":"make","upstream":`: how the input of a command begins; null for a handler's step. */
   readonly inputHead: string | null;
-  /** `,"timeout_secs":60`, or nothing. */
+  /** `,"kind":"shell"`, and `,"timeout_secs":60` where there is one. */
   readonly after: string;
 }
 
 export function viewOf(definition: Definition, plan: Plan): View {
-  const graph = definition.dialect === dialectName ? decodeSource(definition.source) : graphOf(definition, plan);
-  return { graph, index: plan.index, parts: graph.jobs.map((job, at) => partOf(job, isCommand(plan.nodes[at]))) };
+  const isGraph = definition.dialect === dialectName;
+  const graph = isGraph ? decodeSource(definition.source) : graphOf(definition, plan);
+  return { graph, index: plan.index, parts: graph.jobs.map((job) => partOf(job, isGraph)) };
 }
 
 /** The part of a task that belongs to no run: a handler's call on its own. */
@@ -45,8 +46,13 @@ function partOf(job: GraphJob, command: boolean): NodePart {
     ids: `"job_id":${JSON.stringify(job.id)},"workflow_id":`,
     before: command ? `,"command":${text}${rest}` : rest,
     inputHead: command ? `{"command":${text},"upstream":` : null,
-    after: job.timeout_secs === null ? "" : `,"timeout_secs":${job.timeout_secs}`,
+    after: `,"kind":"${kindOf(job, command)}"${job.timeout_secs === null ? "" : `,"timeout_secs":${job.timeout_secs}`}`,
   };
+}
+
+/** Shell is only what the author of a workflow-graph definition wrote as a shell command. */
+function kindOf(job: GraphJob, command: boolean): JobKind {
+  return command && readCommand(job.command).kind === "shell" ? "shell" : "handler";
 }
 
 /** Any plan can be shown as jobs, whatever it was written in. */
@@ -71,10 +77,6 @@ function graphOf(definition: Definition, plan: Plan): GraphSource {
 function commandText(node: PlanNode): string {
   if (node.kind === "task") return `@${node.lanes[0]?.name ?? ""}`;
   return node.kind === "run" ? `run ${node.workflow ?? node.id}` : node.kind;
-}
-
-function isCommand(node: PlanNode | undefined): boolean {
-  return node?.kind === "task" && node.lanes[0]?.name === commandLane;
 }
 
 /** The wire knows whole seconds and three forms; any other is told by its first delay. */

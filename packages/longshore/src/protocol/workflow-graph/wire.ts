@@ -25,6 +25,9 @@ export interface ClaimRequest {
   wait_secs?: number;
 }
 
+/** What a job's command is: a text for `sh -c`, or a call of a handler. */
+export type JobKind = "shell" | "handler";
+
 export interface QueuedJob {
   job_id: string;
   workflow_id: string;
@@ -40,6 +43,7 @@ export interface QueuedJob {
   /** Ours. */
   run_id?: string;
   timeout_secs?: number;
+  kind?: JobKind;
 }
 
 export interface Lease {

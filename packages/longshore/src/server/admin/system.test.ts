@@ -60,8 +60,8 @@ describe("metrics", () => {
     expect(before.get('longshore_attempts_closed_total{how="failed"}')).toBe(1);
     expect(before.get('longshore_attempts_closed_total{how="lost"}')).toBe(1);
     expect(before.get('longshore_tasks_ended_total{state="done"}')).toBe(1);
-    expect(before.get('longshore_queue_ready{lane="command",labels="gpu"}')).toBe(1);
-    expect(before.get('longshore_queue_ready{lane="command",labels=""}')).toBe(0);
+    expect(before.get('longshore_queue_ready{lane="$command",labels="gpu"}')).toBe(1);
+    expect(before.get('longshore_queue_ready{lane="$command",labels=""}')).toBe(0);
     expect(before.get("longshore_runs_open")).toBe(1);
     expect(before.get("longshore_log_bytes_total")).toBe(6);
     expect(before.get("longshore_store_writable")).toBe(1);

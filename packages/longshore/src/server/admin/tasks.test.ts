@@ -23,7 +23,7 @@ describe("tasks", () => {
         failures: 0,
         lost: 0,
         holder: null,
-        lane: "command",
+        lane: "$command",
         labels: ["linux"],
       },
     ]);
@@ -44,7 +44,7 @@ describe("tasks", () => {
     await take();
     const runsOf = async (query: string) => (await api("GET", `/tasks?${query}`)).body.items.map((task: { runId: string }) => task.runId);
     expect(await runsOf("state=queued")).toEqual([second]);
-    expect(await runsOf("state=held&lane=command")).toEqual([first]);
+    expect(await runsOf("state=held&lane=$command")).toEqual([first]);
     expect(await runsOf("lane=other")).toEqual([]);
     expect(await runsOf("limit=1")).toEqual([second]);
   });

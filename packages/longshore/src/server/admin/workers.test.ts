@@ -17,7 +17,7 @@ describe("workers", () => {
         protocol: "workflow-graph",
         status: "busy",
         labels: ["linux", "handler:greet"],
-        lanes: ["command", "greet"],
+        lanes: ["$command", "greet"],
         does: ["greet"],
         seenAt: clock.now(),
         tasks: [{ step: "a" }],
@@ -52,7 +52,7 @@ describe("queues", () => {
     const { items } = (await api("GET", "/queues")).body;
     expect(items).toMatchObject([
       {
-        lane: "command",
+        lane: "$command",
         labels: ["gpu"],
         ready: 2,
         sent: 0,

@@ -153,11 +153,18 @@ const migrations: readonly string[] = [
   CREATE INDEX outbox_pending ON outbox (id) WHERE state = 'pending';
   CREATE INDEX outbox_ended ON outbox (state, ended_at) WHERE ended_at IS NOT NULL;
   `,
+  `
+  -- Commands have a lane that no task of another dialect can stand on; one that is merely called \`command\` stays where it is.
+  UPDATE task SET lane = '$command' WHERE ended_at IS NULL AND lane = 'command' AND run_id IN (
+    SELECT run.id FROM run JOIN definition ON definition.id = run.definition_id WHERE definition.dialect = 'workflow-graph'
+  );
+  `,
 ];
 
 export const schemaVersion = migrations.length;
 
-export function migrate(db: Database): void {
+/** `upTo` makes a file as an earlier version wrote it. */
+export function migrate(db: Database, upTo: number = migrations.length): void {
   const from = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
   if (from > migrations.length) {
     throw new LongshoreError(
@@ -165,7 +172,7 @@ export function migrate(db: Database): void {
       `The data file has schema version ${from}, this Longshore knows up to ${migrations.length}: it was written by a newer version.`,
     );
   }
-  migrations.slice(from).forEach((sql, at) => {
+  migrations.slice(from, upTo).forEach((sql, at) => {
     db.transaction(() => {
       db.exec(sql);
       db.exec(`PRAGMA user_version=${from + at + 1}`);

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { TestClock } from "../../testing/clock.ts";
-import { openDatabase } from "./driver.ts";
-import { schemaVersion } from "./schema.ts";
+import { type Database, openDatabase } from "./driver.ts";
+import { migrate, schemaVersion } from "./schema.ts";
 import { openSqliteStore, type SqliteStore } from "./store.ts";
 
 const folders: string[] = [];
@@ -81,6 +81,27 @@ describe("the SQLite store", () => {
     await expect(open(directory)).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG" });
   });
 
+  it("moves the commands of an earlier version to the lane of their own, and no task that has the lane's old name", async () => {
+    const db = await openDatabase(":memory:");
+    migrate(db, 7);
+    const row = { state: "'queued'", lane: "'command'" };
+    for (const dialect of ["workflow-graph", "conductor"]) {
+      db.exec(
+        `INSERT INTO definition (id, name, version, dialect, source, created_at) VALUES ('${dialect}', 'n-${dialect}', 1, '${dialect}', '', 1)`,
+      );
+      insert(db, "run", { id: `'r-${dialect}'`, definition_id: `'${dialect}'` });
+      insert(db, "task", { id: `'t-${dialect}'`, run_id: `'r-${dialect}'`, ...row });
+    }
+    insert(db, "task", { id: "'loose'", ...row });
+    migrate(db);
+    expect(db.prepare("SELECT id, lane FROM task ORDER BY id").all()).toMatchObject([
+      { id: "loose", lane: "command" },
+      { id: "t-conductor", lane: "command" },
+      { id: "t-workflow-graph", lane: "$command" },
+    ]);
+    db.close();
+  });
+
   it("refuses everything once it is closed", async () => {
     const { board, close } = await open(null);
     stores.pop();
@@ -90,3 +111,11 @@ describe("the SQLite store", () => {
     });
   });
 });
+
+/** A row with these values, and 0 where a column must have one. */
+function insert(db: Database, table: string, values: { [column: string]: string }): void {
+  const columns = db.prepare(`SELECT name, "notnull" AS required FROM pragma_table_info('${table}')`).all();
+  const row = Object.fromEntries(columns.filter(({ required }) => required === 1).map(({ name }) => [name as string, "0"]));
+  const whole = { ...row, ...values };
+  db.exec(`INSERT INTO ${table} (${Object.keys(whole).join(", ")}) VALUES (${Object.values(whole).join(", ")})`);
+}

@@ -76,6 +76,7 @@ describe("claims", () => {
     expect(given).toEqual({
       ...{ job_id: "b", workflow_id: id, command: 'echo "b"', required_labels: ["x"], retry_policy: { max_retries: 2, backoff: "None" } },
       ...{ attempt: 0, upstream_outputs: { a: { v: "1" } }, enqueued_at_ms: clock.now(), delayed_until_ms: 0, run_id: expect.any(String) },
+      kind: "shell",
     });
     expect(lease).toEqual({
       ...{ lease_id: expect.any(String), job_id: "b", workflow_id: id, worker_id: "w1", ttl_secs: 60, granted_at_ms: clock.now() },
