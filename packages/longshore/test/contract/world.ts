@@ -16,6 +16,7 @@ import { brainOf, Runs } from "../../src/run/runs.ts";
 import type { Brain, RunStore } from "../../src/run/store.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { flowDialect } from "./simulation-flows.ts";
+import { tiedDialect } from "./tied-dialect.ts";
 
 export interface StoreHooks {
   deadline(id: string, at: number | null): void;
@@ -59,6 +60,13 @@ export interface StoreKind {
   copy(place: string): string;
 }
 
+/** What a workflow has beside its steps; its dialect is `code` when absent. */
+export interface Defining {
+  output?: Value;
+  timeoutMs?: number;
+  dialect?: string;
+}
+
 export interface World {
   readonly clock: TestClock;
   readonly store: OpenedStore;
@@ -68,8 +76,8 @@ export interface World {
   readonly probe: CommitProbe;
   readonly place: string | null;
   /** Defines a workflow of code steps under `name` and starts it. */
-  start(name: string, steps: StepSource[], parts?: { input?: Value; output?: Value; timeoutMs?: number }): Promise<Run>;
-  define(name: string, steps: StepSource[], parts?: { output?: Value; timeoutMs?: number }): Promise<void>;
+  start(name: string, steps: StepSource[], parts?: Defining & { input?: Value }): Promise<Run>;
+  define(name: string, steps: StepSource[], parts?: Defining): Promise<void>;
   post(id: string, parts?: Partial<NewTask>): Promise<void>;
   /** Claims one task at once. */
   claim(names?: string | string[], parts?: { labels?: string[]; holder?: string; termMs?: number }): Promise<Task | undefined>;
@@ -90,7 +98,7 @@ export interface WorldOptions {
 export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Promise<World> {
   const clock = options.clock ?? new TestClock();
   const place = options.place === undefined ? kind.place() : options.place;
-  const dialects = new Map<string, Dialect>([codeDialect, flowDialect].map((dialect) => [dialect.name, dialect]));
+  const dialects = new Map<string, Dialect>([codeDialect, tiedDialect, flowDialect].map((dialect) => [dialect.name, dialect]));
   const probe: CommitProbe = {};
   const store = await kind.open({
     place,
@@ -112,7 +120,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
   store.recover();
   const define: World["define"] = async (name, steps, parts = {}) => {
     const source = { name, steps, output: parts.output ?? null, timeoutMs: parts.timeoutMs };
-    await runs.define({ name, dialect: "code", source: JSON.stringify(source) });
+    await runs.define({ name, dialect: parts.dialect ?? "code", source: JSON.stringify(source) });
   };
   let closed = false;
   return {

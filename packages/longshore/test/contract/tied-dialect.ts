@@ -1,0 +1,17 @@
+// Workflows in code, tied to their children as Conductor's are: the failure of a step ends its run at once with whatever else is open, and a
+// child that lives again makes its parent wait for it again.
+
+import { codeDialect } from "../../src/dialect/code/dialect.ts";
+import type { Dialect } from "../../src/run/dialect.ts";
+
+const name = "tied";
+
+export const tiedDialect: Dialect = {
+  ...codeDialect,
+  name,
+  compile(source) {
+    const plan = codeDialect.compile(source);
+    const nodes = plan.nodes.map((node) => ({ ...node, onFailure: "end" as const }));
+    return { ...plan, dialect: name, nodes, reopensParent: true, keepsCounting: true };
+  },
+};
