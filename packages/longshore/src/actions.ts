@@ -13,16 +13,18 @@ interface Rule {
   readonly reads?: true;
   /** True where a worker may do it only on behalf of a task that it holds. */
   readonly bound?: true;
+  /** True where the server answers although it has as many requests under way as it may have. */
+  readonly vital?: true;
 }
 
 const table = {
   "server.greet": { who: "anyone", what: "see the fixed page at `/`", reads: true },
-  "server.health": { who: "anyone", what: "learn whether the server can take work", reads: true },
+  "server.health": { who: "anyone", what: "learn whether the server can take work", reads: true, vital: true },
   "server.version": { who: "anyone", what: "learn the server's version", reads: true },
   "token.check": { who: "anyone", what: "show a token and learn whether the server knows it", reads: true },
 
   "server.describe": { who: "read", what: "read the description of the HTTP API", reads: true },
-  "server.measure": { who: "read", what: "read metrics", reads: true },
+  "server.measure": { who: "read", what: "read metrics", reads: true, vital: true },
   "setting.read": { who: "read", what: "read Conductor's settings and the names of its secrets", reads: true },
   "definition.read": { who: "read", what: "read workflows, flows and schemas", reads: true },
   "definition.check": { who: "read", what: "have a workflow checked without storing it", reads: true },
@@ -54,7 +56,7 @@ const table = {
   "definition.write": { who: "operator", what: "store workflows and flows" },
   "definition.remove": { who: "operator", what: "remove workflows, flows, schemas and task definitions" },
   "run.start": { who: "operator", what: "start runs of anything" },
-  "run.steer": { who: "operator", what: "cancel, pause, retry, rerun runs and skip steps" },
+  "run.steer": { who: "operator", what: "cancel, pause, retry, rerun runs and skip steps", vital: true },
   "run.remove": { who: "operator", what: "remove runs" },
   "queue.steer": { who: "operator", what: "put the tasks of a queue in line again" },
 } as const satisfies { readonly [action: string]: Rule };

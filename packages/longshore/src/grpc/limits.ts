@@ -6,7 +6,7 @@ export interface GrpcLimits {
   messageBytes: number;
   /** Requests that are being received, all together: beyond it calls are refused until others are done. */
   receivingBytes: number;
-  /** Calls at once on one connection, long-lived streams included. A client that needs more opens another connection. */
+  /** Calls at once on one connection, long-lived streams included; the host may take fewer. A client that needs more opens another connection. */
   streams: number;
   /** All metadata of one call: what HTTP/1.1 requests may have. */
   headerBytes: number;
@@ -23,7 +23,7 @@ export interface GrpcLimits {
 export const grpcLimits: Readonly<GrpcLimits> = {
   messageBytes: messageBytesDefault,
   receivingBytes: 4 * messageBytesDefault,
-  streams: 1_000,
+  streams: 1_100,
   headerBytes: 16_384,
   requestMs: 300_000,
   idleMs: 300_000,

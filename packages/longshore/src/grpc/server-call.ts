@@ -20,6 +20,8 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   /** When it began to be received; Infinity once its request is whole. */
   receivingSince: number;
   method: GrpcMethod | undefined = undefined;
+  /** The host's: which place among the calls under way it has. */
+  place: string | undefined = undefined;
   readonly #server: GrpcServer;
   readonly #stream: ServerHttp2Stream;
   #reader: FrameReader | undefined;
@@ -42,6 +44,9 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.headers = headers;
     this.receivingSince = server.clock.now();
   }
+
+  /** Nothing to do for the end of the socket: the stream closes with it, and tells by itself. */
+  clientGone(): void {}
 
   get path(): string {
     return this.headers[":path"] ?? "";

@@ -2,9 +2,10 @@
 // that a request needs none of its own; and closing knows which sockets are idle, also those that never sent anything.
 
 import type { Socket } from "node:net";
+import type { Admission, Placed } from "./admission.ts";
 
 /** What a connection knows of an exchange. */
-export interface OnConnection {
+export interface OnConnection extends Placed {
   clientGone(): void;
 }
 
@@ -23,6 +24,11 @@ export class Connection {
 
   get idle(): boolean {
     return this.current === undefined && (this.others === undefined || this.others.size === 0);
+  }
+
+  /** How many exchanges are under way. */
+  get underWay(): number {
+    return (this.current === undefined ? 0 : 1) + (this.others?.size ?? 0);
   }
 
   add(exchange: OnConnection): void {
@@ -52,10 +58,15 @@ export class Connection {
 
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
+  private readonly admission: Admission;
   private draining = false;
   private emptied: (() => void) | undefined = undefined;
   /** Exchanges under way on all sockets. */
   inFlight = 0;
+
+  constructor(admission: Admission) {
+    this.admission = admission;
+  }
 
   get size(): number {
     return this.open.size;
@@ -72,7 +83,10 @@ export class Connections {
       this.open.delete(socket);
       const interrupted = connection.takeAll();
       this.inFlight -= interrupted.length;
-      for (const exchange of interrupted) exchange.clientGone();
+      for (const exchange of interrupted) {
+        this.admission.leave(exchange);
+        exchange.clientGone();
+      }
       if (this.open.size === 0) this.emptied?.();
     });
     return connection;
@@ -91,6 +105,7 @@ export class Connections {
   finish(connection: Connection, exchange: OnConnection): void {
     if (!connection.remove(exchange)) return;
     this.inFlight--;
+    this.admission.leave(exchange);
     if (this.draining && connection.idle) connection.release();
   }
 

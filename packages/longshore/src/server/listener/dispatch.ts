@@ -3,12 +3,13 @@
 
 import type { HttpReply, Problem, Route } from "../../http.ts";
 import type { Logger } from "../logger.ts";
+import type { Admission } from "./admission.ts";
 import { announcesBody, announcesMoreThan, type BodyOutcome } from "./body.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
-import { badRequest, bodyTooLarge, noRoute, overloaded, problemOf, urlTooLong } from "./problems.ts";
+import { badRequest, bodyTooLarge, noRoute, problemOf, urlTooLong } from "./problems.ts";
 import type { ReplyWriter } from "./reply.ts";
 import type { Match } from "./router.ts";
 import type { Traffic } from "./traffic.ts";
@@ -16,6 +17,7 @@ import type { Traffic } from "./traffic.ts";
 export interface DispatchOptions {
   gate: Gate;
   connections: Connections;
+  places: Admission;
   writer: ReplyWriter;
   traffic: Traffic;
   logger: Logger;
@@ -26,7 +28,7 @@ export interface DispatchOptions {
 export type Dispatch = (exchange: Exchange, match: Match) => void;
 
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { gate, connections, writer, traffic, logger, limits } = options;
+  const { gate, connections, places, writer, traffic, logger, limits } = options;
 
   function dispatch(exchange: Exchange, match: Match): void {
     connections.begin(exchange.connection, exchange);
@@ -44,7 +46,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const foreign = gate.screen(exchange.headers, exchange.entry?.route);
     if (foreign !== undefined) return foreign;
     exchange.allowedOrigin = gate.allowedOrigin(exchange.headers);
-    return connections.inFlight > limits.inFlight ? overloaded(limits.inFlight) : undefined;
+    return undefined;
   }
 
   /** What is checked for a route: that there is one, its parameters, the token. */
@@ -54,6 +56,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const { problem, caller } = gate.authorize(exchange.headers, entry.route.action);
     exchange.caller = caller;
     if (problem !== undefined) return problem;
+    const full = places.enter(exchange.connection, exchange, caller.name, entry.route.action);
+    if (full !== undefined) return full;
     return entry.names.length === 0 ? undefined : takeParams(exchange, entry.names, match.values, limits.idChars);
   }
 

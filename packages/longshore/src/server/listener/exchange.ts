@@ -21,6 +21,7 @@ export abstract class Exchange implements HttpRequest {
   params: Readonly<Record<string, string>> = noParams;
   text = "";
   caller: Caller = stranger;
+  place: string | undefined = undefined;
   /** A foreign web origin that may read the answer. */
   allowedOrigin: string | undefined = undefined;
   /** What to do when the client goes before the answer has left. */

@@ -10,16 +10,18 @@ import type { GrpcMethod } from "../../grpc/service.ts";
 import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../../grpc/status.ts";
 import type { Problem, ProblemKind } from "../../http.ts";
 import type { Logger } from "../logger.ts";
-import type { Connections, OnConnection } from "./connections.ts";
+import type { Admission } from "./admission.ts";
+import type { Connections } from "./connections.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
-import { overloaded, problemOf } from "./problems.ts";
+import { problemOf } from "./problems.ts";
 import type { Traffic } from "./traffic.ts";
 
 export interface GrpcPartOptions {
   methods: readonly GrpcMethod[];
   gate: Gate;
   connections: Connections;
+  places: Admission;
   traffic: Traffic;
   logger: Logger;
   limits: HttpLimits;
@@ -33,7 +35,7 @@ export interface GrpcPart {
   drain(): void;
 }
 
-export function createGrpc({ methods, gate, connections, traffic, logger, limits, clock }: GrpcPartOptions): GrpcPart {
+export function createGrpc({ methods, gate, connections, places, traffic, logger, limits, clock }: GrpcPartOptions): GrpcPart {
   function refuse(call: ServerCall, problem: Problem): GrpcError {
     traffic.refused({ method: "gRPC", route: call.method?.path, from: call.session.socket.remoteAddress, caller: call.caller }, problem);
     return grpcErrorOf(problem);
@@ -45,12 +47,10 @@ export function createGrpc({ methods, gate, connections, traffic, logger, limits
     host: {
       begin(call) {
         const connection = connections.of(call.session.socket);
-        // Its stream closes with the socket and tells the call by itself.
-        const underWay: OnConnection = { clientGone() {} };
-        if (connection !== undefined) connections.begin(connection, underWay);
+        if (connection !== undefined) connections.begin(connection, call);
         return (code) => {
           traffic.called(call.method?.path, codeName(code), call.caller);
-          if (connection !== undefined) connections.finish(connection, underWay);
+          if (connection !== undefined) connections.finish(connection, call);
         };
       },
       admit(call, method) {
@@ -59,11 +59,13 @@ export function createGrpc({ methods, gate, connections, traffic, logger, limits
         headers.host = headers[":authority"] ?? headers.host;
         const foreign = gate.screen(headers);
         if (foreign !== undefined) return refuse(call, foreign);
-        if (connections.inFlight > limits.inFlight) return refuse(call, overloaded(limits.inFlight));
         if (method === undefined) return undefined;
         const { problem, caller } = gate.authorize(headers, method.action);
         call.caller = caller;
-        return problem === undefined ? undefined : refuse(call, problem);
+        if (problem !== undefined) return refuse(call, problem);
+        const connection = connections.of(call.session.socket);
+        const full = connection && places.enter(connection, call, caller.name, method.action);
+        return full && refuse(call, full);
       },
       explain(error, call) {
         const { problem, incident } = problemOf(error);

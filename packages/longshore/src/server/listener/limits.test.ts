@@ -18,7 +18,9 @@ describe("limits", () => {
     expect(httpLimits.headersMs).toBeLessThan(httpLimits.requestMs);
     expect(httpLimits.keepAliveMs).toBeGreaterThan(90_000);
     expect(httpLimits.eventQuietMs).toBeLessThan(30_000);
-    expect(httpLimits.inFlight).toBeGreaterThan(httpLimits.connections);
+    expect(httpLimits.inFlightConnection).toBeLessThan(httpLimits.inFlightPrincipal);
+    expect(httpLimits.inFlightPrincipal).toBeLessThan(httpLimits.inFlight);
+    expect(httpLimits.streams).toBe(httpLimits.inFlightConnection + httpLimits.inFlightReserve);
   });
 
   it("refuse a long URL with 414 in the group's shape", async () => {
@@ -107,21 +109,23 @@ describe("limits", () => {
     await first.until("hello");
   });
 
-  it("refuse requests above the number in flight with 503 and Retry-After, and take them again later", async () => {
-    const waiting = latch();
+  it("refuse pipelined requests above the number in flight with 503 and Retry-After, and take them again later", async () => {
     const answer = latch<HttpReply>();
-    const wait = route("GET /wait", () => {
-      waiting.open();
-      return answer.opened;
+    const wait = route("GET /wait", () => answer.opened);
+    const server = await startServer({
+      groups: [groupOf("main", [wait, hello])],
+      limits: { inFlightOwn: 1, inFlight: 1, inFlightReserve: 0 },
     });
-    const server = await startServer({ groups: [groupOf("main", [wait, hello])], limits: { inFlight: 1 } });
-    const first = call(`${server.url}/wait`);
-    await waiting.opened;
-    const refused = await call(`${server.url}/x`);
-    expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "1"]);
-    expect(JSON.parse(refused.text)).toMatchObject({ kind: "overloaded" });
+    const client = new RawClient(server);
+    client.send("GET /wait HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(3));
+    const other = await call(`${server.url}/x`);
+    expect(other.status).toBe(200);
     answer.open({ status: 200 });
-    await first;
-    expect((await call(`${server.url}/x`)).status).toBe(200);
+    const received = await client.until("overloaded");
+    expect(received.match(/^HTTP\/1\.1 \d+/gm)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200", "HTTP/1.1 503"]);
+    expect(received).toMatch(/retry-after: 1\r\n/i);
+    client.received = "";
+    client.send("GET /x HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    await client.until("hello");
   });
 });

@@ -15,8 +15,21 @@ export interface HttpLimits {
   idChars: number;
   /** Open sockets. About 15 KB each when idle, so ten thousand stay near 150 MB. */
   connections: number;
-  /** Requests being read, waiting or being answered, long polls and event streams included: a socket may pipeline several. */
+  /**
+   * Requests under way at once beyond those that connections have places of their own for; long polls and event streams count. Some
+   * kilobytes each.
+   */
   inFlight: number;
+  /** Places of a connection that nothing else can take: a worker's stream or long poll, its reports and heartbeats. */
+  inFlightOwn: number;
+  /** Requests under way on one connection: more than any client multiplexes, and a twentieth of the pool. */
+  inFlightConnection: number;
+  /** Places of the pool for the connections of one token together: a quarter, so that four tokens gone wild leave the others their own. */
+  inFlightPrincipal: number;
+  /** Places of the pool for requests that need no token, all together: they are answered at once, so few are ever under way. */
+  inFlightOpen: number;
+  /** How far health, figures and cancellations may go beyond each of these. */
+  inFlightReserve: number;
   /** A client that has not sent its headers by then is not a worker on a slow line but a slow-header attack. */
   headersMs: number;
   /** For the whole request to arrive, body included; the answer may take as long as it likes. Allows 100 MB at 3 Mbit/s. */
@@ -37,7 +50,7 @@ export interface HttpLimits {
   messageBytes: number;
   /** Messages of gRPC that are being received, all together. */
   receivingBytes: number;
-  /** gRPC calls at once on one connection, long-lived streams included. */
+  /** gRPC calls at once on one connection, long-lived streams included: `inFlightConnection` and room for the reserve. */
   streams: number;
   /** Between two pings of a gRPC connection, which notice that the other side has vanished. */
   pingMs: number;
@@ -55,6 +68,11 @@ export const httpLimits: Readonly<HttpLimits> = {
   idChars: 512,
   connections: 10_000,
   inFlight: 20_000,
+  inFlightOwn: 4,
+  inFlightConnection: 1_000,
+  inFlightPrincipal: 5_000,
+  inFlightOpen: 256,
+  inFlightReserve: 100,
   headersMs: 10_000,
   requestMs: 300_000,
   checkMs: 5_000,

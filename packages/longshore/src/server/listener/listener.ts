@@ -9,6 +9,7 @@ import type { RouteGroup } from "../../http.ts";
 import { isLoopback } from "../../loopback.ts";
 import type { Metrics } from "../../metrics.ts";
 import type { Logger } from "../logger.ts";
+import { Admission } from "./admission.ts";
 import { type Auth, createAuth } from "./auth.ts";
 import { Connections } from "./connections.ts";
 import { createDirect } from "./direct.ts";
@@ -71,15 +72,16 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   if (first === undefined) throw new TypeError("listen needs at least one route group.");
   refuseOpenDoor(host, auth, options.insecure ?? false);
 
-  const connections = new Connections();
+  const places = new Admission(limits);
+  const connections = new Connections(places);
   const streams = createEventStreams(clock, limits);
   const router = createRouter(options.groups, options.fallback ?? first);
   const traffic = createTraffic(metrics, logger, clock, connections, router.entries);
   const writer = createReplyWriter({ connections, streams, logger, onUndelivered: traffic.undelivered });
   const gate = createGate({ auth, bound: host, hosts: options.hosts, origins: options.origins });
-  const dispatch = createDispatch({ gate, connections, writer, traffic, logger, limits });
+  const dispatch = createDispatch({ gate, connections, places, writer, traffic, logger, limits });
   const nodeHttp = createNodeHttp({ router, dispatch, connections, traffic, limits });
-  const grpc = createGrpc({ methods: options.methods ?? [], gate, connections, traffic, logger, limits, clock });
+  const grpc = createGrpc({ methods: options.methods ?? [], gate, connections, places, traffic, logger, limits, clock });
   const serveDirectly = createDirect({
     ...{ router, dispatch, connections, limits },
     handOver(socket, bytes) {

@@ -64,8 +64,9 @@ export function badRequest(message: string, field: string, expected: string): Pr
   return { kind: "bad-request", status: 400, message, detail: { field, expected } };
 }
 
-export function overloaded(inFlightMax: number): Problem {
-  const message = `The server is answering ${inFlightMax} requests already, its limit.`;
+/** `who` is what has as many requests under way as it may have: the server, a connection, a token. */
+export function overloaded(who: string, inFlightMax: number): Problem {
+  const message = `There are ${inFlightMax} requests of ${who} under way, the limit. Wait for answers before you send more.`;
   return { kind: "overloaded", status: 503, message, headers: { "retry-after": overloadedSecs } };
 }
 

@@ -1,0 +1,89 @@
+// The attacker sends more requests at once than the server takes, and leaves no place for anybody else. The attacker holds no token, or
+// one worker token. Afterwards others must be answered: health, their own claims, the cancellation of a run.
+
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import type { ServeOptions } from "../../src/server/config.ts";
+import { type HttpLimits, httpLimits } from "../../src/server/listener/limits.ts";
+import { serve } from "../../src/server/server.ts";
+import { call } from "../support/http.ts";
+import { untilElsewhere as until } from "../support/until.ts";
+
+/** A hundredth of the usual pool and of its parts. */
+const small: Partial<HttpLimits> = {
+  inFlight: httpLimits.inFlight / 100,
+  inFlightConnection: httpLimits.inFlightConnection / 100,
+  inFlightPrincipal: httpLimits.inFlightPrincipal / 100,
+};
+const attacker = "worker:attacker-0123456789:attacker";
+const others = ["worker:honest-worker-012345:honest", "operator:operator-0123456789:operator"];
+
+async function started(options: Partial<ServeOptions> = {}) {
+  const server = await serve({ ephemeral: true, port: 0, limits: small, ...options });
+  onTestFinished(() => server.close(0));
+  const url = server.url as string;
+  const authorization = (token: string) => ({ authorization: `Bearer ${token.split(":")[1]}` });
+  const inFlight = async () => {
+    const headers = options.tokens === undefined ? {} : authorization(others[1] as string);
+    const { text } = await call(`${url}/metrics`, { headers });
+    return Number(/longshore_http_in_flight (\d+)/.exec(text)?.[1]);
+  };
+  const claim = (headers: Record<string, string>) => {
+    const body = '{"worker_id":"honest","labels":[],"wait_secs":0}';
+    return call(`${url}/api/jobs/claim`, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
+  };
+  return { url, port: server.port as number, inFlight, claim, authorization };
+}
+
+/** Claims that wait, one after the other on one connection, without waiting for an answer. */
+function pipelineClaims(port: number, count: number, header = ""): void {
+  const body = '{"worker_id":"w","labels":[],"wait_secs":30}';
+  const claim = `POST /api/jobs/claim HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${header}content-length: ${body.length}\r\n\r\n${body}`;
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  onTestFinished(() => void socket.destroy());
+  socket.write(claim.repeat(count));
+}
+
+it("pipelined claims on one connection leave every other connection its places", async () => {
+  const { url, port, inFlight, claim } = await started();
+  pipelineClaims(port, 1_000);
+  await until(async () => (await inFlight()) > 5);
+  expect((await call(`${url}/health`)).status).toBe(200);
+  expect((await claim({})).status).toBe(200);
+  // It keeps what one connection may have, and no more.
+  expect(await inFlight()).toBeLessThanOrEqual(httpLimits.inFlightConnection / 100 + 1);
+});
+
+it("many connections of one token take a part of the pool, and the others keep theirs", async () => {
+  const { url, port, inFlight, claim, authorization } = await started({ tokens: [attacker, ...others] });
+  const header = `authorization: Bearer ${attacker.split(":")[1]}\r\n`;
+  for (let at = 0; at < 30; at++) pipelineClaims(port, 20, header);
+  const own = 30 * httpLimits.inFlightOwn;
+  await until(async () => (await inFlight()) >= own);
+  expect(await inFlight()).toBeLessThanOrEqual(own + httpLimits.inFlightPrincipal / 100 + 1);
+  expect((await call(`${url}/health`)).status).toBe(200);
+  for (const token of others) expect((await claim(authorization(token))).status).toBe(200);
+});
+
+it("half-sent health checks over HTTP/2 without a token refuse nobody else", async () => {
+  const limits = { ...small, inFlightOpen: 10 };
+  const { url, port, inFlight, claim, authorization } = await started({ tokens: [attacker, ...others], limits });
+  for (let at = 0; at < 21; at++) {
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    session.on("error", () => {});
+    onTestFinished(() => session.destroy());
+    for (let call = 0; call < 20; call++) {
+      const headers = { ":path": "/stepflow.v1.HealthService/HealthCheck", "content-type": "application/grpc", ":method": "POST" };
+      const stream = session.request(headers);
+      stream.on("error", () => {});
+      // The frame announces more than is ever sent.
+      stream.write(Buffer.from([0, 0, 0, 0, 9, 1]));
+    }
+  }
+  await until(async () => (await inFlight()) >= 21 * httpLimits.inFlightOwn);
+  expect((await call(`${url}/health`)).status).toBe(200);
+  for (const token of others) expect((await claim(authorization(token))).status).toBe(200);
+  await until(async () => (await inFlight()) <= 21 * httpLimits.inFlightOwn + limits.inFlightOpen + httpLimits.inFlightReserve + 1);
+});
