@@ -26,7 +26,7 @@ export interface OurServerOptions {
 
 export async function startOurServer(stage: Stage, options: OurServerOptions = {}): Promise<OurServer> {
   const data = options.data ?? stage.folder();
-  const args = ["start", "--port", String(options.port ?? 0), "--data", data, "--json"];
+  const args = ["start", "--port", String(options.port ?? 0), "--data", data, "--stepflow-files", stage.folder(), "--json"];
   if (options.workflows) args.push("--workflows", options.workflows);
   if (options.stepflow !== undefined) args.push("--stepflow-config", stepflowConfig(data, options.stepflow));
   if (options.flowkit !== undefined) args.push(...flowkitFlags(data, options.flowkit));

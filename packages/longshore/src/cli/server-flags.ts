@@ -18,6 +18,8 @@ export interface ServerFlags {
   ephemeral?: boolean;
   workflows?: string;
   stepflowConfig?: string;
+  stepflowFiles?: string;
+  stepflowEnv?: string[];
   flowkitBrokers?: string;
   flowkitMongo?: string;
   flowkitConfig?: string;
@@ -40,6 +42,8 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .addOption(new Option("--ephemeral", "keep everything in memory; nothing survives").conflicts("data"))
     .option("--workflows <folder>", "load its *.yml, *.yaml and *.json at the start")
     .option("--stepflow-config <file>", "plugins and routes for flows of Stepflow; may start their workers")
+    .option("--stepflow-files <folder>", "files that flows of Stepflow may read by load_file; none without it")
+    .option("--stepflow-env <names>", "variables of the environment that flows may read by env_var; none without it", parseList)
     .option("--flowkit-brokers <list>", "brokers of Kafka where workers of FlowKit are met; without them they come here")
     .option("--flowkit-mongo <url>", "a MongoDB that workers of FlowKit share; without one they keep artifacts here")
     .option("--flowkit-config <file>", "the settings of FlowKit's coordinator, as JSON")
@@ -68,7 +72,7 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     host: flags.host,
     ...(flags.ephemeral ? { ephemeral: true } : { data: resolve(flags.data) }),
     ...(flags.workflows === undefined ? {} : { workflows: resolve(flags.workflows) }),
-    ...(flags.stepflowConfig === undefined ? {} : { stepflow: { config: resolve(flags.stepflowConfig) } }),
+    stepflow: stepflowOf(flags),
     ...flowkitOf(flags),
     tokens: flags.token,
     tokenFile: flags.tokenFile,
@@ -76,11 +80,20 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     origins: flags.origin,
     hosts: flags.allowHost,
     tls: tlsOf(flags),
+    ...(flags.tlsKey === undefined ? {} : { secretFiles: [flags.tlsKey] }),
     retention: {
       runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns },
       logs: { ageMs: durationMs(flags.keepLogs, "--keep-logs") },
     },
     logger: { level: flags.logLevel, format: log.format },
+  };
+}
+
+function stepflowOf({ stepflowConfig, stepflowFiles, stepflowEnv }: ServerFlags): NonNullable<ServeOptions["stepflow"]> {
+  return {
+    ...(stepflowConfig === undefined ? {} : { config: resolve(stepflowConfig) }),
+    ...(stepflowFiles === undefined ? {} : { files: resolve(stepflowFiles) }),
+    ...(stepflowEnv === undefined ? {} : { variables: stepflowEnv }),
   };
 }
 

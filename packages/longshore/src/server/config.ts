@@ -27,6 +27,8 @@ export interface ServeOptions {
   tokens?: readonly string[];
   /** A file with one token a line. */
   tokenFile?: string;
+  /** Further files with secrets, such as the key of `tls`: no flow reads them, wherever they lie. The token file is always one. */
+  secretFiles?: readonly string[];
   /** Serve beyond loopback although nobody is asked for a token. */
   insecure?: boolean;
   /** Web origins whose pages may call; none by default. */
@@ -59,6 +61,10 @@ export interface StepflowOptions {
   config?: string;
   /** `host:port` under which workers reach this server, when it is not where they came; `STEPFLOW_ORCHESTRATOR_URL`. */
   orchestratorUrl?: string;
+  /** A folder whose files `load_file` may read, and so everyone who may start a run. None when absent, and never the working directory. */
+  files?: string;
+  /** Variables of this process's environment that flows may read by `env_var`, and so everyone who may start a run. None when absent. */
+  variables?: readonly string[];
 }
 
 export type FlowkitKafka = Pick<

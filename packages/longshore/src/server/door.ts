@@ -13,6 +13,7 @@ import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import { Changes } from "./events.ts";
+import type { FlowAccess } from "./flow-access.ts";
 import type { Flowkit } from "./flowkit.ts";
 import { instrumentFlowkit } from "./flowkit-instruments.ts";
 import { HealthCheck } from "./health.ts";
@@ -31,6 +32,8 @@ export interface Door {
 export interface DoorParts {
   readonly engine: Engine;
   readonly stepflow: StepflowConfig;
+  /** What flows may read of this machine; nothing when absent. */
+  readonly access?: FlowAccess;
   /** FlowKit's coordinator, where there is one. */
   readonly flowkit?: Flowkit | null;
   readonly options: ServeOptions;
@@ -44,7 +47,12 @@ export async function openDoor(parts: DoorParts): Promise<Door> {
   const { host, hosts, origins, insecure, limits, tls } = options;
   const changes = changesOf(engine);
   const auth = createAuth(tokens);
-  const stepflow = stepflowServer(engine, config, { ...options.stepflow, asksToken: auth.required, logger });
+  const stepflow = stepflowServer(engine, config, {
+    ...parts.access,
+    orchestratorUrl: options.stepflow?.orchestratorUrl,
+    asksToken: auth.required,
+    logger,
+  });
   const { coordinator, busElsewhere } = parts.flowkit ?? {};
   const batchesKept = (count: number) => coordinator?.batchesKept(count);
   const flowkit = flowkitRoutes({ ...engine, busElsewhere, batchesKept }, coordinator?.tasks);

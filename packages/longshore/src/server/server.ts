@@ -13,6 +13,7 @@ import { stayAlive } from "../stay-alive.ts";
 import { directoryOf, loggerOf, type ServeOptions, type StepflowOptions, tokensOf } from "./config.ts";
 import type { Door, DoorParts } from "./door.ts";
 import { type Engine, openEngine } from "./engine.ts";
+import { flowAccess } from "./flow-access.ts";
 import type { Flowkit } from "./flowkit.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
@@ -25,6 +26,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const logger = loggerOf(options, clock, tokens);
   const metrics = options.port === null ? undefined : createMetrics();
   const stepflow = await stepflowConfig(options.stepflow, logger);
+  const access = flowAccess(options);
   if (metrics === undefined && stepflow.file !== null) logger.warn(`${stepflow.file}: No plugin runs, because this server has no port.`);
   const flowkitParts = await flowkitFor(options, logger);
   const engine = await openEngine({
@@ -44,7 +46,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     for (const { message } of workflows.bad) logger.error(message);
     if (options.sample) await defineSampleIfEmpty(engine);
     flowkit = (await flowkitParts?.open(engine)) ?? null;
-    const door = metrics === undefined ? null : await openDoorFor({ engine, stepflow, flowkit, options, tokens, logger, metrics });
+    const door = metrics === undefined ? null : await openDoorFor({ engine, stepflow, access, flowkit, options, tokens, logger, metrics });
     const close = closing(engine, door, flowkit);
     return {
       ...programSide(engine),

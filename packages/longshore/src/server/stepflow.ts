@@ -4,22 +4,26 @@ import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
 import { StepflowServer } from "../protocol/stepflow/server.ts";
 import { packageVersion } from "../version.ts";
 import type { Engine } from "./engine.ts";
+import type { FlowAccess } from "./flow-access.ts";
 import type { Logger } from "./logger.ts";
 import { TroubleLog } from "./trouble.ts";
 
-export interface StepflowServerParts {
-  readonly orchestratorUrl?: string;
+export interface StepflowServerParts extends Partial<FlowAccess> {
+  readonly orchestratorUrl?: string | undefined;
   readonly asksToken?: boolean;
   readonly logger: Logger;
 }
 
 export function stepflowServer(engine: Engine, config: StepflowConfig, parts: StepflowServerParts): StepflowServer {
-  const { logger, asksToken = false, orchestratorUrl = process.env.STEPFLOW_ORCHESTRATOR_URL || undefined } = parts;
+  const { logger, asksToken = false, files = null, variables = new Set() } = parts;
+  const { orchestratorUrl = process.env.STEPFLOW_ORCHESTRATOR_URL || undefined } = parts;
   return new StepflowServer({
     engine,
     config,
     orchestratorUrl,
     asksToken,
+    files,
+    variables,
     version: packageVersion(),
     environment: process.env,
     trouble: new TroubleLog(logger, engine.clock),

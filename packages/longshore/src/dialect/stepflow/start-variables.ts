@@ -27,11 +27,16 @@ export function resolveVariables(schemas: Pick<Schemas, "variables" | "defs">, s
     const value = Object.hasOwn(sources.given, name) ? sources.given[name] : fromEnvironment(variable, sources, schemas.defs);
     const resolved = value === undefined ? standIn(variable, schemas.defs) : value;
     if (resolved === undefined)
-      throw bad(name, `The variable ${JSON.stringify(name)} is required and was not given.`, expectedOf(variable));
+      throw bad(name, `The variable ${JSON.stringify(name)} is required and was not given${elsewhere(variable)}.`, expectedOf(variable));
     if (value !== undefined) check(variable, { schema, defs: schemas.defs }, value);
     setOwn(variables, name, resolved);
   }
   return variables;
+}
+
+function elsewhere({ envVar }: Variable): string {
+  if (envVar === null) return "";
+  return `, and the environment has no ${envVar} for flows: set it, and name it with --stepflow-env at the start of the server`;
 }
 
 function fromEnvironment(variable: Variable, { environment, prefixed }: VariableSources, defs: JsonObject): Json | undefined {

@@ -15,6 +15,7 @@ import type { Runs } from "../../run/runs.ts";
 import type { Trouble } from "../../trouble.ts";
 import { type Addresses, addressesOf, isOnLoopback, parseAddress } from "./address.ts";
 import { openStepflowApi, type StepflowApi } from "./api/open.ts";
+import type { FlowFiles } from "./builtin/load-file.ts";
 import { componentSource } from "./component-source.ts";
 import type { NatsPlugin, StepflowConfig } from "./config/config.ts";
 import { routeFacts } from "./config/facts.ts";
@@ -48,6 +49,10 @@ export interface StepflowServerOptions {
   /** Whether callers must show a token. */
   readonly asksToken: boolean;
   readonly environment: NodeJS.ProcessEnv;
+  /** What `load_file` may read; null for nothing. */
+  readonly files: FlowFiles | null;
+  /** Variables of the environment that flows may read by name. */
+  readonly variables: ReadonlySet<string>;
   readonly trouble: Trouble;
   readonly log: PluginLog;
 }
@@ -98,11 +103,12 @@ export class StepflowServer {
   }
 
   #openApi(): StepflowApi {
-    const { engine, config, version, environment, trouble } = this.#options;
+    const { engine, config, version, environment, files, variables, trouble } = this.#options;
     return openStepflowApi({
       ...engine,
       version,
-      folder: config.directory,
+      files,
+      variables,
       servesBlobs: config.blobApi.enabled,
       typeCheck: config.typeCheck,
       environment,

@@ -282,7 +282,8 @@ describe("runs", () => {
     vi.stubEnv("LONGSHORE_TEST_KEY", "environment-secret");
     onTestFinished(() => void vi.unstubAllEnvs());
     const lines: string[] = [];
-    const server = await serve({ ephemeral: true, port: 0, logger: { level: "debug", write: (line) => lines.push(line) } });
+    const stepflow = { variables: ["LONGSHORE_TEST_KEY"] };
+    const server = await serve({ ephemeral: true, port: 0, stepflow, logger: { level: "debug", write: (line) => lines.push(line) } });
     onTestFinished(() => server.close(0));
     const post = async (path: string, body: object) => {
       const headers = { "content-type": "application/json" };

@@ -20,6 +20,7 @@ import type { Runs } from "../../../run/runs.ts";
 import { BlobLibrary } from "../blob-library.ts";
 import type { Component } from "../builtin/component.ts";
 import { BuiltinLibrary } from "../builtin/library.ts";
+import type { FlowFiles } from "../builtin/load-file.ts";
 import { builtinLane } from "../config/queues.ts";
 import type { RuntimeCalls } from "../http/runtime/requests.ts";
 import { componentLane } from "../lane.ts";
@@ -49,8 +50,10 @@ export interface ApiOptions {
   plan(definition: Definition): Plan;
   removeRun(runId: string): Promise<boolean>;
   listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
-  /** What `load_file` may read. */
-  readonly folder: string;
+  /** What `load_file` may read; null for nothing. */
+  readonly files: FlowFiles | null;
+  /** Variables of the environment that flows may read by name. */
+  readonly variables: ReadonlySet<string>;
   /** False: blobs are kept for flows, but nobody else is served them. */
   readonly servesBlobs: boolean;
   readonly environment: Environment;
@@ -83,15 +86,23 @@ const itemsSlots = 64;
 /** Steps that wait for runs they have started. Each costs a few kilobytes. */
 const waitingMax = 100_000;
 
+/** Variables with this prefix are there for flows. */
+const variablePrefix = "STEPFLOW_VAR_";
+
+/** The environment has secrets of the server in it: a flow sees what is meant for flows. */
+function variableReader(environment: Environment, allowed: ReadonlySet<string>): (name: string) => string | undefined {
+  return (name) => (allowed.has(name) || name.startsWith(variablePrefix) ? environment[name] : undefined);
+}
+
 export function openStepflowApi(options: ApiOptions): StepflowApi {
   const { clock, makeId, runs, reader, board, workers, environment, failed } = options;
   const blobs: BlobLibrary = new BlobLibrary(options.blobs, (id) => flows.text(id));
   const flows: Flows = new Flows({ runs, blobs, routes: () => facts, typeCheck: options.typeCheck ?? false });
-  const submitter = new Submitter({ clock, makeId, runs, flows, environment: (name) => environment[name] });
+  const submitter = new Submitter({ clock, makeId, runs, flows, environment: variableReader(environment, options.variables) });
   const items = new ItemRuns({ runs, reader, plan: options.plan });
   const renderer = new Renderer(reader, createFlowViews(options.plan));
   const stepRuns = new StepRuns({ runs, reader, flows, submitter, items });
-  const builtins = new BuiltinLibrary({ clock, blobs, subRuns: stepRuns, folder: options.folder, environment });
+  const builtins = new BuiltinLibrary({ clock, blobs, subRuns: stepRuns, files: options.files, environment });
   const facts = options.routes?.(builtins.components);
   const own = { board, workers, clock, protocol: "local", own: true, lentMax: waitingMax, failed };
   const lanes = new Map<string, LaneWorker>();

@@ -9,7 +9,8 @@ async function setup() {
   const api = openStepflowApi({
     ...engine,
     version: "0.0.0",
-    folder: ".",
+    files: null,
+    variables: new Set(),
     servesBlobs: true,
     environment: {},
     components: () => ({ list: async () => ({ listed: [], failed: [] }) }),

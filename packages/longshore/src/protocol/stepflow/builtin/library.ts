@@ -9,15 +9,15 @@ import { createMessages, noop, sleep } from "./basic.ts";
 import { getBlob, putBlob } from "./blobs.ts";
 import type { Component } from "./component.ts";
 import { evaluate, iterate, map, type SubRuns } from "./flows.ts";
-import { loadFile } from "./load-file.ts";
+import { type FlowFiles, loadFile } from "./load-file.ts";
 import { openAi } from "./openai.ts";
 
 export interface LibraryOptions {
   readonly clock: Clock;
   readonly blobs: BlobLibrary;
   readonly subRuns: SubRuns;
-  /** What `load_file` may read: the configuration's working directory. */
-  readonly folder: string;
+  /** What `load_file` may read; null for nothing. */
+  readonly files: FlowFiles | null;
   readonly environment: Environment;
 }
 
@@ -25,13 +25,13 @@ export class BuiltinLibrary {
   readonly components: readonly Component[];
   readonly #byPath: ReadonlyMap<string, Component>;
 
-  constructor({ clock, blobs, subRuns, folder, environment }: LibraryOptions) {
+  constructor({ clock, blobs, subRuns, files, environment }: LibraryOptions) {
     this.components = [
       createMessages,
       evaluate(subRuns),
       getBlob(blobs),
       iterate(subRuns),
-      loadFile(folder),
+      loadFile(files),
       map(subRuns),
       noop,
       openAi({ environment }),

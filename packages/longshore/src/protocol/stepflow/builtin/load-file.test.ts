@@ -11,7 +11,8 @@ function setup() {
   const folder = join(outer, "work");
   mkdirSync(join(folder, "sub"), { recursive: true });
   writeFileSync(join(outer, "secret.txt"), "secret");
-  const load = async (input: Json) => loadFile(folder).perform(callOf("/load_file", input));
+  const hidden = [join(folder, "data"), join(folder, "tokens.txt"), join(outer, "not-there")];
+  const load = async (input: Json) => loadFile({ folder, hidden }).perform(callOf("/load_file", input));
   const write = (name: string, content: string | Uint8Array) => writeFileSync(join(folder, name), content);
   return { outer, folder, load, write };
 }
@@ -66,10 +67,29 @@ describe("load_file", () => {
     ];
     for (const path of ways) {
       const refused = await load({ path }).catch((error: Error) => error);
-      expect(refused, path).toEqual(failure("INVALID_INPUT", "leads out of the working directory"));
+      expect(refused, path).toEqual(failure("INVALID_INPUT", "leads out of the folder for flows"));
       expect((refused as Error).message).not.toContain(outer === path ? "" : `${outer}/work`);
     }
     await expect(load({ path: "a\0b" })).rejects.toThrow(failure("INVALID_INPUT", "NUL"));
+  });
+
+  it("reads nothing that the server keeps for itself, although it lies in the folder", async () => {
+    const { folder, load, write } = setup();
+    mkdirSync(join(folder, "data"));
+    write("data/longshore.db", "rows");
+    write("tokens.txt", "secret");
+    write("tokens.txt.example", "no secret");
+    symlinkSync(join(folder, "data"), join(folder, "sub/link"));
+    symlinkSync(join(folder, "tokens.txt"), join(folder, "sub/tokens"));
+    for (const path of ["data/longshore.db", "tokens.txt", "sub/../tokens.txt", "sub/link/longshore.db", "sub/tokens"]) {
+      await expect(load({ path }), path).rejects.toThrow(failure("INVALID_INPUT", "what the server keeps for itself"));
+    }
+    expect(await load({ path: "tokens.txt.example" })).toMatchObject({ data: "no secret" });
+  });
+
+  it("reads nothing at all before a folder is named", async () => {
+    const call = callOf("/load_file", { path: "package.json" });
+    await expect(async () => loadFile(null).perform(call)).rejects.toThrow(failure("COMPONENT_FAILED", "--stepflow-files FOLDER"));
   });
 
   it("says what it cannot read, without the server's own path", async () => {

@@ -1,4 +1,5 @@
-// load_file: reads a file below the folder that the configuration names. Nothing above it can be read, neither by `..` nor by a link.
+// load_file: reads a file below the one folder that the operator has named for it, and nothing before one is named. Nothing above it can be
+// read, neither by `..` nor by a link, and nothing in it that the server keeps its secrets in.
 
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
@@ -17,15 +18,20 @@ const fileBytesMax = 16 * 1_024 * 1_024;
 /** Of YAML: an alias stands for what it names, so a few lines could otherwise become a very large value. */
 const aliasesMax = 100;
 
-/** `folder` is the configuration's working directory. */
-export function loadFile(folder: string): Component {
+export interface FlowFiles {
+  readonly folder: string;
+  /** Folders and files that are never read, although they may lie in the folder or a link in it may lead there. */
+  readonly hidden: readonly string[];
+}
+
+export function loadFile(files: FlowFiles | null): Component {
   return {
     path: "/load_file",
-    description: "Reads a file (JSON, YAML or text) below the working directory.",
+    description: "Reads a file (JSON, YAML or text) below the folder that the server has for them.",
     inputSchema: objectSchema(
       "LoadFileInput",
       {
-        path: { type: "string", description: "Relative to the working directory." },
+        path: { type: "string", description: "Relative to that folder." },
         format: { enum: [...formats], description: "By the file's ending when absent." },
       },
       ["path"],
@@ -45,13 +51,16 @@ export function loadFile(folder: string): Component {
     async perform(call) {
       const wanted = textIn(call, "path");
       const format = formatOf(call, wanted);
-      const place = await inside(call, folder, wanted);
+      if (files === null) throw failed(call, off);
+      const place = await inside(call, files, wanted);
       const content = await read(call, place.path, wanted);
       const metadata = { resolved_path: place.shown, size_bytes: content.byteLength, format };
       return { data: await parsed(call, content.toString("utf8"), format, wanted), metadata };
     },
   };
 }
+
+const off = "this server reads no files for flows; start it with --stepflow-files FOLDER to name the ones that everyone may read";
 
 function formatOf(call: ComponentWork, path: string): Format {
   const said = optionalText(call, "format");
@@ -62,8 +71,8 @@ function formatOf(call: ComponentWork, path: string): Format {
 }
 
 /** The real place of a file, links followed. A file that is not there is told from one that may not be read only inside the folder. */
-async function inside(call: ComponentWork, folder: string, wanted: string): Promise<{ path: string; shown: string }> {
-  const outside = () => invalid(call, `path ${JSON.stringify(wanted)} leads out of the working directory`);
+async function inside(call: ComponentWork, { folder, hidden }: FlowFiles, wanted: string): Promise<{ path: string; shown: string }> {
+  const outside = () => invalid(call, `path ${JSON.stringify(wanted)} leads out of the folder for flows`);
   if (wanted.includes("\0")) throw invalid(call, "path has a NUL character in it");
   const root = await realpath(folder).catch(() => resolve(folder));
   const named = resolve(root, wanted);
@@ -75,6 +84,11 @@ async function inside(call: ComponentWork, folder: string, wanted: string): Prom
     throw cannotRead(call, wanted, error);
   }
   if (!isBelow(root, path)) throw outside();
+  for (const secret of hidden) {
+    const real = await realpath(secret).catch(() => resolve(secret));
+    if (path === real || isBelow(real, path))
+      throw invalid(call, `path ${JSON.stringify(wanted)} leads to what the server keeps for itself`);
+  }
   return { path, shown: relative(root, named) };
 }
 

@@ -1,0 +1,34 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../test/support/parts.ts";
+import { flowAccess } from "./flow-access.ts";
+
+describe("what flows may read", () => {
+  it("is nothing unless it was named", () => {
+    expect(flowAccess({})).toEqual({ files: null, variables: new Set() });
+  });
+
+  it("hides the data folder, the token file, further secrets and configuration files in a folder that was named", () => {
+    const folder = temporaryFolder();
+    const at = (name: string) => join(folder, name);
+    const { files } = flowAccess({
+      data: at("data"),
+      tokenFile: at("tokens"),
+      secretFiles: [at("key.pem")],
+      stepflow: { files: folder, config: at("stepflow.yml") },
+      flowkit: { config: at("flowkit.json") },
+    });
+    expect(files?.hidden).toEqual(["data", "tokens", "key.pem", "stepflow.yml", "flowkit.json"].map(at));
+  });
+
+  it("refuses a folder that is none, the working directory, and names of variables that are none", () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, "d"));
+    writeFileSync(join(folder, "f"), "");
+    for (const files of [join(folder, "f"), join(folder, "nothing"), ".", process.cwd()]) {
+      expect(() => flowAccess({ stepflow: { files } })).toThrow("folder");
+    }
+    for (const name of ["", "A B", "1A", "A=1"]) expect(() => flowAccess({ stepflow: { variables: [name] } })).toThrow("no name");
+  });
+});
