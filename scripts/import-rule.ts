@@ -25,8 +25,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   api: ["leaf", "runner", "run", "dialect"],
   protocol: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "part", "bus", "run", "dialect", "api"],
   store: ["leaf", "board", "blob", "log", "part", "bus", "run"],
-  server: ["leaf", "wire", "grpc", "runner", "board", "blob", "log", "part", "bus", "run", "dialect", "api", "protocol", "store"],
-  cli: ["leaf", "wire", "signature", "runner", "telemetry", "run", "dialect", "api", "protocol", "server"],
+  verify: ["leaf", "board", "run"],
+  server: ["leaf", "verify", "wire", "grpc", "runner", "board", "blob", "log", "part", "bus", "run", "dialect", "api", "protocol", "store"],
+  cli: ["leaf", "verify", "wire", "signature", "runner", "telemetry", "run", "dialect", "api", "protocol", "server"],
   testing: ["leaf", "wire", "grpc", "runner", "board", "bus", "run", "dialect", "api", "protocol", "server"],
 };
 

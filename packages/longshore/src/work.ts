@@ -2,6 +2,7 @@
 
 import { LongshoreError } from "./errors.ts";
 import { refuseWhileLoading } from "./load.ts";
+import type { Recorder } from "./recording.ts";
 import { type RunnerConfig, type RunnerOptions, runnerConfig } from "./runner/config.ts";
 import type { EventName, Listener, Listeners, WorkerEvents } from "./runner/events.ts";
 import { allAlive, type WorkerStatuses } from "./runner/health.ts";
@@ -31,6 +32,8 @@ export interface WorkOptions extends RunnerOptions {
   readonly telemetry?: Telemetry;
   /** Counts for `metrics()` although nothing is served; with `http` it is counted in any case. */
   readonly metrics?: boolean;
+  /** A file to which every task that this worker takes, and every answer to its reports, is appended: `longshore verify` reads it. */
+  readonly record?: string;
 }
 
 export interface WorkHandle extends AsyncDisposable {
@@ -70,6 +73,7 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
   const runner = new Runner(config, transports, isolates);
   for (const each of options.listeners ?? []) runner.events.onAll(each);
   telemetry?.attach?.(runner.events);
+  const recorder = await openRecording(options.record, runner);
   const metrics = options.http !== undefined || options.metrics === true ? measured(runner) : undefined;
   const removeListeners = listenForSignals(options.signals ?? true, runner, config);
   const letEnd = stayAlive();
@@ -79,6 +83,7 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
     removeListeners();
     await Promise.all([http?.close(), isolates?.close()]);
     await telemetry?.close?.();
+    recorder?.close();
   });
   const stop = async (stopOptions?: { readonly force?: boolean }) => {
     await runner.stop(stopOptions);
@@ -119,6 +124,13 @@ function measured(runner: Runner): WorkerMetrics {
   const metrics = workerMetrics(active);
   measure(runner.events, metrics);
   return metrics;
+}
+
+/** Loaded only when it is asked for. */
+async function openRecording(path: string | undefined, runner: Runner): Promise<Recorder | undefined> {
+  if (path === undefined) return undefined;
+  const { record } = await import("./runner/record.ts");
+  return record(runner.events, path);
 }
 
 /** Loaded only when a task asks for it. */

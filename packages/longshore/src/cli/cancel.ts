@@ -3,17 +3,18 @@
 import { Command } from "commander";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
-import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { recordRun } from "./record.ts";
 import { oneLine } from "./terminal.ts";
 
-interface CancelFlags extends ConnectionOptions {
+interface CancelFlags extends RecordOptions {
   json?: boolean;
   reason?: string;
 }
 
 export function cancelCommand(): Command {
   const command = new Command("cancel").description("cancel a run; one that has ended stays as it is").argument("<run>", "its id");
-  withJson(withConnection(command)).option("--reason <text>", "why; kept with the run and shown with it").action(cancel);
+  withJson(withRecord(command)).option("--reason <text>", "why; kept with the run and shown with it").action(cancel);
   return withExamples(command, [
     ["longshore cancel 0198c0de", "workers hear of it with their next sign of life"],
     ['longshore cancel 0198c0de --reason "wrong input"', "whoever looks at the run later sees why"],
@@ -22,6 +23,7 @@ export function cancelCommand(): Command {
 
 async function cancel(runId: string, { reason, json, ...flags }: CancelFlags): Promise<void> {
   const run = await connect(flags).post<Run>(`/runs/${encodeURIComponent(runId)}/cancel`, reason === undefined ? undefined : { reason });
+  recordRun(flags.record, "run-ordered", run);
   const why = reason === undefined || run.error === null ? "" : `: ${oneLine(run.error)}`;
   process.stdout.write(json ? `${JSON.stringify(run)}\n` : `${run.id} ${run.state}${why}\n`);
   if (reason !== undefined && run.error !== reason) process.stderr.write("It had ended before, so the reason was not kept.\n");

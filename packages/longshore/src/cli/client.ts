@@ -22,9 +22,11 @@ const apiPrefix = "/api/longshore/v1";
 /** The server said no. A `place` is one in the text that was sent, and stands before the message as `line:column: `. */
 export class Refusal extends CommandFailure {
   readonly place: { readonly line: number; readonly column: number } | undefined;
+  readonly status: number;
 
-  constructor(problem: string, place?: Refusal["place"]) {
+  constructor(problem: string, status: number, place?: Refusal["place"]) {
     super(place === undefined ? problem : `${place.line}:${place.column}: ${problem}`);
+    this.status = status;
     this.place = place;
   }
 }
@@ -114,20 +116,20 @@ function isSuccess(response: IncomingMessage): boolean {
 
 function refusal(status: number, text: string, base: URL): CommandFailure {
   if (status === 401) return new CommandFailure(`${base.origin} asks for a token. Give one with --token, or better in LONGSHORE_TOKEN.`);
-  const problem = problemOf(text);
+  const problem = problemOf(status, text);
   if (problem === undefined) {
     return new CommandFailure(`${base.origin} answered ${status}: ${text.slice(0, problemCharsMax)}. Is that a Longshore server?`);
   }
-  return status === 403 ? new Refusal(`${problem.message} Give a token that allows more.`) : problem;
+  return status === 403 ? new Refusal(`${problem.message} Give a token that allows more.`, status) : problem;
 }
 
 /** What our API's error shape says; undefined when it is no such shape. */
-function problemOf(text: string): Refusal | undefined {
+function problemOf(status: number, text: string): Refusal | undefined {
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown; line?: number; column?: number } };
     if (typeof error?.message !== "string") return undefined;
     const { message, line, column = 1 } = error;
-    return new Refusal(message, line === undefined ? undefined : { line, column });
+    return new Refusal(message, status, line === undefined ? undefined : { line, column });
   } catch {
     // Not our server's words; the caller quotes them.
     return undefined;

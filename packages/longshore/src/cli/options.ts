@@ -20,6 +20,15 @@ export function withConnection(command: Command): Command {
     .addOption(new Option("--token <secret>", "what the server asks for; better in the environment").env("LONGSHORE_TOKEN"));
 }
 
+/** For commands that change runs. */
+export interface RecordOptions extends ConnectionOptions {
+  record?: string;
+}
+
+export function withRecord(command: Command): Command {
+  return withConnection(command).option("--record <file>", "append what the server acknowledges to a file, for `longshore verify`");
+}
+
 /** Where a server listens. */
 export function withPort(command: Command): Command {
   return command.option("--port <number>", "where to listen; 0 takes any free port", parsePort, portDefault);

@@ -17,11 +17,12 @@ import { runCommand } from "./run.ts";
 import { runsCommand } from "./runs.ts";
 import { schemaCommand } from "./schema.ts";
 import { startCommand } from "./start.ts";
+import { verifyCommand } from "./verify.ts";
 import { workCommand } from "./work.ts";
 import { workersCommand } from "./workers.ts";
 
 const groups: readonly { readonly heading: string; readonly commands: readonly (() => Command)[] }[] = [
-  { heading: "Serve and work:", commands: [devCommand, startCommand, workCommand, demoCommand, doctorCommand] },
+  { heading: "Serve and work:", commands: [devCommand, startCommand, workCommand, demoCommand, doctorCommand, verifyCommand] },
   { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, cancelCommand, retryCommand, rerunCommand] },
   { heading: "Look around:", commands: [definitionsCommand, defineCommand, schemaCommand, workersCommand, queuesCommand] },
 ];
@@ -34,7 +35,7 @@ Examples:
 
 Exit codes:
   0  it worked
-  1  the run did not succeed, or the doctor found something wrong
+  1  the run did not succeed, or doctor or verify found something wrong
   2  wrong arguments, or the server could not be reached or said no
 
 Settings: LONGSHORE_URL stands for --on, LONGSHORE_TOKEN for --token. NO_COLOR switches colours off.`;

@@ -3,10 +3,11 @@
 import { Command } from "commander";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
-import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { recordRun } from "./record.ts";
 import { finish } from "./run.ts";
 
-interface RerunFlags extends ConnectionOptions {
+interface RerunFlags extends RecordOptions {
   follow?: boolean;
   json?: boolean;
 }
@@ -15,13 +16,14 @@ export function rerunCommand(): Command {
   const command = new Command("rerun")
     .description("start a new run of the same version with the same input")
     .argument("<run>", "the old one's id");
-  withJson(withConnection(command)).option("--follow", "show it until it has ended").action(rerun);
+  withJson(withRecord(command)).option("--follow", "show it until it has ended").action(rerun);
   return withExamples(command, [["longshore rerun 0198c0de", "prints the new run's id"]]);
 }
 
 async function rerun(runId: string, flags: RerunFlags): Promise<void> {
   const client = connect(flags);
   const run = await client.post<Run>(`/runs/${encodeURIComponent(runId)}/rerun`);
-  if (flags.follow) return finish(client, run.id, flags.json === true);
+  recordRun(flags.record, "run-started", run);
+  if (flags.follow) return finish(client, run.id, flags);
   process.stdout.write(flags.json ? `${JSON.stringify(run)}\n` : `${run.id}\n`);
 }

@@ -3,17 +3,18 @@
 import { Command } from "commander";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
-import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { recordRun } from "./record.ts";
 import { finish } from "./run.ts";
 
-interface RetryFlags extends ConnectionOptions {
+interface RetryFlags extends RecordOptions {
   follow?: boolean;
   json?: boolean;
 }
 
 export function retryCommand(): Command {
   const command = new Command("retry").description("try again what did not succeed in a run, keeping what did").argument("<run>", "its id");
-  withJson(withConnection(command)).option("--follow", "show it until it has ended").action(retry);
+  withJson(withRecord(command)).option("--follow", "show it until it has ended").action(retry);
   return withExamples(command, [
     ["longshore retry 0198c0de --follow", "goes on after the steps that succeeded"],
     ["longshore rerun 0198c0de", "would begin from the start, as a new run"],
@@ -23,6 +24,7 @@ export function retryCommand(): Command {
 async function retry(runId: string, flags: RetryFlags): Promise<void> {
   const client = connect(flags);
   const run = await client.post<Run>(`/runs/${encodeURIComponent(runId)}/retry`);
-  if (flags.follow) return finish(client, run.id, flags.json === true);
+  recordRun(flags.record, "run-ordered", run);
+  if (flags.follow) return finish(client, run.id, flags);
   process.stdout.write(flags.json ? `${JSON.stringify(run)}\n` : `${run.id} ${run.state}\n`);
 }

@@ -5,9 +5,10 @@ import { Command } from "commander";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
-import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { recordRun } from "./record.ts";
 
-interface RunFlags extends ConnectionOptions {
+interface RunFlags extends RecordOptions {
   input?: string;
   key?: string;
   follow?: boolean;
@@ -16,7 +17,7 @@ interface RunFlags extends ConnectionOptions {
 
 export function runCommand(): Command {
   const command = new Command("run").description("start a run of a workflow").argument("<name>", "the workflow");
-  withJson(withConnection(command))
+  withJson(withRecord(command))
     .option("--input <json>", "its input: JSON, @FILE for a file, - for standard input")
     .option("--key <key>", "starting twice with one key starts one run")
     .option("--follow", "show it until it has ended; the exit code is 1 when it did not succeed")
@@ -31,18 +32,24 @@ export function runCommand(): Command {
 async function run(name: string, flags: RunFlags): Promise<void> {
   const client = connect(flags);
   const started = await client.post<Run>("/runs", { workflow: name, input: inputOf(flags.input), key: flags.key });
+  recordRun(flags.record, "run-started", started);
   if (!flags.follow) {
     process.stdout.write(flags.json ? `${JSON.stringify(started)}\n` : `${started.id}\n`);
     return;
   }
-  await finish(client, started.id, flags.json === true);
+  await finish(client, started.id, flags);
 }
 
 /** Follows a run to its end and lets the exit code tell how it went. */
-export async function finish(client: ReturnType<typeof connect>, runId: string, json: boolean): Promise<void> {
+export async function finish(
+  client: ReturnType<typeof connect>,
+  runId: string,
+  { json = false, record }: { readonly json?: boolean; readonly record?: string },
+): Promise<void> {
   const { watchRun } = await import("./watch-run.ts");
   const { showRun } = await import("./live.ts");
   const { run: ended } = json ? await watchRun(client, runId, () => {}) : await showRun(client, runId, process.stdout);
+  recordRun(record, "run-ended", ended);
   if (json) process.stdout.write(`${JSON.stringify(ended)}\n`);
   else if (ended.output !== null) process.stdout.write(`${JSON.stringify(ended.output, null, 2)}\n`);
   if (ended.state === "succeeded") return;

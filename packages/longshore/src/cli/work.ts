@@ -31,6 +31,7 @@ interface WorkFlags extends ConnectionOptions {
   isolate?: "process" | "thread" | "inline";
   httpPort?: number;
   httpHost?: string;
+  record?: string;
 }
 
 const notes = `A file is a module that exports tasks made by task(), in any way: by name, as default, or in a list. A pattern in quotes, such
@@ -69,6 +70,7 @@ export function workCommand(): Command {
       ).choices(["process", "thread", "inline"]),
     )
     .option("--http-port <number>", "serve /metrics and /health of the worker there, on this machine; 0 takes any free port", parsePort)
+    .option("--record <file>", "append what the server tells this worker to a file, for `longshore verify`")
     .option("--http-host <address>", "serve them on this address instead, such as 0.0.0.0 in a container")
     .action(work);
   return withExamples(
@@ -133,8 +135,25 @@ async function start(
 
 function settingsOf(flags: WorkFlags): Omit<WorkerSettings, "on" | "protocol"> {
   const { token, shell, labels, slots, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, drain, cwd } = flags;
-  const { port, host, handshake } = flags;
-  return { token, shell, labels, slots, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, drain, cwd, port, host, handshake };
+  const { port, host, handshake, record } = flags;
+  return {
+    token,
+    shell,
+    labels,
+    slots,
+    workerId,
+    leaseTtl,
+    heartbeat,
+    poll,
+    cancelPoll,
+    logFlush,
+    drain,
+    cwd,
+    port,
+    host,
+    handshake,
+    record,
+  };
 }
 
 /** What was typed and would do nothing. A variable in the environment may be meant for another command. */

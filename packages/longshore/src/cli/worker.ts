@@ -32,6 +32,8 @@ export interface WorkerSettings {
   readonly host?: string;
   readonly handshake?: boolean;
   readonly isolate?: Isolate;
+  /** Where this worker writes down what the server tells it. */
+  readonly record?: string;
 }
 
 export interface WorkerSurroundings {
@@ -51,11 +53,11 @@ export async function openWorker(
   settings: WorkerSettings,
   { logger, metrics, http, teller, print = (text) => void process.stdout.write(text) }: WorkerSurroundings = {},
 ): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
-  const { protocol = "workflow-graph", slots, drain, isolate } = settings;
+  const { protocol = "workflow-graph", slots, drain, isolate, record } = settings;
   const names = tasks.map((task) => task.name);
   const { telemetry } = teller ?? (await tellerFor(protocol));
   const on = await workerProtocols[protocol].transport(settings, names, print);
-  return openWork({ tasks, on, slots, drain, isolate, logger: telemetry?.logger ?? logger, telemetry, metrics, http });
+  return openWork({ tasks, on, slots, drain, isolate, logger: telemetry?.logger ?? logger, telemetry, metrics, http, record });
 }
 
 /** Starts it, and says so when the server lets it in. */

@@ -6,6 +6,7 @@ import type { Clock } from "../clock.ts";
 import type { ContextIds, OutputStream } from "../context.ts";
 import type { LongshoreError } from "../errors.ts";
 import type { SpanIds } from "../trace.ts";
+import type { Verdict } from "../verdict.ts";
 import { ListenerQueue } from "./listener-queue.ts";
 import type { Logger } from "./notices.ts";
 import type { Failure, Outcome } from "./transport.ts";
@@ -35,7 +36,13 @@ export interface WorkerEvents {
   /** No try of a report got through, and none follows. `result` is what was to be reported: here is the chance to keep it. */
   updateFailed: TaskEvent & { readonly durationMs: number; readonly error: Error; readonly tries: number; readonly result: Outcome };
   /** Everything about this task is over. `kind` is `lost` when the hold was over before a report could arrive. */
-  taskEnded: TaskEvent & { readonly kind: Outcome["kind"] | "lost"; readonly durationMs: number; readonly error?: Failure };
+  taskEnded: TaskEvent & {
+    readonly kind: Outcome["kind"] | "lost";
+    readonly durationMs: number;
+    readonly error?: Failure;
+    /** What the report was answered with; absent when there was no report or no answer. */
+    readonly verdict?: Verdict;
+  };
   /** The handler has written to its log: a text, or fields. */
   logged: TaskEvent & { readonly entry: string | { readonly [field: string]: unknown }; readonly stream: OutputStream };
   /** The handler's signal was aborted. */

@@ -122,6 +122,7 @@ async function report(execution: Execution, outcome: Outcome | undefined): Promi
     kind: arrived && outcome !== undefined ? outcome.kind : "lost",
     durationMs: clock.now() - execution.startedMs,
     ...(outcome?.kind === "failed" ? { error: outcome.error } : {}),
+    ...(answer === undefined ? {} : { verdict: answer.verdict }),
   });
   return answer?.next;
 }

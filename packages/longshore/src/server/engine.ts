@@ -10,22 +10,13 @@ import type { Workers } from "../board/workers.ts";
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { codeDialect } from "../dialect/code/dialect.ts";
-import { conductorDialect } from "../dialect/conductor/dialect.ts";
-import { environmentValue } from "../dialect/conductor/environment.ts";
-import { type FlowkitDialectOptions, flowkitDialect } from "../dialect/flowkit/dialect.ts";
-import { stepflowDialect } from "../dialect/stepflow/dialect.ts";
-import { itemsDialect } from "../dialect/stepflow/items.ts";
-import type { Router } from "../dialect/stepflow/router.ts";
-import { workflowGraphDialect } from "../dialect/workflow-graph/compile.ts";
 import { idMaker, type MakeId } from "../ids.ts";
 import { Logs } from "../log/log.ts";
 import type { LogStore } from "../log/store.ts";
 import type { PartStore } from "../part/store.ts";
-import { defaultConfig } from "../protocol/stepflow/config/default.ts";
-import { makeRouter } from "../protocol/stepflow/config/router.ts";
-import type { Definition, Dialect } from "../run/dialect.ts";
+import type { Definition } from "../run/dialect.ts";
 import type { DocumentStore } from "../run/documents.ts";
+import type { HistoryReader } from "../run/history.ts";
 import type { Plan } from "../run/plan.ts";
 import type { Reader } from "../run/reader.ts";
 import { Retention, type RetentionPolicy } from "../run/retention.ts";
@@ -33,16 +24,14 @@ import type { Run } from "../run/run.ts";
 import { brainOf, Runs } from "../run/runs.ts";
 import { type Beside, openBeside } from "../store/sqlite/beside.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
+import { SqliteHistory } from "../store/sqlite/history.ts";
 import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
+import { type DialectOptions, makeDialects } from "./dialects.ts";
 
-export interface EngineOptions {
+export interface EngineOptions extends DialectOptions {
   /** The folder of the data file; null keeps everything in memory. */
   directory: string | null;
   retention?: RetentionPolicy;
-  /** Where the components of Stepflow's flows lead; as without a configuration file when absent. */
-  router?: Router;
-  /** What graphs of FlowKit may do. */
-  flowkit?: FlowkitDialectOptions;
   probe?: EngineProbe;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: typeof openDatabase;
@@ -78,6 +67,7 @@ export interface Engine {
   readonly busLog: BusLog;
   readonly outboxStore: OutboxStore;
   readonly reader: Reader;
+  readonly history: HistoryReader;
   readonly workers: Workers;
   openRuns(): number;
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
@@ -101,12 +91,7 @@ export interface Engine {
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { directory, clock = systemClock, random = Math.random, probe, failed = () => {} } = options;
   const makeId = idMaker();
-  const stepflow = stepflowDialect(options.router ?? makeRouter(defaultConfig()));
-  const dialects = new Map<string, Dialect>(
-    [codeDialect, workflowGraphDialect, conductorDialect(environmentValue), stepflow, itemsDialect, flowkitDialect(options.flowkit)].map(
-      (dialect) => [dialect.name, dialect],
-    ),
-  );
+  const dialects = makeDialects(options);
   const listeners = new Set<ChangeListener>();
   const carriers = new Set<Carrier>();
   const deadLetterSources = new Set<DeadLetterSource>();
@@ -160,6 +145,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     busLog,
     outboxStore,
     reader,
+    history: historyOf(store),
     workers,
     openRuns: beside.openRuns,
     carriers,
@@ -192,6 +178,15 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       return closing;
     },
   };
+}
+
+/** Parts are not counted: a task may have a million, and a request must not walk them. */
+function historyOf({ db, runs: { definitions } }: SqliteStore): HistoryReader {
+  const startsRun = (definitionId: string, node: number) => {
+    const definition = definitions.byId(definitionId);
+    return definition !== null && definitions.plan(definition).nodes[node]?.kind === "run";
+  };
+  return new SqliteHistory({ db, startsRun, withParts: false });
 }
 
 /** A folder that cannot be made must not leave the data file locked. */

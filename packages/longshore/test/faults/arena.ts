@@ -3,6 +3,9 @@ import { randomInt } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect } from "../../src/cli/client.ts";
+import { liveSource } from "../../src/cli/verify-live.ts";
+import { verify } from "../../src/verify/verify.ts";
 import { freePort } from "../support/port.ts";
 import type { createWorkflow } from "./api.ts";
 import { check, describeViolations } from "./checker.ts";
@@ -94,6 +97,7 @@ export async function openArena(other: Pick<ServerOptions, "command"> & { data?:
       const violations = check(history, final);
       if (violations.length > 0)
         throw new Error(`${violations.length} broken promises, evidence in ${directory}\n${describeViolations(violations)}`);
+      await verifyLive(url);
       return { final, history };
     },
     async close({ keepFiles }) {
@@ -104,6 +108,12 @@ export async function openArena(other: Pick<ServerOptions, "command"> & { data?:
       if (!keepFiles) rmSync(directory, { recursive: true });
     },
   };
+}
+
+/** The published checker must agree: it reads the server's rows, which the workers never see. */
+async function verifyLive(url: string): Promise<void> {
+  const { findings } = await verify(liveSource(connect({ on: url })), { recorded: [], keptSince: 0 });
+  if (findings.length > 0) throw new Error(`longshore verify found: ${JSON.stringify(findings, null, 2)}`);
 }
 
 /** Opens an arena with a running server for one test, and closes it whatever happens. */

@@ -10,6 +10,7 @@ import { openApi } from "../openapi.ts";
 import { blobOperations } from "./blobs.ts";
 import { definitionOperations } from "./definitions.ts";
 import { eventOperations } from "./events.ts";
+import { historyOperations } from "./history.ts";
 import { logOperations } from "./logs.ts";
 import type { Operation } from "./operation.ts";
 import { partOperations } from "./parts.ts";
@@ -36,6 +37,7 @@ export function adminRoutes({ engine, changes, health, metrics, version }: Admin
     ...definitionOperations(engine),
     ...runOperations(engine),
     ...taskOperations(engine),
+    ...historyOperations(engine),
     ...logOperations(engine),
     ...partOperations(engine),
     ...workerOperations(engine),

@@ -20,7 +20,7 @@ interface DatabaseSync {
   readonly isTransaction: boolean;
 }
 
-type Module = { DatabaseSync: new (file: string) => DatabaseSync };
+type Module = { DatabaseSync: new (file: string, options?: { readOnly?: boolean }) => DatabaseSync };
 
 export interface Database {
   prepare(sql: string): Statement;
@@ -36,6 +36,8 @@ export interface OpenOptions {
   journal?: "WAL" | "DELETE";
   /** How long a statement waits for a lock that another program (a backup, a shell) holds. */
   busyMs?: number;
+  /** Changes nothing, not even the write-ahead log. */
+  readOnly?: boolean;
 }
 
 const busyMsDefault = 5_000;
@@ -46,9 +48,14 @@ const checkpointPages = 4_000;
 
 export async function openDatabase(file: string, options: OpenOptions = {}): Promise<Database> {
   const { DatabaseSync } = await load();
-  const db = new DatabaseSync(file);
-  const { busyMs = busyMsDefault, journal = "WAL", synchronous = "FULL" } = options;
+  const { busyMs = busyMsDefault, journal = "WAL", synchronous = "FULL", readOnly = false } = options;
+  const db = new DatabaseSync(file, { readOnly });
   try {
+    if (readOnly) {
+      // The first statement that reads finds out whether the file can be read at all.
+      db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA query_only=ON; SELECT count(*) FROM sqlite_schema`);
+      return facade(db);
+    }
     // Both builds of the second driver default the write-ahead log to NORMAL, so it is always said.
     db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA journal_mode=${journal}; PRAGMA synchronous=${synchronous}; PRAGMA foreign_keys=ON`);
     db.exec(`PRAGMA cache_size=-${cacheKib}; PRAGMA wal_autocheckpoint=${checkpointPages}; PRAGMA temp_store=MEMORY`);
@@ -56,6 +63,10 @@ export async function openDatabase(file: string, options: OpenOptions = {}): Pro
     db.close();
     throw error;
   }
+  return facade(db);
+}
+
+function facade(db: DatabaseSync): Database {
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   const rollback = db.prepare("ROLLBACK");

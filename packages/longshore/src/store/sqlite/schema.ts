@@ -165,17 +165,21 @@ export const schemaVersion = migrations.length;
 
 /** `upTo` makes a file as an earlier version wrote it. */
 export function migrate(db: Database, upTo: number = migrations.length): void {
-  const from = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
-  if (from > migrations.length) {
-    throw new LongshoreError(
-      "LONGSHORE_BAD_CONFIG",
-      `The data file has schema version ${from}, this Longshore knows up to ${migrations.length}: it was written by a newer version.`,
-    );
-  }
+  const from = refuseNewer(db);
   migrations.slice(from, upTo).forEach((sql, at) => {
     db.transaction(() => {
       db.exec(sql);
       db.exec(`PRAGMA user_version=${from + at + 1}`);
     });
   });
+}
+
+/** Returns the schema version of the file. */
+export function refuseNewer(db: Database): number {
+  const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+  if (version <= migrations.length) return version;
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `The data file has schema version ${version}, this Longshore knows up to ${migrations.length}: it was written by a newer version.`,
+  );
 }

@@ -1,0 +1,97 @@
+// `longshore verify`: proves from a data file, or from a live server, that what was acknowledged is there and that nothing is stuck.
+
+import { Command } from "commander";
+import { type Duration, durationMs } from "../duration.ts";
+import { counted } from "../text.ts";
+import type { Finding } from "../verify/finding.ts";
+import type { Verification } from "../verify/verify.ts";
+import { CommandFailure, exitFailed } from "./failure.ts";
+import { type ConnectionOptions, parseDuration, withConnection, withExamples, withJson } from "./options.ts";
+import { oneLine, type Paint, painter } from "./terminal.ts";
+
+interface VerifyFlags extends ConnectionOptions {
+  data?: string;
+  retention: Duration;
+  json?: boolean;
+}
+
+/** Retention of tasks without a run, the shortest of the defaults. */
+const retentionDefault = "7d";
+/** A terminal is told how far it has come after so many runs. */
+const progressEvery = 1_000;
+
+const notes = `A recording is what \`longshore work --record FILE\` and \`longshore run --record FILE\` write. With recordings, every completion and every
+start that the server acknowledged must be there. Without one, the rows are checked among themselves.
+--data reads the file without changing it. While a server uses the folder, check that server with --on.
+Exit codes: 0 everything holds; 1 something does not, and the rows are printed; 2 it could not be checked.`;
+
+export function verifyCommand(): Command {
+  const command = new Command("verify")
+    .description("check a data folder, or a running server, against what was promised")
+    .argument("[recording...]", "files that --record wrote");
+  withJson(withConnection(command))
+    .option("--data <folder>", "the data folder to check, instead of a running server")
+    .option("--retention <duration>", "how long ended work is kept; what is older and gone is not judged", parseDuration, retentionDefault)
+    .action(verify);
+  return withExamples(
+    command,
+    [
+      ["longshore verify --data .longshore", "the data of a server that is stopped"],
+      ["longshore verify --on http://127.0.0.1:4500", "a running server"],
+      ["longshore verify worker.jsonl client.jsonl --data .longshore", "what a worker and a client were told as well"],
+    ],
+    notes,
+  );
+}
+
+async function verify(recordings: string[], flags: VerifyFlags, command: Command): Promise<void> {
+  if (flags.data !== undefined && command.getOptionValueSource("on") === "cli") {
+    throw new CommandFailure("--data and --on exclude each other: name the folder, or the running server.");
+  }
+  const { readRecording } = await import("../verify/read-recording.ts");
+  const recorded = recordings.flatMap(readRecording).sort((a, b) => a.at - b.at);
+  const keptSince = Date.now() - durationMs(flags.retention, "retention");
+  const { source, close } = await sourceOf(flags);
+  try {
+    const { verify: check } = await import("../verify/verify.ts");
+    const verification = await check(source, { recorded, keptSince, progress: progressOn(process.stderr) });
+    process.stdout.write(
+      flags.json ? `${JSON.stringify(verification)}\n` : `${asText(verification, painter(process.stdout)).join("\n")}\n`,
+    );
+    if (verification.total > 0) throw new CommandFailure("", exitFailed);
+  } finally {
+    close();
+  }
+}
+
+async function sourceOf(flags: VerifyFlags) {
+  if (flags.data !== undefined) {
+    const { openDataFolder } = await import("../server/verify-data.ts");
+    return openDataFolder(flags.data);
+  }
+  const { connect } = await import("./client.ts");
+  const { liveSource } = await import("./verify-live.ts");
+  return { source: liveSource(connect(flags)), close: () => {} };
+}
+
+function progressOn(output: NodeJS.WriteStream): (checked: { readonly runs: number; readonly tasks: number }) => void {
+  let told = 0;
+  return ({ runs, tasks }) => {
+    if (!output.isTTY || runs < told + progressEvery) return;
+    told = runs;
+    output.write(`\r${counted(runs, "run")}, ${counted(tasks, "task")} checked`);
+  };
+}
+
+function asText({ runs, tasks, attempts, lines, total, findings }: Verification, paint: Paint): string[] {
+  const checked = `Checked ${counted(runs, "run")}, ${counted(tasks, "task")} and ${counted(attempts, "attempt")}.`;
+  const recorded = lines.judged + lines.tooOld + lines.unknown;
+  const told = `Compared ${counted(lines.judged, "recorded answer")}; ${lines.tooOld} too old to judge, ${lines.unknown} of another server.`;
+  const verdict = total === 0 ? paint("green", "Everything holds.") : paint("red", `${counted(total, "finding")}:`);
+  const hidden = total > findings.length ? [`and ${total - findings.length} more`] : [];
+  return [checked, ...(recorded > 0 ? [told] : []), verdict, ...findings.flatMap((each) => linesOf(each, paint)), ...hidden];
+}
+
+function linesOf({ rule, subject, message, evidence }: Finding, paint: Paint): string[] {
+  return [`${paint("bold", rule)} ${oneLine(subject)}: ${oneLine(message)}`, ...evidence.map((row) => `    ${oneLine(row)}`)];
+}

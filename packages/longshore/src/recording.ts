@@ -1,0 +1,68 @@
+// What a worker or a client was told by a server, one JSON object a line, so that `longshore verify` can compare it with what the server
+// kept. A line is handed to the kernel in one synchronous write before the writer goes on: `kill -9` of the writer loses nothing that it
+// had seen. Several processes may append to one file.
+
+import { randomUUID } from "node:crypto";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { LongshoreError, toError } from "./errors.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** Where a piece of work belongs, in the words of its orchestrator. */
+export interface RecordedWork {
+  readonly transport: string;
+  readonly task: string;
+  readonly runId: string;
+  readonly stepId: string;
+  readonly taskId: string;
+  readonly grantId: string;
+  /** From 1. */
+  readonly attempt: number;
+}
+
+export type Recorded =
+  /** A worker begins with a task that it was handed. */
+  | ({ readonly kind: "taken" } & RecordedWork)
+  /** The server answered a report; `verdict` is null when no answer came. */
+  | ({
+      readonly kind: "reported";
+      readonly outcome: "done" | "failed" | "deferred" | "lost";
+      readonly verdict: Verdict | null;
+    } & RecordedWork)
+  /** The server acknowledged an order of a client, or told it how a run ended. */
+  | {
+      readonly kind: "run-started" | "run-ordered" | "run-ended";
+      readonly runId: string;
+      readonly workflow: string;
+      readonly state: string;
+    };
+
+/** `session` names the process that wrote the line. */
+export type RecordedLine = Recorded & { readonly at: number; readonly session: string };
+
+export interface Recorder {
+  write(recorded: Recorded): void;
+  close(): void;
+}
+
+/** Payloads are never written, so that a recording may be handed to others. */
+export function openRecorder(path: string, now: () => number = Date.now): Recorder {
+  const session = randomUUID();
+  let file: number | undefined;
+  try {
+    file = openSync(path, "a", 0o600);
+  } catch (cause) {
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `The recording ${path} cannot be written: ${toError(cause).message}.`, {
+      cause,
+      detail: { field: "record", expected: "a file that this user may write" },
+    });
+  }
+  return {
+    write(recorded) {
+      if (file !== undefined) writeSync(file, `${JSON.stringify({ at: now(), session, ...recorded })}\n`);
+    },
+    close() {
+      if (file !== undefined) closeSync(file);
+      file = undefined;
+    },
+  };
+}

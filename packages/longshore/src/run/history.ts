@@ -1,0 +1,78 @@
+// What a store keeps about one run, as data for the checker of `longshore verify`: every task with all of its attempts, the child runs, and
+// the messages that have not been delivered. The rules over it are in verify/; here is only the shape, and the port that reads it.
+
+import type { TaskState, Verb } from "../board/task.ts";
+import type { Message, RunState } from "./run.ts";
+
+/** One attempt that is over, or the current one. */
+export interface AttemptHistory {
+  readonly attempt: number;
+  readonly grant: number;
+  readonly holder: string | null;
+  /** When its last hold began; null when no worker took it. */
+  readonly claimedAt: number | null;
+  readonly endedAt: number | null;
+  readonly closedBy: Verb | null;
+}
+
+export interface TaskHistory {
+  readonly id: string;
+  readonly runId: string | null;
+  readonly step: string;
+  readonly state: TaskState;
+  /** False for a record that no worker claims: a wait, a child run, a skipped step. */
+  readonly onLane: boolean;
+  /** True for a record that stands for a child run. */
+  readonly startsRun: boolean;
+  readonly firstAttempt: number;
+  readonly closedGrant: number;
+  readonly endedAt: number | null;
+  readonly hasOutput: boolean;
+  /** Oldest first; the last is the current one. */
+  readonly attempts: readonly AttemptHistory[];
+  /** Stretches of parts, one for each life of the task that gave some. */
+  readonly parts: readonly PartsHistory[];
+}
+
+export interface PartsHistory {
+  readonly life: number;
+  readonly count: number;
+  readonly first: number;
+  readonly last: number;
+  /** The highest grant that gave one. */
+  readonly grantMax: number;
+}
+
+export interface ChildHistory {
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly runId: string;
+  readonly state: RunState;
+}
+
+export interface RunHistory {
+  readonly id: string;
+  readonly workflow: string;
+  readonly state: RunState;
+  readonly endedAt: number | null;
+  /** Nodes that have begun and not settled, as the store counts them. */
+  readonly active: number;
+  readonly retries: number;
+  readonly hasDefinition: boolean;
+  readonly parentTaskId: string | null;
+  readonly tasks: readonly TaskHistory[];
+  /** Child runs of its tasks, of every attempt. */
+  readonly children: readonly ChildHistory[];
+  /** Messages from or to this run that wait to be delivered. */
+  readonly messages: readonly Message[];
+}
+
+export interface HistoryReader {
+  /** The ids of runs behind `after`, in order, at most `limit`. */
+  runIds(after: string, limit: number): string[];
+  /** Undefined when there is no such run. With `tasks`, only that page of its tasks. */
+  run(id: string, tasks?: { after: string; limit: number }): RunHistory | undefined;
+  /** Tasks that belong to no run, behind `after`, in order, at most `limit`. */
+  looseTasks(after: string, limit: number): TaskHistory[];
+  task(id: string): TaskHistory | undefined;
+}

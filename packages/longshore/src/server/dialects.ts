@@ -1,0 +1,32 @@
+// Every way of writing workflows that this server knows.
+
+import { codeDialect } from "../dialect/code/dialect.ts";
+import { conductorDialect } from "../dialect/conductor/dialect.ts";
+import { environmentValue } from "../dialect/conductor/environment.ts";
+import { type FlowkitDialectOptions, flowkitDialect } from "../dialect/flowkit/dialect.ts";
+import { stepflowDialect } from "../dialect/stepflow/dialect.ts";
+import { itemsDialect } from "../dialect/stepflow/items.ts";
+import type { Router } from "../dialect/stepflow/router.ts";
+import { workflowGraphDialect } from "../dialect/workflow-graph/compile.ts";
+import { defaultConfig } from "../protocol/stepflow/config/default.ts";
+import { makeRouter } from "../protocol/stepflow/config/router.ts";
+import type { Dialect } from "../run/dialect.ts";
+
+export interface DialectOptions {
+  /** Where the components of Stepflow's flows lead; as without a configuration file when absent. */
+  router?: Router;
+  /** What graphs of FlowKit may do. */
+  flowkit?: FlowkitDialectOptions;
+}
+
+export function makeDialects({ router = makeRouter(defaultConfig()), flowkit }: DialectOptions = {}): Map<string, Dialect> {
+  const all: Dialect[] = [
+    codeDialect,
+    workflowGraphDialect,
+    conductorDialect(environmentValue),
+    stepflowDialect(router),
+    itemsDialect,
+    flowkitDialect(flowkit),
+  ];
+  return new Map(all.map((dialect) => [dialect.name, dialect]));
+}

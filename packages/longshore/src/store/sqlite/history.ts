@@ -1,0 +1,162 @@
+// Histories of runs on SQLite, for the checker. It reads columns only, no payloads, so a run costs what its number of tasks does.
+
+import type { TaskState, Verb } from "../../board/task.ts";
+import type { AttemptHistory, ChildHistory, HistoryReader, PartsHistory, RunHistory, TaskHistory } from "../../run/history.ts";
+import { type Message, type RunState, taskIdOf } from "../../run/run.ts";
+import type { Database, SqlRow } from "./driver.ts";
+
+export interface SqliteHistoryOptions {
+  db: Database;
+  /** Whether a node of a definition starts a child run. False for a definition that cannot be read. */
+  startsRun(definitionId: string, node: number): boolean;
+  /** Also counts the parts of each task, which costs what the number of parts does. */
+  withParts: boolean;
+}
+
+/** Messages are delivered at once, so that few of them wait. */
+const messagesMax = 10_000;
+/** Above every id in SQLite's byte order. */
+const last = "\u{10ffff}";
+
+const taskColumns = `id, run_id, node, step, lane IS NOT NULL AS on_lane, state, attempt, first_attempt, grant_count, holder, claimed_at, ended_at,
+  closed_grant, closed_by, output IS NOT NULL AS has_output`;
+
+export class SqliteHistory implements HistoryReader {
+  readonly #options: SqliteHistoryOptions;
+  readonly #sql: ReturnType<typeof prepareStatements>;
+
+  constructor(options: SqliteHistoryOptions) {
+    this.#options = options;
+    this.#sql = prepareStatements(options.db);
+  }
+
+  runIds(after: string, limit: number): string[] {
+    return this.#sql.runIds.all(after, limit).map((row) => row.id as string);
+  }
+
+  run(id: string, page?: { after: string; limit: number }): RunHistory | undefined {
+    const row = this.#sql.run.get(id);
+    if (row === undefined) return undefined;
+    const definitionId = row.definition_id as string;
+    const rows = this.#sql.tasksOf.all(page?.after ?? `${id}.`, `${id}/`, page?.limit ?? -1);
+    return {
+      id,
+      workflow: row.workflow as string,
+      state: row.state as RunState,
+      endedAt: row.ended_at as number | null,
+      active: row.active_count as number,
+      retries: row.retries as number,
+      hasDefinition: this.#sql.definition.get(definitionId) !== undefined,
+      parentTaskId: row.parent_task_id as string | null,
+      tasks: rows.map((task) => this.#task(task, definitionId)),
+      children: this.#sql.children.all(`${id}.`, `${id}/`).map(childOf),
+      messages: this.#messages().filter((message) => isAbout(message, id, row.parent_task_id as string | null)),
+    };
+  }
+
+  looseTasks(after: string, limit: number): TaskHistory[] {
+    return this.#sql.looseTasks.all(after, last, limit).map((row) => this.#task(row, null));
+  }
+
+  task(id: string): TaskHistory | undefined {
+    const row = this.#sql.task.get(id);
+    if (row === undefined) return undefined;
+    const run = row.run_id === null ? undefined : this.#sql.run.get(row.run_id as string);
+    return this.#task(row, (run?.definition_id as string | undefined) ?? null);
+  }
+
+  #task(row: SqlRow, definitionId: string | null): TaskHistory {
+    const id = row.id as string;
+    const onLane = row.on_lane === 1;
+    const endedAt = row.ended_at as number | null;
+    const current: AttemptHistory = {
+      attempt: row.attempt as number,
+      grant: row.grant_count as number,
+      holder: row.holder as string | null,
+      claimedAt: row.claimed_at as number | null,
+      endedAt,
+      closedBy: endedAt === null ? null : (row.closed_by as Verb | null),
+    };
+    return {
+      id,
+      runId: row.run_id as string | null,
+      step: row.step as string,
+      state: row.state as TaskState,
+      onLane,
+      startsRun: !onLane && definitionId !== null && this.#options.startsRun(definitionId, row.node as number),
+      firstAttempt: row.first_attempt as number,
+      closedGrant: row.closed_grant as number,
+      endedAt,
+      hasOutput: row.has_output === 1,
+      attempts: [...this.#sql.attempts.all(id).map(attemptOf), current],
+      parts: this.#options.withParts ? this.#sql.parts.all(id).map(partsOf) : [],
+    };
+  }
+
+  #messages(): Message[] {
+    return this.#sql.messages.all(messagesMax).map((row) => JSON.parse(row.body as string) as Message);
+  }
+}
+
+function prepareStatements(db: Database) {
+  return {
+    runIds: db.prepare("SELECT id FROM run WHERE id > ? ORDER BY id LIMIT ?"),
+    run: db.prepare("SELECT workflow, definition_id, state, ended_at, active_count, retries, parent_task_id FROM run WHERE id = ?"),
+    definition: db.prepare("SELECT 1 FROM definition WHERE id = ?"),
+    tasksOf: db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
+    looseTasks: db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ? AND run_id IS NULL ORDER BY id LIMIT ?`),
+    task: db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`),
+    attempts: db.prepare(
+      "SELECT attempt, grant_count, holder, claimed_at, ended_at, closed_by FROM attempt WHERE task_id = ? ORDER BY grant_count, attempt",
+    ),
+    children: db.prepare(
+      "SELECT id, state, parent_task_id, parent_attempt FROM run WHERE parent_task_id > ? AND parent_task_id < ? ORDER BY parent_task_id",
+    ),
+    parts: db.prepare(
+      "SELECT life, count(*) AS count, min(sequence) AS first, max(sequence) AS last, max(grant_count) AS grant_max FROM part WHERE task_id = ? GROUP BY life",
+    ),
+    messages: db.prepare("SELECT body FROM message ORDER BY id LIMIT ?"),
+  };
+}
+
+/** A message belongs to the run that left it, to the run that it is for, and to the parent whose task it names. */
+function isAbout(message: Message, runId: string, parentTaskId: string | null): boolean {
+  if (message.kind === "start-run") return message.from === runId || isTaskOf(message.parentTaskId, runId);
+  const taskId = message.kind === "cancel-child" ? message.parentTaskId : message.taskId;
+  return taskId === parentTaskId || isTaskOf(taskId, runId);
+}
+
+function isTaskOf(taskId: string | null, runId: string): boolean {
+  if (taskId === null || !taskId.startsWith(`${runId}.`)) return false;
+  return taskId === taskIdOf(runId, Number(taskId.slice(runId.length + 1)));
+}
+
+function attemptOf(row: SqlRow): AttemptHistory {
+  return {
+    attempt: row.attempt as number,
+    grant: row.grant_count as number,
+    holder: row.holder as string | null,
+    claimedAt: row.claimed_at as number | null,
+    endedAt: row.ended_at as number,
+    closedBy: row.closed_by as Verb,
+  };
+}
+
+function childOf(row: SqlRow): ChildHistory {
+  return {
+    taskId: row.parent_task_id as string,
+    attempt: row.parent_attempt as number,
+    runId: row.id as string,
+    state: row.state as RunState,
+  };
+}
+
+function partsOf(row: SqlRow): PartsHistory {
+  return {
+    life: row.life as number,
+    count: row.count as number,
+    first: row.first as number,
+    last: row.last as number,
+    grantMax: row.grant_max as number,
+  };
+}

@@ -1,0 +1,33 @@
+// A promise that was not kept, by its rule, with the rows or recorded lines that prove it.
+
+export const rules = {
+  "run-state": "A run has ended exactly when it has an end time, and its definition is kept.",
+  "run-can-move": "A running run has an open task; its count of open steps is right.",
+  "run-is-quiet": "No task of an ended run is open, except one that its worker is told to give up.",
+  "child-can-move": "A step that waits for a child run has one that is open, or a message about it that waits to be delivered.",
+  "task-state": "A task has ended exactly when it has an end time; a done task of a worker has its output.",
+  "one-completion": "In one life of a task at most one completion is accepted, and no attempt follows it.",
+  "fences-rise": "Attempts and grants only rise, and no closed grant is newer than the task's own.",
+  "holds-apart": "No hold of a task begins before the hold before it is over.",
+  "parts-whole": "The parts of a task are numbered without a gap, and none was accepted from a grant that did not exist.",
+  "blob-whole": "Every blob has its content, of the length that was acknowledged.",
+  "recorded-run": "Every run whose start was acknowledged is there, and ended as its client was told.",
+  "recorded-completion": "Every completion that was acknowledged to a worker is there, from the hold that reported it.",
+  "recorded-failure": "Every failure that was acknowledged to a worker is there, as the end of the attempt that reported it.",
+  "recorded-holds": "No two workers were given the same hold of a task.",
+} as const;
+
+export type RuleName = keyof typeof rules;
+
+export interface Finding {
+  readonly rule: RuleName;
+  /** The id of the run, task or blob. */
+  readonly subject: string;
+  readonly message: string;
+  /** The rows, or the recorded lines with file and number. */
+  readonly evidence: readonly string[];
+}
+
+export function finding(rule: RuleName, subject: string, message: string, ...evidence: readonly unknown[]): Finding {
+  return { rule, subject, message, evidence: evidence.map((each) => (typeof each === "string" ? each : JSON.stringify(each))) };
+}

@@ -1,0 +1,120 @@
+// What workers and clients were told, against what the server kept. A rule reports only what leaves no doubt: where no answer came, both
+// outcomes are allowed, and what retention may have removed is counted and not judged.
+
+import type { RecordedLine, RecordedWork } from "../recording.ts";
+import type { TaskHistory } from "../run/history.ts";
+import { isRunOpen, type RunState } from "../run/run.ts";
+import { type Address, addressesOf, attemptAt, runIdOf } from "./address.ts";
+import { type Finding, finding } from "./finding.ts";
+
+/** A recorded line with its place. */
+export type PlacedLine = RecordedLine & { readonly where: string };
+
+/** What is known about the server's rows. */
+export interface Kept {
+  run(id: string): Promise<{ readonly state: RunState; readonly retries: number } | undefined>;
+  task(id: string): Promise<TaskHistory | undefined>;
+  /** A task by the name of its step. */
+  step(runId: string, step: string): Promise<TaskHistory | undefined>;
+}
+
+export interface RecordedOutcome {
+  readonly findings: Finding[];
+  readonly judged: number;
+  /** Older than retention keeps what ended. */
+  readonly tooOld: number;
+  /** Their ids are none of this server's. */
+  readonly unknown: number;
+}
+
+type Reported = Extract<PlacedLine, { kind: "reported" }>;
+type Told = Exclude<PlacedLine, RecordedWork>;
+
+export async function checkRecorded(lines: readonly PlacedLine[], kept: Kept, keptSince: number): Promise<RecordedOutcome> {
+  const findings = sharedHolds(lines);
+  let judged = 0;
+  let tooOld = 0;
+  let unknown = 0;
+  for (const line of lines) {
+    if (line.kind === "taken") continue;
+    const judgement = line.kind === "reported" ? await checkReport(line, kept) : await checkRun(line, lines, kept);
+    if (judgement === "unknown") unknown++;
+    else if (judgement === "missing" && line.at < keptSince) tooOld++;
+    else {
+      judged++;
+      if (judgement === "missing") findings.push(missing(line));
+      else findings.push(...judgement);
+    }
+  }
+  return { findings, judged, tooOld, unknown };
+}
+
+function missing(line: Reported | Told): Finding {
+  if (line.kind !== "reported")
+    return finding("recorded-run", line.runId, "its start was acknowledged and the server does not have it", line);
+  const rule = line.outcome === "done" ? "recorded-completion" : "recorded-failure";
+  return finding(rule, line.taskId, "its report was acknowledged and the server does not have the task", line);
+}
+
+async function checkRun(line: Told, lines: readonly PlacedLine[], kept: Kept): Promise<Finding[] | "missing"> {
+  const run = await kept.run(line.runId);
+  if (run === undefined) return "missing";
+  if (line.kind !== "run-ended" || run.state === line.state) return [];
+  // A later order may have started it again.
+  const ordered = run.retries > 0 || lines.some((one) => one.kind === "run-ordered" && one.runId === line.runId && one.at >= line.at);
+  if (ordered) return [];
+  const now = isRunOpen(run.state) ? `is ${run.state}` : `ended as ${run.state}`;
+  return [finding("recorded-run", line.runId, `its client was told that it ended as ${line.state}, and it ${now}`, line)];
+}
+
+async function checkReport(line: Reported, kept: Kept): Promise<Finding[] | "missing" | "unknown"> {
+  const verb = verbOf(line);
+  if (verb === undefined) return [];
+  const { task, address } = await find(line, kept);
+  if (task === undefined) {
+    const known = address !== undefined || (await kept.run(runIdOf(line))) !== undefined;
+    return known ? "missing" : "unknown";
+  }
+  const attempt = attemptAt(task, address, line);
+  const rule = verb === "complete" ? "recorded-completion" : "recorded-failure";
+  if (attempt === undefined) {
+    return [finding(rule, task.id, `its ${verb} was acknowledged and the server does not have that attempt`, line, ...task.attempts)];
+  }
+  // The server notes an accepted report of a cancelled task as the cancel that it carries out.
+  if (attempt.closedBy === verb || (line.verdict === "cancel" && attempt.closedBy !== null)) return [];
+  return [
+    finding(rule, task.id, `its ${verb} was acknowledged and the server has ${attempt.closedBy ?? "an open attempt"}`, line, attempt),
+  ];
+}
+
+/** What an acknowledged report must have left; undefined when it promises nothing. */
+function verbOf({ outcome, verdict }: Reported): "complete" | "fail" | undefined {
+  if (verdict !== "ok" && verdict !== "again" && verdict !== "cancel") return undefined;
+  return outcome === "done" ? "complete" : outcome === "failed" ? "fail" : undefined;
+}
+
+async function find(work: RecordedWork, kept: Kept): Promise<{ task?: TaskHistory; address?: Address }> {
+  const addresses = addressesOf(work);
+  for (const address of addresses) {
+    const task = await kept.task(address.taskId as string);
+    if (task !== undefined) return { task, address };
+  }
+  const task = await kept.step(runIdOf(work), work.stepId);
+  return task === undefined ? {} : { task };
+}
+
+/** A hold is one worker's: a second one that began under the same grant was never fenced off. */
+function sharedHolds(lines: readonly PlacedLine[]): Finding[] {
+  const first = new Map<string, PlacedLine & RecordedWork>();
+  const found: Finding[] = [];
+  for (const line of lines) {
+    if (line.kind !== "taken") continue;
+    const key = `${line.transport} ${line.grantId}`;
+    const earlier = first.get(key);
+    if (earlier === undefined) first.set(key, line);
+    else if (earlier.session !== line.session) {
+      found.push(finding("recorded-holds", line.taskId, `hold ${line.grantId} was given to two workers`, earlier, line));
+    }
+  }
+  return found;
+}

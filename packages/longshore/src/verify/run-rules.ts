@@ -1,0 +1,57 @@
+// What must be true of one run with all of its tasks: it has ended, or something can move it.
+
+import { isOpen } from "../board/task.ts";
+import type { RunHistory, TaskHistory } from "../run/history.ts";
+import { isRunOpen } from "../run/run.ts";
+import { type Finding, finding } from "./finding.ts";
+
+export function checkRun(run: RunHistory): Finding[] {
+  return [...runState(run), ...canMove(run), ...isQuiet(run), ...childCanMove(run)];
+}
+
+function runState(run: RunHistory): Finding[] {
+  const { id, state, endedAt, hasDefinition } = run;
+  const found: Finding[] = [];
+  if (isRunOpen(state) !== (endedAt === null)) {
+    found.push(finding("run-state", id, `its state is ${state} and its end time is ${endedAt}`, rowOf(run)));
+  }
+  if (!hasDefinition) found.push(finding("run-state", id, "its definition is not kept", rowOf(run)));
+  return found;
+}
+
+/** A paused run keeps what happened for later, so its count may lag behind its tasks. */
+function canMove(run: RunHistory): Finding[] {
+  const { id, state, active, tasks } = run;
+  if (state !== "running") return [];
+  const open = tasks.filter((task) => isOpen(task.state)).length;
+  if (open === 0) return [finding("run-can-move", id, "it is running and no task of it is open", rowOf(run))];
+  return open === active ? [] : [finding("run-can-move", id, `it counts ${active} open steps and has ${open} open tasks`, rowOf(run))];
+}
+
+function isQuiet(run: RunHistory): Finding[] {
+  if (isRunOpen(run.state)) return [];
+  return run.tasks
+    .filter(({ state }) => isOpen(state) && state !== "cancelling")
+    .map((task) => finding("run-is-quiet", run.id, `it has ended as ${run.state} and its task ${task.id} is ${task.state}`, brief(task)));
+}
+
+function childCanMove(run: RunHistory): Finding[] {
+  if (!isRunOpen(run.state)) return [];
+  return run.tasks.flatMap((task) => {
+    if (!task.startsRun || !isOpen(task.state)) return [];
+    const attempt = task.attempts.at(-1)?.attempt;
+    const child = run.children.find((one) => one.taskId === task.id && one.attempt === attempt);
+    const waits = run.messages.some((message) => ("taskId" in message ? message.taskId : message.parentTaskId) === task.id);
+    if (waits || (child !== undefined && isRunOpen(child.state))) return [];
+    const what = child === undefined ? "there is none" : `${child.runId} has ended as ${child.state}`;
+    return [finding("child-can-move", run.id, `step ${task.step} waits for a child run and ${what}`, brief(task), child ?? "no child run")];
+  });
+}
+
+function rowOf({ tasks, children, messages, ...row }: RunHistory) {
+  return { ...row, tasks: tasks.length, children: children.length, messages };
+}
+
+function brief({ id, state, attempts }: TaskHistory) {
+  return { id, state, current: attempts.at(-1) };
+}

@@ -1,0 +1,63 @@
+// What must be true of one task and its attempts, whatever has happened to it.
+
+import { isOpen } from "../board/task.ts";
+import type { AttemptHistory, TaskHistory } from "../run/history.ts";
+import { type Finding, finding } from "./finding.ts";
+
+export function checkTask(task: TaskHistory): Finding[] {
+  return [...taskState(task), ...oneCompletion(task), ...fencesRise(task), ...holdsApart(task), ...partsWhole(task)];
+}
+
+function taskState(task: TaskHistory): Finding[] {
+  const { id, state, endedAt, onLane, hasOutput } = task;
+  if (isOpen(state) !== (endedAt === null)) {
+    return [finding("task-state", id, `its state is ${state} and its end time is ${endedAt}`, task)];
+  }
+  if (state === "done" && onLane && !hasOutput) return [finding("task-state", id, "it is done and has no output", task)];
+  return [];
+}
+
+/** Attempts before `firstAttempt` belong to earlier lives of the run, where another completion is right. */
+function oneCompletion({ id, firstAttempt, attempts }: TaskHistory): Finding[] {
+  const life = attempts.filter(({ attempt }) => attempt >= firstAttempt);
+  const at = life.findIndex(({ closedBy }) => closedBy === "complete");
+  if (at === -1 || at === life.length - 1) return [];
+  const again = life.slice(at + 1).some(({ closedBy }) => closedBy === "complete");
+  const message = again ? "more than one completion of it was accepted" : "it was tried again after its completion was accepted";
+  return [finding("one-completion", id, message, ...life.slice(at))];
+}
+
+function fencesRise({ id, closedGrant, attempts }: TaskHistory): Finding[] {
+  const found: Finding[] = [];
+  for (const [before, after] of pairs(attempts)) {
+    const rises = after.attempt > before.attempt && after.grant >= before.grant;
+    if (!rises) found.push(finding("fences-rise", id, "a later attempt does not have a later number and grant", before, after));
+  }
+  const current = attempts.at(-1) as AttemptHistory;
+  if (closedGrant > current.grant) {
+    found.push(finding("fences-rise", id, `grant ${closedGrant} was closed and the newest grant is ${current.grant}`, current));
+  }
+  return found;
+}
+
+function holdsApart({ id, attempts }: TaskHistory): Finding[] {
+  return pairs(attempts).flatMap(([before, after]) => {
+    if (before.endedAt === null) return [finding("holds-apart", id, "an attempt that is not over was followed by another", before, after)];
+    if (after.claimedAt === null || after.claimedAt >= before.endedAt) return [];
+    const message = `a hold began ${before.endedAt - after.claimedAt} ms before the hold before it was over`;
+    return [finding("holds-apart", id, message, before, after)];
+  });
+}
+
+function partsWhole({ id, attempts, parts }: TaskHistory): Finding[] {
+  const newest = (attempts.at(-1) as AttemptHistory).grant;
+  return parts.flatMap((stretch) => {
+    const { count, first, last, grantMax } = stretch;
+    if (last - first + 1 !== count) return [finding("parts-whole", id, `parts ${first} to ${last} are ${count} rows`, stretch)];
+    return grantMax > newest ? [finding("parts-whole", id, `a part names grant ${grantMax}, the newest is ${newest}`, stretch)] : [];
+  });
+}
+
+function pairs<T>(list: readonly T[]): (readonly [T, T])[] {
+  return list.slice(1).map((after, at) => [list[at] as T, after] as const);
+}

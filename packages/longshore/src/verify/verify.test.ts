@@ -1,0 +1,207 @@
+// Broken histories of each kind: a rule that no history can break would prove nothing.
+
+import { describe, expect, it } from "vitest";
+import type { RecordedLine, RecordedWork } from "../recording.ts";
+import type { AttemptHistory, RunHistory, TaskHistory } from "../run/history.ts";
+import { rules } from "./finding.ts";
+import type { PlacedLine } from "./recorded-rules.ts";
+import { type HistorySource, verify } from "./verify.ts";
+
+const runId = "01RUN";
+const taskId = `${runId}.0`;
+
+function attempt(parts: Partial<AttemptHistory> = {}): AttemptHistory {
+  return { attempt: 0, grant: 1, holder: "w1", claimedAt: 1_000, endedAt: 2_000, closedBy: "complete", ...parts };
+}
+
+function task(parts: Partial<TaskHistory> = {}): TaskHistory {
+  const base = { id: taskId, runId, step: "build", state: "done" as const, onLane: true, startsRun: false, firstAttempt: 0 };
+  return { ...base, closedGrant: 1, endedAt: 2_000, hasOutput: true, attempts: [attempt()], parts: [], ...parts };
+}
+
+function run(parts: Partial<RunHistory> = {}): RunHistory {
+  const base = { id: runId, workflow: "ci", state: "succeeded" as const, endedAt: 2_000, active: 0, retries: 0, hasDefinition: true };
+  return { ...base, parentTaskId: null, tasks: [task()], children: [], messages: [], ...parts };
+}
+
+const openAttempt = attempt({ closedBy: null, endedAt: null });
+const openTask = task({ state: "held", endedAt: null, hasOutput: false, closedGrant: 0, attempts: [openAttempt] });
+const openRun = run({ state: "running", endedAt: null, active: 1, tasks: [openTask] });
+
+function sourceOf(runs: readonly RunHistory[], loose: readonly TaskHistory[] = []): HistorySource {
+  const tasks = [...runs.flatMap((one) => one.tasks), ...loose];
+  return {
+    async *runs() {
+      yield* runs;
+    },
+    async *looseTasks() {
+      yield* loose;
+    },
+    async *others() {},
+    run: async (id) => runs.find((one) => one.id === id),
+    task: async (id) => tasks.find((one) => one.id === id),
+    step: async (id, step) => tasks.find((one) => one.runId === id && one.step === step),
+  };
+}
+
+const work: RecordedWork = {
+  ...{ transport: "test", task: "build", runId, stepId: "build", taskId: `${runId}/build`, grantId: `${taskId}-1`, attempt: 1 },
+};
+type Plain = RecordedLine extends infer Line ? (Line extends RecordedLine ? Omit<Line, "at" | "session"> : never) : never;
+const line = (recorded: Plain, at = 5_000, session = "s1") => ({ ...recorded, at, session, where: "w.jsonl:1" }) as PlacedLine;
+
+async function rulesBroken(source: HistorySource, recorded: readonly PlacedLine[] = [], keptSince = 0): Promise<string[]> {
+  const { findings } = await verify(source, { recorded, keptSince });
+  return findings.map(({ rule }) => rule);
+}
+
+const inRun = (tasks: TaskHistory[]) => sourceOf([run({ tasks })]);
+const retried = attempt({ attempt: 1, grant: 3, claimedAt: 3_000, endedAt: 4_000 });
+
+describe("a history that is whole", () => {
+  it("breaks no rule: ended, open, retried, and tried again after its run had ended", async () => {
+    const failedOnce = task({ attempts: [attempt({ closedBy: "fail" }), retried], closedGrant: 3, endedAt: 4_000 });
+    const secondLife = task({ firstAttempt: 1, attempts: [attempt(), retried], closedGrant: 3, endedAt: 4_000 });
+    for (const tasks of [[failedOnce], [secondLife]]) expect(await rulesBroken(inRun(tasks))).toEqual([]);
+    expect(await rulesBroken(sourceOf([openRun], [task({ id: "loose", runId: null })]))).toEqual([]);
+  });
+
+  it("breaks no rule while a message about the child run waits", async () => {
+    const waiting = { ...openTask, onLane: false, startsRun: true };
+    const message = { kind: "start-run" as const, workflow: "child", dialect: "code", input: "{}", parentTaskId: taskId, from: runId };
+    expect(await rulesBroken(sourceOf([{ ...openRun, tasks: [waiting], messages: [message] }]))).toEqual([]);
+    const child = { taskId, attempt: 0, runId: "01CHILD", state: "running" as const };
+    expect(await rulesBroken(sourceOf([{ ...openRun, tasks: [waiting], children: [child] }]))).toEqual([]);
+  });
+});
+
+describe("a broken history", () => {
+  const broken: Record<string, [title: string, source: HistorySource][]> = {
+    "run-state": [
+      ["an ended run without an end time", sourceOf([run({ endedAt: null })])],
+      ["a run without its definition", sourceOf([run({ hasDefinition: false })])],
+    ],
+    "run-can-move": [
+      ["a running run whose tasks have all ended", sourceOf([{ ...openRun, tasks: [task()] }])],
+      ["a running run that counts more open steps than it has", sourceOf([{ ...openRun, active: 2 }])],
+    ],
+    "run-is-quiet": [["an ended run with a queued task", sourceOf([run({ tasks: [{ ...openTask, state: "queued" }] })])]],
+    "child-can-move": [
+      [
+        "a step that waits for a child run that is not there",
+        sourceOf([{ ...openRun, tasks: [{ ...openTask, onLane: false, startsRun: true }] }]),
+      ],
+      [
+        "a step that waits for a child run that has ended",
+        sourceOf([
+          {
+            ...openRun,
+            tasks: [{ ...openTask, onLane: false, startsRun: true }],
+            children: [{ taskId, attempt: 0, runId: "01CHILD", state: "failed" }],
+          },
+        ]),
+      ],
+    ],
+    "task-state": [
+      ["a done task without an end time", inRun([task({ endedAt: null })])],
+      ["a done task without an output", inRun([task({ hasOutput: false })])],
+    ],
+    "one-completion": [
+      ["two accepted completions in one life", inRun([task({ attempts: [attempt(), retried], closedGrant: 3 })])],
+      ["a retry after a completion", inRun([task({ attempts: [attempt(), { ...retried, closedBy: "fail" }], closedGrant: 3 })])],
+    ],
+    "fences-rise": [
+      ["a closed grant that is newer than the task's", inRun([task({ closedGrant: 7 })])],
+      ["an attempt with an older grant", inRun([task({ attempts: [attempt({ grant: 5, closedBy: "fail" }), retried], closedGrant: 3 })])],
+    ],
+    "holds-apart": [
+      [
+        "a hold that begins before the hold before it is over",
+        inRun([task({ attempts: [attempt({ closedBy: "expire", endedAt: 3_500 }), retried], closedGrant: 3 })]),
+      ],
+    ],
+    "parts-whole": [
+      ["parts with a gap", inRun([task({ parts: [{ life: 0, count: 2, first: 0, last: 2, grantMax: 1 }] })])],
+      ["a part of a grant that never was", inRun([task({ parts: [{ life: 0, count: 1, first: 0, last: 0, grantMax: 9 }] })])],
+    ],
+  };
+
+  for (const [rule, histories] of Object.entries(broken)) {
+    it.each(histories)(`breaks ${rule}: %s`, async (_title, source) => {
+      expect(await rulesBroken(source)).toEqual([rule]);
+    });
+  }
+
+  it("is tried for every rule about rows; blobs are tried on files", () => {
+    const tried = [...Object.keys(broken), "blob-whole"];
+    expect(tried.sort()).toEqual(
+      Object.keys(rules)
+        .filter((rule) => !rule.startsWith("recorded-"))
+        .sort(),
+    );
+  });
+});
+
+describe("a recording", () => {
+  const done = line({ kind: "reported", outcome: "done", verdict: "ok", ...work });
+  const failed = line({ kind: "reported", outcome: "failed", verdict: "ok", ...work });
+
+  it("agrees with the rows that it was told of, in the ids of each protocol", async () => {
+    const conductor = line({ ...done, taskId: `${taskId}.0`, grantId: `${taskId}.0/1` } as Plain);
+    const stepflow = line({ ...done, grantId: `${taskId}-1/1` } as Plain);
+    const byStep = line({ ...done, taskId: "17", grantId: "17" } as Plain);
+    const lines = [done, conductor, stepflow, byStep, line({ kind: "run-ended", runId, workflow: "ci", state: "succeeded" })];
+    const verification = await verify(sourceOf([run()]), { recorded: lines, keptSince: 0 });
+    expect(verification).toMatchObject({ total: 0, lines: { judged: 5, tooOld: 0, unknown: 0 } });
+  });
+
+  it("finds a start and a completion that were acknowledged and are gone", async () => {
+    const started = line({ kind: "run-started", runId: "01GONE", workflow: "ci", state: "running" });
+    const gone = line({ ...done, runId, grantId: `${runId}.9-1`, stepId: "deploy" } as Plain);
+    expect(await rulesBroken(sourceOf([run()]), [started, gone])).toEqual(["recorded-run", "recorded-completion"]);
+  });
+
+  it("counts what retention may have removed, and what belongs to another server, without judging it", async () => {
+    const started = line({ kind: "run-started", runId: "01GONE", workflow: "ci", state: "running" });
+    const foreign = line({ ...done, runId: "elsewhere", taskId: "x", grantId: "x" } as Plain);
+    const verification = await verify(sourceOf([run()]), { recorded: [started, foreign], keptSince: 6_000 });
+    expect(verification).toMatchObject({ total: 0, lines: { judged: 0, tooOld: 1, unknown: 1 } });
+  });
+
+  it("finds a completion that the server has as something else", async () => {
+    const lost = task({ attempts: [attempt({ closedBy: "expire" }), retried], closedGrant: 3, endedAt: 4_000 });
+    expect(await rulesBroken(inRun([lost]), [done])).toEqual(["recorded-completion"]);
+    expect(await rulesBroken(inRun([task()]), [failed])).toEqual(["recorded-failure"]);
+    expect(await rulesBroken(sourceOf([openRun]), [done])).toEqual(["recorded-completion"]);
+  });
+
+  it("allows every outcome where no answer came or the report was refused", async () => {
+    const silent = { ...done, verdict: null } as PlacedLine;
+    const stale = { ...done, verdict: "stale" } as PlacedLine;
+    expect(await rulesBroken(sourceOf([openRun]), [silent, stale])).toEqual([]);
+  });
+
+  it("finds a run that ended in another way than its client was told, unless it was ordered to go on", async () => {
+    const told = line({ kind: "run-ended", runId, workflow: "ci", state: "failed" });
+    const ordered = line({ kind: "run-ordered", runId, workflow: "ci", state: "running" }, 6_000);
+    expect(await rulesBroken(sourceOf([run()]), [told])).toEqual(["recorded-run"]);
+    expect(await rulesBroken(sourceOf([run()]), [told, ordered])).toEqual([]);
+  });
+
+  it("finds one hold that two workers were given", async () => {
+    const first = line({ kind: "taken", ...work });
+    const second = line({ kind: "taken", ...work }, 5_100, "s2");
+    expect(await rulesBroken(sourceOf([run()]), [first, second])).toEqual(["recorded-holds"]);
+    expect(await rulesBroken(sourceOf([run()]), [first, { ...first, at: 5_100 }])).toEqual([]);
+  });
+});
+
+describe("a live server", () => {
+  it("is read again until two reads agree, so that a moving run is not called broken", async () => {
+    const moving = [openRun, { ...openRun, active: 5 }, run()];
+    const source = { ...sourceOf([{ ...openRun, active: 2 }]), again: async () => moving.pop() };
+    expect(await rulesBroken(source)).toEqual([]);
+    const stuck = { ...openRun, active: 2 };
+    expect(await rulesBroken({ ...sourceOf([stuck]), again: async () => stuck })).toEqual(["run-can-move"]);
+  });
+});

@@ -1,0 +1,88 @@
+// The checker: walks everything that a server keeps, one run at a time, then compares it with recordings. It is the same for a data file and
+// for a live server; only the source differs.
+
+import type { RunHistory, TaskHistory } from "../run/history.ts";
+import type { Finding } from "./finding.ts";
+import { checkRecorded, type Kept, type PlacedLine } from "./recorded-rules.ts";
+import { checkRun } from "./run-rules.ts";
+import { checkTask } from "./task-rules.ts";
+
+export interface HistorySource extends Kept {
+  /** Every run, each as it was at one moment. */
+  runs(): AsyncIterable<RunHistory>;
+  /** Every task that belongs to no run. */
+  looseTasks(): AsyncIterable<TaskHistory>;
+  /** What is wrong outside of runs and tasks. */
+  others(): AsyncIterable<Finding>;
+  /** The run again, later. Undefined when its rows cannot change while they are checked. */
+  again?(runId: string): Promise<RunHistory | undefined>;
+}
+
+export interface VerifyOptions {
+  readonly recorded: readonly PlacedLine[];
+  /** What ended before may have been removed by retention. */
+  readonly keptSince: number;
+  readonly progress?: (checked: { readonly runs: number; readonly tasks: number }) => void;
+}
+
+export interface Verification {
+  readonly runs: number;
+  readonly tasks: number;
+  readonly attempts: number;
+  readonly lines: { readonly judged: number; readonly tooOld: number; readonly unknown: number };
+  /** How many there are, and the first of them. */
+  readonly total: number;
+  readonly findings: readonly Finding[];
+}
+
+/** More than a person reads; a broken file may have one for each of a million rows. */
+const findingsMax = 1_000;
+/** Reads of one run on a live server until two of them agree. A run that changes between all of them is working. */
+const readsMax = 5;
+
+export async function verify(source: HistorySource, options: VerifyOptions): Promise<Verification> {
+  const counts = { runs: 0, tasks: 0, attempts: 0, total: 0 };
+  const findings: Finding[] = [];
+  const add = (found: readonly Finding[]) => {
+    counts.total += found.length;
+    findings.push(...found.slice(0, Math.max(0, findingsMax - findings.length)));
+  };
+  for await (const run of source.runs()) {
+    counts.runs++;
+    count(run.tasks);
+    add(await lasting(source, run));
+    options.progress?.(counts);
+  }
+  for await (const task of source.looseTasks()) {
+    count([task]);
+    add(checkTask(task));
+    options.progress?.(counts);
+  }
+  for await (const found of source.others()) add([found]);
+  const { findings: told, ...lines } = await checkRecorded(options.recorded, source, options.keptSince);
+  add(told);
+  const { runs, tasks, attempts, total } = counts;
+  return { runs, tasks, attempts, lines, total, findings };
+
+  function count(tasks: readonly TaskHistory[]): void {
+    counts.tasks += tasks.length;
+    for (const task of tasks) counts.attempts += task.attempts.length;
+  }
+}
+
+function checkAll(run: RunHistory): Finding[] {
+  return [...checkRun(run), ...run.tasks.flatMap(checkTask)];
+}
+
+/** A large run of a live server is read in pages, and may move between them: only what two reads agree on is wrong. */
+async function lasting(source: HistorySource, run: RunHistory): Promise<Finding[]> {
+  let found = checkAll(run);
+  if (source.again === undefined) return found;
+  for (let reads = 1; found.length > 0 && reads < readsMax; reads++) {
+    const next = await source.again(run.id);
+    const later = next === undefined ? [] : checkAll(next);
+    if (JSON.stringify(later) === JSON.stringify(found)) return found;
+    found = later;
+  }
+  return [];
+}
