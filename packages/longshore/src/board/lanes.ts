@@ -1,51 +1,30 @@
 // Lanes and who may take from them. A lane is an interned {name, labels}; a claim names {names, labels}; it is eligible for a lane
-// when the name is one of its names and the lane's labels are a subset of its labels. Eligibility is worked out once per distinct
-// claim and once per new lane, so a claim looks only at lane heads and a post only at waiting claims.
+// when the name is one of its names and the lane's labels are a subset of its labels. Lanes are found by their name and labels
+// (lane-tree.ts), waiting claims by the names they ask for; so neither a claim nor a post looks through all of them.
 
+import { LongshoreError } from "../errors.ts";
+import { ClaimGroup, type GroupKeeper, type Reach } from "./claim-group.ts";
 import { Heap } from "./heap.ts";
+import { firstLane, goesBefore, LaneNode, type LaneQueue, type Place } from "./lane-tree.ts";
 import type { Lane } from "./task.ts";
 import type { Waiter } from "./waiters.ts";
 
-/** One queued task's place: smaller priority first, then the order of queueing. */
-export interface Place {
-  id: string;
-  priority: number;
-  sequence: number;
-}
+export type { Reach } from "./claim-group.ts";
+export { goesBefore, type LaneQueue, type Place } from "./lane-tree.ts";
 
-/** What a claim asks for. Labels that no lane mentions do no harm. */
-export interface Reach {
-  names: readonly string[];
-  labels: readonly string[];
-}
-
-export interface LaneQueue {
-  readonly lane: Lane;
-  readonly ready: Heap<Place>;
-  /** Every claim group that may take from here. */
-  readonly groups: Set<ClaimGroup>;
-  /** When a worker last asked for this lane's tasks; 0 for never. */
-  polledAt: number;
-}
-
-/** All claims with the same reach. */
-export interface ClaimGroup {
-  readonly reach: Reach;
-  readonly lanes: LaneQueue[];
-  /** Idle claims, longest waiting first. */
-  readonly waiting: Set<Waiter>;
-  usedAt: number;
-}
-
-/** Distinct claims remembered while nobody waits in them. Above this the oldest idle ones are forgotten. */
+/** Distinct claims remembered while nobody waits in them, for when a lane was last asked for. */
 const groupsMax = 2_000;
-
+/** Distinct claims that wait for one name. A post compares them, so a thousand posts at once compare a million: about 20 ms. */
+const standingMax = 1_000;
+/** Characters of the names and labels of all distinct claims that are remembered: 64 MB at most. */
+const reachCharsMax = 33_554_432;
+/** Names that were asked for, to tell when. */
+const askedMax = 20_000;
 /** Lanes remembered although nothing stands on them. Labels may be made up per task, and a lane for each would never go. */
-const lanesMax = 10_000;
-/** An empty lane that was asked for within this time stays: a claim of the batch at hand may yet be taken back. */
-const laneIdleMs = 60_000;
+const emptyMax = 10_000;
 
 const separator = "\u0000";
+const none: ReadonlySet<ClaimGroup> = new Set();
 
 /** How the names of lanes begin that belong to one dialect: a task of another is never posted there, whatever it is called. */
 const ownMark = "$";
@@ -71,85 +50,209 @@ export function laneKey(lane: Lane): string {
   return lane.labels.length === 0 ? lane.name : lane.name + separator + lane.labels.join(separator);
 }
 
-export function goesBefore(a: Place, b: Place): boolean {
-  return a.priority < b.priority || (a.priority === b.priority && a.sequence < b.sequence);
-}
-
-export class Lanes {
+export class Lanes implements GroupKeeper {
   readonly #lanes = new Map<string, LaneQueue>();
+  readonly #trees = new Map<string, LaneNode>();
+  /** Those on which nothing stands, the longest empty first. */
+  readonly #empty = new Set<LaneQueue>();
   readonly #groups = new Map<string, ClaimGroup>();
-  #forgetAbove = lanesMax;
-  #now = 0;
+  /** Those in which no claim waits, the longest idle first. */
+  readonly #idle = new Set<ClaimGroup>();
+  /** Those in which one does, by each name they ask for. */
+  readonly #standing = new Map<string, Set<ClaimGroup>>();
+  /** When each name was last asked for, the longest ago first, by and large. */
+  readonly #asked = new Map<string, number>();
+  #reachChars = 0;
+  #steps = 0;
+
+  /** Nodes and groups that were looked at so far: what the work here has cost. */
+  get steps(): number {
+    return this.#steps;
+  }
 
   queue(lane: Lane): LaneQueue {
     const key = laneKey(lane);
     const known = this.#lanes.get(key);
     if (known !== undefined) return known;
-    if (this.#lanes.size >= this.#forgetAbove) this.#forgetEmpty();
-    const queue: LaneQueue = {
-      lane,
-      ready: new Heap(goesBefore),
-      groups: new Set(),
-      polledAt: 0,
-    };
+    let tree = this.#trees.get(lane.name);
+    if (tree === undefined) {
+      tree = new LaneNode();
+      this.#trees.set(lane.name, tree);
+    }
+    const node = tree.at(lane.labels);
+    const queue: LaneQueue = { lane, ready: new Heap(goesBefore), node };
+    node.queue = queue;
     this.#lanes.set(key, queue);
-    for (const group of this.#groups.values()) if (eligible(lane, group.reach)) link(queue, group);
+    this.#empty.add(queue);
+    this.#forgetEmpty(queue);
     return queue;
+  }
+
+  /** A task stands on its lane. */
+  push(lane: Lane, place: Place): void {
+    const queue = this.queue(lane);
+    if (queue.ready.size === 0) this.#empty.delete(queue);
+    queue.ready.push(place);
+    if (lane.labels.length > 0 && queue.ready.peek() === place) queue.node.rose(place);
+  }
+
+  /** Takes the first task off its lane. */
+  pop(queue: LaneQueue): Place | undefined {
+    const place = queue.ready.pop();
+    if (queue.ready.size === 0) this.#empty.add(queue);
+    return place;
   }
 
   group(reach: Reach, now: number): ClaimGroup {
     const key = `${reach.names.join(separator)}${separator}${separator}${reach.labels.join(separator)}`;
     let group = this.#groups.get(key);
     if (group === undefined) {
-      group = { reach, lanes: [], waiting: new Set(), usedAt: now };
+      group = new ClaimGroup(key, reach, this);
       this.#groups.set(key, group);
-      for (const queue of this.#lanes.values()) if (eligible(queue.lane, reach)) link(queue, group);
-      if (this.#groups.size > groupsMax) this.#forgetIdle();
+      this.#idle.add(group);
+      this.#reachChars += key.length;
+      this.#forgetIdle();
     }
-    this.#now = now;
-    group.usedAt = now;
-    for (const queue of group.lanes) queue.polledAt = now;
+    if (group.usedAt !== now) {
+      group.usedAt = now;
+      for (const name of reach.names) this.#note(name, now);
+    }
     return group;
+  }
+
+  /** The lane whose first task comes first among those that these claims may take from. */
+  first({ reach, labels }: ClaimGroup): LaneQueue | null {
+    const [name] = reach.names;
+    const tree = reach.names.length === 1 ? this.#trees.get(name as string) : undefined;
+    const trees = tree === undefined ? this.#treesOf(reach.names) : [tree];
+    return firstLane(trees, labels, (nodes) => {
+      this.#steps += nodes;
+    });
+  }
+
+  /** The longest waiting claim that may take from this lane. */
+  nextWaiter(lane: Lane): Waiter | undefined {
+    let found: Waiter | undefined;
+    for (const group of this.#standing.get(lane.name) ?? none) {
+      this.#steps++;
+      if (!group.carries(lane)) continue;
+      const first = group.first();
+      if (first !== undefined && (found === undefined || first.arrival < found.arrival)) found = first;
+    }
+    return found;
   }
 
   /** The first lane with a recent or waiting poller, else the last: a task that may stand on several is never stranded on a deserted one. */
   choose(lanes: readonly Lane[], polledSince: number): Lane {
     if (lanes.length === 1) return lanes[0] as Lane;
     for (const lane of lanes) {
-      const queue = this.queue(lane);
-      if (queue.polledAt > 0 && queue.polledAt >= polledSince) return lane;
-      for (const group of queue.groups) if (group.waiting.size > 0) return lane;
+      const polledAt = this.polledAt(lane);
+      if ((polledAt > 0 && polledAt >= polledSince) || this.isAwaited(lane)) return lane;
     }
     const last = lanes[lanes.length - 1];
     if (last === undefined) throw new Error("A task needs at least one lane.");
     return last;
   }
 
+  /** When a worker last asked for this lane's tasks; 0 for never, or so long ago that it is forgotten. */
+  polledAt(lane: Lane): number {
+    if (lane.labels.length === 0) return this.#asked.get(lane.name) ?? 0;
+    let at = 0;
+    for (const group of this.#groups.values()) if (group.usedAt > at && eligible(lane, group.reach)) at = group.usedAt;
+    return at;
+  }
+
+  /** Whether a claim that may take from this lane waits. */
+  isAwaited(lane: Lane): boolean {
+    for (const group of this.#standing.get(lane.name) ?? none) if (group.carries(lane)) return true;
+    return false;
+  }
+
+  /** How many claims wait that may take from this lane. */
+  awaiting(lane: Lane): number {
+    let count = 0;
+    for (const group of this.#standing.get(lane.name) ?? none) if (group.carries(lane)) count += group.size;
+    return count;
+  }
+
+  get size(): number {
+    return this.#lanes.size;
+  }
+
   all(): IterableIterator<LaneQueue> {
     return this.#lanes.values();
   }
 
-  waiting(): number {
-    let count = 0;
-    for (const group of this.#groups.values()) count += group.waiting.size;
-    return count;
+  stands(group: ClaimGroup): void {
+    const lines = group.reach.names.map((name) => this.#lineOf(name));
+    const crowded = lines.findIndex((line) => line.size >= standingMax && !line.has(group));
+    if (crowded >= 0) throw tooManyKinds(group.reach.names[crowded] as string);
+    if (this.#reachChars > reachCharsMax) throw tooLongKinds();
+    this.#idle.delete(group);
+    // It may have been forgotten while a transaction had its only claim.
+    if (!this.#groups.has(group.key)) {
+      this.#groups.set(group.key, group);
+      this.#reachChars += group.key.length;
+    }
+    for (const line of lines) line.add(group);
   }
 
-  #forgetEmpty(): void {
-    for (const [key, queue] of this.#lanes) {
-      if (queue.ready.size > 0 || queue.polledAt > this.#now - laneIdleMs) continue;
-      this.#lanes.delete(key);
-      for (const group of queue.groups) group.lanes.splice(group.lanes.indexOf(queue), 1);
+  rests(group: ClaimGroup): void {
+    for (const name of group.reach.names) {
+      const line = this.#standing.get(name);
+      line?.delete(group);
+      if (line?.size === 0) this.#standing.delete(name);
     }
-    // Looked at again only when there are many more, so that a long backlog on many lanes is not walked for each new one.
-    this.#forgetAbove = Math.max(lanesMax, 2 * this.#lanes.size);
+    this.#idle.add(group);
+    this.#forgetIdle();
+  }
+
+  #lineOf(name: string): Set<ClaimGroup> {
+    let line = this.#standing.get(name);
+    if (line === undefined) {
+      line = new Set();
+      this.#standing.set(name, line);
+    }
+    return line;
+  }
+
+  #treesOf(names: readonly string[]): LaneNode[] {
+    const trees: LaneNode[] = [];
+    this.#steps += names.length;
+    for (const name of names) {
+      const tree = this.#trees.get(name);
+      if (tree !== undefined) trees.push(tree);
+    }
+    return trees;
+  }
+
+  #note(name: string, now: number): void {
+    if (!this.#asked.has(name) && this.#asked.size >= askedMax) {
+      const [longestAgo] = this.#asked.keys();
+      this.#asked.delete(longestAgo as string);
+    }
+    this.#asked.set(name, now);
+  }
+
+  /** What a batch has emptied may yet be put back: `push` makes the lane again. */
+  #forgetEmpty(except: LaneQueue): void {
+    for (const queue of this.#empty) {
+      if (this.#empty.size <= emptyMax) return;
+      if (queue === except) continue;
+      this.#empty.delete(queue);
+      this.#lanes.delete(laneKey(queue.lane));
+      queue.node.prune();
+      if (this.#trees.get(queue.lane.name)?.isBare) this.#trees.delete(queue.lane.name);
+    }
   }
 
   #forgetIdle(): void {
-    const idle = [...this.#groups.entries()].filter(([, group]) => group.waiting.size === 0).sort((a, b) => a[1].usedAt - b[1].usedAt);
-    for (const [key, group] of idle.slice(0, Math.ceil(groupsMax / 4))) {
-      this.#groups.delete(key);
-      for (const queue of group.lanes) queue.groups.delete(group);
+    for (const group of this.#idle) {
+      if (this.#idle.size <= groupsMax && this.#reachChars <= reachCharsMax) return;
+      this.#idle.delete(group);
+      if (this.#groups.get(group.key) !== group) continue;
+      this.#groups.delete(group.key);
+      this.#reachChars -= group.key.length;
     }
   }
 }
@@ -158,9 +261,12 @@ export function eligible(lane: Lane, reach: Reach): boolean {
   return reach.names.includes(lane.name) && lane.labels.every((label) => reach.labels.includes(label));
 }
 
-function link(queue: LaneQueue, group: ClaimGroup): void {
-  queue.groups.add(group);
-  group.lanes.push(queue);
-  // A worker may have asked for this lane before the first task stood on it.
-  queue.polledAt = Math.max(queue.polledAt, group.usedAt);
+function tooManyKinds(name: string): LongshoreError {
+  const message = `Claims with ${standingMax} different sets of names and labels wait for ${name}, which is the limit: ask again later without waiting, or with labels that other workers have.`;
+  return new LongshoreError("LONGSHORE_LIMIT", message);
+}
+
+function tooLongKinds(): LongshoreError {
+  const message = `The names and labels of the claims that wait have ${reachCharsMax} characters together, which is the limit: ask again later without waiting.`;
+  return new LongshoreError("LONGSHORE_LIMIT", message);
 }

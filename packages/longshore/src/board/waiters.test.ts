@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { Lanes, laneOf } from "./lanes.ts";
-import { nextWaiter, Waiter } from "./waiters.ts";
+import { Waiter } from "./waiters.ts";
 
 function setup() {
   const lanes = new Lanes();
-  const queue = lanes.queue(laneOf("build"));
   const settled: [string, string | null][] = [];
   let arrival = 0;
   const wait = (holder: string, labels: string[] = []) =>
@@ -15,8 +14,8 @@ function setup() {
       arrival: ++arrival,
       settle: (taskId) => settled.push([holder, taskId]),
     });
-  const next = () => nextWaiter(queue)?.holder;
-  return { lanes, queue, settled, wait, next };
+  const next = () => lanes.nextWaiter(laneOf("build"))?.holder;
+  return { lanes, settled, wait, next };
 }
 
 describe("waiters", () => {
@@ -37,8 +36,8 @@ describe("waiters", () => {
   it("are not asked for lanes that they may not take from", () => {
     const { lanes, wait } = setup();
     wait("ann");
-    expect(nextWaiter(lanes.queue(laneOf("build", ["gpu"])))).toBeUndefined();
-    expect(nextWaiter(lanes.queue(laneOf("test")))).toBeUndefined();
+    expect(lanes.nextWaiter(laneOf("build", ["gpu"]))).toBeUndefined();
+    expect(lanes.nextWaiter(laneOf("test"))).toBeUndefined();
   });
 
   it("get their old place back when the transaction fails", () => {

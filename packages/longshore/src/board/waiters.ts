@@ -2,7 +2,7 @@
 // A task is handed over inside the transaction that queues it, so no wake-up can be lost or spent on nothing; if the client has
 // gone by the time the transaction is durable, the task is given back.
 
-import type { ClaimGroup, LaneQueue } from "./lanes.ts";
+import type { ClaimGroup } from "./claim-group.ts";
 
 /** Two states: standing (in its group) and settled. Settling twice does nothing. */
 export class Waiter {
@@ -31,21 +31,17 @@ export class Waiter {
     this.offerMs = options.offerMs;
     this.arrival = options.arrival;
     this.#settle = options.settle;
-    this.group.waiting.add(this);
+    this.group.join(this);
   }
 
   /** Takes it out of the line while a transaction decides. */
   reserve(): void {
-    this.group.waiting.delete(this);
+    this.group.leave(this);
   }
 
   /** The transaction failed: back in line, before those who came later, unless it has left meanwhile. */
   release(): void {
-    if (this.#settled) return;
-    const { waiting } = this.group;
-    const line = [...waiting, this].sort((a, b) => a.arrival - b.arrival);
-    waiting.clear();
-    for (const waiter of line) waiting.add(waiter);
+    if (!this.#settled) this.group.rejoin(this);
   }
 
   /** The task is durably handed out to it. Answers false when the waiter had already left: the caller gives the task back. */
@@ -58,19 +54,9 @@ export class Waiter {
 
   /** Time is over or the client has gone. */
   leave(): void {
-    this.group.waiting.delete(this);
+    this.group.leave(this);
     if (this.#settled) return;
     this.#settled = true;
     this.#settle(null);
   }
-}
-
-/** The longest waiting claim that may take from this lane. */
-export function nextWaiter(queue: LaneQueue): Waiter | undefined {
-  let found: Waiter | undefined;
-  for (const group of queue.groups) {
-    const [first] = group.waiting;
-    if (first !== undefined && (found === undefined || first.arrival < found.arrival)) found = first;
-  }
-  return found;
 }

@@ -103,7 +103,7 @@ function whoCould(lane: Lane, context: WaitingContext): Waiting {
   const live = context.workers.filter((worker) => worker.status !== "offline");
   const able = live.filter((worker) => reaches(worker, lane));
   const workers = able.map((worker) => worker.id);
-  const stands = [...context.lanes.queue(lane).groups].some((group) => group.waiting.size > 0);
+  const stands = context.lanes.isAwaited(lane);
   if (stands || able.some((worker) => worker.status === "idle"))
     return { reason: "next", text: "an idle worker takes it at its next poll", workers };
   const busy = able.filter((worker) => worker.status === "busy").length;

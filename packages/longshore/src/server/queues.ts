@@ -1,7 +1,7 @@
 // What stands in each lane, and what has left it without being anybody's yet. A lane's heap may still hold places of tasks that were cancelled
 // or moved on meanwhile; they are dropped when a claim meets them, and left out here.
 
-import { type LaneQueue, laneKey } from "../board/lanes.ts";
+import { type LaneQueue, type Lanes, laneKey } from "../board/lanes.ts";
 import type { Lane, Task } from "../board/task.ts";
 import type { Engine } from "./engine.ts";
 
@@ -30,7 +30,8 @@ const walkMax = 5_000;
 const sentMax = 1_000;
 
 export function queueStates({ store }: Engine): QueueState[] {
-  return Array.from(store.board.lanes.all(), (queue) => stateOf(queue, (id) => store.board.tasks.get(id)));
+  const { lanes, tasks } = store.board;
+  return Array.from(lanes.all(), (queue) => stateOf(queue, lanes, (id) => tasks.get(id)));
 }
 
 /** By the name of their lane and its labels. */
@@ -47,7 +48,7 @@ export async function sentTasks({ carriers, reader }: Engine): Promise<Map<strin
   return sent;
 }
 
-function stateOf(queue: LaneQueue, find: (id: string) => Task | null): QueueState {
+function stateOf(queue: LaneQueue, lanes: Lanes, find: (id: string) => Task | null): QueueState {
   let looked = 0;
   let ready = 0;
   let oldest: Task | null = null;
@@ -58,8 +59,6 @@ function stateOf(queue: LaneQueue, find: (id: string) => Task | null): QueueStat
     ready++;
     if (oldest === null || task.queuedAt < oldest.queuedAt) oldest = task;
   }
-  let pollers = 0;
-  for (const group of queue.groups) pollers += group.waiting.size;
   const beyond = Math.max(0, queue.ready.size - walkMax);
-  return { lane: queue.lane, ready: ready + beyond, oldest, pollers, polledAt: queue.polledAt };
+  return { lane: queue.lane, ready: ready + beyond, oldest, pollers: lanes.awaiting(queue.lane), polledAt: lanes.polledAt(queue.lane) };
 }

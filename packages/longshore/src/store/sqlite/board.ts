@@ -45,6 +45,12 @@ export interface SqliteBoardOptions {
   deadline: (id: string, at: number | null) => void;
 }
 
+/** What a claim got, or how it leaves the line that it stands in. */
+interface Claimed {
+  tasks: Task[];
+  leave: Leave | null;
+}
+
 export class SqliteBoard implements BoardStore {
   readonly tasks: Rows<Task>;
   readonly lanes: Lanes = new Lanes();
@@ -93,22 +99,29 @@ export class SqliteBoard implements BoardStore {
   post(tasks: readonly NewTask[]): Promise<void> {
     return this.#commit.run(() => {
       const now = this.#clock.now();
+      const before = this.lanes.steps;
       for (const task of tasks) this.#life.place(freshTask(task, now, this.lanes.choose(task.lanes, now - polledMs)), false);
+      this.#commit.spend(this.lanes.steps - before);
     });
   }
 
-  claim(request: ClaimRequest, standing?: Standing): Promise<{ tasks: Task[]; leave: Leave | null }> {
-    return this.#commit.run(() => {
+  claim(request: ClaimRequest, standing?: Standing): Promise<Claimed> {
+    return this.#commit.run<Claimed>(() => {
       const now = this.#clock.now();
+      const before = this.lanes.steps;
       const group = this.lanes.group(request.reach, now);
       const tasks: Task[] = [];
+      let task: Task | null | "more" = null;
       while (tasks.length < request.max) {
-        const task = this.#lines.take(group.lanes, now);
-        if (task === null) break;
+        task = this.#lines.take(group, now);
+        if (task === null || task === "more") break;
         tasks.push(this.#lines.handOut(task, { ...request, now }));
       }
-      if (tasks.length > 0 || standing === undefined) return { tasks, leave: null };
-      return { tasks, leave: this.#lines.wait(group, request, standing) };
+      this.#commit.spend(this.lanes.steps - before);
+      if (tasks.length > 0) return { tasks, leave: null };
+      // Others have their turn before it looks further.
+      if (task === "more") return this.claim(request, standing);
+      return { tasks, leave: standing === undefined ? null : this.#lines.wait(group, request, standing) };
     });
   }
 
@@ -269,7 +282,7 @@ export class SqliteBoard implements BoardStore {
       if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
       if (task.state !== "queued") {
         this.limits.hold(task.limits);
-      } else if (task.lane !== null && task.dueAt <= now) this.lanes.queue(task.lane).ready.push(placeOf(task));
+      } else if (task.lane !== null && task.dueAt <= now) this.lanes.push(task.lane, placeOf(task));
       // As seen when it was queued: what waited for a time that came while nobody was there is overdue.
       const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
       if (next !== null) this.#deadline(task.id, next);

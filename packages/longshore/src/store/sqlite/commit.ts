@@ -26,6 +26,8 @@ export interface Writable {
 
 /** Operations of one transaction at most: keeps the longest pause of the event loop near 20 ms. */
 const batchMax = 500;
+/** Steps that operations report, after which a transaction takes no more of them: some milliseconds. */
+const stepsMax = 50_000;
 /** After the disk refused a commit, callers are refused for this long before the next try. */
 const restMs = 250;
 
@@ -40,6 +42,7 @@ export class GroupCommit {
   #closed = false;
   #restUntil = 0;
   #commits = 0;
+  #steps = 0;
 
   constructor(db: Database, now: () => number) {
     this.#db = db;
@@ -51,8 +54,11 @@ export class GroupCommit {
     this.#parts.push(part);
   }
 
-  /** Runs `work` in the next batch. It must not await, and must make its changes through parts of this commit. */
-  run<T>(work: () => T): Promise<T> {
+  /**
+   * Runs `work` in the next batch. It must not await, and must make its changes through parts of this commit. Where it answers with the
+   * promise of another operation, its caller waits for that one too.
+   */
+  run<T>(work: () => T | Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(closedError());
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve, reject, value: undefined, error: null });
@@ -65,6 +71,11 @@ export class GroupCommit {
   /** Inside an operation: how to take a change of memory back. Called in reverse order. */
   undo(takeBack: () => void): void {
     this.#undo.push(takeBack);
+  }
+
+  /** Inside an operation: it was a dear one. What is queued behind waits for the next transaction, and others get their turn before. */
+  spend(steps: number): void {
+    this.#steps += steps;
   }
 
   /** Inside an operation: called once its change is durable. */
@@ -90,7 +101,7 @@ export class GroupCommit {
 
   #drain(): void {
     this.#scheduled = false;
-    const jobs = this.#queue.splice(0, batchMax);
+    const jobs = this.#performSome();
     if (this.#queue.length > 0 && !this.#scheduled) {
       this.#scheduled = true;
       setImmediate(() => this.#drain());
@@ -98,8 +109,16 @@ export class GroupCommit {
     this.#commit(jobs);
   }
 
+  #performSome(): Job[] {
+    // What operations add to the queue themselves comes after them, in another transaction.
+    const most = Math.min(batchMax, this.#queue.length);
+    this.#steps = 0;
+    let at = 0;
+    while (at < most && this.#steps < stepsMax) this.#perform(this.#queue[at++] as Job);
+    return this.#queue.splice(0, at);
+  }
+
   #commit(jobs: Job[]): void {
-    for (const job of jobs) this.#perform(job);
     const failure = this.#write();
     if (failure === null) return this.#answer(jobs);
     this.#takeBack(0);
@@ -110,6 +129,7 @@ export class GroupCommit {
     }
     for (const job of jobs) {
       job.error = null;
+      this.#perform(job);
       this.#commit([job]);
     }
   }

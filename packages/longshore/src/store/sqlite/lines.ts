@@ -1,11 +1,12 @@
 // Who gets which task next: ready queues, waiting claims and limits. All of it is memory, rebuilt at start; what is done here happens
 // inside operations of the group commit, which takes it back when the write fails.
 
-import { type ClaimGroup, goesBefore, type LaneQueue, type Lanes, type Place } from "../../board/lanes.ts";
+import type { ClaimGroup } from "../../board/claim-group.ts";
+import type { Lanes, Place } from "../../board/lanes.ts";
 import { type Blocked, type LimitKey, type Limits, type ParkingKey, parkingKey } from "../../board/limits.ts";
 import type { Leave, Standing } from "../../board/store.ts";
 import type { Task } from "../../board/task.ts";
-import { nextWaiter, Waiter } from "../../board/waiters.ts";
+import { Waiter } from "../../board/waiters.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { HandOuts } from "./hand-outs.ts";
 import type { Rows } from "./rows.ts";
@@ -31,6 +32,9 @@ interface HandOut {
   now: number;
 }
 
+/** Places that one look drops or parks: each may read a row, so about 5 ms. */
+const looksMax = 500;
+
 export class Lines {
   readonly #options: LinesOptions;
   /** Whose turn it is to try again; null while nobody is being woken. */
@@ -41,30 +45,25 @@ export class Lines {
     this.#options = options;
   }
 
-  /** The best task among the heads of these lanes. Leftover entries are dropped, blocked tasks parked, so neither stops the ones behind. */
-  take(lanes: readonly LaneQueue[], now: number): Task | null {
-    for (;;) {
-      let best: LaneQueue | null = null;
-      let head: Place | undefined;
-      for (const lane of lanes) {
-        const top = lane.ready.peek();
-        if (top === undefined) continue;
-        if (head === undefined || goesBefore(top, head)) {
-          best = lane;
-          head = top;
-        }
-      }
-      if (best === null || head === undefined) return null;
-      const queue = best;
-      const place = head;
-      queue.ready.pop();
-      this.#options.commit.undo(() => queue.ready.push(place));
+  /**
+   * The best task that these claims may take. Leftover entries are dropped, blocked tasks parked, so neither stops the ones behind. Where
+   * there are many of both, `more` is answered: what was dropped and parked stays so, and the next look goes on behind it.
+   */
+  take(group: ClaimGroup, now: number): Task | null | "more" {
+    const { lanes, commit } = this.#options;
+    for (let looked = 0; looked < looksMax; looked++) {
+      const queue = lanes.first(group);
+      if (queue === null) return null;
+      const place = lanes.pop(queue) as Place;
+      const { lane } = queue;
+      commit.undo(() => lanes.push(lane, place));
       const task = this.#options.tasks.get(place.id);
       if (task === null || task.state !== "queued" || task.sequence !== place.sequence) continue;
       const blocked = this.#options.limits.blocked(task.limits, now);
       if (blocked === null) return task;
       this.#park(task, blocked, now);
     }
+    return "more";
   }
 
   /** Without a holder it is an offer, and the attempt begins when somebody takes it up. */
@@ -88,12 +87,11 @@ export class Lines {
   /** A queued task that may be taken now goes straight to a waiting claim, else to its lane. */
   join(task: Task, now: number): void {
     if (task.lane === null || task.dueAt > now) return;
-    const queue = this.#options.lanes.queue(task.lane);
-    const waiter = nextWaiter(queue);
-    if (waiter === undefined) {
-      queue.ready.push(placeOf(task));
-      return;
-    }
+    const { lanes } = this.#options;
+    const waiter = lanes.nextWaiter(task.lane);
+    if (waiter === undefined) return lanes.push(task.lane, placeOf(task));
+    // So that lists name the lane although nothing ever stands on it.
+    lanes.queue(task.lane);
     const blocked = this.#options.limits.blocked(task.limits, now);
     if (blocked !== null) return this.#park(task, blocked, now);
     waiter.reserve();

@@ -126,10 +126,9 @@ export class SqliteReader implements Reader {
   }
 
   queues(): QueueView[] {
-    return Array.from(this.#options.lanes.all(), ({ lane, ready, groups, polledAt }) => {
-      let waiting = 0;
-      for (const group of groups) waiting += group.waiting.size;
-      return { lane, ready: ready.size, waiting, polledAt };
+    const { lanes } = this.#options;
+    return Array.from(lanes.all(), ({ lane, ready }) => {
+      return { lane, ready: ready.size, waiting: lanes.awaiting(lane), polledAt: lanes.polledAt(lane) };
     });
   }
 

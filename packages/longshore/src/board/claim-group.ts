@@ -1,0 +1,83 @@
+// All claims that ask for the same. Those that wait stand in one line, the longest waiting first.
+
+import type { LabelSet } from "./lane-tree.ts";
+import type { Lane } from "./task.ts";
+import type { Waiter } from "./waiters.ts";
+
+/** What a claim asks for. Labels that no lane mentions do no harm. */
+export interface Reach {
+  names: readonly string[];
+  labels: readonly string[];
+}
+
+/** Told when the first claim of a group comes to wait, and when the last one has left. The first may be refused by an error. */
+export interface GroupKeeper {
+  stands(group: ClaimGroup): void;
+  rests(group: ClaimGroup): void;
+}
+
+/** With few labels, looking through them is faster than a set. */
+const setFrom = 8;
+
+export class ClaimGroup {
+  readonly key: string;
+  readonly reach: Reach;
+  usedAt = 0;
+  readonly #keeper: GroupKeeper;
+  readonly #line = new Set<Waiter>();
+  /** Those that a failed transaction put back, the longest waiting last: all of them were before the line. */
+  readonly #returned: Waiter[] = [];
+  #labels: LabelSet | null = null;
+
+  constructor(key: string, reach: Reach, keeper: GroupKeeper) {
+    this.key = key;
+    this.reach = reach;
+    this.#keeper = keeper;
+  }
+
+  /** How many claims wait. */
+  get size(): number {
+    return this.#line.size + this.#returned.length;
+  }
+
+  get labels(): LabelSet {
+    this.#labels ??= labelSet(this.reach.labels);
+    return this.#labels;
+  }
+
+  /** Whether it may take from a lane of a name that it asks for. */
+  carries(lane: Lane): boolean {
+    for (const label of lane.labels) if (!this.labels.has(label)) return false;
+    return true;
+  }
+
+  first(): Waiter | undefined {
+    return this.#returned.at(-1) ?? this.#line.values().next().value;
+  }
+
+  join(waiter: Waiter): void {
+    if (this.size === 0) this.#keeper.stands(this);
+    this.#line.add(waiter);
+  }
+
+  /** Before those who came later. */
+  rejoin(waiter: Waiter): void {
+    if (this.size === 0) this.#keeper.stands(this);
+    const behind = this.#returned.findLastIndex(({ arrival }) => arrival > waiter.arrival);
+    this.#returned.splice(behind + 1, 0, waiter);
+  }
+
+  leave(waiter: Waiter): void {
+    if (!this.#line.delete(waiter)) {
+      const at = this.#returned.lastIndexOf(waiter);
+      if (at < 0) return;
+      this.#returned.splice(at, 1);
+    }
+    if (this.size === 0) this.#keeper.rests(this);
+  }
+}
+
+function labelSet(labels: readonly string[]): LabelSet {
+  if (labels.length >= setFrom) return new Set(labels);
+  return { size: labels.length, has: (label) => labels.includes(label), [Symbol.iterator]: () => labels[Symbol.iterator]() };
+}

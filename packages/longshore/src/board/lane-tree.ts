@@ -1,0 +1,186 @@
+// The lanes of one name in a tree by their labels, in order of the alphabet: the lane of `gpu` and `linux` stands below `gpu`, then
+// `linux`. A claim goes only where its own labels lead, and always to the branch whose best task comes first, so it finds the lane to take
+// from without a look at the others, however many there are.
+//
+// A node keeps the heads of its branches in a heap. An entry is a bound: nothing below that branch comes before it. It is put right when
+// it reaches the top, so taking a task costs nothing here.
+
+import { Heap } from "./heap.ts";
+import type { Lane } from "./task.ts";
+
+/** One queued task's place: smaller priority first, then the order of queueing. */
+export interface Place {
+  id: string;
+  priority: number;
+  sequence: number;
+}
+
+export interface LaneQueue {
+  readonly lane: Lane;
+  readonly ready: Heap<Place>;
+  readonly node: LaneNode;
+}
+
+/** What a branch is known by among its siblings. */
+interface Head {
+  readonly place: Place;
+  readonly node: LaneNode;
+}
+
+/** Entries of a heap that mean nothing any more are cleared when they are this many more than its branches. */
+const staleMax = 64;
+
+export function goesBefore(a: Place, b: Place): boolean {
+  return a.priority < b.priority || (a.priority === b.priority && a.sequence < b.sequence);
+}
+
+export class LaneNode {
+  queue: LaneQueue | null = null;
+  readonly #label: string;
+  readonly #parent: LaneNode | null;
+  #branches: Map<string, LaneNode> | null = null;
+  #heads: Heap<Head> | null = null;
+  /** Its own entry among the heads of its parent: never behind the best place below. */
+  #entry: Head | null = null;
+
+  constructor(label = "", parent: LaneNode | null = null) {
+    this.#label = label;
+    this.#parent = parent;
+  }
+
+  get isBare(): boolean {
+    return this.queue === null && this.#branches === null;
+  }
+
+  get branches(): ReadonlyMap<string, LaneNode> | null {
+    return this.#branches;
+  }
+
+  /** The node of these labels below this one, made where there is none. */
+  at(labels: readonly string[]): LaneNode {
+    let node: LaneNode = this;
+    for (const label of labels) {
+      node.#branches ??= new Map();
+      let next = node.#branches.get(label);
+      if (next === undefined) {
+        next = new LaneNode(label, node);
+        node.#branches.set(label, next);
+      }
+      node = next;
+    }
+    return node;
+  }
+
+  /** Its lane is gone: takes out the nodes that led to nothing else. */
+  prune(): void {
+    this.queue = null;
+    for (let node: LaneNode = this; node.isBare && node.#parent !== null; node = node.#parent) {
+      const siblings = node.#parent.#branches as Map<string, LaneNode>;
+      siblings.delete(node.#label);
+      node.#entry = null;
+      if (siblings.size === 0) {
+        node.#parent.#branches = null;
+        node.#parent.#heads = null;
+      }
+    }
+  }
+
+  /** `place` is the new head of its lane. */
+  rose(place: Place): void {
+    for (let node: LaneNode = this; node.#parent !== null; node = node.#parent) {
+      if (node.#entry !== null && !goesBefore(place, node.#entry.place)) return;
+      node.#enter(place);
+    }
+  }
+
+  /** The first of all places here and below. */
+  best(): Place | undefined {
+    const own = this.queue?.ready.peek();
+    const below = this.#firstBelow();
+    return below === undefined || (own !== undefined && goesBefore(own, below)) ? own : below;
+  }
+
+  #firstBelow(): Place | undefined {
+    for (;;) {
+      const head = this.#heads?.peek();
+      if (head === undefined) return undefined;
+      const { node, place } = head;
+      const best = node.#entry === head ? node.best() : undefined;
+      if (best === place) return place;
+      this.#heads?.pop();
+      if (node.#entry !== head) continue;
+      node.#entry = null;
+      if (best !== undefined) node.#enter(best);
+    }
+  }
+
+  #enter(place: Place): void {
+    const parent = this.#parent as LaneNode;
+    this.#entry = { place, node: this };
+    if (parent.#heads === null || parent.#heads.size > 2 * (parent.#branches?.size ?? 0) + staleMax) parent.#collect();
+    else parent.#heads.push(this.#entry);
+  }
+
+  #collect(): void {
+    this.#heads = new Heap<Head>((a, b) => goesBefore(a.place, b.place));
+    for (const branch of this.#branches?.values() ?? []) if (branch.#entry !== null) this.#heads.push(branch.#entry);
+  }
+}
+
+/** What a search has still to look into, by the best that may be there. */
+interface Candidate {
+  readonly place: Place;
+  readonly node: LaneNode;
+  /** Its own lane and not what is below. */
+  readonly itself: boolean;
+}
+
+/** Labels of a claim, to go through and to look up. */
+export interface LabelSet {
+  readonly size: number;
+  has(label: string): boolean;
+  [Symbol.iterator](): Iterator<string>;
+}
+
+/**
+ * The lane with the first task among those of these trees that a claim with these labels may take from. `looked` is told how many nodes
+ * it cost.
+ */
+export function firstLane(roots: readonly LaneNode[], labels: LabelSet, looked: (nodes: number) => void): LaneQueue | null {
+  const [only] = roots;
+  if (only === undefined) return null;
+  if (roots.length === 1 && only.branches === null) return only.queue !== null && only.queue.ready.size > 0 ? only.queue : null;
+  const candidates = new Heap<Candidate>((a, b) => goesBefore(a.place, b.place));
+  const add = (node: LaneNode, place: Place | undefined, itself: boolean) => {
+    if (place !== undefined) candidates.push({ place, node, itself });
+  };
+  for (const root of roots) add(root, root.best(), root.branches === null);
+  let nodes = roots.length;
+  for (let found = candidates.pop(); found !== undefined; found = candidates.pop()) {
+    const { node, itself } = found;
+    if (itself) {
+      looked(nodes);
+      return node.queue;
+    }
+    add(node, node.queue?.ready.peek(), true);
+    for (const branch of branchesFor(node, labels)) {
+      nodes++;
+      add(branch, branch.best(), branch.branches === null);
+    }
+  }
+  looked(nodes);
+  return null;
+}
+
+/** By whichever is fewer: the branches, or the labels. */
+function* branchesFor({ branches }: LaneNode, labels: LabelSet): Iterable<LaneNode> {
+  if (branches === null) return;
+  if (branches.size <= labels.size) {
+    for (const [label, branch] of branches) if (labels.has(label)) yield branch;
+    return;
+  }
+  for (const label of labels) {
+    const branch = branches.get(label);
+    if (branch !== undefined) yield branch;
+  }
+}

@@ -1,0 +1,64 @@
+// The attacker holds a worker token and claims with hundreds of labels, each time with others, while tasks stand on very many lanes. What
+// one claim and one post cost must not depend on how many lanes there are, nor on how many other claims wait.
+
+import { expect, it, onTestFinished } from "vitest";
+import type { NewTask } from "../../src/board/store.ts";
+import { openEngine } from "../../src/server/engine.ts";
+
+const lanesCount = 20_000;
+/** Labels of one claim, as many as the attack had. */
+const labelsCount = 901;
+const holder = "attacker";
+
+async function opened() {
+  const engine = await openEngine({ directory: null });
+  onTestFinished(() => engine.close());
+  return engine;
+}
+
+function task(id: string, labels: string[]): NewTask {
+  return { id, step: "s", lanes: [{ name: "work", labels }], input: "null", policy: null };
+}
+
+it("claims with hundreds of labels look at the labels they have, not at the lanes there are", async () => {
+  const { board, store } = await opened();
+  for (let at = 0; at < lanesCount; at += 1_000) {
+    await board.post(Array.from({ length: 1_000 }, (_, one) => task(`t${at + one}`, [`l${at + one}`])));
+  }
+  const { lanes } = store.board;
+  for (let claim = 0; claim < 300; claim++) {
+    const labels = Array.from({ length: labelsCount }, (_, at) => `l${(at * 17 + claim * 31) % (2 * lanesCount)}`);
+    const before = lanes.steps;
+    await board.claim({ reach: { names: ["work"], labels }, holder, termMs: 60_000 });
+    expect(lanes.steps - before).toBeLessThanOrEqual(2 * labelsCount);
+  }
+});
+
+it("claims with as many names as labels find what a claim with one name would", async () => {
+  const { board, store } = await opened();
+  await board.post([task("t", ["l7"])]);
+  const names = Array.from({ length: labelsCount }, (_, at) => `handler-${at}`);
+  const reach = { names: [...names, "work"], labels: Array.from({ length: labelsCount }, (_, at) => `l${at}`) };
+  const before = store.board.lanes.steps;
+  expect((await board.claim({ reach, holder, termMs: 60_000 })).map(({ id }) => id)).toEqual(["t"]);
+  expect(store.board.lanes.steps - before).toBeLessThanOrEqual(3 * labelsCount);
+});
+
+it("a post compares a bounded number of waiting claims, and further kinds of claims are refused", async () => {
+  const { board, store } = await opened();
+  const waits = Array.from({ length: 1_200 }, (_, at) =>
+    board.claim({ reach: { names: ["work"], labels: [`own-${at}`] }, holder, termMs: 60_000, waitMs: 30_000 }).then(
+      (tasks) => tasks.length,
+      (error: Error) => error.message,
+    ),
+  );
+  const refused = await Promise.race([waits[1_199], Promise.all(waits)]);
+  expect(refused).toMatch("1000 different sets of names and labels wait for work");
+  const { lanes } = store.board;
+  const before = lanes.steps;
+  await board.post([task("t", [])]);
+  expect(lanes.steps - before).toBeLessThanOrEqual(1_000);
+  expect(await waits[0]).toBe(1);
+  board.dismiss();
+  await Promise.all(waits);
+});
