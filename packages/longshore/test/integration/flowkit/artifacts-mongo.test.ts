@@ -62,6 +62,38 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await read({ ...sink, epoch: 2 })).toEqual(["late", "b0"]);
   });
 
+  it("reads on after a source was called complete, until our coordinator calls it finished: its last parts may come late", async () => {
+    const { db, store, source, sink } = await setup();
+    const tasks = db.collection("tasks");
+    await tasks.updateOne({ id: source.taskId }, { $set: { mirrored_by: "server" } });
+    await store.putPartials(source, [{ uid: "b0", meta: {} }]);
+    await store.complete(source, {});
+    const late = { task_id: source.taskId, node_id: "up", batch_uid: "late", status: "partial", meta: {}, created_at: new Date() };
+    const uids: string[] = [];
+    const options = { pollMs: 2, backoffMaxMs: 8, eofOnTaskDone: true, signal: new AbortController().signal };
+    let looks = 0;
+    const counted = tasks.findOne.bind(tasks);
+    const watched: MongoDb = {
+      ...({ databaseName: db.databaseName } as MongoDb),
+      collection: (name) => {
+        if (name !== "tasks") return db.collection(name);
+        return Object.assign(Object.create(tasks) as typeof tasks, {
+          findOne: async (...args: Parameters<typeof tasks.findOne>) => {
+            looks++;
+            // By now it has read all that there was, and would have ended.
+            if (looks === 3) {
+              await db.collection("artifacts").insertMany([late]);
+              await tasks.updateOne({ id: source.taskId, "graph.nodes.node_id": "up" }, { $set: { "graph.nodes.$.status": "finished" } });
+            }
+            return counted(...args);
+          },
+        });
+      },
+    };
+    for await (const { uid } of mongoArtifacts(watched).read(sink, ["up"], options)) uids.push(uid);
+    expect(uids).toEqual(["b0", "late"]);
+  });
+
   it("[F-CANC-03] reads each of the flags by which a coordinator cancels: the task's, the node's, and the node's status", async () => {
     const { db, store, source } = await setup();
     const flags = [

@@ -214,7 +214,19 @@ export class MongoReader {
     while (await asking("look for complete artifacts", () => cursor.hasNext())) {
       for (const { node_id } of cursor.readBufferedDocuments()) complete.add(node_id);
     }
-    return complete;
+    return complete.size === this.#finished.size ? complete : this.#confirmed(complete);
+  }
+
+  /**
+   * Those that are complete by the word of our coordinator as well, where it keeps the task: it writes that a node is finished after everything
+   * that the node has produced. A worker of another make writes that it is complete while its last parts are still on their way.
+   */
+  async #confirmed(complete: ReadonlySet<unknown>): Promise<ReadonlySet<unknown>> {
+    const { db, consumer } = this.#parts;
+    const projection = { ...taskFlags, mirrored_by: 1 };
+    const task = await asking("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection }));
+    if (typeof task?.mirrored_by !== "string") return complete;
+    return new Set([...complete].filter((node) => (nodeOf(task, String(node))?.status ?? "finished") === "finished"));
   }
 
   /** What the coordinator says about the sources that nothing comes from. When it cancels the whole task, this consumer is told by itself. */
