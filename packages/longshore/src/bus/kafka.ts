@@ -5,6 +5,7 @@ import type { Bus, BusConsumer, Outgoing, Subscription } from "./bus.ts";
 import { type KafkaModule, loadKafka } from "./kafka/client.ts";
 import { Closing } from "./kafka/closing.ts";
 import { KafkaConsumer } from "./kafka/consumer.ts";
+import { KafkaGroups } from "./kafka/groups.ts";
 import type { KafkaBusOptions } from "./kafka/options.ts";
 import { KafkaPublisher } from "./kafka/producer.ts";
 import { KafkaTopics } from "./kafka/topics.ts";
@@ -26,6 +27,7 @@ class KafkaBus implements Bus {
   readonly #kafka: KafkaModule;
   readonly #options: KafkaBusOptions;
   readonly #topics: KafkaTopics;
+  readonly #groups: KafkaGroups;
   readonly #publisher: KafkaPublisher;
   readonly #consumers = new Set<KafkaConsumer>();
   readonly #closing = new Closing();
@@ -35,6 +37,7 @@ class KafkaBus implements Bus {
     this.#kafka = kafka;
     this.#options = options;
     this.#topics = new KafkaTopics(kafka, options, this.#closing.begun);
+    this.#groups = new KafkaGroups(kafka, options, this.#closing.begun);
     this.#publisher = new KafkaPublisher({ kafka, options, topics: this.#topics, name: this.name, closing: this.#closing });
   }
 
@@ -53,6 +56,10 @@ class KafkaBus implements Bus {
 
   ensure(topics: readonly string[]): Promise<void> {
     return this.#topics.ensure(topics);
+  }
+
+  members(group: string): Promise<number> {
+    return this.#groups.members(group);
   }
 
   async close(): Promise<void> {

@@ -31,6 +31,7 @@ export class BusReach implements Trouble {
   /** The same bus, looked at. It must have been given this object to tell its trouble to. */
   watch(bus: Bus): Bus {
     this.#name = bus.name;
+    const { members } = bus;
     return {
       name: bus.name,
       publish: (records) => bus.publish(records),
@@ -44,6 +45,7 @@ export class BusReach implements Trouble {
           throw error;
         }
       },
+      ...(members === undefined ? {} : { members: (group: string) => members.call(bus, group) }),
       close: () => bus.close(),
     };
   }

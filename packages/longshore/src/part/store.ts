@@ -45,6 +45,8 @@ export interface PartStore {
   /** Parts after a sequence, at most `limit` of them, and fewer where they are large: only a page without parts says that there are no more. */
   read(taskId: string, after: number, limit: number): Promise<PartPage>;
   count(taskId: string): Promise<number>;
+  /** Which of these uids the task has no part of. */
+  absent(taskId: string, uids: readonly string[]): Promise<readonly string[]>;
   /**
    * A reader, itself a task, has finished with these parts of another: its later attempts are not given them again. Fenced by the
    * reader's hold like `put`. Uids that are not there are ignored.

@@ -99,7 +99,7 @@ export async function openFlowkit(
   const parts = { engine, bus, settings: { ...settings, cluster }, log: logger, failed, functions, isSensitive };
   const mirror =
     options.mongo === undefined ? null : await openMirror(options.mongo, engine, { cluster, trouble, roster: () => coordinator.roster() });
-  const results = mirror === null ? {} : { completed: mirror.completed, adopt: mirror.adopt, release: mirror.release };
+  const results = mirror === null ? {} : mirror.results;
   const coordinator: Coordinator = new Coordinator({ ...parts, ...results, outbox: outbox ?? directOutbox(bus) });
   const carrier: Carrier = {
     protocol: "flowkit",
@@ -147,9 +147,13 @@ async function openMirror(url: string, engine: Engine, more: { cluster: string; 
   const mirror = new Mirror({ ...engine, db, server, trouble, roster });
   return {
     start: () => mirror.start(),
-    completed: (name: WireName) => mirror.completed(name),
-    adopt: (name: WireName, hold: Hold) => mirror.adopt(name, hold),
-    release: (name: WireName, epoch: number) => mirror.release(name, epoch),
+    results: {
+      completed: (name: WireName) => mirror.completed(name),
+      adopt: (name: WireName, hold: Hold) => mirror.adopt(name, hold),
+      release: (name: WireName, epoch: number) => mirror.release(name, epoch),
+      caughtUp: (taskId: string) => mirror.caughtUp(taskId),
+      reopen: (name: WireName) => mirror.reopen(name),
+    },
     async close() {
       await mirror.close();
       await close();

@@ -24,6 +24,13 @@ export function partContract(setup: Setup): void {
       expect([ended, await world.parts.count("t")]).toEqual([null, 3]);
     });
 
+    it("are looked for by their names: those that are absent are reported, and all of a task that is not there", async () => {
+      const { world, hold } = await held(setup);
+      await world.parts.put(hold, [part("a"), part("b")]);
+      expect(await world.parts.absent("t", ["b", "c", "a", "d"])).toEqual(["c", "d"]);
+      expect(await world.parts.absent("none", ["a"])).toEqual(["a"]);
+    });
+
     it("keep their place when a later attempt gives them another value", async () => {
       const { world, hold } = await held(setup);
       await world.parts.put(hold, [part("a"), part("b")]);

@@ -37,7 +37,7 @@ export interface FlowkitWorldOptions {
   /** Messages go through the outbox of the data file. */
   readonly outbox?: boolean;
   /** What the coordinator asks where workers of other makes keep results. */
-  readonly results?: Pick<CoordinatorOptions, "completed" | "adopt" | "release">;
+  readonly results?: Pick<CoordinatorOptions, "completed" | "adopt" | "release" | "reopen">;
 }
 
 /** A command as a worker reads it. */

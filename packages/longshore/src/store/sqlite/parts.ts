@@ -80,6 +80,13 @@ export class SqliteParts implements PartStore {
     return Promise.resolve(hasLife(task) ? this.#uids.last(task) : 0);
   }
 
+  absent(taskId: string, uids: readonly string[]): Promise<readonly string[]> {
+    const task = this.#tasks.get(taskId);
+    if (!hasLife(task)) return Promise.resolve(uids);
+    const known = this.#uids.of(task);
+    return Promise.resolve(uids.filter((uid) => this.#uids.sequence(task, uid, known) === null));
+  }
+
   async finish(reader: Hold, sourceId: string, uids: readonly string[]): Promise<Verdict> {
     checkUids(uids);
     return this.#commit.run(() => {

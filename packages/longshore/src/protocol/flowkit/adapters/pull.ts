@@ -11,11 +11,16 @@ async function* open({ fromNodes, ...options }: PullArgs, upstream: Upstream): A
   for await (const { fromNode, uid, meta } of upstream.read(fromNodes, options)) {
     yield new Batch({
       // The consumer's own artifact has the upstream's name. Of several sources two may have used the same name.
-      batch_uid: several ? `${plainly(fromNode)}:${uid}` : uid,
+      batch_uid: several ? namedBySource(fromNode, uid) : uid,
       payload: { from_node: fromNode, ref: { task_id: upstream.taskId, node_id: fromNode, batch_uid: uid }, meta },
       finishes: [{ fromNode, uid }],
     });
   }
+}
+
+/** The name of a batch whose reader has several sources. */
+export function namedBySource(fromNode: string, uid: string): string {
+  return `${plainly(fromNode)}:${uid}`;
 }
 
 /** Without colons, so that the first one in a batch's name ends that of its source: `a` with `b:c` is not `a:b` with `c`. */

@@ -2,7 +2,7 @@
 // `meta_list_key` and never guessed; without it, or where it names no list, the artifact itself is the one item. A piece never spans two
 // artifacts, and its name follows from theirs, so every attempt makes the same pieces.
 
-import type { Json } from "../../../json.ts";
+import type { Json, JsonObject } from "../../../json.ts";
 import { checkRechunkArgs, type RechunkArgs, rechunkAdapter } from "../adapter-args.ts";
 import type { PartRef } from "../artifacts/artifacts.ts";
 import { Batch } from "../batch.ts";
@@ -18,9 +18,8 @@ async function* open({ fromNodes, size, metaListKey, ...options }: RechunkArgs, 
   /** Artifacts without items: they are done with when the next piece is. */
   let empty: PartRef[] = [];
   for await (const { fromNode, uid, meta } of upstream.read(fromNodes, options)) {
-    const list: Json | undefined = metaListKey !== null && Object.hasOwn(meta, metaListKey) ? meta[metaListKey] : undefined;
-    const items = Array.isArray(list) ? list : [meta];
-    const parent = { ref: { batch_uid: uid }, meta_list_key: Array.isArray(list) ? metaListKey : null };
+    const items = itemsOf(meta, metaListKey);
+    const parent = { ref: { batch_uid: uid }, meta_list_key: listIn(meta, metaListKey) === null ? null : metaListKey };
     if (items.length === 0 && empty.length < emptyMax) empty.push({ fromNode, uid });
     for (let at = 0, idx = 0; at < items.length; at += size, idx++) {
       const isLast = at + size >= items.length;
@@ -33,4 +32,14 @@ async function* open({ fromNodes, size, metaListKey, ...options }: RechunkArgs, 
       if (isLast) empty = [];
     }
   }
+}
+
+/** What is cut of an artifact. */
+export function itemsOf(meta: JsonObject, metaListKey: string | null): readonly Json[] {
+  return listIn(meta, metaListKey) ?? [meta];
+}
+
+function listIn(meta: JsonObject, metaListKey: string | null): readonly Json[] | null {
+  const list = metaListKey !== null && Object.hasOwn(meta, metaListKey) ? meta[metaListKey] : null;
+  return Array.isArray(list) ? list : null;
 }

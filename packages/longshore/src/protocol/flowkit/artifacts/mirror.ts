@@ -135,11 +135,27 @@ export class Mirror {
    */
   async release({ task_id, node_id }: { task_id: string; node_id: string }, epoch: number): Promise<void> {
     await releaseClaims(this.#options.db, { task_id, consumer_node: node_id }, epoch);
-    if (!this.#recovered) return;
-    // It may be on its way already.
-    const underWay = this.#last;
-    await this.#flush(task_id);
-    await underWay;
+    await this.caughtUp(task_id);
+  }
+
+  /** Resolves when MongoDB has all that has happened to this task so far: a worker that starts now reads everything. */
+  async caughtUp(taskId: string): Promise<void> {
+    if (!this.#recovered) {
+      this.#wake();
+      await this.settled();
+    }
+    do {
+      // It may be on its way already, and fail there.
+      const underWay = this.#last;
+      await this.#flush(taskId);
+      await underWay;
+    } while (this.#marks.has(taskId) && !this.#closing.signal.aborted);
+  }
+
+  /** A node that was called complete is not: whoever looks for its end must not find it. */
+  async reopen({ task_id, node_id }: { task_id: string; node_id: string }): Promise<void> {
+    const artifacts = this.#options.db.collection("artifacts");
+    await asking("take back a complete artifact", () => artifacts.deleteMany({ task_id, node_id, status: "complete" }));
   }
 
   /** What is not written by then is written at the next start. */

@@ -12,6 +12,8 @@ import { partGroups, partUidOf } from "../part-groups.ts";
 import type { Place, Places, WireName } from "../places.ts";
 import type { StatusEvent } from "../wire.ts";
 import { type BatchRecords, judge, withDeadLetters, withFailing } from "./batches.ts";
+import type { InputCheck } from "./input-check.ts";
+import type { LateAccepts } from "./late-accepts.ts";
 import type { WireAttempt } from "./messages.ts";
 import type { CoordinatorCounts, CoordinatorEngine } from "./parts.ts";
 import type { Signals } from "./signals.ts";
@@ -36,6 +38,8 @@ export interface ToldBatch {
 export interface AttemptsParts extends Pick<CoordinatorEngine, "board" | "parts"> {
   readonly places: Places;
   readonly batches: BatchRecords;
+  readonly late: LateAccepts;
+  readonly input: InputCheck;
   readonly signals: Pick<Signals, "cancel">;
   readonly counts: CoordinatorCounts;
   /** There where workers of other makes keep results as well. */
@@ -44,6 +48,7 @@ export interface AttemptsParts extends Pick<CoordinatorEngine, "board" | "parts"
 
 type Of<Kind extends StatusEvent["kind"]> = Extract<StatusEvent, { kind: Kind }>;
 type Last = Of<"TASK_DONE" | "TASK_FAILED" | "CANCELLED">;
+type FullHold = Hold & { grant: number; holder: string };
 
 /** A lease that is shorter or longer than this is a mistake of its clock. */
 const termMsMin = 10;
@@ -61,26 +66,47 @@ export class Attempts {
   }
 
   async apply(attempt: AttemptEvents): Promise<void> {
-    const { counts } = this.#parts;
-    const { task_id, node_id, attempt_epoch: grant, worker_id: holder, events } = attempt;
+    const { counts, late } = this.#parts;
+    const { task_id, node_id, attempt_epoch: epoch, worker_id: holder, events } = attempt;
     const place = await this.#parts.places.find({ task_id, node_id });
     const last = events.findLast(isLast);
     // It may be another coordinator's. Epochs begin with 1: what has not been started cannot have news.
-    if (place === undefined || grant === 0) {
+    if (place === undefined || epoch === 0) {
       counts.stale += events.length;
       return;
     }
-    const hold = { taskId: place.taskId, grant, holder };
-    const verdict = await this.#extend(hold, attempt.termMs);
+    let hold: FullHold = { taskId: place.taskId, grant: late.grantOf(place.taskId, epoch, holder), holder };
+    let verdict = await this.#extend(hold, attempt.termMs);
+    const grant = verdict === "stale" ? await this.#lateGrant(attempt, place, last) : null;
+    if (grant !== null) {
+      hold = { ...hold, grant };
+      verdict = await this.#extend(hold, attempt.termMs);
+      if (verdict === "ok") await late.keep(place.taskId, { epoch, holder, grant });
+    }
+    if (last !== undefined) late.ended(place.taskId, epoch);
     if (verdict !== "ok" && verdict !== "cancel") {
       counts.stale += events.length;
       return this.#stop(attempt, place, last, verdict === "busy" ? "another worker has it" : "this attempt is over");
     }
     if (verdict === "ok") await this.#keepBatches(hold, events);
-    if (last !== undefined) await this.#end(hold, place, last, attempt);
+    if (last === undefined) return;
+    if (verdict === "ok" && last.kind === "TASK_DONE") await this.#done(hold, place, last, attempt);
+    else await this.#end(hold, place, last);
   }
 
-  async #extend(hold: Hold & { grant: number; holder: string }, told: number | null): Promise<Verdict> {
+  /**
+   * The offer that a worker may take up whose own attempt counts as over: that lapsed or was lost, no worker has taken up a later one, and this
+   * one works. Null when it may not. Only beside workers of other makes; ours notice that they are late by themselves.
+   */
+  async #lateGrant({ attempt_epoch: epoch }: AttemptEvents, { taskId }: Place, last: Last | undefined): Promise<number | null> {
+    const { adopt, board, late } = this.#parts;
+    if (adopt === undefined || last?.kind === "CANCELLED" || late.hasEnded(taskId, epoch)) return null;
+    const task = await board.task(taskId);
+    if (task?.state !== "offered" || task.grant <= epoch) return null;
+    return task.closedGrant === epoch && task.closedBy !== "expire" ? null : task.grant;
+  }
+
+  async #extend(hold: FullHold, told: number | null): Promise<Verdict> {
     const { board } = this.#parts;
     const termMs = told === null ? null : await this.#termMs(hold, told);
     return (await board.extend(hold, { holder: hold.holder, ...(termMs === null ? {} : { termMs }) })).verdict;
@@ -133,12 +159,20 @@ export class Attempts {
     await batches.keep(taskId, withFailing(await batches.of(taskId), failed, epoch));
   }
 
-  async #end(hold: Hold & { grant: number; holder: string }, place: Place, last: Last, name: WireName): Promise<void> {
+  async #done(hold: FullHold, place: Place, last: Of<"TASK_DONE">, { task_id, node_id }: WireName): Promise<void> {
+    const { board, input } = this.#parts;
+    const name = { task_id, node_id };
+    await this.#parts.adopt?.(name, hold);
+    const missed = await input.missed(name, place);
+    if (missed === null) await this.#end(hold, place, last);
+    else if (await input.takeBack(name, place, hold, missed)) await board.defer(hold, 0);
+  }
+
+  async #end(hold: FullHold, place: Place, last: Last): Promise<void> {
     const { board } = this.#parts;
     const by = hold.holder;
     switch (last.kind) {
       case "TASK_DONE":
-        await this.#parts.adopt?.(name, hold);
         await board.complete(hold, JSON.stringify(await this.#outputOf(place, last)), { by });
         break;
       case "CANCELLED":

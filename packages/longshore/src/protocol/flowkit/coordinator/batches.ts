@@ -1,6 +1,6 @@
 // Batches that failed: how often each one did, and which were put aside. Kept as a document of the task, from its first failed batch until
 // its end; what was put aside is then part of what the node gives. What an attempt came to is kept too, so that hearing of it twice
-// counts once.
+// counts once. So is how often a node missed some of its input.
 
 import type { BatchSettings } from "../../../dialect/flowkit/retry-policy.ts";
 import type { Json, JsonObject } from "../../../json.ts";
@@ -26,6 +26,8 @@ export interface BatchRecord {
   readonly failing: (Omit<DeadLetter, "tries"> & { readonly permanent: boolean }) | null;
   /** What followed from the newest attempt that ended with a failed batch. */
   readonly judged: { readonly attempt_epoch: number; readonly next: NextStep } | null;
+  /** How often an attempt ended without having made something of all its input; absent for never. */
+  readonly missed?: number;
 }
 
 type Judged = BatchRecord & { readonly judged: NonNullable<BatchRecord["judged"]> };
@@ -94,12 +96,12 @@ export function judge(record: BatchRecord, settings: BatchSettings | null, epoch
   // Without a budget of its own a batch is not put aside: it comes again with the node's next try, and is what this one failed for.
   if (settings === null) {
     const failures = { ...record.failures, [batch_uid]: letter };
-    return { failures, dead_letters: [letter], failing: null, judged: { attempt_epoch: epoch, next: "fail" } };
+    return { ...record, failures, dead_letters: [letter], failing: null, judged: { attempt_epoch: epoch, next: "fail" } };
   }
   const { [batch_uid]: _counted, ...failures } = record.failures;
   const dead_letters = [...record.dead_letters, letter];
   const next = settings.dead_letter && dead_letters.length <= deadLettersMax ? "pass-over" : "fail";
-  return { failures, dead_letters, failing: null, judged: { attempt_epoch: epoch, next } };
+  return { ...record, failures, dead_letters, failing: null, judged: { attempt_epoch: epoch, next } };
 }
 
 /** What a node gives that went on without some of its batches. */

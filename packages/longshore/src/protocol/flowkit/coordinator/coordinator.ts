@@ -12,7 +12,7 @@ import type { Json, JsonObject } from "../../../json.ts";
 import { untilAborted } from "../../../until-aborted.ts";
 import { decodeEnvelope, onceEach } from "../decode.ts";
 import { Places, type WireName } from "../places.ts";
-import { commandTopic, statusTopic } from "../wire.ts";
+import { commandGroup, commandTopic, statusTopic } from "../wire.ts";
 import { Announcements } from "./announcements.ts";
 import { Attempts } from "./attempts.ts";
 import { BatchRecords } from "./batches.ts";
@@ -21,6 +21,8 @@ import type { CoordinatorSettings } from "./config.ts";
 import { Discovery } from "./discovery.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { type CoordinatorFunction, Functions } from "./functions.ts";
+import { InputCheck } from "./input-check.ts";
+import { LateAccepts } from "./late-accepts.ts";
 import {
   type CoordinatorCounts,
   type CoordinatorEngine,
@@ -51,6 +53,10 @@ export interface CoordinatorOptions {
   adopt?(name: WireName, hold: Hold): Promise<void>;
   /** Gives up what attempts before this epoch have claimed there and not done. */
   release?(name: WireName, epoch: number): Promise<void>;
+  /** Resolves when everything that has happened to a task can be read there. */
+  caughtUp?(taskId: string): Promise<void>;
+  /** Takes back there that a node is complete: it has missed some of its input. */
+  reopen?(name: WireName): Promise<void>;
 }
 
 /** Before topics that could not be made are tried again. */
@@ -68,6 +74,7 @@ export class Coordinator {
   readonly #attempts: Attempts;
   readonly #dispatcher: Dispatcher;
   readonly #batches: BatchRecords;
+  readonly #late: LateAccepts;
   readonly #functions: LaneWorker;
   readonly #warn: (code: string, message: string) => void;
   readonly #stopping = new AbortController();
@@ -83,7 +90,7 @@ export class Coordinator {
   #stopListening: () => void = () => {};
 
   constructor(options: CoordinatorOptions) {
-    const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed, adopt, release } = options;
+    const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed, adopt, release, caughtUp, reopen } = options;
     const { topics, leaseMs, offerMs, cancelGraceMs, strict } = settings;
     const { counts } = this;
     this.#options = options;
@@ -94,12 +101,15 @@ export class Coordinator {
     this.tasks = new FlowkitTasks({ runs: engine.runs, log, checks, strict });
     const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles) });
     this.#batches = new BatchRecords(engine.documents);
-    const common = { ...engine, places, registry, outbox, topics, counts, log, failed, batches: this.#batches, adopt };
+    this.#late = new LateAccepts(engine.documents);
+    const input = new InputCheck({ ...engine, places, batches: this.#batches, log, reopen });
+    const common = { ...engine, places, registry, outbox, topics, counts, log, failed, batches: this.#batches, adopt, input };
     this.#registry = registry;
     this.#signals = new Signals({ ...common, cancelGraceMs });
-    this.#attempts = new Attempts({ ...common, signals: this.#signals });
+    this.#attempts = new Attempts({ ...common, signals: this.#signals, late: this.#late });
     const isServed = (role: string) => this.#served.has(role);
-    this.#dispatcher = new Dispatcher({ ...common, isServed, leaseMs, offerMs, completed, release });
+    const readers = readersOf(options.bus);
+    this.#dispatcher = new Dispatcher({ ...common, isServed, leaseMs, offerMs, completed, release, caughtUp, readers });
     const perform = performer(new Functions({ ...common, own: functions }));
     this.#functions = new LaneWorker({
       ...common,
@@ -196,13 +206,15 @@ export class Coordinator {
 
   /** What was kept about its batches has gone into what it gives. A row that stays behind is found at the next start. */
   #ended({ id }: Task): void {
-    void this.#batches.drop(id).catch(() => {});
+    void Promise.all([this.#batches.drop(id), this.#late.drop(id)]).catch(() => {});
   }
 
   async #forgetEnded(): Promise<void> {
-    for (const taskId of await this.#batches.load()) {
-      const task = await this.#options.engine.board.task(taskId);
-      if (task === undefined || !isOpen(task.state)) await this.#batches.drop(taskId);
+    for (const kept of [this.#batches, this.#late]) {
+      for (const taskId of await kept.load()) {
+        const task = await this.#options.engine.board.task(taskId);
+        if (task === undefined || !isOpen(task.state)) await kept.drop(taskId);
+      }
     }
   }
 
@@ -285,4 +297,8 @@ function performer(functions: Functions) {
       throw new LaneFailure({ error: toError(error).message, retryable: true }, { cause: error });
     }
   };
+}
+
+function readersOf(bus: Bus): ((role: string) => Promise<number>) | undefined {
+  return bus.members === undefined ? undefined : async (role) => (await bus.members?.(commandGroup(role))) ?? 0;
 }

@@ -16,6 +16,7 @@ import { taskIdOf } from "../../../run/run.ts";
 import type { Place, Places, WireName } from "../places.ts";
 import type { TopicNames } from "../wire.ts";
 import type { BatchRecords } from "./batches.ts";
+import type { InputCheck } from "./input-check.ts";
 import { type Start, startMessage } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type CoordinatorLog, type Outbox, tasksIn } from "./parts.ts";
 import type { Registry } from "./registry.ts";
@@ -23,6 +24,7 @@ import type { Registry } from "./registry.ts";
 export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "board" | "reader"> {
   readonly places: Places;
   readonly batches: BatchRecords;
+  readonly input: InputCheck;
   readonly registry: Pick<Registry, "room">;
   readonly outbox: Outbox;
   readonly topics: TopicNames;
@@ -38,6 +40,10 @@ export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "boar
   adopt?(name: WireName, hold: Hold): Promise<void>;
   /** Gives up what attempts before this epoch have claimed there and not done, for workers that cannot do so themselves. */
   release?(name: WireName, epoch: number): Promise<void>;
+  /** Resolves when everything that has happened to a task can be read there. */
+  caughtUp?(taskId: string): Promise<void>;
+  /** How many workers read the commands of a role now, where the bus can tell. */
+  readers?(role: string): Promise<number>;
   readonly counts: CoordinatorCounts;
   readonly log: CoordinatorLog;
   failed(what: string, error: unknown): void;
@@ -147,18 +153,16 @@ export class Dispatcher {
     try {
       const place = await places.of(task);
       const { task_id, node_id } = place;
-      if (await this.#isAhead(task, place)) {
+      if ((await this.#isAhead(task, place)) || (await this.#parts.input.mustWait(place, place))) {
         await board.defer(hold, aheadMs);
         return;
       }
-      const result = (await this.#parts.completed?.({ task_id, node_id })) ?? null;
-      if (result !== null) {
-        await this.#parts.adopt?.(place, hold);
-        await board.complete(hold, JSON.stringify(result));
-        return;
-      }
+      if (await this.#isOver(place, hold)) return;
+      if (await this.#isInVain(role, task)) return;
       // Nobody can have claimed anything before the first command.
       if (task.grant > 1) await this.#parts.release?.({ task_id, node_id }, task.grant);
+      // A worker of another make ends with what it finds: all that its sources have given so far must be there before it looks.
+      if ((place.node?.after.length ?? 0) > 0) await this.#parts.caughtUp?.(task_id);
       const start = {
         input: inputOf(task, place),
         deadLetters: await this.#deadLetters(place),
@@ -171,6 +175,30 @@ export class Dispatcher {
     } catch (error) {
       await this.#refused(hold, error);
     }
+  }
+
+  /** Whether the node has come to its end where others keep results, and nothing of its input was missed. */
+  async #isOver(place: WireName & Place, hold: Hold): Promise<boolean> {
+    const { board, completed, input } = this.#parts;
+    const name = { task_id: place.task_id, node_id: place.node_id };
+    const result = (await completed?.(name)) ?? null;
+    if (result === null) return false;
+    await this.#parts.adopt?.(name, hold);
+    const missed = await input.missed(name, place);
+    if (missed !== null) return !(await input.takeBack(name, place, hold, missed));
+    await board.complete(hold, JSON.stringify(result));
+    return true;
+  }
+
+  /**
+   * Whether a command that lapsed would lapse again, because no worker of the role is there to read it: the earlier one lies there for the
+   * next that comes, and each further one would be run as well. The offer stands meanwhile, and who takes up the earlier command takes it up.
+   */
+  async #isInVain(role: string, { id }: Task): Promise<boolean> {
+    const { readers } = this.#parts;
+    if (readers === undefined || !this.#lapses.has(id)) return false;
+    // A broker that does not answer takes no command either.
+    return (await readers(role).catch(() => 0)) === 0;
   }
 
   /**

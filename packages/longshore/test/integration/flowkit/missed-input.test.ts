@@ -1,0 +1,151 @@
+// A node that its worker calls done though it has missed some of its input: workers of another make believe MongoDB about the end of a source,
+// and it may come there before the source's last parts do. The part of such workers is played.
+
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/json.ts";
+import { dedupIds } from "../../../src/protocol/flowkit/hash.ts";
+import { node, pulls } from "../../support/flowkit-graphs.ts";
+import { type Command, openFlowkit, type ScriptedWorker } from "../../support/flowkit-world.ts";
+
+/** A coordinator beside workers of another make; `complete` is what MongoDB has as the result of the reader. */
+async function setup() {
+  const state = { complete: null as JsonObject | null, reopened: 0 };
+  const results = {
+    completed: async ({ node_id }: { node_id: string }) => (node_id === "d" ? state.complete : null),
+    adopt: async () => {},
+    release: async () => {},
+    reopen: async () => {
+      state.complete = null;
+      state.reopened++;
+    },
+  };
+  const world = await openFlowkit({ results });
+  const [maker, reader] = [await world.worker("m", ["make"]), await world.worker("r", ["read"])];
+  return { world, maker, reader, state };
+}
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, at) => `b${at}`);
+
+async function says(worker: ScriptedWorker, command: Command, uids: readonly string[]): Promise<void> {
+  for (const uid of uids) await worker.batch(command, uid, { count: 1 });
+}
+
+const graph = (io: JsonObject = pulls(["u"])) => ({ nodes: [node("u", "make"), node("d", "read", io)] });
+
+describe("a node that has missed some of its input", () => {
+  it("is not done: it is done again with all of it, and then finished", async () => {
+    const { world, maker, reader, state } = await setup();
+    const run = await world.submit(graph());
+    const make = await maker.accept();
+    await says(maker, make, names(5));
+    const first = await reader.accept();
+    await maker.done(make);
+    await world.inState(run, "u", "done");
+    await says(reader, first, names(3));
+    await reader.done(first);
+    const second = await reader.accept();
+    expect(second.attempt_epoch).toBeGreaterThan(first.attempt_epoch);
+    expect(state.reopened).toBe(1);
+    await says(reader, second, names(5));
+    await reader.done(second);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(await world.partsOf(run, "d")).toHaveLength(5);
+  });
+
+  it("is done again after its source has ended, when it was called done before", async () => {
+    const { world, maker, reader } = await setup();
+    const run = await world.submit(graph());
+    const make = await maker.accept();
+    await says(maker, make, names(1));
+    const first = await reader.accept();
+    await says(reader, first, names(1));
+    await reader.done(first);
+    await world.inState(run, "d", "queued");
+    await world.clock.advance(5_000);
+    // Nobody is to read it before.
+    expect(reader.commands).toHaveLength(1);
+    await says(maker, make, names(2));
+    await maker.done(make);
+    await world.inState(run, "u", "done");
+    await world.clock.advance(1_000);
+    const second = await reader.accept();
+    await says(reader, second, names(2));
+    await reader.done(second);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+
+  it("fails when it misses it each time, and says how much of what", async () => {
+    const { world, maker, reader } = await setup();
+    const run = await world.submit(graph(pulls(["u"], "ready")));
+    const make = await maker.accept();
+    await says(maker, make, names(250));
+    await maker.done(make);
+    for (let time = 0; time < 3; time++) {
+      const command = await reader.accept();
+      await says(reader, command, names(200));
+      await reader.done(command);
+    }
+    const { state, error } = await world.ended(run);
+    expect(state).toBe("failed");
+    expect(error).toContain("input_missed");
+    expect(error).toContain("50 of the 250 parts of u");
+    expect(error).toContain("first 200");
+  });
+
+  it("is not done by what another has left in MongoDB", async () => {
+    const { world, maker, reader, state } = await setup();
+    state.complete = { total: 9 };
+    const run = await world.submit(graph(pulls(["u"], "ready")));
+    const make = await maker.accept();
+    await says(maker, make, names(2));
+    await maker.done(make);
+    const command = await reader.accept();
+    expect(state.reopened).toBe(1);
+    await says(reader, command, names(2));
+    await reader.done(command);
+    expect((await world.ended(run)).state).toBe("succeeded");
+  });
+});
+
+describe("a node that has missed nothing", () => {
+  it("is done at once: each part became a batch by its name, by that of several sources, or a failed one that was put aside", async () => {
+    const { world, maker, reader } = await setup();
+    const batch = { retry_policy: { max: 0, backoff_sec: 0, batch: { max: 0, dead_letter: true } } };
+    const nodes = [node("u", "make"), node("v", "make"), node("d", "read", pulls(["u", "v"], "ready", batch))];
+    const run = await world.submit({ nodes });
+    for (let time = 0; time < 2; time++) {
+      const make = await maker.accept();
+      await says(maker, make, names(2));
+      await maker.done(make);
+    }
+    const first = await reader.accept();
+    // A worker of the reference names a batch as its source does; ours tells two sources apart.
+    await says(reader, first, ["b0", "u:b1"]);
+    await reader.batchFailed(first, "v:b1", "broken");
+    await reader.failed(first, "broken", false);
+    const second = await reader.accept();
+    await reader.done(second);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(reader.commands).toHaveLength(2);
+  });
+
+  it("is done at once where pieces are cut: each list to its end, none of an empty one", async () => {
+    const { world, maker, reader } = await setup();
+    const input_args = { from_nodes: ["u"], size: 2, meta_list_key: "skus" };
+    const input_inline = { input_adapter: "pull.from_artifacts.rechunk:size", input_args };
+    const run = await world.submit(graph({ depends_on: ["u"], io: { start_when: "ready", input_inline } }));
+    const make = await maker.accept();
+    await maker.batch(make, "full", { skus: [1, 2, 3] });
+    await maker.batch(make, "empty", { skus: [] });
+    await maker.batch(make, "plain", { other: 1 });
+    await maker.done(make);
+    const first = await reader.accept();
+    await says(reader, first, [dedupIds.chunk("u", "full", 0), dedupIds.chunk("u", "plain", 0)]);
+    await reader.done(first);
+    const second = await reader.accept();
+    await says(reader, second, [dedupIds.chunk("u", "full", 1)]);
+    await reader.done(second);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect(reader.commands).toHaveLength(2);
+  });
+});
