@@ -3,9 +3,10 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { openFileStage, openStage, type Stage } from "../src/stage.ts";
 import { until } from "../src/until.ts";
-import { type Operator, startCoordinator, type TaskDocument } from "./operator.ts";
+import { items, PULL, RECHUNK, skusOf, streams } from "./graphs.ts";
+import { startCoordinator, type TaskDocument } from "./operator.ts";
 import { openPlaces, type Place } from "./place.ts";
-import { type GraphNode, type Habit, startPythonWorker } from "./python.ts";
+import { type Habit, startPythonWorker } from "./python.ts";
 import { startOurWorker } from "./workers.ts";
 
 const stage = openFileStage();
@@ -14,28 +15,12 @@ beforeAll(async () => {
   place = await openPlaces(stage);
 });
 
-const RECHUNK = "pull.from_artifacts.rechunk:size";
-const PULL = "pull.from_artifacts";
-
 /** The reference looks for batches, then for the end: it misses what is written in between. So the end comes a while after the last batch. */
 const LINGER_MS = 1_000;
-
-const items = (count: number): string[] => Array.from({ length: count }, (_, index) => `item-${index}`);
-
-const streams = (node_id: string, type: string, from: string, adapter: string, args: Record<string, unknown> = {}): GraphNode => ({
-  node_id,
-  type,
-  depends_on: [from],
-  io: { start_when: "first_batch", input_inline: { input_adapter: adapter, input_args: { from_node: from, poll_ms: 25, ...args } } },
-});
 
 type Start = (stage: Stage, at: Place, id: string, role: string, habit: Habit) => Promise<unknown>;
 const python: Start = (stage, at, worker_id, role, habit) => startPythonWorker(stage, at, { worker_id, roles: { [role]: habit } });
 const ours: Start = (stage, at, workerId, role, habit) => startOurWorker(stage, at, { workerId, roles: { [role]: habit } });
-
-async function skusOf(operator: Operator, id: string, node: string): Promise<string[]> {
-  return (await operator.artifacts(id, node)).flatMap(({ meta }) => meta.skus);
-}
 
 function epochOf({ graph }: TaskDocument, node: string): number | undefined {
   return graph.nodes.find(({ node_id }) => node_id === node)?.attempt_epoch;

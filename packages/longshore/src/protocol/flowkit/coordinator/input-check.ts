@@ -131,6 +131,7 @@ function namesOf(source: string, parts: readonly Part[], { size, metaListKey = n
 function sentenceOf({ task_id, node_id }: WireName, { source, parts }: Missed): string {
   const what = `${node_id} of task ${task_id} was called complete`;
   if (parts === null) return `${what} before its source ${source} was: it is done again when that has ended.`;
-  const hint = parts.of > 200 ? " Workers of the reference read the first 200 parts of a source: make larger batches, or let ours do it." : "";
+  const hint =
+    parts.of > 200 ? " Workers of the reference read the first 200 parts of a source: make larger batches, or let ours do it." : "";
   return `${what} and has made nothing of ${parts.missing} of the ${parts.of} parts of ${source}.${hint}`;
 }
