@@ -29,6 +29,11 @@ export function precondition(reason: string, message: string, metadata: { readon
   return new GrpcError(GrpcCode.FAILED_PRECONDITION, message, [detailOf(ErrorInfo, { reason, domain, metadata })]);
 }
 
+/** The caller's token does not allow it. */
+export function denied(message: string): GrpcError {
+  return new GrpcError(GrpcCode.PERMISSION_DENIED, message);
+}
+
 /** Our id of the run that a field names, in either spelling. */
 export function runIdIn(field: string, text: string): string {
   const id = uuidOf(text) === undefined ? idOfUuid(text) : text;

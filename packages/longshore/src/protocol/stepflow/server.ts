@@ -2,6 +2,7 @@
 // that are called or started from here, and the components that this server carries out itself.
 
 import { randomUUID } from "node:crypto";
+import { calledWorker, everyone } from "../../actions.ts";
 import type { BlobStore } from "../../blob/blob.ts";
 import type { Task } from "../../board/task.ts";
 import type { Workers } from "../../board/workers.ts";
@@ -103,12 +104,14 @@ export class StepflowServer {
   }
 
   #openApi(): StepflowApi {
-    const { engine, config, version, environment, files, variables, trouble } = this.#options;
+    const { engine, config, version, environment, files, variables, asksToken, trouble } = this.#options;
     return openStepflowApi({
       ...engine,
       version,
       files,
       variables,
+      called: asksToken ? calledWorker : everyone,
+      holds: (caller, rootRunId) => this.#queues.holders.holds(caller, rootRunId),
       servesBlobs: config.blobApi.enabled,
       typeCheck: config.typeCheck,
       environment,

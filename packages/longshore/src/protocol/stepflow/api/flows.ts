@@ -1,5 +1,5 @@
-// Flows: kept as definitions, under the SHA-256 of their compact JSON as it was received. One that a worker has put among the blobs becomes
-// a definition when it is first asked for.
+// Flows: kept as definitions, under the SHA-256 of their compact JSON as it was received. One that was put among the blobs can be read and run
+// by those who may run anything; it becomes a definition with its first run, and not by being looked at.
 
 import { diagnose } from "../../../dialect/stepflow/diagnose.ts";
 import { type Diagnostic, diagnosticLevels } from "../../../dialect/stepflow/diagnostic.ts";
@@ -32,6 +32,8 @@ export interface KeptFlow {
   /** As compact JSON, and what it says. */
   readonly source: string;
   readonly flow: Flow;
+  /** False for one that is only among the blobs, where workers may put what they like. */
+  readonly stored: boolean;
 }
 
 /** Flows that are remembered, so that a start reads and parses none. */
@@ -71,7 +73,7 @@ export class Flows {
   async keepInline(document: JsonObject): Promise<string> {
     const text = JSON.stringify(document);
     const flowId = flowIdOf(text);
-    if ((await this.#find(flowId)) === undefined) await this.#define(text, decodeFlow(text), flowId);
+    if ((await this.#find(flowId))?.stored !== true) await this.#define(text, decodeFlow(text), flowId);
     return flowId;
   }
 
@@ -114,6 +116,11 @@ export class Flows {
     return found;
   }
 
+  /** Stores one that was only among the blobs: it is about to be run. */
+  async keep(kept: KeptFlow): Promise<void> {
+    if (!kept.stored) await this.#define(kept.source, kept.flow, kept.flowId);
+  }
+
   /** The text of a flow that is kept as a definition. */
   async text(flowId: string): Promise<string | undefined> {
     const definition = await this.#deps.runs.definitionById(flowId);
@@ -124,15 +131,15 @@ export class Flows {
     const known = this.#known.get(flowId);
     if (known !== undefined) return known;
     const text = await this.text(flowId);
-    if (text !== undefined) return this.#remember({ flowId, source: text, flow: decodeFlow(text) });
+    if (text !== undefined) return this.#remember({ flowId, source: text, flow: decodeFlow(text), stored: true });
     const blob = await this.#deps.blobs.find(flowId);
     const put = blob === undefined ? undefined : await this.#deps.blobs.jsonText(blob);
-    return put === undefined ? undefined : this.#define(put, decodeFlow(put), flowId);
+    return put === undefined ? undefined : { flowId, source: put, flow: decodeFlow(put), stored: false };
   }
 
   async #define(source: string, flow: Flow, flowId: string): Promise<KeptFlow> {
     await this.#deps.runs.define({ id: flowId, name: nameOf(flow, flowId), dialect: dialectName, source });
-    return this.#remember({ flowId, source, flow });
+    return this.#remember({ flowId, source, flow, stored: true });
   }
 
   #remember(kept: KeptFlow): KeptFlow {

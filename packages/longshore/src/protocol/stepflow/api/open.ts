@@ -1,5 +1,6 @@
 // Puts the API together: its services, both faces, and the work that this server does itself for flows.
 
+import type { Caller } from "../../../actions.ts";
 import type { BlobStore } from "../../../blob/blob.ts";
 import type { Board } from "../../../board/board.ts";
 import type { LaneWorker } from "../../../board/lane-worker.ts";
@@ -54,6 +55,10 @@ export interface ApiOptions {
   readonly files: FlowFiles | null;
   /** Variables of the environment that flows may read by name. */
   readonly variables: ReadonlySet<string>;
+  /** What workers may do that this server calls. */
+  readonly called: Caller;
+  /** Whether the caller holds a task of a run, or of one around it. */
+  holds(caller: Caller, rootRunId: string): Promise<boolean>;
   /** False: blobs are kept for flows, but nobody else is served them. */
   readonly servesBlobs: boolean;
   readonly environment: Environment;
@@ -137,12 +142,12 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     events: { clock, reader, renderer, items, listen: options.listen, followers: new Set() },
     components: options.components(builtins.components.map((component) => ({ ...component, id: component.path }))),
   };
-  const workerRuns = new WorkerRuns({ reader, runs: services.runs, submitter, renderer });
+  const workerRuns = new WorkerRuns({ reader, runs: services.runs, flows, submitter, renderer, holds: options.holds });
   let unlisten = () => {};
   return {
     services,
     workerRuns,
-    calls: runtimeCalls({ blobs, runs: workerRuns }),
+    calls: runtimeCalls({ blobs, runs: workerRuns, caller: options.called }),
     rest: apiRoutes(services, options.servesBlobs),
     grpc: apiMethods(services),
     async start() {

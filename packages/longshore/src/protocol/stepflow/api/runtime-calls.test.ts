@@ -1,16 +1,19 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { oneStep } from "../../../../test/support/stepflow-server.ts";
+import { type Caller, calledWorker, everyone } from "../../../actions.ts";
 import type { JsonObject } from "../../../json.ts";
 import { openEngine } from "../../../server/engine.ts";
 import { openStepflowApi } from "./open.ts";
 
-async function setup() {
+async function setup(called: Caller = everyone) {
   const engine = await openEngine({ directory: null });
   const api = openStepflowApi({
     ...engine,
     version: "0.0.0",
     files: null,
     variables: new Set(),
+    called,
+    holds: async () => false,
     servesBlobs: true,
     environment: {},
     components: () => ({ list: async () => ({ listed: [], failed: [] }) }),
@@ -80,6 +83,22 @@ describe("what workers over JSON-RPC ask for", () => {
     expect(((await submit(task.id)) as JsonObject).runId).not.toBe(((await submit(task.id)) as JsonObject).runId);
   });
 
+  it("are runs of stored flows and of their own family alone, where callers must show tokens", async () => {
+    const { calls, store, held, signal } = await setup(calledWorker);
+    const [task, other] = [await held(), await held()];
+    const flowId = await store(oneStep("/builtin/noop", { $input: "$" }));
+    const run = await calls.submitRun({ flowId, inputs: [1], wait: true }, task.id, signal);
+    expect(run).toMatchObject({ status: "completed" });
+    const get = { runId: (run as JsonObject).runId as string, wait: false, includeResults: true, order: "by_index" } as const;
+    expect(await calls.getRun(get, task.id, signal)).toMatchObject({ status: "completed" });
+    const put = await calls.putBlob(oneStep("/builtin/noop", "what the worker wrote"), "flow");
+    const denied = { code: "LONGSHORE_UNAUTHORIZED" };
+    await expect(calls.submitRun({ flowId: put, inputs: [1], wait: true }, task.id, signal)).rejects.toMatchObject(denied);
+    const overrides = { s: { value: { component: "/builtin/sleep" } } };
+    await expect(calls.submitRun({ flowId, inputs: [1], wait: true, overrides }, task.id, signal)).rejects.toMatchObject(denied);
+    await expect(calls.getRun(get, other.id, signal)).rejects.toMatchObject(denied);
+  });
+
   it("are told how a run came out, with a number for what it failed with", async () => {
     const { calls, store, held, signal } = await setup();
     const task = await held();
@@ -87,7 +106,7 @@ describe("what workers over JSON-RPC ask for", () => {
     const started = (await calls.submitRun({ flowId, inputs: [{}, { q: "x" }], wait: false }, task.id, signal)) as JsonObject;
     expect(started).not.toHaveProperty("results");
     const get = (includeResults: boolean) =>
-      calls.getRun({ runId: started.runId as string, wait: true, includeResults, order: "by_index" }, signal);
+      calls.getRun({ runId: started.runId as string, wait: true, includeResults, order: "by_index" }, task.id, signal);
     expect(await get(true)).toMatchObject({
       status: "failed",
       items: { total: 2, completed: 1, failed: 1 },
@@ -98,7 +117,7 @@ describe("what workers over JSON-RPC ask for", () => {
     });
     expect(await get(false)).not.toHaveProperty("results");
     const nobody = { runId: "00000000-0000-7000-8000-000000000000", wait: false, includeResults: false, order: "by_index" } as const;
-    await expect(calls.getRun(nobody, signal)).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
+    await expect(calls.getRun(nobody, task.id, signal)).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
     const bad = calls.submitRun({ flowId: "xyz", inputs: [1], wait: false }, task.id, signal);
     await expect(bad).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT" });
   });

@@ -1,5 +1,7 @@
-// What workers over JSON-RPC may ask for: blobs and runs, by the services that everybody else uses.
+// What workers over JSON-RPC may ask for: blobs and runs, by the services that everybody else uses, and by the same table of actions. Such a
+// worker shows no token: the server has called it, for the task on whose behalf it asks.
 
+import { type Action, actions, type Caller } from "../../../actions.ts";
 import { type ErrorCode, LongshoreError } from "../../../errors.ts";
 import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { Json } from "../../../json.ts";
@@ -7,14 +9,26 @@ import { blobIdIn } from "../blob-id.ts";
 import type { BlobLibrary } from "../blob-library.ts";
 import type { RuntimeCalls } from "../http/runtime/requests.ts";
 import { ResultOrder } from "../messages.ts";
-import { invalid, notFound } from "../refuse.ts";
+import { denied, invalid, notFound } from "../refuse.ts";
 import { runStatusJson, type WorkerRuns } from "./worker-runs.ts";
 
-export function runtimeCalls({ blobs, runs }: { readonly blobs: BlobLibrary; readonly runs: WorkerRuns }): RuntimeCalls {
+export interface RuntimeCallParts {
+  readonly blobs: BlobLibrary;
+  readonly runs: WorkerRuns;
+  /** What workers may do that are called. */
+  readonly caller: Caller;
+}
+
+export function runtimeCalls({ blobs, runs, caller }: RuntimeCallParts): RuntimeCalls {
+  const told = <T>(action: Action, work: () => Promise<T>): Promise<T> =>
+    inOurWords(() => {
+      if (!caller.may(action)) throw denied(`A worker that is called may not ${actions[action].what}.`);
+      return work();
+    });
   return {
-    putBlob: async (data, type) => (await told(() => blobs.putJson(JSON.stringify(data), { type }))).blobId,
+    putBlob: async (data, type) => (await told("blob.write", () => blobs.putJson(JSON.stringify(data), { type }))).blobId,
     getBlob: (id) =>
-      told(async () => {
+      told("blob.read", async () => {
         const hash = blobIdIn(id);
         if (hash === undefined) throw invalid("blob_id", `is ${JSON.stringify(id.slice(0, 100))}, expected 64 hexadecimal digits`);
         const found = await blobs.find(hash);
@@ -23,15 +37,15 @@ export function runtimeCalls({ blobs, runs }: { readonly blobs: BlobLibrary; rea
         return { data: JSON.parse(text) as Json, type: found.type };
       }),
     submitRun: ({ wait, timeoutSecs, subflowKey, ...wish }, from, signal) =>
-      told(async () => {
+      told("sub-run.start", async () => {
         const patience = { wait, gone: signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
-        return runStatusJson(await runs.submit(wish, { taskId: from }, subflowKey, patience));
+        return runStatusJson(await runs.submit(wish, { caller, asker: { taskId: from } }, subflowKey, patience));
       }),
-    getRun: ({ runId, wait, timeoutSecs, includeResults, order }, signal) =>
-      told(async () => {
+    getRun: ({ runId, wait, timeoutSecs, includeResults, order }, from, signal) =>
+      told("sub-run.read", async () => {
         const patience = { wait, gone: signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
         const wanted = order === "by_completion" ? ResultOrder.BY_COMPLETION : ResultOrder.BY_INDEX;
-        return runStatusJson(await runs.get(runId, includeResults ? wanted : undefined, patience));
+        return runStatusJson(await runs.get(runId, { caller, asker: { taskId: from } }, includeResults ? wanted : undefined, patience));
       }),
   };
 }
@@ -41,10 +55,11 @@ const codes: { readonly [code: number]: ErrorCode } = {
   [GrpcCode.INVALID_ARGUMENT]: "LONGSHORE_BAD_INPUT",
   [GrpcCode.FAILED_PRECONDITION]: "LONGSHORE_CONFLICT",
   [GrpcCode.RESOURCE_EXHAUSTED]: "LONGSHORE_LIMIT",
+  [GrpcCode.PERMISSION_DENIED]: "LONGSHORE_UNAUTHORIZED",
 };
 
 /** Refusals in words that are no transport's own. */
-async function told<T>(work: () => Promise<T>): Promise<T> {
+async function inOurWords<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

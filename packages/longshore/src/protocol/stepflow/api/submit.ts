@@ -67,6 +67,7 @@ export class Submitter {
       ...(wish.maxConcurrency === undefined ? {} : { maxConcurrency: wish.maxConcurrency }),
       ...(parent === undefined ? {} : { sub: familyOf(parent) }),
     });
+    await flows.keep(kept);
     if (definition.id !== kept.flowId) await runs.define(definition);
     const id = parent?.key === undefined ? this.#deps.makeId(clock.now()) : subRunId(parent.run, parent.key);
     const base = { ...run, id, unlessThere: parent?.key !== undefined, alias: settings.rootRunId ?? null };

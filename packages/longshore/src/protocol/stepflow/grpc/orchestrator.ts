@@ -11,7 +11,7 @@ import { OrchestratorService } from "../services.ts";
 
 export function orchestratorMethods({ reports }: { readonly reports: Reports }): GrpcMethod[] {
   return [
-    unary(OrchestratorService.TaskHeartbeat, "task.report", (request) => reports.heartbeat(request)),
+    unary(OrchestratorService.TaskHeartbeat, "task.report", (request, { caller }) => reports.heartbeat(request, caller)),
     unary(OrchestratorService.CompleteTask, "task.report", async (request) => {
       await reports.complete(request);
       return {};
@@ -27,7 +27,8 @@ export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
       const { input, wait, timeoutSecs, ...wish } = runRequest;
       const asker = rootRunId ? { rootRunId: runIdIn("root_run_id", rootRunId) } : undefined;
       const patience = { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
-      return orchestratorStatus(await runs.submit({ ...wish, inputs: input }, asker, subflowKey || undefined, patience));
+      const from = { caller: call.caller, ...(asker === undefined ? {} : { asker }) };
+      return orchestratorStatus(await runs.submit({ ...wish, inputs: input }, from, subflowKey || undefined, patience));
     }),
     unary(
       OrchestratorService.GetRun,
@@ -36,7 +37,7 @@ export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
         if (rootRunId) runIdIn("root_run_id", rootRunId);
         const patience = { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
         const order = includeResults ? enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX : undefined;
-        return orchestratorStatus(await runs.get(runIdIn("run_id", runId), order, patience));
+        return orchestratorStatus(await runs.get(runIdIn("run_id", runId), { caller: call.caller }, order, patience));
       },
     ),
   ].map(refusing);

@@ -12,6 +12,7 @@ import type { Queue as ConfiguredQueue } from "../config/queues.ts";
 import { Discoveries } from "./discovery.ts";
 import { Dropped } from "./dropped.ts";
 import { Held } from "./held.ts";
+import { Holders } from "./holders.ts";
 import { BoardQueue, type TaskQueue } from "./queue.ts";
 import { Reports } from "./reports.ts";
 import { Unclaimed } from "./unclaimed.ts";
@@ -40,13 +41,15 @@ export interface KnownQueue {
 export class Queues {
   readonly reports: Reports;
   readonly held: Held = new Held();
+  readonly holders: Holders;
   readonly unclaimed: Unclaimed = new Unclaimed();
   readonly #queues = new Map<string, KnownQueue & { readonly backends: Set<Backend> }>();
   readonly #stopListening: () => void;
 
   constructor(engine: QueueEngine, configured: readonly ConfiguredQueue[]) {
     const { clock, makeId, documents } = engine;
-    const { held, unclaimed } = this;
+    this.holders = new Holders(engine);
+    const { held, holders, unclaimed } = this;
     const discoveries = new Discoveries(clock, makeId);
     const dropped = new Dropped();
     const lanes = new Set<string>();
@@ -64,9 +67,10 @@ export class Queues {
       lanes.add(queue.lane.name);
       return queue;
     }
-    this.reports = new Reports({ ...engine, discoveries, unclaimed });
+    this.reports = new Reports({ ...engine, discoveries, unclaimed, holders });
     this.#stopListening = engine.listen({
       task(task) {
+        if (holders.knows(task.id)) holders.changed(task);
         // Some come from lanes that workers of other protocols take from as well.
         const isOurs = task.lane !== null && (lanes.has(task.lane.name) || unclaimed.watches(task.id) || held.knows(task.id));
         if (!isOurs) return;

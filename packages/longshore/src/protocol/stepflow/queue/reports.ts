@@ -1,6 +1,7 @@
 // What workers of every backend report: heartbeats and results. The id of a task proves which hand-out is meant; a report on one that is
 // over is NOT_FOUND, which tells a worker to forget it.
 
+import type { Caller } from "../../../actions.ts";
 import type { Board } from "../../../board/board.ts";
 import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
@@ -22,6 +23,7 @@ import {
 import { invalid, notFound } from "../refuse.ts";
 import { holdOfWireId } from "../task-id.ts";
 import { Discoveries } from "./discovery.ts";
+import type { Holders } from "./holders.ts";
 import { isPassing } from "./queue.ts";
 import type { Unclaimed } from "./unclaimed.ts";
 
@@ -32,6 +34,7 @@ export interface ReportParts {
   readonly logs: Pick<Logs, "append">;
   readonly discoveries: Discoveries;
   readonly unclaimed: Unclaimed;
+  readonly holders: Pick<Holders, "reported">;
 }
 
 type Hold = { taskId: string; grant: number };
@@ -49,7 +52,7 @@ export class Reports {
   }
 
   /** The first one makes its sender the owner of the task. */
-  async heartbeat(request: TaskHeartbeatRequest): Promise<Encodable<typeof TaskHeartbeatResponse>> {
+  async heartbeat(request: TaskHeartbeatRequest, caller: Caller): Promise<Encodable<typeof TaskHeartbeatResponse>> {
     const { taskId: wireId, workerId } = request;
     const hold = this.#holdIn(wireId);
     if (workerId === "") throw invalid("worker_id", "is empty, expected the name of the worker");
@@ -60,6 +63,7 @@ export class Reports {
     if (verdict === "busy") return { shouldAbort: true, status: TaskStatus.ALREADY_CLAIMED };
     if (verdict !== "ok" && verdict !== "cancel") throw notFound("task", wireId);
     this.#parts.workers.seen(workerId, { protocol: "stepflow" });
+    await this.#parts.holders.reported(hold, caller);
     return { shouldAbort: verdict === "cancel", status: TaskStatus.IN_PROGRESS };
   }
 

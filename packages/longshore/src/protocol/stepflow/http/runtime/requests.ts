@@ -13,9 +13,9 @@ export interface RuntimeCalls {
   /** Keeps JSON and answers its id. */
   putBlob(data: Json, type: BlobType): Promise<string>;
   getBlob(id: string): Promise<{ data: Json; type: string }>;
-  /** Both answer the run as the wire has it. `from` is the id of the task on whose behalf it is started. */
+  /** Both answer the run as the wire has it. `from` is the id of the task on whose behalf it is asked. */
   submitRun(request: SubmitRequest, from: string, signal: AbortSignal): Promise<Json>;
-  getRun(request: GetRequest, signal: AbortSignal): Promise<Json>;
+  getRun(request: GetRequest, from: string, signal: AbortSignal): Promise<Json>;
 }
 
 export type BlobType = "data" | "flow";
@@ -90,7 +90,7 @@ async function perform({ method, params }: Asked, { calls, dialect, taskId, sign
   }
   if (method === "runs/get") {
     const request = getRequest(params);
-    return request.wait ? lend(() => calls.getRun(request, signal)) : calls.getRun(request, signal);
+    return request.wait ? lend(() => calls.getRun(request, taskId, signal)) : calls.getRun(request, taskId, signal);
   }
   const known = "blobs/put, blobs/get, runs/submit or runs/get";
   throw new RpcError("methodNotFound", `There is no method ${JSON.stringify(method)} here, expected ${known}.`, { method });
