@@ -16,6 +16,8 @@ export interface HttpRequest {
   readonly text: string;
   /** The body as a stream, only for routes whose `body` is `stream`. */
   readonly stream: Readable;
+  /** Reads that stream whole, where it turns out to be text, within the limits that other routes' texts have. */
+  streamText(bytesMax: number): Promise<string>;
   /** Who asks, and what else they may do. */
   readonly caller: Caller;
   /** Aborted when the client goes away before the reply was written. Made on first use: most requests never look. */
@@ -56,9 +58,11 @@ export interface Route {
   readonly action: Action;
   /** True for a page that people open in a browser: links and other sites may lead to it. */
   readonly page?: boolean;
-  /** `text` reads the body whole (at most `bodyMax` bytes); `stream` hands it over unread; `none` ignores it. */
+  /** `text` reads the body whole (at most `bodyMax` bytes, where its action carries something); `stream` hands it over unread; `none` ignores it. */
   readonly body: "none" | "text" | "stream";
   readonly bodyMax?: number;
+  /** True when the route reads its `text` body in slices and counts the JSON values of each by itself; otherwise the listener does. */
+  readonly countsValues?: boolean;
   /** True when a reply may be a stream or events; such replies of other routes are refused as mistakes. */
   readonly openEnded?: boolean;
   handle(request: HttpRequest): HttpReply | Promise<HttpReply>;

@@ -9,7 +9,8 @@ import {
 } from "node:http2";
 import type { Clock } from "../clock.ts";
 import type { Connection } from "./connector.ts";
-import { type Frame, FrameReader, inflate, refuseEncoding } from "./frame.ts";
+import { type Frame, FrameReader, refuseEncoding } from "./frame.ts";
+import { inflate } from "./inflate.ts";
 import { errorOf, GrpcCode, GrpcError } from "./status.ts";
 import { formatTimeout } from "./timeout.ts";
 
@@ -109,7 +110,7 @@ export class ClientCall {
     if (frame === undefined || this.#frames.length > 1) {
       throw new GrpcError(GrpcCode.UNIMPLEMENTED, `The server answered with ${this.#frames.length} messages, expected one.`);
     }
-    return frame.compressed ? inflate(frame, this.#encoding, this.#options.messageBytes) : frame.bytes;
+    return frame.compressed ? inflate(frame, this.#encoding, { bytesMax: this.#options.messageBytes }) : frame.bytes;
   }
 
   /** Resolves when the server has accepted the call. */
@@ -125,7 +126,7 @@ export class ClientCall {
       await this.#change();
     }
     const frame = this.#frames.shift();
-    if (frame !== undefined) return inflate(frame, this.#encoding, this.#options.messageBytes);
+    if (frame !== undefined) return inflate(frame, this.#encoding, { bytesMax: this.#options.messageBytes });
     this.#throwIfFailed();
     return undefined;
   }

@@ -69,7 +69,7 @@ describe("a call", () => {
 
   it("carries messages of many megabytes both ways", async () => {
     const { target } = await startGrpc([echo]);
-    const blob = Buffer.alloc(20_000_000, 7);
+    const blob = Buffer.alloc(16_000_000, 7);
     const answer = await channelTo(target).unary(Echo.Say, { blob });
     expect(Buffer.compare(answer.blob, blob)).toBe(0);
   });

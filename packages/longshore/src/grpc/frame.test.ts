@@ -1,7 +1,8 @@
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Frame, FrameReader, frameOf, inflate, refuseEncoding } from "./frame.ts";
+import { type Frame, FrameReader, frameOf, refuseEncoding } from "./frame.ts";
+import { inflate } from "./inflate.ts";
 import { GrpcCode } from "./status.ts";
 import { formatTimeout, parseTimeout } from "./timeout.ts";
 
@@ -75,19 +76,21 @@ describe("compression", () => {
   const packed = (bytes: Buffer): Frame => ({ compressed: true, bytes: gzipSync(bytes) });
 
   it("is undone for gzip", async () => {
-    expect((await inflate(packed(Buffer.from("hello")), "gzip", 100)).toString()).toBe("hello");
-    expect((await inflate({ compressed: false, bytes: Buffer.from("as is") }, "gzip", 100)).toString()).toBe("as is");
+    expect((await inflate(packed(Buffer.from("hello")), "gzip", { bytesMax: 100 })).toString()).toBe("hello");
+    expect((await inflate({ compressed: false, bytes: Buffer.from("as is") }, "gzip", { bytesMax: 100 })).toString()).toBe("as is");
   });
 
   it("does not unpack more than the limit", async () => {
-    await expect(inflate(packed(Buffer.alloc(1_000_000)), "gzip", 1_000)).rejects.toMatchObject({ code: GrpcCode.RESOURCE_EXHAUSTED });
+    await expect(inflate(packed(Buffer.alloc(1_000_000)), "gzip", { bytesMax: 1_000 })).rejects.toMatchObject({
+      code: GrpcCode.RESOURCE_EXHAUSTED,
+    });
   });
 
   it("is refused when it is broken, unannounced or unknown", async () => {
-    await expect(inflate({ compressed: true, bytes: Buffer.from("nonsense") }, "gzip", 100)).rejects.toMatchObject({
+    await expect(inflate({ compressed: true, bytes: Buffer.from("nonsense") }, "gzip", { bytesMax: 100 })).rejects.toMatchObject({
       code: GrpcCode.INTERNAL,
     });
-    await expect(inflate(packed(Buffer.from("x")), undefined, 100)).rejects.toMatchObject({ code: GrpcCode.INTERNAL });
+    await expect(inflate(packed(Buffer.from("x")), undefined, { bytesMax: 100 })).rejects.toMatchObject({ code: GrpcCode.INTERNAL });
     expect(refuseEncoding("snappy")).toMatchObject({ code: GrpcCode.UNIMPLEMENTED });
     expect([refuseEncoding(undefined), refuseEncoding("identity"), refuseEncoding("gzip")]).toEqual([undefined, undefined, undefined]);
   });

@@ -1,9 +1,8 @@
 // Messages as gRPC puts them into the body of a request or response: a byte that tells whether it is compressed, its length in four
 // bytes, big-endian, and the message. Where the network cuts that into chunks means nothing.
-import { gunzip } from "node:zlib";
 import { GrpcCode, GrpcError } from "./status.ts";
 
-/** What both sides take unless told otherwise; peers' own default is 4 MiB. Whatever is larger belongs into a blob. */
+/** What a client takes and sends unless configured otherwise; peers' own default is 4 MiB. Whatever is larger belongs into a blob. */
 export const messageBytesDefault = 67_108_864;
 
 const HEAD_BYTES = 5;
@@ -111,24 +110,6 @@ export function tooLarge(bytes: number, bytesMax: number): GrpcError {
 
 /** The encodings that are understood on input; nothing is compressed on output. */
 export const acceptedEncodings = "identity,gzip";
-
-/** The message of a frame. `encoding` is what the other side said of its compressed messages. */
-export async function inflate(frame: Frame, encoding: string | undefined, bytesMax: number): Promise<Buffer> {
-  if (!frame.compressed) return frame.bytes;
-  if (encoding !== "gzip") {
-    throw new GrpcError(GrpcCode.INTERNAL, "A message is marked as compressed, and the call names no encoding that compresses.");
-  }
-  return new Promise((resolve, reject) => {
-    // The limit holds for what comes out: a few bytes may unpack to gigabytes.
-    gunzip(frame.bytes, { maxOutputLength: bytesMax }, (error, bytes) => {
-      if (error === null) return resolve(bytes);
-      if ((error as NodeJS.ErrnoException).code !== "ERR_BUFFER_TOO_LARGE") {
-        return reject(new GrpcError(GrpcCode.INTERNAL, `The message cannot be unpacked: ${error.message}.`));
-      }
-      reject(new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `The message has more than ${bytesMax} bytes when unpacked, the limit.`));
-    });
-  });
-}
 
 /** Refuses an encoding that is not understood, with what is. */
 export function refuseEncoding(encoding: string | undefined): GrpcError | undefined {

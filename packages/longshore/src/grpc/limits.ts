@@ -1,11 +1,17 @@
 // Every limit of a gRPC server, with the reason for its value. Tests make them small.
-import { messageBytesDefault } from "./frame.ts";
 
 export interface GrpcLimits {
-  /** One message, in and out, also after it was unpacked. */
+  /**
+   * One message of a method that carries payloads, in and out, also after it was unpacked: four times what
+   * peers take by default (4 MiB), and decoded in a few milliseconds. Whatever is larger belongs into a blob.
+   */
   messageBytes: number;
-  /** Requests that are being received, all together: beyond it calls are refused until others are done. */
-  receivingBytes: number;
+  /** One request of any other method: names, ids and numbers. */
+  callBytes: number;
+  /** One request of a method that answers anyone. */
+  openBytes: number;
+  /** Fields of one request, those of the messages inside it included: decoding them takes about 20 ms. */
+  fields: number;
   /** Calls at once on one connection, long-lived streams included; the host may take fewer. A client that needs more opens another connection. */
   streams: number;
   /** All metadata of one call: what HTTP/1.1 requests may have. */
@@ -21,8 +27,10 @@ export interface GrpcLimits {
 }
 
 export const grpcLimits: Readonly<GrpcLimits> = {
-  messageBytes: messageBytesDefault,
-  receivingBytes: 4 * messageBytesDefault,
+  messageBytes: 16_777_216,
+  callBytes: 65_536,
+  openBytes: 4_096,
+  fields: 200_000,
   streams: 1_100,
   headerBytes: 16_384,
   requestMs: 300_000,
@@ -34,6 +42,9 @@ export const grpcLimits: Readonly<GrpcLimits> = {
 /** What may be under way to us on one stream, and on all streams of a connection, before we have read it: a message of usual size at once. */
 export const streamWindowBytes = 1_048_576;
 export const sessionWindowBytes = 4_194_304;
+
+/** Messages that are unpacked at the same time: each keeps a thread of the pool busy, of which files need some too. */
+export const inflationsAtOnce = 2;
 
 /** What a session may hold in memory, in megabytes: the largest message, what waits before it, and room. Node's own 10 is less than a message. */
 export const sessionMemoryMb = 160;

@@ -2,8 +2,9 @@
 // over (the status is on its way, or the caller has gone). Whatever comes first makes it over, and the rest finds nothing to do:
 // the handler's answer, its error, the deadline, a cancellation, the end of the connection, a server that closes.
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import { type Caller, stranger } from "../actions.ts";
-import { acceptedEncodings, type Frame, FrameReader, frameOf, inflate, refuseEncoding, tooLarge } from "./frame.ts";
+import { actions, type Caller, stranger } from "../actions.ts";
+import { acceptedEncodings, type Frame, FrameReader, frameOf, refuseEncoding, tooLarge } from "./frame.ts";
+import { inflate } from "./inflate.ts";
 import type { GrpcServer, GrpcSession } from "./server.ts";
 import type { GrpcCall, GrpcMethod, GrpcSink } from "./service.ts";
 import { GrpcCode, GrpcError, trailersOf } from "./status.ts";
@@ -93,7 +94,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     } catch (error) {
       return this.#fail(error);
     }
-    this.#reader = new FrameReader(this.#server.limits.messageBytes);
+    this.#reader = new FrameReader(this.#requestBytesMax());
     this.#stream.on("data", (chunk: Buffer) => this.#receive(chunk));
     this.#stream.once("end", () => this.#whole());
   }
@@ -101,15 +102,9 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   #receive(chunk: Buffer): void {
     // What still comes after a refusal is thrown away until the caller has heard of it.
     if (this.#over || this.#reader === undefined) return;
-    const server = this.#server;
     this.session.heard();
-    this.#received += chunk.length;
-    server.receiving += chunk.length;
-    if (server.receiving > server.limits.receivingBytes) {
-      return this.refuse(
-        new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `The server is receiving ${server.limits.receivingBytes} bytes already, its limit.`),
-      );
-    }
+    const full = this.#hold(chunk.length);
+    if (full !== undefined) return this.refuse(full);
     try {
       for (const frame of this.#reader.push(chunk)) {
         if (this.#frame !== undefined)
@@ -126,22 +121,47 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     if (this.#over) return;
     const held = this.#reader?.held ?? 0;
     const frame = this.#frame;
-    this.#release();
+    this.receivingSince = Number.POSITIVE_INFINITY;
     if (held > 0) return this.refuse(new GrpcError(GrpcCode.INTERNAL, "The request ends in the middle of a message."));
     if (frame === undefined)
       return this.refuse(new GrpcError(GrpcCode.UNIMPLEMENTED, "The call has no message, and its method takes one."));
     if (!frame.compressed) return this.#run(frame.bytes);
-    inflate(frame, this.headers["grpc-encoding"] as string | undefined, this.#server.limits.messageBytes).then(
-      (bytes) => this.#run(bytes),
-      (error: unknown) => this.#fail(error),
-    );
+    const room = { bytesMax: this.#requestBytesMax(), take: (bytes: number) => this.#hold(bytes) };
+    const encoding = this.headers["grpc-encoding"] as string | undefined;
+    this.#server.inflations
+      .run(() => inflate(frame, encoding, room))
+      .then(
+        (bytes) => this.#run(bytes),
+        (error: unknown) => this.#fail(error),
+      );
+  }
+
+  /** Who has no token, or calls a method that carries nothing, has nothing large to send. */
+  #requestBytesMax(): number {
+    const { messageBytes, callBytes, openBytes } = this.#server.limits;
+    const { who, carries } = actions[(this.method as GrpcMethod).action];
+    if (who === "anyone") return Math.min(openBytes, messageBytes);
+    return carries ? messageBytes : Math.min(callBytes, messageBytes);
+  }
+
+  /** Takes room for bytes of the request, packed or unpacked; returns the refusal when there is none. */
+  #hold(bytes: number): GrpcError | undefined {
+    const { receiving } = this.#server;
+    if (this.#over) return new GrpcError(GrpcCode.CANCELLED, "The call is over.");
+    if (!receiving.take(bytes)) {
+      const message = `The server is receiving ${receiving.max} bytes already, its limit (receivingBytes).`;
+      return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, message);
+    }
+    this.#received += bytes;
+    return undefined;
   }
 
   #run(bytes: Buffer): void {
     if (this.#over) return;
     const method = this.method as GrpcMethod;
     try {
-      const request = method.request.decode(bytes);
+      const request = method.request.decode(bytes, this.#server.limits.fields);
+      this.#release();
       if (method.kind === "unary") this.#runUnary(method, request);
       else this.#runStream(method, request);
     } catch (error) {
@@ -254,7 +274,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   }
 
   #release(): void {
-    this.#server.receiving -= this.#received;
+    this.#server.receiving.give(this.#received);
     this.#received = 0;
     this.#reader = undefined;
     this.#frame = undefined;

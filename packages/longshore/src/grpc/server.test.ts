@@ -8,6 +8,7 @@ import { answerOf, channelTo, Echo, grpcHead, rawSession, roundTrip, startGrpc, 
 import { latch } from "../../test/support/http.ts";
 import { until } from "../../test/support/until.ts";
 import { callerWith } from "../actions.ts";
+import { ByteBudget } from "../byte-budget.ts";
 import { TestClock } from "../testing/clock.ts";
 import { frameOf } from "./frame.ts";
 import { type GrpcCall, type GrpcMethod, type GrpcSink, serverStream, unary } from "./service.ts";
@@ -152,15 +153,15 @@ describe("a call is refused", () => {
   });
 
   it("when requests that are being received hold too much together", async () => {
-    const { port, grpc } = await startGrpc([say()], { limits: { receivingBytes: 1_000 } });
+    const { port, grpc } = await startGrpc([say()], { receiving: new ByteBudget(1_000) });
     const first = rawCall(port, Echo.Say.path);
     first.stream.write(textFrame("x".repeat(900)).subarray(0, 800));
-    await until(() => grpc.receiving === 800);
+    await until(() => grpc.receiving.held === 800);
     const second = await rawUnary(port, textFrame("y".repeat(300)));
     expect(second.head).toMatchObject({ "grpc-status": "8" });
     first.stream.end(textFrame("x".repeat(900)).subarray(800));
     expect((await first.answer).trailers).toMatchObject({ "grpc-status": "0" });
-    expect(grpc.receiving).toBe(0);
+    expect(grpc.receiving.held).toBe(0);
   });
 
   it("when its request does not arrive in time", async () => {
@@ -168,14 +169,14 @@ describe("a call is refused", () => {
     const { port, grpc } = await startGrpc([say()], { clock, limits: { requestMs: 10_000, pingMs: 4_000 } });
     const { session, stream, answer } = rawCall(port, Echo.Say.path);
     stream.write(textFrame("hello").subarray(0, 7));
-    await until(() => grpc.receiving === 7);
+    await until(() => grpc.receiving.held === 7);
     for (let waited = 0; waited <= 10_000; waited += 4_000) {
       await clock.advance(4_000);
       // The answer to the server's ping is under way before this one's.
       await roundTrip(session);
     }
     expect((await answer).head).toMatchObject({ "grpc-status": "4" });
-    expect(grpc.receiving).toBe(0);
+    expect(grpc.receiving.held).toBe(0);
   });
 
   it("with what the host says about an error that nobody expected", async () => {

@@ -7,9 +7,11 @@
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:http2";
 import type { Socket } from "node:net";
+import type { ByteBudget } from "../byte-budget.ts";
 import type { Clock } from "../clock.ts";
+import { Turns } from "./inflate.ts";
 import { KeepAlive } from "./keep-alive.ts";
-import { type GrpcLimits, sessionMemoryMb, sessionWindowBytes, streamWindowBytes } from "./limits.ts";
+import { type GrpcLimits, inflationsAtOnce, sessionMemoryMb, sessionWindowBytes, streamWindowBytes } from "./limits.ts";
 import { endEarly, ServerCall } from "./server-call.ts";
 import type { GrpcMethod } from "./service.ts";
 import { GrpcCode, GrpcError } from "./status.ts";
@@ -31,20 +33,24 @@ export interface GrpcServerOptions {
   host: GrpcHost;
   clock: Clock;
   limits: GrpcLimits;
+  /** For all requests that are being received, unpacked; shared with whatever else receives. */
+  receiving: ByteBudget;
 }
 
 export class GrpcServer {
   readonly clock: Clock;
   readonly limits: GrpcLimits;
   readonly host: GrpcHost;
-  /** Bytes of requests that are being received. */
-  receiving = 0;
+  readonly receiving: ByteBudget;
+  /** Messages that are being unpacked. */
+  readonly inflations = new Turns(inflationsAtOnce);
   readonly #methods: ReadonlyMap<string, GrpcMethod>;
   readonly #http2: Http2Server;
   readonly #sessions = new Set<GrpcSession>();
   #draining = false;
 
-  constructor({ methods, host, clock, limits }: GrpcServerOptions) {
+  constructor({ methods, host, clock, limits, receiving }: GrpcServerOptions) {
+    this.receiving = receiving;
     this.clock = clock;
     this.limits = limits;
     this.host = host;

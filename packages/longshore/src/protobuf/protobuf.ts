@@ -11,7 +11,7 @@
 
 import { LongshoreError } from "../errors.ts";
 import { setOwn } from "../json.ts";
-import { ProtobufFault, ProtobufReader, ProtobufWriter, protobufDepthMax, type WireType } from "./bytes.ts";
+import { ProtobufFault, ProtobufReader, ProtobufWriter, protobufDepthMax, TooManyFields, type WireType } from "./bytes.ts";
 import { type Scalars, scalars, type ValueCodec } from "./scalars.ts";
 
 /** A message type. `encode` takes less than `decode` gives: what is left out has its default. */
@@ -19,8 +19,11 @@ export interface Message<Out = unknown, In = Out> {
   readonly name: string;
   /** @throws LongshoreError LONGSHORE_BAD_OUTPUT that names the field, when a value does not fit the table. */
   encode(value: In): Uint8Array;
-  /** @throws LongshoreError LONGSHORE_BAD_INPUT that names the field, when the bytes are cut off or malformed. */
-  decode(bytes: Uint8Array): Out;
+  /**
+   * `fieldsMax` bounds the fields that are read, those of messages inside included, and so the objects that are made.
+   * @throws LongshoreError LONGSHORE_BAD_INPUT that names the field, when the bytes are cut off or malformed; LONGSHORE_LIMIT for too many.
+   */
+  decode(bytes: Uint8Array, fieldsMax?: number): Out;
 }
 
 /** `map` has string keys, the only ones in use. Members of one oneof exclude each other. */
@@ -119,8 +122,8 @@ class TableMessage implements Message<Row, Row>, ValueCodec {
     return writer.finish();
   }
 
-  decode(bytes: Uint8Array): Row {
-    const reader = new ProtobufReader(bytes);
+  decode(bytes: Uint8Array, fieldsMax?: number): Row {
+    const reader = new ProtobufReader(bytes, fieldsMax);
     try {
       return this.#readFields(reader, 0, undefined);
     } catch (thrown) {
@@ -191,6 +194,10 @@ class TableMessage implements Message<Row, Row>, ValueCodec {
   }
 
   #explain(thrown: unknown, code: "LONGSHORE_BAD_INPUT" | "LONGSHORE_BAD_OUTPUT"): unknown {
+    if (thrown instanceof TooManyFields) {
+      const text = `${this.name} has more than ${thrown.max} fields, the limit.`;
+      return new LongshoreError("LONGSHORE_LIMIT", text, { detail: { field: "body", expected: `at most ${thrown.max} fields` } });
+    }
     if (!(thrown instanceof ProtobufFault)) return thrown;
     const { expected } = thrown;
     const field = thrown.path.reverse().join(".");
@@ -227,7 +234,10 @@ function readSlot(reader: ProtobufReader, slot: Slot, wire: number, row: Row, de
     // Numbers may come packed into one field or each in its own, whatever the schema says.
     if (wire === LENGTH_DELIMITED && codec.packs) {
       const outer = reader.enter();
-      while (reader.at < reader.end) list.push(codec.read(reader, depth));
+      while (reader.at < reader.end) {
+        reader.count();
+        list.push(codec.read(reader, depth));
+      }
       reader.end = outer;
     } else {
       checkWire(wire, codec.wire);

@@ -3,6 +3,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
+import { ByteBudget } from "../../src/byte-budget.ts";
 import { systemClock } from "../../src/clock.ts";
 import { LongshoreError } from "../../src/errors.ts";
 import { type ChannelOptions, type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
@@ -30,7 +31,7 @@ export interface TestGrpc {
   crash(): Promise<void>;
 }
 
-export interface TestGrpcOptions extends Partial<Pick<GrpcServerOptions, "clock">> {
+export interface TestGrpcOptions extends Partial<Pick<GrpcServerOptions, "clock" | "receiving">> {
   limits?: Partial<GrpcLimits>;
   host?: Partial<GrpcHost>;
   port?: number;
@@ -55,7 +56,12 @@ export async function startGrpc(methods: readonly GrpcMethod[], options: TestGrp
     refusedPlain: () => {},
     ...options.host,
   };
-  const grpc = new GrpcServer({ methods, host, clock: options.clock ?? systemClock, limits: { ...grpcLimits, ...options.limits } });
+  const large = options.limits?.messageBytes ?? grpcLimits.messageBytes;
+  const grpc = new GrpcServer({
+    ...{ methods, host, clock: options.clock ?? systemClock, receiving: options.receiving ?? new ByteBudget(4 * large) },
+    // Every method takes large messages, unless the test is about those that do not.
+    limits: { ...grpcLimits, callBytes: large, openBytes: large, ...options.limits },
+  });
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);

@@ -1,9 +1,11 @@
 // Reading requests to the HTTP face of FlowKit. What is wrong is refused with the name it was sent under and what was expected instead.
 
+import { setImmediate } from "node:timers/promises";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
 import { findJsonFault } from "../../json-position.ts";
+import { JsonScan } from "../../json-scan.ts";
 import { shown } from "../../text.ts";
 
 export function badField(field: string, value: unknown, expected: string): LongshoreError {
@@ -15,9 +17,38 @@ export function bodyOf({ text }: HttpRequest): JsonObject {
   return text.trim() === "" ? {} : objectOf(text, "The body");
 }
 
-/** The lines of a body whose lines are JSON each; the last may end like the others. */
-export function linesOf({ text }: HttpRequest): string[] {
-  return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
+/** The lines of a body whose lines are JSON each; the last may end like the others. One more than `max` at most: that is too many then. */
+export function linesOf({ text }: HttpRequest, max: number): string[] {
+  return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n", max + 1);
+}
+
+/** Characters that are read before other requests have their turn: some milliseconds, whatever they hold. */
+const sliceChars = 262_144;
+/** What one line may hold: read in about 20 ms. */
+const lineValuesMax = 200_000;
+
+/** Throws for the first text that is not the JSON of an object. Long lists are read in slices, so that everybody else is answered in between. */
+export async function checkObjects(texts: readonly string[], what: (at: number) => string): Promise<void> {
+  let left = sliceChars;
+  for (const [at, text] of texts.entries()) {
+    left -= text.length;
+    if (left < 0) {
+      await setImmediate();
+      left = sliceChars - text.length;
+    }
+    if (text.length > sliceChars) refuseCostly(text, what(at));
+    objectOf(text, what(at));
+  }
+}
+
+function refuseCostly(text: string, what: string): void {
+  const scan = new JsonScan();
+  scan.push(Buffer.from(text));
+  if (scan.values <= lineValuesMax) return;
+  const expected = `at most ${lineValuesMax} values`;
+  throw new LongshoreError("LONGSHORE_BAD_INPUT", `${what} holds ${scan.values} JSON values and names, expected ${expected}.`, {
+    detail: { expected },
+  });
 }
 
 /** `what` begins the sentence that says what is wrong. */

@@ -22,7 +22,7 @@ interface Note {
 }
 
 /** JSON travels whole, in one message: no more than one may have. Larger content is for the binary way. */
-export const jsonBlobBytesMax = 64 * 1_024 * 1_024;
+export const jsonBlobBytesMax = 16 * 1_024 * 1_024;
 
 export class BlobLibrary {
   readonly #store: BlobStore;

@@ -1,12 +1,13 @@
-// Reading request bodies: whole as text for small ones, as a bounded stream for large ones, and thrown away when nobody wants them.
+// Request bodies: what is announced of them, as a bounded stream for large ones, and thrown away when nobody wants them. Those that are read
+// whole are in body-reading.ts.
 
 import { isUtf8 } from "node:buffer";
 import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Transform, type TransformCallback } from "node:stream";
-import { bodyLimitError } from "./problems.ts";
+import { bodyTooLarge, problemError } from "./problems.ts";
 
 /** What became of a body: its text, or why there is none. */
-export type BodyOutcome = { text: string } | "too-large" | "not-utf8";
+export type BodyOutcome = { text: string } | "too-large" | "too-many-values" | "no-room" | "not-utf8";
 
 /** True when a body is announced: by a length above zero or by chunked encoding, which may turn out empty. */
 export function announcesBody(headers: IncomingHttpHeaders): boolean {
@@ -36,30 +37,6 @@ export class BodyRequest extends IncomingMessage {
   }
 }
 
-/**
- * Reads the whole body and calls `done` once; never when the client goes away half-way. With `keep` false the bytes are only counted.
- * The usual body is one chunk, which is decoded without being copied. After `too-large` the rest goes to the stream again.
- */
-export function readText(request: BodyRequest, bytesMax: number, keep: boolean, done: (outcome: BodyOutcome) => void): void {
-  let first: Buffer | undefined;
-  let chunks: Buffer[] | undefined;
-  let size = 0;
-  request.onChunk = (chunk) => {
-    if (chunk === null) {
-      if (first === undefined) return done({ text: "" });
-      return done(decodeBody(chunks === undefined ? first : Buffer.concat(chunks, size)));
-    }
-    size += chunk.length;
-    if (size > bytesMax) {
-      request.onChunk = undefined;
-      done("too-large");
-    } else if (!keep) return;
-    else if (first === undefined) first = chunk;
-    else if (chunks === undefined) chunks = [first, chunk];
-    else chunks.push(chunk);
-  };
-}
-
 /** The replacement character is rare enough that only a text which holds one is looked at twice. */
 export function decodeBody(bytes: Buffer): BodyOutcome {
   const text = bytes.toString("utf8");
@@ -72,7 +49,7 @@ export function boundedStream(request: IncomingMessage, bytesMax: number): Trans
   const bounded = new Transform({
     transform(chunk: Buffer, _encoding, next: TransformCallback) {
       size += chunk.length;
-      if (size > bytesMax) next(bodyLimitError(bytesMax));
+      if (size > bytesMax) next(problemError(bodyTooLarge(bytesMax)));
       else next(null, chunk);
     },
   });

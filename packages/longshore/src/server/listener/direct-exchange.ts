@@ -2,6 +2,7 @@
 
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "node:http";
 import { type BodyOutcome, decodeBody } from "./body.ts";
+import type { BodyLimits } from "./body-reading.ts";
 import type { Connection } from "./connections.ts";
 import type { DirectRequest } from "./direct-request.ts";
 import { Exchange } from "./exchange.ts";
@@ -39,7 +40,8 @@ export class DirectExchange extends Exchange {
     return undefined;
   }
 
-  readText(bytesMax: number, keep: boolean, done: (outcome: BodyOutcome) => void): void {
+  /** What one read brought is neither scanned nor counted: it is in memory already, and small. */
+  readText({ bytesMax, keep }: BodyLimits, done: (outcome: BodyOutcome) => void): void {
     if (this.body.length > bytesMax) return done("too-large");
     done(keep ? decodeBody(this.body) : { text: "" });
   }

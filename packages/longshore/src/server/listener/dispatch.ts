@@ -1,15 +1,17 @@
 // The way of a request, in order: find its route, pass the gate, read its body, ask the handler, write the reply. Every refusal on that
 // way takes the words of the group that owns the path.
 
+import { actions } from "../../actions.ts";
 import type { HttpReply, Problem, Route } from "../../http.ts";
 import type { Logger } from "../logger.ts";
 import type { Admission } from "./admission.ts";
 import { announcesBody, announcesMoreThan, type BodyOutcome } from "./body.ts";
+import type { BodyLimits } from "./body-reading.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
-import { badRequest, bodyTooLarge, noRoute, problemOf, urlTooLong } from "./problems.ts";
+import { badRequest, bodyTooLarge, noRoomForBody, noRoute, notUtf8, problemOf, tooManyValues, urlTooLong } from "./problems.ts";
 import type { ReplyWriter } from "./reply.ts";
 import type { Match } from "./router.ts";
 import type { Traffic } from "./traffic.ts";
@@ -63,20 +65,18 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
   function receive(exchange: Exchange, route: Route): void {
     if (!announcesBody(exchange.headers)) return run(exchange, route);
-    const bytesMax = route.bodyMax ?? limits.bodyBytes;
+    const bytesMax = bytesOf(route, limits);
     if (announcesMoreThan(exchange.headers, bytesMax)) return refuse(exchange, bodyTooLarge(bytesMax));
     if (route.body === "stream") {
       exchange.openStream(bytesMax);
       return run(exchange, route);
     }
-    exchange.readText(bytesMax, route.body === "text", (outcome) => received(exchange, route, outcome, bytesMax));
-  }
-
-  function received(exchange: Exchange, route: Route, outcome: BodyOutcome, bytesMax: number): void {
-    if (outcome === "too-large") return refuse(exchange, bodyTooLarge(bytesMax));
-    if (outcome === "not-utf8") return refuse(exchange, badRequest("The body is not valid UTF-8.", "body", "UTF-8"));
-    exchange.text = outcome.text;
-    run(exchange, route);
+    const bounds: BodyLimits = { bytesMax, valuesMax: valuesOf(route, limits), keep: route.body === "text" };
+    exchange.readText(bounds, (outcome) => {
+      if (typeof outcome === "string") return refuse(exchange, unread(outcome, bounds, limits));
+      exchange.text = outcome.text;
+      run(exchange, route);
+    });
   }
 
   function run(exchange: Exchange, route: Route): void {
@@ -127,6 +127,27 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   return dispatch;
+}
+
+/** Small unless the action carries something: a route that is added later is protected without a word. */
+function bytesOf(route: Route, limits: HttpLimits): number {
+  const { action, bodyMax = limits.bodyBytes } = route;
+  const { who, carries } = actions[action];
+  if (who === "anyone") return Math.min(limits.openBytes, bodyMax);
+  return carries ? bodyMax : Math.min(limits.bodyBytes, bodyMax);
+}
+
+function valuesOf({ action, countsValues }: Route, limits: HttpLimits): number {
+  if (countsValues) return Number.POSITIVE_INFINITY;
+  return actions[action].carries ? limits.manyValues : limits.bodyValues;
+}
+
+/** Why a body has no text. */
+function unread(outcome: Exclude<BodyOutcome, object>, { bytesMax, valuesMax }: BodyLimits, limits: HttpLimits): Problem {
+  if (outcome === "too-large") return bodyTooLarge(bytesMax);
+  if (outcome === "too-many-values") return tooManyValues(valuesMax);
+  if (outcome === "no-room") return noRoomForBody(limits.receivingBytes);
+  return notUtf8();
 }
 
 function takeParams(exchange: Exchange, names: readonly string[], values: readonly string[], charsMax: number): Problem | undefined {

@@ -6,6 +6,7 @@ import { Readable } from "node:stream";
 import { type Caller, stranger } from "../../actions.ts";
 import type { HttpRequest, RouteGroup } from "../../http.ts";
 import type { BodyOutcome } from "./body.ts";
+import type { BodyLimits } from "./body-reading.ts";
 import type { Connection } from "./connections.ts";
 import type { Match, RouteEntry } from "./router.ts";
 import type { EventStream } from "./sse.ts";
@@ -47,8 +48,8 @@ export abstract class Exchange implements HttpRequest {
   /** Only where an answer may stay open: a stream, or events. */
   abstract get response(): ServerResponse | undefined;
 
-  /** Reads the whole body and calls `done` once; never when the client goes away half-way. With `keep` false the bytes are only counted. */
-  abstract readText(bytesMax: number, keep: boolean, done: (outcome: BodyOutcome) => void): void;
+  /** Reads the whole body and calls `done` once; never when the client goes away half-way. */
+  abstract readText(limits: BodyLimits, done: (outcome: BodyOutcome) => void): void;
 
   /** Lets the route read the body by itself, as `stream`. */
   abstract openStream(bytesMax: number): void;
@@ -69,6 +70,10 @@ export abstract class Exchange implements HttpRequest {
 
   get stream(): Readable {
     return Readable.from([]);
+  }
+
+  streamText(_bytesMax: number): Promise<string> {
+    return Promise.resolve("");
   }
 
   get gone(): AbortSignal {

@@ -3,6 +3,7 @@
 
 import type { Socket } from "node:net";
 import { stranger } from "../../actions.ts";
+import type { ByteBudget } from "../../byte-budget.ts";
 import type { Clock } from "../../clock.ts";
 import { GrpcServer } from "../../grpc/server.ts";
 import type { ServerCall } from "../../grpc/server-call.ts";
@@ -26,6 +27,8 @@ export interface GrpcPartOptions {
   logger: Logger;
   limits: HttpLimits;
   clock: Clock;
+  /** For all bodies and messages that are being received. */
+  receiving: ByteBudget;
 }
 
 export interface GrpcPart {
@@ -35,15 +38,15 @@ export interface GrpcPart {
   drain(): void;
 }
 
-export function createGrpc({ methods, gate, connections, places, traffic, logger, limits, clock }: GrpcPartOptions): GrpcPart {
+export function createGrpc({ methods, gate, connections, places, traffic, logger, limits, clock, receiving }: GrpcPartOptions): GrpcPart {
   function refuse(call: ServerCall, problem: Problem): GrpcError {
     traffic.refused({ method: "gRPC", route: call.method?.path, from: call.session.socket.remoteAddress, caller: call.caller }, problem);
     return grpcErrorOf(problem);
   }
 
   const server = new GrpcServer({
-    ...{ methods, clock },
-    limits: { ...limits, idleMs: limits.keepAliveMs },
+    ...{ methods, clock, receiving },
+    limits: { ...limits, fields: limits.manyValues, idleMs: limits.keepAliveMs },
     host: {
       begin(call) {
         const connection = connections.of(call.session.socket);

@@ -5,6 +5,12 @@ import { grpcLimits } from "../../grpc/limits.ts";
 export interface HttpLimits {
   /** Largest request body a route reads unless it names its own: what workflow-graph workers already know (2 MiB). */
   bodyBytes: number;
+  /** The same of a route that answers anyone. Whoever has no token has nothing large to say. */
+  openBytes: number;
+  /** JSON values in one body, with the names of members. Reading them takes about 5 ms; a body of one read of a socket cannot hold more. */
+  bodyValues: number;
+  /** The same for routes that take definitions and payloads: a workflow of 20,000 steps; read in about 20 ms. */
+  manyValues: number;
   /** How much of a refused body is read and thrown away so that the client can read the refusal; beyond it the socket is cut. */
   discardBytes: number;
   /** Request line and headers together: Node's own default, twice what proxies commonly pass on. */
@@ -46,9 +52,11 @@ export interface HttpLimits {
   eventQuietMs: number;
   /** Quiet periods in which a reader may take nothing before it is cut: one minute with the defaults. */
   eventStallsMax: number;
-  /** One message of gRPC, in and out: those of a task carry its input and output. */
+  /** One message of gRPC that carries an input, an output or a definition, in and out. */
   messageBytes: number;
-  /** Messages of gRPC that are being received, all together. */
+  /** One request of gRPC that carries none. */
+  callBytes: number;
+  /** Bodies and messages of gRPC that are being received, unpacked, all together: sixteen of the largest. */
   receivingBytes: number;
   /** gRPC calls at once on one connection, long-lived streams included: `inFlightConnection` and room for the reserve. */
   streams: number;
@@ -62,6 +70,9 @@ export interface HttpLimits {
 
 export const httpLimits: Readonly<HttpLimits> = {
   bodyBytes: 2_097_152,
+  openBytes: 4_096,
+  bodyValues: 65_536,
+  manyValues: 200_000,
   discardBytes: 8_388_608,
   headerBytes: 16_384,
   urlChars: 8_000,
@@ -82,7 +93,8 @@ export const httpLimits: Readonly<HttpLimits> = {
   eventQuietMs: 15_000,
   eventStallsMax: 4,
   messageBytes: grpcLimits.messageBytes,
-  receivingBytes: grpcLimits.receivingBytes,
+  callBytes: grpcLimits.callBytes,
+  receivingBytes: 268_435_456,
   streams: grpcLimits.streams,
   pingMs: grpcLimits.pingMs,
   pingTimeoutMs: grpcLimits.pingTimeoutMs,

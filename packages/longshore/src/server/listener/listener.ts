@@ -2,6 +2,7 @@
 // be handed over to node-http.ts; what happens to a request is, for both, in dispatch.ts. One that speaks HTTP/2 goes to grpc.ts.
 
 import { type AddressInfo, createServer, type Server } from "node:net";
+import { ByteBudget } from "../../byte-budget.ts";
 import { type Clock, systemClock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { GrpcMethod } from "../../grpc/service.ts";
@@ -80,8 +81,10 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const writer = createReplyWriter({ connections, streams, logger, onUndelivered: traffic.undelivered });
   const gate = createGate({ auth, bound: host, hosts: options.hosts, origins: options.origins });
   const dispatch = createDispatch({ gate, connections, places, writer, traffic, logger, limits });
-  const nodeHttp = createNodeHttp({ router, dispatch, connections, traffic, limits });
-  const grpc = createGrpc({ methods: options.methods ?? [], gate, connections, places, traffic, logger, limits, clock });
+  const receiving = new ByteBudget(limits.receivingBytes);
+  metrics.sampled("gauge", "longshore_http_receiving_bytes", "Bytes of bodies and messages that are being received.", () => receiving.held);
+  const nodeHttp = createNodeHttp({ router, dispatch, connections, traffic, limits, receiving });
+  const grpc = createGrpc({ methods: options.methods ?? [], gate, connections, places, traffic, logger, limits, clock, receiving });
   const serveDirectly = createDirect({
     ...{ router, dispatch, connections, limits },
     handOver(socket, bytes) {

@@ -2,16 +2,28 @@
 
 import type { ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
-import { announcesBody, type BodyOutcome, type BodyRequest, boundedStream, discardRest, readText } from "./body.ts";
+import type { ByteBudget } from "../../byte-budget.ts";
+import { announcesBody, type BodyOutcome, type BodyRequest, boundedStream, discardRest } from "./body.ts";
+import { type BodyLimits, BodyReading, collectText } from "./body-reading.ts";
 import type { Connection } from "./connections.ts";
 import { Exchange } from "./exchange.ts";
 import type { Match } from "./router.ts";
 
+export interface NodeExchangeOptions {
+  readonly awaitsContinue: boolean;
+  /** How much of a body that nobody wants is thrown away before the socket is cut. */
+  readonly discardBytes: number;
+  /** JSON values of a streamed body that turns out to be text. */
+  readonly valuesMax: number;
+  /** For all bodies that are being received. */
+  readonly budget: ByteBudget;
+}
+
 export class NodeExchange extends Exchange {
   readonly request: BodyRequest;
   readonly response: ServerResponse;
-  /** How much of a body that nobody wants is thrown away before the socket is cut. */
-  private readonly discardBytes: number;
+  private readonly options: NodeExchangeOptions;
+  private reading: BodyReading | undefined = undefined;
   /** True while an announced body has not been read to its end. */
   private bodyLeft: boolean;
   /** Set when the client asked with `Expect: 100-continue` and has not been told to go on. */
@@ -25,12 +37,12 @@ export class NodeExchange extends Exchange {
     response: ServerResponse,
     path: string,
     match: Match,
-    options: { awaitsContinue: boolean; discardBytes: number },
+    options: NodeExchangeOptions,
   ) {
     super(connection, request.method as string, request.url as string, request.headers, path, match);
     this.request = request;
     this.response = response;
-    this.discardBytes = options.discardBytes;
+    this.options = options;
     this.awaitsContinue = options.awaitsContinue;
     this.bodyLeft = announcesBody(request.headers);
   }
@@ -44,12 +56,17 @@ export class NodeExchange extends Exchange {
     return this.body;
   }
 
-  readText(bytesMax: number, keep: boolean, done: (outcome: BodyOutcome) => void): void {
+  readText(limits: BodyLimits, done: (outcome: BodyOutcome) => void): void {
     this.tellToContinue();
-    readText(this.request, bytesMax, keep, (outcome) => {
-      if (outcome !== "too-large") this.bodyLeft = false;
+    this.reading = new BodyReading(this.request, limits, this.options.budget, (outcome) => {
+      this.bodyLeft = !this.request.complete;
       done(outcome);
     });
+  }
+
+  override clientGone(): void {
+    this.reading?.stop();
+    super.clientGone();
   }
 
   openStream(bytesMax: number): void {
@@ -57,12 +74,16 @@ export class NodeExchange extends Exchange {
     this.streamBytesMax = bytesMax;
   }
 
+  override streamText(bytesMax: number): Promise<string> {
+    return collectText(this.stream, { bytesMax, valuesMax: this.options.valuesMax }, this.options.budget);
+  }
+
   beginAnswer(last: boolean): void {
     if (last) this.response.shouldKeepAlive = false;
     if (!this.bodyLeft || this.request.complete) return;
     // The answer comes before the body was read. A client still waiting for 100-continue sends none, so its connection must end.
     if (this.awaitsContinue) this.response.shouldKeepAlive = false;
-    else discardRest(this.request, this.discardBytes);
+    else discardRest(this.request, this.options.discardBytes);
   }
 
   /** String bodies leave in the same packet as their head. */

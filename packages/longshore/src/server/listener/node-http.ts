@@ -2,6 +2,7 @@
 
 import { createServer, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import type { ByteBudget } from "../../byte-budget.ts";
 import { BodyRequest } from "./body.ts";
 import type { Connections } from "./connections.ts";
 import type { Dispatch } from "./dispatch.ts";
@@ -17,6 +18,8 @@ export interface NodeHttpOptions {
   connections: Connections;
   traffic: Traffic;
   limits: HttpLimits;
+  /** For all bodies that are being received. */
+  receiving: ByteBudget;
 }
 
 export interface NodeHttp {
@@ -26,7 +29,7 @@ export interface NodeHttp {
   close(): void;
 }
 
-export function createNodeHttp({ router, dispatch, connections, traffic, limits }: NodeHttpOptions): NodeHttp {
+export function createNodeHttp({ router, dispatch, connections, traffic, limits, receiving }: NodeHttpOptions): NodeHttp {
   const server = createServer({
     IncomingMessage: BodyRequest,
     maxHeaderSize: limits.headerBytes,
@@ -41,7 +44,7 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits 
     if (connection === undefined) return;
     const path = pathOf(request.url as string);
     const match = router.find(request.method as string, path);
-    const options = { awaitsContinue, discardBytes: limits.discardBytes };
+    const options = { awaitsContinue, discardBytes: limits.discardBytes, valuesMax: limits.manyValues, budget: receiving };
     dispatch(new NodeExchange(connection, request, response, path, match, options), match);
   };
   server.on("request", (request, response) => serve(request, response, false));

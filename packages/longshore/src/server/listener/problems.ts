@@ -22,11 +22,6 @@ const byCode: Readonly<Partial<Record<ErrorCode, { kind: ProblemKind; status: nu
   LONGSHORE_SHUTDOWN: { kind: "unavailable", status: 503, retryAfter: retryAfterSecs },
 };
 
-/** Thrown into a streamed body that turns out longer than its route reads; a handler that lets it pass answers 413. */
-export function bodyLimitError(bytesMax: number): LongshoreError {
-  return new LongshoreError("LONGSHORE_LIMIT", tooLargeMessage(bytesMax), { detail: bodyDetail(bytesMax) });
-}
-
 /**
  * What a thrown error means. `incident` is set when it was nobody's expected failure: the text that the client sees carries that id alone,
  * and the log the rest.
@@ -53,6 +48,26 @@ function meaningOf(error: LongshoreError): Problem | undefined {
 
 export function bodyTooLarge(bytesMax: number): Problem {
   return { kind: "too-large", status: 413, message: tooLargeMessage(bytesMax), detail: bodyDetail(bytesMax) };
+}
+
+export function notUtf8(): Problem {
+  return badRequest("The body is not valid UTF-8.", "body", "UTF-8");
+}
+
+/** For a handler that reads its body by itself: what it lets pass is answered as the listener's own refusal is, or in its group's words. */
+export function problemError({ kind, message, detail }: Problem): LongshoreError {
+  const code = kind === "bad-request" ? "LONGSHORE_BAD_INPUT" : "LONGSHORE_LIMIT";
+  return new LongshoreError(code, message, detail === undefined ? {} : { detail });
+}
+
+export function tooManyValues(valuesMax: number): Problem {
+  const message = `The body holds more than ${valuesMax} JSON values and names, the limit of this route: send less at once, or store it as a blob.`;
+  return { kind: "too-large", status: 413, message, detail: { field: "body", expected: `at most ${valuesMax} values` } };
+}
+
+export function noRoomForBody(bytesMax: number): Problem {
+  const message = `The server is receiving ${bytesMax} bytes of bodies already, its limit (receivingBytes). Try again in a moment.`;
+  return { kind: "overloaded", status: 503, message, headers: { "retry-after": overloadedSecs } };
 }
 
 export function urlTooLong(charsMax: number): Problem {

@@ -18,7 +18,7 @@ const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/$
 const tls = { cert: pem("cert"), key: pem("key") };
 const ca = tls.cert;
 
-const methods = [unary(Echo.Say, "server.health", (message) => message), serverStream(Echo.Count, "server.health", () => {})];
+const methods = [unary(Echo.Say, "task.report", (message) => message), serverStream(Echo.Count, "server.health", () => {})];
 const routes = [
   route("GET /hello", () => ({ status: 200, body: "hello" })),
   route("POST /echo", ({ text }) => ({ status: 200, body: text })),

@@ -5,7 +5,20 @@ import type { Clock } from "../../../clock.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
 import { partBytesMax } from "../../../part/store.ts";
-import { badField, bodyOf, jsonReply, linesOf, listIn, objectIn, objectOf, queryText, textIn, textsIn, wholeIn } from "../request.ts";
+import {
+  badField,
+  bodyOf,
+  checkObjects,
+  jsonReply,
+  linesOf,
+  listIn,
+  objectIn,
+  objectOf,
+  queryText,
+  textIn,
+  textsIn,
+  wholeIn,
+} from "../request.ts";
 import { type ActiveRun, httpBase } from "../wire.ts";
 import { type Attempt, partsMax } from "./artifacts.ts";
 import type { OwnArtifacts } from "./own.ts";
@@ -36,22 +49,10 @@ export function artifactRoutes(parts: ArtifactRoutesParts): ArtifactRoutes {
   return { routes: routesOf(parts, waiting), dismiss: () => waiting.dismiss() };
 }
 
-function routesOf({ artifacts, kept }: ArtifactRoutesParts, waiting: Waiting): Route[] {
+function routesOf(artifactParts: ArtifactRoutesParts, waiting: Waiting): Route[] {
+  const { artifacts } = artifactParts;
   return [
-    route("POST", "/partials", "part.write", async (request) => {
-      const [first = "", ...metas] = linesOf(request);
-      const head = objectOf(first, "The first line");
-      const uids = textsIn(head, "batch_uids", partsMax);
-      if (metas.length !== uids.length) {
-        throw badField("The number of lines after the first", metas.length, `${uids.length}, one for each of batch_uids`);
-      }
-      // Each is kept as it was written; it is read only to know that it can be.
-      for (const [at, meta] of metas.entries()) objectOf(meta, `The meta of batch_uids[${at}]`);
-      const parts = uids.map((uid, at) => ({ uid, value: metas[at] as string }));
-      const taken = await artifacts.putTexts(attemptIn(head), parts);
-      if (taken) kept?.(parts.length);
-      return accepted(taken);
-    }),
+    putPartials(artifactParts),
     route("POST", "/complete", "part.write", async (request) => {
       const body = bodyOf(request);
       return accepted(await artifacts.complete(attemptIn(body), objectIn(body, "meta")));
@@ -92,6 +93,25 @@ function routesOf({ artifacts, kept }: ArtifactRoutesParts, waiting: Waiting): R
       return jsonReply({});
     }),
   ];
+}
+
+/** Keeps parts: a line about the attempt, and one for each part. */
+function putPartials({ artifacts, kept }: ArtifactRoutesParts): Route {
+  const put = async (request: HttpRequest): Promise<HttpReply> => {
+    const [first = "", ...metas] = linesOf(request, partsMax + 1);
+    const head = objectOf(first, "The first line");
+    const uids = textsIn(head, "batch_uids", partsMax);
+    if (metas.length !== uids.length) {
+      throw badField("The number of lines after the first", metas.length, `${uids.length}, one for each of batch_uids`);
+    }
+    // Each is kept as it was written; it is read only to know that it can be.
+    await checkObjects(metas, (at) => `The meta of batch_uids[${at}]`);
+    const parts = uids.map((uid, at) => ({ uid, value: metas[at] as string }));
+    const taken = await artifacts.putTexts(attemptIn(head), parts);
+    if (taken) kept?.(parts.length);
+    return accepted(taken);
+  };
+  return { ...route("POST", "/partials", "part.write", put), countsValues: true };
 }
 
 function route(method: Route["method"], path: string, action: Action, handle: (request: HttpRequest) => Promise<HttpReply>): Route {

@@ -1,10 +1,10 @@
 // Blobs over REST: as JSON in an envelope, or as bytes. Which of the two is meant says the content type of what is sent, and `Accept` of what
 // is wanted.
 
-import { text } from "node:stream/consumers";
 import { blobBytesMax } from "../../../blob/blob.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
 import { compactText, memberTexts } from "../../../json-text.ts";
+import { checkName } from "../../../names.ts";
 import { blobIdIn } from "../blob-id.ts";
 import { type BlobLibrary, type BlobType, blobTypes, type FoundBlob, jsonBlobBytesMax } from "../blob-library.ts";
 import { invalid, notFound } from "../refuse.ts";
@@ -47,7 +47,7 @@ export class BlobRoutes {
     if (!type.startsWith("application/json")) {
       throw read.bad(`The content type is ${JSON.stringify(type.slice(0, 100))}, expected application/json or ${bytesType}.`);
     }
-    const body = await text(limited(request.stream, jsonBlobBytesMax));
+    const body = await request.streamText(jsonBlobBytesMax);
     const parsed = read.objectIn(body);
     const members = memberTexts(body.trim() === "" ? "{}" : body);
     // The text and not the value: its id is the hash of how it was written.
@@ -104,16 +104,8 @@ function filenameIn(request: HttpRequest): string | undefined {
 }
 
 function checkFilename(name: string | undefined): string | undefined {
-  if (name === undefined || name.length <= filenameCharsMax) return name;
-  throw invalid("filename", `has ${name.length} characters, expected at most ${filenameCharsMax}`);
-}
-
-async function* limited(content: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  for await (const piece of content) {
-    bytes += piece.byteLength;
-    if (bytes > bytesMax)
-      throw read.bad(`The body is larger than ${bytesMax} bytes, which is the limit for JSON: send larger content as ${bytesType}.`);
-    yield piece;
-  }
+  if (name === undefined) return undefined;
+  if (name.length > filenameCharsMax) throw invalid("filename", `has ${name.length} characters, expected at most ${filenameCharsMax}`);
+  checkName(name, "filename");
+  return name;
 }

@@ -18,7 +18,7 @@ import type { Services } from "./services.ts";
 import { grpcErrorOf, refusal, refuseProblem } from "./status.ts";
 
 /** As one message of gRPC may have: larger values are for blobs. */
-const bodyMax = 64 * 1_024 * 1_024;
+const bodyMax = 16 * 1_024 * 1_024;
 
 type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
 

@@ -54,7 +54,9 @@ export function grpcErrorOf(error: unknown): GrpcError | undefined {
   if (error.code === "LONGSHORE_BAD_DEFINITION" || error.code === "LONGSHORE_BAD_INPUT") {
     return new GrpcError(GrpcCode.INVALID_ARGUMENT, wholeMessage(error), violationsOf(error), { cause: error });
   }
-  if (error.code === "LONGSHORE_LIMIT") return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, error.message, [], { cause: error });
+  // A body that is too large is refused as the listener refuses it.
+  if (error.code === "LONGSHORE_LIMIT" && error.detail.field !== "body")
+    return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, error.message, [], { cause: error });
   return undefined;
 }
 

@@ -1,0 +1,74 @@
+// The attacker sends few megabytes that become millions of objects: lists of empty lists, as a body or in a message of gRPC. Building those
+// would hold up everybody else for seconds. The attacker holds no token, a worker token or an operator token. The server must refuse by the
+// count, before it has built anything.
+
+import { expect, it, onTestFinished } from "vitest";
+import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
+import type { Json } from "../../src/json.ts";
+import { JsonScan } from "../../src/json-scan.ts";
+import { BlobService, FlowsService, OrchestratorService } from "../../src/protocol/stepflow/services.ts";
+import { httpLimits } from "../../src/server/listener/limits.ts";
+import { serve } from "../../src/server/server.ts";
+import { call } from "../support/http.ts";
+
+const operator = "operator:operator-0123456789";
+const headers = { authorization: "Bearer operator-0123456789", "content-type": "application/json" };
+
+/** Above the limit, and small in bytes. */
+const lists = `[${"[],".repeat(httpLimits.manyValues / 2)}[]]`;
+
+async function started() {
+  const server = await serve({ ephemeral: true, port: 0, tokens: [operator] });
+  onTestFinished(() => server.close(0));
+  return server.url as string;
+}
+
+it.each([
+  ["a flow of Stepflow", "/api/v1/flows", `{"flow":{"steps":[],"output":${lists}}}`],
+  ["inputs of a run of Stepflow", "/api/v1/runs", `{"flowId":"x","input":${lists}}`],
+  ["a blob as JSON", "/api/v1/blobs", `{"data":${lists}}`],
+  ["a run of ours", "/api/longshore/v1/runs", `{"workflow":"w","input":${lists}}`],
+  ["a run of Conductor", "/api/workflow/w", `{"x":${lists}}`],
+  ["a result of Conductor", "/api/tasks", `{"taskId":"t","workflowInstanceId":"w","outputData":{"x":${lists}}}`],
+  ["a graph of FlowKit", "/flowkit/v1/tasks", `{"graph":{"nodes":${lists}}}`],
+])("%s with too many values is refused by name", async (_what, path, body) => {
+  const { status, text } = await call(`${await started()}${path}`, { method: "POST", headers, body });
+  expect(status).toBe(413);
+  expect(text).toContain(`more than ${httpLimits.manyValues} JSON values`);
+});
+
+it("a workflow of workflow-graph with too many values is refused in that protocol's words", async () => {
+  const body = `{"name":"w","jobs":${lists}}`;
+  const { status, text } = await call(`${await started()}/api/workflows`, { method: "POST", headers, body });
+  expect([status, text]).toEqual([413, "Failed to buffer the request body: length limit exceeded"]);
+});
+
+it("a route that carries no payload takes fewer", async () => {
+  const url = await started();
+  const body = `[${"1,".repeat(httpLimits.bodyValues)}1]`;
+  const answer = await call(`${url}/api/workflow/bulk/search`, { method: "POST", headers, body });
+  expect([answer.status, answer.text]).toEqual([413, expect.stringContaining(`more than ${httpLimits.bodyValues} JSON values`)]);
+});
+
+it("a message of gRPC with too many fields is refused by name", async () => {
+  const channel = openChannel(await started(), { metadata: { authorization: "Bearer operator-0123456789" } });
+  onTestFinished(() => channel.close());
+  const data = Array.from({ length: httpLimits.manyValues }, () => []) as Json[];
+  const calls: ((to: GrpcChannel) => Promise<unknown>)[] = [
+    (to) => to.unary(FlowsService.StoreFlow, { flow: { output: data } }),
+    (to) => to.unary(BlobService.PutBlob, { jsonData: data }),
+    (to) => to.unary(OrchestratorService.CompleteTask, { taskId: "t", response: { output: data } }),
+  ];
+  for (const send of calls) {
+    await expect(send(channel)).rejects.toMatchObject({ code: 8, message: expect.stringContaining(`${httpLimits.manyValues} fields`) });
+  }
+});
+
+it("values are counted without building one, wherever the pieces are cut", () => {
+  const text = Buffer.from('{"a,[{:\\"":[1,{"b":null},"\\\\"],"ü":[[],[]]}');
+  for (let size = 1; size <= text.length; size++) {
+    const scan = new JsonScan();
+    for (let at = 0; at < text.length; at += size) scan.push(text.subarray(at, at + size));
+    expect(scan.values).toBe(14);
+  }
+});

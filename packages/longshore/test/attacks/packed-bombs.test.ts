@@ -1,0 +1,70 @@
+// The attacker sends messages of gRPC that are small packed and huge unpacked, on many streams at once, to a method that anyone may call. The
+// attacker holds no token. The server must stop unpacking at the limit of the method, unpack few at a time, and count what comes out against
+// the memory that all callers share.
+
+import { gzipSync } from "node:zlib";
+import { expect, it } from "vitest";
+import { ByteBudget } from "../../src/byte-budget.ts";
+import { unary } from "../../src/grpc/service.ts";
+import { GrpcCode } from "../../src/grpc/status.ts";
+import { HealthService } from "../../src/protocol/stepflow/services.ts";
+import { answerOf, Echo, grpcHead, rawSession, startGrpc } from "../support/grpc.ts";
+import { startStepflow } from "../support/stepflow-server.ts";
+
+const gzip = { "grpc-encoding": "gzip" };
+
+function packed(bytes: Buffer): Buffer {
+  const body = gzipSync(bytes);
+  const frame = Buffer.alloc(5 + body.length);
+  frame[0] = 1;
+  frame.writeUInt32BE(body.length, 1);
+  frame.set(body, 5);
+  return frame;
+}
+
+it("a bomb to a method that anyone may call ends at 4 KiB", async () => {
+  const { url } = await startStepflow({ tokens: ["operator:operator-0123456789"] });
+  const session = rawSession(Number(new URL(url).port));
+  const bombs = Array.from({ length: 20 }, () => {
+    const stream = session.request(grpcHead(HealthService.HealthCheck.path, gzip));
+    stream.end(packed(Buffer.alloc(3_000_000)));
+    return answerOf(stream);
+  });
+  for (const { head } of await Promise.all(bombs)) {
+    expect(head["grpc-status"]).toBe(String(GrpcCode.RESOURCE_EXHAUSTED));
+    expect(head["grpc-message"]).toContain("more than 4096 bytes when unpacked");
+  }
+  const plain = session.request(grpcHead(HealthService.HealthCheck.path));
+  plain.end(Buffer.concat([Buffer.from([0, 0, 0, 0x20, 0]), Buffer.alloc(8_192)]));
+  expect((await answerOf(plain)).head).toMatchObject({ "grpc-status": "8" });
+});
+
+it("what is unpacked counts against the memory of all callers, a few at a time", async () => {
+  const receiving = new Watched(3_000_000);
+  const { port, grpc } = await startGrpc([unary(Echo.Say, "task.report", (message) => message)], { receiving });
+  const session = rawSession(port);
+  const message = Buffer.concat([Buffer.from([0x1a, 0x80, 0x89, 0x7a]), Buffer.alloc(2_000_000)]);
+  const calls = Array.from({ length: 12 }, () => {
+    const stream = session.request(grpcHead(Echo.Say.path, gzip));
+    stream.end(packed(message));
+    return answerOf(stream);
+  });
+  const codes = (await Promise.all(calls)).map(({ head, trailers }) => trailers["grpc-status"] ?? head["grpc-status"]);
+  expect(new Set(codes)).toEqual(new Set(["0", "8"]));
+  // Two that are unpacked at once need more than there is; one alone would not.
+  expect(receiving.peak).toBeGreaterThan(2_000_000);
+  expect(receiving.peak).toBeLessThanOrEqual(3_000_000);
+  expect(receiving.held).toBe(0);
+  expect(grpc.inflations.running).toBe(0);
+  expect(grpc.inflations.most).toBe(2);
+});
+
+class Watched extends ByteBudget {
+  peak = 0;
+
+  override take(bytes: number): boolean {
+    const taken = super.take(bytes);
+    this.peak = Math.max(this.peak, this.held);
+    return taken;
+  }
+}
