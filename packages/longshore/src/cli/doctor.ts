@@ -12,6 +12,7 @@ interface DoctorFlags {
   data: string;
   port: number;
   host: string;
+  deep?: boolean;
   json?: boolean;
 }
 
@@ -24,16 +25,18 @@ export function doctorCommand(): Command {
   const command = new Command("doctor").description("examine this machine: Node, SQLite, the disk, the clock, the port");
   withJson(withData(withPort(command)))
     .option("--host <address>", "its address", "127.0.0.1")
+    .option("--deep", "also check every page of the data file (reads all of it)")
     .action(doctor);
   return withExamples(command, [
     ["longshore doctor", "may be run beside a running server"],
+    ["longshore doctor --deep", "also find damaged pages in the data file"],
     ["longshore doctor --data /var/lib/longshore --json", "for a health check; exit code 1 when something is bad"],
   ]);
 }
 
 async function doctor(flags: DoctorFlags): Promise<void> {
   const { diagnose } = await import("../server/doctor.ts");
-  const findings = [...(await diagnose(flags.data)), await examinePort(flags)];
+  const findings = [...(await diagnose(flags.data, { deep: flags.deep })), await examinePort(flags)];
   const bad = findings.some((finding) => finding.state === "bad");
   process.stdout.write(flags.json ? `${JSON.stringify({ ok: !bad, findings })}\n` : `${asText(findings).join("\n")}\n`);
   if (bad) throw new CommandFailure("", exitFailed);

@@ -16,6 +16,7 @@ export interface ServerFlags {
   host: string;
   data: string;
   ephemeral?: boolean;
+  acceptDamage?: boolean;
   workflows?: string;
   stepflowConfig?: string;
   stepflowFiles?: string;
@@ -40,6 +41,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
   return withData(withPort(command))
     .option("--host <address>", "on which address; beyond loopback, tokens are needed", "127.0.0.1")
     .addOption(new Option("--ephemeral", "keep everything in memory; nothing survives").conflicts("data"))
+    .option("--accept-damage", "serve what can be read of a damaged data file, instead of refusing to start")
     .option("--workflows <folder>", "load its *.yml, *.yaml and *.json at the start")
     .option("--stepflow-config <file>", "plugins and routes for flows of Stepflow; may start their workers")
     .option("--stepflow-files <folder>", "files that flows of Stepflow may read by load_file; none without it")
@@ -71,6 +73,7 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     port: flags.port,
     host: flags.host,
     ...(flags.ephemeral ? { ephemeral: true } : { data: resolve(flags.data) }),
+    acceptDamage: flags.acceptDamage,
     ...(flags.workflows === undefined ? {} : { workflows: resolve(flags.workflows) }),
     stepflow: stepflowOf(flags),
     ...flowkitOf(flags),

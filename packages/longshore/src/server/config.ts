@@ -17,6 +17,8 @@ export interface ServeOptions {
   data?: string;
   /** Keep everything in memory: nothing survives the process. */
   ephemeral?: boolean;
+  /** Serve a damaged data file: what can still be read of it. Without this, a damaged file is refused. */
+  acceptDamage?: boolean;
   /** 4500 when absent; 0 takes any free port; null opens no socket. */
   port?: number | null;
   /** 127.0.0.1 when absent. Another address needs tokens, or `insecure`. */

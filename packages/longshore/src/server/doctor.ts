@@ -1,10 +1,11 @@
-// Looks at the ground a server stands on: Node, SQLite, the data folder's disk, the clock. It changes nothing, opens no data file, and
-// may be used beside a running server.
+// Looks at the ground a server stands on: Node, SQLite, the data folder's disk, the clock. It changes nothing and may be used beside a
+// running server.
 
 import { closeSync, existsSync, fsyncSync, mkdtempSync, openSync, rmSync, type Stats, statfsSync, statSync, writeSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { toError } from "../errors.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
+import { examineData, formatBytes } from "./doctor-data.ts";
 
 export interface Finding {
   readonly about: string;
@@ -23,8 +24,6 @@ const pageBytes = 4_096;
 const syncMsSlow = 20;
 /** No disk writes a page this fast: the sync went to memory, or to a cache that a power cut empties. */
 const syncMsImpossible = 0.02;
-/** The log is folded back near 16 MiB; four times that means that something keeps it from being folded, such as a forgotten reader. */
-const walBytesMany = 64 * 1024 * 1024;
 const freeBytesFew = 1024 * 1024 * 1024;
 const freeBytesMin = 64 * 1024 * 1024;
 /** The two clocks may part by this much while the disk is measured; more means that somebody is setting the time. */
@@ -34,10 +33,11 @@ const futureMsMax = 2_000;
 /** This program was not written before. */
 const earliestMs = Date.UTC(2025, 0, 1);
 
-export async function diagnose(directory: string): Promise<Finding[]> {
+/** `deep` also opens the data file for reading and checks all of its pages. */
+export async function diagnose(directory: string, { deep = false }: { deep?: boolean } = {}): Promise<Finding[]> {
   const folder = resolve(directory);
   const clock = watchClock();
-  return [nodeVersion(), await sqlite(), disk(folder), space(folder), wal(folder), clock(folder)];
+  return [nodeVersion(), await sqlite(), disk(folder), space(folder), await examineData(folder, deep), clock(folder)];
 }
 
 function nodeVersion(): Finding {
@@ -109,18 +109,6 @@ function space(folder: string): Finding {
   return { about, state: "ok", seen, figures };
 }
 
-function wal(folder: string): Finding {
-  const data = sizeOf(join(folder, "longshore.db"));
-  const log = sizeOf(join(folder, "longshore.db-wal"));
-  const about = "Data";
-  if (data === undefined) return { about, state: "ok", seen: `no data file in ${folder} yet` };
-  const seen = `${formatBytes(data)}, write-ahead log ${formatBytes(log ?? 0)}`;
-  const figures = { dataBytes: data, walBytes: log ?? 0 };
-  if ((log ?? 0) <= walBytesMany) return { about, state: "ok", seen, figures };
-  const advice = "The log is not being folded back: look for another program (a backup, a shell) that keeps the data file open.";
-  return { about, state: "warn", seen, figures, advice };
-}
-
 /** Leases and deadlines are decided by the wall clock, so it must be near the truth and must not jump. */
 function watchClock(): (folder: string) => Finding {
   const wall = Date.now();
@@ -151,10 +139,6 @@ function existing(folder: string): string {
   return existsSync(folder) || dirname(folder) === folder ? folder : existing(dirname(folder));
 }
 
-function sizeOf(file: string): number | undefined {
-  return look(file)?.size;
-}
-
 function changedAt(file: string): number | undefined {
   return look(file)?.mtimeMs;
 }
@@ -170,10 +154,4 @@ function look(file: string): Stats | undefined {
 
 function formatMs(ms: number): string {
   return `${ms < 10 ? ms.toFixed(2) : ms.toFixed(0)} ms`;
-}
-
-function formatBytes(bytes: number): string {
-  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
-  return power === 0 ? `${bytes} bytes` : `${(bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
 }

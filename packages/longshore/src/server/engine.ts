@@ -35,6 +35,10 @@ export interface EngineOptions extends DialectOptions {
   probe?: EngineProbe;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: typeof openDatabase;
+  /** Serve a damaged data file: what can be read of it. */
+  acceptDamage?: boolean;
+  /** Gets what an operator should know about the data folder. */
+  warn?: (message: string) => void;
   /** Told of what went wrong with nobody to answer to. */
   failed?: (what: string, error: unknown) => void;
   clock?: Clock;
@@ -98,6 +102,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const store = await openSqliteStore({
     directory,
     open: probe === undefined ? options.open : timedOpen(probe, options.open),
+    acceptDamage: options.acceptDamage,
+    warn: options.warn,
     clock,
     random,
     brain: brainOf(dialects),

@@ -35,6 +35,8 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     flowkit: flowkitParts?.dialect,
     clock,
     retention: retentionPolicy(options.retention),
+    acceptDamage: options.acceptDamage,
+    warn: (message) => logger.warn(message),
     probe: metrics && engineProbe(metrics),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
   });

@@ -25,7 +25,7 @@ export async function openDataFolder(directory: string): Promise<{ source: Histo
   }
   const db = await openReadOnly(file);
   try {
-    refuseOlder(refuseNewer(db), file);
+    refuseOlder(refuseNewer(db, file), file);
     db.exec("BEGIN");
     const history = new SqliteHistory({ db, startsRun: startsRun(db), withParts: true });
     return { source: sourceOf(history, db, join(folder, "blobs")), close: () => db.close() };

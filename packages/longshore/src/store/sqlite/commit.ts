@@ -37,16 +37,22 @@ export class GroupCommit {
   readonly #undo: (() => void)[] = [];
   readonly #after: (() => void)[] = [];
   readonly #now: () => number;
+  readonly #isGone: () => LongshoreError | null;
   #queue: Job[] = [];
   #scheduled = false;
   #closed = false;
   #restUntil = 0;
   #commits = 0;
   #steps = 0;
+  /** Why commits do not last: the data file is not in its place any more. */
+  #gone: LongshoreError | null = null;
+  #refusal: LongshoreError | null = null;
 
-  constructor(db: Database, now: () => number) {
+  /** `isGone` is called after each commit and before its answers: an error when what was written cannot be found again. */
+  constructor(db: Database, now: () => number, isGone: () => LongshoreError | null = () => null) {
     this.#db = db;
     this.#now = now;
+    this.#isGone = isGone;
   }
 
   /** Takes part in every commit from now on. */
@@ -90,7 +96,12 @@ export class GroupCommit {
 
   /** Null when writing works; else why it does not. */
   get unavailable(): LongshoreError | null {
-    return this.#restUntil === 0 ? null : unavailableError(undefined);
+    return this.#refusal ?? this.#gone ?? (this.#restUntil === 0 ? null : unavailableError(undefined));
+  }
+
+  /** From now on nothing is written: each operation that would change something fails with `error`. Reading goes on. */
+  refuse(error: LongshoreError): void {
+    this.#refusal = error;
   }
 
   /** Carries out what is queued, then refuses everything. */
@@ -119,13 +130,15 @@ export class GroupCommit {
   }
 
   #commit(jobs: Job[]): void {
+    const commitsBefore = this.#commits;
     const failure = this.#write();
-    if (failure === null) return this.#answer(jobs);
+    // What was committed stays so in memory as well: the file may come back. But no caller may rely on it.
+    if (failure === null) return this.#answer(jobs, this.#commits === commitsBefore ? null : this.#gone);
     this.#takeBack(0);
     this.#after.length = 0;
     if (jobs.length === 1) {
       (jobs[0] as Job).error ??= failure;
-      return this.#answer(jobs);
+      return this.#answer(jobs, null);
     }
     for (const job of jobs) {
       job.error = null;
@@ -149,6 +162,9 @@ export class GroupCommit {
   #write(): Error | null {
     if (!this.#parts.some((part) => part.dirty)) return null;
     // Resting is asked only here: operations that change nothing are answered all the same.
+    if (this.#refusal !== null) return this.#refusal;
+    if (this.#gone !== null) this.#gone = this.#isGone();
+    if (this.#gone !== null) return this.#gone;
     if (this.#restUntil > this.#now()) return unavailableError(undefined);
     try {
       this.#db.transaction(() => {
@@ -156,6 +172,7 @@ export class GroupCommit {
       });
       this.#commits++;
       this.#restUntil = 0;
+      this.#gone = this.#isGone();
       return null;
     } catch (thrown) {
       if (!isUnavailable(thrown)) return toError(thrown);
@@ -164,14 +181,15 @@ export class GroupCommit {
     }
   }
 
-  #answer(jobs: Job[]): void {
+  #answer(jobs: Job[], doubt: LongshoreError | null): void {
     this.#undo.length = 0;
     for (const part of this.#parts) part.applied();
     const after = this.#after.splice(0);
     for (const then of after) then();
     for (const job of jobs) {
-      if (job.error === null) job.resolve(job.value as never);
-      else job.reject(job.error);
+      const error = job.error ?? doubt;
+      if (error === null) job.resolve(job.value as never);
+      else job.reject(error);
     }
   }
 

@@ -88,6 +88,22 @@ function facade(db: DatabaseSync): Database {
   };
 }
 
+/** Whether any connection, of whichever process, has the file open. Waits for none of them. */
+export async function isOpenAnywhere(file: string): Promise<boolean> {
+  const { DatabaseSync } = await load();
+  const db = new DatabaseSync(file);
+  try {
+    // Nothing is prepared here: the second driver keeps a connection open while it has prepared statements.
+    db.exec("PRAGMA busy_timeout=0; PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; SELECT count(*) FROM sqlite_schema");
+    return false;
+  } catch (error) {
+    if (isLocked(error)) return true;
+    throw error;
+  } finally {
+    db.close();
+  }
+}
+
 async function load(): Promise<Module> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (major > 22 || (major === 22 && minor >= 13)) return withoutWarning(async () => (await import("node:sqlite" as string)) as Module);
@@ -126,4 +142,12 @@ export function isUnavailable(error: unknown): boolean {
 export function isLocked(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode;
   return typeof code === "number" && [5, 6].includes(code & 0xff);
+}
+
+/** The file is no database, or its pages contradict each other. */
+export function isDamaged(error: unknown): boolean {
+  const { errcode: code, message } = error as { errcode?: unknown; message?: unknown };
+  // 11 malformed, 26 not a database. The second driver gives no code with rows.
+  if (typeof code === "number") return [11, 26].includes(code & 0xff);
+  return ["database disk image is malformed", "file is not a database"].includes(String(message));
 }

@@ -1,6 +1,7 @@
 // The tables, as numbered migrations. A file records in `user_version` how far it has come.
 
 import { LongshoreError } from "../../errors.ts";
+import { packageVersion } from "../../version.ts";
 import type { Database } from "./driver.ts";
 
 const migrations: readonly string[] = [
@@ -159,13 +160,17 @@ const migrations: readonly string[] = [
     SELECT run.id FROM run JOIN definition ON definition.id = run.definition_id WHERE definition.dialect = 'workflow-graph'
   );
   `,
+  `
+  -- Facts about the file itself, by name.
+  CREATE TABLE property (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  `,
 ];
 
 export const schemaVersion = migrations.length;
 
-/** `upTo` makes a file as an earlier version wrote it. */
-export function migrate(db: Database, upTo: number = migrations.length): void {
-  const from = refuseNewer(db);
+/** Brings a file up to the newest version, one migration a transaction. `upTo` makes a file as an earlier version wrote it. */
+export function migrate(db: Database, upTo: number = migrations.length, file = ":memory:"): void {
+  const from = refuseNewer(db, file);
   migrations.slice(from, upTo).forEach((sql, at) => {
     db.transaction(() => {
       db.exec(sql);
@@ -174,12 +179,17 @@ export function migrate(db: Database, upTo: number = migrations.length): void {
   });
 }
 
-/** Returns the schema version of the file. */
-export function refuseNewer(db: Database): number {
+/** Returns the schema version. `file` is what a refusal calls it. */
+export function refuseNewer(db: Database, file: string): number {
   const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
-  if (version <= migrations.length) return version;
-  throw new LongshoreError(
+  if (version > schemaVersion) throw tooNew(file, version);
+  return version;
+}
+
+export function tooNew(file: string, version: number): LongshoreError {
+  return new LongshoreError(
     "LONGSHORE_BAD_CONFIG",
-    `The data file has schema version ${version}, this Longshore knows up to ${migrations.length}: it was written by a newer version.`,
+    `The data file ${file} has schema version ${version}, but Longshore ${packageVersion()} reads versions up to ${schemaVersion}: a newer ` +
+      "Longshore wrote it. Install that version, or restore a backup from before the upgrade.",
   );
 }

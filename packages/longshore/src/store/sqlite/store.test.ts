@@ -72,7 +72,7 @@ describe("the SQLite store", () => {
     db.close();
     await expect(open(directory)).rejects.toMatchObject({
       code: "LONGSHORE_BAD_CONFIG",
-      message: expect.stringContaining("newer version"),
+      message: expect.stringContaining("a newer Longshore wrote it"),
     });
     const after = await openDatabase(join(directory, "longshore.db"));
     expect(after.prepare("SELECT count(*) AS count FROM sqlite_schema").get()).toEqual({ count: 0 });

@@ -1,19 +1,16 @@
 // Opens a data file and puts the parts of the SQLite store together.
 
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
-import { LongshoreError, toError } from "../../errors.ts";
 import type { Run } from "../../run/run.ts";
 import type { Brain } from "../../run/store.ts";
 import { SqliteBoard } from "./board.ts";
 import { GroupCommit } from "./commit.ts";
+import { inWords, openDataFile } from "./data-file.ts";
 import { SqliteDocuments } from "./documents.ts";
-import { type Database, isLocked, isUnavailable, openDatabase } from "./driver.ts";
+import type { Database, openDatabase } from "./driver.ts";
 import { SqliteParts } from "./parts.ts";
 import { SqliteRuns } from "./runs.ts";
-import { migrate } from "./schema.ts";
 
 /** Told after each commit. Hints for whoever waits or shows: correctness never depends on them. */
 export interface StoreHooks {
@@ -35,6 +32,10 @@ export interface SqliteStoreOptions {
   synchronous?: "FULL" | "NORMAL";
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: typeof openDatabase;
+  /** Serve a damaged data file: what can be read of it. */
+  acceptDamage?: boolean;
+  /** Gets what an operator should know about the data folder, in sentences. */
+  warn?: (message: string) => void;
 }
 
 export interface SqliteStore {
@@ -49,21 +50,13 @@ export interface SqliteStore {
   close(): void;
 }
 
-const fileName = "longshore.db";
-
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const { directory, clock, random, brain, hooks } = options;
-  const release = directory === null ? () => {} : await lock(directory);
+  const file = await openDataFile(directory, options);
   try {
-    const open = options.open ?? openDatabase;
-    const db = await open(directory === null ? ":memory:" : join(directory, fileName), { synchronous: options.synchronous });
-    try {
-      migrate(db);
-    } catch (error) {
-      db.close();
-      throw error;
-    }
-    const commit = new GroupCommit(db, () => clock.now());
+    const { db } = file;
+    const commit = new GroupCommit(db, () => clock.now(), file.isGone);
+    file.checkRest((damage) => commit.refuse(damage));
     const taskChanged = (task: Task) => {
       parts.taskChanged(task);
       hooks.taskChanged(task);
@@ -97,47 +90,11 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       },
       close() {
         commit.close();
-        db.close();
-        release();
+        file.close();
       },
     };
   } catch (error) {
-    release();
+    file.close();
     throw inWords(error, directory);
   }
-}
-
-/** A folder that cannot be used is a matter of the machine, not of the program: told with what to do about it. */
-function inWords(error: unknown, directory: string | null): unknown {
-  const { code } = error as { code?: unknown };
-  if (directory === null || !(isUnavailable(error) || ["ENOSPC", "EDQUOT", "EROFS", "EACCES"].includes(String(code)))) return error;
-  return new LongshoreError(
-    "LONGSHORE_STORE_UNAVAILABLE",
-    `The data folder ${directory} cannot be used: ${toError(error).message}. Make room or allow writing, or choose another folder with --data.`,
-    { cause: error },
-  );
-}
-
-/** One server per folder: two would hand out the same tasks. The lock is SQLite's own, so a killed process leaves none behind. */
-async function lock(directory: string): Promise<() => void> {
-  let db: Database | undefined;
-  try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    db = await openDatabase(join(directory, "lock"), { synchronous: "NORMAL", journal: "DELETE", busyMs: 0 });
-    db.exec("BEGIN EXCLUSIVE");
-  } catch (cause) {
-    db?.close();
-    if (!isLocked(cause)) throw inWords(cause, directory);
-    throw new LongshoreError(
-      "LONGSHORE_CONFLICT",
-      `Another Longshore server is using ${directory}: stop it first, or choose another folder with --data.`,
-      { cause },
-    );
-  }
-  const held = db;
-  return () => {
-    // Closing alone leaves the lock to the garbage collector: the driver keeps a connection open while it has prepared statements.
-    held.exec("ROLLBACK");
-    held.close();
-  };
 }

@@ -1,0 +1,68 @@
+// The doctor's look at the data folder: whether a server could serve what is in it.
+
+import { type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import { toError } from "../errors.ts";
+import { checkFile } from "../store/sqlite/file-check.ts";
+import { blobFolderName, dataFileName, openness } from "../store/sqlite/folder.ts";
+import { checkFilePages } from "../store/sqlite/integrity.ts";
+import { schemaVersion, tooNew } from "../store/sqlite/schema.ts";
+import type { Finding } from "./doctor.ts";
+
+const about = "Data";
+/** The log is folded back near 16 MiB; four times that means that something keeps it from being folded, such as a forgotten reader. */
+const walBytesMany = 64 * 1024 * 1024;
+const restore = "Restore the folder from a backup, or start the server with --accept-damage to serve what can be read.";
+
+export async function examineData(folder: string, deep: boolean): Promise<Finding> {
+  const found = look(folder);
+  if (found !== undefined && !found.isDirectory())
+    return { about, state: "bad", seen: `${folder} is a file`, advice: "Choose a folder with --data." };
+  try {
+    return await examineFiles(folder, deep);
+  } catch (error) {
+    return { about, state: "bad", seen: `cannot be read: ${toError(error).message}`, advice: `Allow this user to read ${folder}.` };
+  }
+}
+
+async function examineFiles(folder: string, deep: boolean): Promise<Finding> {
+  const file = join(folder, dataFileName);
+  const data = look(file)?.size;
+  const report = checkFile(folder, look(join(folder, blobFolderName)) !== undefined);
+  if (report.damage.length > 0) return { about, state: "bad", seen: report.damage.join(" "), advice: restore };
+  if (report.schemaVersion !== null && report.schemaVersion > schemaVersion) {
+    const [seen, advice] = tooNew(file, report.schemaVersion).message.split(/(?<=wrote it\.) /);
+    return { about, state: "bad", seen: seen as string, advice };
+  }
+  if (data === undefined) return { about, state: "ok", seen: `no data file in ${folder} yet` };
+  const damage = deep ? await checkFilePages(file) : [];
+  if (damage.length > 0) return { about, state: "bad", seen: damage.join(" "), advice: restore };
+  return examineSizes(folder, data, look(`${file}-wal`)?.size ?? 0, deep);
+}
+
+function examineSizes(folder: string, dataBytes: number, walBytes: number, deep: boolean): Finding {
+  const figures = { dataBytes, walBytes };
+  const checked = deep ? ", all pages checked" : "";
+  const seen = `${formatBytes(dataBytes)}, write-ahead log ${formatBytes(walBytes)}${checked}`;
+  if (walBytes > walBytesMany) {
+    const advice = "The log is not being folded back: look for another program (a backup, a shell) that keeps the data file open.";
+    return { about, state: "warn", seen, figures, advice };
+  }
+  const open = openness(folder);
+  return open === null ? { about, state: "ok", seen, figures } : { about, state: "warn", seen, figures, advice: open };
+}
+
+function look(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    // Not there, or in a place that cannot be looked into, which the finding about the disk reports.
+    return undefined;
+  }
+}
+
+export function formatBytes(bytes: number): string {
+  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return power === 0 ? `${bytes} bytes` : `${(bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
+}

@@ -1,0 +1,123 @@
+// Opens the data file of a folder: locked, private, checked and of the newest schema. Each refusal has one sentence with the path and
+// what to do.
+
+import { copyFileSync, existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { LongshoreError, toError } from "../../errors.ts";
+import { damagedError, damagedWhileServing } from "./damage.ts";
+import { type Database, isDamaged, isOpenAnywhere, isUnavailable, type OpenOptions, openDatabase } from "./driver.ts";
+import { checkFile } from "./file-check.ts";
+import { blobFolderName, createDataFile, dataFileName, prepareFolder } from "./folder.ts";
+import { watchIdentity } from "./identity.ts";
+import { type BackgroundCheck, checkBytesAtStart, checkInBackground, checkPages } from "./integrity.ts";
+import { type FolderLock, lockFolder, recordLock, refuseIfShared } from "./lock.ts";
+import { migrate, refuseNewer } from "./schema.ts";
+
+export interface DataFileOptions {
+  synchronous?: OpenOptions["synchronous"];
+  open?: typeof openDatabase;
+  acceptDamage?: boolean;
+  warn?: (message: string) => void;
+}
+
+export interface DataFile {
+  readonly db: Database;
+  /** An error when the file is not in its place any more. */
+  isGone(): LongshoreError | null;
+  /** Checks what was too much for the start, and calls `refuse` when that is damaged. */
+  checkRest(refuse: (damage: LongshoreError) => void): void;
+  close(): void;
+}
+
+export async function openDataFile(directory: string | null, options: DataFileOptions): Promise<DataFile> {
+  if (directory === null) return inMemory(options);
+  try {
+    prepareFolder(directory, options.warn);
+    const lock = await lockFolder(directory);
+    try {
+      return await openLocked(directory, lock, options);
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  } catch (error) {
+    throw inWords(error, directory);
+  }
+}
+
+async function inMemory({ open = openDatabase, synchronous }: DataFileOptions): Promise<DataFile> {
+  const db = await open(":memory:", { synchronous });
+  migrate(db);
+  return { db, isGone: () => null, checkRest: () => {}, close: () => db.close() };
+}
+
+async function openLocked(directory: string, lock: FolderLock, options: DataFileOptions): Promise<DataFile> {
+  const { warn = () => {} } = options;
+  const judge = (damage: readonly string[]) => {
+    if (damage.length === 0) return;
+    if (options.acceptDamage !== true) throw damagedError(damage);
+    for (const sentence of damage) warn(`${sentence} It is served all the same, because damage was accepted.`);
+  };
+  const { damage } = checkFile(directory, existsSync(join(directory, blobFolderName)));
+  judge(damage);
+  const file = createDataFile(directory);
+  if (damage.length > 0) keepDamagedLog(file, warn);
+  const isSmall = statSync(file).size <= checkBytesAtStart;
+  const wasOpen = await isOpenAnywhere(file);
+  const db = await (options.open ?? openDatabase)(file, { synchronous: options.synchronous });
+  try {
+    refuseNewer(db, file);
+    refuseIfShared(db, lock, directory, wasOpen);
+    if (isSmall) judge(checkPages(db, file));
+    migrate(db, undefined, file);
+    recordLock(db, lock);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  let check: BackgroundCheck | undefined;
+  return {
+    db,
+    isGone: watchIdentity(file),
+    checkRest(refuse) {
+      if (isSmall) return;
+      const found = (sentences: readonly string[]) => {
+        try {
+          judge(sentences);
+        } catch (error) {
+          warn((error as Error).message);
+          refuse(damagedWhileServing(error));
+        }
+      };
+      check = checkInBackground(file, found, (error) => warn(`The data file ${file} could not be checked: ${error.message}.`));
+    },
+    close() {
+      check?.stop();
+      db.close();
+      lock.release();
+    },
+  };
+}
+
+/** SQLite overwrites what it cannot read; a copy leaves it for someone who wants to look for what was lost. */
+function keepDamagedLog(file: string, warn: (message: string) => void): void {
+  const log = `${file}-wal`;
+  if (!existsSync(log)) return;
+  const copy = `${log}.damaged`;
+  copyFileSync(log, copy);
+  warn(`A copy of the damaged write-ahead log is kept as ${copy}.`);
+}
+
+/** A folder that cannot be used is a matter of the machine, not of the program: reported with what to do about it. */
+export function inWords(error: unknown, directory: string | null): unknown {
+  if (directory === null || error instanceof LongshoreError) return error;
+  if (isDamaged(error))
+    return damagedError([`The data file ${join(directory, dataFileName)} is damaged: ${toError(error).message}.`], error);
+  const { code } = error as { code?: unknown };
+  if (!(isUnavailable(error) || ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"].includes(String(code)))) return error;
+  return new LongshoreError(
+    "LONGSHORE_STORE_UNAVAILABLE",
+    `The data folder ${directory} cannot be used: ${toError(error).message}. Make room or allow writing, or choose another folder with --data.`,
+    { cause: error },
+  );
+}

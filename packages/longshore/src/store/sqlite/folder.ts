@@ -1,0 +1,80 @@
+// The data folder: made for its owner only, with files that only the owner may read.
+
+import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { LongshoreError } from "../../errors.ts";
+
+export const dataFileName = "longshore.db";
+export const lockFileName = "lock";
+export const blobFolderName = "blobs";
+
+const folderMode = 0o700;
+const fileMode = 0o600;
+const othersBits = 0o077;
+/** A sticky folder such as /tmp lets every user in, but only the owner of a file may replace it. */
+const stickyBit = 0o1000;
+
+/** Makes the folder when there is none, and the files in it private. `warn` gets what only its owner should change. */
+export function prepareFolder(directory: string, warn: (message: string) => void = () => {}): void {
+  makeFolder(directory);
+  // SQLite gives the files beside a database the mode of the database.
+  createPrivate(join(directory, lockFileName));
+  for (const name of readdirSync(directory)) if (isOurs(name)) makePrivate(join(directory, name), warn);
+  const open = openness(directory);
+  if (open !== null) warn(open);
+}
+
+/** Creates the data file as a private one, when there is none. */
+export function createDataFile(directory: string): string {
+  const file = join(directory, dataFileName);
+  createPrivate(file);
+  return file;
+}
+
+/** A sentence when other users may look into the folder or change it, with what to do; else null. */
+export function openness(directory: string): string | null {
+  if (process.platform === "win32") return null;
+  const { mode } = statSync(directory);
+  if ((mode & othersBits) === 0) return null;
+  const may = (mode & 0o022) !== 0 && (mode & stickyBit) === 0 ? "replace the files in" : "look into";
+  return `Other users may ${may} the data folder ${directory} (mode ${(mode & 0o777).toString(8)}): run chmod 700 ${directory}.`;
+}
+
+function makeFolder(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: folderMode });
+  } catch (cause) {
+    if (!["EEXIST", "ENOTDIR"].includes(String((cause as { code?: unknown }).code))) throw cause;
+    throw new LongshoreError(
+      "LONGSHORE_BAD_CONFIG",
+      `The data folder ${directory} cannot be made: it, or a folder above it, is a file. Choose a folder with --data.`,
+      { cause },
+    );
+  }
+}
+
+function isOurs(name: string): boolean {
+  return name === lockFileName || name.startsWith(dataFileName);
+}
+
+/** Never opens a file that is there: closing it would drop the locks that SQLite holds on it in this process. */
+function createPrivate(file: string): void {
+  try {
+    closeSync(openSync(file, "wx", fileMode));
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "EEXIST") throw error;
+  }
+}
+
+function makePrivate(file: string, warn: (message: string) => void): void {
+  const { mode } = statSync(file);
+  if (process.platform === "win32" || (mode & othersBits) === 0) return;
+  try {
+    chmodSync(file, fileMode);
+  } catch {
+    // It belongs to another user.
+    warn(
+      `Other users may read ${file} (mode ${(mode & 0o777).toString(8)}), and this user may not change that: run chmod 600 as its owner.`,
+    );
+  }
+}

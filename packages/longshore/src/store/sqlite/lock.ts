@@ -1,0 +1,61 @@
+// One server per data folder: two would hand out the same tasks. The lock is SQLite's own, on a file beside the data file, so a killed
+// process leaves none behind, and backups and other readers may open the data file. The data file records which lock file guards it.
+// When that one was removed, a new lock proves nothing, and the data file itself must not be open anywhere.
+
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { LongshoreError } from "../../errors.ts";
+import { type Database, isLocked, openDatabase } from "./driver.ts";
+import { lockFileName } from "./folder.ts";
+import { readProperty, writeProperty } from "./properties.ts";
+
+export interface FolderLock {
+  /** Names this very file: another one in its place has another. */
+  readonly id: string;
+  release(): void;
+}
+
+/** Under which name the data file records its lock. */
+const lockProperty = "lock";
+
+export async function lockFolder(directory: string): Promise<FolderLock> {
+  const file = join(directory, lockFileName);
+  let db: Database | undefined;
+  try {
+    db = await openDatabase(file, { synchronous: "NORMAL", journal: "DELETE", busyMs: 0 });
+    db.exec("BEGIN EXCLUSIVE");
+  } catch (cause) {
+    db?.close();
+    if (!isLocked(cause)) throw cause;
+    throw new LongshoreError(
+      "LONGSHORE_CONFLICT",
+      `Another Longshore server is using ${directory}: stop it first, or choose another folder with --data.`,
+      { cause },
+    );
+  }
+  const held = db;
+  return {
+    id: String(statSync(file, { bigint: true }).ino),
+    release() {
+      // Closing alone leaves the lock to the garbage collector: the driver keeps a connection open while it has prepared statements.
+      held.exec("ROLLBACK");
+      held.close();
+    },
+  };
+}
+
+/** `wasOpen`: another connection had the data file open when this server took the lock. */
+export function refuseIfShared(db: Database, lock: FolderLock, directory: string, wasOpen: boolean): void {
+  // Under the same lock file as before, the other can only be a reader.
+  if (!wasOpen || readProperty(db, lockProperty) === lock.id) return;
+  throw new LongshoreError(
+    "LONGSHORE_CONFLICT",
+    `The lock file of ${directory} was removed, and another program has the data file open: another Longshore server may be using it. ` +
+      "Stop that program, or wait until it ends if it is a backup. Do not remove the lock file: a server that has ended leaves no lock.",
+  );
+}
+
+/** From now on the data file is guarded by this lock file. */
+export function recordLock(db: Database, lock: FolderLock): void {
+  if (readProperty(db, lockProperty) !== lock.id) db.transaction(() => writeProperty(db, lockProperty, lock.id));
+}

@@ -1,0 +1,68 @@
+// A disk changes bytes behind the server's back: runs that were acknowledged must not be missing without a word.
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { longshore } from "../support/cli.ts";
+import { dataFolder, startRunServer } from "../support/run-server.ts";
+
+const runs = 200;
+const pageBytes = 4_096;
+
+async function filledFolder(end: "stop" | "crash"): Promise<string> {
+  const data = dataFolder();
+  const server = await startRunServer(data);
+  expect(new Set(await server.startRuns(runs))).toEqual(new Set([201]));
+  await server[end]();
+  return data;
+}
+
+function flip(file: string, at: (bytes: Buffer) => number): void {
+  const bytes = readFileSync(file);
+  const place = at(bytes);
+  bytes[place] = (bytes[place] as number) ^ 0xff;
+  writeFileSync(file, bytes);
+}
+
+async function expectRefused(data: string, message: RegExp): Promise<void> {
+  const { code, stderr } = await longshore(["start", "--port", "0", "--data", data]);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(message);
+  expect(stderr).toContain("--accept-damage");
+}
+
+it("a page of zeros: the server refuses to serve until the damage is accepted", async () => {
+  const data = await filledFolder("stop");
+  const file = join(data, "longshore.db");
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0, bytes.length - 3 * pageBytes, bytes.length - 2 * pageBytes));
+  await expectRefused(data, /longshore\.db is damaged in the table run: /);
+  const server = await startRunServer(data, ["--accept-damage", "--log-level", "warn"]);
+  expect(server.text()).toMatch(/longshore\.db is damaged in the table run: .* It is served all the same/);
+});
+
+it("a flipped byte in the write-ahead log of a server that was killed: the commits behind it are reported", async () => {
+  const data = await filledFolder("crash");
+  const log = join(data, "longshore.db-wal");
+  flip(log, (bytes) => Math.floor(bytes.length / 2));
+  const damaged = readFileSync(log);
+  await expectRefused(data, /longshore\.db-wal is damaged: \d+ commits behind the damage cannot be read/);
+  await expectRefused(data, /longshore\.db-wal is damaged: \d+ commits behind the damage cannot be read/);
+  const server = await startRunServer(data, ["--accept-damage", "--log-level", "warn"]);
+  const lost = Number(/(\d+) commits behind the damage/.exec(server.text())?.[1]);
+  // A run is started by one commit.
+  expect(lost).toBe(runs - (await server.countRuns()));
+  expect(readFileSync(`${log}.damaged`).equals(damaged)).toBe(true);
+});
+
+it("a server that was killed in the middle of a write starts without a word, with everything that was acknowledged", async () => {
+  const data = await filledFolder("crash");
+  const log = join(data, "longshore.db-wal");
+  const whole = readFileSync(log);
+  // A commit that was being written: its pages are there, its last one is cut off.
+  writeFileSync(log, Buffer.concat([whole, whole.subarray(32, 32 + pageBytes)]));
+  const server = await startRunServer(data, ["--log-level", "warn"]);
+  expect(await server.countRuns()).toBe(runs);
+  expect(server.text()).not.toContain("damaged");
+  expect(existsSync(`${log}.damaged`)).toBe(false);
+});

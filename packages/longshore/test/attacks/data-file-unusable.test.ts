@@ -1,0 +1,95 @@
+// What is in the place of the data file is not a data file that this version can serve. The server says so once, with the path and what
+// to do, and leaves it alone; the doctor finds the same.
+
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { longshore, temporaryFolder } from "../support/cli.ts";
+import { dataFolder, startRunServer } from "../support/run-server.ts";
+
+const pageBytes = 4_096;
+
+/** A folder with the data of 200 runs, whose server has ended. */
+async function filledFolder(end: "stop" | "crash" = "stop"): Promise<string> {
+  const data = dataFolder();
+  const server = await startRunServer(data);
+  expect(new Set(await server.startRuns(200))).toEqual(new Set([201]));
+  await server[end]();
+  return data;
+}
+
+function edit(file: string, change: (bytes: Buffer) => void): void {
+  const bytes = readFileSync(file);
+  change(bytes);
+  writeFileSync(file, bytes);
+}
+
+async function expectRefused(data: string, message: RegExp): Promise<void> {
+  const before = readdirSync(data).filter((name) => name.startsWith("longshore.db"));
+  const bytes = before.map((name) => readFileSync(join(data, name)));
+  const { code, stderr, stdout } = await longshore(["start", "--port", "0", "--json", "--data", data]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toMatch(message);
+  expect(stderr).toContain(data);
+  // One sentence for a person, no stack.
+  expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  // Nothing was repaired or removed on the way.
+  const isUnchanged = before.map((name, at) => readFileSync(join(data, name)).equals(bytes[at] as Buffer));
+  expect(isUnchanged).toEqual(before.map(() => true));
+  await expectFound(data, message);
+}
+
+async function expectFound(data: string, message: RegExp, ...args: string[]): Promise<void> {
+  const { code, stdout } = await longshore(["doctor", "--json", "--port", "0", "--data", data, ...args]);
+  const { findings } = JSON.parse(stdout) as { findings: { about: string; state: string; seen: string; advice: string }[] };
+  const found = findings.find(({ about }) => about === "Data");
+  expect({ code, state: found?.state }).toEqual({ code: 1, state: "bad" });
+  expect(`${found?.seen} ${found?.advice}`).toMatch(message);
+}
+
+it("a file in the place of the folder", async () => {
+  const file = join(temporaryFolder(), "data");
+  writeFileSync(file, "a file");
+  const { code, stderr } = await longshore(["start", "--port", "0", "--data", file]);
+  expect(code).toBe(2);
+  expect(stderr).toBe(
+    `longshore: The data folder ${file} cannot be made: it, or a folder above it, is a file. Choose a folder with --data.\n`,
+  );
+  await expectFound(file, /is a file.*Choose a folder with --data/);
+});
+
+it("a file that is no database", async () => {
+  const data = await filledFolder();
+  writeFileSync(join(data, "longshore.db"), "not a database, but long enough to be one".repeat(500));
+  await expectRefused(data, /longshore\.db is no SQLite database.*[Rr]estore the folder from a backup/);
+});
+
+it("a file that was cut off", async () => {
+  const data = await filledFolder();
+  truncateSync(join(data, "longshore.db"), 20 * pageBytes);
+  await expectRefused(data, /longshore\.db is truncated: \d+ of \d+ pages are missing.*[Rr]estore the folder/);
+});
+
+it("an empty file beside a write-ahead log, which SQLite would remove", async () => {
+  const data = await filledFolder("crash");
+  truncateSync(join(data, "longshore.db"), 0);
+  await expectRefused(data, /longshore\.db is empty, although its write-ahead log holds commits/);
+});
+
+it("an empty file in a folder that had data", async () => {
+  const data = await filledFolder();
+  truncateSync(join(data, "longshore.db"), 0);
+  await expectRefused(data, /longshore\.db is empty, although this folder had one/);
+});
+
+it("a file of a newer version", async () => {
+  const data = await filledFolder();
+  edit(join(data, "longshore.db"), (bytes) => bytes.writeUInt32BE(99, 60));
+  await expectRefused(data, /longshore\.db has schema version 99, but Longshore \S+ reads versions up to \d+.*Install that version/);
+});
+
+it("a file with a damaged page, which only a look at every page finds", async () => {
+  const data = await filledFolder();
+  edit(join(data, "longshore.db"), (bytes) => bytes.fill(0, bytes.length - 3 * pageBytes, bytes.length - 2 * pageBytes));
+  await expectFound(data, /longshore\.db is damaged/, "--deep");
+});

@@ -1,0 +1,59 @@
+// Someone removes or replaces the data folder of a running server. SQLite goes on to write to files that have no name any more.
+
+import { cpSync, mkdirSync, renameSync, rmSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { dataFolder, type RunServer, startRunServer } from "../support/run-server.ts";
+
+const starts = 50;
+
+async function expectNothingAcknowledged(server: RunServer): Promise<void> {
+  expect(new Set(await server.startRuns(starts))).toEqual(new Set([503]));
+  const { status, body } = await server.health();
+  expect(status).toBe(503);
+  expect(body.message).toMatch(/was removed or replaced while the server uses it/);
+}
+
+it("removed: not one start is acknowledged", async () => {
+  const data = dataFolder();
+  const server = await startRunServer(data);
+  expect(await server.startRuns(1)).toEqual([201]);
+  rmSync(data, { recursive: true });
+  await expectNothingAcknowledged(server);
+});
+
+it("replaced by a copy: not one start is acknowledged", async () => {
+  const data = dataFolder();
+  const server = await startRunServer(data);
+  expect(await server.startRuns(1)).toEqual([201]);
+  cpSync(data, `${data}-copy`, { recursive: true });
+  renameSync(data, `${data}-old`);
+  renameSync(`${data}-copy`, data);
+  await expectNothingAcknowledged(server);
+});
+
+it("without its write-ahead log: not one start is acknowledged", async () => {
+  const data = dataFolder();
+  const server = await startRunServer(data);
+  expect(await server.startRuns(1)).toEqual([201]);
+  unlinkSync(join(data, "longshore.db-wal"));
+  await expectNothingAcknowledged(server);
+});
+
+it("moved away and back: service resumes, and everything acknowledged is there", async () => {
+  const data = dataFolder();
+  const server = await startRunServer(data);
+  expect(await server.startRuns(10)).toHaveLength(10);
+  renameSync(data, `${data}-away`);
+  mkdirSync(data);
+  await expectNothingAcknowledged(server);
+  rmSync(data, { recursive: true });
+  renameSync(`${data}-away`, data);
+  expect(new Set(await server.startRuns(10))).toEqual(new Set([201]));
+  expect((await server.health()).status).toBe(200);
+  await server.crash();
+  // At most the one whose answer was an error although it was written before the look.
+  const after = await startRunServer(data);
+  expect(await after.countRuns()).toBeGreaterThanOrEqual(20);
+  expect(await after.countRuns()).toBeLessThanOrEqual(21);
+});
