@@ -1,6 +1,7 @@
 // What expressions read, taken from a run: the context document, entry by entry, and only as far as it is
 // asked for. Whatever has not been loaded is noted down.
 
+import type { Task } from "../../board/task.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import type { Needs, Scope } from "../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
@@ -8,8 +9,9 @@ import { taskIdOf } from "../../run/run.ts";
 import { isGate } from "./compile.ts";
 import type { Context } from "./fill.ts";
 import { attemptIdOf } from "./ids.ts";
+import { quote } from "./quoting.ts";
 import { definitionOf, outputOf, taskEntry, workflowStatusOf } from "./records.ts";
-import { settingsOf } from "./settings.ts";
+import { type Settings, settingsOf } from "./settings.ts";
 
 export type Environment = (name: string) => string | null;
 
@@ -19,6 +21,7 @@ export class RunContext implements Context {
   readonly #outputs = new Set<number>();
   readonly #records = new Set<number>();
   #all = false;
+  #read: Settings | undefined;
   readonly environment: Environment;
 
   constructor(plan: Plan, scope: Scope, environment: Environment) {
@@ -48,7 +51,22 @@ export class RunContext implements Context {
       return undefined;
     }
     if (record === null) return null;
-    return field === "output" ? { output: outputOf(node, record) } : taskEntry(this.#scope.run, node, record);
+    return field === "output" ? { output: outputOf(node, record) } : this.#task(node, record);
+  }
+
+  isData(name: string, field: string | null): boolean {
+    return name === "workflow" ? field === "input" && !this.#settings.quotedInput : field === "output";
+  }
+
+  /** Of what is recorded about a step, its input alone is quoted. */
+  #task(node: PlanNode, record: Task): JsonObject {
+    const { input, ...data } = taskEntry(this.#scope.run, node, record);
+    return { ...(quote(data) as JsonObject), input: input as JsonObject };
+  }
+
+  get #settings(): Settings {
+    this.#read ??= settingsOf(this.#scope.run);
+    return this.#read;
   }
 
   #output(at: number): Json | undefined {
@@ -67,7 +85,7 @@ export class RunContext implements Context {
     const document: JsonObject = { workflow: this.#workflow(null) };
     for (const [at, record] of records) {
       const node = this.#plan.nodes[at] as PlanNode;
-      if (!isGate(this.#plan, at)) document[node.id] = taskEntry(this.#scope.run, node, record);
+      if (!isGate(this.#plan, at)) document[node.id] = this.#task(node, record);
     }
     return document;
   }
@@ -77,10 +95,9 @@ export class RunContext implements Context {
     if (field === "input") return { input: this.#scope.input() };
     if (field === "variables") return { variables: this.#scope.variables() };
     const { run } = this.#scope;
-    const settings = settingsOf(run);
+    const settings = this.#settings;
     const { schemaVersion, name } = definitionOf(this.#plan);
-    return {
-      input: this.#scope.input(),
+    const data: JsonObject = {
       output: run.output === null ? {} : (JSON.parse(run.output) as Json),
       status: workflowStatusOf(run.state),
       workflowId: run.id,
@@ -91,9 +108,14 @@ export class RunContext implements Context {
       correlationId: settings.correlationId ?? null,
       reasonForIncompletion: run.error,
       schemaVersion,
-      variables: this.#scope.variables(),
       createTime: run.createdAt,
       taskToDomain: { ...settings.taskToDomain },
+    };
+    const input = this.#scope.input();
+    return {
+      ...(quote(data) as JsonObject),
+      input: settings.quotedInput ? input : quote(input),
+      variables: this.#scope.variables(),
     };
   }
 }

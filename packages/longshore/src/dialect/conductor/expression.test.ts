@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { templateData } from "../../../test/support/template-data.ts";
 import type { Json } from "../../json.ts";
 import { compileValue, readsOf } from "./expression.ts";
 import { type Context, filledCharsMax, fillValue } from "./fill.ts";
+import { quote, unquote } from "./quoting.ts";
 import { fillSecrets } from "./secrets.ts";
 
 const entries: { [name: string]: Json } = {
@@ -23,6 +25,7 @@ const entries: { [name: string]: Json } = {
 const context: Context = {
   entry: (name) => entries[name] ?? null,
   document: () => entries,
+  isData: () => true,
   environment: (name) => (name === "REGION" ? "eu" : name === "SHAPE" ? '{"w":2}' : null),
   taskId: "task-1",
 };
@@ -150,6 +153,44 @@ describe("secrets", () => {
     const stored = filled({ a: ["${workflow.secrets.key}"], b: "Bearer ${workflow.secrets.key}", c: "${workflow.secrets.shape.user}" });
     expect(fillSecrets(stored, secret)).toEqual({ a: ["s3cret"], b: "Bearer s3cret", c: "ann" });
     expect(fillSecrets({ a: "${workflow.secrets.none}", b: "${workflow.secrets.key.x}" }, secret)).toEqual({ a: null, b: null });
+  });
+});
+
+describe("data that reads like templates", () => {
+  const secret = (name: string) => (name === "S1" ? "hunter2" : null);
+  /** What a worker is given for `value` when `x` and `y` are data. */
+  const handed = (value: Json, x: Json, y: Json): Json => {
+    const around: Partial<Context> = { entry: () => ({ output: { x, y } }), environment: () => JSON.stringify(x) };
+    return fillSecrets((fill(value, around) as { value: Json }).value, secret);
+  };
+  const asText = (value: Json) => (typeof value === "string" ? value : JSON.stringify(value));
+  const property = (check: (x: Json, y: Json) => void) => fc.assert(fc.property(templateData, templateData, check), { numRuns: 2_000 });
+
+  it("is handed out as it came", () => {
+    property((x, y) => {
+      expect(handed({ a: "${t.output.x}", b: ["${t.output}"], c: "${workflow.env.E}" }, x, y)).toEqual({
+        a: x,
+        b: [{ x, y }],
+        c: JSON.stringify(x),
+      });
+    });
+  });
+
+  it("is handed out as it came when texts are put together, and the definition's own secrets are filled in", () => {
+    property((x, y) => {
+      expect(handed("${t.output.x}${t.output.y}", x, y)).toBe(asText(x) + asText(y));
+      expect(handed("${t.output.x}${workflow.secrets.S1}${t.output.y}", x, y)).toBe(`${asText(x)}hunter2${asText(y)}`);
+      expect(handed("${t.output.x}{workflow.secrets.S1}", x, y)).toBe(`${asText(x)}{workflow.secrets.S1}`);
+    });
+  });
+
+  it("is the same after it was stored and read again", () => {
+    property((x, y) => {
+      const stored = (fill("${t.output.x} ${workflow.secrets.S1}", { entry: () => ({ output: { x, y } }) }) as { value: Json }).value;
+      const again = fill({ v: "${workflow.variables.v}" }, { entry: () => ({ variables: { v: stored } }), isData: () => false });
+      expect(fillSecrets((again as { value: Json }).value, secret)).toEqual({ v: `${asText(x)} hunter2` });
+      expect(unquote(quote(x))).toEqual(x);
+    });
   });
 });
 

@@ -5,8 +5,9 @@ import type { Json } from "../../json.ts";
 import { parsePath } from "./json-path/parse.ts";
 import type { Path } from "./json-path/path.ts";
 import { PathError } from "./json-path/path-error.ts";
+import { quotedReference, quoteText } from "./quoting.ts";
 
-/** A value with expressions in it. */
+/** A value with expressions in it. Constants are quoted; the plain parts of a text are not. */
 export type Compiled =
   | { readonly kind: "constant"; readonly value: Json }
   /** One expression and nothing else: keeps the type of what it leads to. */
@@ -23,7 +24,8 @@ export type Expression =
 
 /** Where one expression leads. */
 export type Lookup =
-  | { readonly kind: "secret"; readonly literal: string }
+  /** Stands in the value as a reference until it is handed out: quoting.ts. */
+  | { readonly kind: "secret"; readonly reference: string }
   | { readonly kind: "environment"; readonly name: string; readonly path: Path | null }
   | { readonly kind: "task-id" }
   | { readonly kind: "entry"; readonly name: string; readonly path: Path }
@@ -51,7 +53,8 @@ function compileText(text: string): Compiled {
   const parts = partsOf(text);
   const [only] = parts;
   if (parts.length === 1 && typeof only === "object") return { kind: "expression", expression: only };
-  if (parts.every((part) => typeof part === "string")) return { kind: "constant", value: parts.join("") };
+  // `$${` is how a definition writes what is to stay a text.
+  if (parts.every((part) => typeof part === "string")) return { kind: "constant", value: quoteText(parts.join("")) };
   return { kind: "text", parts };
 }
 
@@ -113,7 +116,7 @@ function nestingOf(text: string): number {
 /** What the text between the braces asks for. */
 export function lookupOf(text: string): Lookup {
   const trimmed = text.trim();
-  if (trimmed.startsWith(secretPrefix)) return { kind: "secret", literal: `\${${trimmed}}` };
+  if (trimmed.startsWith(secretPrefix)) return secretLookup(trimmed);
   if (trimmed === "CPEWF_TASK_ID") return { kind: "task-id" };
   try {
     if (trimmed.startsWith(environmentPrefix)) return environmentLookup(trimmed.slice(environmentPrefix.length));
@@ -125,6 +128,11 @@ export function lookupOf(text: string): Lookup {
     if (error instanceof PathError) return { kind: "unreadable", text: trimmed, reason: error.message };
     throw error;
   }
+}
+
+function secretLookup(text: string): Lookup {
+  const reference = quotedReference(text.slice(secretPrefix.length));
+  return reference === null ? { kind: "unreadable", text, reason: "the name of a secret has no braces" } : { kind: "secret", reference };
 }
 
 function environmentLookup(text: string): Lookup {

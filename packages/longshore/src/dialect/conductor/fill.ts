@@ -5,6 +5,7 @@ import { type Compiled, type Expression, type Lookup, lookupOf } from "./express
 import { Budget, readPath } from "./json-path/evaluate.ts";
 import type { Path } from "./json-path/path.ts";
 import { PathError } from "./json-path/path-error.ts";
+import { joinQuoted, quote, quotedJson, unquote } from "./quoting.ts";
 import { textSize } from "./text-size.ts";
 
 /** What expressions may read. */
@@ -14,6 +15,8 @@ export interface Context {
    * none. `field` is the only field of it that will be read; null for all of it.
    */
   entry(name: string, field: string | null): Json | undefined;
+  /** Whether that field of an entry is data as it came. All else that an entry or the document gives is quoted (quoting.ts). */
+  isData(name: string, field: string | null): boolean;
   /** Every entry, for paths over the whole document. Undefined when not all have been loaded. */
   document(): Json | undefined;
   environment(name: string): string | null;
@@ -23,7 +26,7 @@ export interface Context {
 /** A value filled in may not grow beyond what a task may be given: many references to one large output would fill the memory. */
 export const filledCharsMax = 10 * 1_024 * 1_024;
 
-/** The value; or the names of entries that must be loaded first (empty: the whole document); or why it cannot be filled in. */
+/** The value, quoted; or the names of entries that must be loaded first (empty: the whole document); or why it cannot be filled in. */
 export type Filled = { value: Json } | { needs: readonly string[] } | { failed: string };
 
 export function fillValue(compiled: Compiled, context: Context): Filled {
@@ -68,36 +71,46 @@ class Filling {
   }
 
   #text(parts: readonly (string | Expression)[]): string {
-    return parts.map((part) => (typeof part === "string" ? part : this.#asText(this.#value(part)))).join("");
+    return joinQuoted(
+      parts.map((part) =>
+        typeof part === "string" ? { text: part, quoted: false } : { text: this.#asText(this.#value(part)), quoted: true },
+      ),
+    );
   }
 
   /** Objects and lists become JSON; Conductor's own `{a=1}` is of no use to a reader. */
   #asText(value: Json): string {
-    return typeof value === "string" ? value : JSON.stringify(value);
+    return typeof value === "string" ? value : quotedJson(value);
   }
 
   #value(expression: Expression): Json {
     if (expression.kind === "blank") return "";
     if (expression.kind === "path") return this.#charge(this.#look(expression.lookup));
-    const inside = this.#text(expression.inside);
+    const inside = unquote(this.#text(expression.inside)) as string;
     return inside.trim() === "" ? "" : this.#charge(this.#look(lookupOf(inside)));
   }
 
   #look(lookup: Lookup): Json {
     switch (lookup.kind) {
       case "secret":
-        return lookup.literal;
+        return lookup.reference;
       case "task-id":
         return this.#context.taskId;
       case "unreadable":
         return null;
       case "environment":
-        return this.#environment(lookup.name, lookup.path);
+        return quote(this.#environment(lookup.name, lookup.path));
       case "document":
         return this.#read(lookup.path, this.#context.document(), null);
       case "entry":
-        return this.#read(lookup.path, this.#context.entry(lookup.name, fieldOf(lookup.path)), lookup.name);
+        return this.#entry(lookup.name, lookup.path);
     }
+  }
+
+  #entry(name: string, path: Path): Json {
+    const field = fieldOf(path);
+    const found = this.#read(path, this.#context.entry(name, field), name);
+    return this.#context.isData(name, field) ? quote(found) : found;
   }
 
   #read(path: Path, from: Json | undefined, name: string | null): Json {

@@ -10,6 +10,7 @@ import { attemptIdOf } from "./ids.ts";
 import { javaText } from "./java-text.ts";
 import { joinOutput } from "./join.ts";
 import { dynamicDefinition } from "./place.ts";
+import { quoteText, unquote } from "./quoting.ts";
 import { outputOf } from "./records.ts";
 import type { ConductorTemplate, InputTemplate, SwitchTemplate } from "./template.ts";
 import { textSize } from "./text-size.ts";
@@ -52,9 +53,9 @@ class Resolving {
       case "variables":
         return this.#then(this.#input(template.input), (input) => this.#variables(input));
       case "until":
-        return this.#then(this.#input(template.input), (input) => untilOf(input, this.#scope.now));
+        return this.#then(this.#input(template.input), (input) => untilOf(unquote(input) as JsonObject, this.#scope.now));
       case "ending":
-        return this.#then(this.#input(template.input), (input) => ({ value: this.#ending(input) }));
+        return this.#then(this.#input(template.input), (input) => ({ value: this.#ending(unquote(input) as JsonObject) }));
       case "child":
         return this.#child(template);
       case "run-output":
@@ -136,7 +137,8 @@ class Resolving {
   }
 
   #runOutput({ parameters, last }: ConductorTemplate & { kind: "run-output" }): Resolved {
-    if (parameters !== null) return this.#fill(parameters);
+    // What a run gives back is data from here on.
+    if (parameters !== null) return this.#then(this.#fill(parameters), (output) => ({ value: unquote(output) }));
     if (last !== null && this.#scope.run.state === "succeeded") {
       const record = this.#scope.record(last);
       if (record === undefined) return { needs: [], records: [last] };
@@ -185,7 +187,7 @@ function withDefaults(input: JsonObject, otherwise: JsonObject, missing = false)
 /** The value is made a text as the reference does it: null is `null`, 1 is `1`, a list is `[a, b]`. */
 function caseOf(switched: Pick<SwitchTemplate, "key">, input: JsonObject): string {
   const value = Object.hasOwn(input, switched.key) ? input[switched.key] : null;
-  return javaText(value ?? null);
+  return javaText(unquote(value ?? null));
 }
 
 function switchPart(switched: SwitchTemplate, part: "input" | "output" | "case", input: JsonObject): Json {
@@ -193,7 +195,7 @@ function switchPart(switched: SwitchTemplate, part: "input" | "output" | "case",
   if (part === "case") return found;
   if (part === "output") return { evaluationResult: [found], selectedCase: found };
   const starts = switched.known.has(found) ? switched.full.has(found) : switched.otherwise;
-  return { ...input, case: found, ...(starts ? { hasChildren: "true" } : {}) };
+  return { ...input, case: quoteText(found), ...(starts ? { hasChildren: "true" } : {}) };
 }
 
 function untilOf(input: JsonObject, now: number): Resolved {

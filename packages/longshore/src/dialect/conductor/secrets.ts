@@ -1,34 +1,42 @@
-// Secrets stand as literals in everything that is stored, and are put in only on the way to whoever runs the task.
+// Secrets stand as references in everything that is stored (quoting.ts), and are put in only on the way to the worker that runs the task.
 
 import { type Json, setOwn } from "../../json.ts";
 import { secretPrefix } from "./expression.ts";
 import { readPath } from "./json-path/evaluate.ts";
 import { parsePath } from "./json-path/parse.ts";
 import { PathError } from "./json-path/path-error.ts";
+import { segmentsOf } from "./quoting.ts";
 
-/** Whether a text, which may be JSON, speaks of a secret. */
+/** Whether a text, which may be JSON, has the words of a secret in it, as a reference or as data. */
 export function namesSecret(text: string): boolean {
   return text.includes(`\${${secretPrefix}`);
 }
 
-/** `value` with every `${workflow.secrets.NAME}` replaced; an unknown secret becomes null. `NAME.path` reads inside a secret that is JSON. */
-export function fillSecrets(value: Json, secret: (name: string) => string | null): Json {
-  if (typeof value === "string") return fillSecretText(value, secret);
-  if (Array.isArray(value)) return value.map((item) => fillSecrets(item, secret));
-  if (typeof value !== "object" || value === null) return value;
+/**
+ * What a worker gets of a quoted value: each reference replaced, and data as it came. An unknown secret becomes null. `NAME.path` reads
+ * inside a secret that is JSON.
+ */
+export function fillSecrets(quoted: Json, secret: (name: string) => string | null): Json {
+  if (typeof quoted === "string") return fillSecretText(quoted, secret);
+  if (Array.isArray(quoted)) return quoted.map((item) => fillSecrets(item, secret));
+  if (typeof quoted !== "object" || quoted === null) return quoted;
   const filled: { [key: string]: Json } = {};
-  for (const key of Object.keys(value)) setOwn(filled, key, fillSecrets(value[key] as Json, secret));
+  for (const key of Object.keys(quoted)) setOwn(filled, key, fillSecrets(quoted[key] as Json, secret));
   return filled;
 }
 
 function fillSecretText(text: string, secret: (name: string) => string | null): Json {
   if (!text.includes(secretPrefix)) return text;
-  const whole = /^\$\{workflow\.secrets\.([^{}]+)\}$/.exec(text);
-  if (whole !== null) return secretValue(whole[1] as string, secret);
-  return text.replace(/\$\{workflow\.secrets\.([^{}]+)\}/g, (_literal, name: string) => {
-    const value = secretValue(name, secret);
-    return typeof value === "string" ? value : JSON.stringify(value);
-  });
+  const segments = segmentsOf(text);
+  const [first] = segments;
+  if (segments.length === 1 && typeof first === "object") return secretValue(first.secret, secret);
+  return segments
+    .map((segment) => {
+      if (typeof segment === "string") return segment;
+      const value = secretValue(segment.secret, secret);
+      return typeof value === "string" ? value : JSON.stringify(value);
+    })
+    .join("");
 }
 
 function secretValue(text: string, secret: (name: string) => string | null): Json {

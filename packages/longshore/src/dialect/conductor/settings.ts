@@ -19,6 +19,8 @@ export interface Settings {
   /** The run whose step started this one. */
   readonly parentWorkflowId?: string;
   readonly parentWorkflowTaskId?: string;
+  /** The run's input is quoted (quoting.ts). Absent where it reads the same either way. */
+  readonly quotedInput?: true;
   /** How many runs are around it; absent for none. */
   readonly depth?: number;
 }

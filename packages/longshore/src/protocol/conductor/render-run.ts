@@ -2,6 +2,8 @@
 // were scheduled.
 
 import type { Task } from "../../board/task.ts";
+import { dialectName } from "../../dialect/conductor/compile.ts";
+import { unquoteJson } from "../../dialect/conductor/quoting.ts";
 import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { type Settings, settingsOf } from "../../dialect/conductor/settings.ts";
 import type { AttemptView, Reader } from "../../run/reader.ts";
@@ -51,16 +53,16 @@ export class RunRenderer {
   /** Every try of one step, oldest first. */
   async recordsOf(task: Task, view: DefinitionView): Promise<Recorded[]> {
     const step = view.steps[task.node];
-    return step === undefined ? [] : this.#triesOf(task, step);
+    return step === undefined ? [] : this.#triesOf(task, step, view);
   }
 
-  async #triesOf(task: Task, step: StepView): Promise<Recorded[]> {
+  async #triesOf(task: Task, step: StepView, view: DefinitionView): Promise<Recorded[]> {
     const earlier = task.attempt > task.firstAttempt ? (await this.#reader.attempts(task.id)).slice(0, -1) : [];
     const own = earlier.filter((attempt) => attempt.attempt >= task.firstAttempt);
     const inputs = inputsOf(own, task.input);
     const tries = [...own.map((attempt, at) => earlierTry(task, attempt, inputs[at] as string, step)), currentTry(task, step)];
     const records: Recorded[] = tries.map((shown, at) => ({
-      shown,
+      shown: view.dialect === dialectName ? { ...shown, input: unquoteJson(shown.input) } : shown,
       task,
       step,
       reasonBefore: tries[at - 1]?.error ?? null,
@@ -101,7 +103,7 @@ export class RunRenderer {
       maybe("parentWorkflowId", settings.parentWorkflowId),
       maybe("parentWorkflowTaskId", settings.parentWorkflowTaskId),
       `"tasks":[${withTasks ? records.map((recorded) => this.taskText(recorded, run, settings)).join(",") : ""}]`,
-      `"input":${objectText(run.input, "input")}`,
+      `"input":${objectText(shownInput(run), "input")}`,
       `"output":${objectText(run.output ?? "{}", "result")}`,
       maybe("correlationId", settings.correlationId),
       // What a permissive task said so far is told at the end.
@@ -111,7 +113,7 @@ export class RunRenderer {
       `"failedReferenceTaskNames":${unique(failed.map(({ step }) => step.task.taskReferenceName))}`,
       `"workflowDefinition":${view.text}`,
       `"priority":${settings.priority}`,
-      `"variables":${run.variables ?? "{}"}`,
+      `"variables":${shownVariables(run, view)}`,
       `"lastRetriedTime":${run.retries > 0 && run.countedFrom > run.createdAt ? run.countedFrom : 0}`,
       `"failedTaskNames":${unique(failed.map(({ step, shown }) => namesOf(step, shown.input).definitionName))}`,
       '"history":[]',
@@ -123,6 +125,16 @@ export class RunRenderer {
     ];
     return `{${parts.filter((part) => part !== undefined).join(",")}}`;
   }
+}
+
+/** JSON text, for people: a secret of the definition is its reference, data is as it came. */
+export function shownInput(run: Run): string {
+  return settingsOf(run).quotedInput ? unquoteJson(run.input) : run.input;
+}
+
+export function shownVariables(run: Run, { dialect }: DefinitionView): string {
+  const variables = run.variables ?? "{}";
+  return dialect === dialectName ? unquoteJson(variables) : variables;
 }
 
 /** Known before it exists. */

@@ -8,7 +8,7 @@ import { pageMax, type Reader, type RunSearch, searchMax } from "../../run/reade
 import type { Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
 import { type Condition, parseQuery, parseSort, satisfies } from "./query.ts";
-import { type Recorded, type RunRenderer, stateOfStatus } from "./render-run.ts";
+import { type Recorded, type RunRenderer, shownInput, stateOfStatus } from "./render-run.ts";
 import { namesOf, objectText } from "./render-task.ts";
 import { badRequest, invalid, json, jsonText } from "./replies.ts";
 import { textInQuery, wholeIn } from "./request.ts";
@@ -85,7 +85,7 @@ export class Search {
     const { renderer } = this.#deps;
     const failed =
       run.failed === 0 ? [] : (await renderer.records(run, await renderer.viewOf(run))).filter(({ shown }) => isFailed(shown.status));
-    const input = objectText(run.input, "input");
+    const input = objectText(shownInput(run), "input");
     const output = objectText(run.output ?? "{}", "result");
     return {
       workflowType: run.workflow,

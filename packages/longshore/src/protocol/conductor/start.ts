@@ -3,8 +3,11 @@
 
 import type { Board } from "../../board/board.ts";
 import type { Clock } from "../../clock.ts";
+import { dialectName } from "../../dialect/conductor/compile.ts";
 import { attemptIdOf, parseAttemptId } from "../../dialect/conductor/ids.ts";
 import type { WorkflowDef } from "../../dialect/conductor/model.ts";
+import { quote, unquote } from "../../dialect/conductor/quoting.ts";
+import { namesSecret } from "../../dialect/conductor/secrets.ts";
 import { type Settings, settingsOf } from "../../dialect/conductor/settings.ts";
 import { childInput } from "../../dialect/conductor/snapshot.ts";
 import { parseWorkflowDef } from "../../dialect/conductor/workflow-def.ts";
@@ -59,7 +62,7 @@ export class Starter {
   async start(wish: StartWish): Promise<string> {
     const definition = await this.#definition(wish);
     const source = this.#source(definition);
-    const input = JSON.stringify({ ...source.inputTemplate, ...wish.input });
+    const { input, ...quoted } = inputFor(definition, source, quote(wish.input) as JsonObject);
     if (Buffer.byteLength(input) > inputBytesMax)
       throw new Refused(413, `The workflow input is larger than ${inputBytesMax} bytes, which is the limit.`);
     const settings: Settings = {
@@ -69,6 +72,7 @@ export class Starter {
       ...(wish.taskToDomain === undefined ? {} : { taskToDomain: wish.taskToDomain }),
       ...(wish.createdBy === undefined ? {} : { createdBy: wish.createdBy }),
       ...(wish.idempotencyKey === undefined ? {} : { idempotencyKey: wish.idempotencyKey }),
+      ...quoted,
     };
     const run = {
       workflow: wish.name,
@@ -165,7 +169,8 @@ export class Starter {
     const definition = await this.#deps.runs.definitionById(failed.definitionId);
     const source = definition === undefined ? undefined : this.#source(definition);
     if (source === undefined) return { failed: "the definition of the failed run is gone" };
-    const input = JSON.parse(failed.input) as JsonObject;
+    const own = JSON.parse(failed.input) as JsonObject;
+    const input = settingsOf(failed).quotedInput ? own : (quote(own) as JsonObject);
     const name = failureName(source.failureWorkflow ?? "", input);
     const next = await this.#deps.registry.startable(name, source.failureWorkflowVersion);
     if (next === undefined) {
@@ -174,8 +179,7 @@ export class Starter {
     }
     const shown = JSON.parse(await this.#deps.shown(failed)) as JsonObject;
     const settings = settingsOf(failed);
-    const given = {
-      ...input,
+    const about = {
       workflowId: failed.id,
       reason: failed.error ?? "",
       failureStatus: String(shown.status),
@@ -188,22 +192,31 @@ export class Starter {
       ...(settings.correlationId === undefined ? {} : { correlationId: settings.correlationId }),
       ...(settings.taskToDomain === undefined ? {} : { taskToDomain: settings.taskToDomain }),
     };
-    return this.#newChild(id, name, next, given, kept);
+    return this.#newChild(id, name, next, { ...input, ...(quote(about) as JsonObject) }, kept);
   }
 
-  #newChild(id: string, workflow: string, definition: Definition, input: JsonObject, settings: Settings): NewChild {
+  /** `given` is quoted. */
+  #newChild(id: string, workflow: string, definition: Definition, given: JsonObject, settings: Settings): NewChild {
     const source = this.#source(definition);
+    const { input, ...quoted } = inputFor(definition, source, given);
     return {
       id,
       workflow,
       definitionId: definition.id,
-      input: JSON.stringify({ ...source.inputTemplate, ...input }),
+      input,
       alias: settings.correlationId ?? null,
       priority: settings.priority === 0 ? 0 : -settings.priority,
-      settings: JSON.stringify(settings),
+      settings: JSON.stringify({ ...settings, ...quoted }),
       variables: variablesOf(source),
     };
   }
+}
+
+/** A run's input as JSON text, and what its settings say of that. `given` is quoted; a run of another dialect gets data. */
+function inputFor(definition: Definition, source: WorkflowDef, given: JsonObject): { input: string } & Pick<Settings, "quotedInput"> {
+  if (definition.dialect !== dialectName) return { input: JSON.stringify(unquote(given)) };
+  const input = JSON.stringify({ ...source.inputTemplate, ...given });
+  return namesSecret(input) ? { input, quotedInput: true } : { input };
 }
 
 /** A name in the path stands for the one in the body. */

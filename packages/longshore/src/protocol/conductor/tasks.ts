@@ -177,14 +177,14 @@ export class Tasks {
     const step = view.steps[task.node] ?? loosePart(task);
     const around = { step, workflowId: run.id, workflowType: run.workflow, settings: settingsOf(run), now };
     const { shown, reasonBefore } = recorded ?? { shown: currentTry(task, step), reasonBefore: null };
-    return this.#handOut(shown, { ...around, reasonBefore }, view);
+    return this.#handOut(task, shown, { ...around, reasonBefore }, view);
   }
 
   /** As the worker gets it: with secrets in it, and with what its definition asks for by name. */
-  #handOut(shown: Try, around: TaskSurroundings, view: DefinitionView): string {
+  #handOut(task: Task, shown: Try, around: TaskSurroundings, view: DefinitionView): string {
     if (view.dialect !== dialectName) return renderTask(shown, around);
     const { secret, variable } = this.#deps;
-    const input = namesSecret(shown.input) ? JSON.stringify(fillSecrets(JSON.parse(shown.input) as Json, secret)) : shown.input;
+    const input = namesSecret(task.input) ? JSON.stringify(fillSecrets(JSON.parse(task.input) as Json, secret)) : task.input;
     const names = around.step.definition?.runtimeMetadata ?? [];
     if (names.length === 0) return renderTask({ ...shown, input }, around);
     const found = names.map((name) => [name, secret(name) ?? variable(name)] as const);

@@ -1,7 +1,9 @@
 // Runs from the outside: starting, reading and steering them. README.md, "The life of a workflow".
 
 import { isOpen } from "../../board/task.ts";
+import { dialectName } from "../../dialect/conductor/compile.ts";
 import { parseAttemptId } from "../../dialect/conductor/ids.ts";
+import { quote } from "../../dialect/conductor/quoting.ts";
 import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { settingsOf } from "../../dialect/conductor/settings.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
@@ -10,11 +12,11 @@ import type { Reader } from "../../run/reader.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
 import type { Registry } from "./registry.ts";
-import type { RunRenderer } from "./render-run.ts";
+import { type RunRenderer, shownVariables } from "./render-run.ts";
 import { badRequest, conflict, json, jsonText, noContent, notFound, nothing, text } from "./replies.ts";
 import { flagInQuery, idsOf, mapIn, objectOf, textIn, textInQuery, wholeIn } from "./request.ts";
 import { parseStart, priorityInQuery, type Starter, variablesOf } from "./start.ts";
-import type { Views } from "./view.ts";
+import type { DefinitionView, Views } from "./view.ts";
 
 export interface WorkflowsDeps {
   readonly runs: Runs;
@@ -68,11 +70,14 @@ export class Workflows {
   status = async (request: HttpRequest): Promise<HttpReply> => {
     const run = await this.known(request.params.workflow as string);
     const { correlationId } = settingsOf(run);
+    const { renderer } = this.#deps;
     return json({
       workflowId: run.id,
       ...(correlationId === undefined ? {} : { correlationId }),
       ...(flagInQuery(request, "includeOutput", false) ? { output: JSON.parse(run.output ?? "{}") } : {}),
-      ...(flagInQuery(request, "includeVariables", false) ? { variables: JSON.parse(run.variables ?? "{}") } : {}),
+      ...(flagInQuery(request, "includeVariables", false)
+        ? { variables: JSON.parse(shownVariables(run, await renderer.viewOf(run))) }
+        : {}),
       status: workflowStatusOf(run.state),
     });
   };
@@ -233,11 +238,14 @@ export class Workflows {
   };
 
   async #rerunWhole(run: Run, input: JsonObject | undefined, correlationId: string | undefined): Promise<void> {
-    const settings = correlationId === undefined ? undefined : JSON.stringify({ ...settingsOf(run), correlationId });
-    const given = input === undefined ? undefined : JSON.stringify(input);
+    const { quotedInput, ...before } = settingsOf(run);
+    // An input that is given now is data, whatever the one before was.
+    const keeps = input === undefined || quotedInput === undefined;
+    const kept = { ...before, ...(keeps && quotedInput ? { quotedInput } : {}), ...(correlationId === undefined ? {} : { correlationId }) };
+    const settings = keeps && correlationId === undefined ? undefined : JSON.stringify(kept);
     await this.#deps.runs.tell(run.id, {
       kind: "restart",
-      input: given,
+      input: input === undefined ? undefined : JSON.stringify(input),
       settings,
       variables: variablesOf((await this.#deps.renderer.viewOf(run)).definition),
       ...(correlationId === undefined ? {} : { alias: correlationId }),
@@ -254,7 +262,8 @@ export class Workflows {
     if (id === undefined || target === undefined || !(await this.#descendsFrom(target, run.id))) {
       throw badRequest(`Task ${attemptId} not found in workflow ${run.id}`);
     }
-    await this.#deps.runs.tell(target.id, { kind: "rerun", node, input: taskInput === undefined ? undefined : JSON.stringify(taskInput) });
+    const input = taskInput === undefined ? undefined : taskInputText(taskInput, await this.#deps.renderer.viewOf(target));
+    await this.#deps.runs.tell(target.id, { kind: "rerun", node, input });
   }
 
   async #descendsFrom(run: Run, ancestorId: string): Promise<boolean> {
@@ -278,7 +287,7 @@ export class Workflows {
     if (node < 0) throw badRequest(`The task referenced by ${reference} does not exist in the WorkflowDefinition ${run.workflow}`);
     const begun = (await this.#deps.reader.records(id)).some((task) => task.node === node && task.state !== "forgotten");
     if (begun) throw conflict(`The task referenced ${reference} has already been processed, cannot be skipped`);
-    const input = JSON.stringify(mapIn(body, "taskInput") ?? {});
+    const input = taskInputText(mapIn(body, "taskInput") ?? {}, view);
     await this.#deps.runs.tell(id, { kind: "skip", node, input, output: JSON.stringify(mapIn(body, "taskOutput") ?? {}) });
     return nothing;
   };
@@ -315,3 +324,8 @@ function stated(run: Run): string {
 
 /** Runs inside runs: deeper ones are looked for no further. */
 const ancestorsMax = 100;
+
+/** The input that somebody gives to a task instead of its own, as a record keeps it. */
+function taskInputText(given: JsonObject, { dialect }: DefinitionView): string {
+  return JSON.stringify(dialect === dialectName ? quote(given) : given);
+}

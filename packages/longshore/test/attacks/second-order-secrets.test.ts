@@ -1,0 +1,129 @@
+// The attacker may start runs with an input of their choice, or holds a worker token and chooses what a task gives back. The server knows
+// secrets, and a definition may use some of them. The attacker writes `${workflow.secrets.S1}` into data and reads it at a worker.
+
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import type { Json, JsonObject } from "../../src/json.ts";
+import { startConductor } from "../support/conductor-rest.ts";
+import { operator, simple } from "../support/conductor-world.ts";
+
+const stolen = "${workflow.secrets.S1}";
+const traps: readonly Json[] = [
+  stolen,
+  `before ${stolen} after`,
+  `$${stolen}`,
+  `$$${stolen}`,
+  `${stolen}${stolen}`,
+  { deep: [{ [stolen]: stolen }] },
+  "${workflow.secrets.${workflow.secrets.S1}}",
+];
+
+beforeEach(() => {
+  process.env.CONDUCTOR_SECRET_S1 = "hunter2";
+  onTestFinished(() => {
+    delete process.env.CONDUCTOR_SECRET_S1;
+  });
+});
+
+describe("text that reads like a secret", () => {
+  for (const trap of traps) {
+    it(`stays the text ${JSON.stringify(trap)} in a run's input, wherever it goes`, async () => {
+      const c = await startConductor();
+      await c.workflow({ name: "child", tasks: [simple("inner", { inputParameters: { given: "${workflow.input.x}" } })] });
+      const id = await c.begin(
+        [
+          operator("SET_VARIABLE", "set", { inputParameters: { x: "${workflow.input.x}" } }),
+          simple("t", {
+            inputParameters: {
+              x: "${workflow.input.x}",
+              all: "${workflow.input}",
+              variable: "${workflow.variables.x}",
+              before: "${set.input.x}",
+              run: "${workflow}",
+              found: "${$..x}",
+            },
+          }),
+          operator("SUB_WORKFLOW", "s", { subWorkflowParam: { name: "child" }, inputParameters: { x: "${workflow.variables.x}" } }),
+        ],
+        { start: { input: { x: trap } } },
+      );
+      const task = await c.take("t");
+      expect(JSON.stringify(task)).not.toContain("hunter2");
+      expect(task.inputData).toMatchObject({ x: trap, all: { x: trap }, variable: trap, before: trap });
+      expect((await c.record(id, "t")).inputData).toEqual(task.inputData);
+      expect(await c.run(id)).toMatchObject({ input: { x: trap }, variables: { x: trap } });
+      await c.update(task);
+      expect((await c.work("inner")).inputData).toEqual({ given: trap });
+      expect(await c.run(await c.child(id, "s"))).toMatchObject({ input: { x: trap } });
+    });
+
+    it(`stays the text ${JSON.stringify(trap)} in what a worker gives back`, async () => {
+      const c = await startConductor();
+      await c.begin([
+        simple("first"),
+        simple("t", { inputParameters: { x: "${first.output.x}", all: "${first}", text: "${first.output.x}!" } }),
+      ]);
+      await c.work("first", { output: { x: trap } });
+      const { inputData } = await c.take("t");
+      expect(JSON.stringify(inputData)).not.toContain("hunter2");
+      expect(inputData).toMatchObject({
+        x: trap,
+        all: { output: { x: trap } },
+        text: `${typeof trap === "string" ? trap : JSON.stringify(trap)}!`,
+      });
+    });
+  }
+
+  it("is not put together from pieces, next to each other or next to the definition's own text", async () => {
+    const c = await startConductor();
+    const input: JsonObject = { a: "$", b: "{workflow.secrets.S1}", c: "${workflow.secrets.", d: "S1}", e: "5$" };
+    const inputParameters = {
+      two: "${workflow.input.a}${workflow.input.b}",
+      halves: "${workflow.input.c}${workflow.input.d}",
+      definition: "${workflow.input.a}{workflow.secrets.S1}",
+      written: "$${workflow.secrets.S1}",
+      price: "${workflow.input.e}${workflow.secrets.S1}",
+    };
+    await c.begin([simple("t", { inputParameters })], { start: { input } });
+    expect((await c.take("t")).inputData).toEqual({ two: stolen, halves: stolen, definition: stolen, written: stolen, price: "5$hunter2" });
+  });
+
+  it("stays a text in inputs that are given to a task or a run that is tried again", async () => {
+    const c = await startConductor();
+    const id = await c.begin([simple("t", { inputParameters: { x: "${workflow.input.x}" } })], { start: { input: { x: 1 } } });
+    const failed = await c.take("t");
+    await c.update(failed, { status: "FAILED_WITH_TERMINAL_ERROR" });
+    await c.ask("POST", `/workflow/${id}/rerun`, { reRunFromTaskId: failed.taskId, taskInput: { x: stolen } });
+    const second = await c.take("t");
+    expect(second.inputData).toEqual({ x: stolen });
+    await c.update(second, { status: "FAILED_WITH_TERMINAL_ERROR" });
+    await c.ask("POST", `/workflow/${id}/rerun`, { workflowInput: { x: stolen } });
+    expect((await c.take("t")).inputData).toEqual({ x: stolen });
+  });
+
+  it("stays a text in the run that follows a failure, while a secret of its definition is filled in", async () => {
+    const c = await startConductor();
+    const inputParameters = { x: "${workflow.input.x}", reason: "${workflow.input.reason}", mine: stolen };
+    await c.workflow({ name: "after", tasks: [simple("mourn", { inputParameters })] });
+    await c.workflow({ name: "w", failureWorkflow: "after", tasks: [simple("t")] });
+    await c.ask("POST", "/workflow/w", { x: stolen });
+    await c.update(await c.take("t"), { status: "FAILED_WITH_TERMINAL_ERROR", reason: stolen });
+    const { inputData } = await c.take("mourn");
+    expect(inputData).toMatchObject({ x: stolen, mine: "hunter2" });
+    expect(inputData.reason).toContain(stolen);
+  });
+
+  it("stays a text in a definition that came as data", async () => {
+    const c = await startConductor();
+    const definition = {
+      name: "made",
+      version: 1,
+      ownerEmail: "a@example.com",
+      tasks: [simple("inner", { inputParameters: { x: stolen } })],
+    };
+    await c.begin(
+      [operator("SUB_WORKFLOW", "s", { subWorkflowParam: { name: "made", workflowDefinition: "${workflow.input.def}" } as never })],
+      { start: { input: { def: definition } } },
+    );
+    expect((await c.take("inner")).inputData).toEqual({ x: stolen });
+  });
+});
