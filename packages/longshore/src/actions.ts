@@ -60,6 +60,7 @@ const table = {
   "run.start": { who: "operator", what: "start runs of anything", carries: true },
   "run.steer": { who: "operator", what: "cancel, pause, retry, rerun runs and skip steps", vital: true, carries: true },
   "run.remove": { who: "operator", what: "remove runs" },
+  "bus.lead": { who: "operator", what: "send and receive everything on FlowKit's bus, as its coordinator does" },
   "queue.steer": { who: "operator", what: "put the tasks of a queue in line again" },
 } as const satisfies { readonly [action: string]: Rule };
 

@@ -53,9 +53,9 @@ export async function openDoor(parts: DoorParts): Promise<Door> {
     asksToken: auth.required,
     logger,
   });
-  const { coordinator, busElsewhere } = parts.flowkit ?? {};
+  const { coordinator, busElsewhere, topics } = parts.flowkit ?? {};
   const batchesKept = (count: number) => coordinator?.batchesKept(count);
-  const flowkit = flowkitRoutes({ ...engine, busElsewhere, batchesKept }, coordinator?.tasks);
+  const flowkit = flowkitRoutes({ ...engine, busElsewhere, topics, batchesKept }, coordinator?.tasks);
   const groups = routeGroups({ engine, changes, metrics, stepflow, flowkit, auth });
   instrument(engine, metrics);
   if (parts.flowkit) instrumentFlowkit(parts.flowkit, metrics);

@@ -18,6 +18,7 @@ import { Coordinator } from "../protocol/flowkit/coordinator/coordinator.ts";
 import { shownDeadLetters } from "../protocol/flowkit/coordinator/dead-letters.ts";
 import { directOutbox } from "../protocol/flowkit/coordinator/direct-outbox.ts";
 import type { WireName } from "../protocol/flowkit/places.ts";
+import { isOfTopic } from "../protocol/flowkit/topic-rules.ts";
 import type { TopicNames } from "../protocol/flowkit/wire.ts";
 import type { FlowkitOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
@@ -56,6 +57,7 @@ export interface Flowkit extends FlowkitHandle {
   readonly bus: Bus;
   /** Where workers are met, when that is not this server itself. */
   readonly busElsewhere: string | undefined;
+  readonly topics: TopicNames;
   /** Null where messages need none, because the bus is in the data file. */
   readonly outbox: Pick<Outbox, "pending" | "failed"> | null;
   /** Whether the bus could be reached last. */
@@ -90,7 +92,7 @@ export async function openFlowkit(
           clock,
           trouble,
           // A command that nobody could be sent is followed by the next epoch's, which is the only one that counts.
-          newestOnly: (topic) => isCommandTopic(settings.topics, topic),
+          newestOnly: (topic) => isOfTopic(settings.topics.cmd, topic),
           failed: (message, error) =>
             void coordinator.undeliverable(message, error).catch((reason) => failed("a message given up", reason)),
         })
@@ -116,6 +118,7 @@ export async function openFlowkit(
     coordinator,
     bus,
     busElsewhere: brokers.length > 0 ? bus.name : undefined,
+    topics: settings.topics,
     outbox,
     isReachable: () => reach.out === null,
     createTask: async (task) => (await coordinator.tasks.create(task)).id,
@@ -129,11 +132,6 @@ export async function openFlowkit(
       await mirror?.close();
     },
   };
-}
-
-function isCommandTopic({ cmd }: TopicNames, topic: string): boolean {
-  const [before = "", after = ""] = cmd.split("{type}");
-  return topic.startsWith(before) && topic.endsWith(after);
 }
 
 /** Loaded where there is a database. */

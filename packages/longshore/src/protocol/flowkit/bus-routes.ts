@@ -16,13 +16,16 @@ import type { BusLog, Taken } from "../../bus/log.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest, Route } from "../../http.ts";
-import { httpBase } from "./wire.ts";
+import { checkTopics } from "./topic-rules.ts";
+import { httpBase, type TopicNames, topicNamesDefault } from "./wire.ts";
 
 export interface BusRoutesDeps {
   readonly busLog: BusLog;
   readonly clock: Clock;
   /** Where the coordinator meets its workers, when that is not the embedded bus: nobody would hear who comes here. */
   readonly busElsewhere?: string | undefined;
+  /** How topics are called here. */
+  readonly topics?: TopicNames | undefined;
 }
 
 export interface BusRoutes {
@@ -48,6 +51,7 @@ const nothing: TakeAnswer = { taken: null, records: [] };
 
 export function busRoutes(deps: BusRoutesDeps): BusRoutes {
   const members = new Members(deps);
+  const { topics = topicNamesDefault } = deps;
   const refuseStrays = () => {
     if (deps.busElsewhere === undefined) return;
     const message = `This server meets FlowKit's workers on ${deps.busElsewhere}: give the worker these brokers, besides this address.`;
@@ -55,12 +59,16 @@ export function busRoutes(deps: BusRoutesDeps): BusRoutes {
   };
   const publish = async (request: HttpRequest): Promise<HttpReply> => {
     refuseStrays();
-    await deps.busLog.append(readPublish(request.text));
+    const records = readPublish(request.text);
+    checkTopics(request.caller, "publish", new Set(records.map(({ topic }) => topic)), topics);
+    await deps.busLog.append(records);
     return { status: 200, headers: jsonHeaders, body: "{}" };
   };
   const take = async (request: HttpRequest): Promise<HttpReply> => {
     refuseStrays();
-    return members.take(request);
+    const asked = readTake(request.text);
+    checkTopics(request.caller, "take", asked.topics, topics);
+    return members.take(asked, request.gone);
   };
   return {
     routes: [
@@ -91,14 +99,13 @@ class Members {
     this.#clock = clock;
   }
 
-  async take(request: HttpRequest): Promise<HttpReply> {
-    const asked = readTake(request.text);
+  async take(asked: TakeRequest, gone: AbortSignal): Promise<HttpReply> {
     const member = this.#touch(asked.member);
     member.asking++;
     try {
       await this.#settle(member, asked);
       if (asked.leave) this.#forget(asked.member);
-      const taken = asked.leave || asked.max === 0 ? null : await this.#next(asked, request.gone);
+      const taken = asked.leave || asked.max === 0 ? null : await this.#next(asked, gone);
       if (taken === null) return replyOf(nothing);
       member.out.add(taken.id);
       return {

@@ -15,6 +15,7 @@ const shownCharsMax = 200;
 const byCode: Readonly<Partial<Record<ErrorCode, { kind: ProblemKind; status: number; retryAfter?: string }>>> = {
   LONGSHORE_BAD_INPUT: { kind: "bad-request", status: 400 },
   LONGSHORE_BAD_DEFINITION: { kind: "bad-request", status: 400 },
+  LONGSHORE_UNAUTHORIZED: { kind: "forbidden", status: 403 },
   LONGSHORE_NOT_FOUND: { kind: "not-found", status: 404 },
   LONGSHORE_LIMIT: { kind: "overloaded", status: 429, retryAfter: overloadedSecs },
   LONGSHORE_STORE_UNAVAILABLE: { kind: "unavailable", status: 503, retryAfter: retryAfterSecs },
