@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { type Duration, durationMs } from "../duration.ts";
+import { quotaDefaults } from "../quotas.ts";
 import { retentionDefault } from "../run/retention.ts";
 import type { ServeOptions } from "../server/index.ts";
 import { parseToken, readTokenFile, type Token } from "../server/listener/auth.ts";
@@ -34,6 +35,7 @@ export interface ServerFlags {
   keepFor: Duration;
   keepRuns: number;
   keepLogs: Duration;
+  blobBytes: number;
   logLevel: LogLevel;
 }
 
@@ -59,6 +61,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .option("--keep-for <duration>", "how long runs are kept after their end", parseDuration, "30d")
     .option("--keep-runs <number>", "how many of them at most", parseCount, retentionDefault.runs.count)
     .option("--keep-logs <duration>", "how long their logs are kept, when that is shorter", parseDuration, "30d")
+    .option("--blob-bytes <number>", "bytes that all blobs together may have", parseCount, quotaDefaults.blobBytes)
     .addOption(
       new Option("--log-level <level>", "least level that is logged")
         .choices(["debug", "info", "warn", "error", "silent"])
@@ -88,6 +91,7 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
       runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns },
       logs: { ageMs: durationMs(flags.keepLogs, "--keep-logs") },
     },
+    quotas: { blobBytes: flags.blobBytes },
     logger: { level: flags.logLevel, format: log.format },
   };
 }

@@ -30,5 +30,6 @@ export function freshRun(wanted: NewRun, now: number, timeoutMs: number | null):
     alias: wanted.alias ?? null,
     parentTaskId: wanted.parentTaskId ?? null,
     parentAttempt: wanted.parentAttempt ?? 0,
+    rootId: wanted.rootId ?? null,
   };
 }

@@ -44,6 +44,8 @@ export interface Run {
   /** The record in another run that waits for this one, and which attempt of it: a parent that is retried has a child for each. */
   readonly parentTaskId: string | null;
   readonly parentAttempt: number;
+  /** The run at the top of those around it; null for one that nothing has started. */
+  readonly rootId: string | null;
 }
 
 /** How far a node has come that waits for several others, or to be wanted: absent until the first of that happens. */

@@ -35,6 +35,8 @@ export interface NewRun {
   parentTaskId?: string | null;
   /** Which attempt of the parent; 0 when absent. */
   parentAttempt?: number;
+  /** The run at the top of those around it, where a dialect knows it; else it follows from the parent. */
+  rootId?: string | null;
   /** With a key that was used before for this workflow, the earlier run is answered instead of a new one. */
   key?: string | null;
   priority?: number;

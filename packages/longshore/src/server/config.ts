@@ -6,6 +6,7 @@ import type { Clock } from "../clock.ts";
 import type { SensitiveDetector } from "../dialect/flowkit/sensitive.ts";
 import type { CoordinatorConfig } from "../protocol/flowkit/coordinator/config.ts";
 import type { CoordinatorFunction } from "../protocol/flowkit/coordinator/functions.ts";
+import type { Quotas } from "../quotas.ts";
 import type { RetentionSettings } from "../run/retention.ts";
 import { parseToken, readTokenFile, type Token } from "./listener/auth.ts";
 import type { HttpLimits } from "./listener/limits.ts";
@@ -52,6 +53,8 @@ export interface ServeOptions {
   /** What is logged and where to: warnings and worse, as text, to standard error, unless told otherwise. Tokens never appear. */
   logger?: Partial<Pick<LoggerOptions, "level" | "format" | "write">>;
   limits?: Partial<HttpLimits>;
+  /** What callers may fill altogether: 64 GiB of blobs and 100,000 open runs below one root unless told otherwise. */
+  quotas?: Partial<Quotas>;
   clock?: Clock;
 }
 

@@ -14,6 +14,7 @@ import { idMaker, type MakeId } from "../ids.ts";
 import { Logs } from "../log/log.ts";
 import type { LogStore } from "../log/store.ts";
 import type { PartStore } from "../part/store.ts";
+import type { Quotas } from "../quotas.ts";
 import type { Definition } from "../run/dialect.ts";
 import type { DocumentStore } from "../run/documents.ts";
 import type { HistoryReader } from "../run/history.ts";
@@ -32,6 +33,7 @@ export interface EngineOptions extends DialectOptions {
   /** The folder of the data file; null keeps everything in memory. */
   directory: string | null;
   retention?: RetentionPolicy;
+  quotas?: Partial<Quotas>;
   probe?: EngineProbe;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: typeof openDatabase;
@@ -107,6 +109,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     clock,
     random,
     brain: brainOf(dialects),
+    familyRunsMax: options.quotas?.familyRuns,
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => {
@@ -122,7 +125,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       messagesLeft: () => runs.carry(),
     },
   });
-  const beside = besideOf(store, clock, directory);
+  const beside = besideOf(store, clock, directory, options.quotas?.blobBytes);
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
   store.recover();
@@ -196,9 +199,9 @@ function historyOf({ db, runs: { definitions } }: SqliteStore): HistoryReader {
 }
 
 /** A folder that cannot be made must not leave the data file locked. */
-function besideOf(store: SqliteStore, clock: Clock, directory: string | null): Beside {
+function besideOf(store: SqliteStore, clock: Clock, directory: string | null, blobsBytesMax: number | undefined): Beside {
   try {
-    return openBeside(store, clock, directory);
+    return openBeside(store, clock, directory, blobsBytesMax);
   } catch (error) {
     store.close();
     throw error;

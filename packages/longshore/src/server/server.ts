@@ -8,6 +8,7 @@ import { createMetrics } from "../metrics.ts";
 import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
 import { defaultConfig } from "../protocol/stepflow/config/default.ts";
 import { makeRouter } from "../protocol/stepflow/config/router.ts";
+import { quotasOf } from "../quotas.ts";
 import { retentionPolicy } from "../run/retention.ts";
 import { stayAlive } from "../stay-alive.ts";
 import { directoryOf, loggerOf, type ServeOptions, type StepflowOptions, tokensOf } from "./config.ts";
@@ -37,6 +38,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     retention: retentionPolicy(options.retention),
     acceptDamage: options.acceptDamage,
     warn: (message) => logger.warn(message),
+    quotas: quotasOf(options.quotas),
     probe: metrics && engineProbe(metrics),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
   });

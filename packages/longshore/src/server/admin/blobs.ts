@@ -15,7 +15,10 @@ const blobShape = z
   .meta({ id: "Blob" });
 
 const body = { read: "stream", contentTypes: [anyType], description: `The content, at most ${blobBytesMax} bytes.` } as const;
-const stored = { 201: { description: "It is stored; the same content again is stored once.", schema: blobShape } };
+const stored = {
+  201: { description: "It is stored; the same content again is stored once.", schema: blobShape },
+  507: { description: "All blobs together have reached the quota." },
+};
 
 export function blobOperations({ blobs }: Engine): Operation[] {
   const put = async (request: HttpRequest, hash: string | undefined) => {

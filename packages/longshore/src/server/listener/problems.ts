@@ -39,6 +39,8 @@ function meaningOf(error: LongshoreError): Problem | undefined {
   const { code, detail, message } = error;
   // The limit of the body itself is not a matter of waiting: 413 instead of 429.
   if (code === "LONGSHORE_LIMIT" && detail.field === "body") return { kind: "too-large", status: 413, message, code, detail };
+  // Room comes when somebody makes it, not by waiting.
+  if (code === "LONGSHORE_LIMIT" && detail.field === "blobs") return { kind: "unavailable", status: 507, message, code, detail };
   const known = byCode[code];
   if (known === undefined) return undefined;
   const { kind, status, retryAfter } = known;

@@ -45,12 +45,15 @@ export interface Beside {
 }
 
 /** `directory` is the folder of the data file; null for one in memory. */
-export function openBeside(store: SqliteStore, clock: Clock, directory: string | null): Beside {
+export function openBeside(store: SqliteStore, clock: Clock, directory: string | null, blobsBytesMax?: number): Beside {
   const { db, commit } = store;
   const { tasks, lanes } = store.board;
   const { runs, definitions } = store.runs;
   const counts = new Counts(db);
-  const blobs = new SqliteBlobs({ db, commit, clock, directory: directory === null ? null : join(directory, "blobs") });
+  const blobs = new SqliteBlobs({
+    ...{ db, commit, clock, totalBytesMax: blobsBytesMax },
+    directory: directory === null ? null : join(directory, "blobs"),
+  });
   const references = new BlobReferences({ db, runs, tasks, definitions, parts: store.parts, blobs });
   const registry = new SqliteWorkers({ db, commit, clock });
   const { workers } = registry;

@@ -11,6 +11,7 @@ import type { Readable } from "node:stream";
 import { type BlobStore, blobBytesMax, isBlobHash, type StoredBlob } from "../../blob/blob.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError, toError } from "../../errors.ts";
+import { type BlobPlace, BlobSpace } from "./blob-space.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { Rows } from "./rows.ts";
@@ -22,6 +23,8 @@ export interface SqliteBlobsOptions {
   /** Where the files lie; null for a temporary folder that `close` removes. */
   directory: string | null;
   bytesMax?: number;
+  /** Of all blobs together. */
+  totalBytesMax?: number;
 }
 
 interface Blob extends StoredBlob {
@@ -48,6 +51,7 @@ export class SqliteBlobs implements BlobStore {
   /** Where the files lie. */
   readonly directory: string;
   readonly #bytesMax: number;
+  readonly #space: BlobSpace;
   readonly #rows: Rows<Blob>;
   readonly #oldest: (usedBefore: number, limit: number) => Blob[];
   readonly #usedAtRank: (rank: number) => number | undefined;
@@ -63,6 +67,8 @@ export class SqliteBlobs implements BlobStore {
     mkdirSync(join(this.directory, "incoming"), { recursive: true, mode: 0o700 });
     // Uploads that the last process did not finish.
     for (const name of readdirSync(join(this.directory, "incoming"))) rmSync(join(this.directory, "incoming", name), { force: true });
+    const used = options.db.prepare("SELECT total(bytes) AS bytes FROM blob").get()?.bytes as number;
+    this.#space = new BlobSpace(used, options.totalBytesMax);
     this.#rows = blobRows(options.db, options.commit);
     const oldest = options.db.prepare(`SELECT ${columns} FROM blob WHERE used_at < ? ORDER BY used_at LIMIT ?`);
     this.#oldest = (usedBefore, limit) => oldest.all(usedBefore, limit).map(blobOf);
@@ -73,13 +79,15 @@ export class SqliteBlobs implements BlobStore {
   async put(content: AsyncIterable<Uint8Array> | Uint8Array, { hash, note }: { hash?: string; note?: string } = {}): Promise<StoredBlob> {
     if (hash !== undefined && !isBlobHash(hash)) throw badHash(hash);
     const temporary = this.#incoming();
+    const place = this.#space.open();
     try {
-      const blob = await this.#receive(temporary, content instanceof Uint8Array ? [content] : content);
+      const blob = await this.#receive(temporary, content instanceof Uint8Array ? [content] : content, place);
       if (hash !== undefined && hash !== blob.hash) throw mismatch(hash, blob.hash);
-      return await this.#keep(temporary, blob, note);
+      return await this.#keep(temporary, blob, note, place);
     } catch (error) {
       throw isDiskTrouble(error) ? unavailable(error) : error;
     } finally {
+      place.close();
       await rm(temporary, { force: true });
     }
   }
@@ -132,6 +140,7 @@ export class SqliteBlobs implements BlobStore {
       const stale = this.#oldest(usedBefore, pruneMax).filter(({ hash }) => isFree(hash));
       const aside = stale.map(({ hash }) => [this.#path(hash), this.#incoming()] as const);
       for (const { hash } of stale) this.#rows.remove(hash);
+      this.#options.commit.after(() => this.#space.free(stale.reduce((sum, { bytes }) => sum + bytes, 0)));
       // Right after the commit and before anything else can run: the same content may be put again at once.
       this.#options.commit.after(() => {
         for (const [from, to] of aside) renameIfThere(from, to);
@@ -161,7 +170,7 @@ export class SqliteBlobs implements BlobStore {
     if (this.#options.directory === null) rmSync(this.directory, { recursive: true, force: true });
   }
 
-  async #receive(path: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Received> {
+  async #receive(path: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, place: BlobPlace): Promise<Received> {
     const digest = createHash("sha256");
     let bytes = 0;
     const file = await open(path, "wx", 0o600);
@@ -169,6 +178,7 @@ export class SqliteBlobs implements BlobStore {
       for await (const piece of content) {
         bytes += piece.byteLength;
         if (bytes > this.#bytesMax) throw tooLarge(this.#bytesMax);
+        place.take(piece.byteLength);
         digest.update(piece);
         await writeAll(file, piece);
       }
@@ -179,7 +189,7 @@ export class SqliteBlobs implements BlobStore {
     return { hash: digest.digest("hex"), bytes };
   }
 
-  async #keep(temporary: string, { hash, bytes }: Received, note: string | undefined): Promise<StoredBlob> {
+  async #keep(temporary: string, { hash, bytes }: Received, note: string | undefined, place: BlobPlace): Promise<StoredBlob> {
     const folder = join(this.directory, hash.slice(0, 2));
     if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(this.directory);
     this.#arriving.set(hash, (this.#arriving.get(hash) ?? 0) + 1);
@@ -191,6 +201,7 @@ export class SqliteBlobs implements BlobStore {
         const known = this.#rows.get(hash);
         const blob = { hash, bytes, createdAt: known?.createdAt ?? now, usedAt: now, note: note ?? known?.note ?? null };
         this.#rows.put(hash, blob, known === null);
+        if (known === null) this.#options.commit.after(() => place.keep());
         return storedOf(blob);
       });
     } finally {

@@ -3,6 +3,7 @@
 // earlier attempt of a step, or an earlier life of a child, is dropped (run/run.ts).
 
 import { type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
+import { LongshoreError } from "../../errors.ts";
 import { isRunOpen, type Message, type Run, type StoredMessage, successorIdOf } from "../../run/run.ts";
 import type { NewChild, NewRun } from "../../run/store.ts";
 import type { SqliteBoard } from "./board.ts";
@@ -17,7 +18,7 @@ export interface MessagesOptions {
   board: SqliteBoard;
   runs: Rows<Run>;
   decisions: Decisions;
-  /** Inside an operation: starts a run, unless it is there. */
+  /** Inside an operation: starts a run, unless it is there. Throws LONGSHORE_LIMIT before it has changed anything. */
   start: (run: NewRun) => void;
   /** Inside an operation: what became of a step, for its run. */
   tell: (task: Task, happening: Happening) => void;
@@ -92,17 +93,25 @@ export class Messages {
   #startChild({ parentTaskId, attempt, from, runId }: Message & { kind: "start-run" }, child: NewChild | null): void {
     const parent = parentTaskId === null ? null : this.#options.board.tasks.get(parentTaskId);
     if (parentTaskId !== null && (parent?.state !== "queued" || isOther(attempt, parent.attempt))) return;
-    if (child === null || "failed" in child) {
-      const error = child?.failed ?? "it could not be started";
-      if (parent !== null) this.#settleRecord(parent, { state: "failed", output: null, error, fault: "final" });
-      const before = parentTaskId === null ? this.#options.runs.get(from) : null;
-      // Unless it lives again.
-      if (before !== null && !isRunOpen(before.state) && successorIdOf(before) === runId)
-        this.#options.decisions.decide(before, { kind: "unfollowed", error });
-      return;
+    const run = { parentTaskId, parentAttempt: attempt ?? parent?.attempt ?? 0 };
+    const error = child === null ? "it could not be started" : "failed" in child ? child.failed : this.#refusal({ ...child, ...run });
+    if (error === null) return;
+    if (parent !== null) this.#settleRecord(parent, { state: "failed", output: null, error, fault: "final" });
+    const before = parentTaskId === null ? this.#options.runs.get(from) : null;
+    // Unless it lives again.
+    if (before !== null && !isRunOpen(before.state) && successorIdOf(before) === runId)
+      this.#options.decisions.decide(before, { kind: "unfollowed", error });
+  }
+
+  /** Starts a run, unless it is there. Null when there was room for it. */
+  #refusal(run: NewRun): string | null {
+    try {
+      if (this.#options.runs.get(run.id) === null) this.#options.start(run);
+      return null;
+    } catch (error) {
+      if (error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT") return error.message;
+      throw error;
     }
-    if (this.#options.runs.get(child.id) === null)
-      this.#options.start({ ...child, parentTaskId, parentAttempt: attempt ?? parent?.attempt ?? 0 });
   }
 
   #settleTask(message: Message & { kind: "settle-task" }): void {

@@ -10,6 +10,7 @@ const runsKeptMax = 20_000;
 
 const columns = [
   ...["id", "workflow", "definition_id", "input", "created_at", "alias", "parent_task_id", "parent_attempt", "settings", "priority"],
+  ...["root_id"],
   ...["state", "output", "error", "end_by", "active_count", "left_count", "failed_count", "recorded_count", "retries"],
   ...["counted_from", "variables", "backlog", "skips", "ended_at"],
 ];
@@ -55,8 +56,8 @@ function updateSql(changed: readonly string[]): string {
 }
 
 function fixedValues(run: Run): (string | number | null)[] {
-  const { id, workflow, definitionId, input, createdAt, alias, parentTaskId, parentAttempt, settings, priority } = run;
-  return [id, workflow, definitionId, input, createdAt, alias, parentTaskId, parentAttempt, settings, priority];
+  const { id, workflow, definitionId, input, createdAt, alias, parentTaskId, parentAttempt, settings, priority, rootId } = run;
+  return [id, workflow, definitionId, input, createdAt, alias, parentTaskId, parentAttempt, settings, priority, rootId];
 }
 
 export function runOf(row: SqlRow): Run {
@@ -85,6 +86,7 @@ export function runOf(row: SqlRow): Run {
     alias: row.alias as string | null,
     parentTaskId: row.parent_task_id as string | null,
     parentAttempt: row.parent_attempt as number,
+    rootId: row.root_id as string | null,
   };
 }
 

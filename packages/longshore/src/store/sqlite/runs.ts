@@ -6,6 +6,7 @@ import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
 import type { Definition } from "../../run/dialect.ts";
+import { Families } from "../../run/families.ts";
 import { freshRun } from "../../run/fresh-run.ts";
 import type { RetryPolicy } from "../../run/plan.ts";
 import type { Closure, NextTry } from "../../run/retry.ts";
@@ -33,6 +34,8 @@ export interface SqliteRunsOptions {
   deadline: (id: string, at: number | null) => void;
   /** There are messages to carry out. */
   left: () => void;
+  /** Open runs below one root. */
+  familyRunsMax?: number;
 }
 
 export class SqliteRuns implements RunStore, Follower {
@@ -42,6 +45,7 @@ export class SqliteRuns implements RunStore, Follower {
   readonly #sql: ReturnType<typeof prepareStatements>;
   readonly decisions: Decisions;
   readonly #messages: Messages;
+  readonly #families: Families;
   readonly #keys: Additions<{ workflow: string; key: string; runId: string }>;
 
   constructor(options: SqliteRunsOptions) {
@@ -50,8 +54,10 @@ export class SqliteRuns implements RunStore, Follower {
     this.#sql = prepareStatements(db);
     this.runs = runRows(db, commit, (run) => {
       options.deadline(runDeadlinePrefix + run.id, run.endedAt === null ? run.endBy : null);
+      this.#families.changed(run);
       options.changed(run);
     });
+    this.#families = new Families(options.familyRunsMax);
     this.definitions = new Definitions(db, commit, options.clock, options.brain);
     const insertKey = db.prepare("INSERT INTO run_key (workflow, key, run_id) VALUES (?, ?, ?)");
     this.#keys = new Additions(commit, ({ workflow, key, runId }) => insertKey.run(workflow, key, runId));
@@ -161,6 +167,8 @@ export class SqliteRuns implements RunStore, Follower {
   recover(): void {
     const rows = this.#options.db.prepare("SELECT id, end_by FROM run WHERE ended_at IS NULL AND end_by IS NOT NULL").iterate();
     for (const row of rows) this.#options.deadline(runDeadlinePrefix + (row.id as string), row.end_by as number);
+    const families = this.#options.db.prepare("SELECT id, root_id FROM run WHERE ended_at IS NULL AND root_id IS NOT NULL").iterate();
+    for (const row of families) this.#families.changed({ id: row.id as string, rootId: row.root_id as string, endedAt: null });
   }
 
   #startNow(wanted: NewRun): { run: Run; created: boolean } {
@@ -170,11 +178,19 @@ export class SqliteRuns implements RunStore, Follower {
     if (definition === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${wanted.definitionId}.`);
     const { timeoutMs } = this.definitions.plan(definition);
     const now = this.#options.clock.now();
-    const run = freshRun(wanted, now, timeoutMs);
+    const rootId = this.#rootOf(wanted);
+    if (rootId !== null) this.#families.admit(rootId);
+    const run = freshRun({ ...wanted, rootId }, now, timeoutMs);
     this.runs.put(run.id, run, true);
     if (wanted.key) this.#keys.add({ workflow: wanted.workflow, key: wanted.key, runId: run.id });
     this.decisions.decide(run, { kind: "start" });
     return { run: this.runs.get(run.id) as Run, created: true };
+  }
+
+  #rootOf({ rootId, parentTaskId }: NewRun): string | null {
+    if (rootId !== undefined || parentTaskId == null) return rootId ?? null;
+    const parentId = this.#options.board.tasks.get(parentTaskId)?.runId ?? null;
+    return parentId === null ? null : (this.runs.get(parentId)?.rootId ?? parentId);
   }
 
   /** The run that an id, a key, a parent or `unlessRunning` points to, in this batch or before it. */

@@ -164,6 +164,10 @@ const migrations: readonly string[] = [
   -- Facts about the file itself, by name.
   CREATE TABLE property (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   `,
+  `
+  -- The run at the top of those around it.
+  ALTER TABLE run ADD COLUMN root_id TEXT;
+  `,
 ];
 
 export const schemaVersion = migrations.length;

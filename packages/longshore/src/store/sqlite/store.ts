@@ -30,6 +30,8 @@ export interface SqliteStoreOptions {
   brain: Brain;
   hooks: StoreHooks;
   synchronous?: "FULL" | "NORMAL";
+  /** Open runs below one root. */
+  familyRunsMax?: number;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: typeof openDatabase;
   /** Serve a damaged data file: what can be read of it. */
@@ -75,6 +77,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       changed: hooks.runChanged,
       deadline: hooks.deadline,
       left: hooks.messagesLeft,
+      familyRunsMax: options.familyRunsMax,
     });
     return {
       db,

@@ -6,6 +6,7 @@ import { flowPlanOf } from "../../../dialect/stepflow/compile.ts";
 import type { ItemCounts } from "../../../dialect/stepflow/items.ts";
 import { limitKeyOf } from "../../../dialect/stepflow/place.ts";
 import { type FlowSettings, settingsOf } from "../../../dialect/stepflow/settings.ts";
+import { LongshoreError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
 import { whenAborted } from "../../../results.ts";
 import type { Definition } from "../../../run/dialect.ts";
@@ -35,7 +36,7 @@ export class ItemRuns {
   /** The work of the task; answers how the items ended. It fails when one of them did, so that it is what a retry of the run tries again. */
   async perform(work: ComponentWork): Promise<Json> {
     const run = await this.#runOf(work.task);
-    const counts = await work.lend(() => this.#all(run, work.signal));
+    const counts = await work.lend(() => this.#all(run, work.signal)).catch(failedForLimit);
     if (counts.failed === 0) return counts as unknown as Json;
     const message = `${counts.failed} of ${settingsOf(run).items} items failed`;
     throw new StepFailure({ code: "COMPONENT_FAILED", message, data: counts as unknown as Json }, { final: true });
@@ -120,6 +121,7 @@ export class ItemRuns {
       definitionId: settingsOf(run).itemDefinitionId as string,
       input: JSON.stringify(input),
       variables: run.variables,
+      ...(settings.rootRunId === undefined ? {} : { rootId: settings.rootRunId }),
       settings: JSON.stringify(settings),
     });
     if (isToTryAgain(started.run, run)) await runs.retry(started.run.id);
@@ -128,6 +130,12 @@ export class ItemRuns {
     // Somebody has removed it.
     return ended?.state ?? "cancelled";
   }
+}
+
+/** A run whose family is full has no room for its items, and trying again at once would find none. */
+function failedForLimit(error: unknown): never {
+  if (!(error instanceof LongshoreError) || error.code !== "LONGSHORE_LIMIT") throw error;
+  throw new StepFailure({ code: "COMPONENT_FAILED", message: error.message }, { final: true });
 }
 
 /** When a run is tried again, so are those of its items that did not succeed: once for each time. */

@@ -70,7 +70,7 @@ export class Submitter {
     await flows.keep(kept);
     if (definition.id !== kept.flowId) await runs.define(definition);
     const id = parent?.key === undefined ? this.#deps.makeId(clock.now()) : subRunId(parent.run, parent.key);
-    const base = { ...run, id, unlessThere: parent?.key !== undefined, alias: settings.rootRunId ?? null };
+    const base = { ...run, id, unlessThere: parent?.key !== undefined, alias: settings.rootRunId ?? null, ...rootOf(settings) };
     if (inputs.length === 1) return (await runs.begin(base)).run;
     await this.#knowItems();
     const withItems: FlowSettings = { ...settings, items: inputs.length, itemDefinitionId: definition.id };
@@ -83,6 +83,10 @@ export class Submitter {
     const { runs } = this.#deps;
     if ((await runs.definitionById(itemsDefinition.id)) === undefined) await runs.define(itemsDefinition);
   }
+}
+
+function rootOf({ rootRunId }: FlowSettings): { rootId?: string } {
+  return rootRunId === undefined ? {} : { rootId: rootRunId };
 }
 
 /** Known before it exists, and the same for the same run and key; told apart from runs of clients by nothing but where it comes from. */
