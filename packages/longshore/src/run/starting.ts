@@ -48,14 +48,15 @@ export class Starting {
   /** Starts nodes that begin together; an end of the run among them comes last. */
   activateAll(nodes: readonly number[]): void {
     this.#beginning++;
-    for (const at of nodes) if (!this.#draft.over) this.activate(at);
+    for (const at of nodes) this.activate(at);
     this.#beginning--;
     if (this.#beginning > 0) return;
-    for (const at of this.#endings.splice(0)) if (!this.#draft.over) this.activate(at);
+    for (const at of this.#endings.splice(0)) this.activate(at);
   }
 
-  /** Starts a node whose upstreams allow it. `given` is an input that was decided elsewhere, as JSON text. */
+  /** Starts a node whose upstreams allow it, unless the run is over. `given` is an input that was decided elsewhere, as JSON text. */
   activate(at: number, given?: string): void {
+    if (this.#draft.over) return;
     const node = this.#draft.plan.nodes[at] as PlanNode;
     if (node.kind === "end" && this.#beginning > 0) {
       // The first one ends the run, as a rule; a place for another would stay empty.

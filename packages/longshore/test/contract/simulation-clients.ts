@@ -1,11 +1,12 @@
 // The outside world of a simulation: workers and operators that call the server, believe its answers, and tell the model of them.
 
-import { isOpen } from "../../src/board/task.ts";
-import type { Run } from "../../src/run/run.ts";
+import { isOpen, type Task } from "../../src/board/task.ts";
+import { isRunOpen, type Run } from "../../src/run/run.ts";
+import type { Order } from "../../src/run/store.ts";
 import type { Random } from "../faults/random.ts";
 import { broken, type KnownHold, type Model, type Verb } from "./simulation-model.ts";
 import type { Machine, Process } from "./simulation-process.ts";
-import { label, lanes, makeTask, termMs, type Workflow } from "./simulation-story.ts";
+import { isTied, label, lanes, makeTask, termMs, type Workflow } from "./simulation-story.ts";
 
 export interface Outcome {
   steps: number;
@@ -215,19 +216,49 @@ export class Clients {
     if (typeof answer !== "string" && answer.value) this.#stage.model.taskCancelled(task.id);
   }
 
+  /** A run that has ended begins another life, in one of the ways that there are. Those around it may live again with it. */
   async #retry(): Promise<void> {
     const run = this.#anyRun((state) => state !== "running" && state !== "succeeded");
     if (run === undefined) return;
-    this.#stage.model.maybeRetried(run);
-    const answer = await this.#ask(`retry ${run}`, (process) =>
-      process.runs.retry(run).catch((error: { code?: string }) => {
-        // Another retry of this step came first.
-        if (error.code === "LONGSHORE_CONFLICT") return undefined;
-        throw error;
-      }),
-    );
-    this.#stage.model.maybeRetried(run);
-    if (typeof answer !== "string" && answer.value?.state === "running") this.#stage.say(`  ${run} goes on`);
+    const target = this.#stage.random.chance(0.5) ? run : this.#failedInside(run);
+    const order = this.#restarting(target);
+    for (const voided of this.#andAround(target)) this.#stage.model.maybeRetried(voided);
+    const answer = await this.#ask(`${order.kind} ${target}`, (process) => process.runs.tell(target, order));
+    for (const voided of this.#andAround(target)) this.#stage.model.maybeRetried(voided);
+    if (typeof answer !== "string" && answer.value?.state === "running") this.#stage.say(`  ${target} goes on`);
+  }
+
+  #restarting(runId: string): Order {
+    const drawn = this.#stage.random.next();
+    if (drawn < 0.5) return { kind: "retry" };
+    if (drawn < 0.75) return { kind: "restart" };
+    const { tasks, runs } = this.#stage.machine.disk.read();
+    // Only Conductor's runs are rerun from a step, and only from one that had its turn.
+    const tied = isTied(runs.get(runId)?.workflow ?? "");
+    const begun = tied ? [...tasks.values()].filter((task) => task.runId === runId && hadItsTurn(task)) : [];
+    const node = this.#stage.random.pick(begun)?.node;
+    return node === undefined ? { kind: "retry" } : { kind: "rerun", node };
+  }
+
+  /** The run at the bottom that did not succeed, as a retry that resumes children looks for it. */
+  #failedInside(runId: string): string {
+    const { tasks, runs } = this.#stage.machine.disk.read();
+    const child = [...runs.values()].find(({ parentTaskId, parentAttempt, state }) => {
+      const task = parentTaskId === null ? undefined : tasks.get(parentTaskId);
+      return task?.runId === runId && task.attempt === parentAttempt && !isRunOpen(state) && state !== "succeeded";
+    });
+    return child === undefined ? runId : this.#failedInside(child.id);
+  }
+
+  #andAround(runId: string): string[] {
+    const { tasks, runs } = this.#stage.machine.disk.read();
+    const around: string[] = [];
+    for (let at: string | null = runId; at !== null; ) {
+      around.push(at);
+      const parent: string | null = runs.get(at)?.parentTaskId ?? null;
+      at = parent === null ? null : (tasks.get(parent)?.runId ?? null);
+    }
+    return around;
   }
 
   #anyRun(wanted: (state: Run["state"]) => boolean): string | undefined {
@@ -266,6 +297,10 @@ export class Clients {
 
 export function proof(hold: KnownHold) {
   return { taskId: hold.taskId, grant: hold.grant, holder: hold.holder ?? undefined };
+}
+
+function hadItsTurn(task: Task): boolean {
+  return task.state !== "forgotten" && task.state !== "skipped";
 }
 
 /** Tasks and runs in a trace by what matters. */

@@ -15,8 +15,15 @@ export interface Stored {
   readonly messages: number;
 }
 
+/** Told of each row that has changed, once for each reading. */
+export interface DiskWatch {
+  task(task: Task): void;
+  run(run: Run): void;
+}
+
 export interface Disk {
   readonly db: Database;
+  watch: DiskWatch | null;
   /** Everything that is committed. */
   read(): Stored;
   /** Makes it as new, for the next simulation. */
@@ -49,17 +56,21 @@ export async function openDisk(): Promise<Disk> {
   const oneRun = raw.prepare(`SELECT ${runColumns} FROM run WHERE id = ?`);
   const messages = raw.prepare("SELECT count(*) AS count FROM message");
   const mirror = { tasks: new Map<string, Task>(), runs: new Map<string, Run>() };
-  return {
+  const disk: Disk = {
     db,
+    watch: null,
     read() {
-      for (const { kind, id } of touched.all() as { kind: string; id: string }[]) {
+      const changed = touched.all() as { kind: string; id: string }[];
+      for (const { kind, id } of changed) {
         if (kind === "task") mirror.tasks.set(id, taskOf(oneTask.get(id) ?? {}));
         else mirror.runs.set(id, runOf(oneRun.get(id) ?? {}));
       }
-      forget.run();
+      if (changed.length > 0) forget.run();
+      if (disk.watch !== null) tellOf(changed, disk.watch);
       return { ...mirror, messages: messages.get()?.count as number };
     },
     wipe() {
+      disk.watch = null;
       raw.exec(
         `PRAGMA foreign_keys=OFF; ${tables.map(({ name }) => `DELETE FROM ${name as string};`).join(" ")} DELETE FROM touched; PRAGMA foreign_keys=ON`,
       );
@@ -68,4 +79,12 @@ export async function openDisk(): Promise<Disk> {
     },
     close: () => raw.close(),
   };
+
+  function tellOf(changed: readonly { kind: string; id: string }[], watch: DiskWatch): void {
+    for (const { kind, id } of changed) {
+      if (kind === "task") watch.task(mirror.tasks.get(id) as Task);
+      else watch.run(mirror.runs.get(id) as Run);
+    }
+  }
+  return disk;
 }

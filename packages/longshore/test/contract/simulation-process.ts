@@ -12,7 +12,9 @@ import { TestClock } from "../../src/testing/clock.ts";
 import type { Random } from "../faults/random.ts";
 import type { Disk } from "./simulation-disk.ts";
 import { flowDialect } from "./simulation-flows.ts";
+import type { Lives } from "./simulation-lives.ts";
 import { diskFull } from "./sqlite.ts";
+import { tiedDialect } from "./tied-dialect.ts";
 
 /** What the next commit runs into. Both crashes end the process; after the second, what was committed stays and nobody is answered. */
 export type Fault = "disk-full" | "crash-before-commit" | "crash-after-commit";
@@ -51,7 +53,10 @@ export interface Machine {
   readonly clock: WatchedClock;
   readonly random: Random;
   readonly makeId: MakeId;
+  readonly lives: Lives;
   handedOut(task: Task): void;
+  /** A promise was broken inside a commit, where nothing may throw. */
+  failed(error: unknown): void;
   /** A disk that now and then says that it has written what it has not. For testing the simulation itself. */
   readonly lies: boolean;
 }
@@ -65,14 +70,14 @@ export function machineIds(random: Random): MakeId {
 export async function startProcess(machine: Machine): Promise<Process> {
   const { clock, random } = machine;
   const { db } = machine.disk;
-  const dialects = new Map<string, Dialect>([codeDialect, flowDialect].map((dialect) => [dialect.name, dialect]));
+  const dialects = new Map<string, Dialect>([codeDialect, tiedDialect, flowDialect].map((dialect) => [dialect.name, dialect]));
   let alive = true;
   const life = { fault: null as Fault | null };
   const store = await openSqliteStore({
     directory: null,
     clock,
     random: () => random.next(),
-    brain: brainOf(dialects),
+    brain: machine.lives.watch(brainOf(dialects), (error) => machine.failed(error)),
     open: async () => ({ ...db, transaction, close: () => {} }),
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
@@ -81,11 +86,17 @@ export async function startProcess(machine: Machine): Promise<Process> {
         machine.handedOut(task);
       },
       runChanged: (run) => runs.changed(run),
-      messagesLeft: () => runs.carry(),
+      messagesLeft: () => carry(),
     },
   });
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId: machine.makeId, dialects });
+
+  /** Messages between runs may be long on their way, while orders overtake them. */
+  function carry(): void {
+    if (random.chance(0.5)) runs.carry();
+    else clock.at(clock.now() + (random.pick([1, 60, 500]) as number), () => runs.carry());
+  }
 
   function transaction(work: () => void): void {
     const fault = life.fault;
@@ -97,6 +108,8 @@ export async function startProcess(machine: Machine): Promise<Process> {
       if (fault === "disk-full") throw diskFull();
       if (fault === "crash-before-commit") throw crashed();
     });
+    machine.lives.nextCommit();
+    machine.disk.read();
     if (fault === "crash-after-commit") throw crashed();
   }
 

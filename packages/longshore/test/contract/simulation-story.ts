@@ -8,6 +8,7 @@ import type { StepSource, WorkflowSource } from "../../src/dialect/code/source.t
 import type { Dialect } from "../../src/run/dialect.ts";
 import type { Random } from "../faults/random.ts";
 import { flowDialect, makeFlow } from "./simulation-flows.ts";
+import { tiedDialect } from "./tied-dialect.ts";
 import { policy } from "./world.ts";
 
 export const lanes: readonly string[] = ["a", "b", "c"];
@@ -31,8 +32,29 @@ export interface Workflow {
 export function makeWorkflows(random: Random): Workflow[] {
   const inner = makeWorkflow(random, "inner", [1, 3], undefined);
   const inCode = [inner, makeWorkflow(random, "outer", [1, 6], "inner"), makeWorkflow(random, "other", [2, 7], "inner")];
+  const tied = [strict(makeWorkflow(random, "knot", [1, 2], undefined)), makeTied(random)];
   const flow = { name: "flow", dialect: flowDialect, source: JSON.stringify(makeFlow(random, lanes)) };
-  return [...inCode.map((source) => ({ name: source.name, dialect: codeDialect, source: JSON.stringify(source) })), flow];
+  const inDialect = (dialect: Dialect) => (source: WorkflowSource) => ({ name: source.name, dialect, source: JSON.stringify(source) });
+  return [...inCode.map(inDialect(codeDialect)), ...tied.map(inDialect(tiedDialect)), flow];
+}
+
+export function isTied(workflow: string): boolean {
+  return workflow === "knot" || workflow === "tied";
+}
+
+/** Every step needs those before it, as in Conductor's definitions. */
+function strict(source: WorkflowSource): WorkflowSource {
+  return { ...source, steps: source.steps.map(({ always: _always, when: _when, ...step }) => step) };
+}
+
+/** Children side by side, and after each other: the end of one ends the others, and its next life brings them back. */
+function makeTied(random: Random): WorkflowSource {
+  const { steps, ...source } = strict(makeWorkflow(random, "tied", [1, 3], undefined));
+  const children = Array.from({ length: random.between(1, 3) }, (_, at): StepSource => {
+    const after = steps.filter(() => random.chance(0.3)).map(({ id }) => id);
+    return { id: `k${at}`, workflow: "knot", input: null, after };
+  });
+  return { ...source, steps: [...steps, ...children] };
 }
 
 function makeWorkflow(random: Random, name: string, [low, high]: [number, number], child: string | undefined): WorkflowSource {

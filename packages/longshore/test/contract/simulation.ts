@@ -9,6 +9,7 @@ import { type Random, seededRandom } from "../faults/random.ts";
 import { checkMemory, checkRows } from "./simulation-check.ts";
 import { Clients, type Outcome, proof } from "./simulation-clients.ts";
 import type { Disk, Stored } from "./simulation-disk.ts";
+import { Lives } from "./simulation-lives.ts";
 import { broken, type KnownHold, Model } from "./simulation-model.ts";
 import { type Fault, type Machine, machineIds, type Process, startProcess, WatchedClock } from "./simulation-process.ts";
 import { label, lanes, makeWorkflows, termMs, type Workflow } from "./simulation-story.ts";
@@ -68,7 +69,9 @@ class Simulation {
     disk.wipe();
     const random = seededRandom(seed);
     const clock = new WatchedClock(1_000_000);
-    const machine: Machine = { disk, clock, random, makeId: machineIds(random), lies, handedOut: () => {} };
+    const lives = new Lives();
+    disk.watch = lives;
+    const machine: Machine = { disk, clock, random, lives, makeId: machineIds(random), lies, handedOut: () => {}, failed: () => {} };
     return new Simulation(random, machine, await startProcess(machine));
   }
 
@@ -79,14 +82,15 @@ class Simulation {
     this.#process = process;
     this.#workflows = makeWorkflows(random);
     machine.handedOut = (task) => this.#countHandOut(task);
+    machine.failed = (error) => {
+      this.#failure ??= error;
+    };
     this.#clients = new Clients({
       ...{ random, machine, model: this.#model, workflows: this.#workflows, outcome: this.#outcome },
       process: () => this.#process,
       tracing: () => this.trace !== null,
       say: (what) => this.#say(what),
-      failed: (error) => {
-        this.#failure ??= error;
-      },
+      failed: machine.failed,
     });
   }
 

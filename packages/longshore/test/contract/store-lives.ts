@@ -169,6 +169,30 @@ export function livesContract(setup: Setup): void {
       expect((await world.task(`${id}.1`)).state).toBe("forgotten");
     });
 
+    it("starts nothing more when the first of its steps ends it at once", async () => {
+      const world = await setup();
+      const missing = { $ref: { path: ["missing"] } };
+      const { id } = await world.start("outer", [step("left", { input: missing }), step("right")], { dialect: "tied", input: {} });
+      expect((await world.run(id)).state).toBe("failed");
+      expect(await world.claim("right")).toBeUndefined();
+      await world.runs.tell(id, { kind: "retry" });
+      expect((await world.run(id)).state).toBe("failed");
+      expect(await world.claim("right")).toBeUndefined();
+    });
+
+    it("gives back the permit of an offer once, when the failure of that step ends it", async () => {
+      const world = await setup();
+      const limits = [{ key: "api", held: 2 }];
+      const { id } = await world.start("outer", [step("left", { limits })], { dialect: "tied" });
+      await world.start("other", [step("right", { limits }), step("after", { limits })]);
+      const [offered] = await world.board.offer({ reach: { names: ["left"], labels: [] }, termMs });
+      await world.claim("right");
+      await world.board.fail({ taskId: `${id}.0`, grant: offered?.grant }, { error: "boom", retryable: false });
+      await world.runs.tell(id, { kind: "retry" });
+      expect(await world.claim("left")).toBeDefined();
+      expect(await world.claim("after")).toBeUndefined();
+    });
+
     it("is not given the input of a start that was left for an earlier attempt of its parent", async () => {
       const world = await setup({ carries: false });
       await world.define("inner", [step("left", { input: { $ref: { path: [] } } })], { dialect: "tied" });

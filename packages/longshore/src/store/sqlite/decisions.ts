@@ -61,7 +61,8 @@ export class Decisions {
       const decision = this.#options.brain.decide(plan, loaded, event);
       if ("changes" in decision) {
         // In a run that is tried again, a step that starts may have left a row in its earlier life.
-        const about: About = { run, plan, now: event.now, anew: run.retries > 0 || forEnded.has(event.kind) || event.kind === "reopen" };
+        const anew = run.retries > 0 || forEnded.has(event.kind) || event.kind === "reopen";
+        const about: About = { run, plan, now: event.now, anew, closing: event.kind === "closed" ? event.node : null };
         for (const change of decision.changes) this.#apply(about, change);
         return decision.next;
       }
@@ -110,7 +111,7 @@ export class Decisions {
     else if (change.kind === "run") this.#options.runs.put(run.id, change.run);
     else if (change.kind === "message") this.#options.leave(change.message);
     else if (change.kind === "forget") this.#options.board.forget(taskIdOf(run.id, change.node));
-    else for (const { id } of this.records(run.id)) this.#options.board.cancelOne(id);
+    else for (const { id, node } of this.records(run.id)) if (node !== about.closing) this.#options.board.cancelOne(id);
   }
 
   #post({ run, plan, now, anew }: About, change: Change & { kind: "post" }): void {
@@ -159,6 +160,8 @@ interface About {
   plan: Plan;
   now: number;
   anew: boolean;
+  /** The step whose attempt is being closed: the board ends it after the decision, and would give back its permits twice. */
+  closing: number | null;
 }
 
 /** The rows a decision has seen so far. */

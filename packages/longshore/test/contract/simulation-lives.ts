@@ -1,0 +1,73 @@
+// What runs may hear of each other: a run that was restarted after its end is never ended by a message about an earlier life. Every decision
+// passes here, and is held against what the disk says of the other run.
+
+import { isOpen, type Task } from "../../src/board/task.ts";
+import type { RunEvent } from "../../src/run/decide.ts";
+import type { Plan } from "../../src/run/plan.ts";
+import { isRunOpen, type Run, taskIdOf } from "../../src/run/run.ts";
+import type { Brain } from "../../src/run/store.ts";
+import { broken } from "./simulation-model.ts";
+
+export class Lives {
+  readonly #runs = new Map<string, { life: number; since: number }>();
+  readonly #children = new Map<string, Run>();
+  /** The newest attempt of each record, and the commit in which an attempt ended. */
+  readonly #attempts = new Map<string, number>();
+  readonly #ended = new Map<string, number>();
+  #commits = 0;
+
+  /** Rows that a commit has changed follow. */
+  nextCommit(): void {
+    this.#commits++;
+  }
+
+  run(run: Run): void {
+    if (this.#runs.get(run.id)?.life !== run.retries) this.#runs.set(run.id, { life: run.retries, since: this.#commits });
+    if (run.parentTaskId !== null) this.#children.set(childKey(run.parentTaskId, run.parentAttempt), run);
+  }
+
+  task({ id, lane, state, attempt }: Task): void {
+    if (lane !== null) return;
+    this.#attempts.set(id, attempt);
+    const key = childKey(id, attempt);
+    // A record that ended, waited again and ended again in one commit shows no more than that it was written.
+    if (isOpen(state)) this.#ended.delete(key);
+    else this.#ended.set(key, this.#commits);
+  }
+
+  /** The decider, watched. What is wrong is handed to `failed`, for nothing may throw in the middle of a commit. */
+  watch(brain: Brain, failed: (error: unknown) => void): Brain {
+    return {
+      plan: (definition) => brain.plan(definition),
+      decide: (plan, frontier, event) => {
+        const wrong = this.#endOfChild(plan, frontier.run, event) ?? this.#endOfParent(frontier.run, event);
+        if (wrong !== null) failed(broken(wrong));
+        return brain.decide(plan, frontier, event);
+      },
+    };
+  }
+
+  /** A run hears of the end of its child only while the child has ended. */
+  #endOfChild(plan: Plan, run: Run, event: RunEvent): string | null {
+    const told =
+      event.kind === "done" || (event.kind === "closed" && event.closure.kind === "failed") || (event.kind === "ended" && event.fault);
+    if (!told || !("node" in event) || plan.nodes[event.node]?.kind !== "run") return null;
+    const taskId = taskIdOf(run.id, event.node);
+    const child = this.#children.get(childKey(taskId, this.#attempts.get(taskId) ?? 0));
+    if (child === undefined || !isRunOpen(child.state)) return null;
+    return `run ${run.id} was told that ${child.id} has ended, which is ${child.state} in life ${child.retries}`;
+  }
+
+  /** A run is stopped for its parent's sake only by something that happened to the parent's step in the run's own life. */
+  #endOfParent({ id, retries, parentTaskId, parentAttempt }: Run, event: RunEvent): string | null {
+    if (event.kind !== "cancel" || event.parent === undefined || parentTaskId === null) return null;
+    const life = this.#runs.get(id);
+    const endedIn = this.#ended.get(childKey(parentTaskId, parentAttempt)) ?? 0;
+    if (retries === 0 || (life?.life === retries && endedIn >= life.since)) return null;
+    return `run ${id} was cancelled in life ${retries} by what had happened to ${parentTaskId} before that life`;
+  }
+}
+
+function childKey(parentTaskId: string, attempt: number): string {
+  return `${parentTaskId}/${attempt}`;
+}
