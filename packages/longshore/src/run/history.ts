@@ -13,6 +13,8 @@ export interface AttemptHistory {
   readonly claimedAt: number | null;
   readonly endedAt: number | null;
   readonly closedBy: Verb | null;
+  /** What the task was at the end of the attempt, or is now. Null when that was not written down. */
+  readonly state: TaskState | null;
 }
 
 export interface TaskHistory {
@@ -25,10 +27,12 @@ export interface TaskHistory {
   /** True for a record that stands for a child run. */
   readonly startsRun: boolean;
   readonly firstAttempt: number;
+  /** The newest grant, and the newest that was closed. */
+  readonly grant: number;
   readonly closedGrant: number;
   readonly endedAt: number | null;
   readonly hasOutput: boolean;
-  /** Oldest first; the last is the current one. */
+  /** Oldest first; the last is the current one, except where its life is over and the next has not begun (`forgotten`). */
   readonly attempts: readonly AttemptHistory[];
   /** Stretches of parts, one for each life of the task that gave some. */
   readonly parts: readonly PartsHistory[];

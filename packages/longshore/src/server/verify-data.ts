@@ -7,13 +7,11 @@ import { LongshoreError, toError } from "../errors.ts";
 import type { Plan } from "../run/plan.ts";
 import { type Database, isLocked, openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
-import { refuseNewer } from "../store/sqlite/schema.ts";
+import { refuseNewer, schemaVersion } from "../store/sqlite/schema.ts";
 import { type Finding, finding } from "../verify/finding.ts";
 import type { HistorySource } from "../verify/verify.ts";
 import { makeDialects } from "./dialects.ts";
 
-/** The first schema version with every column that the checker reads. A file that is only read cannot be migrated. */
-const versionMin = 5;
 /** Runs, or tasks without one, that are read at a time. */
 const pageRows = 500;
 
@@ -35,11 +33,12 @@ export async function openDataFolder(directory: string): Promise<{ source: Histo
   }
 }
 
+/** A file that is only read cannot be migrated. */
 function refuseOlder(version: number, file: string): void {
-  if (version >= versionMin) return;
+  if (version === schemaVersion) return;
   throw new LongshoreError(
     "LONGSHORE_BAD_CONFIG",
-    `The data file ${file} has schema version ${version}, expected at least ${versionMin}: start a server on it once, which brings it up to date.`,
+    `The data file ${file} has schema version ${version}, expected ${schemaVersion}: start a server on it once, which brings it up to date.`,
   );
 }
 

@@ -19,11 +19,13 @@ function runState(run: RunHistory): Finding[] {
   return found;
 }
 
-/** A paused run keeps what happened for later, so its count may lag behind its tasks. */
+/**
+ * A paused run keeps what happened for later, so its count may lag behind its tasks. A task that is `cancelling` has ended for its run.
+ */
 function canMove(run: RunHistory): Finding[] {
   const { id, state, active, tasks } = run;
   if (state !== "running") return [];
-  const open = tasks.filter((task) => isOpen(task.state)).length;
+  const open = tasks.filter(({ state: one }) => isOpen(one) && one !== "cancelling").length;
   if (open === 0) return [finding("run-can-move", id, "it is running and no task of it is open", rowOf(run))];
   return open === active ? [] : [finding("run-can-move", id, `it counts ${active} open steps and has ${open} open tasks`, rowOf(run))];
 }

@@ -20,23 +20,26 @@ function taskState(task: TaskHistory): Finding[] {
 /** Attempts before `firstAttempt` belong to earlier lives of the run, where another completion is right. */
 function oneCompletion({ id, firstAttempt, attempts }: TaskHistory): Finding[] {
   const life = attempts.filter(({ attempt }) => attempt >= firstAttempt);
-  const at = life.findIndex(({ closedBy }) => closedBy === "complete");
+  const at = life.findIndex(isAccepted);
   if (at === -1 || at === life.length - 1) return [];
-  const again = life.slice(at + 1).some(({ closedBy }) => closedBy === "complete");
+  const again = life.slice(at + 1).some(isAccepted);
   const message = again ? "more than one completion of it was accepted" : "it was tried again after its completion was accepted";
   return [finding("one-completion", id, message, ...life.slice(at))];
 }
 
-function fencesRise({ id, closedGrant, attempts }: TaskHistory): Finding[] {
+/** A completion that came after a cancel left the task cancelled, and may be followed by another attempt. */
+function isAccepted({ closedBy, state }: AttemptHistory): boolean {
+  return closedBy === "complete" && state === "done";
+}
+
+function fencesRise({ id, grant, closedGrant, attempts }: TaskHistory): Finding[] {
   const found: Finding[] = [];
   for (const [before, after] of pairs(attempts)) {
     const rises = after.attempt > before.attempt && after.grant >= before.grant;
     if (!rises) found.push(finding("fences-rise", id, "a later attempt does not have a later number and grant", before, after));
   }
-  const current = attempts.at(-1) as AttemptHistory;
-  if (closedGrant > current.grant) {
-    found.push(finding("fences-rise", id, `grant ${closedGrant} was closed and the newest grant is ${current.grant}`, current));
-  }
+  const newest = Math.max(closedGrant, ...attempts.map((attempt) => attempt.grant));
+  if (newest > grant) found.push(finding("fences-rise", id, `grant ${newest} was given and its newest grant is ${grant}`, ...attempts));
   return found;
 }
 
@@ -49,12 +52,11 @@ function holdsApart({ id, attempts }: TaskHistory): Finding[] {
   });
 }
 
-function partsWhole({ id, attempts, parts }: TaskHistory): Finding[] {
-  const newest = (attempts.at(-1) as AttemptHistory).grant;
+function partsWhole({ id, grant, parts }: TaskHistory): Finding[] {
   return parts.flatMap((stretch) => {
     const { count, first, last, grantMax } = stretch;
     if (last - first + 1 !== count) return [finding("parts-whole", id, `parts ${first} to ${last} are ${count} rows`, stretch)];
-    return grantMax > newest ? [finding("parts-whole", id, `a part names grant ${grantMax}, the newest is ${newest}`, stretch)] : [];
+    return grantMax > grant ? [finding("parts-whole", id, `a part names grant ${grantMax}, the newest is ${grant}`, stretch)] : [];
   });
 }
 

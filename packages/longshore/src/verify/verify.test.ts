@@ -11,12 +11,21 @@ const runId = "01RUN";
 const taskId = `${runId}.0`;
 
 function attempt(parts: Partial<AttemptHistory> = {}): AttemptHistory {
-  return { attempt: 0, grant: 1, holder: "w1", claimedAt: 1_000, endedAt: 2_000, closedBy: "complete", ...parts };
+  return { attempt: 0, grant: 1, holder: "w1", claimedAt: 1_000, endedAt: 2_000, closedBy: "complete", state: "done", ...parts };
 }
 
 function task(parts: Partial<TaskHistory> = {}): TaskHistory {
   const base = { id: taskId, runId, step: "build", state: "done" as const, onLane: true, startsRun: false, firstAttempt: 0 };
-  return { ...base, closedGrant: 1, endedAt: 2_000, hasOutput: true, attempts: [attempt()], parts: [], ...parts };
+  return {
+    ...base,
+    grant: (parts.attempts ?? [attempt()]).at(-1)?.grant ?? 0,
+    closedGrant: 1,
+    endedAt: 2_000,
+    hasOutput: true,
+    attempts: [attempt()],
+    parts: [],
+    ...parts,
+  };
 }
 
 function run(parts: Partial<RunHistory> = {}): RunHistory {
@@ -24,7 +33,7 @@ function run(parts: Partial<RunHistory> = {}): RunHistory {
   return { ...base, parentTaskId: null, tasks: [task()], children: [], messages: [], ...parts };
 }
 
-const openAttempt = attempt({ closedBy: null, endedAt: null });
+const openAttempt = attempt({ closedBy: null, endedAt: null, state: "held" });
 const openTask = task({ state: "held", endedAt: null, hasOutput: false, closedGrant: 0, attempts: [openAttempt] });
 const openRun = run({ state: "running", endedAt: null, active: 1, tasks: [openTask] });
 
@@ -112,7 +121,10 @@ describe("a broken history", () => {
     ],
     "fences-rise": [
       ["a closed grant that is newer than the task's", inRun([task({ closedGrant: 7 })])],
-      ["an attempt with an older grant", inRun([task({ attempts: [attempt({ grant: 5, closedBy: "fail" }), retried], closedGrant: 3 })])],
+      [
+        "an attempt with an older grant",
+        inRun([task({ attempts: [attempt({ grant: 5, closedBy: "fail" }), retried], grant: 5, closedGrant: 3 })]),
+      ],
     ],
     "holds-apart": [
       [

@@ -70,17 +70,17 @@ export async function verify(source: HistorySource, options: VerifyOptions): Pro
   }
 }
 
-function checkAll(run: RunHistory): Finding[] {
+export function checkHistory(run: RunHistory): Finding[] {
   return [...checkRun(run), ...run.tasks.flatMap(checkTask)];
 }
 
 /** A large run of a live server is read in pages, and may move between them: only what two reads agree on is wrong. */
 async function lasting(source: HistorySource, run: RunHistory): Promise<Finding[]> {
-  let found = checkAll(run);
+  let found = checkHistory(run);
   if (source.again === undefined) return found;
   for (let reads = 1; found.length > 0 && reads < readsMax; reads++) {
     const next = await source.again(run.id);
-    const later = next === undefined ? [] : checkAll(next);
+    const later = next === undefined ? [] : checkHistory(next);
     if (JSON.stringify(later) === JSON.stringify(found)) return found;
     found = later;
   }

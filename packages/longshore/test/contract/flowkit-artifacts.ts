@@ -111,7 +111,7 @@ function writing(setup: Setup, kind: ArtifactKind): void {
     const [source] = await pair(begin);
     const many = Array.from({ length: partsMax + 1 }, (_, at) => part(`b${at}`));
     await expect(store.putPartials(source, many)).rejects.toMatchObject({ code: "LONGSHORE_LIMIT", detail: { field: "parts" } });
-    const message = 'parts[1].uid is "", expected a text of 1 to 512 characters without NUL.';
+    const message = expect.stringContaining('parts[1].uid is "", expected a text of 1 to 512 characters');
     await expect(store.putPartials(source, [part("a"), part("")])).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT", message });
   });
 

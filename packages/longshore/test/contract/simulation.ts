@@ -3,8 +3,11 @@
 // the disk's bad days is the real thing. After every step the model and the stored rows are compared; at the end, in peace, every run ends.
 
 import { isOpen, type Task } from "../../src/board/task.ts";
+import type { RunHistory } from "../../src/run/history.ts";
 import type { Plan } from "../../src/run/plan.ts";
 import type { Run } from "../../src/run/run.ts";
+import { SqliteHistory } from "../../src/store/sqlite/history.ts";
+import { checkHistory } from "../../src/verify/verify.ts";
 import { type Random, seededRandom } from "../faults/random.ts";
 import { checkMemory, checkRows } from "./simulation-check.ts";
 import { Clients, type Outcome, proof } from "./simulation-clients.ts";
@@ -107,6 +110,7 @@ class Simulation {
     for (let run = 0; run < 2; run++) await this.#clients.start();
     for (let step = 0; step < stepsMax; step++) await this.#step();
     await this.#endInPeace();
+    this.#verify();
     return this.#outcome;
   }
 
@@ -145,6 +149,7 @@ class Simulation {
   async #restart(): Promise<void> {
     this.#say("restart");
     this.#outcome.crashes++;
+    this.#verify();
     const { tasks } = this.#machine.disk.read();
     const isLive = ({ taskId, grant }: KnownHold) =>
       tasks.get(taskId)?.grant === grant && ["offered", "held", "cancelling"].includes(tasks.get(taskId)?.state ?? "");
@@ -162,6 +167,16 @@ class Simulation {
       (id) => stored.runs.get(id) ?? null,
     );
     if (this.#process.alive) checkMemory(this.#process.store, stored);
+  }
+
+  /** The published checker agrees with what a crash left behind, and with what is there at the end. */
+  #verify(): void {
+    const startsRun = (definitionId: string, node: number) => this.#plans.get(definitionId)?.nodes[node]?.kind === "run";
+    const history = new SqliteHistory({ db: this.#machine.disk.db, startsRun, withParts: true });
+    for (const id of history.runIds("", -1)) {
+      const [found] = checkHistory(history.run(id) as RunHistory);
+      if (found !== undefined) throw broken(`longshore verify finds ${JSON.stringify(found)}`);
+    }
   }
 
   /** Told from within the commit, where nothing may throw. */

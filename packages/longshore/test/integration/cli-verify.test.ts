@@ -83,7 +83,7 @@ describe("longshore verify", () => {
       ["task-state", `UPDATE task SET output = NULL WHERE id = '${done}.0'`],
       [
         "one-completion",
-        `INSERT INTO attempt (task_id, grant_count, attempt, closed_by, queued_at, ended_at) VALUES ('${done}.0', 1, -1, 'complete', 0, 0);
+        `INSERT INTO attempt (task_id, grant_count, attempt, closed_by, queued_at, ended_at, state) VALUES ('${done}.0', 1, -1, 'complete', 0, 0, 'done');
          UPDATE task SET first_attempt = -1 WHERE id = '${done}.0'`,
       ],
       ["fences-rise", `UPDATE task SET closed_grant = 99 WHERE id = '${done}.0'`],

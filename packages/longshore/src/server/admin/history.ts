@@ -21,6 +21,7 @@ const attemptHistoryShape = z.object({
   claimedAt: maybeTime,
   endedAt: maybeTime,
   closedBy: z.string().nullable(),
+  state: z.string().nullable().describe("What the task was at its end, or is now."),
 });
 
 const taskHistoryShape = z
@@ -32,10 +33,11 @@ const taskHistoryShape = z
     onLane: z.boolean().describe("False for a record that no worker claims."),
     startsRun: z.boolean().describe("True for a step that stands for a child run."),
     firstAttempt: z.number().int().describe("The first attempt of the life that its run is in."),
-    closedGrant: z.number().int(),
+    grant: z.number().int().describe("The newest."),
+    closedGrant: z.number().int().describe("The newest that was closed."),
     endedAt: maybeTime,
     hasOutput: z.boolean(),
-    attempts: z.array(attemptHistoryShape).describe("Oldest first; the last is the current one."),
+    attempts: z.array(attemptHistoryShape).describe("Oldest first; the last is the current one, unless the task is forgotten."),
     parts: z.array(z.unknown()).describe("Empty: parts are checked in the data file only."),
   })
   .meta({ id: "TaskHistory" });

@@ -27,13 +27,15 @@ export class Attempts {
   constructor(db: Database, commit: GroupCommit) {
     const insert = db.prepare(
       `INSERT INTO attempt (task_id, grant_count, attempt, closed_by, holder, error, fault, queued_at, started_at, ended_at, closed_receipt,
-        input, output, ordinal, deferrals, attempt_at, due_at, claimed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        input, output, ordinal, deferrals, attempt_at, due_at, claimed_at, state)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#additions = new Additions(commit, ({ task, closing: { by, now, receipt }, why, input }) => {
       const { error, fault } = why;
       insert.run(
         ...[task.id, task.grant, task.attempt, by, task.holder, error, fault, task.queuedAt, task.startedAt, now, receipt],
         ...[input, task.output, task.ordinal, task.deferrals, task.attemptAt, task.dueAt, task.claimedAt],
+        task.state,
       );
     });
     const past = db.prepare(

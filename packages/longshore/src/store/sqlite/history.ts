@@ -76,6 +76,7 @@ export class SqliteHistory implements HistoryReader {
       claimedAt: row.claimed_at as number | null,
       endedAt,
       closedBy: endedAt === null ? null : (row.closed_by as Verb | null),
+      state: row.state as TaskState,
     };
     return {
       id,
@@ -85,10 +86,12 @@ export class SqliteHistory implements HistoryReader {
       onLane,
       startsRun: !onLane && definitionId !== null && this.#options.startsRun(definitionId, row.node as number),
       firstAttempt: row.first_attempt as number,
+      grant: current.grant,
       closedGrant: row.closed_grant as number,
       endedAt,
       hasOutput: row.has_output === 1,
-      attempts: [...this.#sql.attempts.all(id).map(attemptOf), current],
+      // A forgotten life has been written to the attempts, if it had one.
+      attempts: [...this.#sql.attempts.all(id).map(attemptOf), ...(row.state === "forgotten" ? [] : [current])],
       parts: this.#options.withParts ? this.#sql.parts.all(id).map(partsOf) : [],
     };
   }
@@ -107,7 +110,7 @@ function prepareStatements(db: Database) {
     looseTasks: db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ? AND run_id IS NULL ORDER BY id LIMIT ?`),
     task: db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`),
     attempts: db.prepare(
-      "SELECT attempt, grant_count, holder, claimed_at, ended_at, closed_by FROM attempt WHERE task_id = ? ORDER BY grant_count, attempt",
+      "SELECT attempt, grant_count, holder, claimed_at, ended_at, closed_by, state FROM attempt WHERE task_id = ? ORDER BY grant_count, attempt",
     ),
     children: db.prepare(
       "SELECT id, state, parent_task_id, parent_attempt FROM run WHERE parent_task_id > ? AND parent_task_id < ? ORDER BY parent_task_id",
@@ -139,6 +142,7 @@ function attemptOf(row: SqlRow): AttemptHistory {
     claimedAt: row.claimed_at as number | null,
     endedAt: row.ended_at as number,
     closedBy: row.closed_by as Verb,
+    state: row.state as TaskState | null,
   };
 }
 

@@ -168,6 +168,10 @@ const migrations: readonly string[] = [
   -- The run at the top of those around it.
   ALTER TABLE run ADD COLUMN root_id TEXT;
   `,
+  `
+  -- How the task ended with this attempt: a completion that came after a cancel is not one that was accepted. Null before this version.
+  ALTER TABLE attempt ADD COLUMN state TEXT;
+  `,
 ];
 
 export const schemaVersion = migrations.length;
