@@ -1,18 +1,24 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { clockOf, forwardOnly, systemClock } from "./clock.ts";
+import { clockOf, steadyTime, systemClock } from "./clock.ts";
 
 describe("time", () => {
   function machine() {
-    const clocks = { wallMs: 1_000_000, steadyMs: 5_000.25 };
+    const clocks = { wallMs: 1_000_000, steadyMs: 5_000.25, sleptMs: 70_000 };
     const pass = (ms: number) => {
       clocks.wallMs += ms;
       clocks.steadyMs += ms;
     };
-    const now = forwardOnly(
-      () => Math.floor(clocks.wallMs),
-      () => clocks.steadyMs,
-    );
-    return { clocks, pass, now };
+    const sleep = (ms: number) => {
+      clocks.wallMs += ms;
+      clocks.sleptMs += ms;
+    };
+    const now = steadyTime({
+      wall: () => Math.floor(clocks.wallMs),
+      steady: () => clocks.steadyMs,
+      // As coarse as a system's own.
+      uptime: () => Math.floor((clocks.steadyMs + clocks.sleptMs) / 10) * 10,
+    });
+    return { clocks, pass, sleep, now };
   }
 
   it("is the wall clock's, to the millisecond, however often it is asked", () => {
@@ -23,10 +29,54 @@ describe("time", () => {
     }
   });
 
-  it("follows the wall clock forward", () => {
+  it("follows small corrections of the wall clock at once", () => {
     const { clocks, now } = machine();
+    clocks.wallMs += 4_000;
+    expect(now()).toBe(1_004_000);
+  });
+
+  it("follows the machine's sleep at once, and the sleeps after it", () => {
+    const { sleep, pass, now, clocks } = machine();
+    for (let night = 0; night < 3; night++) {
+      sleep(8 * 3_600_000);
+      pass(20);
+      expect(now()).toBe(Math.floor(clocks.wallMs));
+      pass(3_600_000);
+    }
+  });
+
+  it("does not leap when the wall clock is set ahead, and is little ahead when that was a mistake", () => {
+    const { clocks, pass, now } = machine();
+    const jumpMs = 40 * 86_400_000;
+    clocks.wallMs += jumpMs;
+    const before = now();
+    expect(before).toBe(1_000_000);
+    for (let second = 0; second < 75; second++) {
+      pass(1_000);
+      now();
+    }
+    expect(now() - before).toBe(75_000 * 1.5);
+    clocks.wallMs -= jumpMs;
+    pass(86_400_000);
+    expect(now() - Math.floor(clocks.wallMs)).toBe(37_500);
+  });
+
+  it("catches up with a clock that was set to the right time, half as fast again as time passes", () => {
+    const { clocks, pass, now } = machine();
     clocks.wallMs += 3_600_000;
-    expect(now()).toBe(4_600_000);
+    for (let second = 0; second < 7_190; second++) {
+      expect(now()).toBeLessThan(clocks.wallMs);
+      pass(1_000);
+    }
+    pass(10);
+    expect(now()).toBe(Math.floor(clocks.wallMs));
+  });
+
+  it("gives no long credit for a time in which it was not read", () => {
+    const { clocks, pass, now } = machine();
+    pass(86_400_000);
+    clocks.wallMs += 40 * 86_400_000;
+    expect(now()).toBe(1_000_000 + 86_400_000 + 7_500);
   });
 
   it("goes on when the wall clock is set back, and follows it again once that has caught up", () => {
@@ -45,9 +95,9 @@ describe("time", () => {
 
   it("never goes back, also when the clock was set forward before", () => {
     const { clocks, pass, now } = machine();
-    clocks.wallMs += 3_600_000;
+    clocks.wallMs += 4_000;
     const before = now();
-    clocks.wallMs -= 3_600_000;
+    clocks.wallMs -= 4_000;
     pass(10);
     expect(now()).toBe(before + 10);
   });
@@ -59,10 +109,11 @@ describe("time", () => {
       pass(heldUpMs);
       return seen;
     };
-    const now = forwardOnly(
-      () => held(Math.floor(clocks.wallMs)),
-      () => held(clocks.steadyMs),
-    );
+    const now = steadyTime({
+      wall: () => held(Math.floor(clocks.wallMs)),
+      steady: () => held(clocks.steadyMs),
+      uptime: () => clocks.steadyMs,
+    });
     heldUpMs = 70;
     now();
     heldUpMs = 0;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { deferred } from "../../test/support/until.ts";
 import { TestClock } from "../testing/clock.ts";
+import type { AgeMark } from "./age.ts";
 import { type Pruned, Retention, type RetentionStore, retentionDefault, retentionPolicy } from "./retention.ts";
 
 const nothing: Pruned = { runs: 0, tasks: 0, logs: 0, blobs: 0 };
@@ -12,10 +13,16 @@ describe("the retention loop", () => {
     const calls: number[] = [];
     const pruned: Pruned[] = [];
     const failures: unknown[] = [];
+    const marks: AgeMark[] = [];
     const retention = new Retention({
       clock,
       store: {
         removeRun: () => Promise.resolve(false),
+        age: () => null,
+        keepAge(mark) {
+          marks.push(mark);
+          return Promise.resolve();
+        },
         prune(policy, now, signal) {
           calls.push(now);
           return prune(policy, now, signal);
@@ -24,7 +31,7 @@ describe("the retention loop", () => {
       pruned: (what) => pruned.push(what),
       failed: (error) => failures.push(error),
     });
-    return { clock, calls, pruned, failures, retention };
+    return { clock, calls, pruned, failures, marks, retention };
   }
 
   it("prunes each minute by the policy, and tells only when something went", async () => {
@@ -40,6 +47,14 @@ describe("the retention loop", () => {
       { runs: 2, tasks: 0, logs: 0, blobs: 1 },
       { runs: 0, tasks: 0, logs: 1, blobs: 0 },
     ]);
+    await retention.stop();
+  });
+
+  it("keeps the age of the file with the first pruning and each hour after it", async () => {
+    const { clock, marks, retention } = setup(() => Promise.resolve(nothing));
+    const start = clock.now();
+    await clock.advance(130 * minuteMs);
+    expect(marks).toEqual([1, 61, 121].map((minutes) => ({ seenAt: start + minutes * minuteMs, lagMs: 0 })));
     await retention.stop();
   });
 

@@ -1,6 +1,7 @@
 // How long what has ended is kept, and the loop that sees to it.
 
 import type { Clock } from "../clock.ts";
+import { Age, type AgeMark } from "./age.ts";
 
 export interface Keep {
   /** Counted from the end, or from the last use. */
@@ -68,6 +69,9 @@ export interface RetentionStore {
   prune(policy: RetentionPolicy, now: number, signal?: AbortSignal): Promise<Pruned>;
   /** Removes a run that has ended, at once for every reader. False when there is none. */
   removeRun(runId: string): Promise<boolean>;
+  /** What `keepAge` kept last; null when there is none. */
+  age(): AgeMark | null;
+  keepAge(mark: AgeMark): Promise<void>;
 }
 
 export interface RetentionOptions {
@@ -81,16 +85,21 @@ export interface RetentionOptions {
 
 /** Between the end of one pruning and the begin of the next. */
 const everyMs = 60_000;
+/** The age of the file is written this often: what a crash takes of it counts as absence. */
+const keepAgeMs = 3_600_000;
 
 export class Retention {
   readonly #options: RetentionOptions;
   readonly #stopping = new AbortController();
   #cancelTimer: (() => void) | null = null;
   #pruning: Promise<void> | null = null;
+  readonly #age: Age;
+  #ageKeptAt = Number.NEGATIVE_INFINITY;
 
   /** Prunes a minute from now for the first time, then each minute. */
   constructor(options: RetentionOptions) {
     this.#options = options;
+    this.#age = new Age(options.store.age(), options.clock.now());
     this.#arm();
   }
 
@@ -111,9 +120,14 @@ export class Retention {
 
   async #prune(): Promise<void> {
     const { store, clock, policy = retentionDefault } = this.#options;
+    const now = clock.now();
     try {
-      const pruned = await store.prune(policy, clock.now(), this.#stopping.signal);
+      const pruned = await store.prune(policy, this.#age.at(now), this.#stopping.signal);
       if (pruned.runs + pruned.tasks + pruned.logs + pruned.blobs > 0) this.#options.pruned?.(pruned);
+      if (now - this.#ageKeptAt >= keepAgeMs) {
+        await store.keepAge(this.#age.mark);
+        this.#ageKeptAt = now;
+      }
     } catch (error) {
       this.#options.failed?.(error);
     }

@@ -3,6 +3,7 @@
 // pruning goes on with them.
 
 import type { Task } from "../../board/task.ts";
+import type { AgeMark } from "../../run/age.ts";
 import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "../../run/retention.ts";
 import type { Run } from "../../run/run.ts";
 import type { BlobReferences } from "./blob-references.ts";
@@ -11,6 +12,7 @@ import type { GroupCommit } from "./commit.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { LogRetention } from "./log-retention.ts";
+import { readProperty, writeProperty } from "./properties.ts";
 import { Additions, type Rows } from "./rows.ts";
 
 export interface SqliteRetentionOptions {
@@ -23,6 +25,8 @@ export interface SqliteRetentionOptions {
   references: BlobReferences;
 }
 
+/** Under which name the data file keeps how old it is to retention. */
+const ageProperty = "age";
 /** Runs or tasks that disappear in one transaction. */
 const batchMax = 100;
 /** Rows of other tables that one transaction removes: about 2 ms. */
@@ -34,14 +38,14 @@ const logRowWeight = 10;
 
 export class SqliteRetention implements RetentionStore {
   readonly #options: SqliteRetentionOptions;
-  /** Deletions that an operation has decided on; they are carried out inside its transaction. */
-  readonly #deletions: Additions<() => void>;
+  /** What an operation has decided to delete or to note; it is carried out inside its transaction. */
+  readonly #changes: Additions<() => void>;
   readonly #sql: ReturnType<typeof prepareStatements>;
   readonly #logs: LogRetention;
 
   constructor(options: SqliteRetentionOptions) {
     this.#options = options;
-    this.#deletions = new Additions(options.commit, (remove) => remove());
+    this.#changes = new Additions(options.commit, (remove) => remove());
     this.#sql = prepareStatements(options.db);
     this.#logs = new LogRetention(options);
   }
@@ -90,12 +94,22 @@ export class SqliteRetention implements RetentionStore {
     const removed = await commit.run(() => {
       if (runs.get(runId)?.endedAt == null) return false;
       runs.remove(runId);
-      this.#deletions.add(() => this.#sql.forgetRun(runId));
+      this.#changes.add(() => this.#sql.forgetRun(runId));
       commit.after(() => counts.pruned({ runs: 1, tasks: 0 }));
       return true;
     });
     if (removed) await this.#removeRest(undefined);
     return removed;
+  }
+
+  age(): AgeMark | null {
+    const kept = readProperty(this.#options.db, ageProperty);
+    return kept === null ? null : (JSON.parse(kept) as AgeMark);
+  }
+
+  keepAge(mark: AgeMark): Promise<void> {
+    const { commit, db } = this.#options;
+    return commit.run(() => this.#changes.add(() => writeProperty(db, ageProperty, JSON.stringify(mark))));
   }
 
   #pruneRuns(keep: Keep, now: number): Promise<number> {
@@ -105,7 +119,7 @@ export class SqliteRetention implements RetentionStore {
       const ended = ids.filter((id) => runs.get(id)?.endedAt != null);
       for (const id of ended) {
         runs.remove(id);
-        this.#deletions.add(() => this.#sql.forgetRun(id));
+        this.#changes.add(() => this.#sql.forgetRun(id));
       }
       commit.after(() => counts.pruned({ runs: ended.length, tasks: 0 }));
       return ended.length;
@@ -117,7 +131,7 @@ export class SqliteRetention implements RetentionStore {
     return this.#whenAny(this.#sql.endedTasks, keep, counts.endedTasks, now, (ids) => {
       for (const id of ids) {
         tasks.remove(id);
-        this.#deletions.add(() => this.#sql.forgetTask(id));
+        this.#changes.add(() => this.#sql.forgetTask(id));
       }
       commit.after(() => counts.pruned({ runs: 0, tasks: ids.length }));
       return ids.length;
@@ -133,7 +147,7 @@ export class SqliteRetention implements RetentionStore {
   async #removeRest(signal: AbortSignal | undefined): Promise<void> {
     await repeat(signal, async () => {
       if (!this.#sql.hasRest()) return false;
-      await this.#options.commit.run(() => this.#deletions.add(() => this.#sql.removeSlice()));
+      await this.#options.commit.run(() => this.#changes.add(() => this.#sql.removeSlice()));
       return true;
     });
   }
