@@ -31,14 +31,25 @@ async function expectRefused(data: string, message: RegExp): Promise<void> {
   expect(stderr).toContain("--accept-damage");
 }
 
-it("a page of zeros: the server refuses to serve until the damage is accepted", async () => {
+it("pages of zeros: the server refuses to serve until the damage is accepted, then serves what is left and says what is not", async () => {
   const data = await filledFolder("stop");
   const file = join(data, "longshore.db");
-  const bytes = readFileSync(file);
-  writeFileSync(file, bytes.fill(0, bytes.length - 3 * pageBytes, bytes.length - 2 * pageBytes));
-  await expectRefused(data, /longshore\.db is damaged in the table run: /);
-  const server = await startRunServer(data, ["--accept-damage", "--log-level", "warn"]);
-  expect(server.text()).toMatch(/longshore\.db is damaged in the table run: .* It is served all the same/);
+  const whole = readFileSync(file);
+  // Whatever is in it, each of these pages in turn; the first one is the file's own.
+  const pages = whole.length / pageBytes;
+  for (const page of [Math.floor(pages / 3), Math.floor(pages / 2), pages - 3]) {
+    const bytes = Buffer.from(whole).fill(0, page * pageBytes, (page + 1) * pageBytes);
+    writeFileSync(file, bytes);
+    await expectRefused(data, /longshore\.db is damaged in the tables? \w+/);
+    const server = await startRunServer(data, ["--accept-damage", "--log-level", "warn"]);
+    expect(server.text()).toMatch(/longshore\.db is damaged in the tables? .* What can be read is served/);
+    const left = /(\d+) rows of the table run are left/.exec(server.text())?.[1];
+    expect(await server.countRuns()).toBe(Number(left ?? runs));
+    expect(await server.startRuns(1)).toEqual([201]);
+    expect(readFileSync(`${file}.damaged`).equals(bytes)).toBe(true);
+    await server.stop();
+    expect((await longshore(["doctor", "--deep", "--data", data, "--port", "0"])).stdout).toContain("all pages checked");
+  }
 });
 
 it("a flipped byte in the write-ahead log of a server that was killed: the commits behind it are reported", async () => {

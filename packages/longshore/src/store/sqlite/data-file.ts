@@ -11,6 +11,7 @@ import { blobFolderName, createDataFile, dataFileName, prepareFolder } from "./f
 import { watchIdentity } from "./identity.ts";
 import { type BackgroundCheck, checkBytesAtStart, checkInBackground, checkPages } from "./integrity.ts";
 import { type FolderLock, lockFolder, recordLock, refuseIfShared } from "./lock.ts";
+import { salvage } from "./salvage.ts";
 import { migrate, refuseNewer } from "./schema.ts";
 
 export interface DataFileOptions {
@@ -56,19 +57,27 @@ async function openLocked(directory: string, lock: FolderLock, options: DataFile
   const judge = (damage: readonly string[]) => {
     if (damage.length === 0) return;
     if (options.acceptDamage !== true) throw damagedError(damage);
-    for (const sentence of damage) warn(`${sentence} It is served all the same, because damage was accepted.`);
+    for (const sentence of damage) warn(`${sentence} What can be read is served, because damage was accepted.`);
   };
   const { damage } = checkFile(directory, existsSync(join(directory, blobFolderName)));
   judge(damage);
   const file = createDataFile(directory);
   if (damage.length > 0) keepDamagedLog(file, warn);
-  const isSmall = statSync(file).size <= checkBytesAtStart;
   const wasOpen = await isOpenAnywhere(file);
-  const db = await (options.open ?? openDatabase)(file, { synchronous: options.synchronous });
+  // Damage that was accepted has to be known before the file is served, whatever its size.
+  const isChecked = options.acceptDamage === true || statSync(file).size <= checkBytesAtStart;
+  const open = () => (options.open ?? openDatabase)(file, { synchronous: options.synchronous });
+  let db = await open();
   try {
     refuseNewer(db, file);
     refuseIfShared(db, lock, directory, wasOpen);
-    if (isSmall) judge(checkPages(db, file));
+    const pages = isChecked ? checkPages(db, file) : [];
+    judge(pages);
+    if (pages.length > 0) {
+      db.close();
+      warn(await salvage(file));
+      db = await open();
+    }
     migrate(db, undefined, file);
     recordLock(db, lock);
   } catch (error) {
@@ -80,7 +89,7 @@ async function openLocked(directory: string, lock: FolderLock, options: DataFile
     db,
     isGone: watchIdentity(file),
     checkRest(refuse) {
-      if (isSmall) return;
+      if (isChecked) return;
       const found = (sentences: readonly string[]) => {
         try {
           judge(sentences);
