@@ -53,6 +53,16 @@ export function linesAreKeptOnce({ lines, final, finalRuns }: Story): Violation[
   });
 }
 
+/** A run that was restarted after its end is cancelled only by somebody: what is left of its earlier life must not end it. */
+export function restartedRunsGoOn({ runs, finalRuns }: Story): Violation[] {
+  return [...runs.values()].flatMap(({ id, restartSent: sent, restartAcknowledged: got }) => {
+    if (!sent || !got || finalRuns.get(id)?.state !== "cancelled") return [];
+    if ([id, ...sent.family].some((one) => runs.get(one)?.cancelSent)) return [];
+    const message = "its restart was acknowledged, nobody has cancelled it or a run around it, and it ended as cancelled";
+    return [violation("restarted-run-goes-on", id, message, [sent, got])];
+  });
+}
+
 export function everyRunEnds({ final, runs }: Story): Violation[] {
   const open = final.runs.filter((run) => !run.ended);
   const openTasks = final.tasks.filter((task) => !task.ended);

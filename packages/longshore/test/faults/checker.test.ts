@@ -370,6 +370,39 @@ describe("nothing starts after an acknowledged cancel", () => {
   });
 });
 
+describe("a run that was restarted goes on", () => {
+  function restarted() {
+    const pages = writePages();
+    pages.start(0, "parent");
+    pages.at(10, "client", { kind: "restart-sent", runId: RUN, family: ["parent"] });
+    pages.at(11, "client", { kind: "restart-acknowledged", runId: RUN });
+    return pages;
+  }
+  const final = (): FinalState => ({
+    ...wasCancelled(),
+    runs: [...wasCancelled().runs, { id: "parent", state: "cancelled", ended: true }],
+  });
+
+  it("one that is cancelled all the same is named", () => {
+    expect(rulesOf(restarted(), final())).toEqual(["restarted-run-goes-on"]);
+  });
+
+  it("one that is cancelled after an order to cancel it or a run around it is not", () => {
+    for (const runId of [RUN, "parent"]) {
+      const pages = restarted();
+      pages.cancel(20, runId);
+      expect(rulesOf(pages, final())).toEqual([]);
+    }
+  });
+
+  it("one whose restart was never answered is not", () => {
+    const pages = writePages();
+    pages.start(0, "parent");
+    pages.at(10, "client", { kind: "restart-sent", runId: RUN, family: ["parent"] });
+    expect(rulesOf(pages, final())).toEqual([]);
+  });
+});
+
 describe("every run ends", () => {
   it("a run that is still running is named", () => {
     const final = { ...succeededBy("a"), runs: [{ id: RUN, state: "running", ended: false }] };

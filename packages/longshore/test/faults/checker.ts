@@ -4,7 +4,14 @@
 // an answer was lost, both ways it may have gone are allowed.
 
 import { nothingIsAcceptedPastItsTerm, repeatsAreAnsweredAlike, theNewestHoldIsObeyed } from "./checker-fence.ts";
-import { dependenciesComeFirst, everyRunEnds, everyRunWasStartedByOneAnswer, linesAreKeptOnce, successIsComplete } from "./checker-runs.ts";
+import {
+  dependenciesComeFirst,
+  everyRunEnds,
+  everyRunWasStartedByOneAnswer,
+  linesAreKeptOnce,
+  restartedRunsGoOn,
+  successIsComplete,
+} from "./checker-runs.ts";
 import type { Entry } from "./history.ts";
 import { accepted, type FinalState, type Lease, type Story, taskName, tellStory } from "./story.ts";
 import { CLOCK_TOLERANCE_MS, type Violation, violation } from "./violation.ts";
@@ -35,6 +42,7 @@ const RULES: ((story: Story) => Violation[])[] = [
   dependenciesComeFirst,
   successIsComplete,
   everyRunWasStartedByOneAnswer,
+  restartedRunsGoOn,
   everyRunEnds,
 ];
 

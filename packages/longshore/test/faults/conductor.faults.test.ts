@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import { conductorConversation, type RestTask } from "../support/conductor-rest.ts";
 import { fork, operator, simple } from "../support/conductor-world.ts";
 import { faultSeed, inArena } from "./arena.ts";
+import { type Conversation, insist, REST_MS } from "./conductor-insist.ts";
 import { seededRandom } from "./random.ts";
 
 const KILLS_MAX = 200;
@@ -15,10 +16,7 @@ const RUNS = 60;
 const TYPES = ["before", "left", "inner", "after"];
 /** How long a server lives at most before it is killed. */
 const LIFE_MS_MAX = 120;
-const REST_MS = 20;
 const END_MS_MAX = 120_000;
-
-type Conversation = ReturnType<typeof conductorConversation>;
 
 async function define(c: Conversation): Promise<void> {
   const patient = { retryCount: 1_000, retryDelaySeconds: 0, responseTimeoutSeconds: 3, timeoutPolicy: "RETRY" };
@@ -29,22 +27,6 @@ async function define(c: Conversation): Promise<void> {
   const branches = fork("f", [[simple("left")], [sub], [wait]], ["left", "sub", "wait"]);
   await c.workflow({ name: "w", tasks: [simple("before"), ...branches, simple("after")] });
 }
-
-/** Asks until there is an answer that is none of a server that is about to go. */
-async function insist(c: Conversation, method: string, path: string, body?: unknown): Promise<string> {
-  for (;;) {
-    try {
-      const answer = await c.send(method, path, body);
-      if (answer.status < 300) return answer.text;
-      if (answer.status !== 503) throw new Refusal(`${method} ${path} was answered ${answer.status}: ${answer.text}`);
-    } catch (error) {
-      if (error instanceof Refusal) throw error;
-    }
-    await pause(REST_MS);
-  }
-}
-
-class Refusal extends Error {}
 
 /** Works until it is told to stop; answers what each acknowledged report said. */
 async function work(c: Conversation, type: string, stopped: () => boolean, said: Map<string, string>): Promise<void> {

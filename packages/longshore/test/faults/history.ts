@@ -17,6 +17,9 @@ export type Happening =
   | { kind: "cancel-acknowledged"; runId: string; status: number; state?: string | undefined }
   | { kind: "cancel-refused"; runId: string; status: number }
   | { kind: "cancel-unanswered"; runId: string; why: string }
+  /** A run that had ended is to live again. `family` are the runs whose end may end it. */
+  | { kind: "restart-sent"; runId: string; family: string[] }
+  | { kind: "restart-acknowledged"; runId: string }
   | { kind: "claim-sent"; claim: number }
   | ({ kind: "claim-got"; claim: number } & Claim)
   | { kind: "claim-empty"; claim: number }

@@ -55,6 +55,8 @@ interface RunStory {
   started?: Entry<"run-start-acknowledged"> | undefined;
   cancelSent?: Entry<"cancel-sent"> | undefined;
   cancelAcknowledged?: Entry<"cancel-acknowledged"> | undefined;
+  restartSent?: Entry<"restart-sent"> | undefined;
+  restartAcknowledged?: Entry<"restart-acknowledged"> | undefined;
 }
 
 export interface Story {
@@ -125,6 +127,12 @@ export function tellStory(history: readonly Entry[], final: FinalState): Story {
         break;
       case "cancel-acknowledged":
         runOf(story, entry.runId).cancelAcknowledged ??= entry;
+        break;
+      case "restart-sent":
+        runOf(story, entry.runId).restartSent = entry;
+        break;
+      case "restart-acknowledged":
+        runOf(story, entry.runId).restartAcknowledged = entry;
         break;
       case "claim-sent":
         claimsSent.set(`${writer(entry)} ${entry.claim}`, entry);

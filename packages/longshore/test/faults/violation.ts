@@ -16,6 +16,7 @@ export type RuleName =
   | "dependencies-first"
   | "success-is-complete"
   | "one-run-a-start"
+  | "restarted-run-goes-on"
   | "every-run-ends"
   | "no-batch-lost"
   | "no-batch-twice"
