@@ -19,6 +19,11 @@ export class ByteBudget {
     return true;
   }
 
+  /** For what is in memory already, whether there was room for it or not. */
+  takeAnyway(bytes: number): void {
+    this.#held += bytes;
+  }
+
   give(bytes: number): void {
     this.#held -= bytes;
   }

@@ -3,6 +3,8 @@
 // the handler's answer, its error, the deadline, a cancellation, the end of the connection, a server that closes.
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { actions, type Caller, stranger } from "../actions.ts";
+import { PacedWrite, pieceBytes } from "../paced-write.ts";
+import type { Moving } from "../stalls.ts";
 import { acceptedEncodings, type Frame, FrameReader, frameOf, refuseEncoding, tooLarge } from "./frame.ts";
 import { inflate } from "./inflate.ts";
 import type { GrpcServer, GrpcSession } from "./server.ts";
@@ -13,7 +15,7 @@ import { parseTimeout } from "./timeout.ts";
 const headFields = { ":status": 200, "content-type": "application/grpc+proto", "grpc-accept-encoding": acceptedEncodings };
 const okTrailers = { "grpc-status": "0" };
 
-export class ServerCall implements GrpcCall, GrpcSink<unknown> {
+export class ServerCall implements GrpcCall, GrpcSink<unknown>, Moving {
   readonly headers: IncomingHttpHeaders;
   readonly session: GrpcSession;
   caller: Caller = stranger;
@@ -28,6 +30,14 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   #reader: FrameReader | undefined;
   #frame: Frame | undefined;
   #received = 0;
+  /** Bytes of answers that have not left. */
+  #unsent = 0;
+  /** Grows with each message that has. */
+  #moved = 0;
+  #paced: PacedWrite | undefined;
+  /** The large message that is being written, and how to let go whoever waits for it. */
+  #writing: Promise<void> | undefined;
+  #settle: (() => void) | undefined;
   #over = false;
   #opened = false;
   #code: GrpcCode = GrpcCode.CANCELLED;
@@ -97,6 +107,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.#reader = new FrameReader(this.#requestBytesMax());
     this.#stream.on("data", (chunk: Buffer) => this.#receive(chunk));
     this.#stream.once("end", () => this.#whole());
+    this.#server.receiveStalls.watch(this);
   }
 
   #receive(chunk: Buffer): void {
@@ -122,6 +133,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     const held = this.#reader?.held ?? 0;
     const frame = this.#frame;
     this.receivingSince = Number.POSITIVE_INFINITY;
+    this.#server.receiveStalls.unwatch(this);
     if (held > 0) return this.refuse(new GrpcError(GrpcCode.INTERNAL, "The request ends in the middle of a message."));
     if (frame === undefined)
       return this.refuse(new GrpcError(GrpcCode.UNIMPLEMENTED, "The call has no message, and its method takes one."));
@@ -192,9 +204,12 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     if (this.#over) return;
     try {
       const frame = this.#frameFor(response);
+      this.#reserve(frame.length);
       this.#conclude(GrpcCode.OK);
       this.#open();
-      this.#stream.end(frame);
+      this.#server.sendStalls.watch(this);
+      if (frame.length <= pieceBytes) this.#stream.end(frame);
+      else this.#writePaced(frame, () => this.#stream.end());
     } catch (error) {
       this.#fail(error);
     }
@@ -204,15 +219,88 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     if (this.#over) return;
     // Throws for what cannot be encoded: the handler's mistake, and not the end of the stream unless the handler makes it so.
     const frame = this.#frameFor(message);
-    if (this.#stream.writableLength > this.#server.limits.messageBytes) {
+    if (this.#unsent > this.#server.limits.messageBytes) {
       return this.end(new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, "The caller does not read what was sent."));
     }
+    try {
+      this.#reserve(frame.length);
+    } catch (error) {
+      return this.end(error as GrpcError);
+    }
     this.#open();
+    const before = this.#writing;
+    const written = frame.length > pieceBytes || before !== undefined ? this.#inTurn(before, frame) : this.#write(frame);
+    await written;
+    this.#sent(frame.length);
+  }
+
+  #write(frame: Buffer): Promise<void> {
     return new Promise((resolve) => this.#stream.write(frame, () => resolve()));
   }
 
+  /** A large message is written in pieces, and whatever is sent meanwhile comes after it. */
+  #inTurn(before: Promise<void> | undefined, frame: Buffer): Promise<void> {
+    const writing = this.#after(before, frame).then(() => {
+      if (this.#writing === writing) this.#writing = undefined;
+    });
+    this.#writing = writing;
+    return writing;
+  }
+
+  async #after(before: Promise<void> | undefined, frame: Buffer): Promise<void> {
+    await before;
+    if (this.#stream.destroyed || this.#stream.writableEnded) return;
+    await new Promise<void>((resolve) => {
+      this.#settle = resolve;
+      this.#writePaced(frame, resolve);
+    });
+  }
+
+  /** After what was sent: a message must not end in its middle. */
+  #endStream(): void {
+    if (this.#writing === undefined) this.#stream.end();
+    else void this.#writing.then(() => this.#stream.end());
+  }
+
+  #writePaced(frame: Buffer, done: () => void): void {
+    this.#paced = new PacedWrite(this.#stream, frame, done, () => {});
+    this.#paced.start();
+  }
+
   get idle(): boolean {
-    return this.#stream.writableLength === 0;
+    return this.#unsent === 0;
+  }
+
+  /** Takes room for an answer until it has left. @throws GrpcError when there is none. */
+  #reserve(bytes: number): void {
+    const { sending, sendStalls } = this.#server;
+    if (!sending.take(bytes)) {
+      const message = `The server has ${sending.max} bytes of answers that their readers have not taken, its limit (sendingBytes).`;
+      throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, message);
+    }
+    if (this.#unsent === 0) sendStalls.watch(this);
+    this.#unsent += bytes;
+  }
+
+  #sent(bytes: number): void {
+    const given = Math.min(bytes, this.#unsent);
+    this.#server.sending.give(given);
+    this.#unsent -= given;
+    this.#moved++;
+    if (this.#unsent === 0) this.#server.sendStalls.unwatch(this);
+  }
+
+  /** Of the request while it is received, then of the answer. */
+  progress(): number {
+    return this.#received + this.#moved + (this.#paced?.progress() ?? 0);
+  }
+
+  stalled(): void {
+    if (this.receivingSince !== Number.POSITIVE_INFINITY) {
+      return this.refuse(new GrpcError(GrpcCode.DEADLINE_EXCEEDED, "The request stopped half-way: nothing of it came for too long."));
+    }
+    this.#leave();
+    this.#stream.close(constants.NGHTTP2_CANCEL);
   }
 
   end(error?: Error): void {
@@ -220,7 +308,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     if (error !== undefined) return this.#fail(error);
     this.#conclude(GrpcCode.OK);
     this.#open();
-    this.#stream.end();
+    this.#endStream();
   }
 
   /** Ends the call with an error, whatever it is doing. */
@@ -230,7 +318,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.#leave();
     const stream = this.#stream;
     if (stream.destroyed || stream.closed) return;
-    if (this.#opened) stream.end();
+    if (this.#opened) this.#endStream();
     else stream.respond({ ...headFields, ...this.#trailers }, { endStream: true, sendDate: false } as object);
     endEarly(stream);
   }
@@ -279,6 +367,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.#reader = undefined;
     this.#frame = undefined;
     this.receivingSince = Number.POSITIVE_INFINITY;
+    this.#server.receiveStalls.unwatch(this);
   }
 
   #leave(): void {
@@ -292,6 +381,11 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
       this.#conclude(GrpcCode.CANCELLED);
       this.#leave();
     }
+    this.#server.sendStalls.unwatch(this);
+    this.#server.sending.give(this.#unsent);
+    this.#unsent = 0;
+    this.#paced?.stop();
+    this.#settle?.();
     this.session.finished(this);
     this.#finish(this.#code);
   }

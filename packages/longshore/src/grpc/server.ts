@@ -9,6 +9,7 @@ import { createServer } from "node:http2";
 import type { Socket } from "node:net";
 import type { ByteBudget } from "../byte-budget.ts";
 import type { Clock } from "../clock.ts";
+import type { Stalls } from "../stalls.ts";
 import { Turns } from "./inflate.ts";
 import { KeepAlive } from "./keep-alive.ts";
 import { type GrpcLimits, inflationsAtOnce, sessionMemoryMb, sessionWindowBytes, streamWindowBytes } from "./limits.ts";
@@ -35,6 +36,11 @@ export interface GrpcServerOptions {
   limits: GrpcLimits;
   /** For all requests that are being received, unpacked; shared with whatever else receives. */
   receiving: ByteBudget;
+  /** The same for answers that their callers have not taken. */
+  sending: ByteBudget;
+  /** End calls whose request, or whose answer, makes no progress. */
+  receiveStalls: Stalls;
+  sendStalls: Stalls;
 }
 
 export class GrpcServer {
@@ -42,6 +48,9 @@ export class GrpcServer {
   readonly limits: GrpcLimits;
   readonly host: GrpcHost;
   readonly receiving: ByteBudget;
+  readonly sending: ByteBudget;
+  readonly receiveStalls: Stalls;
+  readonly sendStalls: Stalls;
   /** Messages that are being unpacked. */
   readonly inflations = new Turns(inflationsAtOnce);
   readonly #methods: ReadonlyMap<string, GrpcMethod>;
@@ -49,8 +58,12 @@ export class GrpcServer {
   readonly #sessions = new Set<GrpcSession>();
   #draining = false;
 
-  constructor({ methods, host, clock, limits, receiving }: GrpcServerOptions) {
-    this.receiving = receiving;
+  constructor(options: GrpcServerOptions) {
+    const { methods, host, clock, limits } = options;
+    this.receiving = options.receiving;
+    this.sending = options.sending;
+    this.receiveStalls = options.receiveStalls;
+    this.sendStalls = options.sendStalls;
     this.clock = clock;
     this.limits = limits;
     this.host = host;

@@ -13,8 +13,6 @@ export interface GrpcMethod<Request = unknown, Response = unknown> {
   readonly request: Message<Request>;
   readonly response: Message<Response>;
   readonly kind: "unary" | "server-stream";
-  /** True when a request carries inputs, outputs or definitions. Of any other method requests are small. */
-  readonly payload?: boolean;
   /** For `unary`. Throws a GrpcError to refuse; any other error is what it would be for a route. */
   unary?(request: Request, call: GrpcCall): Promise<Response> | Response;
   /** For `server-stream`. The stream ends when the promise settles; when there is none, by `sink.end`. */
@@ -47,11 +45,6 @@ export interface GrpcSink<Response> {
   readonly idle: boolean;
   /** Ends the stream after what was sent: well, or with an error. Again is harmless. */
   end(error?: Error): void;
-}
-
-/** A method whose requests carry inputs, outputs or definitions, and so may be large. */
-export function withPayload(method: GrpcMethod): GrpcMethod {
-  return { ...method, payload: true };
 }
 
 /** A method that answers once. */

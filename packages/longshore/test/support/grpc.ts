@@ -12,6 +12,8 @@ import { type GrpcHost, GrpcServer, type GrpcServerOptions } from "../../src/grp
 import type { GrpcMethod } from "../../src/grpc/service.ts";
 import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";
 import { message, service } from "../../src/protobuf/protobuf.ts";
+import { httpLimits } from "../../src/server/listener/limits.ts";
+import { Stalls } from "../../src/stalls.ts";
 import { until } from "./until.ts";
 
 export const Text = message("Text", { text: [1, "string"], count: [2, "uint32"], blob: [3, "bytes"] });
@@ -31,7 +33,7 @@ export interface TestGrpc {
   crash(): Promise<void>;
 }
 
-export interface TestGrpcOptions extends Partial<Pick<GrpcServerOptions, "clock" | "receiving">> {
+export interface TestGrpcOptions extends Partial<Pick<GrpcServerOptions, "clock" | "receiving" | "sending">> {
   limits?: Partial<GrpcLimits>;
   host?: Partial<GrpcHost>;
   port?: number;
@@ -56,9 +58,14 @@ export async function startGrpc(methods: readonly GrpcMethod[], options: TestGrp
     refusedPlain: () => {},
     ...options.host,
   };
+  const { clock = systemClock } = options;
   const large = options.limits?.messageBytes ?? grpcLimits.messageBytes;
   const grpc = new GrpcServer({
-    ...{ methods, host, clock: options.clock ?? systemClock, receiving: options.receiving ?? new ByteBudget(4 * large) },
+    ...{ methods, host, clock },
+    receiving: options.receiving ?? new ByteBudget(4 * large),
+    sending: options.sending ?? new ByteBudget(4 * large),
+    receiveStalls: new Stalls(clock, httpLimits.receiveStallMs),
+    sendStalls: new Stalls(clock, httpLimits.sendStallMs),
     // Every method takes large messages, unless the test is about those that do not.
     limits: { ...grpcLimits, callBytes: large, openBytes: large, ...options.limits },
   });

@@ -4,6 +4,7 @@
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { BlobStore, StoredBlob } from "../../blob/blob.ts";
+import { JsonScan } from "../../json-scan.ts";
 
 export const blobTypes = ["data", "flow", "binary"] as const;
 export type BlobType = (typeof blobTypes)[number];
@@ -14,6 +15,8 @@ export interface FoundBlob {
   readonly bytes: number;
   readonly filename?: string;
   readonly content: Readable;
+  /** True when it was put as JSON, and so need not be read to know that it is. */
+  readonly isJson: boolean;
 }
 
 interface Note {
@@ -23,6 +26,9 @@ interface Note {
 
 /** JSON travels whole, in one message: no more than one may have. Larger content is for the binary way. */
 export const jsonBlobBytesMax = 16 * 1_024 * 1_024;
+
+/** JSON values of a blob that somebody wants as values: as many as a request may bring. */
+const jsonBlobValuesMax = 200_000;
 
 export class BlobLibrary {
   readonly #store: BlobStore;
@@ -46,21 +52,27 @@ export class BlobLibrary {
   /** The reader owns the content. */
   async find(hash: string): Promise<FoundBlob | undefined> {
     const stored = await this.#store.get(hash);
-    if (stored !== undefined) return { ...this.#noteOf(stored), blobId: hash, bytes: stored.bytes, content: stored.content };
+    if (stored !== undefined) {
+      const note = this.#noteOf(stored);
+      const isJson = stored.note !== null && note.type !== "binary";
+      return { ...note, blobId: hash, bytes: stored.bytes, content: stored.content, isJson };
+    }
     const flow = await this.#flowText(hash);
     if (flow === undefined) return undefined;
     const bytes = Buffer.from(flow);
-    return { blobId: hash, type: "flow", bytes: bytes.length, content: Readable.from([bytes], { objectMode: false }) };
+    return { blobId: hash, type: "flow", bytes: bytes.length, content: Readable.from([bytes], { objectMode: false }), isJson: true };
   }
 
-  /** What is kept under the hash, as JSON text; undefined when it is no JSON, or was put as bytes. */
+  /** What is kept under the hash, as JSON text that is soon read; undefined when it is no JSON, was put as bytes or holds too much. */
   async jsonText(found: FoundBlob): Promise<string | undefined> {
     if (found.type === "binary" || found.bytes > jsonBlobBytesMax) {
       found.content.destroy();
       return undefined;
     }
-    const json = await text(found.content);
-    return isJson(json) ? json : undefined;
+    const scan = new JsonScan();
+    const json = await text(scanned(found.content, scan));
+    if (scan.values > jsonBlobValuesMax) return undefined;
+    return found.isJson || isJson(json) ? json : undefined;
   }
 
   async #put(content: AsyncIterable<Uint8Array> | Uint8Array, note: Note): Promise<{ blobId: string; filename?: string }> {
@@ -71,6 +83,15 @@ export class BlobLibrary {
   /** What was stored by another way has no note of ours: it counts as JSON where it is asked for as JSON. */
   #noteOf({ note }: StoredBlob): Note {
     return note === null ? { type: "data" } : (JSON.parse(note) as Note);
+  }
+}
+
+/** The same pieces, counted as they pass. */
+async function* scanned(content: AsyncIterable<Uint8Array>, scan: JsonScan): AsyncGenerator<Uint8Array> {
+  for await (const piece of content) {
+    scan.push(piece);
+    yield piece;
+    if (scan.values > jsonBlobValuesMax) return;
   }
 }
 

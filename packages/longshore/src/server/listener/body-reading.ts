@@ -3,6 +3,7 @@
 
 import type { ByteBudget } from "../../byte-budget.ts";
 import { JsonScan } from "../../json-scan.ts";
+import type { Moving } from "../../stalls.ts";
 import { type BodyOutcome, type BodyRequest, decodeBody } from "./body.ts";
 import { bodyTooLarge, noRoomForBody, notUtf8, problemError, tooManyValues } from "./problems.ts";
 
@@ -15,9 +16,9 @@ export interface BodyLimits {
 }
 
 /** What one read of a socket brings, the whole body of most requests. It holds at most as many values as it has bytes, which are soon read. */
-export const unscannedBytes = 65_536;
+const unscannedBytes = 65_536;
 
-export class BodyReading {
+export class BodyReading implements Moving {
   readonly #request: BodyRequest;
   readonly #limits: BodyLimits;
   readonly #budget: ByteBudget;
@@ -45,6 +46,14 @@ export class BodyReading {
     this.#held = 0;
     this.#first = undefined;
     this.#pieces = undefined;
+  }
+
+  progress(): number {
+    return this.size;
+  }
+
+  stalled(): void {
+    this.#end("stalled");
   }
 
   #take(chunk: Buffer | null): void {

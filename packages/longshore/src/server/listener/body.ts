@@ -7,7 +7,7 @@ import { Transform, type TransformCallback } from "node:stream";
 import { bodyTooLarge, problemError } from "./problems.ts";
 
 /** What became of a body: its text, or why there is none. */
-export type BodyOutcome = { text: string } | "too-large" | "too-many-values" | "no-room" | "not-utf8";
+export type BodyOutcome = { text: string } | "too-large" | "too-many-values" | "no-room" | "stalled" | "not-utf8";
 
 /** True when a body is announced: by a length above zero or by chunked encoding, which may turn out empty. */
 export function announcesBody(headers: IncomingHttpHeaders): boolean {

@@ -1,6 +1,7 @@
 // An exchange that the server carries by itself: the request is whole before it begins, and the answer is one write.
 
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "node:http";
+import type { Socket } from "node:net";
 import { type BodyOutcome, decodeBody } from "./body.ts";
 import type { BodyLimits } from "./body-reading.ts";
 import type { Connection } from "./connections.ts";
@@ -66,6 +67,17 @@ export class DirectExchange extends Exchange {
       socket.write(body, left);
       socket.uncork();
     }
+  }
+
+  beginPieces(status: number, head: readonly string[]): Socket {
+    this.begun = true;
+    const { socket } = this.connection;
+    socket.write(this.headText(status, head), "latin1");
+    return socket;
+  }
+
+  endPieces(left: () => void): void {
+    left();
   }
 
   finished(): void {

@@ -220,12 +220,9 @@ describe("a connection is handed over", () => {
     client.pause();
     ask();
     while (handled < 1) await turn();
-    for (let sent = 1; sent < 8; sent++) {
-      ask();
-      while (handedOver(server) < 1) await turn();
-    }
+    for (let sent = 1; sent < 8; sent++) ask();
     for (let turns = 0; turns < 100; turns++) await turn();
-    expect(handled).toBeLessThan(4);
+    expect(handled).toBe(1);
     let received = 0;
     client.on("data", (chunk: Buffer) => {
       received += chunk.length;

@@ -11,7 +11,17 @@ import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
-import { badRequest, bodyTooLarge, noRoomForBody, noRoute, notUtf8, problemOf, tooManyValues, urlTooLong } from "./problems.ts";
+import {
+  badRequest,
+  bodyStalled,
+  bodyTooLarge,
+  noRoomForBody,
+  noRoute,
+  notUtf8,
+  problemOf,
+  tooManyValues,
+  urlTooLong,
+} from "./problems.ts";
 import type { ReplyWriter } from "./reply.ts";
 import type { Match } from "./router.ts";
 import type { Traffic } from "./traffic.ts";
@@ -146,6 +156,7 @@ function valuesOf({ action, countsValues }: Route, limits: HttpLimits): number {
 function unread(outcome: Exclude<BodyOutcome, object>, { bytesMax, valuesMax }: BodyLimits, limits: HttpLimits): Problem {
   if (outcome === "too-large") return bodyTooLarge(bytesMax);
   if (outcome === "too-many-values") return tooManyValues(valuesMax);
+  if (outcome === "stalled") return bodyStalled(limits.receiveStallMs);
   if (outcome === "no-room") return noRoomForBody(limits.receivingBytes);
   return notUtf8();
 }

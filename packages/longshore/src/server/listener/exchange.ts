@@ -2,7 +2,7 @@
 // to know of it until the answer has left. Two kinds carry it: direct-exchange.ts and node-exchange.ts.
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import { Readable } from "node:stream";
+import { Readable, type Writable } from "node:stream";
 import { type Caller, stranger } from "../../actions.ts";
 import type { HttpRequest, RouteGroup } from "../../http.ts";
 import type { BodyOutcome } from "./body.ts";
@@ -28,6 +28,8 @@ export abstract class Exchange implements HttpRequest {
   /** What to do when the client goes before the answer has left. */
   undelivered: (() => void) | undefined = undefined;
   events: EventStream | undefined = undefined;
+  /** Gives back what the answer holds until it has left. */
+  release: (() => void) | undefined = undefined;
   private lost = false;
   private controller: AbortController | undefined = undefined;
   private parsedQuery: URLSearchParams | undefined = undefined;
@@ -60,6 +62,12 @@ export abstract class Exchange implements HttpRequest {
   /** Writes head and body; `head` has names and values in turn. `left` is called when the system has taken the bytes, or they are lost. */
   abstract sendWhole(status: number, head: readonly string[], body: string | Uint8Array | undefined, left?: () => void): void;
 
+  /** Writes the head of an answer whose body comes in pieces, and returns where these go. */
+  abstract beginPieces(status: number, head: readonly string[]): Writable;
+
+  /** The last piece has been written. */
+  abstract endPieces(left: () => void): void;
+
   /** The answer has left, or never will: the connection may go on. */
   abstract finished(): void;
 
@@ -88,8 +96,16 @@ export abstract class Exchange implements HttpRequest {
   clientGone(): void {
     this.lost = true;
     this.controller?.abort();
+    this.letGo();
     this.events?.lost();
     this.giveBack();
+  }
+
+  /** The answer holds nothing any more: it has left, or never will. Again is harmless. */
+  letGo(): void {
+    const { release } = this;
+    this.release = undefined;
+    release?.();
   }
 
   /** Tells the route, once, that its answer did not arrive. */

@@ -10,6 +10,7 @@ import type { ServerCall } from "../../grpc/server-call.ts";
 import type { GrpcMethod } from "../../grpc/service.ts";
 import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../../grpc/status.ts";
 import type { Problem, ProblemKind } from "../../http.ts";
+import type { Stalls } from "../../stalls.ts";
 import type { Logger } from "../logger.ts";
 import type { Admission } from "./admission.ts";
 import type { Connections } from "./connections.ts";
@@ -29,6 +30,10 @@ export interface GrpcPartOptions {
   clock: Clock;
   /** For all bodies and messages that are being received. */
   receiving: ByteBudget;
+  /** For all answers that their readers have not taken. */
+  sending: ByteBudget;
+  receiveStalls: Stalls;
+  sendStalls: Stalls;
 }
 
 export interface GrpcPart {
@@ -38,14 +43,27 @@ export interface GrpcPart {
   drain(): void;
 }
 
-export function createGrpc({ methods, gate, connections, places, traffic, logger, limits, clock, receiving }: GrpcPartOptions): GrpcPart {
+export function createGrpc({
+  methods,
+  gate,
+  connections,
+  places,
+  traffic,
+  logger,
+  limits,
+  clock,
+  receiving,
+  sending,
+  receiveStalls,
+  sendStalls,
+}: GrpcPartOptions): GrpcPart {
   function refuse(call: ServerCall, problem: Problem): GrpcError {
     traffic.refused({ method: "gRPC", route: call.method?.path, from: call.session.socket.remoteAddress, caller: call.caller }, problem);
     return grpcErrorOf(problem);
   }
 
   const server = new GrpcServer({
-    ...{ methods, clock, receiving },
+    ...{ methods, clock, receiving, sending, receiveStalls, sendStalls },
     limits: { ...limits, fields: limits.manyValues, idleMs: limits.keepAliveMs },
     host: {
       begin(call) {

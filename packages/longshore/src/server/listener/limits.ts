@@ -40,6 +40,12 @@ export interface HttpLimits {
   headersMs: number;
   /** For the whole request to arrive, body included; the answer may take as long as it likes. Allows 100 MB at 3 Mbit/s. */
   requestMs: number;
+  /** A body, or a message of gRPC, of which nothing has come for so long was left half-way. Late by a quarter. */
+  receiveStallMs: number;
+  /** A reader that has taken nothing for so long does not read. Late by a quarter. */
+  sendStallMs: number;
+  /** Answers that their readers have not taken yet, all together. */
+  sendingBytes: number;
   /** How often Node looks for sockets past the two limits above. Those limits are late by at most this. */
   checkMs: number;
   /** How long an idle socket is kept. Above the 90 s of Go and reqwest clients, so that never the server closes first. */
@@ -50,7 +56,7 @@ export interface HttpLimits {
   eventBufferBytes: number;
   /** Quiet time after which an event stream gets a comment: below the 30 s to 60 s after which proxies cut. */
   eventQuietMs: number;
-  /** Quiet periods in which a reader may take nothing before it is cut: one minute with the defaults. */
+  /** Quiet periods in which a reader may take nothing before it is cut: half a minute with the defaults. */
   eventStallsMax: number;
   /** One message of gRPC that carries an input, an output or a definition, in and out. */
   messageBytes: number;
@@ -86,12 +92,15 @@ export const httpLimits: Readonly<HttpLimits> = {
   inFlightReserve: 100,
   headersMs: 10_000,
   requestMs: 300_000,
+  receiveStallMs: 10_000,
+  sendStallMs: 30_000,
+  sendingBytes: 268_435_456,
   checkMs: 5_000,
   keepAliveMs: 95_000,
   probeMs: 30_000,
   eventBufferBytes: 262_144,
   eventQuietMs: 15_000,
-  eventStallsMax: 4,
+  eventStallsMax: 2,
   messageBytes: grpcLimits.messageBytes,
   callBytes: grpcLimits.callBytes,
   receivingBytes: 268_435_456,

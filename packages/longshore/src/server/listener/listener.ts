@@ -9,6 +9,7 @@ import type { GrpcMethod } from "../../grpc/service.ts";
 import type { RouteGroup } from "../../http.ts";
 import { isLoopback } from "../../loopback.ts";
 import type { Metrics } from "../../metrics.ts";
+import { Stalls } from "../../stalls.ts";
 import type { Logger } from "../logger.ts";
 import { Admission } from "./admission.ts";
 import { type Auth, createAuth } from "./auth.ts";
@@ -21,6 +22,7 @@ import { type HttpLimits, httpLimits } from "./limits.ts";
 import { createNodeHttp, hangUp } from "./node-http.ts";
 import { createReplyWriter } from "./reply.ts";
 import { createRouter } from "./router.ts";
+import { Sending } from "./sending.ts";
 import { createEventStreams } from "./sse.ts";
 import { createTlsListener, type ServerTls } from "./tls.ts";
 import { createTraffic } from "./traffic.ts";
@@ -78,13 +80,31 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const streams = createEventStreams(clock, limits);
   const router = createRouter(options.groups, options.fallback ?? first);
   const traffic = createTraffic(metrics, logger, clock, connections, router.entries);
-  const writer = createReplyWriter({ connections, streams, logger, onUndelivered: traffic.undelivered });
+  const sendingBytes = new ByteBudget(limits.sendingBytes);
+  const sendStalls = new Stalls(clock, limits.sendStallMs);
+  const receiveStalls = new Stalls(clock, limits.receiveStallMs);
+  const sending = new Sending(sendingBytes, sendStalls);
+  const writer = createReplyWriter({ connections, streams, sending, logger, onUndelivered: traffic.undelivered });
   const gate = createGate({ auth, bound: host, hosts: options.hosts, origins: options.origins });
   const dispatch = createDispatch({ gate, connections, places, writer, traffic, logger, limits });
   const receiving = new ByteBudget(limits.receivingBytes);
   metrics.sampled("gauge", "longshore_http_receiving_bytes", "Bytes of bodies and messages that are being received.", () => receiving.held);
-  const nodeHttp = createNodeHttp({ router, dispatch, connections, traffic, limits, receiving });
-  const grpc = createGrpc({ methods: options.methods ?? [], gate, connections, places, traffic, logger, limits, clock, receiving });
+  metrics.sampled("gauge", "longshore_http_sending_bytes", "Bytes of answers that their readers have not taken.", () => sendingBytes.held);
+  const nodeHttp = createNodeHttp({ router, dispatch, connections, traffic, limits, receiving, stalls: receiveStalls });
+  const grpc = createGrpc({
+    methods: options.methods ?? [],
+    gate,
+    connections,
+    places,
+    traffic,
+    logger,
+    limits,
+    clock,
+    receiving,
+    sending: sendingBytes,
+    receiveStalls,
+    sendStalls,
+  });
   const serveDirectly = createDirect({
     ...{ router, dispatch, connections, limits },
     handOver(socket, bytes) {
@@ -127,6 +147,8 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
         const cancelDeadline = clock.at(clock.now() + deadlineMs, () => connections.destroyAll());
         const done = () => {
           cancelDeadline();
+          sendStalls.stop();
+          receiveStalls.stop();
           resolve();
         };
         // The listener is closed a little before the last socket has told that it is.
@@ -153,11 +175,17 @@ function refuseOpenDoor(host: string, auth: Auth, insecure: boolean): void {
   );
 }
 
+/**
+ * Connections that the system keeps while we are busy: a fleet of 5,000 workers connects at once when its server is back. Linux takes no
+ * more than `net.core.somaxconn`, 4,096 unless configured, and Node asks for 511 by itself.
+ */
+const backlog = 8_192;
+
 function bind(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException) => reject(bindError(error, host, port));
     server.once("error", onError);
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog }, () => {
       server.removeListener("error", onError);
       resolve();
     });

@@ -3,6 +3,7 @@
 import type { ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { ByteBudget } from "../../byte-budget.ts";
+import type { Moving, Stalls } from "../../stalls.ts";
 import { announcesBody, type BodyOutcome, type BodyRequest, boundedStream, discardRest } from "./body.ts";
 import { type BodyLimits, BodyReading, collectText } from "./body-reading.ts";
 import type { Connection } from "./connections.ts";
@@ -13,6 +14,8 @@ export interface NodeExchangeOptions {
   readonly awaitsContinue: boolean;
   /** How much of a body that nobody wants is thrown away before the socket is cut. */
   readonly discardBytes: number;
+  /** Ends what stops half-way. */
+  readonly stalls: Stalls;
   /** JSON values of a streamed body that turns out to be text. */
   readonly valuesMax: number;
   /** For all bodies that are being received. */
@@ -58,20 +61,27 @@ export class NodeExchange extends Exchange {
 
   readText(limits: BodyLimits, done: (outcome: BodyOutcome) => void): void {
     this.tellToContinue();
-    this.reading = new BodyReading(this.request, limits, this.options.budget, (outcome) => {
+    const reading = new BodyReading(this.request, limits, this.options.budget, (outcome) => {
+      this.options.stalls.unwatch(reading);
       this.bodyLeft = !this.request.complete;
       done(outcome);
     });
+    this.reading = reading;
+    this.options.stalls.watch(reading);
   }
 
   override clientGone(): void {
-    this.reading?.stop();
+    if (this.reading !== undefined) {
+      this.options.stalls.unwatch(this.reading);
+      this.reading.stop();
+    }
     super.clientGone();
   }
 
   openStream(bytesMax: number): void {
     this.tellToContinue();
     this.streamBytesMax = bytesMax;
+    this.watchSender();
   }
 
   override streamText(bytesMax: number): Promise<string> {
@@ -83,7 +93,10 @@ export class NodeExchange extends Exchange {
     if (!this.bodyLeft || this.request.complete) return;
     // The answer comes before the body was read. A client still waiting for 100-continue sends none, so its connection must end.
     if (this.awaitsContinue) this.response.shouldKeepAlive = false;
-    else discardRest(this.request, this.options.discardBytes);
+    else {
+      this.watchSender();
+      discardRest(this.request, this.options.discardBytes);
+    }
   }
 
   /** String bodies leave in the same packet as their head. */
@@ -93,8 +106,29 @@ export class NodeExchange extends Exchange {
     else this.response.end(body, left);
   }
 
+  beginPieces(status: number, head: readonly string[]): ServerResponse {
+    return this.response.writeHead(status, head as string[]);
+  }
+
+  endPieces(left: () => void): void {
+    this.response.end(left);
+  }
+
   finished(): void {
     // Node itself turns to the next request.
+  }
+
+  /** What is not read into memory must go on all the same; whoever stops sending is cut. */
+  private watchSender(): void {
+    const { request } = this;
+    const { stalls } = this.options;
+    const sender: Moving = {
+      progress: () => (request.readableFlowing === false || request.readableLength > 0 ? Number.NaN : request.socket.bytesRead),
+      stalled: () => void request.socket.destroy(),
+    };
+    stalls.watch(sender);
+    request.once("close", () => stalls.unwatch(sender));
+    request.once("end", () => stalls.unwatch(sender));
   }
 
   private tellToContinue(): void {

@@ -3,6 +3,7 @@
 import { createServer, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { ByteBudget } from "../../byte-budget.ts";
+import type { Stalls } from "../../stalls.ts";
 import { BodyRequest } from "./body.ts";
 import type { Connections } from "./connections.ts";
 import type { Dispatch } from "./dispatch.ts";
@@ -20,6 +21,8 @@ export interface NodeHttpOptions {
   limits: HttpLimits;
   /** For all bodies that are being received. */
   receiving: ByteBudget;
+  /** Ends what stops half-way. */
+  stalls: Stalls;
 }
 
 export interface NodeHttp {
@@ -29,7 +32,7 @@ export interface NodeHttp {
   close(): void;
 }
 
-export function createNodeHttp({ router, dispatch, connections, traffic, limits, receiving }: NodeHttpOptions): NodeHttp {
+export function createNodeHttp({ router, dispatch, connections, traffic, limits, receiving, stalls }: NodeHttpOptions): NodeHttp {
   const server = createServer({
     IncomingMessage: BodyRequest,
     maxHeaderSize: limits.headerBytes,
@@ -44,7 +47,7 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
     if (connection === undefined) return;
     const path = pathOf(request.url as string);
     const match = router.find(request.method as string, path);
-    const options = { awaitsContinue, discardBytes: limits.discardBytes, valuesMax: limits.manyValues, budget: receiving };
+    const options = { awaitsContinue, discardBytes: limits.discardBytes, valuesMax: limits.manyValues, budget: receiving, stalls };
     dispatch(new NodeExchange(connection, request, response, path, match, options), match);
   };
   server.on("request", (request, response) => serve(request, response, false));

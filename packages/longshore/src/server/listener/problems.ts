@@ -36,6 +36,7 @@ export function problemOf(error: unknown): { problem: Problem; incident?: string
 }
 
 function meaningOf(error: LongshoreError): Problem | undefined {
+  if (error instanceof ProblemError) return error.problem;
   const { code, detail, message } = error;
   // The limit of the body itself is not a matter of waiting: 413 instead of 429.
   if (code === "LONGSHORE_LIMIT" && detail.field === "body") return { kind: "too-large", status: 413, message, code, detail };
@@ -57,15 +58,35 @@ export function notUtf8(): Problem {
   return badRequest("The body is not valid UTF-8.", "body", "UTF-8");
 }
 
-/** For a handler that reads its body by itself: what it lets pass is answered as the listener's own refusal is, or in its group's words. */
-export function problemError({ kind, message, detail }: Problem): LongshoreError {
-  const code = kind === "bad-request" ? "LONGSHORE_BAD_INPUT" : "LONGSHORE_LIMIT";
-  return new LongshoreError(code, message, detail === undefined ? {} : { detail });
+/** A refusal of the listener where an error is needed: what a handler lets pass of it is answered as the listener's own. */
+class ProblemError extends LongshoreError {
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    const { kind, message, detail } = problem;
+    super(kind === "bad-request" ? "LONGSHORE_BAD_INPUT" : "LONGSHORE_LIMIT", message, detail === undefined ? {} : { detail });
+    this.problem = problem;
+  }
+}
+
+export function problemError(problem: Problem): LongshoreError {
+  return new ProblemError(problem);
 }
 
 export function tooManyValues(valuesMax: number): Problem {
   const message = `The body holds more than ${valuesMax} JSON values and names, the limit of this route: send less at once, or store it as a blob.`;
   return { kind: "too-large", status: 413, message, detail: { field: "body", expected: `at most ${valuesMax} values` } };
+}
+
+/** The connection ends with it: what else may come is the middle of a body. */
+export function bodyStalled(ms: number): Problem {
+  const message = `The body stopped half-way: nothing of it has come for ${ms} ms, the limit (receiveStallMs).`;
+  return { kind: "bad-request", status: 408, message, headers: { connection: "close" } };
+}
+
+export function noRoomForAnswer(bytesMax: number): Problem {
+  const message = `The server has ${bytesMax} bytes of answers that their readers have not taken, its limit (sendingBytes). Try again in a moment.`;
+  return { kind: "overloaded", status: 503, message, headers: { "retry-after": overloadedSecs } };
 }
 
 export function noRoomForBody(bytesMax: number): Problem {

@@ -1,29 +1,33 @@
-// Writes a reply: head and body in one write where the body is at hand, a pipe where it is a stream, an open end where it is events.
+// Writes a reply: head and body in one write where the body is at hand and small, in pieces where it is large, a pipe where it is a stream, an open end where it is events.
 // A reply whose client has gone is given back to its route instead.
 
 import type { ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
 import type { HttpReply } from "../../http.ts";
+import { PacedWrite, pieceBytes } from "../../paced-write.ts";
 import type { Logger } from "../logger.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
+import { noRoomForAnswer, problemError } from "./problems.ts";
+import type { Sending } from "./sending.ts";
 import { type EventStreams, eventHeaders } from "./sse.ts";
 
 export interface ReplyWriterOptions {
   connections: Connections;
   streams: EventStreams;
+  sending: Sending;
   logger: Logger;
   /** Called for each reply whose client had gone. */
   onUndelivered: () => void;
 }
 
 export interface ReplyWriter {
-  /** Writes the reply, whatever has become of the client. Throws only for a reply that HTTP cannot carry, with nothing written. */
+  /** Writes the reply, whatever has become of the client. Throws only for a reply that HTTP cannot carry or that there is no room for, with nothing written. */
   write(exchange: Exchange, reply: HttpReply): void;
 }
 
 export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
-  const { connections, streams, logger } = options;
+  const { connections, streams, sending, logger } = options;
 
   function write(exchange: Exchange, reply: HttpReply): void {
     const { body, undelivered } = reply;
@@ -32,6 +36,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     if (reply.events === undefined && !(body instanceof Readable)) return writeWhole(exchange, reply, body);
     const response = openEndOf(exchange);
     if (response === undefined) return misfit(exchange, body);
+    if (reply.events === undefined) holdStream(exchange, body as Readable);
     exchange.beginAnswer(connections.closing);
     if (reply.events !== undefined) writeEvents(exchange, response, reply, reply.events);
     else writeStream(exchange, response, reply, body as Readable);
@@ -40,15 +45,64 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   /** The usual reply. */
   function writeWhole(exchange: Exchange, reply: HttpReply, body: string | Uint8Array | undefined): void {
     const head = headOf(exchange, reply.headers);
-    if (mayHaveLength(reply.status)) head.push("content-length", lengthText(body));
+    const length = lengthOf(body);
+    if (mayHaveLength(reply.status)) head.push("content-length", String(length));
+    const paced = length > pieceBytes && exchange.method !== "HEAD";
+    if (paced) hold(exchange, sending.take(length));
+    const left = paced ? undefined : leaving(exchange, length);
     exchange.beginAnswer(connections.closing);
-    if (exchange.undelivered === undefined) {
-      exchange.sendWhole(reply.status, head, body);
-      finish(exchange);
-    } else {
-      // Until the system has taken the bytes the socket may still close; then Connections tells the exchange.
-      exchange.sendWhole(reply.status, head, body, () => delivered(exchange));
-    }
+    if (paced) return writePaced(exchange, reply.status, head, body as string | Uint8Array);
+    exchange.sendWhole(reply.status, head, body, left);
+    // Until the system has taken the bytes the socket may still close; then Connections tells the exchange.
+    if (exchange.undelivered === undefined) finish(exchange);
+    const { socket } = exchange.connection;
+    if (socket.writableLength > 0) sending.left(socket);
+  }
+
+  /** What is to be done when a small reply has left: nothing for most. Carried by node:http it may wait for the answers to earlier requests. */
+  function leaving(exchange: Exchange, length: number): (() => void) | undefined {
+    const queued = exchange.response === undefined ? nothing : sending.queue(exchange.connection.socket, length);
+    if (queued === undefined) return noRoom(exchange);
+    if (exchange.undelivered === undefined) return queued === nothing ? undefined : queued;
+    return () => {
+      queued();
+      delivered(exchange);
+    };
+  }
+
+  /** A large reply, piece by piece as its reader takes it. */
+  function writePaced(exchange: Exchange, status: number, head: readonly string[], body: string | Uint8Array): void {
+    const { socket } = exchange.connection;
+    const ended = () => {
+      sending.unwatch(writing);
+      exchange.endPieces(() => delivered(exchange));
+    };
+    const writing = new PacedWrite(exchange.beginPieces(status, head), body, ended, () => socket.destroy());
+    const { release } = exchange;
+    exchange.release = () => {
+      sending.unwatch(writing);
+      writing.stop();
+      release?.();
+    };
+    sending.watch(writing);
+    writing.start();
+  }
+
+  function hold(exchange: Exchange, release: (() => void) | undefined): void {
+    if (release === undefined) noRoom(exchange);
+    exchange.release = release;
+  }
+
+  /** The reply is given up, and its route gets back what it had granted. */
+  function noRoom(exchange: Exchange): never {
+    exchange.giveBack();
+    throw problemError(noRoomForAnswer(sending.bytesMax));
+  }
+
+  function holdStream(exchange: Exchange, body: Readable): void {
+    const release = sending.takeStream(exchange.connection.socket);
+    if (release === undefined) body.destroy();
+    hold(exchange, release);
   }
 
   function writeStream(exchange: Exchange, response: ServerResponse, reply: HttpReply, body: Readable): void {
@@ -98,6 +152,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   }
 
   function finish(exchange: Exchange): void {
+    exchange.letGo();
     connections.finish(exchange.connection, exchange);
     exchange.finished();
   }
@@ -114,6 +169,8 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 
   return { write };
 }
+
+const nothing = (): void => {};
 
 /** The rule holds for every connection, so that a route which forgot to say so fails in its first test and not for some clients only. */
 function openEndOf(exchange: Exchange): ServerResponse | undefined {
@@ -135,9 +192,9 @@ function headOf(exchange: Exchange, headers: Readonly<Record<string, string>> | 
   return head;
 }
 
-function lengthText(body: string | Uint8Array | undefined): string {
-  if (body === undefined) return "0";
-  return String(typeof body === "string" ? Buffer.byteLength(body) : body.byteLength);
+function lengthOf(body: string | Uint8Array | undefined): number {
+  if (body === undefined) return 0;
+  return typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
 }
 
 function mayHaveLength(status: number): boolean {

@@ -12,7 +12,6 @@ import type { LogStore } from "../../log/store.ts";
 import type { Reader } from "../../run/reader.ts";
 import type { RetentionStore } from "../../run/retention.ts";
 import type { Run } from "../../run/run.ts";
-import type { Slices } from "../../slices.ts";
 import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { SqliteBus } from "./bus.ts";
@@ -45,16 +44,8 @@ export interface Beside {
   close(): void;
 }
 
-export interface BesideOptions {
-  readonly clock: Clock;
-  /** The folder of the data file; null for one in memory. */
-  readonly directory: string | null;
-  readonly slices: Slices;
-  /** Bytes of all blobs together. */
-  readonly blobsBytesMax?: number;
-}
-
-export function openBeside(store: SqliteStore, { clock, directory, slices, blobsBytesMax }: BesideOptions): Beside {
+/** `directory` is the folder of the data file; null for one in memory. */
+export function openBeside(store: SqliteStore, clock: Clock, directory: string | null, blobsBytesMax?: number): Beside {
   const { db, commit } = store;
   const { tasks, lanes } = store.board;
   const { runs, definitions } = store.runs;
@@ -64,7 +55,7 @@ export function openBeside(store: SqliteStore, { clock, directory, slices, blobs
     directory: directory === null ? null : join(directory, "blobs"),
   });
   const references = new BlobReferences({ db, runs, tasks, definitions, parts: store.parts, blobs });
-  const registry = new SqliteWorkers({ db, commit, clock, slices });
+  const registry = new SqliteWorkers({ db, commit, clock });
   const { workers } = registry;
   return {
     logs: new SqliteLogs({ db, commit }),
@@ -72,7 +63,7 @@ export function openBeside(store: SqliteStore, { clock, directory, slices, blobs
     busLog: new SqliteBus({ db, commit, clock }),
     outbox: new SqliteOutbox({ db, commit, clock }),
     workers,
-    reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions, slices }),
+    reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions }),
     retention: new SqliteRetention({ db, commit, runs, tasks, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {

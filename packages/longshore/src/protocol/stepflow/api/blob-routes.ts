@@ -1,6 +1,7 @@
 // Blobs over REST: as JSON in an envelope, or as bytes. Which of the two is meant says the content type of what is sent, and `Accept` of what
 // is wanted.
 
+import { Readable } from "node:stream";
 import { blobBytesMax } from "../../../blob/blob.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
 import { compactText, memberTexts } from "../../../json-text.ts";
@@ -69,12 +70,20 @@ export class BlobRoutes {
 
   async #asJson(found: FoundBlob): Promise<HttpReply> {
     const { blobId, type, filename } = found;
-    const data = (await this.#blobs.jsonText(found)) ?? "null";
     const bytes = type === "binary" && filename !== undefined ? { contentType: bytesType } : {};
     const rest = JSON.stringify({ blobType: type, blobId, ...(filename === undefined ? {} : { filename }), ...bytes });
+    const headers = { "content-type": "application/json" };
     // As it was stored: large whole numbers would not survive being read.
-    return { status: 200, headers: { "content-type": "application/json" }, body: `{"data":${data},${rest.slice(1)}` };
+    if (found.isJson) return { status: 200, headers, body: Readable.from(enveloped(found.content, rest), { objectMode: false }) };
+    const data = (await this.#blobs.jsonText(found)) ?? "null";
+    return { status: 200, headers, body: `{"data":${data},${rest.slice(1)}` };
   }
+}
+
+async function* enveloped(content: AsyncIterable<Uint8Array>, rest: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('{"data":');
+  yield* content;
+  yield Buffer.from(`,${rest.slice(1)}`);
 }
 
 function asBytes({ content, bytes, type, filename }: FoundBlob): HttpReply {

@@ -1,0 +1,84 @@
+// The attacker begins requests and sends no more, so that each keeps its place and its memory for minutes: over HTTP/1.1 a body that stops
+// half-way, over HTTP/2 a message that does. The attacker holds no token, or a worker token. The server must end what has stopped for ten
+// seconds, and leave alone what comes slowly.
+
+import { expect, it } from "vitest";
+import { unary } from "../../src/grpc/service.ts";
+import { httpLimits } from "../../src/server/listener/limits.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+import { answerOf, Echo, grpcHead, rawSession } from "../support/grpc.ts";
+import { groupOf, RawClient, route, startServer, turn } from "../support/http.ts";
+
+const stallMs = httpLimits.receiveStallMs * 1.5;
+const methods = [unary(Echo.Say, "server.health", (message) => message)];
+const echo = route("POST /echo", (request) => ({ status: 200, body: request.text }));
+const upload = route(
+  "PUT /upload",
+  async (request) => {
+    let bytes = 0;
+    for await (const piece of request.stream) bytes += (piece as Buffer).length;
+    return { status: 200, body: String(bytes) };
+  },
+  { body: "stream" },
+);
+
+async function started() {
+  const clock = new TestClock();
+  const server = await startServer({ groups: [groupOf("main", [echo, upload])], methods, clock });
+  const count = (what: string) => Number(new RegExp(`${what} (\\d+)`).exec(server.metrics.text())?.[1]);
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 1_000) {
+      await clock.advance(1_000);
+      for (let turns = 0; turns < 5; turns++) await turn();
+    }
+  };
+  return { server, clock, count, pass };
+}
+
+it("a body that stops half-way is answered 408 after ten seconds, and its memory is free", async () => {
+  const { server, count, pass } = await started();
+  const client = new RawClient(server);
+  client.send("POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\nhalf");
+  while (count("longshore_http_receiving_bytes") < 4) await turn();
+  await pass(stallMs);
+  expect(await client.closed()).toMatch(/HTTP\/1.1 408 .*receiveStallMs/s);
+  expect(count("longshore_http_receiving_bytes")).toBe(0);
+  expect(count("longshore_http_in_flight")).toBe(0);
+});
+
+it("an upload that stops half-way is cut", async () => {
+  const { server, count, pass } = await started();
+  const client = new RawClient(server);
+  client.send("PUT /upload HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\nhalf");
+  while (count("longshore_http_in_flight") < 1) await turn();
+  await pass(stallMs);
+  await client.closed();
+  expect(count("longshore_http_in_flight")).toBe(0);
+});
+
+it("a body that comes slowly is read", async () => {
+  const { server, count, pass } = await started();
+  const client = new RawClient(server);
+  client.send("POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n");
+  for (let sent = 1; sent <= 10; sent++) {
+    client.send("x");
+    if (sent < 10) while (count("longshore_http_receiving_bytes") < sent) await turn();
+    if (sent < 10) await pass(httpLimits.receiveStallMs * 0.7);
+  }
+  await client.until("xxxxxxxxxx");
+});
+
+it("a message of gRPC that stops half-way ends its call after ten seconds", async () => {
+  const { server, count, pass } = await started();
+  const session = rawSession(server.port);
+  const calls = Array.from({ length: 20 }, () => {
+    const stream = session.request(grpcHead(Echo.Say.path));
+    stream.write(Buffer.from([0, 0, 0, 0, 100, 1, 2]));
+    return answerOf(stream);
+  });
+  while (count("longshore_http_receiving_bytes") < 140) await turn();
+  await pass(stallMs);
+  for (const { head } of await Promise.all(calls)) expect(head["grpc-status"]).toBe("4");
+  expect(count("longshore_http_receiving_bytes")).toBe(0);
+  expect(count("longshore_http_in_flight")).toBe(0);
+});
