@@ -1,20 +1,36 @@
 // How long a WAIT waits: a duration such as `1 days 2 hours 3 minutes 4 seconds`, or a moment such as
 // `2026-11-16 09:30 Europe/Berlin`. A moment without a zone is in the server's own, which is given.
 
-const durationForm =
-  /^\s*(?:(\d{1,10})\s*(?:days?|d))?\s*(?:(\d{1,10})\s*(?:hours?|hrs?|h))?\s*(?:(\d{1,10})\s*(?:minutes?|mins?|m))?\s*(?:(\d{1,10})\s*(?:seconds?|secs?|s))?\s*$/i;
 const untilForm = /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[ ]+(\d{1,2}):(\d{1,2})(?:[ ]+(\S.*))?)?$/;
 
 /** A hundred years: beyond that nobody waits. */
 const durationMsMax = 100 * 366 * 86_400_000;
 
-/** Milliseconds, or null when it is no duration. A blank text is none; `0 s` is one. */
+/** The words for each unit, largest unit first, and its milliseconds. */
+const units: readonly { readonly words: ReadonlySet<string>; readonly ms: number }[] = [
+  { words: new Set(["days", "day", "d"]), ms: 86_400_000 },
+  { words: new Set(["hours", "hour", "hrs", "hr", "h"]), ms: 3_600_000 },
+  { words: new Set(["minutes", "minute", "mins", "min", "m"]), ms: 60_000 },
+  { words: new Set(["seconds", "second", "secs", "sec", "s"]), ms: 1_000 },
+];
+/** No duration is longer: the longest has four numbers of ten digits and four words. */
+const durationCharsMax = 1_000;
+
+/** Milliseconds, or null when it is no duration. A blank text is none; `0 s` is one. Each unit comes at most once, larger ones first. */
 export function parseDuration(text: string): number | null {
-  const found = durationForm.exec(text);
-  if (found === null || text.trim() === "") return null;
-  const [days, hours, minutes, seconds] = found.slice(1).map((part) => Number(part ?? 0)) as [number, number, number, number];
-  const ms = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000;
-  return ms > durationMsMax ? null : ms;
+  const trimmed = text.length > durationCharsMax ? text.trim() : text;
+  if (trimmed.length > durationCharsMax) return null;
+  const words = trimmed.toLowerCase().match(/\d+|[a-z]+|[^\s\da-z]/g) ?? [];
+  let ms = 0;
+  let unit = 0;
+  for (let at = 0; at < words.length; at += 2) {
+    const [count = "", word = ""] = words.slice(at, at + 2);
+    while (unit < units.length && !units[unit]?.words.has(word)) unit++;
+    const found = units[unit++];
+    if (found === undefined || !/^\d{1,10}$/.test(count)) return null;
+    ms += Number(count) * found.ms;
+  }
+  return words.length === 0 || ms > durationMsMax ? null : ms;
 }
 
 /** Milliseconds since the epoch, or null when it is no moment. `zone` is the name of the zone for texts that name none. */

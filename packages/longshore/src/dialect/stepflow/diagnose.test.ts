@@ -110,6 +110,18 @@ describe("diagnostics", () => {
     ["selfReference", { steps: [step("a", [either(ref("a"), 1)])], output: ref("a") }, "$.steps[0].input[0].$if"],
     ["undefinedStepReference", { steps: [step("a", ref("b")), step("b")], output: [ref("a"), ref("b")] }, "$.steps[0].input"],
     ["invalidReferenceExpression", { output: { a: { $from: { step: "b" } } } }, "$.output.a.$from"],
+    [
+      "unusablePattern",
+      schemas({ variables: object({ v: { anyOf: [{ type: "string", pattern: "^(?=a)b$" }] } }) }),
+      "$.schemas.properties.variables.properties.v.anyOf[0].pattern",
+    ],
+    [
+      "unusablePattern",
+      {
+        schemas: { ...object({ variables: object({ v: { $ref: "#/$defs/V" } }) }), $defs: { V: { items: { pattern: "(a)\\1" } } } },
+      },
+      "$.schemas.$defs.V.items.pattern",
+    ],
   ];
 
   it.each(cases)("tell of %s", (kind, flow, path, options) => {

@@ -10,6 +10,7 @@ import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import { type Expression, everyExpression } from "./expression.ts";
 import type { Flow, Step } from "./flow.ts";
 import { outputSchemaOf, type RouteFacts } from "./route-facts.ts";
+import { unusablePattern } from "./schema-patterns.ts";
 import { declaredVariables } from "./variables.ts";
 import { everyRoot, visitExpressions } from "./visit.ts";
 
@@ -21,7 +22,7 @@ export interface DiagnoseOptions {
 }
 
 export function diagnose(flow: Flow, { routes, typeCheck = false }: DiagnoseOptions = {}): Diagnostic[] {
-  const found = [...fatalsOf(flow), ...diagnoseHead(flow), ...diagnoseVariables(flow), ...unreachable(flow)];
+  const found = [...fatalsOf(flow), ...diagnoseHead(flow), ...diagnoseVariables(flow), ...diagnosePatterns(flow), ...unreachable(flow)];
   const outputs = new Map(flow.steps.map((step) => [step.id, schemaOf(flow, step, routes)]));
   const known: Known = { flow, outputs };
   const types = new TypeChecker(known);
@@ -62,6 +63,15 @@ function diagnoseVariables(flow: Flow): Diagnostic[] {
   everyRoot(flow, (root, at) => visitExpressions(root, at, look));
   if (undeclared) found.push(diagnostic("missingVariableSchema", ["schemas", "properties", "variables"], "No variable schema defined"));
   return found;
+}
+
+/** Variables are held against their schemas when a run begins, so each pattern of those must be one that can be matched. */
+function diagnosePatterns({ schemas }: Flow): Diagnostic[] {
+  const found = unusablePattern({ schema: schemas.variables, defs: schemas.defs });
+  if (found === null) return [];
+  const at = found.path[0] === "$defs" ? ["schemas", ...found.path] : ["schemas", "properties", "variables", ...found.path];
+  const expected = "a pattern without lookahead, lookbehind and backreferences";
+  return [diagnostic("unusablePattern", at, `The pattern cannot be used: ${found.message}`, { expected })];
 }
 
 /** Steps that nothing can ever want: neither the output nor a step that must run needs them, on any branch. */

@@ -30,6 +30,8 @@ export const diagnosticCodes = {
   selfReference: 3002,
   undefinedStepReference: 3003,
   invalidReferenceExpression: 3004,
+  /** Ours. */
+  unusablePattern: 3100,
 } as const;
 export type DiagnosticKind = keyof typeof diagnosticCodes;
 

@@ -3,6 +3,7 @@
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
 import type { Schemas } from "./flow.ts";
+import { unusablePattern } from "./schema-patterns.ts";
 import { violations } from "./schema-violations.ts";
 import { resolve, type SchemaPlace, typesAt } from "./schema-walk.ts";
 import { declaredVariables, shownValue, standIn, type Variable } from "./variables.ts";
@@ -20,6 +21,7 @@ export interface VariableSources {
 export function resolveVariables(schemas: Pick<Schemas, "variables" | "defs">, sources: VariableSources): JsonObject {
   const declared = declaredVariables(schemas);
   if (declared === null) return { ...sources.given };
+  refuseUnusable(schemas);
   const variables: JsonObject = { ...sources.given };
   refuseUndeclared(schemas, declared, sources.given);
   for (const variable of declared.values()) {
@@ -32,6 +34,17 @@ export function resolveVariables(schemas: Pick<Schemas, "variables" | "defs">, s
     setOwn(variables, name, resolved);
   }
   return variables;
+}
+
+/** A flow that was not looked at before it was kept may have one. */
+function refuseUnusable({ variables, defs }: Pick<Schemas, "variables" | "defs">): void {
+  const found = unusablePattern({ schema: variables, defs });
+  if (found === null) return;
+  const message = `A pattern in the schema of the flow's variables cannot be used: ${found.message}.`;
+  const expected = "a pattern without lookahead, lookbehind and backreferences";
+  throw new LongshoreError("LONGSHORE_BAD_DEFINITION", message, {
+    detail: { field: `schemas.variables.${found.path.join(".")}`, expected },
+  });
 }
 
 function elsewhere({ envVar }: Variable): string {

@@ -1,0 +1,100 @@
+// Regular expressions that somebody else wrote, matched in time linear to text and pattern. Node's own would let one definition stop the
+// whole server by backtracking, so a pattern is turned into a little machine (pattern-parser.ts) whose possible states are followed side
+// by side. There are no backreferences and no lookaround; a pattern that uses them is refused.
+
+import { type Place, parsePattern } from "./pattern-parser.ts";
+
+export { PatternError } from "./pattern-parser.ts";
+
+export interface LinearPattern {
+  /** The size of its machine: what it costs to make, and at most to match one character. */
+  readonly places: number;
+  /** `spend` is told of the work as it is done, a place of the machine at a time, and may throw to end it. */
+  matches(text: string, spend: (work: number) => void): boolean;
+}
+
+export interface PatternOptions {
+  readonly ignoreCase?: boolean;
+  /** The dot takes the ends of lines, too. */
+  readonly dotAll?: boolean;
+  /** It must match the whole text; else a part of it is enough. */
+  readonly whole?: boolean;
+  /** What is written is what JavaScript takes, as JSON Schema has it; else Java's. They differ in braces and brackets that mean nothing. */
+  readonly javascript?: boolean;
+}
+
+/** Throws a PatternError for what is no pattern, or cannot be followed side by side. */
+export function linearPattern(source: string, options: PatternOptions = {}): LinearPattern {
+  const places = parsePattern(source, options);
+  const whole = options.whole ?? false;
+  return { places: places.length, matches: (text, spend) => new Search(places, text).run(whole, spend) };
+}
+
+/** Work is told in lots of this many places: a call for each character would cost more than the character. */
+const lot = 1_024;
+
+class Search {
+  readonly #places: readonly Place[];
+  readonly #text: string;
+  /** Places that take a character, at the current position; and in which round each place was last stood on. */
+  #standing: number[] = [];
+  readonly #seen: Int32Array;
+  #round = 0;
+  #found = false;
+  #work = 0;
+
+  constructor(places: readonly Place[], text: string) {
+    this.#places = places;
+    this.#text = text;
+    this.#seen = new Int32Array(places.length).fill(-1);
+  }
+
+  run(whole: boolean, spend: (work: number) => void): boolean {
+    const found = this.#run(whole, spend);
+    spend(this.#work);
+    return found;
+  }
+
+  #run(whole: boolean, spend: (work: number) => void): boolean {
+    const text = this.#text;
+    let before = -1;
+    let now: number[] = [];
+    for (let at = 0; ; ) {
+      const code = at < text.length ? (text.codePointAt(at) as number) : -1;
+      if (before === -1 || !whole) this.#enter(0, before, code);
+      if (this.#found && (!whole || code === -1)) return true;
+      if (code === -1 || (whole && this.#standing.length === 0)) return false;
+      [now, this.#standing] = [this.#standing, now];
+      this.#standing.length = 0;
+      this.#work += now.length;
+      if (this.#work > lot) {
+        spend(this.#work);
+        this.#work = 0;
+      }
+      at += code > 0xffff ? 2 : 1;
+      const after = at < text.length ? (text.codePointAt(at) as number) : -1;
+      this.#round++;
+      this.#found = false;
+      for (const index of now) {
+        const place = this.#places[index] as Place & { kind: "char" };
+        if (place.accepts(code)) this.#enter(place.next, code, after);
+      }
+      before = code;
+    }
+  }
+
+  /** Stands on every place that can be reached from here without taking a character. `before` and `after` are -1 at the ends. */
+  #enter(from: number, before: number, after: number): void {
+    const open = [from];
+    for (let index = open.pop(); index !== undefined; index = open.pop()) {
+      this.#work++;
+      if (this.#seen[index] === this.#round) continue;
+      this.#seen[index] = this.#round;
+      const place = this.#places[index] as Place;
+      if (place.kind === "char") this.#standing.push(index);
+      else if (place.kind === "fork") for (const way of place.ways) open.push(way);
+      else if (place.kind === "end") this.#found = true;
+      else if (place.holds(before, after)) open.push(place.next);
+    }
+  }
+}
