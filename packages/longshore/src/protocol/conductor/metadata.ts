@@ -1,12 +1,13 @@
 // Definitions of tasks and workflows, and schemas: README.md, "Definitions".
 
-import type { WorkflowDef } from "../../dialect/conductor/model.ts";
+import type { Caller } from "../../actions.ts";
+import type { TaskDef, WorkflowDef } from "../../dialect/conductor/model.ts";
 import { parseTaskDef, parseTaskDefs } from "../../dialect/conductor/task-def.ts";
 import { parseWorkflowDef, parseWorkflowDefs } from "../../dialect/conductor/workflow-def.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import type { Registry } from "./registry.ts";
-import { badRequest, conflict, invalid, json, notFound, nothing, refusedByCore } from "./replies.ts";
+import { badRequest, conflict, invalid, json, notFound, nothing, Refused, refusedByCore } from "./replies.ts";
 import { bodyOf, flagInQuery, wholeIn } from "./request.ts";
 
 export class Metadata {
@@ -19,6 +20,7 @@ export class Metadata {
   createTaskDefs = async (request: HttpRequest): Promise<HttpReply> => {
     const checked = parseTaskDefs(bodyOf(request), "registerTaskDef.arg0");
     if ("violations" in checked) throw invalid(checked.violations);
+    for (const definition of checked.value) await this.#refuseAsking(definition, request.caller);
     for (const definition of checked.value) await this.#registry.keepTaskDef(definition);
     return nothing;
   };
@@ -29,9 +31,25 @@ export class Metadata {
     const named = request.params.name === undefined || !isObject(body) ? body : { ...body, name: request.params.name };
     const checked = parseTaskDef(named, "updateTaskDef.arg0");
     if ("violations" in checked) throw invalid(checked.violations);
+    await this.#refuseAsking(checked.value, request.caller);
     await this.#registry.keepTaskDef(checked.value, true);
     return nothing;
   };
+
+  /**
+   * Workers store definitions of their tasks, and one may ask for secrets and for what else its run knows. What a task is given is for those to
+   * say who write workflows; a worker may only repeat it.
+   */
+  async #refuseAsking(definition: TaskDef, caller: Caller): Promise<void> {
+    const asked = askedBy(definition);
+    if (asked === "" || caller.may("definition.write")) return;
+    const known = await this.#registry.taskDef(definition.name);
+    if (known !== undefined && askedBy(known) === asked) return;
+    throw new Refused(
+      403,
+      `The definition of task ${definition.name} asks for values by runtimeMetadata or by expressions in inputTemplate, which takes a token of the scope operator. Leave both out, or have an operator store it.`,
+    );
+  }
 
   taskDefs = async (): Promise<HttpReply> => json(await this.#registry.taskDefs());
 
@@ -166,4 +184,11 @@ function schemaOf(value: unknown, path: string): { name: string; version: number
     violations.push({ path: `${path}.version`, message: "must be a whole number from 1" });
   if (violations.length > 0) throw invalid(violations);
   return { ...(value as JsonObject), name: name as string, version: Number(version) };
+}
+
+/** What of a task definition brings values to its task that its workflow did not; empty for none. */
+function askedBy({ runtimeMetadata = [], inputTemplate = {} }: Partial<TaskDef>): string {
+  const defaults = JSON.stringify(inputTemplate);
+  const hasExpressions = defaults.includes("${");
+  return runtimeMetadata.length === 0 && !hasExpressions ? "" : JSON.stringify([runtimeMetadata, hasExpressions ? defaults : ""]);
 }
