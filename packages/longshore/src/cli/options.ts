@@ -15,7 +15,7 @@ export interface ConnectionOptions {
 
 /** Where the server is and how to be let in. */
 export function withConnection(command: Command): Command {
-  return command
+  return warnOfTypedToken(command)
     .addOption(new Option("--on <url>", "the server").env("LONGSHORE_URL").default(urlDefault))
     .addOption(new Option("--token <secret>", "what the server asks for; better in the environment").env("LONGSHORE_TOKEN"));
 }
@@ -28,6 +28,16 @@ export interface RecordOptions extends ConnectionOptions {
 export function withRecord(command: Command): Command {
   return withConnection(command).option("--record <file>", "append what the server acknowledges to a file, for `longshore verify`");
 }
+
+/** An argument is no place for a secret. */
+function warnOfTypedToken(command: Command): Command {
+  return command.hook("preAction", (_command, action) => {
+    if (action.getOptionValueSource("token") === "cli")
+      process.stderr.write(`longshore: ${typedToken} Give it in LONGSHORE_TOKEN instead.\n`);
+  });
+}
+
+export const typedToken = "A token in --token can be read by every user of this machine, in the list of processes.";
 
 /** Where a server listens. */
 export function withPort(command: Command): Command {

@@ -3,14 +3,15 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
+import { systemClock } from "../clock.ts";
 import { type Duration, durationMs } from "../duration.ts";
 import { quotaDefaults } from "../quotas.ts";
 import { retentionDefault } from "../run/retention.ts";
 import type { ServeOptions } from "../server/index.ts";
 import { parseToken, readTokenFile, type Token } from "../server/listener/auth.ts";
-import type { LogLevel } from "../server/logger.ts";
+import { createLogger, type LogLevel } from "../server/logger.ts";
 import { CommandFailure } from "./failure.ts";
-import { parseCount, parseDuration, parseList, parseRepeated, withData, withPort } from "./options.ts";
+import { parseCount, parseDuration, parseList, parseRepeated, typedToken, withData, withPort } from "./options.ts";
 
 export interface ServerFlags {
   port: number;
@@ -51,7 +52,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .option("--flowkit-brokers <list>", "brokers of Kafka where workers of FlowKit are met; without them they come here")
     .option("--flowkit-mongo <url>", "a MongoDB that workers of FlowKit share; without one they keep artifacts here")
     .option("--flowkit-config <file>", "the settings of FlowKit's coordinator, as JSON")
-    .option("--token <token>", "let in whoever shows it; may be repeated", parseRepeated)
+    .option("--token <token>", "let in whoever shows it; may be repeated; better in --token-file, for process lists show it", parseRepeated)
     .option("--token-file <file>", "tokens, one a line")
     .option("--insecure", "serve beyond loopback although nobody is asked for a token")
     .option("--origin <origins>", "web origins whose pages may call, such as https://ops.example", parseList)
@@ -72,6 +73,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
 export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" }): ServeOptions {
   // Read here once as well, so that a mistake is told in the words of the command line.
   parseFlags(flags.token);
+  if (flags.token !== undefined) warnOfTypedTokens(flags.logLevel, log.format);
   return {
     port: flags.port,
     host: flags.host,
@@ -134,6 +136,12 @@ function readPem(flag: string, file: string): Buffer {
   } catch (cause) {
     throw new CommandFailure(`the file of ${flag} cannot be read: ${(cause as Error).message}.`, undefined, { cause });
   }
+}
+
+/** In the form of the log that it goes to. */
+function warnOfTypedTokens(level: LogLevel, format: "json" | "text"): void {
+  const logger = createLogger({ level, format, write: (line) => process.stderr.write(`${line}\n`), clock: systemClock });
+  logger.warn(`${typedToken} Give a file with --token-file instead.`);
 }
 
 function parseFlags(texts: readonly string[] = []): Token[] {

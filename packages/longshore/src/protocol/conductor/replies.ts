@@ -1,6 +1,5 @@
 // Answers of the server half: README.md, "Answers". Ids are bare text; nothing has neither body nor type.
 
-import { hostname } from "node:os";
 import type { Violation } from "../../dialect/conductor/violation.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, Problem } from "../../http.ts";
@@ -34,8 +33,11 @@ export class Refused extends Error {
   }
 }
 
+/** Clients read a name here. Conductor writes that of its machine, which is not for everyone to know: strangers are answered, too. */
+const instance = "longshore";
+
 export function refusal(status: number, message: string, parts: Partial<ErrorBody> = {}): HttpReply {
-  const body: ErrorBody = { status, message, instance: hostname(), retryable: false, ...parts };
+  const body: ErrorBody = { status, message, instance, retryable: false, ...parts };
   return { status, headers: jsonHeaders, body: JSON.stringify(body) };
 }
 

@@ -53,11 +53,14 @@ const giveBackTimeoutMs = 2_000;
 /** Nothing is told where a stream brought it: what is not claimed in time is offered again. */
 const untold: Delivery = { taken: () => {}, later: () => {}, useless: () => {}, waiting: () => {} };
 
-/** Makes channels to orchestrators, which all share what the worker was told about them. */
-export function channelOpener({ token, tls }: QueueSettings, clock: Clock): OpenChannel {
+/**
+ * Makes channels to orchestrators, which all share what the worker was told about them. The token goes where `trusts` says, to every address
+ * when it is absent: then addresses come from an orchestrator that the worker was pointed at.
+ */
+export function channelOpener({ token, tls }: QueueSettings, clock: Clock, trusts?: (address: string) => boolean): OpenChannel {
+  const told = { clock, ...(tls === undefined ? {} : { tls }) };
   const metadata: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const told = { clock, metadata, ...(tls === undefined ? {} : { tls }) };
-  return (address, options = {}) => openChannel(address, { ...told, ...options });
+  return (address, options = {}) => openChannel(address, { ...told, metadata: (trusts?.(address) ?? true) ? metadata : {}, ...options });
 }
 
 export class QueueWorker {

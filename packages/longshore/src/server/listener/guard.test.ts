@@ -111,6 +111,21 @@ describe.each(carriers)("tokens, carried %s", (carried) => {
     for (const token of [...Object.values(secrets), unknown]) expect(server.log.join("\n")).not.toContain(token);
   });
 
+  it("that allow too little are logged by name, one's refusals beside another's", async () => {
+    const server = await startServer({ groups: table(), auth });
+    for (let attempt = 0; attempt < 3; attempt++) {
+      for (const token of [secrets.read, secrets.worker, "unknown-secret-0123456789"]) {
+        await call(`${server.url}/runs`, { method: "POST", body: "{}", headers: bearer(token) });
+      }
+    }
+    const refused = server.log.filter((line) => line.includes("A request was refused")).map((line) => JSON.parse(line));
+    expect(refused.map(({ kind, principal, route }) => [kind, principal, route])).toEqual([
+      ["forbidden", "read-token", "/runs"],
+      ["forbidden", "worker-token", "/runs"],
+      ["unauthorized", undefined, "/runs"],
+    ]);
+  });
+
   it("that are refused again and again are logged once a minute, with a count", async () => {
     let now = 0;
     const clock = { now: () => now, at: () => () => undefined };

@@ -1,6 +1,7 @@
 // What `stepflowNats(url, options)` takes, checked once.
 
 import { checkedVariable } from "../../../environment.ts";
+import { LongshoreError } from "../../../errors.ts";
 import { named, type QueueOptions, type QueueSettings, queueSettings, toldAddress } from "../queue-options.ts";
 import { type NatsServers, objectName, serversOf, urlDefault } from "./servers.ts";
 
@@ -11,7 +12,10 @@ export interface StepflowNatsOptions extends QueueOptions {
   readonly queue?: string;
   /** The durable consumer that the workers of a queue share; `STEPFLOW_NATS_CONSUMER`, else `stepflow-default`. */
   readonly consumer?: string;
-  /** Where a run has moved to is asked here first; `STEPFLOW_TASKS_URL`. Not needed: any orchestrator that tasks came from can tell. */
+  /**
+   * The orchestrator, as it names itself in tasks; `STEPFLOW_TASKS_URL`. Where a run has moved to is asked here first. A worker with a token needs it:
+   * the token is sent there alone, for tasks come from whoever may publish to the stream. Without a token it is not needed.
+   */
   readonly orchestratorUrl?: string;
   /** Further options of the NATS client's `connect`, such as `{ tls: {}, authenticator }`. */
   readonly connection?: { readonly [option: string]: unknown };
@@ -31,8 +35,11 @@ export function natsSettings(url: string | undefined, options: StepflowNatsOptio
   const env = options.env ?? process.env;
   const nameOf = (field: string, variable: string) => checkedVariable(env, variable, (text) => objectName(field, text));
   const stream = named("stream", options.stream) ?? named("queue", options.queue);
+  const shared = queueSettings(options);
+  const orchestratorUrl = toldAddress("orchestratorUrl", options.orchestratorUrl, env, "STEPFLOW_TASKS_URL");
+  if (shared.token !== undefined && orchestratorUrl === undefined) throw nowhereToSend();
   return {
-    ...queueSettings(options),
+    ...shared,
     ...(url === undefined ? (checkedVariable(env, "STEPFLOW_NATS_URL", serversOf) ?? serversOf(urlDefault)) : serversOf(url)),
     stream:
       stream === undefined
@@ -42,7 +49,14 @@ export function natsSettings(url: string | undefined, options: StepflowNatsOptio
       options.consumer === undefined
         ? (nameOf("consumer", "STEPFLOW_NATS_CONSUMER") ?? consumerDefault)
         : objectName("consumer", options.consumer),
-    orchestratorUrl: toldAddress("orchestratorUrl", options.orchestratorUrl, env, "STEPFLOW_TASKS_URL"),
+    orchestratorUrl,
     connection: options.connection ?? {},
   };
+}
+
+function nowhereToSend(): LongshoreError {
+  const expected = "orchestratorUrl or STEPFLOW_TASKS_URL with the address of the orchestrator that the token is for";
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker on NATS was given a token and no orchestrator; expected ${expected}.`, {
+    detail: { field: "orchestratorUrl", expected },
+  });
 }

@@ -12,6 +12,7 @@ import { LongshoreError, toError } from "../../../errors.ts";
 import type { Slot, Transport, TransportHost } from "../../../runner/transport.ts";
 import type { Task } from "../../../task.ts";
 import { TaskAssignment } from "../messages.ts";
+import { addressOf } from "../orchestrators.ts";
 import { channelOpener, type Delivery, QueueWorker, queueCapabilities, queueReportTries } from "../queue-worker.ts";
 import { loadNats, type NatsClient, type NatsConnection, type NatsMessage } from "./client.ts";
 import { ensureConsumer } from "./consumer.ts";
@@ -68,9 +69,19 @@ class StepflowNats implements Transport {
     const settings = this.#settings;
     this.#client = await loadNats();
     this.#host = host;
-    const open = channelOpener(settings, host.clock);
+    const open = channelOpener(settings, host.clock, (address) => this.#trusts(address));
     this.#worker = new QueueWorker({ settings, host, open, orchestratorUrl: settings.orchestratorUrl });
     this.#serving = this.#serve(this.#worker);
+  }
+
+  /** A task names its orchestrator, and whoever may publish to the stream writes tasks: the token goes where the worker was told, and only there. */
+  #trusts(address: string): boolean {
+    const { token, orchestratorUrl, blobUrl, stream } = this.#settings;
+    const told = [orchestratorUrl, blobUrl].map((url) => (url === undefined ? undefined : addressOf(url)));
+    if (token === undefined || told.includes(addressOf(address))) return true;
+    const message = `A task of stream ${stream} is from ${address}, which is called without the token: that goes to ${orchestratorUrl} alone.`;
+    this.#host.notice({ level: "warn", message });
+    return false;
   }
 
   async drain(): Promise<void> {

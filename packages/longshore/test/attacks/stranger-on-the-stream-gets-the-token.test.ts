@@ -1,0 +1,49 @@
+// The attacker may publish to the NATS stream that a worker takes its tasks from, and has no token. Each task names the orchestrator that its
+// worker reports to, so a task that names the attacker's own address once brought the worker's token there.
+
+import { expect, it, onTestFinished } from "vitest";
+import { systemClock } from "../../src/clock.ts";
+import { TaskAssignment } from "../../src/protocol/stepflow/messages.ts";
+import { natsSettings } from "../../src/protocol/stepflow/nats/options.ts";
+import { stepflowNats } from "../../src/protocol/stepflow/nats/worker.ts";
+import { channelOpener } from "../../src/protocol/stepflow/queue-worker.ts";
+import { OrchestratorService } from "../../src/protocol/stepflow/services.ts";
+import { task } from "../../src/task.ts";
+import { natsMissing, TestNats } from "../support/nats.ts";
+import { StepflowOrchestrator } from "../support/stepflow-orchestrator.ts";
+import { startWorker } from "../support/stepflow-worker.ts";
+
+const token = "worker-secret-0123456789";
+
+it("a task that names a foreign orchestrator does not bring it the worker's token", async (context) => {
+  if (natsMissing) context.skip(`needs ${natsMissing}`);
+  const [nats, own, foreign] = await Promise.all([TestNats.start(), StepflowOrchestrator.start(), StepflowOrchestrator.start()]);
+  await nats.addStream("STEPFLOW_TASKS");
+  const echo = task("echo", (input: unknown) => input);
+  for (const orchestrator of [foreign, own]) {
+    const assignment = orchestrator.task("t1", { componentId: "echo", input: 1 });
+    await nats.publish("STEPFLOW_TASKS", TaskAssignment.encode(assignment));
+  }
+  await startWorker([echo], stepflowNats(nats.url, { env: {}, token, orchestratorUrl: own.url }));
+  await Promise.all([foreign.result("t1"), own.result("t1")]);
+  expect(own.calls.map(({ metadata }) => metadata.authorization)).toContain(`Bearer ${token}`);
+  expect(foreign.calls.length).toBeGreaterThan(0);
+  for (const { metadata } of foreign.calls) expect(metadata).not.toHaveProperty("authorization");
+});
+
+it("a channel carries the token to trusted addresses alone", async () => {
+  const [own, foreign] = await Promise.all([StepflowOrchestrator.start(), StepflowOrchestrator.start()]);
+  const settings = natsSettings(undefined, { env: {}, token, orchestratorUrl: own.url });
+  const open = channelOpener(settings, systemClock, (address) => address === own.url);
+  for (const { url } of [own, foreign]) {
+    const channel = open(url);
+    onTestFinished(() => channel.close());
+    await channel.unary(OrchestratorService.TaskHeartbeat, { taskId: "t", workerId: "w" });
+  }
+  expect(own.calls[0]?.metadata).toMatchObject({ authorization: `Bearer ${token}` });
+  expect(foreign.calls[0]?.metadata).not.toHaveProperty("authorization");
+});
+
+it("a worker with a token and no orchestrator to send it to does not start", () => {
+  expect(() => stepflowNats("nats://localhost:4222", { env: {}, token })).toThrow("STEPFLOW_TASKS_URL");
+});
