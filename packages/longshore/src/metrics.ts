@@ -31,7 +31,11 @@ export interface Metrics {
   histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[]): Family<Histogram>;
   /** A metric whose value is asked for at reading time. When `read` throws, the metric is left out of that reading. */
   sampled(kind: "counter" | "gauge", name: string, help: string, read: () => number | Iterable<Sample>, labels?: readonly string[]): void;
-  /** The whole registry as Prometheus text. */
+  /** Work that has to be done before some of the values can be asked for, such as counting what there is much of. */
+  before(prepare: () => Promise<void>): void;
+  /** The whole registry as Prometheus text, after what has to be done before. */
+  read(): Promise<string>;
+  /** The whole registry as it is at once. */
   text(): string;
   /** What counters and histograms have gathered, which begin at nothing again: for a process that another one reads for. */
   drain(): MetricDelta[];
@@ -67,6 +71,7 @@ export interface MetricsOptions {
 
 export function createMetrics({ nameEmpty = false }: MetricsOptions = {}): Metrics {
   const entries = new Map<string, Entry>();
+  const preparations: (() => Promise<void>)[] = [];
 
   /** Asking twice for the same family gives the same one; asking for another under a name in use is a programmer's mistake. */
   function register(name: string, entry: Entry): Entry {
@@ -90,6 +95,16 @@ export function createMetrics({ nameEmpty = false }: MetricsOptions = {}): Metri
     return register(name, { kind, help, labels, family, lines }).family as SeriesMap<Scalar>;
   }
 
+  function text(): string {
+    let text = "";
+    for (const [name, entry] of entries) {
+      let lines = "";
+      for (const line of entry.lines(name)) lines += `${line}\n`;
+      if (lines !== "" || nameEmpty) text += `# HELP ${name} ${escapeHelp(entry.help)}\n# TYPE ${name} ${entry.kind}\n${lines}`;
+    }
+    return text;
+  }
+
   return {
     counter: (name, help, labels = []) => scalar("counter", name, help, labels),
     gauge: (name, help, labels = []) => scalar("gauge", name, help, labels),
@@ -103,15 +118,12 @@ export function createMetrics({ nameEmpty = false }: MetricsOptions = {}): Metri
     sampled(kind, name, help, read, labels = []) {
       register(name, { kind, help, labels, family: undefined, lines: (called) => sampledLines(called, labels, read) });
     },
-    text() {
-      let text = "";
-      for (const [name, entry] of entries) {
-        let lines = "";
-        for (const line of entry.lines(name)) lines += `${line}\n`;
-        if (lines !== "" || nameEmpty) text += `# HELP ${name} ${escapeHelp(entry.help)}\n# TYPE ${name} ${entry.kind}\n${lines}`;
-      }
-      return text;
+    before: (prepare) => void preparations.push(prepare),
+    async read() {
+      for (const prepare of preparations) await prepare();
+      return text();
     },
+    text,
     drain: () => [...entries].flatMap(([name, { kind, family }]) => (kind === "gauge" ? [] : drained(name, family))),
     absorb(deltas) {
       for (const { name, labels, growth } of deltas) {

@@ -17,6 +17,8 @@ export interface Place {
 
 export interface LaneQueue {
   readonly lane: Lane;
+  /** Lanes that became known later have a higher one. */
+  readonly position: number;
   readonly ready: Heap<Place>;
   readonly node: LaneNode;
 }

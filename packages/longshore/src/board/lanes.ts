@@ -62,6 +62,7 @@ export class Lanes implements GroupKeeper {
   readonly #standing = new Map<string, Set<ClaimGroup>>();
   /** When each name was last asked for, the longest ago first, by and large. */
   readonly #asked = new Map<string, number>();
+  #positions = 0;
   #reachChars = 0;
   #steps = 0;
 
@@ -80,7 +81,7 @@ export class Lanes implements GroupKeeper {
       this.#trees.set(lane.name, tree);
     }
     const node = tree.at(lane.labels);
-    const queue: LaneQueue = { lane, ready: new Heap(goesBefore), node };
+    const queue: LaneQueue = { lane, position: ++this.#positions, ready: new Heap(goesBefore), node };
     node.queue = queue;
     this.#lanes.set(key, queue);
     this.#empty.add(queue);
@@ -173,6 +174,10 @@ export class Lanes implements GroupKeeper {
     let count = 0;
     for (const group of this.#standing.get(lane.name) ?? none) if (group.carries(lane)) count += group.size;
     return count;
+  }
+
+  knows(lane: Lane): boolean {
+    return this.#lanes.has(laneKey(lane));
   }
 
   get size(): number {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { TestClock } from "../testing/clock.ts";
+import { Crew } from "./crews.ts";
 import { freshTask } from "./fresh-task.ts";
 import { Lanes, laneOf } from "./lanes.ts";
 import { Limits } from "./limits.ts";
@@ -8,13 +9,21 @@ import { Waiter } from "./waiters.ts";
 import { type Carrier, whyWaiting } from "./why.ts";
 import { Workers } from "./workers.ts";
 
+function crewFor({ lane }: Task, workers: Workers): Crew | null {
+  if (lane === null) return null;
+  const live = [...workers.views()].filter(({ status }) => status !== "offline");
+  const crew = new Crew(lane, live.length);
+  for (const worker of live) if (worker.reach === null || worker.reach.names.includes(lane.name)) crew.add(worker);
+  return crew;
+}
+
 describe("why a task waits", () => {
   function setup() {
     const clock = new TestClock();
     const workers = new Workers({ clock });
     const lanes = new Lanes();
     const limits = new Limits();
-    const why = (task: Task) => whyWaiting(task, { lanes, limits, workers: workers.list(), now: clock.now() });
+    const why = (task: Task) => whyWaiting(task, { lanes, limits, crew: crewFor(task, workers), now: clock.now() });
     const queued = (labels: string[] = [], more: Partial<Task> = {}): Task => ({
       ...freshTask({ id: "T1", step: "s", lanes: [], input: "null", policy: null }, clock.now(), laneOf("command", labels)),
       ...more,
@@ -140,7 +149,7 @@ describe("why a task waits", () => {
         trouble: () => (since === null ? null : { what: "Kafka at broker:9092", since, error: "refused" }),
         carries: ({ id }) => id === "T1",
       };
-      const why = (task: Task) => whyWaiting(task, { lanes, limits, workers: workers.list(), carriers: [carrier], now: clock.now() });
+      const why = (task: Task) => whyWaiting(task, { lanes, limits, crew: crewFor(task, workers), carriers: [carrier], now: clock.now() });
       const breakDown = async () => {
         since = clock.now();
         await clock.advance(4_000);

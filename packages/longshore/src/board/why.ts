@@ -1,9 +1,9 @@
 // Why a task that is queued, or on its way to workers, has not been taken yet, in words that a person can act on.
 
-import { eligible, type Lanes } from "./lanes.ts";
+import type { Crew } from "./crews.ts";
+import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
-import type { Lane, Task } from "./task.ts";
-import type { WorkerView } from "./workers.ts";
+import type { Task } from "./task.ts";
 
 export type WaitReason =
   /** Its delay is not over. */
@@ -49,7 +49,8 @@ export interface Carrier {
 export interface WaitingContext {
   lanes: Lanes;
   limits: Limits;
-  workers: readonly WorkerView[];
+  /** Who could take from the task's lane; null when it has none. */
+  crew: Crew | null;
   carriers?: readonly Carrier[];
   now: number;
 }
@@ -68,7 +69,8 @@ export function whyWaiting(task: Task, context: WaitingContext): Waiting | null 
     const at = blocked.freeAt === null ? {} : { at: blocked.freeAt };
     return { reason: "limit", text: `the limit ${blocked.limit.key} is used up until ${until}`, key: blocked.limit.key, ...at };
   }
-  return asFarAsIsKnown(whoCould(task.lane, context), task.lane, context);
+  if (context.crew === null) return null;
+  return asFarAsIsKnown(whoCould(context.crew, context.lanes.isAwaited(task.lane)), context.crew, context);
 }
 
 /** Tasks that are offered in another way are in the hands of whoever asked for them. */
@@ -82,13 +84,14 @@ function onItsWay(task: Task, { carriers = [], now }: WaitingContext): Waiting |
 }
 
 /** Workers that are out of reach are neither heard nor sent anything, whatever was known of them. */
-function asFarAsIsKnown(found: Waiting, lane: Lane, { carriers = [], workers, now }: WaitingContext): Waiting {
-  if (found.reason === "next" && found.workers?.length === 0) return found;
+function asFarAsIsKnown(found: Waiting, { lane, protocols, able }: Crew, { carriers = [], now }: WaitingContext): Waiting {
+  if (found.reason === "next" && able === 0) return found;
   for (const carrier of carriers) {
     const away = troubleOf(carrier, now);
-    if (away === null || !eligible(lane, { names: [lane.name], labels: [] })) continue;
+    // What they bring has no labels.
+    if (away === null || lane.labels.length > 0) continue;
     if (found.reason === "no-worker") return { reason: "unreachable", text: `${found.text}, as far as is known: ${away}` };
-    const others = workers.some(({ id, protocol }) => found.workers?.includes(id) && protocol !== carrier.protocol);
+    const others = [...protocols].some((protocol) => protocol !== carrier.protocol);
     if (!others) return { ...found, reason: "unreachable", text: `the workers that could take it are out of reach: ${away}` };
   }
   return found;
@@ -99,36 +102,24 @@ function troubleOf(carrier: Carrier, now: number): string | null {
   return trouble === null ? null : `${trouble.what} has been out of reach for ${seconds(now - trouble.since)} (${trouble.error})`;
 }
 
-function whoCould(lane: Lane, context: WaitingContext): Waiting {
-  const live = context.workers.filter((worker) => worker.status !== "offline");
-  const able = live.filter((worker) => reaches(worker, lane));
-  const workers = able.map((worker) => worker.id);
-  const stands = context.lanes.isAwaited(lane);
-  if (stands || able.some((worker) => worker.status === "idle"))
-    return { reason: "next", text: "an idle worker takes it at its next poll", workers };
-  const busy = able.filter((worker) => worker.status === "busy").length;
+function whoCould(crew: Crew, stands: boolean): Waiting {
+  const { able, idle, busy, ids: workers } = crew;
+  if (stands || idle > 0) return { reason: "next", text: "an idle worker takes it at its next poll", workers };
   if (busy > 0) return { reason: "busy", text: `every worker that could take it is at work (${busy})`, workers };
   // They may come for it any moment; those that do not are gone by and by.
-  if (able.length > 0) {
-    const text = `no worker that could take it has been heard of since the server started; those of before are waited for (${able.length})`;
+  if (able > 0) {
+    const text = `no worker that could take it has been heard of since the server started; those of before are waited for (${able})`;
     return { reason: "next", text, workers };
   }
-  return nobody(lane, live);
+  return noOne(crew);
 }
 
-function nobody(lane: Lane, live: readonly WorkerView[]): Waiting {
-  if (live.length === 0) return { reason: "no-worker", text: "no worker is connected", missing: lane.labels };
-  // A worker that has not claimed yet has only told its labels.
-  const near = live.filter((worker) => worker.reach === null || worker.reach.names.includes(lane.name));
-  if (near.length === 0) return { reason: "no-worker", text: `no live worker asks for ${lane.name}`, missing: lane.labels };
-  const offered = new Set(near.flatMap((worker) => worker.reach?.labels ?? worker.labels));
-  const missing = lane.labels.filter((label) => !offered.has(label));
+function noOne({ lane, live, near, missing: lacking }: Crew): Waiting {
+  if (live === 0) return { reason: "no-worker", text: "no worker is connected", missing: lane.labels };
+  if (near === 0) return { reason: "no-worker", text: `no live worker asks for ${lane.name}`, missing: lane.labels };
+  const missing = [...lacking];
   if (missing.length > 0) return { reason: "no-worker", text: `no live worker has ${named(missing)}`, missing };
   return { reason: "no-worker", text: `no live worker has all of ${named(lane.labels)}`, missing: [] };
-}
-
-function reaches(worker: WorkerView, lane: Lane): boolean {
-  return eligible(lane, worker.reach ?? { names: [lane.name], labels: worker.labels });
 }
 
 function named(labels: readonly string[]): string {

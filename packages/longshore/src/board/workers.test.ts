@@ -29,7 +29,7 @@ describe("the registry of workers", () => {
     const { clock, workers } = setup();
     workers.register("w1", "workflow-graph", ["linux", "docker"]);
     expect(workers.known("w1")).toBe(true);
-    expect(workers.list()).toEqual([
+    expect([...workers.views()]).toEqual([
       {
         id: "w1",
         protocol: "workflow-graph",
@@ -49,7 +49,7 @@ describe("the registry of workers", () => {
     const { workers } = setup();
     workers.seen("w1", { protocol: "workflow-graph", reach });
     expect(workers.known("w1")).toBe(false);
-    expect(workers.list()).toMatchObject([{ id: "w1", registered: false, labels: ["linux"], reach }]);
+    expect([...workers.views()]).toMatchObject([{ id: "w1", registered: false, labels: ["linux"], reach }]);
   });
 
   it("a worker that asks for one kind after the other reaches all that it has asked for lately", () => {
@@ -90,7 +90,7 @@ describe("the registry of workers", () => {
     workers.register("w1", "p", ["a"]);
     clock.jump(5);
     workers.register("w1", "p", ["b"]);
-    expect(workers.list()).toMatchObject([{ labels: ["b"], registeredAt: clock.now() }]);
+    expect([...workers.views()]).toMatchObject([{ labels: ["b"], registeredAt: clock.now() }]);
   });
 
   it("[G51] a worker is busy while it holds a task and idle after its report", () => {
@@ -161,7 +161,7 @@ describe("the registry of workers", () => {
     const ids = ["seen", "registers", "reports", "silent"];
     const workers = new Workers({ clock, registrations: ids.map((id) => ({ id, ...row })) });
     for (const id of ids) workers.changed(held(`T of ${id}`, id, { termMs: 0 }));
-    expect(workers.list().map(({ status }) => status)).toEqual(ids.map(() => "unheard"));
+    expect([...workers.views()].map(({ status }) => status)).toEqual(ids.map(() => "unheard"));
     workers.seen("seen");
     workers.register("registers", "p", []);
     workers.changed(held("T of reports", "reports", { state: "done", endedAt: 1, closedBy: "complete" }));
@@ -175,7 +175,7 @@ describe("the registry of workers", () => {
     clock.jump(200_000_000);
     const workers = new Workers({ clock, registrations: [{ id: "w1", protocol: "p", labels: [], registeredAt: 0, seenAt: 7 }] });
     workers.recall("w1", { protocol: "flowkit", reach, everyMs: 60_000 });
-    expect(workers.list()).toMatchObject([{ id: "w1", protocol: "flowkit", status: "unheard", seenAt: 7, does: ["command"] }]);
+    expect([...workers.views()]).toMatchObject([{ id: "w1", protocol: "flowkit", status: "unheard", seenAt: 7, does: ["command"] }]);
     clock.jump(179_999);
     expect(workers.get("w1")?.status).toBe("unheard");
     clock.jump(1);
@@ -226,7 +226,7 @@ describe("the registry of workers", () => {
     workers.written();
     clock.jump(86_400_001);
     workers.register("new", "p", []);
-    expect(workers.list().map((worker) => worker.id)).toEqual(["holder", "new"]);
+    expect([...workers.views()].map((worker) => worker.id)).toEqual(["holder", "new"]);
     expect(workers.known("silent")).toBe(false);
     expect(workers.unwritten().forgotten).toEqual(["silent"]);
   });
@@ -239,7 +239,7 @@ describe("the registry of workers", () => {
       clock.jump(1);
       workers.seen(`w${n}`);
     }
-    const ids = workers.list().map((worker) => worker.id);
+    const ids = [...workers.views()].map((worker) => worker.id);
     expect(ids.length).toBeLessThanOrEqual(10_000);
     expect(ids).toContain("first");
     expect(ids).not.toContain("w0");

@@ -8,6 +8,8 @@
 
 import type { Clock } from "../clock.ts";
 import { checkName } from "../names.ts";
+import { Slices } from "../slices.ts";
+import { sortInSlices } from "../sort-slices.ts";
 import type { Reach } from "./lanes.ts";
 import { isOpen, type Task } from "./task.ts";
 
@@ -78,8 +80,16 @@ interface Worker {
   awaitedAt: number;
 }
 
+/** A worker's place in the order in which they came. */
+export interface Arrival {
+  readonly id: string;
+  readonly registeredAt: number;
+}
+
 export interface WorkersOptions {
   clock: Clock;
+  /** For lists, which may be long. */
+  slices?: Slices;
   /** Those of earlier processes. */
   registrations?: Iterable<Registration>;
   /** There is something to write down: see `unwritten`. Called again only after `written`. */
@@ -97,10 +107,13 @@ const writeMs = 60_000;
 const workersMax = 10_000;
 /** Names that one worker asks for by one claim after the other. Above this the longest ago are forgotten. */
 const askedMax = 1_000;
+/** Labels, names and tasks of a worker that count as one more row of a list. */
+const wordsPerRow = 16;
 
 export class Workers {
   readonly #options: WorkersOptions;
   readonly #clock: Clock;
+  readonly #slices: Slices;
   readonly #workers = new Map<string, Worker>();
   readonly #holders = new Map<string, string>();
   readonly #unwritten = new Set<string>();
@@ -109,6 +122,7 @@ export class Workers {
   constructor(options: WorkersOptions) {
     this.#options = options;
     this.#clock = options.clock;
+    this.#slices = options.slices ?? new Slices();
     for (const { id, ...row } of options.registrations ?? [])
       Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt, heard: false });
   }
@@ -180,12 +194,33 @@ export class Workers {
     worker.termMs = Math.max(worker.termMs, task.termMs);
   }
 
-  /** In the order in which they came. */
-  list(): WorkerView[] {
+  /** All of them, each as it is when its turn comes. */
+  *views(): IterableIterator<WorkerView> {
     this.#forgetSilent();
+    for (const worker of this.#workers.values()) yield viewOf(worker, this.#clock.now());
+  }
+
+  /** In the order in which they came, behind `after`, in slices. */
+  async *inOrder(after?: Arrival): AsyncGenerator<WorkerView> {
+    this.#forgetSilent();
+    const arrivals: Arrival[] = [];
+    for (const { id, registeredAt } of this.#workers.values()) {
+      if (after === undefined || compareArrivals({ id, registeredAt }, after) > 0) arrivals.push({ id, registeredAt });
+    }
+    for (const { id } of await sortInSlices(arrivals, compareArrivals, this.#slices)) {
+      const view = this.get(id);
+      if (view === undefined) continue;
+      await this.#slices.turn(1 + Math.floor((view.labels.length + view.does.length + view.tasks.length) / wordsPerRow));
+      yield view;
+    }
+  }
+
+  countByStatus(): Record<WorkerStatus, number> {
+    this.#forgetSilent();
+    const counts = { idle: 0, busy: 0, unheard: 0, offline: 0 };
     const now = this.#clock.now();
-    const views = Array.from(this.#workers.values(), (worker) => viewOf(worker, now));
-    return views.sort((a, b) => a.registeredAt - b.registeredAt || (a.id < b.id ? -1 : 1));
+    for (const worker of this.#workers.values()) counts[statusOf(worker, now)]++;
+    return counts;
   }
 
   get(id: string): WorkerView | undefined {
@@ -319,6 +354,10 @@ function statusOf(worker: Worker, now: number): WorkerStatus {
   if (worker.left || now - silentSince(worker) >= patienceMs) return "offline";
   if (!worker.heard) return "unheard";
   return worker.holds.size > 0 ? "busy" : "idle";
+}
+
+function compareArrivals(a: Arrival, b: Arrival): number {
+  return a.registeredAt - b.registeredAt || (a.id < b.id ? -1 : Number(a.id > b.id));
 }
 
 function silentSince({ seenAt, awaitedAt }: Worker): number {

@@ -15,7 +15,7 @@ export function queuesCommand(): Command {
 }
 
 async function queues(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
-  const page = await connect(flags).get<Page<Queue>>("/queues");
+  const page = await connect(flags).get<Page<Queue>>("/queues?limit=1000");
   if (flags.json) {
     process.stdout.write(`${JSON.stringify(page)}\n`);
     return;

@@ -19,7 +19,7 @@ export function workersCommand(): Command {
 }
 
 async function workers(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
-  const page = await connect(flags).get<Page<Worker>>("/workers");
+  const page = await connect(flags).get<Page<Worker>>("/workers?limit=1000");
   if (flags.json) {
     process.stdout.write(`${JSON.stringify(page)}\n`);
     return;

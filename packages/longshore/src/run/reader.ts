@@ -1,6 +1,6 @@
 // Reading for people and pages: a port of its own, so that no view can change anything, and no view adds to what a store must write.
 
-import type { Fault, Lane, Task, TaskState, Verb } from "../board/task.ts";
+import type { Fault, Task, TaskState, Verb } from "../board/task.ts";
 import type { Definition } from "./dialect.ts";
 import type { Run, RunState } from "./run.ts";
 
@@ -66,17 +66,6 @@ export interface RunSearch {
   readonly limit: number;
 }
 
-/** A lane as it stands now. */
-export interface QueueView {
-  readonly lane: Lane;
-  /** Tasks that could be taken now. */
-  readonly ready: number;
-  /** Claims that stand in line for this lane, perhaps among others. */
-  readonly waiting: number;
-  /** When somebody last asked for this lane's tasks; 0 for never. */
-  readonly polledAt: number;
-}
-
 export interface CountsView {
   readonly openRuns: number;
   /** Ended and still kept. */
@@ -113,13 +102,14 @@ export interface Reader {
   definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]>;
   definition(name: string): Promise<Definition | undefined>;
   definitionById(id: string): Promise<Definition | undefined>;
-  queues(): QueueView[];
+  /** Names of lanes that are known: asked for or stood on lately. */
+  laneNames(): Promise<ReadonlySet<string>>;
   /** How many tasks nobody has, delayed and limited ones among them, by the name of their lane. */
   queued(): Promise<Map<string, number>>;
   counts(): Promise<CountsView>;
 }
 
-/** How many runs a search looks at: below a second even when every text is read. */
+/** How many runs a search looks at: below a second even when every text is read, in slices. */
 export const searchMax = 200_000;
 
 /** The largest page; more is asked for in several. */

@@ -3,6 +3,7 @@
 
 import type { BlobStore } from "../blob/blob.ts";
 import { Board } from "../board/board.ts";
+import { Crews } from "../board/crews.ts";
 import type { DeadLetter, DeadLetterSource } from "../board/dead-letter.ts";
 import type { Task } from "../board/task.ts";
 import { type Carrier, type Waiting, whyWaiting } from "../board/why.ts";
@@ -23,7 +24,8 @@ import type { Reader } from "../run/reader.ts";
 import { Retention, type RetentionPolicy } from "../run/retention.ts";
 import type { Run } from "../run/run.ts";
 import { brainOf, Runs } from "../run/runs.ts";
-import { type Beside, openBeside } from "../store/sqlite/beside.ts";
+import { Slices } from "../slices.ts";
+import { type Beside, type BesideOptions, openBeside } from "../store/sqlite/beside.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
 import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
@@ -73,6 +75,8 @@ export interface Engine {
   readonly busLog: BusLog;
   readonly outboxStore: OutboxStore;
   readonly reader: Reader;
+  /** Bounds what all readers together do in one turn of the event loop. */
+  readonly slices: Slices;
   readonly history: HistoryReader;
   readonly workers: Workers;
   openRuns(): number;
@@ -81,7 +85,7 @@ export interface Engine {
   /** Who brings tasks to workers, to be asked why they wait. */
   readonly carriers: Set<Carrier>;
   /** Tells why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
-  waiting(): (task: Task) => Waiting | null;
+  waiting(): (task: Task) => Promise<Waiting | null>;
   /** Who knows what tasks have put aside. */
   readonly deadLetterSources: Set<DeadLetterSource>;
   /** What the task has put aside, or failed for; oldest first. */
@@ -125,7 +129,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       messagesLeft: () => runs.carry(),
     },
   });
-  const beside = besideOf(store, clock, directory, options.quotas?.blobBytes);
+  const slices = new Slices();
+  const beside = besideOf(store, { clock, directory, slices, blobsBytesMax: options.quotas?.blobBytes });
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
   store.recover();
@@ -154,14 +159,19 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     busLog,
     outboxStore,
     reader,
+    slices,
     history: historyOf(store),
     workers,
     openRuns: beside.openRuns,
     carriers,
     waiting() {
       const { lanes, limits } = store.board;
-      const context = { lanes, limits, workers: workers.list(), carriers: [...carriers], now: clock.now() };
-      return (task) => whyWaiting(task, context);
+      const crews = new Crews(workers, slices);
+      return async (task) => {
+        // Only of a task that could be taken it matters who could take it.
+        const crew = task.state === "queued" && task.lane !== null ? await crews.of(task.lane) : null;
+        return whyWaiting(task, { lanes, limits, crew, carriers: [...carriers], now: clock.now() });
+      };
     },
     deadLetterSources,
     deadLetters: async (task) => (await Promise.all([...deadLetterSources].map((source) => source.deadLetters(task)))).flat(),
@@ -199,9 +209,9 @@ function historyOf({ db, runs: { definitions } }: SqliteStore): HistoryReader {
 }
 
 /** A folder that cannot be made must not leave the data file locked. */
-function besideOf(store: SqliteStore, clock: Clock, directory: string | null, blobsBytesMax: number | undefined): Beside {
+function besideOf(store: SqliteStore, options: BesideOptions): Beside {
   try {
-    return openBeside(store, clock, directory, blobsBytesMax);
+    return openBeside(store, options);
   } catch (error) {
     store.close();
     throw error;

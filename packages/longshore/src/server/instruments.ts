@@ -1,13 +1,11 @@
 // What /metrics tells about the engine. Counters that somebody keeps anyway are read when they are asked for; only endings, commits and
 // log bytes are counted here, as they are heard of.
 
-import { workerStatuses } from "../board/workers.ts";
+import { type Workers, workerStatuses } from "../board/workers.ts";
 import type { Metrics, Sample } from "../metrics.ts";
 import type { Engine, EngineProbe } from "./engine.ts";
-import { type QueueState, queueStates } from "./queues.ts";
+import { LaneFigures } from "./lane-figures.ts";
 
-/** Lanes that get a series of their own; the smaller ones beyond are told together as `other`. Labels make lanes, so there may be many. */
-const lanesMax = 100;
 /** Upper bounds in seconds: from memory, over a good disk, to one that makes everybody wait. */
 const commitBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
@@ -32,10 +30,12 @@ export function instrument(engine: Engine, metrics: Metrics): void {
     ["how"],
   );
   const lane = ["lane", "labels"];
-  metrics.sampled("gauge", "longshore_queue_ready", "Tasks that could be taken now.", () => byLane(engine, (queue) => queue.ready), lane);
-  metrics.sampled("gauge", "longshore_queue_pollers", "Claims in line.", () => byLane(engine, (queue) => queue.pollers), lane);
+  const lanes = new LaneFigures(engine);
+  metrics.before(() => lanes.count());
+  metrics.sampled("gauge", "longshore_queue_ready", "Tasks that could be taken now.", () => lanes.ready(), lane);
+  metrics.sampled("gauge", "longshore_queue_pollers", "Claims in line.", () => lanes.pollers(), lane);
   metrics.sampled("gauge", "longshore_claims_waiting", "Claims that stand in line for work.", () => board.waiting);
-  metrics.sampled("gauge", "longshore_workers", "Workers by status.", () => workersByStatus(workers.list()), ["status"]);
+  metrics.sampled("gauge", "longshore_workers", "Workers by status.", () => workersByStatus(workers), ["status"]);
   metrics.sampled("gauge", "longshore_runs_open", "Runs that have not ended.", () => engine.openRuns());
   metrics.sampled("gauge", "longshore_log_followers", "Readers that follow a log.", () => logs.following);
   metrics.sampled("counter", "longshore_commits_total", "Transactions committed.", () => store.commit.commits);
@@ -56,17 +56,9 @@ function endings(engine: Engine, metrics: Metrics): void {
   });
 }
 
-function byLane(engine: Engine, value: (queue: QueueState) => number): Sample[] {
-  const queues = queueStates(engine).sort((a, b) => value(b) - value(a));
-  const samples = queues
-    .slice(0, lanesMax)
-    .map((queue) => ({ labels: [queue.lane.name, queue.lane.labels.join(",")], value: value(queue) }));
-  if (queues.length <= lanesMax) return samples;
-  return [...samples, { labels: ["other", ""], value: queues.slice(lanesMax).reduce((sum, queue) => sum + value(queue), 0) }];
-}
-
-function workersByStatus(workers: readonly { status: string }[]): Sample[] {
-  return workerStatuses.map((status) => sample(status, workers.filter((worker) => worker.status === status).length));
+function workersByStatus(workers: Workers): Sample[] {
+  const counts = workers.countByStatus();
+  return workerStatuses.map((status) => sample(status, counts[status]));
 }
 
 function sample(label: string, value: number): Sample {

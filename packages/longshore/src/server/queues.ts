@@ -1,13 +1,14 @@
 // What stands in each lane, and what has left it without being anybody's yet. A lane's heap may still hold places of tasks that were cancelled
 // or moved on meanwhile; they are dropped when a claim meets them, and left out here.
 
-import { type LaneQueue, type Lanes, laneKey } from "../board/lanes.ts";
+import { type LaneQueue, laneKey, type Place } from "../board/lanes.ts";
 import type { Lane, Task } from "../board/task.ts";
+import { type Slices, wholeRow } from "../slices.ts";
 import type { Engine } from "./engine.ts";
 
 export interface QueueState {
   readonly lane: Lane;
-  /** Tasks that could be taken now. Exact up to `walkMax`; of more it counts places, which may be a few too many. */
+  /** Tasks that could be taken now. Exact up to some hundred; of more it counts places, which may be a few too many. */
   readonly ready: number;
   /** The task that has been waiting for longest, among those looked at. */
   readonly oldest: Task | null;
@@ -24,14 +25,22 @@ export interface SentTasks {
   readonly oldest: Task;
 }
 
-/** Places of one lane that are looked at one by one: about a millisecond. */
-const walkMax = 5_000;
+/** Tasks of one lane that are looked at one by one. */
+const looksMax = 200;
+/** What it counts to compare a lane with the claims that wait and those remembered. */
+const standingRows = 50;
+/** Lanes, or places of one, that are passed without a pause. */
+const pieceMax = 500;
 /** Tasks on their way that are looked at, newest first. */
 const sentMax = 1_000;
 
-export function queueStates({ store }: Engine): QueueState[] {
-  const { lanes, tasks } = store.board;
-  return Array.from(lanes.all(), (queue) => stateOf(queue, lanes, (id) => tasks.get(id)));
+/** Every lane, in the order in which they became known, behind a position. The lists may be long, so they come in slices. */
+export async function* lanesAfter({ store, slices }: Engine, position = 0): AsyncGenerator<LaneQueue> {
+  let passed = 0;
+  for (const queue of store.board.lanes.all()) {
+    if (passed++ % pieceMax === 0) await slices.turn(pieceMax);
+    if (queue.position > position) yield queue;
+  }
 }
 
 /** By the name of their lane and its labels. */
@@ -48,17 +57,43 @@ export async function sentTasks({ carriers, reader }: Engine): Promise<Map<strin
   return sent;
 }
 
-function stateOf(queue: LaneQueue, lanes: Lanes, find: (id: string) => Task | null): QueueState {
-  let looked = 0;
-  let ready = 0;
-  let oldest: Task | null = null;
-  for (const place of queue.ready.values()) {
-    if (looked++ === walkMax) break;
-    const task = find(place.id);
-    if (task?.state !== "queued" || task.sequence !== place.sequence) continue;
-    ready++;
-    if (oldest === null || task.queuedAt < oldest.queuedAt) oldest = task;
+export async function stateOf({ store, slices }: Engine, queue: LaneQueue): Promise<QueueState> {
+  const { lanes, tasks } = store.board;
+  const { lane } = queue;
+  const standing = (place: Place) => {
+    const task = tasks.get(place.id);
+    return task?.state === "queued" && task.sequence === place.sequence ? task : null;
+  };
+  let ready = queue.ready.size;
+  // Positions rise with time: the smallest is the oldest, unless it has moved on.
+  const first = await firstPlace(queue, slices);
+  await slices.turn(wholeRow);
+  let oldest = first === undefined ? null : standing(first);
+  const places = [...take(queue.ready.values(), looksMax)];
+  for (const place of places) {
+    await slices.turn(wholeRow);
+    const task = standing(place);
+    if (task === null) ready--;
+    else if (oldest === null || task.queuedAt < oldest.queuedAt) oldest = task;
   }
-  const beyond = Math.max(0, queue.ready.size - walkMax);
-  return { lane: queue.lane, ready: ready + beyond, oldest, pollers: lanes.awaiting(queue.lane), polledAt: lanes.polledAt(queue.lane) };
+  await slices.turn(standingRows);
+  return { lane, ready, oldest, pollers: lanes.awaiting(lane), polledAt: lanes.polledAt(lane) };
+}
+
+async function firstPlace({ ready }: LaneQueue, slices: Slices): Promise<Place | undefined> {
+  let first: Place | undefined;
+  let passed = 0;
+  for (const place of ready.values()) {
+    if (passed++ % pieceMax === 0) await slices.turn(pieceMax);
+    if (first === undefined || place.sequence < first.sequence) first = place;
+  }
+  return first;
+}
+
+function* take<Item>(items: Iterable<Item>, most: number): Iterable<Item> {
+  let taken = 0;
+  for (const item of items) {
+    if (taken++ === most) return;
+    yield item;
+  }
 }

@@ -4,7 +4,7 @@
 import { isOpen, type Task } from "../board/task.ts";
 import type { WaitReason } from "../board/why.ts";
 import type { Engine } from "./engine.ts";
-import { queueStates } from "./queues.ts";
+import { lanesAfter, stateOf } from "./queues.ts";
 
 export interface WaitingNews {
   /** `ended`: it waited in vain, because it was cancelled or ran out of time. */
@@ -26,6 +26,8 @@ export interface WaitingNews {
 
 /** Delayed and offered tasks looked at, newest first. Causes are few: more of them would tell the same. */
 const delayedMax = 200;
+/** Lanes with ready tasks that are looked at: the causes of more would fill the screen. */
+const lanesMax = 200;
 /** Between two looks, however much happens. */
 const lookMs = 250;
 /** Between two looks while something is queued and nothing happens: a worker may have gone. */
@@ -111,8 +113,8 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
   const now = engine.clock.now();
   const why = engine.waiting();
   const causes = new Map<string, Cause>();
-  const add = (task: Task, count: number) => {
-    const waiting = why(task);
+  const add = async (task: Task, count: number) => {
+    const waiting = await why(task);
     if (waiting === null || task.lane === null) return;
     const { id: taskId, step, runId, lane } = task;
     const { reason, text } = waiting;
@@ -121,9 +123,15 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
     const known = causes.get(key) ?? { reason, text, tasks: 0, ...what, since: now, told: false };
     causes.set(key, { ...known, tasks: known.tasks + count });
   };
-  for (const { oldest, ready } of queueStates(engine)) if (oldest !== null) add(oldest, ready);
-  for (const task of items) if (task.dueAt > now) add(task, 1);
-  for (const task of offered) add(task, 1);
+  let looked = 0;
+  for await (const queue of lanesAfter(engine)) {
+    if (queue.ready.size === 0) continue;
+    if (++looked > lanesMax) break;
+    const { oldest, ready } = await stateOf(engine, queue);
+    if (oldest !== null) await add(oldest, ready);
+  }
+  for (const task of items) if (task.dueAt > now) await add(task, 1);
+  for (const task of offered) await add(task, 1);
   return causes;
 }
 

@@ -37,7 +37,7 @@ export class Queues {
 
   /** Every queue that was ever asked for or stood on, by name; delayed tasks count as well. */
   async #sizes(): Promise<[string, number][]> {
-    const sizes = new Map(this.#deps.reader.queues().map(({ lane }) => [lane.name, 0]));
+    const sizes = new Map(Array.from(await this.#deps.reader.laneNames(), (name) => [name, 0]));
     for (const [name, size] of await this.#deps.reader.queued()) sizes.set(name, size);
     return [...sizes].sort(([a], [b]) => (a < b ? -1 : 1));
   }

@@ -14,7 +14,7 @@ export interface ComponentSourceOptions {
   readonly config: StepflowConfig;
   readonly clock: Clock;
   readonly documents: DocumentStore;
-  readonly workers: Pick<Workers, "list">;
+  readonly workers: Pick<Workers, "inOrder">;
   readonly builtins: readonly ListedComponent[];
   /** Asks a worker over HTTP. */
   discover(plugin: string, signal: AbortSignal): Promise<readonly RegisteredComponent[]>;
@@ -80,7 +80,8 @@ async function overHttp(
   }
 }
 
-function tasksOf(workers: Pick<Workers, "list">): ListedComponent[] {
-  const names = new Set(workers.list().flatMap(({ reach }) => reach?.names ?? []));
+async function tasksOf(workers: Pick<Workers, "inOrder">): Promise<ListedComponent[]> {
+  const names = new Set<string>();
+  for await (const { reach } of workers.inOrder()) for (const name of reach?.names ?? []) names.add(name);
   return [...names].filter((name) => !ownLane.test(name)).map((name) => ({ id: `/${name}`, path: `/${name}` }));
 }

@@ -28,7 +28,7 @@ import { answerRepeat, receiptOf } from "./repeat.ts";
 import { claimHeaders, conflict, jsonHeaders, no, noJob, notFound, ok, registered, yes } from "./replies.ts";
 import { loosePart } from "./view.ts";
 import { handlerLabelPrefix } from "./wire.ts";
-import { protocolName, renderWorkers } from "./workers.ts";
+import { isOfThisWire, protocolName, renderWorker } from "./workers.ts";
 import { Workflows } from "./workflows.ts";
 
 /** What this protocol needs of the server. */
@@ -130,7 +130,11 @@ class Jobs {
     return ok;
   };
 
-  workers = (): HttpReply => ({ status: 200, headers: jsonHeaders, body: JSON.stringify(renderWorkers(this.#deps.workers.list())) });
+  workers = async (): Promise<HttpReply> => {
+    const texts: string[] = [];
+    for await (const worker of this.#deps.workers.inOrder()) if (isOfThisWire(worker)) texts.push(JSON.stringify(renderWorker(worker)));
+    return { status: 200, headers: jsonHeaders, body: `[${texts.join(",")}]` };
+  };
 
   /** Labels of the claim decide, not those of the registration; a worker need not be registered. */
   claim = async (request: HttpRequest): Promise<HttpReply> => {

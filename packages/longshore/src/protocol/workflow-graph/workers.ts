@@ -6,12 +6,12 @@ import type { WorkerInfo } from "./wire.ts";
 /** What workers of this wire are known by in the registry. */
 export const protocolName = "workflow-graph";
 
-/** Workers of this wire, in the order in which they came; also those that only ever claimed. */
-export function renderWorkers(workers: readonly WorkerView[]): WorkerInfo[] {
-  return workers.filter((worker) => worker.protocol === protocolName).map(renderWorker);
+/** Also those that only ever claimed. */
+export function isOfThisWire({ protocol }: WorkerView): boolean {
+  return protocol === protocolName;
 }
 
-function renderWorker(worker: WorkerView): WorkerInfo {
+export function renderWorker(worker: WorkerView): WorkerInfo {
   const jobs = worker.tasks.map((task) => task.step);
   return {
     worker_id: worker.id,

@@ -44,7 +44,7 @@ export function systemOperations({ health, metrics, document }: SystemParts): Op
       ...{ id: "metrics", tag, method: "GET", path: "/metrics", root: true, action: "server.measure" },
       summary: "Read figures in the text format of Prometheus.",
       answers: { 200: { description: "One line a series.", contentType: metricsContentType } },
-      handle: () => ({ status: 200, headers: { "content-type": metricsContentType }, body: metrics.text() }),
+      handle: async () => ({ status: 200, headers: { "content-type": metricsContentType }, body: await metrics.read() }),
     }),
     operation({
       ...{ id: "openapi", tag, method: "GET", path: "/openapi.json", action: "server.describe" },

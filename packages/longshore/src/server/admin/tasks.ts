@@ -5,6 +5,7 @@ import type { Task } from "../../board/task.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { PlanNode } from "../../run/plan.ts";
 import { taskIdOf } from "../../run/run.ts";
+import { wholeRow } from "../../slices.ts";
 import type { Engine } from "../engine.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor, flag, limit, position } from "./query.ts";
@@ -26,10 +27,11 @@ const listQuery = z.strictObject({
 
 export function taskOperations(engine: Engine): Operation[] {
   const { board, reader } = engine;
-  const body = (task: Task) => taskBody(task, engine.waiting()(task));
-  const bodies = (tasks: readonly Task[]) => {
+  const body = async (task: Task) => taskBody(task, await engine.waiting()(task));
+  const bodies = async (tasks: readonly Task[]) => {
     const why = engine.waiting();
-    return tasks.filter((task) => isShown(task) && !engine.isHidden(task)).map((task) => taskBody(task, why(task)));
+    const shown = tasks.filter((task) => isShown(task) && !engine.isHidden(task));
+    return Promise.all(shown.map(async (task) => taskBody(task, await why(task))));
   };
   return [
     operation({
@@ -42,7 +44,7 @@ export function taskOperations(engine: Engine): Operation[] {
       },
       async handle({ params, query }) {
         const { steps, next } = await stepsOf(engine, params.id as string, query);
-        return json(200, { items: bodies(steps.flatMap(({ task }) => task ?? [])), next });
+        return json(200, { items: await bodies(steps.flatMap(({ task }) => task ?? [])), next });
       },
     }),
     operation({
@@ -55,7 +57,7 @@ export function taskOperations(engine: Engine): Operation[] {
         const lastLine = (task: Task | undefined) => (task === undefined ? null : engine.logs.lastLine(task.id));
         const why = engine.waiting();
         const items = steps.map(async ({ node, task }) => {
-          const waiting = task === undefined ? null : why(task);
+          const waiting = task === undefined ? null : await why(task);
           const deadLetters = task === undefined ? [] : await engine.deadLetters(task);
           const lastError = await lastErrorOf(engine, task);
           return stepBody(plan, node, task, { waiting, lastError, deadLetters, lastLine: query.lines ? await lastLine(task) : undefined });
@@ -70,14 +72,14 @@ export function taskOperations(engine: Engine): Operation[] {
       answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskShape) } },
       async handle({ query }) {
         const { items, next } = await reader.tasks(query);
-        return json(200, { items: bodies(items), next });
+        return json(200, { items: await bodies(items), next });
       },
     }),
     operation({
       ...{ id: "getTask", tag, method: "GET", path: "/tasks/:id", action: "task.read" },
       summary: "Look at one task.",
       answers: { 200: { description: "How it stands.", schema: taskShape }, ...noSuchTask },
-      handle: async ({ params }) => json(200, body(await knownTask(engine, params.id as string))),
+      handle: async ({ params }) => json(200, await body(await knownTask(engine, params.id as string))),
     }),
     operation({
       ...{ id: "listTaskAttempts", tag, method: "GET", path: "/tasks/:id/attempts", action: "task.read" },
@@ -98,7 +100,7 @@ export function taskOperations(engine: Engine): Operation[] {
       async handle({ params }) {
         const { id } = await knownTask(engine, params.id as string);
         await board.cancel(id);
-        return json(202, body(await knownTask(engine, id)));
+        return json(202, await body(await knownTask(engine, id)));
       },
     }),
   ];
@@ -128,6 +130,7 @@ async function stepsOf(engine: Engine, runId: string, page: { limit: number; aft
   const steps: { node: PlanNode; task: Task | undefined }[] = [];
   for (let at = from; at < to; at++) {
     const node = plan.nodes[at] as PlanNode;
+    await engine.slices.turn(wholeRow);
     if (!node.hidden) steps.push({ node, task: await engine.reader.task(taskIdOf(run.id, at)) });
   }
   return { plan, steps, next: to < plan.nodes.length ? String(to) : null };

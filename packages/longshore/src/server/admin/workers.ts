@@ -1,12 +1,14 @@
 // Workers and queues: who could take what, and why anything waits.
 
 import { z } from "zod";
-import { eligible, laneKey } from "../../board/lanes.ts";
-import type { Lane, Task } from "../../board/task.ts";
-import { type WorkerView, workerStatuses } from "../../board/workers.ts";
+import { Crews } from "../../board/crews.ts";
+import { laneKey } from "../../board/lanes.ts";
+import type { Task } from "../../board/task.ts";
+import { type Arrival, type WorkerView, workerStatuses } from "../../board/workers.ts";
 import type { Engine } from "../engine.ts";
-import { type QueueState, queueStates, type SentTasks, sentTasks } from "../queues.ts";
+import { lanesAfter, type QueueState, type SentTasks, sentTasks, stateOf } from "../queues.ts";
 import { json, type Operation, operation } from "./operation.ts";
+import { limit, position } from "./query.ts";
 import { pageOf, waitingShape } from "./shapes.ts";
 
 const tag = "workers";
@@ -43,19 +45,33 @@ export const queueShape = z
   })
   .meta({ id: "Queue" });
 
+/** Where a page of workers ends: when the last of them came, and its id. */
+const arrival = z
+  .string()
+  .max(600)
+  .regex(/^\d{1,15}:./s)
+  .transform((text): Arrival => {
+    const colon = text.indexOf(":");
+    return { registeredAt: Number(text.slice(0, colon)), id: text.slice(colon + 1) };
+  })
+  .optional()
+  .describe("the `next` of the page before");
+
 export function workerOperations(engine: Engine): Operation[] {
   return [
     operation({
       ...{ id: "listWorkers", tag, method: "GET", path: "/workers", action: "worker.read" },
       summary: "List workers, in the order in which they came.",
-      answers: { 200: { description: "Every worker that is remembered.", schema: pageOf(workerShape) } },
-      handle: () => json(200, { items: engine.workers.list().map(workerBody), next: null }),
+      query: z.strictObject({ limit, after: arrival }),
+      answers: { 200: { description: "A page of the workers that are remembered.", schema: pageOf(workerShape) } },
+      handle: async ({ query }) => json(200, await workerPage(engine, query)),
     }),
     operation({
       ...{ id: "listQueues", tag, method: "GET", path: "/queues", action: "queue.read" },
       summary: "List lanes with what stands in them.",
-      answers: { 200: { description: "Every lane that has been used since the server started.", schema: pageOf(queueShape) } },
-      handle: async () => json(200, { items: await queueBodies(engine), next: null }),
+      query: z.strictObject({ limit, after: position }),
+      answers: { 200: { description: "A page of the lanes that have been used since the server started.", schema: pageOf(queueShape) } },
+      handle: async ({ query }) => json(200, await queuePage(engine, query)),
     }),
   ];
 }
@@ -64,15 +80,37 @@ function workerBody({ id, protocol, status, labels, reach, does, registeredAt, s
   return { id, protocol, status, labels, lanes: reach?.names ?? [], does, registeredAt, seenAt, tasks };
 }
 
-async function queueBodies(engine: Engine) {
+async function workerPage({ workers }: Engine, { limit: most, after }: { limit: number; after?: Arrival }) {
+  const items: ReturnType<typeof workerBody>[] = [];
+  for await (const worker of workers.inOrder(after)) {
+    const last = items.at(-1);
+    if (items.length === most && last !== undefined) return { items, next: `${last.registeredAt}:${last.id}` };
+    items.push(workerBody(worker));
+  }
+  return { items, next: null };
+}
+
+async function queuePage(engine: Engine, { limit: most, after }: { limit: number; after?: number }) {
   const sent = await sentTasks(engine);
-  const why = engine.waiting();
-  const live = engine.workers.list().filter((worker) => worker.status !== "offline");
-  const states = queueStates(engine);
-  const known = new Set(states.map(({ lane }) => laneKey(lane)));
+  const body = bodyMaker(engine, sent);
+  const items: Awaited<ReturnType<typeof body>>[] = [];
+  let position = 0;
+  for await (const queue of lanesAfter(engine, after)) {
+    if (items.length === most) return { items, next: String(position) };
+    position = queue.position;
+    items.push(await body(await stateOf(engine, queue)));
+  }
   // After a restart nobody has used the lane of what was sent before it.
-  for (const [key, { lane }] of sent) if (!known.has(key)) states.push({ lane, ready: 0, oldest: null, pollers: 0, polledAt: 0 });
-  return states.map((state) => {
+  const { lanes } = engine.store.board;
+  for (const { lane } of sent.values())
+    if (!lanes.knows(lane)) items.push(await body({ lane, ready: 0, oldest: null, pollers: 0, polledAt: 0 }));
+  return { items, next: null };
+}
+
+function bodyMaker(engine: Engine, sent: ReadonlyMap<string, SentTasks>) {
+  const why = engine.waiting();
+  const crews = new Crews(engine.workers, engine.slices);
+  return async (state: QueueState) => {
     const { lane, ready, pollers, polledAt } = state;
     const onTheirWay = sent.get(laneKey(lane));
     const oldest = oldestOf(state, onTheirWay);
@@ -83,18 +121,14 @@ async function queueBodies(engine: Engine) {
       sent: onTheirWay?.count ?? 0,
       oldestAt: oldest?.queuedAt ?? null,
       pollers,
-      workers: live.filter((worker) => reaches(worker, lane)).length,
+      workers: (await crews.of(lane)).able,
       polledAt: polledAt === 0 ? null : polledAt,
-      waiting: oldest === null ? null : why(oldest),
+      waiting: oldest === null ? null : await why(oldest),
     };
-  });
+  };
 }
 
 function oldestOf({ oldest }: QueueState, sent: SentTasks | undefined): Task | null {
   if (sent === undefined) return oldest;
   return oldest === null || sent.oldest.queuedAt <= oldest.queuedAt ? sent.oldest : oldest;
-}
-
-function reaches(worker: WorkerView, lane: Lane): boolean {
-  return eligible(lane, worker.reach ?? { names: [lane.name], labels: worker.labels });
 }

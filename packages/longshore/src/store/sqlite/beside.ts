@@ -12,6 +12,7 @@ import type { LogStore } from "../../log/store.ts";
 import type { Reader } from "../../run/reader.ts";
 import type { RetentionStore } from "../../run/retention.ts";
 import type { Run } from "../../run/run.ts";
+import type { Slices } from "../../slices.ts";
 import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { SqliteBus } from "./bus.ts";
@@ -44,8 +45,16 @@ export interface Beside {
   close(): void;
 }
 
-/** `directory` is the folder of the data file; null for one in memory. */
-export function openBeside(store: SqliteStore, clock: Clock, directory: string | null, blobsBytesMax?: number): Beside {
+export interface BesideOptions {
+  readonly clock: Clock;
+  /** The folder of the data file; null for one in memory. */
+  readonly directory: string | null;
+  readonly slices: Slices;
+  /** Bytes of all blobs together. */
+  readonly blobsBytesMax?: number;
+}
+
+export function openBeside(store: SqliteStore, { clock, directory, slices, blobsBytesMax }: BesideOptions): Beside {
   const { db, commit } = store;
   const { tasks, lanes } = store.board;
   const { runs, definitions } = store.runs;
@@ -55,7 +64,7 @@ export function openBeside(store: SqliteStore, clock: Clock, directory: string |
     directory: directory === null ? null : join(directory, "blobs"),
   });
   const references = new BlobReferences({ db, runs, tasks, definitions, parts: store.parts, blobs });
-  const registry = new SqliteWorkers({ db, commit, clock });
+  const registry = new SqliteWorkers({ db, commit, clock, slices });
   const { workers } = registry;
   return {
     logs: new SqliteLogs({ db, commit }),
@@ -63,7 +72,7 @@ export function openBeside(store: SqliteStore, clock: Clock, directory: string |
     busLog: new SqliteBus({ db, commit, clock }),
     outbox: new SqliteOutbox({ db, commit, clock }),
     workers,
-    reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions }),
+    reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions, slices }),
     retention: new SqliteRetention({ db, commit, runs, tasks, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openParts, places } from "../../../test/support/parts.ts";
 import { type Page, pageMax } from "../../run/reader.ts";
+import { Slices } from "../../slices.ts";
 import { SqliteReader } from "./reader.ts";
 
 describe.each(places)("reading from %s", (place) => {
@@ -8,7 +9,7 @@ describe.each(places)("reading from %s", (place) => {
     const parts = await openParts(place);
     const { tasks, lanes } = parts.board;
     const { runs, definitions } = parts.runs;
-    const reader = new SqliteReader({ ...parts, tasks, runs, definitions, lanes });
+    const reader = new SqliteReader({ ...parts, tasks, runs, definitions, lanes, slices: new Slices() });
     await parts.define("w", ["a", "b"]);
     await parts.define("other", ["x"]);
     return { parts, reader };
@@ -227,18 +228,14 @@ describe.each(places)("reading from %s", (place) => {
     expect(await reader.definition("nobody")).toBeUndefined();
   });
 
-  it("queues show what stands ready and who waits, from memory", async () => {
+  it("names of lanes are those that something stood on, and queued tasks are counted by them", async () => {
     const { parts, reader } = await setup();
     await parts.start("w");
     await parts.start("other");
-    expect(reader.queues()).toEqual([{ lane: { name: "work", labels: [] }, ready: 2, waiting: 0, polledAt: 0 }]);
+    expect([...(await reader.laneNames())]).toEqual(["work"]);
+    expect([...(await reader.queued())]).toEqual([["work", 2]]);
     await parts.claim();
-    await parts.claim();
-    const request = { reach: { names: ["work"], labels: [] }, holder: "w1", termMs: 1_000, max: 1 };
-    const { leave } = await parts.board.claim(request, { settle: () => {} });
-    expect(reader.queues()).toMatchObject([{ ready: 0, waiting: 1, polledAt: parts.clock.now() }]);
-    leave!();
-    expect(reader.queues()).toMatchObject([{ waiting: 0 }]);
+    expect([...(await reader.queued())]).toEqual([["work", 1]]);
   });
 
   it("counts are those that are kept", async () => {

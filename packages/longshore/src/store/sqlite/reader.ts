@@ -9,13 +9,13 @@ import {
   type CountsView,
   type Page,
   pageMax,
-  type QueueView,
   type Reader,
   type RunQuery,
   type RunSearch,
   type TaskQuery,
 } from "../../run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../run/run.ts";
+import { type Slices, turnRows, wholeRow } from "../../slices.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, SqlRow, Statement } from "./driver.ts";
 import type { Rows } from "./rows.ts";
@@ -30,10 +30,15 @@ export interface SqliteReaderOptions {
   definitions: { newest(name: string): Definition | null; byId(id: string): Definition | null };
   lanes: Lanes;
   counts: Counts;
+  slices: Slices;
 }
 
-/** Rows that one page looks at while it searches for matches: a few milliseconds. */
-const scanMax = 5_000;
+/** Entries of an index that are looked at without a pause, and that one page looks at while it searches for matches. */
+const scanMax = turnRows / 2;
+/** Whole rows that are read without a pause. */
+const wholeRowsMax = 250;
+/** Open runs that are sorted to list them: about a millisecond. */
+const sortMax = 2_000;
 /** Above every id in SQLite's byte order. */
 const last = "\u{10ffff}";
 
@@ -50,23 +55,34 @@ export class SqliteReader implements Reader {
     return Promise.resolve(this.#run(id));
   }
 
-  runs(query: RunQuery): Promise<Page<Run>> {
+  async runs(query: RunQuery): Promise<Page<Run>> {
     const { workflow, state, before = last } = query;
+    await this.#options.slices.turn(state === undefined ? limited(query.limit) : scanMax);
     const found = scan(this.#runRows(workflow, state, before), query.limit, (row) => state === undefined || row.state === state);
-    return Promise.resolve(pageOf(found, (id) => this.#run(id)));
+    return this.#page(found, (id) => this.#run(id));
   }
 
   search(search: RunSearch): Promise<{ total: number; runs: Run[] }> {
-    return Promise.resolve(searchRuns(this.#options.db, search));
+    return searchRuns(this.#options.db, this.#options.slices, search);
   }
 
   runsUnder(prefix: string, page: { after?: string; limit: number }): Promise<Run[]> {
-    return Promise.resolve(this.#sql.runsUnder.all(page.after ?? prefix, `${prefix}${last}`, limited(page.limit)).map(runOf));
+    return this.#allOf(limited(page.limit), page.after ?? prefix, (after, some) =>
+      this.#sql.runsUnder.all(after, `${prefix}${last}`, some).map(runOf),
+    );
   }
 
-  statesUnder(prefix: string): Promise<Map<RunState, number>> {
-    const rows = this.#sql.statesUnder.all(prefix, `${prefix}${last}`);
-    return Promise.resolve(new Map(rows.map((row) => [row.state as RunState, row.count as number])));
+  async statesUnder(prefix: string): Promise<Map<RunState, number>> {
+    const states = new Map<RunState, number>();
+    await this.#walk(
+      prefix,
+      (after, some) => this.#sql.statesUnder.all(after, `${prefix}${last}`, some),
+      (row) => {
+        const state = row.state as RunState;
+        states.set(state, (states.get(state) ?? 0) + 1);
+      },
+    );
+    return states;
   }
 
   runsByAlias(workflow: string, alias: string, limit: number): Promise<Run[]> {
@@ -89,25 +105,29 @@ export class SqliteReader implements Reader {
     return Promise.resolve(orUndefined(this.#sql.runByAlias.get(alias), runOf));
   }
 
-  records(runId: string): Promise<Task[]> {
-    const records = this.#sql.records.all(`${runId}.`, `${runId}/`).map((row) => this.#newer(taskOf(row)));
-    return Promise.resolve(records.sort((a, b) => a.node - b.node));
+  async records(runId: string): Promise<Task[]> {
+    const records = await this.#allOf(Number.POSITIVE_INFINITY, `${runId}.`, (after, some) =>
+      this.#sql.records.all(after, `${runId}/`, some).map((row) => this.#newer(taskOf(row))),
+    );
+    return records.sort((a, b) => a.node - b.node);
   }
 
   task(id: string): Promise<Task | undefined> {
     return Promise.resolve(this.#task(id));
   }
 
-  tasks(query: TaskQuery): Promise<Page<Task>> {
+  async tasks(query: TaskQuery): Promise<Page<Task>> {
     const { state, lane } = query;
+    await this.#options.slices.turn(state === undefined && lane === undefined ? limited(query.limit) : scanMax);
     const matches = (row: SqlRow) => (state === undefined || row.state === state) && (lane === undefined || row.lane === lane);
-    return Promise.resolve(pageOf(scan(this.#taskRows(query), query.limit, matches), (id) => this.#task(id)));
+    return this.#page(scan(this.#taskRows(query), query.limit, matches), (id) => this.#task(id));
   }
 
-  attempts(taskId: string): Promise<AttemptView[]> {
+  async attempts(taskId: string): Promise<AttemptView[]> {
+    await this.#options.slices.turn(wholeRow);
     const task = this.#task(taskId);
-    if (task === undefined) return Promise.resolve([]);
-    return Promise.resolve([...this.#sql.attempts.all(taskId).map(attemptOf), currentAttempt(task)]);
+    if (task === undefined) return [];
+    return [...this.#sql.attempts.all(taskId).map(attemptOf), currentAttempt(task)];
   }
 
   definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]> {
@@ -125,21 +145,75 @@ export class SqliteReader implements Reader {
     return Promise.resolve(this.#options.definitions.byId(id) ?? undefined);
   }
 
-  queues(): QueueView[] {
-    const { lanes } = this.#options;
-    return Array.from(lanes.all(), ({ lane, ready }) => {
-      return { lane, ready: ready.size, waiting: lanes.awaiting(lane), polledAt: lanes.polledAt(lane) };
-    });
+  async laneNames(): Promise<Set<string>> {
+    const { lanes, slices } = this.#options;
+    const names = new Set<string>();
+    let passed = 0;
+    for (const { lane } of lanes.all()) {
+      if (passed++ % scanMax === 0) await slices.turn(scanMax);
+      names.add(lane.name);
+    }
+    return names;
   }
 
-  queued(): Promise<Map<string, number>> {
-    return Promise.resolve(new Map(this.#sql.queued.all().map((row) => [row.lane as string, row.count as number])));
+  async queued(): Promise<Map<string, number>> {
+    const queued = new Map<string, number>();
+    await this.#walk(
+      "",
+      (after, some) => this.#sql.openTasksAfter.all(after, some),
+      (row) => {
+        if (row.state !== "queued" || row.lane === null) return;
+        const lane = row.lane as string;
+        queued.set(lane, (queued.get(lane) ?? 0) + 1);
+      },
+    );
+    return queued;
   }
 
   async counts(): Promise<CountsView> {
     const { counts } = this.#options;
     await counts.counted();
     return { openRuns: counts.openRuns, endedRuns: counts.endedRuns, endedTasks: counts.endedTasks };
+  }
+
+  async #page<T extends Run | Task>(found: { ids: string[]; next: string | null }, load: (id: string) => T | undefined): Promise<Page<T>> {
+    const { slices } = this.#options;
+    const items: T[] = [];
+    for (const id of found.ids) {
+      await slices.turn(wholeRow);
+      const item = load(id);
+      if (item === undefined) continue;
+      slices.spent(textOf(item));
+      items.push(item);
+    }
+    return { items, next: found.next };
+  }
+
+  /** Whole rows in the order of their ids, behind `after`, some at a time. */
+  async #allOf<T extends Run | Task>(limit: number, after: string, read: (after: string, some: number) => T[]): Promise<T[]> {
+    const { slices } = this.#options;
+    const all: T[] = [];
+    for (let behind = after; all.length < limit; ) {
+      const some = Math.min(wholeRowsMax, limit - all.length);
+      await slices.turn(some * wholeRow);
+      const rows = read(behind, some);
+      all.push(...rows);
+      slices.spent(rows.reduce((sum, row) => sum + textOf(row), 0));
+      if (rows.length < some) break;
+      behind = rows.at(-1)?.id as string;
+    }
+    return all;
+  }
+
+  /** Entries of an index in the order of their ids, behind `after`, some at a time. */
+  async #walk(after: string, read: (after: string, some: number) => SqlRow[], look: (row: SqlRow) => void): Promise<void> {
+    for (let behind = after; ; ) {
+      await this.#options.slices.turn(scanMax);
+      const rows = read(behind, scanMax);
+      for (const row of rows) look(row);
+      if (rows.length < scanMax) return;
+      behind = rows.at(-1)?.id as string;
+    }
   }
 
   #run(id: string): Run | undefined {
@@ -159,6 +233,8 @@ export class SqliteReader implements Reader {
   #runRows(workflow: string | undefined, state: Run["state"] | undefined, before: string): Iterable<SqlRow> {
     if (workflow !== undefined) return this.#sql.runsOf.iterate(workflow, before);
     if (state === undefined || state === "succeeded") return this.#sql.runs.iterate(before);
+    // Sorting them all would cost more than walking past those that have ended.
+    if (isRunOpen(state) && this.#options.counts.openRuns > sortMax) return this.#sql.runs.iterate(before);
     return isRunOpen(state) ? this.#sql.openRuns.iterate(before) : this.#sql.unsuccessfulRuns.iterate(state, before);
   }
 
@@ -176,12 +252,9 @@ function prepareStatements(db: Database) {
     runByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? ORDER BY id DESC LIMIT 1`),
     runsByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? AND workflow = ? ORDER BY id LIMIT ?`),
     runsUnder: prepare(`SELECT ${runColumns} FROM run WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
-    statesUnder: prepare("SELECT state, count(*) AS count FROM run WHERE id > ? AND id < ? GROUP BY state"),
+    statesUnder: prepare("SELECT id, state FROM run WHERE id > ? AND id < ? ORDER BY id LIMIT ?"),
     child: prepare(`SELECT ${runColumns} FROM run WHERE parent_task_id = ? AND parent_attempt = ?`),
-    // Walks the open tasks: some milliseconds for ten thousand of them, and nobody asks often.
-    queued: prepare(
-      "SELECT lane, count(*) AS count FROM task INDEXED BY task_open WHERE ended_at IS NULL AND state = 'queued' AND lane IS NOT NULL GROUP BY lane",
-    ),
+    openTasksAfter: prepare("SELECT id, state, lane FROM task INDEXED BY task_open WHERE ended_at IS NULL AND id > ? ORDER BY id LIMIT ?"),
     runs: prepare("SELECT id, state FROM run WHERE id < ? ORDER BY id DESC"),
     runsOf: prepare("SELECT id, state FROM run WHERE workflow = ? AND id < ? ORDER BY id DESC"),
     // Sorts the open runs, which are few beside those that ended. Left to itself SQLite would walk through all runs instead.
@@ -189,7 +262,7 @@ function prepareStatements(db: Database) {
     unsuccessfulRuns: prepare(
       "SELECT id, state FROM run WHERE state IN ('failed', 'cancelled', 'timed-out') AND state = ? AND id < ? ORDER BY id DESC",
     ),
-    records: prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`),
+    records: prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
     tasks: prepare("SELECT id, state, lane FROM task WHERE id < ? ORDER BY id DESC"),
     tasksOf: prepare("SELECT id, state, lane FROM task WHERE id > ? AND id < ? ORDER BY id DESC"),
     openTasks: prepare("SELECT id, state, lane FROM task WHERE ended_at IS NULL AND id < ? ORDER BY id DESC"),
@@ -216,8 +289,8 @@ function scan(rows: Iterable<SqlRow>, limit: number, matches: (row: SqlRow) => b
   return { ids, next: null };
 }
 
-function pageOf<T>(found: { ids: string[]; next: string | null }, load: (id: string) => T | undefined): Page<T> {
-  return { items: found.ids.map(load).filter((item) => item !== undefined), next: found.next };
+function textOf({ input, output }: Run | Task): number {
+  return input.length + (output?.length ?? 0);
 }
 
 function limited(limit: number): number {

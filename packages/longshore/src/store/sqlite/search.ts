@@ -1,25 +1,110 @@
-// Searching runs on SQLite: a question is put together from its parts, every value bound. It looks at a bounded number of runs.
+// Searching runs on SQLite: a question is put together from its parts, every value bound. It goes through the runs from the newest in
+// slices, so that other requests are served meanwhile, and looks at a bounded number of them.
+//
+// A row is as long as the texts in it, and even a column behind them is read through them. So the lengths are asked for first, which
+// stand at the beginning of a row, and a slice has so many bytes as well as so many rows.
 
 import { pageMax, type RunSearch, searchMax } from "../../run/reader.ts";
 import type { Run } from "../../run/run.ts";
-import type { Database } from "./driver.ts";
+import { type Slices, wholeRow } from "../../slices.ts";
+import { sortInSlices } from "../../sort-slices.ts";
+import type { Database, SqlRow } from "./driver.ts";
 import { runColumns, runOf } from "./run-rows.ts";
 
 type Value = string | number;
 
-const orders = { ended: "ended_at", workflow: "workflow", state: "state" } as const;
+/** A run that was found, with what it may be put in order by. */
+interface Hit {
+  readonly id: string;
+  readonly key: Value | null;
+}
 
-export function searchRuns(db: Database, search: RunSearch): { total: number; runs: Run[] } {
-  const parts: string[] = [];
+const orders = { ended: "ended_at", workflow: "workflow", state: "state" } as const;
+/** Lengths that are asked for at once. */
+const lengthsMax = 1_000;
+/** Rows and bytes that one statement looks into. */
+const rowsMax = 200;
+const bytesMax = 1_048_576;
+/** Above every id in SQLite's byte order. */
+const last = "\u{10ffff}";
+
+export async function searchRuns(db: Database, slices: Slices, search: RunSearch): Promise<{ total: number; runs: Run[] }> {
+  const { by, down } = search.order ?? { by: "created", down: true };
+  const hits: Hit[] = [];
+  const look = looking(db, search, by === "created" ? "NULL" : orders[by]);
+  for await (const ids of idsInSlices(db, slices, search)) hits.push(...look(ids));
+  const ordered = await inOrder(hits, slices, by !== "created", down);
+  const wanted = ordered.slice(search.offset, search.offset + Math.min(search.limit, 5 * pageMax));
+  return { total: hits.length, runs: await loaded(db, slices, wanted) };
+}
+
+/** Ids that lie side by side in the file, newest first; each list is a slice that may be looked into now. */
+async function* idsInSlices(db: Database, slices: Slices, search: RunSearch): AsyncGenerator<string[]> {
+  const walk = walkOf(db, search);
+  let before = last;
+  for (let looked = 0; looked < searchMax; ) {
+    await slices.turn(lengthsMax);
+    const rows = walk(before);
+    looked += rows.length;
+    for (const slice of slicesOf(rows)) {
+      await slices.turn(slice.cost);
+      yield slice.ids;
+    }
+    if (rows.length < lengthsMax) return;
+    before = rows.at(-1)?.id as string;
+  }
+}
+
+/** The index that comes nearest to the question. */
+function walkOf(db: Database, { ids, workflows, aliases }: RunSearch): (before: string) => SqlRow[] {
+  const bytes = "octet_length(input) + ifnull(octet_length(output), 0) + ifnull(octet_length(error), 0) AS bytes";
+  const walk = (where: string, ...values: Value[]) => {
+    const rows = db.prepare(`SELECT id, ${bytes} FROM run WHERE ${where} id < ? ORDER BY id DESC LIMIT ${lengthsMax}`);
+    return (before: string) => rows.all(...values, before);
+  };
+  if (ids !== undefined) return walk("id IN (SELECT value FROM json_each(?)) AND", JSON.stringify(ids));
+  if (aliases?.length === 1) return walk("alias = ? AND", aliases[0] as string);
+  return workflows?.length === 1 ? walk("workflow = ? AND", workflows[0] as string) : walk("");
+}
+
+function* slicesOf(rows: readonly SqlRow[]): Iterable<{ ids: string[]; cost: number }> {
+  let ids: string[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    const more = row.bytes as number;
+    if (ids.length === rowsMax || (ids.length > 0 && bytes + more > bytesMax)) {
+      yield { ids, cost: costOf(ids.length, bytes) };
+      ids = [];
+      bytes = 0;
+    }
+    ids.push(row.id as string);
+    bytes += more;
+  }
+  if (ids.length > 0) yield { ids, cost: costOf(ids.length, bytes) };
+}
+
+function costOf(rows: number, bytes: number): number {
+  return rows * wholeRow + Math.floor(bytes / 1_024);
+}
+
+/** Tells which of some runs are looked for. */
+function looking(db: Database, search: RunSearch, key: string): (ids: readonly string[]) => Hit[] {
+  const { condition, values } = conditionOf(search);
+  const among = "id IN (SELECT value FROM json_each(?))";
+  const rows = db.prepare(`SELECT id, ${key} AS key FROM run WHERE ${[among, ...condition].join(" AND ")} ORDER BY id DESC`);
+  return (ids) => rows.all(JSON.stringify(ids), ...values).map((row) => ({ id: row.id as string, key: row.key as Value | null }));
+}
+
+function conditionOf(search: RunSearch): { condition: string[]; values: Value[] } {
+  const condition: string[] = [];
   const values: Value[] = [];
   const where = (sql: string, ...bound: Value[]) => {
-    parts.push(sql);
+    condition.push(sql);
     values.push(...bound);
   };
   const oneOf = (column: string, wanted: readonly string[] | undefined) => {
     if (wanted !== undefined) where(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(wanted));
   };
-  oneOf("id", search.ids);
   oneOf("workflow", search.workflows);
   oneOf("state", search.states);
   oneOf("alias", search.aliases);
@@ -37,15 +122,37 @@ export function searchRuns(db: Database, search: RunSearch): { total: number; ru
       `(id || char(10) || workflow || ${["alias", "input", "output", "error"].map((c) => `char(10) || ifnull(${c}, '')`).join(" || ")}) LIKE ? ESCAPE '\\'`,
       like(search.text),
     );
-  const condition = parts.length === 0 ? "" : `WHERE ${parts.join(" AND ")}`;
-  const total = db.prepare(`SELECT count(*) AS count FROM (SELECT 1 FROM run ${condition} LIMIT ${searchMax})`).get(...values)
-    ?.count as number;
-  const { by, down } = search.order ?? { by: "created", down: true };
-  const direction = down ? "DESC" : "ASC";
-  // Ids rise with time, and are in order already.
-  const order = by === "created" ? `id ${direction}` : `${orders[by]} ${direction}, id ${direction}`;
-  const rows = db.prepare(`SELECT ${runColumns} FROM run ${condition} ORDER BY ${order} LIMIT ? OFFSET ?`);
-  return { total, runs: rows.all(...values, Math.min(search.limit, 5 * pageMax), search.offset).map(runOf) };
+  return { condition, values };
+}
+
+/** Hits are newest first. Ids rise with time, so the order of creation is there already, one way or the other. */
+async function inOrder(hits: Hit[], slices: Slices, byKey: boolean, down: boolean): Promise<Hit[]> {
+  const ordered = byKey ? await sortInSlices(hits, down ? (a, b) => compare(b, a) : compare, slices) : hits;
+  return byKey || down ? ordered : ordered.reverse();
+}
+
+/** As SQLite does: what is absent comes first, then by the id. */
+function compare(a: Hit, b: Hit): number {
+  if (a.key !== b.key) {
+    if (a.key === null) return -1;
+    return b.key === null || a.key > b.key ? 1 : -1;
+  }
+  return a.id < b.id ? -1 : 1;
+}
+
+async function loaded(db: Database, slices: Slices, hits: readonly Hit[]): Promise<Run[]> {
+  const byId = db.prepare(`SELECT ${runColumns} FROM run WHERE id = ?`);
+  const runs: Run[] = [];
+  for (const { id } of hits) {
+    await slices.turn(wholeRow);
+    const row = byId.get(id);
+    // It may have been removed since.
+    if (row === undefined) continue;
+    const run = runOf(row);
+    slices.spent(run.input.length + (run.output?.length ?? 0));
+    runs.push(run);
+  }
+  return runs;
 }
 
 function like(text: string): string {

@@ -68,7 +68,7 @@ describe.each(places)("registrations in %s", (place) => {
     workers.register("w1", "p", []);
     await parts.define("w", ["a"]);
     parts.clock.jump(86_400_001);
-    expect(workers.list()).toEqual([]);
+    expect([...workers.views()]).toEqual([]);
     registry.close();
     await parts.commit.run(() => {});
     expect(rows(parts)).toEqual([]);
@@ -98,5 +98,5 @@ it("registrations outlast a restart", async () => {
   const second = await openParts("a file", first);
   const { workers } = new SqliteWorkers(second);
   expect(workers.known("w1")).toBe(true);
-  expect(workers.list()).toMatchObject([{ id: "w1", protocol: "workflow-graph", labels: ["linux"], registeredAt, registered: true }]);
+  expect([...workers.views()]).toMatchObject([{ id: "w1", protocol: "workflow-graph", labels: ["linux"], registeredAt, registered: true }]);
 });

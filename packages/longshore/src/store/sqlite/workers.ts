@@ -3,6 +3,7 @@
 
 import { type Registration, Workers } from "../../board/workers.ts";
 import type { Clock } from "../../clock.ts";
+import type { Slices } from "../../slices.ts";
 import type { GroupCommit, Writable } from "./commit.ts";
 import type { Database } from "./driver.ts";
 
@@ -10,6 +11,7 @@ export interface SqliteWorkersOptions {
   db: Database;
   commit: GroupCommit;
   clock: Clock;
+  slices?: Slices;
 }
 
 /** The longest that a registration waits for somebody else's commit. */
@@ -33,7 +35,7 @@ export class SqliteWorkers implements Writable {
     this.#save = (row) => upsert.run(row.id, row.protocol, JSON.stringify(row.labels), row.registeredAt, row.seenAt);
     const remove = db.prepare("DELETE FROM worker WHERE id = ?");
     this.#remove = (id) => remove.run(id);
-    this.workers = new Workers({ clock, registrations: load(db), changed: () => this.#arm() });
+    this.workers = new Workers({ clock, slices: options.slices, registrations: load(db), changed: () => this.#arm() });
     commit.join(this);
   }
 

@@ -240,7 +240,9 @@ describe("a coordinator that comes back", () => {
     await registry.load();
     workers.changed(task);
     registry.taskChanged(task);
-    expect(workers.list()).toMatchObject([{ id: "w", protocol: "flowkit", status: "unheard", does: ["indexer"], tasks: [{ step: "a" }] }]);
+    expect([...workers.views()]).toMatchObject([
+      { id: "w", protocol: "flowkit", status: "unheard", does: ["indexer"], tasks: [{ step: "a" }] },
+    ]);
     // Commands are sent to them all the same: they wait on the bus.
     expect(registry.room("indexer")).toBe(2);
     registry.heard("w", "indexer");
