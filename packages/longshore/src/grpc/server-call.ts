@@ -171,6 +171,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown>, Moving {
   #run(bytes: Buffer): void {
     if (this.#over) return;
     const method = this.method as GrpcMethod;
+    const startedAt = performance.now();
     try {
       const request = method.request.decode(bytes, this.#server.limits.fields);
       this.#release();
@@ -179,6 +180,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown>, Moving {
     } catch (error) {
       this.#fail(error);
     }
+    this.#server.host.ran?.(this, performance.now() - startedAt);
   }
 
   #runUnary(method: GrpcMethod, request: unknown): void {

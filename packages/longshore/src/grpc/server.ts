@@ -27,6 +27,8 @@ export interface GrpcHost {
   explain(error: unknown, call: ServerCall): GrpcError;
   /** A request over HTTP/2 that is no gRPC was refused with this status. */
   refusedPlain(status: number, socket: Socket): void;
+  /** A request was taken apart and its handler was called, which ran this long without a pause. */
+  ran?(call: ServerCall, ms: number): void;
 }
 
 export interface GrpcServerOptions {

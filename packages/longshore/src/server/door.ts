@@ -22,6 +22,7 @@ import { type Auth, createAuth, type Token } from "./listener/auth.ts";
 import { listen } from "./listener/listener.ts";
 import type { Logger } from "./logger.ts";
 import { stepflowServer } from "./stepflow.ts";
+import type { Stopwatch } from "./watchdog.ts";
 
 export interface Door {
   readonly url: string;
@@ -40,6 +41,7 @@ export interface DoorParts {
   readonly tokens: readonly Token[];
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly watch?: Stopwatch;
 }
 
 export async function openDoor(parts: DoorParts): Promise<Door> {
@@ -67,7 +69,7 @@ export async function openDoor(parts: DoorParts): Promise<Door> {
     port: options.port ?? portDefault,
     auth,
     clock: engine.clock,
-    ...{ host, hosts, origins, insecure, limits, tls, metrics, logger },
+    ...{ host, hosts, origins, insecure, limits, tls, metrics, logger, watch: parts.watch },
   });
   const close = async (deadlineMs?: number) => {
     flowkit.dismiss();
@@ -97,7 +99,7 @@ export function routeGroups(parts: ServedParts): [...RouteGroup[], AdminGroup] {
   const { engine, changes, metrics, stepflow, flowkit, auth = createAuth([]) } = parts;
   const { clock, store } = engine;
   const version = packageVersion();
-  const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version });
+  const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version, closing: engine.board.dismissed });
   const tokens = { required: auth.required, known: (token: string) => auth.identify(`Bearer ${token}`) !== undefined };
   return [
     workflowGraphRoutes(engine),

@@ -29,6 +29,7 @@ import { type Beside, type BesideOptions, openBeside } from "../store/sqlite/bes
 import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
 import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
+import type { Trouble } from "../trouble.ts";
 import { type DialectOptions, makeDialects } from "./dialects.ts";
 
 export interface EngineOptions extends DialectOptions {
@@ -43,6 +44,8 @@ export interface EngineOptions extends DialectOptions {
   acceptDamage?: boolean;
   /** Gets what an operator should know about the data folder. */
   warn?: (message: string) => void;
+  /** Told when the data file cannot be written, and when it can be again. */
+  trouble?: Trouble;
   /** Told of what went wrong with nobody to answer to. */
   failed?: (what: string, error: unknown) => void;
   clock?: Clock;
@@ -98,6 +101,9 @@ export interface Engine {
   close(): Promise<void>;
 }
 
+/** What is in trouble when nothing can be written. */
+const dataFile = "writing the data file";
+
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { directory, clock = systemClock, random = Math.random, probe, failed = () => {} } = options;
   const makeId = idMaker();
@@ -129,6 +135,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       messagesLeft: () => runs.carry(),
     },
   });
+  const { trouble } = options;
+  if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
   const slices = new Slices();
   const beside = besideOf(store, { clock, directory, slices, blobsBytesMax: options.quotas?.blobBytes });
   const board = new Board({ store: store.board, clock });

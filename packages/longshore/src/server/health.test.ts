@@ -12,9 +12,26 @@ async function setup() {
     if (disk.full) throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
     transaction(work);
   };
-  const health = new HealthCheck({ db, commit, clock, version: "1.2.3" });
-  return { clock, commit, disk, define, health };
+  const closing = new AbortController();
+  const health = new HealthCheck({ db, commit, clock, version: "1.2.3", closing: closing.signal });
+  return { clock, commit, disk, define, health, closing };
 }
+
+describe("readiness", () => {
+  it("ends when the store cannot be written, and when the server closes", async () => {
+    const { clock, disk, health, closing } = await setup();
+    expect(await health.ready()).toMatchObject({ status: "ok" });
+    disk.full = true;
+    await clock.advance(10_000);
+    expect(await health.ready()).toMatchObject({ status: "unavailable", store: "unavailable", message: expect.stringContaining("disk") });
+    disk.full = false;
+    await clock.advance(1_000);
+    expect(await health.ready()).toMatchObject({ status: "ok" });
+    closing.abort();
+    expect(await health.ready()).toMatchObject({ status: "unavailable", store: "ok", message: "The server is closing." });
+    expect(await health.look()).toMatchObject({ status: "ok" });
+  });
+});
 
 describe("health", () => {
   it("of an idle server is proved by a write, at most every ten seconds", async () => {

@@ -19,6 +19,8 @@ export interface HealthOptions {
   commit: GroupCommit;
   clock: Clock;
   version: string;
+  /** Aborted when the server begins to close. */
+  closing: AbortSignal;
 }
 
 /** A store that was written this long ago counts as writable; an idle one is tried again after it. */
@@ -35,6 +37,12 @@ export class HealthCheck {
     this.#options = options;
     this.#probe = new Probe(options.db, options.commit);
     this.#startedAt = options.clock.now();
+  }
+
+  /** The same for whoever sends work here: a server that closes takes none, however well it is. */
+  async ready(): Promise<Health> {
+    const health = await this.look();
+    return this.#options.closing.aborted ? { ...health, status: "unavailable", message: "The server is closing." } : health;
   }
 
   async look(): Promise<Health> {

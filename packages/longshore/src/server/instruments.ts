@@ -5,15 +5,22 @@ import { type Workers, workerStatuses } from "../board/workers.ts";
 import type { Metrics, Sample } from "../metrics.ts";
 import type { Engine, EngineProbe } from "./engine.ts";
 import { LaneFigures } from "./lane-figures.ts";
+import type { Stopwatch } from "./watchdog.ts";
 
 /** Upper bounds in seconds: from memory, over a good disk, to one that makes everybody wait. */
 const commitBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 /** What the engine itself reports while it works; to be made before it is opened. */
-export function engineProbe(metrics: Metrics): EngineProbe {
+export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
   const commits = metrics.histogram("longshore_commit_seconds", "How long a transaction took, sync included.", commitBounds).with();
   const bytes = metrics.counter("longshore_log_bytes_total", "Bytes of log text received.").with();
-  return { committed: (seconds) => commits.observe(seconds), logged: (count) => bytes.add(count) };
+  return {
+    committed(seconds) {
+      commits.observe(seconds);
+      watch.ran("a transaction of the data file", seconds * 1_000);
+    },
+    logged: (count) => bytes.add(count),
+  };
 }
 
 /** Everything that can be asked of an open engine. */

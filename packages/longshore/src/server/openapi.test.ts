@@ -56,7 +56,7 @@ describe("the OpenAPI document", () => {
   it("says for every operation who may call it", async () => {
     const admin = (await realGroups()).at(-1) as AdminGroup;
     const open = admin.routes.filter((route) => actions[route.action].who === "anyone").map((route) => route.path);
-    expect(open).toEqual(["/", "/health"]);
+    expect(open).toEqual(["/", "/health", "/livez", "/readyz"]);
     const changing = admin.routes.filter((route) => route.method !== "GET" && actions[route.action].reads);
     expect(changing).toEqual([]);
   });

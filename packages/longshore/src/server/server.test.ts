@@ -133,7 +133,7 @@ describe("a server that closes", () => {
 
 describe("a server whose store cannot be written", () => {
   it("refuses new work with 503 and Retry-After, answers claims empty, goes on reading, and resumes by itself", async () => {
-    const { api, create, send, clock, post, disk } = await startOnSmallDisk();
+    const { api, create, send, clock, post, disk, log } = await startOnSmallDisk();
     const workflow = await create(job("a"));
     const { id } = (await api("POST", "/runs", { workflow })).body;
     disk.full = true;
@@ -144,11 +144,29 @@ describe("a server whose store cannot be written", () => {
     expect([claim.status, claim.text]).toEqual([200, "null"]);
     expect((await api("GET", `/runs/${id}`)).status).toBe(200);
     expect((await api("GET", "/health")).status).toBe(503);
+    expect([(await api("GET", "/readyz")).status, (await api("GET", "/livez")).status]).toEqual([503, 200]);
+    expect(log).toEqual([expect.stringMatching(/warn +Trouble with writing the data file.*database or disk is full/)]);
     expect((await send("GET", "/metrics")).text).toContain("longshore_store_writable 0");
     disk.full = false;
     await clock.advance(1_000);
     expect((await api("POST", "/runs", { workflow })).status).toBe(201);
     expect((await api("GET", "/health")).status).toBe(200);
+    expect((await api("GET", "/readyz")).status).toBe(200);
+    expect(log).toEqual([expect.any(String), expect.stringMatching(/warn +No more trouble with writing the data file afterMs=1000/)]);
+  });
+});
+
+describe("the log of a server", () => {
+  it("tells of its start, of when it is ready, and of its end", async () => {
+    const log: string[] = [];
+    const server = await serve({ ephemeral: true, port: 0, logger: { level: "info", write: (line) => log.push(line) } });
+    await server.close();
+    expect(log).toEqual([
+      expect.stringMatching(/info +The server starts version=\S+ data="in memory" pid=\d+/),
+      expect.stringMatching(/info +The server is ready url=http:\/\/127/),
+      expect.stringMatching(/info +The server stops$/),
+      expect.stringMatching(/info +The server has stopped$/),
+    ]);
   });
 });
 

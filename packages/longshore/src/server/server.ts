@@ -11,6 +11,7 @@ import { makeRouter } from "../protocol/stepflow/config/router.ts";
 import { quotasOf } from "../quotas.ts";
 import { retentionPolicy } from "../run/retention.ts";
 import { stayAlive } from "../stay-alive.ts";
+import { packageVersion } from "../version.ts";
 import { directoryOf, loggerOf, type ServeOptions, type StepflowOptions, tokensOf } from "./config.ts";
 import type { Door, DoorParts } from "./door.ts";
 import { type Engine, openEngine } from "./engine.ts";
@@ -19,6 +20,8 @@ import type { Flowkit } from "./flowkit.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
 import type { Logger } from "./logger.ts";
+import { TroubleLog } from "./trouble.ts";
+import { startWatchdog, type Watchdog } from "./watchdog.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
 export async function serve(options: ServeOptions = {}): Promise<Server> {
@@ -26,12 +29,15 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const tokens = tokensOf(options);
   const logger = loggerOf(options, clock, tokens);
   const metrics = options.port === null ? undefined : createMetrics();
+  const directory = directoryOf(options);
+  logger.info("The server starts", { version: packageVersion(), data: directory ?? "in memory", pid: process.pid });
   const stepflow = await stepflowConfig(options.stepflow, logger);
   const access = flowAccess(options);
   if (metrics === undefined && stepflow.file !== null) logger.warn(`${stepflow.file}: No plugin runs, because this server has no port.`);
   const flowkitParts = await flowkitFor(options, logger);
+  const watch = metrics && startWatchdog({ metrics, logger });
   const engine = await openEngine({
-    directory: directoryOf(options),
+    directory,
     router: makeRouter(stepflow),
     flowkit: flowkitParts?.dialect,
     clock,
@@ -39,8 +45,12 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     acceptDamage: options.acceptDamage,
     warn: (message) => logger.warn(message),
     quotas: quotasOf(options.quotas),
-    probe: metrics && engineProbe(metrics),
+    probe: metrics && watch && engineProbe(metrics, watch),
+    trouble: new TroubleLog(logger, clock),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
+  }).catch((error: unknown) => {
+    watch?.stop();
+    throw error;
   });
   let flowkit: Flowkit | null = null;
   try {
@@ -50,8 +60,10 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     for (const { message } of workflows.bad) logger.error(message);
     if (options.sample) await defineSampleIfEmpty(engine);
     flowkit = (await flowkitParts?.open(engine)) ?? null;
-    const door = metrics === undefined ? null : await openDoorFor({ engine, stepflow, access, flowkit, options, tokens, logger, metrics });
-    const close = closing(engine, door, flowkit);
+    const door =
+      metrics === undefined ? null : await openDoorFor({ engine, stepflow, access, flowkit, options, tokens, logger, metrics, watch });
+    const close = closing({ engine, door, flowkit, logger, watch });
+    logger.info("The server is ready", { url: door?.url ?? null });
     return {
       ...programSide(engine),
       url: door?.url ?? null,
@@ -62,6 +74,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
       [Symbol.asyncDispose]: () => close(),
     };
   } catch (error) {
+    watch?.stop();
     await flowkit?.close();
     await engine.close();
     throw error;
@@ -96,20 +109,32 @@ async function openDoorFor(parts: DoorParts): Promise<Door> {
   return openDoor(parts);
 }
 
+/** What has to end with the server. */
+interface Running {
+  readonly engine: Engine;
+  readonly door: Door | null;
+  readonly flowkit: Flowkit | null;
+  readonly logger: Logger;
+  readonly watch: Watchdog | undefined;
+}
+
 /** Long polls are requests in flight: they are answered first, so that the listener has nothing left to wait for. */
-function closing(engine: Engine, door: Door | null, flowkit: Flowkit | null): (deadlineMs?: number) => Promise<void> {
+function closing({ engine, door, flowkit, logger, watch }: Running): (deadlineMs?: number) => Promise<void> {
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {
     closed ??= (async () => {
       // Once the listener is gone nothing else might, and a process that ends in the middle loses what was just being written.
       const letEnd = stayAlive();
+      logger.info("The server stops");
       try {
         const doorClosed = door?.close(deadlineMs);
         engine.board.dismiss();
         await doorClosed;
         await flowkit?.close();
         await engine.close();
+        logger.info("The server has stopped");
       } finally {
+        watch?.stop();
         letEnd();
       }
     })();

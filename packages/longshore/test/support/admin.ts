@@ -16,6 +16,7 @@ import { engineProbe } from "../../src/server/instruments.ts";
 import { createRouter } from "../../src/server/listener/router.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { stepflowServer } from "../../src/server/stepflow.ts";
+import { TroubleLog } from "../../src/server/trouble.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "./parts.ts";
 import { conversation, type GraphServer, startGraphServer } from "./workflow-graph.ts";
@@ -44,7 +45,14 @@ export async function startAdminServer(options: ServeOptions = {}, before?: Pick
 export async function startOnSmallDisk() {
   const clock = new TestClock();
   const metrics = createMetrics();
-  const engine = await openEngine({ directory: temporaryFolder(), clock, probe: engineProbe(metrics) });
+  const log: string[] = [];
+  const logger = createLogger({ level: "warn", format: "text", write: (line) => log.push(line), clock });
+  const engine = await openEngine({
+    directory: temporaryFolder(),
+    clock,
+    probe: engineProbe(metrics, { ran() {} }),
+    trouble: new TroubleLog(logger, clock),
+  });
   const disk = { full: false, refusals: 0 };
   const { transaction } = engine.store.db;
   engine.store.db.transaction = (work) => {
@@ -52,21 +60,20 @@ export async function startOnSmallDisk() {
     disk.refusals++;
     throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
   };
-  const logger = createLogger({ level: "silent", write: () => {}, clock });
   const door = await openDoor({ engine, stepflow: defaultConfig(), options: { port: 0 }, tokens: [], logger, metrics });
   onTestFinished(async () => {
     await door.close();
     await engine.close();
   });
   const talk = conversation(door.url);
-  return { ...talk, api: await apiOver(talk.send), program: programSide(engine), clock, disk };
+  return { ...talk, api: await apiOver(talk.send), program: programSide(engine), clock, disk, log };
 }
 
 async function apiOver(send: GraphServer["send"]): Promise<AdminServer["api"]> {
   const operationAt = await operationFinder();
   return async (method, path, body, headers = {}) => {
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
-    const url = ["/", "/health", "/metrics"].includes(path) ? path : `/api/longshore/v1${path}`;
+    const url = ["/", "/health", "/livez", "/readyz", "/metrics"].includes(path) ? path : `/api/longshore/v1${path}`;
     const answer = await send(method, url, { headers, ...(text === undefined ? {} : { body: text }) });
     const isJson = String(answer.headers["content-type"]).startsWith("application/json");
     const parsed: unknown = isJson ? JSON.parse(answer.text) : answer.text;

@@ -41,6 +41,24 @@ export function systemOperations({ health, metrics, document }: SystemParts): Op
       },
     }),
     operation({
+      ...{ id: "live", tag, method: "GET", path: "/livez", root: true, action: "server.health" },
+      summary: "Tell whether the process is alive, whatever its store can do. Needs no token.",
+      answers: { 200: { description: "It is.", schema: z.object({ status: z.literal("ok") }).meta({ id: "Alive" }) } },
+      handle: () => json(200, { status: "ok" }, { "cache-control": "no-store" }),
+    }),
+    operation({
+      ...{ id: "ready", tag, method: "GET", path: "/readyz", root: true, action: "server.health" },
+      summary: "Tell whether the server may be sent work now. Needs no token.",
+      answers: {
+        200: { description: "It may.", schema: healthShape },
+        503: { description: "The store cannot be written now, or the server is closing.", schema: healthShape },
+      },
+      async handle() {
+        const found = await health.ready();
+        return json(found.status === "ok" ? 200 : 503, found, { "cache-control": "no-store" });
+      },
+    }),
+    operation({
       ...{ id: "metrics", tag, method: "GET", path: "/metrics", root: true, action: "server.measure" },
       summary: "Read figures in the text format of Prometheus.",
       answers: { 200: { description: "One line a series.", contentType: metricsContentType } },

@@ -4,6 +4,7 @@
 import { actions } from "../../actions.ts";
 import type { HttpReply, Problem, Route } from "../../http.ts";
 import type { Logger } from "../logger.ts";
+import { noticedMs, type Stopwatch } from "../watchdog.ts";
 import type { Admission } from "./admission.ts";
 import { announcesBody, announcesMoreThan, type BodyOutcome } from "./body.ts";
 import type { BodyLimits } from "./body-reading.ts";
@@ -34,13 +35,15 @@ export interface DispatchOptions {
   traffic: Traffic;
   logger: Logger;
   limits: HttpLimits;
+  /** Told of handlers that ran for long without a pause. */
+  watch?: Stopwatch;
 }
 
 /** Carries out an exchange. `match` is what the router found for its path. */
 export type Dispatch = (exchange: Exchange, match: Match) => void;
 
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { gate, connections, places, writer, traffic, logger, limits } = options;
+  const { gate, connections, places, writer, traffic, logger, limits, watch } = options;
 
   function dispatch(exchange: Exchange, match: Match): void {
     connections.begin(exchange.connection, exchange);
@@ -91,11 +94,14 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
   function run(exchange: Exchange, route: Route): void {
     let reply: HttpReply | Promise<HttpReply>;
+    const startedAt = performance.now();
     try {
       reply = route.handle(exchange);
     } catch (error) {
       return fail(exchange, error);
     }
+    const ms = performance.now() - startedAt;
+    if (ms >= noticedMs) watch?.ran(`${route.method} ${route.path}`, ms);
     if (!(reply instanceof Promise)) return answer(exchange, reply);
     reply.then(
       (settled) => answer(exchange, settled),

@@ -12,6 +12,7 @@ import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../../grpc/
 import type { Problem, ProblemKind } from "../../http.ts";
 import type { Stalls } from "../../stalls.ts";
 import type { Logger } from "../logger.ts";
+import type { Stopwatch } from "../watchdog.ts";
 import type { Admission } from "./admission.ts";
 import type { Connections } from "./connections.ts";
 import type { Gate } from "./gate.ts";
@@ -34,6 +35,7 @@ export interface GrpcPartOptions {
   sending: ByteBudget;
   receiveStalls: Stalls;
   sendStalls: Stalls;
+  watch?: Stopwatch;
 }
 
 export interface GrpcPart {
@@ -56,6 +58,7 @@ export function createGrpc({
   sending,
   receiveStalls,
   sendStalls,
+  watch,
 }: GrpcPartOptions): GrpcPart {
   function refuse(call: ServerCall, problem: Problem): GrpcError {
     traffic.refused({ method: "gRPC", route: call.method?.path, from: call.session.socket.remoteAddress, caller: call.caller }, problem);
@@ -93,6 +96,7 @@ export function createGrpc({
         if (incident !== undefined) logger.error("A request failed", { incident, method: "gRPC", route: call.method?.path, error });
         return refuse(call, problem);
       },
+      ran: (call, ms) => watch?.ran(call.path, ms),
       refusedPlain(status, socket) {
         const problem: Problem = { kind: status === 415 ? "bad-request" : "method-not-allowed", status, message: "This is no gRPC call." };
         traffic.refused({ method: "HTTP/2", route: undefined, from: socket.remoteAddress, caller: stranger }, problem);

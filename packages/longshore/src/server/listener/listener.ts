@@ -11,6 +11,7 @@ import { isLoopback } from "../../loopback.ts";
 import type { Metrics } from "../../metrics.ts";
 import { Stalls } from "../../stalls.ts";
 import type { Logger } from "../logger.ts";
+import type { Stopwatch } from "../watchdog.ts";
 import { Admission } from "./admission.ts";
 import { type Auth, createAuth } from "./auth.ts";
 import { Connections } from "./connections.ts";
@@ -51,6 +52,8 @@ export interface ListenOptions {
   logger: Logger;
   clock?: Clock;
   limits?: Partial<HttpLimits>;
+  /** Told of requests that ran for long without a pause. */
+  watch?: Stopwatch;
 }
 
 export interface HttpServer {
@@ -86,7 +89,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const sending = new Sending(sendingBytes, sendStalls);
   const writer = createReplyWriter({ connections, streams, sending, logger, onUndelivered: traffic.undelivered });
   const gate = createGate({ auth, bound: host, hosts: options.hosts, origins: options.origins });
-  const dispatch = createDispatch({ gate, connections, places, writer, traffic, logger, limits });
+  const dispatch = createDispatch({ gate, connections, places, writer, traffic, logger, limits, watch: options.watch });
   const receiving = new ByteBudget(limits.receivingBytes);
   metrics.sampled("gauge", "longshore_http_receiving_bytes", "Bytes of bodies and messages that are being received.", () => receiving.held);
   metrics.sampled("gauge", "longshore_http_sending_bytes", "Bytes of answers that their readers have not taken.", () => sendingBytes.held);
@@ -104,6 +107,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     sending: sendingBytes,
     receiveStalls,
     sendStalls,
+    watch: options.watch,
   });
   const serveDirectly = createDirect({
     ...{ router, dispatch, connections, limits },

@@ -47,6 +47,8 @@ export class GroupCommit {
   /** Why commits do not last: the data file is not in its place any more. */
   #gone: LongshoreError | null = null;
   #refusal: LongshoreError | null = null;
+  #listener: (why: Error | null) => void = () => {};
+  #told = false;
 
   /** `isGone` is called after each commit and before its answers: an error when what was written cannot be found again. */
   constructor(db: Database, now: () => number, isGone: () => LongshoreError | null = () => null) {
@@ -102,6 +104,12 @@ export class GroupCommit {
   /** From now on nothing is written: each operation that would change something fails with `error`. Reading goes on. */
   refuse(error: LongshoreError): void {
     this.#refusal = error;
+    this.#tell(error);
+  }
+
+  /** Told when writing has become impossible, with the reason, and when it works again, with null. */
+  hear(listener: (why: Error | null) => void): void {
+    this.#listener = listener;
   }
 
   /** Carries out what is queued, then refuses everything. */
@@ -161,6 +169,19 @@ export class GroupCommit {
 
   #write(): Error | null {
     if (!this.#parts.some((part) => part.dirty)) return null;
+    const failure = this.#writeNow();
+    this.#tell(failure);
+    return failure;
+  }
+
+  #tell(failure: Error | null): void {
+    const away = this.unavailable;
+    if ((away !== null) === this.#told) return;
+    this.#told = away !== null;
+    this.#listener(away === null ? null : (failure ?? away));
+  }
+
+  #writeNow(): Error | null {
     // Resting is asked only here: operations that change nothing are answered all the same.
     if (this.#refusal !== null) return this.#refusal;
     if (this.#gone !== null) this.#gone = this.#isGone();
