@@ -6,7 +6,7 @@ import { openFileStage, openStage, type Stage } from "../src/stage.ts";
 import { items, makes, PULL, skusOf, streams } from "./graphs.ts";
 import { type Operator, startCoordinator } from "./operator.ts";
 import { openPlaces, type Place } from "./place.ts";
-import { type Habit, type PythonWorker, startPythonWorker } from "./python.ts";
+import { type Habit, type PythonWorker, startPythonWorker, workedOn } from "./python.ts";
 import { startOurWorker } from "./workers.ts";
 
 const stage = openFileStage();
@@ -34,9 +34,6 @@ async function counted(operator: Operator, ids: readonly string[]): Promise<{ fi
   }
   return sum;
 }
-
-/** How many batches it has worked on: each write of its artifact is refused and printed. */
-const workedOn = ({ child }: PythonWorker): number => child.output().match(/upsert_partial\.failed/g)?.length ?? 0;
 
 describe.concurrent("work in Python", () => {
   it.for([

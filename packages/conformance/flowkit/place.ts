@@ -16,8 +16,8 @@ export interface Place {
 }
 
 /** Both services, for as long as the stage is open. Answers what makes a place for a test. */
-export async function openPlaces(stage: Stage): Promise<() => Place> {
-  const [kafka, mongo] = await Promise.all([JavaKafka.start(), JavaMongo.start()]);
+export async function openPlaces(stage: Stage, options: Parameters<typeof JavaKafka.start>[0] = {}): Promise<() => Place> {
+  const [kafka, mongo] = await Promise.all([JavaKafka.start(options), JavaMongo.start()]);
   stage.onClose(() => kafka.remove());
   stage.onClose(() => mongo.remove());
   return () => {

@@ -23,11 +23,17 @@ export interface PythonWorkerOptions {
   announce_interval_sec?: number;
   db_cancel_poll_ms?: number;
   overlapping_upsert?: boolean;
+  metadata_max_age_ms?: number;
 }
 
 export interface PythonWorker {
   readonly id: string;
   readonly child: Child;
+}
+
+/** How many batches it has worked on: of one whose way of writing MongoDB refuses, each write of an artifact is printed. */
+export function workedOn({ child }: PythonWorker): number {
+  return child.output().match(/upsert_partial\.failed/g)?.length ?? 0;
 }
 
 /** Resolves when its consumers are members of their groups. */

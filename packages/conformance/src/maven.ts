@@ -43,8 +43,17 @@ export interface SecureListener {
 }
 
 /** One node that is broker and controller, with as few partitions of its own topics as it needs, on loopback alone. */
-export function kafkaConfig(place: { port: number; controllerPort: number; data: string; secure?: SecureListener }): string {
+export function kafkaConfig(place: KafkaPlace): string {
   return `${commonConfig(place)}${place.secure === undefined ? "" : secureConfig(place.secure)}`;
+}
+
+interface KafkaPlace {
+  readonly port: number;
+  readonly controllerPort: number;
+  readonly data: string;
+  readonly secure?: SecureListener;
+  /** Topics are made by whoever names one, with one partition, as Kafka does when its configuration does not mention it. */
+  readonly makesTopics?: boolean;
 }
 
 function secureConfig({ pemFile, user }: SecureListener): string {
@@ -57,7 +66,7 @@ listener.name.secure.scram-sha-256.sasl.jaas.config=${login}.scram.ScramLoginMod
 `;
 }
 
-function commonConfig(place: { port: number; controllerPort: number; data: string; secure?: SecureListener }): string {
+function commonConfig(place: KafkaPlace): string {
   const secure = place.secure === undefined ? "" : `,SECURE://127.0.0.1:${place.secure.port}`;
   return `process.roles=broker,controller
 node.id=1
@@ -68,7 +77,7 @@ controller.listener.names=CONTROLLER
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL
 inter.broker.listener.name=PLAINTEXT
 log.dirs=${place.data}
-num.partitions=4
+num.partitions=${place.makesTopics ? 1 : 4}
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=4
 transaction.state.log.replication.factor=1
@@ -79,7 +88,7 @@ share.coordinator.state.topic.min.isr=1
 share.coordinator.state.topic.num.partitions=1
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
-auto.create.topics.enable=false
+auto.create.topics.enable=${place.makesTopics === true}
 `;
 }
 

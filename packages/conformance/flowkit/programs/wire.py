@@ -103,10 +103,10 @@ class Producer:
         await self._producer.stop()
 
 
-async def consumer(brokers: str, topic: str, group: str, reset: str = "latest") -> AIOKafkaConsumer:
-    """As the reference: commits by hand, everything else by aiokafka's defaults, so the assignor is `roundrobin` alone."""
-    made = AIOKafkaConsumer(
-        topic, bootstrap_servers=brokers, group_id=group, enable_auto_commit=False, auto_offset_reset=reset, value_deserializer=decode
-    )
+async def consumer(brokers: str, topic: str, group: str, reset: str = "latest", look_ms: int = 300_000) -> AIOKafkaConsumer:
+    """As the reference: commits by hand, everything else by aiokafka's defaults, so the assignor is `roundrobin` alone. It looks for new
+    partitions every five minutes, and a test has no time to wait for that."""
+    more = {"enable_auto_commit": False, "auto_offset_reset": reset, "metadata_max_age_ms": look_ms, "value_deserializer": decode}
+    made = AIOKafkaConsumer(topic, bootstrap_servers=brokers, group_id=group, **more)
     await made.start()
     return made

@@ -33,6 +33,8 @@ DEFAULTS = {
     "strict_input_adapters": False,
     # The reference writes `status` in `$set` and in `$setOnInsert` of one update, which MongoDB refuses.
     "overlapping_upsert": False,
+    # How often its consumers look for new partitions; aiokafka's default.
+    "metadata_max_age_ms": 300_000,
 }
 VERSION = "2.0.0"
 DEDUP_SIZE = 10_000
@@ -65,7 +67,8 @@ class Worker:
         capabilities = {"roles": self.roles}
         await self.announce("WORKER_ONLINE", type=",".join(self.roles), capabilities=capabilities, **self.about(), resume=self.run)
         for role in self.roles:
-            self.commands[role] = await consumer(self.cfg["brokers"], self.topics.cmd(role), f"workers.{role}.v1")
+            look_ms = self.cfg["metadata_max_age_ms"]
+            self.commands[role] = await consumer(self.cfg["brokers"], self.topics.cmd(role), f"workers.{role}.v1", look_ms=look_ms)
             self.spawn(self.command_loop(role))
         query = await consumer(self.cfg["brokers"], self.topics.query, "workers.query.v1")
         signals = await consumer(self.cfg["brokers"], self.topics.signals, f"workers.signals.{self.id}")

@@ -61,10 +61,20 @@ export interface Bus {
   publish(records: readonly Outgoing[]): Promise<void>;
   subscribe(subscription: Subscription): BusConsumer;
   /** Creates those topics that are missing. */
-  ensure(topics: readonly string[]): Promise<void>;
+  ensure(topics: readonly string[], options?: EnsureOptions): Promise<void>;
   /** How many members a group has now, whoever they are. Absent where that is not known. */
   members?(group: string): Promise<number>;
   close(): Promise<void>;
+}
+
+export interface EnsureOptions {
+  /**
+   * So many members of a group share the topics: they get more partitions where they have fewer than that, or fewer than a topic is created with.
+   * One that a broker made by itself often has one, and then one member gets everything.
+   */
+  readonly sharedBy?: number;
+  /** Called for each topic that got more partitions. */
+  widened?(topic: string, before: number, now: number): void;
 }
 
 /** What every implementation takes. */

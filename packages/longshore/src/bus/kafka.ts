@@ -1,7 +1,7 @@
 // The bus of whoever has Kafka.
 
 import { LongshoreError } from "../errors.ts";
-import type { Bus, BusConsumer, Outgoing, Subscription } from "./bus.ts";
+import type { Bus, BusConsumer, EnsureOptions, Outgoing, Subscription } from "./bus.ts";
 import { type KafkaModule, loadKafka } from "./kafka/client.ts";
 import { Closing } from "./kafka/closing.ts";
 import { KafkaConsumer } from "./kafka/consumer.ts";
@@ -38,7 +38,8 @@ class KafkaBus implements Bus {
     this.#options = options;
     this.#topics = new KafkaTopics(kafka, options, this.#closing.begun);
     this.#groups = new KafkaGroups(kafka, options, this.#closing.begun);
-    this.#publisher = new KafkaPublisher({ kafka, options, topics: this.#topics, name: this.name, closing: this.#closing });
+    const [topics, groups] = [this.#topics, this.#groups];
+    this.#publisher = new KafkaPublisher({ kafka, options, topics, groups, name: this.name, closing: this.#closing });
   }
 
   publish(records: readonly Outgoing[]): Promise<void> {
@@ -54,8 +55,8 @@ class KafkaBus implements Bus {
     return consumer;
   }
 
-  ensure(topics: readonly string[]): Promise<void> {
-    return this.#topics.ensure(topics);
+  ensure(topics: readonly string[], options?: EnsureOptions): Promise<void> {
+    return this.#topics.ensure(topics, options);
   }
 
   members(group: string): Promise<number> {

@@ -36,9 +36,9 @@ export class BusReach implements Trouble {
       name: bus.name,
       publish: (records) => bus.publish(records),
       subscribe: (subscription) => bus.subscribe(subscription),
-      ensure: async (topics) => {
+      ensure: async (topics, options) => {
         try {
-          await bus.ensure(topics);
+          await bus.ensure(topics, options);
           this.#out = null;
         } catch (error) {
           this.#missed(error);

@@ -3,9 +3,10 @@
 import type { DeadLetterSource } from "../board/dead-letter.ts";
 import type { Hold } from "../board/task.ts";
 import type { Carrier } from "../board/why.ts";
-import type { Bus, BusOptions } from "../bus/bus.ts";
+import type { Bus } from "../bus/bus.ts";
 import { EmbeddedBus } from "../bus/embedded.ts";
 import { kafkaSecurityIn } from "../bus/kafka/environment.ts";
+import type { KafkaBusOptions } from "../bus/kafka/options.ts";
 import { Outbox } from "../bus/outbox.ts";
 import { BusReach } from "../bus/reach.ts";
 import { type IsSensitive, loadDetector } from "../dialect/flowkit/sensitive.ts";
@@ -19,7 +20,7 @@ import { shownDeadLetters } from "../protocol/flowkit/coordinator/dead-letters.t
 import { directOutbox } from "../protocol/flowkit/coordinator/direct-outbox.ts";
 import type { WireName } from "../protocol/flowkit/places.ts";
 import { isOfTopic } from "../protocol/flowkit/topic-rules.ts";
-import type { TopicNames } from "../protocol/flowkit/wire.ts";
+import { commandGroup, type TopicNames } from "../protocol/flowkit/wire.ts";
 import type { FlowkitOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import type { Logger } from "./logger.ts";
@@ -79,7 +80,9 @@ export async function openFlowkit(
   const reach = new BusReach(trouble, clock);
   const told = { clock, trouble: reach };
   const bus = reach.watch(
-    brokers.length > 0 ? await kafkaBus(brokers, { ...security, ...options.kafka }, told) : new EmbeddedBus(engine.busLog, told),
+    brokers.length > 0
+      ? await kafkaBus(brokers, { ...security, ...options.kafka }, { ...told, readersOf: (topic) => readersOf(settings.topics, topic) })
+      : new EmbeddedBus(engine.busLog, told),
   );
   // What goes into the data file anyway needs no second place in it.
   const outbox =
@@ -134,6 +137,13 @@ export async function openFlowkit(
   };
 }
 
+/** The group of workers that reads a topic of commands; undefined for any other topic. */
+function readersOf({ cmd }: TopicNames, topic: string): string | undefined {
+  if (!isOfTopic(cmd, topic)) return undefined;
+  const [before = "", after = ""] = cmd.split("{type}");
+  return commandGroup(topic.slice(before.length, topic.length - after.length));
+}
+
 /** Loaded where there is a database. */
 async function openMirror(url: string, engine: Engine, more: { cluster: string; trouble: TroubleLog; roster: MirrorOptions["roster"] }) {
   const [{ connectMongo }, { Mirror }] = await Promise.all([
@@ -160,7 +170,7 @@ async function openMirror(url: string, engine: Engine, more: { cluster: string; 
 }
 
 /** Loaded where there is a broker. */
-async function kafkaBus(brokers: readonly string[], kafka: FlowkitOptions["kafka"], parts: BusOptions): Promise<Bus> {
+async function kafkaBus(brokers: readonly string[], kafka: FlowkitOptions["kafka"], parts: Omit<KafkaBusOptions, "brokers">): Promise<Bus> {
   const { openKafkaBus } = await import("../bus/kafka.ts");
   return openKafkaBus({ ...kafka, ...parts, brokers });
 }

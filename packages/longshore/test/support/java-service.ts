@@ -29,16 +29,13 @@ export class JavaKafka {
     this.port = port;
   }
 
-  static async start({ secure }: { readonly secure?: SecureListener } = {}): Promise<JavaKafka> {
+  static async start(options: { readonly secure?: SecureListener; readonly makesTopics?: boolean } = {}): Promise<JavaKafka> {
     const folder = await folderOf(kafkaPeer);
     const [port, controllerPort] = [await freePort(), await freePort()];
     const kafka = new JavaKafka(join(folder, "lib", "*"), port);
     const data = join(kafka.#folder, "data");
     cpSync(join(folder, "formatted"), data, { recursive: true });
-    writeFileSync(
-      join(kafka.#folder, "server.properties"),
-      kafkaConfig({ port, controllerPort, data, ...(secure === undefined ? {} : { secure }) }),
-    );
+    writeFileSync(join(kafka.#folder, "server.properties"), kafkaConfig({ port, controllerPort, data, ...options }));
     await kafka.up();
     return kafka;
   }

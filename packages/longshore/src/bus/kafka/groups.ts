@@ -1,16 +1,34 @@
-// How many members a consumer group has now, whoever they are. Asked rarely, so a connection of its own for each question costs nothing that lasts.
+// What members of a consumer group are there now, whoever they are, and which partitions they read. Asked rarely, so a connection of its own for each
+// question costs nothing that lasts.
 
+import type { Admin } from "@platformatic/kafka";
+import { LongshoreError } from "../../errors.ts";
+import { decodeAssignment } from "./assignment.ts";
 import { clientOptions, hangUp, type KafkaModule, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
 /** Many may ask at once about one group: they share an answer, and one that is this old is asked for again. */
 const answerMsMax = 1_000;
+/** Partitions that are read change when a topic gets more, which members notice after minutes: what is this old is still good, and asked for again. */
+const readMsMax = 5_000;
+
+interface Group {
+  readonly members: number;
+  /** By topic, in order. */
+  readonly read: ReadonlyMap<string, readonly number[]>;
+}
+
+interface Known {
+  read: ReadonlyMap<string, readonly number[]>;
+  until: number;
+}
 
 export class KafkaGroups {
   readonly #kafka: KafkaModule;
   readonly #options: KafkaBusOptions;
   readonly #closing: AbortSignal;
-  readonly #asked = new Map<string, Promise<number>>();
+  readonly #asked = new Map<string, Promise<Group>>();
+  readonly #known = new Map<string, Known>();
 
   constructor(kafka: KafkaModule, options: KafkaBusOptions, closing: AbortSignal) {
     this.#kafka = kafka;
@@ -18,7 +36,22 @@ export class KafkaGroups {
     this.#closing = closing;
   }
 
-  members(group: string): Promise<number> {
+  async members(group: string): Promise<number> {
+    return (await this.#group(group)).members;
+  }
+
+  /** The partitions of a topic that members of the group read, or did when there were any; undefined when that is not known. */
+  async read(group: string, topic: string): Promise<readonly number[] | undefined> {
+    const known = this.#known.get(group);
+    if (known === undefined || Date.now() > known.until) {
+      // A broker that does not answer is reported by whoever sends to it.
+      const asking = this.#group(group).catch(() => undefined);
+      if (known === undefined) await asking;
+    }
+    return this.#known.get(group)?.read.get(topic);
+  }
+
+  #group(group: string): Promise<Group> {
     const asked = this.#asked.get(group);
     if (asked !== undefined) return asked;
     const asking = this.#ask(group);
@@ -30,13 +63,51 @@ export class KafkaGroups {
     return asking;
   }
 
-  async #ask(group: string): Promise<number> {
+  async #ask(group: string): Promise<Group> {
     const admin = new this.#kafka.Admin(clientOptions(this.#options));
     try {
-      const groups = await within(requestMsMax, admin.describeGroups({ groups: [group] }), this.#closing);
-      return groups.get(group)?.members.size ?? 0;
+      const members = await within(requestMsMax, this.#membersOf(admin, group), this.#closing);
+      const read = readBy(members);
+      // While a group shares its partitions out nothing of it is read; what was read before is read again soon.
+      if (read.size > 0 || !this.#known.has(group)) this.#known.set(group, { read, until: Date.now() + readMsMax });
+      return { members: members.length, read };
     } finally {
       await hangUp(admin);
     }
   }
+
+  /** Not by the library's own method: it reads past the end of what a member without partitions has. */
+  async #membersOf(admin: Admin, group: string): Promise<readonly Member[]> {
+    const kafka = this.#kafka;
+    const [coordinator] = await admin.findCoordinator({ keyType: kafka.FindCoordinatorKeyTypes.GROUP, keys: [group] });
+    if (coordinator === undefined) throw new LongshoreError("LONGSHORE_UNREACHABLE", `No broker coordinates the group ${group}.`);
+    const { groups } = await new Promise<Answer>((resolve, reject) => {
+      admin[kafka.kGetConnection]({ host: coordinator.host, port: coordinator.port }, (error, connection) => {
+        if (error || connection === undefined) return reject(error);
+        admin[kafka.kGetApi]<[string[], boolean], Answer>("DescribeGroups", (unsupported, api) => {
+          if (unsupported || api === undefined) return reject(unsupported);
+          api(connection, [group], false, (failed, answer) => (failed ? reject(failed) : resolve(answer as Answer)));
+        });
+      });
+    });
+    return groups.find(({ groupId }) => groupId === group)?.members ?? [];
+  }
+}
+
+interface Member {
+  readonly memberAssignment: Buffer;
+}
+
+interface Answer {
+  readonly groups: readonly { readonly groupId: string; readonly members: readonly Member[] }[];
+}
+
+function readBy(members: readonly Member[]): Map<string, readonly number[]> {
+  const read = new Map<string, number[]>();
+  for (const { memberAssignment } of members) {
+    for (const [topic, partitions] of decodeAssignment(memberAssignment).assignment) {
+      if (partitions.length > 0) read.set(topic, [...(read.get(topic) ?? []), ...partitions]);
+    }
+  }
+  return new Map([...read].map(([topic, partitions]) => [topic, partitions.sort((one, other) => one - other)]));
 }

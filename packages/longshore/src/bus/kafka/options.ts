@@ -13,6 +13,8 @@ export interface KafkaBusOptions extends BusOptions {
   readonly partitions?: number;
   /** Copies of topics that are created; as the brokers have it when absent. */
   readonly replicas?: number;
+  /** The group whose members share a topic out. Its records go where a member reads: one that has not noticed new partitions reads the old ones. */
+  readersOf?(topic: string): string | undefined;
   /** How long `publish` goes on trying before it rejects. */
   readonly patienceMs?: number;
   /** How long a member may be silent before its records go to others. */

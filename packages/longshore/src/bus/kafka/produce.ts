@@ -11,6 +11,8 @@ export interface ProducedMessage extends BatchMessage {
   readonly topic: string;
   /** Before the rest of the division by the number of partitions. */
   readonly place: number;
+  /** The partitions to choose from; all of them when absent. */
+  readonly among?: readonly number[];
 }
 
 /** What of some messages is still to be sent. */
@@ -62,7 +64,8 @@ export class Produce {
     const byLeader = new Map<number, Map<string, Batch>>();
     for (const message of pending.messages) {
       const topic = metadata.topics.get(message.topic);
-      const index = message.place % (topic?.partitionsCount ?? 1);
+      const { place, among } = message;
+      const index = (among && (among[place % among.length] as number)) ?? place % (topic?.partitionsCount ?? 1);
       const leader = topic?.partitions[index]?.leader ?? -1;
       const batches = byLeader.get(leader) ?? new Map<string, Batch>();
       if (batches.size === 0) byLeader.set(leader, batches);

@@ -8,6 +8,7 @@ import { bytesOf, checkOutgoing } from "../check.ts";
 import { Gather } from "../gather.ts";
 import { hungUpHint, type KafkaModule, messageOf, named, refusalOf } from "./client.ts";
 import type { Closing } from "./closing.ts";
+import type { KafkaGroups } from "./groups.ts";
 import type { KafkaBusOptions } from "./options.ts";
 import { Produce, type ProducedMessage } from "./produce.ts";
 import type { KafkaTopics } from "./topics.ts";
@@ -23,6 +24,7 @@ export interface KafkaPublisherParts {
   readonly kafka: KafkaModule;
   readonly options: KafkaBusOptions;
   readonly topics: KafkaTopics;
+  readonly groups: KafkaGroups;
   readonly name: string;
   readonly closing: Closing;
 }
@@ -31,6 +33,7 @@ export class KafkaPublisher {
   readonly #kafka: KafkaModule;
   readonly #options: KafkaBusOptions;
   readonly #topics: KafkaTopics;
+  readonly #groups: KafkaGroups;
   readonly #name: string;
   readonly #clock: Clock;
   readonly #gather: Gather;
@@ -39,10 +42,11 @@ export class KafkaPublisher {
   /** The partition for records without a key: another one for each request, so that batches stay whole. */
   #turn = Math.floor(Math.random() * positive);
 
-  constructor({ kafka, options, topics, name, closing }: KafkaPublisherParts) {
+  constructor({ kafka, options, topics, groups, name, closing }: KafkaPublisherParts) {
     this.#kafka = kafka;
     this.#options = options;
     this.#topics = topics;
+    this.#groups = groups;
     this.#name = name;
     this.#closing = closing;
     this.#clock = options.clock ?? systemClock;
@@ -68,7 +72,7 @@ export class KafkaPublisher {
 
   async #send(records: readonly Outgoing[], calls = 1): Promise<void> {
     const turn = this.#turn++;
-    const pending = { messages: this.#messages(records, turn) };
+    const pending = { messages: this.#messages(records, turn, await this.#readPartitions(records)) };
     const { trouble, againMs = againMsDefault, patienceMs = patienceMsDefault } = this.#options;
     const what = `publishing to ${this.#name}`;
     const until = this.#clock.now() + patienceMs;
@@ -124,7 +128,20 @@ export class KafkaPublisher {
     await this.#send(records.slice(middle));
   }
 
-  #messages(records: readonly Outgoing[], turn: number): ProducedMessage[] {
+  /** By topic, of those that members of a group share out. */
+  async #readPartitions(records: readonly Outgoing[]): Promise<ReadonlyMap<string, readonly number[]>> {
+    const { readersOf } = this.#options;
+    const found = new Map<string, readonly number[]>();
+    if (readersOf === undefined) return found;
+    for (const topic of new Set(records.map((record) => record.topic))) {
+      const group = readersOf(topic);
+      const read = group === undefined ? undefined : await this.#groups.read(group, topic);
+      if (read !== undefined) found.set(topic, read);
+    }
+    return found;
+  }
+
+  #messages(records: readonly Outgoing[], turn: number, read: ReadonlyMap<string, readonly number[]>): ProducedMessage[] {
     let last: string | null = null;
     let bytes: Buffer | null = null;
     let place = turn;
@@ -135,7 +152,8 @@ export class KafkaPublisher {
         bytes = key === null ? null : Buffer.from(key);
         place = bytes === null ? turn : this.#kafka.murmur2(bytes) & positive;
       }
-      return { topic, key: bytes, value, place: place + retry };
+      const among = read.get(topic);
+      return { topic, key: bytes, value, place: place + retry, ...(among === undefined ? {} : { among }) };
     });
   }
 

@@ -1,20 +1,26 @@
-// Topics on Kafka: found, or created. Whoever may not create them can still use those that are there.
+// Topics on Kafka: found, or created, or given more partitions. A client that may not create them can still use those that are there.
 
 import { LongshoreError } from "../../errors.ts";
+import type { EnsureOptions } from "../bus.ts";
 import { checkTopic } from "../check.ts";
 import { clientOptions, hangUp, type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
 /** As many members of a group can work at once; more cost every broker and every rebalance a little. */
 const partitionsDefault = 8;
+/** So many at most are asked for: a role with more workers than these shares them, and a broker pays for each. */
+const partitionsMax = 256;
 /** The brokers' own default. */
 const replicasDefault = -1;
+
+type Admin = InstanceType<KafkaModule["Admin"]>;
 
 export class KafkaTopics {
   readonly #kafka: KafkaModule;
   readonly #options: KafkaBusOptions;
   readonly #closing: AbortSignal;
-  readonly #known = new Set<string>();
+  /** How many partitions each topic has that is there; 0 where nothing depends on that. */
+  readonly #known = new Map<string, number>();
 
   constructor(kafka: KafkaModule, options: KafkaBusOptions, closing: AbortSignal) {
     this.#kafka = kafka;
@@ -27,26 +33,54 @@ export class KafkaTopics {
     for (const topic of topics) this.#known.delete(topic);
   }
 
-  async ensure(topics: readonly string[]): Promise<void> {
+  async ensure(topics: readonly string[], { sharedBy, widened }: EnsureOptions = {}): Promise<void> {
     for (const topic of topics) checkTopic(topic);
-    const asked = topics.filter((topic) => !this.#known.has(topic));
+    const { partitions = partitionsDefault } = this.#options;
+    const wanted = sharedBy === undefined ? 0 : Math.min(partitionsMax, Math.max(partitions, sharedBy));
+    const asked = topics.filter((topic) => (this.#known.get(topic) ?? -1) < wanted);
     if (asked.length === 0) return;
     const admin = new this.#kafka.Admin(clientOptions(this.#options));
     try {
       const there = new Set(await within(requestMsMax, admin.listTopics(), this.#closing));
-      for (const topic of asked) if (!there.has(topic)) await this.#create(admin, topic);
-      for (const topic of asked) this.#known.add(topic);
+      const made = new Set<string>();
+      for (const topic of asked) {
+        if (!there.has(topic) && (await this.#create(admin, topic, Math.max(partitions, wanted)))) made.add(topic);
+        this.#known.set(topic, made.has(topic) ? wanted : 0);
+      }
+      const others = asked.filter((topic) => !made.has(topic));
+      if (wanted > 0 && others.length > 0) await this.#widen(admin, others, wanted, widened);
     } finally {
       await hangUp(admin);
     }
   }
 
-  async #create(admin: InstanceType<KafkaModule["Admin"]>, topic: string): Promise<void> {
-    const { partitions = partitionsDefault, replicas = replicasDefault } = this.#options;
+  /** A topic that a broker has made by itself has as many as are its default, mostly one. */
+  async #widen(admin: Admin, topics: readonly string[], count: number, widened: EnsureOptions["widened"]): Promise<void> {
+    const metadata = await within(requestMsMax, admin.metadata({ topics: [...topics], forceUpdate: true }), this.#closing);
+    for (const name of topics) {
+      const has = metadata.topics.get(name)?.partitionsCount ?? count;
+      const what = `the partitions of the topic ${name}`;
+      try {
+        if (has < count) {
+          await within(requestMsMax, admin.createPartitions({ topics: [{ name, count, assignments: null }] }), this.#closing);
+          widened?.(name, has, count);
+        }
+        this.#known.set(name, Math.max(has, count));
+        this.#options.trouble?.working(what);
+      } catch (error) {
+        this.#options.trouble?.failing(what, tooFew(name, { has, count }, error));
+      }
+    }
+  }
+
+  /** False when another has made it in this moment. */
+  async #create(admin: Admin, topic: string, partitions: number): Promise<boolean> {
+    const { replicas = replicasDefault } = this.#options;
     try {
       await within(requestMsMax, admin.createTopics({ topics: [topic], partitions, replicas }), this.#closing);
+      return true;
     } catch (error) {
-      if (named(error, "TOPIC_ALREADY_EXISTS") !== undefined) return;
+      if (named(error, "TOPIC_ALREADY_EXISTS") !== undefined) return false;
       if (named(error, "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "POLICY_VIOLATION") === undefined) throw error;
       throw new LongshoreError(
         "LONGSHORE_UNAUTHORIZED",
@@ -55,4 +89,10 @@ export class KafkaTopics {
       );
     }
   }
+}
+
+function tooFew(topic: string, { has, count }: { has: number; count: number }, cause: unknown): LongshoreError {
+  const workers = has === 1 ? "one worker gets" : `${has} workers share`;
+  const message = `The topic ${topic} has ${has} of ${count} partitions, so ${workers} all of its records, however many there are. Adding the others failed: ${messageOf(cause)}. Add them with kafka-topics.sh --alter --topic ${topic} --partitions ${count}.`;
+  return new LongshoreError("LONGSHORE_LIMIT", message, { cause });
 }

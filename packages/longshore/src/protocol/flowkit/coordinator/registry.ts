@@ -12,6 +12,8 @@ export interface RegistryParts extends Pick<CoordinatorEngine, "clock" | "worker
   readonly log: CoordinatorLog;
   /** There is another role, or somebody has more or less room. */
   changed(roles: readonly string[]): void;
+  /** A worker of these roles has come. */
+  came?(roles: readonly string[]): void;
 }
 
 interface Worker {
@@ -93,6 +95,13 @@ export class Registry {
     return room;
   }
 
+  /** How many workers of this role have announced themselves. */
+  countOf(role: string): number {
+    let count = 0;
+    for (const { announced, roles } of this.#workers.values()) if (announced && roles.includes(role)) count++;
+    return count;
+  }
+
   /** What it says, and when by its own clock. Durable when this resolves. */
   async announced(announcement: Announcement, saidAt: number): Promise<void> {
     const { worker_id: id } = announcement;
@@ -112,6 +121,7 @@ export class Registry {
     this.#parts.log.info("A FlowKit worker has come", { event: "coord.worker.online", worker_id: id, type: roles.join(","), version });
     await this.#keep(worker);
     this.#parts.changed(worker.roles);
+    this.#parts.came?.(worker.roles);
   }
 
   /** Announcements have no key, so they may come in another order than they were sent: what was said before counts no more. */

@@ -1,0 +1,42 @@
+// A broker as it comes: it makes every topic that a program names, with one partition. Workers in Python and our server come in any order.
+import { beforeAll, describe, expect, it } from "vitest";
+import { openFileStage, openStage } from "../src/stage.ts";
+import { until } from "../src/until.ts";
+import { makes } from "./graphs.ts";
+import { startCoordinator } from "./operator.ts";
+import { openPlaces, type Place } from "./place.ts";
+import { startPythonWorker, workedOn } from "./python.ts";
+
+const stage = openFileStage();
+let place: () => Place;
+beforeAll(async () => {
+  place = await openPlaces(stage, { makesTopics: true });
+});
+
+const WORKERS = 3;
+const NODES = 6;
+/** Of a worker: how often it looks for new partitions. With aiokafka's default this test would last five minutes. */
+const LOOK_MS = 500;
+
+describe.concurrent("workers in Python of one role, on a broker that makes topics by itself", () => {
+  it.for([["after"], ["before"]] as const)(
+    "all get work, with nothing lost, when they come %s our coordinator",
+    async ([when], context) => {
+      const stage = openStage(context);
+      const at = place();
+      const role = at.role("src");
+      const options = { roles: { [role]: "produce" as const }, overlapping_upsert: true, metadata_max_age_ms: LOOK_MS };
+      const start = () => Promise.all(Array.from({ length: WORKERS }, () => startPythonWorker(stage, at, options)));
+      const early = when === "before" ? await start() : [];
+      // The role is not named in its configuration: it hears of it from those who announce it.
+      const operator = await startCoordinator(stage, at, []);
+      const workers = when === "after" ? await start() : early;
+      await until("work for everybody", async () => {
+        const nodes = Array.from({ length: NODES }, (_, index) => makes(`u${index}`, role, { batches: 1, size: 1, ms: 100 }));
+        expect((await operator.ended(await operator.submit(nodes))).status).toBe("finished");
+        return workers.every((worker) => workedOn(worker) > 0) || undefined;
+      });
+      if (when === "before") expect(operator.log()).toContain("had 1 of 8 partitions");
+    },
+  );
+});
