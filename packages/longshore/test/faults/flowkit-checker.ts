@@ -1,7 +1,8 @@
 // The proof for streams: what the coordinator says every node has produced, held against what must come out of the graph and against what every
 // worker wrote down when it had processed a batch. A batch may be processed twice, by a worker that died and by its successor; it counts
-// once. A pure function of the two, like checker.ts.
-import { expectedOf, type Shape, sumOf } from "./flowkit-shape.ts";
+// once. Safety is that nothing is lost, missed or counted twice; progress is that a node is not begun again and again without cause. A pure
+// function of the two, like checker.ts.
+import { expectedOf, madeOf, reads, type Shape, sumOf } from "./flowkit-shape.ts";
 import type { Entry } from "./history.ts";
 import { type Violation, violation } from "./violation.ts";
 
@@ -32,6 +33,7 @@ export interface FinalGraphs {
 export function checkGraphs(history: readonly Entry[], { shape, fenced, graphs }: FinalGraphs): Violation[] {
   const processed = history.filter((entry) => entry.kind === "batch-processed");
   const begun = history.filter((entry) => entry.kind === "node-begun");
+  const absences = history.filter(({ kind }) => kind === "process-killed" || kind === "process-ended" || kind === "process-stopped").length;
   const known = new Map(graphs.map((graph) => [graph.id, graph]));
   const forgotten = history
     .filter((entry) => entry.kind === "graph-acknowledged")
@@ -39,9 +41,23 @@ export function checkGraphs(history: readonly Entry[], { shape, fenced, graphs }
     .map((entry) => violation("acknowledged-run-kept", entry.task, "its start was acknowledged and the server does not know it", [entry]));
   const told = graphs.flatMap((graph) => {
     const of = <T extends { task: string }>(entries: readonly T[]): T[] => entries.filter(({ task }) => task === graph.id);
-    return checkGraph(graph, shape, of(processed), fenced ? of(begun) : []);
+    return [...checkGraph(graph, shape, of(processed), fenced ? of(begun) : []), ...progress(graph.id, of(begun), absences)];
   });
   return [...forgotten, ...told];
+}
+
+/** Each absence may end one attempt of a node, and one more that was begun in its place before all had noticed. */
+const BEGUN_MAX_AN_ABSENCE = 2;
+
+/** An attempt that works is not overtaken: a node begins once, and again only because a worker, the coordinator or the broker was away. */
+function progress(graph: string, begun: readonly Entry<"node-begun">[], absences: number): Violation[] {
+  const max = 1 + BEGUN_MAX_AN_ABSENCE * absences;
+  return [...new Set(begun.map(({ node }) => node))].flatMap((node) => {
+    const entries = begun.filter((entry) => entry.node === node);
+    if (entries.length <= max) return [];
+    const message = `it was begun ${entries.length} times, expected at most ${max} for ${absences} absences`;
+    return [violation("progress", `${graph}/${node}`, message, entries.slice(0, max + 1))];
+  });
 }
 
 function checkGraph(
@@ -68,6 +84,7 @@ function checkGraph(
       ),
     );
   }
+  for (const [reader, source] of reads) found.push(...nothingMissed(graph, reader, source));
   if (graph.sum !== sumOf(shape)) {
     found.push(violation("sums-are-right", `${graph.id}/s`, `it came to ${graph.sum}, expected ${sumOf(shape)}`, []));
   }
@@ -96,6 +113,17 @@ function everyBatchOnce(
     if (!counted.has(uid)) found.push(violation("no-batch-lost", subject, `${uid} is not counted`, about(uid)));
   }
   return found;
+}
+
+/** A reader that is finished has made its batches of everything that its source has produced, whatever that is. */
+function nothingMissed({ id, parts }: FinalGraph, reader: string, source: string): Violation[] {
+  const made = new Set(parts.get(reader)?.map(({ uid }) => uid));
+  const missed = (parts.get(source) ?? []).filter(({ uid, items }) =>
+    [...madeOf(reader, source, uid, items).keys()].some((one) => !made.has(one)),
+  );
+  if (missed.length === 0) return [];
+  const message = `it has missed ${missed.length} batches of ${source}, such as ${missed[0]?.uid}`;
+  return [violation("nothing-missed", `${id}/${reader}`, message, [])];
 }
 
 /** What is counted was made by a worker, and not by one whose successor had begun. */

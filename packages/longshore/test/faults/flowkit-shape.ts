@@ -36,28 +36,37 @@ export function graphOf({ batches, ms }: Shape, roles: Roles): Record<string, un
   };
 }
 
+/** Of one batch of u. */
+export function itemsOf(index: number): string[] {
+  return Array.from({ length: BATCH_ITEMS }, (_, at) => `item-${index * BATCH_ITEMS + at}`);
+}
+
 /** Items by batch, by node. */
 export function expectedOf({ batches }: Shape): Map<string, Map<string, readonly string[]>> {
   const u = new Map<string, readonly string[]>();
-  for (let index = 0; index < batches; index++) {
-    const items = Array.from({ length: BATCH_ITEMS }, (_, at) => `item-${index * BATCH_ITEMS + at}`);
-    u.set(`b${index}`, items);
+  for (let index = 0; index < batches; index++) u.set(`b${index}`, itemsOf(index));
+  const made = new Map([["u", u]]);
+  for (const [reader, source] of reads) {
+    const batches = [...(made.get(source) ?? [])].flatMap(([uid, items]) => [...madeOf(reader, source, uid, items)]);
+    made.set(reader, new Map([...(made.get(reader) ?? []), ...batches]));
   }
-  const d = new Map<string, readonly string[]>();
-  for (const [uid, items] of u) {
-    for (let at = 0, piece = 0; at < items.length; at += PIECE_ITEMS, piece++) {
-      d.set(dedupIds.chunk("u", uid, piece), items.slice(at, at + PIECE_ITEMS));
-    }
-  }
-  const e = new Map(u);
-  const from = (node: string, made: Map<string, readonly string[]>) => [...made].map(([uid, items]) => [`${node}:${uid}`, items] as const);
-  const j = new Map([...from("d", d), ...from("e", e)]);
-  return new Map([
-    ["u", u],
-    ["d", d],
-    ["e", e],
-    ["j", j],
-  ]);
+  return made;
+}
+
+/** Who reads whom. */
+export const reads: readonly (readonly [reader: string, source: string])[] = [
+  ["d", "u"],
+  ["e", "u"],
+  ["j", "d"],
+  ["j", "e"],
+];
+
+/** The batches that a reader makes of one batch of its source. */
+export function madeOf(reader: string, source: string, uid: string, items: readonly string[]): Map<string, readonly string[]> {
+  if (reader === "j") return new Map([[`${source}:${uid}`, items]]);
+  if (reader === "e") return new Map([[uid, items]]);
+  const pieces = Array.from({ length: Math.ceil(items.length / PIECE_ITEMS) }, (_, piece) => piece);
+  return new Map(pieces.map((piece) => [dedupIds.chunk(source, uid, piece), items.slice(piece * PIECE_ITEMS, (piece + 1) * PIECE_ITEMS)]));
 }
 
 /** What s must come to. */

@@ -20,6 +20,8 @@ export type RuleName =
   | "every-run-ends"
   | "no-batch-lost"
   | "no-batch-twice"
+  | "nothing-missed"
+  | "progress"
   | "counted-was-processed"
   | "counted-from-newest-attempt"
   | "sums-are-right";

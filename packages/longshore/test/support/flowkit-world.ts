@@ -8,6 +8,7 @@ import { EmbeddedBus } from "../../src/bus/embedded.ts";
 import { Outbox } from "../../src/bus/outbox.ts";
 import { varsOf } from "../../src/dialect/flowkit/resolve.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
+import type { Part } from "../../src/part/store.ts";
 import { type CoordinatorConfig, readCoordinatorConfig } from "../../src/protocol/flowkit/coordinator/config.ts";
 import { Coordinator, type CoordinatorOptions } from "../../src/protocol/flowkit/coordinator/coordinator.ts";
 import { directOutbox } from "../../src/protocol/flowkit/coordinator/direct-outbox.ts";
@@ -37,7 +38,7 @@ export interface FlowkitWorldOptions {
   /** Messages go through the outbox of the data file. */
   readonly outbox?: boolean;
   /** What the coordinator asks where workers of other makes keep results. */
-  readonly results?: Pick<CoordinatorOptions, "completed" | "adopt" | "release" | "reopen">;
+  readonly results?: Pick<CoordinatorOptions, "completed" | "adopt" | "release" | "caughtUp" | "reopen">;
 }
 
 /** A command as a worker reads it. */
@@ -121,6 +122,11 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
     return place === undefined ? undefined : engine.board.task(place.taskId);
   };
 
+  const partRows = async (run: Run | string, node: string): Promise<Part[]> => {
+    const found = await task(run, node);
+    return found === undefined ? [] : (await engine.parts.read(found.id, 0, 1_000)).parts;
+  };
+
   await open();
   return {
     clock,
@@ -150,12 +156,9 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
         const found = await task(run, node);
         return found?.state === state ? found : undefined;
       }),
-    partsOf: async (run: Run, node: string): Promise<JsonObject[]> => {
-      const found = await task(run, node);
-      if (found === undefined) return [];
-      const { parts } = await engine.parts.read(found.id, 0, 1_000);
-      return parts.map(({ value }) => JSON.parse(value) as JsonObject);
-    },
+    partsOf: async (run: Run, node: string): Promise<JsonObject[]> =>
+      (await partRows(run, node)).map(({ value }) => JSON.parse(value) as JsonObject),
+    partRows,
     worker: (id: string, roles: string[], more: { capacity?: number; mute?: boolean } = {}) => startWorker(id, roles, more),
     /** The coordinator alone goes away and comes back; workers and the bus go on. */
     async restartCoordinator(whileAway: () => Promise<void> = async () => {}): Promise<void> {

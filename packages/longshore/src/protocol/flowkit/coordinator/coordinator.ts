@@ -99,7 +99,7 @@ export class Coordinator {
     const { places } = this;
     const checks = { functions: new Set(Object.keys(functions)), isSensitive };
     this.tasks = new FlowkitTasks({ runs: engine.runs, log, checks, strict });
-    const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles) });
+    const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles), came: (roles) => this.#share(roles) });
     this.#batches = new BatchRecords(engine.documents);
     this.#late = new LateAccepts(engine.documents);
     const input = new InputCheck({ ...engine, places, batches: this.#batches, log, reopen });
@@ -228,6 +228,14 @@ export class Coordinator {
     this.#dispatcher.fill(roles);
   }
 
+  /** There is one more worker of these roles: each of them needs a partition to be given commands. */
+  #share(roles: readonly string[]): void {
+    const { topics } = this.#options.settings;
+    for (const role of roles) {
+      if (this.#served.has(role)) void this.#ensure([commandTopic(topics, role)], this.#registry.countOf(role));
+    }
+  }
+
   /** The topics that all types share. */
   async #serveAll(): Promise<void> {
     const { settings, outbox } = this.#options;
@@ -254,8 +262,12 @@ export class Coordinator {
     const { topics } = this.#options.settings;
     const topic = statusTopic(topics, role);
     const status = new StatusReader({ ...this.#shared(), log: this.#options.log });
-    if (!(await this.#ensure([topic, commandTopic(topics, role)]))) return;
-    this.#subscribe(`status.${role}`, topic, (records) => status.handle(records));
+    if (!(await this.#ensure([topic]))) return;
+    if (!(await this.#ensure([commandTopic(topics, role)], this.#registry.countOf(role)))) return;
+    const heard = this.#subscribe(`status.${role}`, topic, (records) => status.handle(records));
+    // A worker that works must be heard before its offer or its lease is judged: nothing is sent to a role that is not listened to.
+    await untilAborted(heard.ready, this.#stopping.signal).catch(() => {});
+    if (this.#stopping.signal.aborted) return;
     this.#served.add(role);
     this.#dispatcher.fill([role]);
   }
@@ -265,12 +277,19 @@ export class Coordinator {
   }
 
   /** False when the coordinator was stopped before. */
-  async #ensure(topics: readonly string[]): Promise<boolean> {
-    const { bus, engine, failed } = this.#options;
+  async #ensure(topics: readonly string[], sharedBy?: number): Promise<boolean> {
+    const { bus, engine, failed, log } = this.#options;
     const { signal } = this.#stopping;
+    const widened = (topic: string, before: number, now: number) => {
+      const why = `The topic ${topic} had ${before} of ${now} partitions, so at most ${before} workers were given its commands; the others are added`;
+      log.warn(`${why}. Workers read them when they next look: ours within a minute, those of the reference within five.`, {
+        event: "coord.topic.widened",
+        topic,
+      });
+    };
     while (!signal.aborted) {
       try {
-        await untilAborted(bus.ensure(topics), signal);
+        await untilAborted(bus.ensure(topics, sharedBy === undefined ? {} : { sharedBy, widened }), signal);
         return true;
       } catch (error) {
         if (signal.aborted) return false;
@@ -282,9 +301,11 @@ export class Coordinator {
   }
 
   /** Durable groups, from the very beginning: what workers said while nobody listened is heard. */
-  #subscribe(what: string, topic: string, handle: Subscription["handle"]): void {
+  #subscribe(what: string, topic: string, handle: Subscription["handle"]): BusConsumer {
     const group = `coord.${this.#cluster}.${what}`;
-    this.#consumers.push(this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle }));
+    const consumer = this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle });
+    this.#consumers.push(consumer);
+    return consumer;
   }
 }
 

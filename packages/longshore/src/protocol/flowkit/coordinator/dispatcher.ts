@@ -57,8 +57,8 @@ const waitMs = 30_000;
 const retryMs = 500;
 /** After which a node whose source is not at work is looked at again. */
 const aheadMs = 1_000;
-/** Tasks whose commands lapsed, to know how often; beyond these the oldest is forgotten and counts from the beginning. */
-const lapsesMax = 10_000;
+/** Tasks about which something is remembered; beyond these the oldest is forgotten and counts from the beginning. */
+const rememberedMax = 10_000;
 
 interface Line {
   /** Offers in line; each promise ends with its offer. */
@@ -71,6 +71,8 @@ export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #lines = new Map<string, Line>();
   readonly #lapses = new Map<string, number>();
+  /** Tasks that have an end elsewhere which nobody has reported, and the offer during which it was not believed. */
+  readonly #doubted = new Map<string, number>();
   #closed = true;
 
   constructor(parts: DispatcherParts) {
@@ -81,7 +83,7 @@ export class Dispatcher {
   async start(roles: ReadonlySet<string>): Promise<void> {
     this.#closed = false;
     for await (const task of tasksIn(this.#parts.reader, "offered")) {
-      if (task.lane !== null && roles.has(task.lane.name)) await this.#handOver(task.lane.name, task);
+      if (task.lane !== null && roles.has(task.lane.name)) await this.#handOver(task.lane.name, task, { sent: true });
     }
     this.fill([...roles]);
   }
@@ -114,7 +116,7 @@ export class Dispatcher {
     if (task.state === "offered" && task.grant === grant) return;
     line.unclaimed.delete(task.id);
     if (task.closedGrant === grant && task.closedBy === "expire") this.#lapsed(task.id);
-    else this.#lapses.delete(task.id);
+    else this.#forget(task.id);
     this.fill([role]);
   }
 
@@ -146,7 +148,8 @@ export class Dispatcher {
     }
   }
 
-  async #handOver(role: string, task: Task): Promise<void> {
+  /** `sent`: a command for it may have been sent before. */
+  async #handOver(role: string, task: Task, { sent = task.grant > 1 } = {}): Promise<void> {
     const { board, clock, counts, log, outbox, places, topics } = this.#parts;
     const hold = { taskId: task.id, grant: task.grant };
     this.#lineOf(role).unclaimed.set(task.id, task.grant);
@@ -157,7 +160,7 @@ export class Dispatcher {
         await board.defer(hold, aheadMs);
         return;
       }
-      if (await this.#isOver(place, hold)) return;
+      if (await this.#isOver(place, hold, sent)) return;
       if (await this.#isInVain(role, task)) return;
       // Nobody can have claimed anything before the first command.
       if (task.grant > 1) await this.#parts.release?.({ task_id, node_id }, task.grant);
@@ -177,12 +180,19 @@ export class Dispatcher {
     }
   }
 
-  /** Whether the node has come to its end where others keep results, and nothing of its input was missed. */
-  async #isOver(place: WireName & Place, hold: Hold): Promise<boolean> {
+  /**
+   * Whether the node has come to its end where others keep results, or is about to. What its worker has said of its batches is on the way then,
+   * and counts as long as the node is not done: so an end of an earlier attempt is believed when nothing was heard for the length of an offer.
+   */
+  async #isOver(place: WireName & Place, hold: Hold & { grant: number }, sent: boolean): Promise<boolean> {
     const { board, completed, input } = this.#parts;
     const name = { task_id: place.task_id, node_id: place.node_id };
     const result = (await completed?.(name)) ?? null;
     if (result === null) return false;
+    if (sent && !this.#doubted.has(place.taskId)) {
+      remember(this.#doubted, place.taskId, hold.grant);
+      return true;
+    }
     await this.#parts.adopt?.(name, hold);
     const missed = await input.missed(name, place);
     if (missed !== null) return !(await input.takeBack(name, place, hold, missed));
@@ -231,9 +241,12 @@ export class Dispatcher {
 
   #lapsed(taskId: string): void {
     this.#parts.counts.lapsed++;
-    const [oldest] = this.#lapses.keys();
-    if (oldest !== undefined && this.#lapses.size >= lapsesMax) this.#lapses.delete(oldest);
-    this.#lapses.set(taskId, (this.#lapses.get(taskId) ?? 0) + 1);
+    remember(this.#lapses, taskId, (this.#lapses.get(taskId) ?? 0) + 1);
+  }
+
+  #forget(taskId: string): void {
+    this.#lapses.delete(taskId);
+    this.#doubted.delete(taskId);
   }
 
   #lineOf(role: string): Line {
@@ -244,6 +257,12 @@ export class Dispatcher {
     }
     return line;
   }
+}
+
+function remember(known: Map<string, number>, taskId: string, value: number): void {
+  const [oldest] = known.keys();
+  if (oldest !== undefined && !known.has(taskId) && known.size >= rememberedMax) known.delete(oldest);
+  known.set(taskId, value);
 }
 
 /** A node's as its graph says. Steps of other dialects give their input as it is; FlowKit's inputs are objects. */
