@@ -26,7 +26,7 @@ describe("what flows may read", () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, "d"));
     writeFileSync(join(folder, "f"), "");
-    for (const files of [join(folder, "f"), join(folder, "nothing"), ".", process.cwd()]) {
+    for (const files of [join(folder, "f"), join(folder, "nothing"), ".", process.cwd(), "..", "/"]) {
       expect(() => flowAccess({ stepflow: { files } })).toThrow("folder");
     }
     for (const name of ["", "A B", "1A", "A=1"]) expect(() => flowAccess({ stepflow: { variables: [name] } })).toThrow("no name");

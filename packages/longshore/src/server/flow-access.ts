@@ -4,7 +4,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { LongshoreError } from "../errors.ts";
-import type { FlowFiles } from "../protocol/stepflow/builtin/load-file.ts";
+import { type FlowFiles, isBelow } from "../protocol/stepflow/builtin/load-file.ts";
 import { directoryOf, type ServeOptions } from "./config.ts";
 
 export interface FlowAccess {
@@ -22,9 +22,11 @@ function filesOf(options: ServeOptions): FlowFiles | null {
   const { files } = options.stepflow ?? {};
   if (files === undefined) return null;
   const folder = realFolder(files);
-  const expected = "a folder that holds nothing but files for flows";
-  if (folder === realpathSync(process.cwd()))
-    throw bad(`The folder of files for flows is ${files}, the working directory`, expected, "files");
+  const working = realpathSync(process.cwd());
+  if (folder === working || isBelow(folder, working)) {
+    const expected = "a folder that holds nothing but files for flows";
+    throw bad(`The folder of files for flows is ${files}, which has the working directory in it`, expected, "files");
+  }
   return { folder, hidden: secretPaths(options) };
 }
 

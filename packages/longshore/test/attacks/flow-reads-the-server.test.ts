@@ -10,14 +10,14 @@ import { oneStep } from "../support/stepflow-server.ts";
 
 const secret = "operator-secret-0123456789";
 
-async function production(more: readonly string[] = []) {
+async function production(more: readonly string[] = [], place = ".") {
   const folder = temporaryFolder();
   const flows = join(folder, "flows");
   mkdirSync(flows);
-  writeFileSync(join(folder, "tokens.txt"), `operator:${secret}:operator\n`);
+  writeFileSync(join(folder, place, "tokens.txt"), `operator:${secret}:operator\n`);
   writeFileSync(join(folder, "key.pem"), "the key");
   const env = { MY_SECRET: "a secret of the environment", STEPFLOW_VAR_TOLD: "for flows" };
-  const server = await startServer(["--data", "./data", "--token-file", "tokens.txt", ...more], { cwd: folder, env });
+  const server = await startServer(["--data", `${place}/data`, "--token-file", `${place}/tokens.txt`, ...more], { cwd: folder, env });
   const post = async (path: string, body: object) => {
     const headers = { "content-type": "application/json", authorization: `Bearer ${secret}` };
     const answer = await fetch(`${server.url}/api/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });
@@ -64,14 +64,23 @@ describe("a flow on a server that was told nothing of files", () => {
 });
 
 describe("a flow on a server with a folder for flows", () => {
-  it("reads files there, and none that the server keeps for itself", async () => {
-    // The worst case: everything lies in the folder, and links in it lead to the rest.
+  it("reads files there, and none beyond, also by links", async () => {
     const { folder, flows, load } = await production(["--stepflow-files", "flows"]);
     writeFileSync(join(flows, "prompt.txt"), "be kind");
     symlinkSync(join(folder, "tokens.txt"), join(flows, "link.txt"));
     symlinkSync(join(folder, "data"), join(flows, "link"));
     expect(await load("prompt.txt")).toContain("be kind");
     for (const path of ["../tokens.txt", "link.txt", "link/longshore.db"]) expect(await load(path)).toContain("leads out of the folder");
+  });
+
+  it("reads nothing there that the server keeps for itself", async () => {
+    const { folder, flows, load } = await production(["--stepflow-files", "flows"], "flows");
+    symlinkSync(join(folder, "flows/data"), join(flows, "link"));
+    for (const path of ["tokens.txt", "data/longshore.db", "link/longshore.db", "./data/../tokens.txt"]) {
+      const told = await load(path);
+      expect([path, told]).toEqual([path, expect.stringContaining("what the server keeps for itself")]);
+      expect(told).not.toContain(secret);
+    }
   });
 
   it("reads variables that are listed", async () => {
@@ -85,6 +94,7 @@ it("the working directory, or a folder that is not there, is refused as the fold
   const folder = temporaryFolder();
   for (const [files, why] of [
     [".", "the working directory"],
+    ["/", "the working directory"],
     ["nowhere", "cannot be read"],
   ] as const) {
     const { code, stderr } = await longshore(["start", "--port", "0", "--ephemeral", "--stepflow-files", files], { cwd: folder });

@@ -92,7 +92,8 @@ async function inside(call: ComponentWork, { folder, hidden }: FlowFiles, wanted
   return { path, shown: relative(root, named) };
 }
 
-function isBelow(root: string, path: string): boolean {
+/** Both are real paths. */
+export function isBelow(root: string, path: string): boolean {
   const way = relative(root, path);
   return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

@@ -1,0 +1,22 @@
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { Command } from "commander";
+import { expect, it } from "vitest";
+import { temporaryFolder } from "../../test/support/parts.ts";
+import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
+
+/** As the program reads them when nothing is typed. */
+const plain: ServerFlags = withServerFlags(new Command()).parse([], { from: "user" }).opts();
+
+it("the key of TLS is a secret file, which no flow reads", () => {
+  const folder = temporaryFolder();
+  const [tlsCert, tlsKey] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  for (const file of [tlsCert, tlsKey]) writeFileSync(file, "pem");
+  expect(serveOptions({ ...plain, tlsCert, tlsKey }, { format: "json" }).secretFiles).toEqual([tlsKey]);
+});
+
+it("flows are let read what the flags name, and nothing without them", () => {
+  expect(serveOptions(plain, { format: "json" }).stepflow).toEqual({});
+  const flags = { ...plain, stepflowFiles: "flows", stepflowEnv: ["A", "B"] };
+  expect(serveOptions(flags, { format: "json" }).stepflow).toEqual({ files: resolve("flows"), variables: ["A", "B"] });
+});
