@@ -111,8 +111,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const listeners = new Set<ChangeListener>();
   const carriers = new Set<Carrier>();
   const deadLetterSources = new Set<DeadLetterSource>();
+  const slices = new Slices();
   const store = await openSqliteStore({
     directory,
+    slices,
     open: probe === undefined ? options.open : timedOpen(probe, options.open),
     acceptDamage: options.acceptDamage,
     warn: options.warn,
@@ -137,7 +139,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   const { trouble } = options;
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
-  const slices = new Slices();
   const beside = besideOf(store, { clock, directory, slices, blobsBytesMax: options.quotas?.blobBytes });
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });

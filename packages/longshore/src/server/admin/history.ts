@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { LongshoreError } from "../../errors.ts";
+import { wholeRow } from "../../slices.ts";
 import type { Engine } from "../engine.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor } from "./query.ts";
@@ -61,14 +62,15 @@ const runHistoryShape = z
 
 const page = z.strictObject({ after: cursor });
 
-export function historyOperations({ history }: Engine): Operation[] {
+export function historyOperations({ history, slices }: Engine): Operation[] {
   return [
     operation({
       ...{ id: "listRunIds", tag, method: "GET", path: "/history/runs", action: "run.read" },
       summary: "List the ids of all runs, oldest first.",
       query: page,
       answers: { 200: { description: "A page.", schema: pageOf(z.string()) } },
-      handle({ query }) {
+      async handle({ query }) {
+        await slices.turn(idsMax);
         const items = history.runIds(query.after ?? "", idsMax);
         return json(200, { items, next: items.length < idsMax ? null : items.at(-1) });
       },
@@ -78,7 +80,8 @@ export function historyOperations({ history }: Engine): Operation[] {
       summary: "Get a run with a page of its tasks and all of their attempts, for a checker.",
       query: page,
       answers: { 200: { description: "The run.", schema: runHistoryShape }, 404: { description: "There is no such run." } },
-      handle({ params, query }) {
+      async handle({ params, query }) {
+        await slices.turn(tasksMax * wholeRow);
         const id = params.id as string;
         const run = history.run(id, { after: query.after ?? `${id}.`, limit: tasksMax });
         if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
@@ -93,7 +96,8 @@ export function historyOperations({ history }: Engine): Operation[] {
       summary: "List the tasks without a run, oldest first, with all of their attempts.",
       query: page,
       answers: { 200: { description: "A page.", schema: pageOf(taskHistoryShape) } },
-      handle({ query }) {
+      async handle({ query }) {
+        await slices.turn(tasksMax * wholeRow);
         const items = history.looseTasks(query.after ?? "", tasksMax);
         return json(200, { items, next: items.length < tasksMax ? null : items.at(-1)?.id });
       },

@@ -4,6 +4,7 @@ import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
 import { type Document, type DocumentStore, documentsMax } from "../../run/documents.ts";
+import { Slices, wholeRow } from "../../slices.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { Rows } from "./rows.ts";
@@ -13,15 +14,22 @@ const keptMax = 2_000;
 
 const separator = "\u0000";
 
+/** Documents that a list reads without a pause. */
+const rowsMax = 250;
+
 export class SqliteDocuments implements DocumentStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #rows: Rows<Document>;
   readonly #versions: (kind: string, name: string) => number[];
-  readonly #list: (kind: string, name: string | undefined) => SqlRow[];
+  readonly #named: (kind: string, name: string) => SqlRow[];
+  /** Some documents of a kind, behind one of them. */
+  readonly #behind: (kind: string, name: string, version: number) => SqlRow[];
+  readonly #slices: Slices;
   readonly #count: (kind: string) => number;
 
-  constructor(db: Database, commit: GroupCommit, clock: Clock) {
+  constructor(db: Database, commit: GroupCommit, clock: Clock, slices = new Slices()) {
+    this.#slices = slices;
     this.#commit = commit;
     this.#clock = clock;
     const select = db.prepare("SELECT * FROM document WHERE kind = ? AND name = ? AND version = ?");
@@ -41,9 +49,10 @@ export class SqliteDocuments implements DocumentStore {
     });
     const versions = db.prepare("SELECT version FROM document WHERE kind = ? AND name = ?");
     this.#versions = (kind, name) => versions.all(kind, name).map((row) => row.version as number);
-    const all = db.prepare("SELECT * FROM document WHERE kind = ? ORDER BY name, version");
+    const behind = db.prepare("SELECT * FROM document WHERE kind = ? AND (name, version) > (?, ?) ORDER BY name, version LIMIT ?");
+    this.#behind = (kind, name, version) => behind.all(kind, name, version, rowsMax);
     const named = db.prepare("SELECT * FROM document WHERE kind = ? AND name = ? ORDER BY version");
-    this.#list = (kind, name) => (name === undefined ? all.all(kind) : named.all(kind, name));
+    this.#named = (kind, name) => named.all(kind, name);
     const count = db.prepare("SELECT count(*) AS count FROM document WHERE kind = ?");
     this.#count = (kind) => count.get(kind)?.count as number;
   }
@@ -52,8 +61,17 @@ export class SqliteDocuments implements DocumentStore {
     return Promise.resolve(this.find(kind, name, version) ?? undefined);
   }
 
-  documents(kind: string, name?: string): Promise<Document[]> {
-    return Promise.resolve(this.#list(kind, name).map(documentOf));
+  async documents(kind: string, name?: string): Promise<Document[]> {
+    if (name !== undefined) return this.#named(kind, name).map(documentOf);
+    const all: Document[] = [];
+    for (;;) {
+      await this.#slices.turn(rowsMax * wholeRow);
+      const last = all.at(-1);
+      const some = this.#behind(kind, last?.name ?? "", last?.version ?? -1).map(documentOf);
+      all.push(...some);
+      this.#slices.spent(some.reduce((sum, { body }) => sum + body.length, 0));
+      if (some.length < rowsMax) return all;
+    }
   }
 
   keepDocument(

@@ -35,6 +35,8 @@ export interface SqliteReaderOptions {
 
 /** Entries of an index that are looked at without a pause, and that one page looks at while it searches for matches. */
 const scanMax = turnRows / 2;
+/** Entries of an index that are passed at the cost of one that is looked at. */
+const passedPerRow = 16;
 /** Whole rows that are read without a pause. */
 const wholeRowsMax = 250;
 /** Open runs that are sorted to list them: about a millisecond. */
@@ -86,7 +88,7 @@ export class SqliteReader implements Reader {
   }
 
   runsByAlias(workflow: string, alias: string, limit: number): Promise<Run[]> {
-    return Promise.resolve(this.#sql.runsByAlias.all(alias, workflow, limit).map(runOf));
+    return this.#allOf(limit, "", (after, some) => this.#sql.runsByAlias.all(alias, workflow, after, some).map(runOf));
   }
 
   childOf(taskId: string, attempt: number): Promise<Run | undefined> {
@@ -98,7 +100,7 @@ export class SqliteReader implements Reader {
   }
 
   openRuns(workflow: string, limit: number = pageMax): Promise<Run[]> {
-    return Promise.resolve(this.#sql.openRunsOf.all(workflow, limit).map(runOf));
+    return this.#allOf(limit, last, (before, some) => this.#sql.openRunsOf.all(workflow, before, some).map(runOf));
   }
 
   runByAlias(alias: string): Promise<Run | undefined> {
@@ -130,11 +132,20 @@ export class SqliteReader implements Reader {
     return [...this.#sql.attempts.all(taskId).map(attemptOf), currentAttempt(task)];
   }
 
-  definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]> {
+  async definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]> {
+    const { slices, definitions } = this.#options;
     const dialect = page.dialect ?? null;
-    const names = this.#sql.names.all(dialect, dialect, limited(page.limit), page.offset ?? 0);
-    const newest = names.map((row) => this.#options.definitions.newest(row.name as string));
-    return Promise.resolve(newest.filter((definition) => definition !== null));
+    // Passing an entry costs a small part of what reading it does.
+    await slices.turn(limited(page.limit) + Math.ceil((page.offset ?? 0) / passedPerRow));
+    const found: Definition[] = [];
+    for (const row of this.#sql.names.all(dialect, dialect, limited(page.limit), page.offset ?? 0)) {
+      await slices.turn(wholeRow);
+      const newest = definitions.newest(row.name as string);
+      if (newest === null) continue;
+      slices.spent(newest.source.length);
+      found.push(newest);
+    }
+    return found;
   }
 
   definition(name: string): Promise<Definition | undefined> {
@@ -189,7 +200,7 @@ export class SqliteReader implements Reader {
     return { items, next: found.next };
   }
 
-  /** Whole rows in the order of their ids, behind `after`, some at a time. */
+  /** Whole rows in the order of their ids, one way or the other, behind `after`, some at a time. */
   async #allOf<T extends Run | Task>(limit: number, after: string, read: (after: string, some: number) => T[]): Promise<T[]> {
     const { slices } = this.#options;
     const all: T[] = [];
@@ -248,9 +259,9 @@ function prepareStatements(db: Database) {
   const prepare = (sql: string): Statement => db.prepare(sql);
   return {
     newestRun: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? ORDER BY id DESC LIMIT 1`),
-    openRunsOf: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? AND ended_at IS NULL ORDER BY id DESC LIMIT ?`),
+    openRunsOf: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? AND ended_at IS NULL AND id < ? ORDER BY id DESC LIMIT ?`),
     runByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? ORDER BY id DESC LIMIT 1`),
-    runsByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? AND workflow = ? ORDER BY id LIMIT ?`),
+    runsByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? AND workflow = ? AND id > ? ORDER BY id LIMIT ?`),
     runsUnder: prepare(`SELECT ${runColumns} FROM run WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
     statesUnder: prepare("SELECT id, state FROM run WHERE id > ? AND id < ? ORDER BY id LIMIT ?"),
     child: prepare(`SELECT ${runColumns} FROM run WHERE parent_task_id = ? AND parent_attempt = ?`),

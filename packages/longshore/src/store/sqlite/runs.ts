@@ -213,7 +213,7 @@ export class SqliteRuns implements RunStore, Follower {
   openRun(workflow: string): Run | null {
     const fresh = this.runs.pending().find((run) => run.workflow === workflow && isRunOpen(run.state));
     if (fresh !== undefined) return fresh;
-    for (const row of this.#sql.open.all(workflow)) {
+    for (const row of this.#sql.open.iterate(workflow)) {
       const run = this.runs.get(row.id as string);
       if (run !== null && isRunOpen(run.state)) return run;
     }

@@ -4,6 +4,7 @@ import type { Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import type { Run } from "../../run/run.ts";
 import type { Brain } from "../../run/store.ts";
+import type { Slices } from "../../slices.ts";
 import { SqliteBoard } from "./board.ts";
 import { GroupCommit } from "./commit.ts";
 import { inWords, openDataFile } from "./data-file.ts";
@@ -32,6 +33,8 @@ export interface SqliteStoreOptions {
   synchronous?: "FULL" | "NORMAL";
   /** Open runs below one root. */
   familyRunsMax?: number;
+  /** Bounds what readers do in one turn of the event loop. */
+  slices?: Slices;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: typeof openDatabase;
   /** Serve a damaged data file: what can be read of it. */
@@ -65,7 +68,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     };
     const board = new SqliteBoard({ db, commit, clock, random, changed: taskChanged, deadline: hooks.deadline });
     const parts = new SqliteParts({ db, commit, clock, tasks: board.tasks, first: (task) => runs.firstPart(task) });
-    const documents = new SqliteDocuments(db, commit, clock);
+    const documents = new SqliteDocuments(db, commit, clock, options.slices);
     const runs = new SqliteRuns({
       documents,
       db,

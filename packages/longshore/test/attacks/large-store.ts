@@ -1,0 +1,192 @@
+// A server over a store that holds very much, and a walk over all that can be read there. Rows are copied in SQL: a hundred thousand runs
+// take seconds that way.
+
+import { request } from "node:http";
+import { join } from "node:path";
+import { expect, onTestFinished } from "vitest";
+import { actions } from "../../src/actions.ts";
+import { sampleSource } from "../../src/dialect/workflow-graph/sample.ts";
+import { dialectName } from "../../src/dialect/workflow-graph/source.ts";
+import { openChannel } from "../../src/grpc/client.ts";
+import type { GrpcMethod } from "../../src/grpc/service.ts";
+import type { Route } from "../../src/http.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { defaultConfig } from "../../src/protocol/stepflow/config/default.ts";
+import { openDoor } from "../../src/server/door.ts";
+import { openEngine } from "../../src/server/engine.ts";
+import { createLogger } from "../../src/server/logger.ts";
+import { turnRows, wholeRow } from "../../src/slices.ts";
+import { type Database, openDatabase, type SqlRow, type Statement } from "../../src/store/sqlite/driver.ts";
+import { realGroups, realMethods } from "../support/admin.ts";
+import { temporaryFolder } from "../support/parts.ts";
+
+export interface StoreSize {
+  readonly runs: number;
+  readonly lanes: number;
+  readonly workers: number;
+}
+
+/** Rows that SQLite answers between two looks: a turn may end and another begin between them, and single rows are read without asking. */
+const rowsInTurnMax = 2 * turnRows + 500;
+const workflow = "large";
+/** Fills what a path asks for. */
+const placeholders: Readonly<Record<string, string>> = { name: workflow, version: "1", type: workflow, step: "a", reference: "a" };
+
+/** Reads everything that can be read, and expects that no turn of the event loop looks at more rows than it may. */
+export async function walkAllReads(size: StoreSize): Promise<{ reads: number; rows: number }> {
+  const directory = temporaryFolder();
+  const { runId, taskId } = await fill(directory, size);
+  const counted = countingRows();
+  const engine = await openEngine({ directory, open: counted.open });
+  const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
+  const door = await openDoor({ engine, stepflow: defaultConfig(), options: { port: 0 }, tokens: [], logger, metrics: createMetrics() });
+  onTestFinished(async () => {
+    await door.close(0);
+    await engine.close();
+  });
+  expect(engine.store.board.lanes.size).toBe(size.lanes);
+  const known = { ...placeholders, run: runId, id: runId, workflow: runId, task: taskId };
+  const routes = (await realGroups()).flatMap((group) => group.routes).filter(isRead);
+  const urls = routes.map((route) => door.url + route.path.replace(/:(\w+)/g, (_, name: string) => known[name as "run"] ?? runId));
+  const { slices } = engine;
+  counted.longest = 0;
+  const passed = async (what: string) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([what, slices.longest > turnRows + wholeRow, counted.longest > rowsInTurnMax]).toEqual([what, false, false]);
+  };
+  for (const url of [...urls, ...searches(door.url)]) {
+    expect([url, await statusOf(url)]).not.toEqual([url, 500]);
+    await passed(url);
+  }
+  const methods = (await realMethods()).filter(isReadMethod);
+  for (const method of methods) {
+    await callOnce(method, door.url);
+    await passed(method.path);
+  }
+  await Promise.all(searches(door.url).map(statusOf));
+  await passed("all searches at once");
+  return { reads: urls.length + methods.length, rows: slices.total };
+}
+
+/** The lists at their largest, and what looks at everything. */
+function searches(url: string): string[] {
+  const own = `${url}/api/longshore/v1`;
+  const lists = ["runs", "tasks", "workers", "queues"].map((list) => `${own}/${list}?limit=1000`);
+  const texts = ["no-such-text", "text of run"].map((text) => `${url}/api/workflow/search?size=100&freeText=${encodeURIComponent(text)}`);
+  const sorted = `${url}/api/workflow/search?size=10&sort=endTime:DESC`;
+  const states = ["running", "failed"].map((state) => `${own}/runs?limit=1000&state=${state}`);
+  return [...lists, ...texts, sorted, ...states, `${url}/api/v1/runs?limit=1000`, `${url}/api/tasks/search?freeText=no-such-text`];
+}
+
+function isRead({ method, action, body }: Route): boolean {
+  return method === "GET" && body !== "stream" && (actions[action].reads ?? false);
+}
+
+function isReadMethod({ kind, action }: GrpcMethod): boolean {
+  return kind === "unary" && (actions[action].reads ?? false);
+}
+
+/** Streams are left as soon as they have begun. */
+function statusOf(url: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { agent: false }, (response) => {
+      const { statusCode = 0, headers } = response;
+      if (headers["content-type"]?.startsWith("text/event-stream")) {
+        sent.destroy();
+        return resolve(statusCode);
+      }
+      response.resume();
+      response.once("end", () => resolve(statusCode));
+    });
+    sent.once("error", reject);
+    sent.end();
+  });
+}
+
+/** With an empty request; what it answers does not matter. */
+async function callOnce(method: GrpcMethod, url: string): Promise<void> {
+  const channel = openChannel(url.replace("http://", ""));
+  try {
+    await channel.unary(method as never, {} as never).catch(() => undefined);
+  } finally {
+    await channel.close();
+  }
+}
+
+async function fill(directory: string, { runs, lanes, workers }: StoreSize): Promise<{ runId: string; taskId: string }> {
+  const engine = await openEngine({ directory });
+  await engine.runs.define({ name: workflow, dialect: dialectName, source: sampleSource });
+  const { run } = await engine.runs.start({ workflow, input: '{"text":"text of run"}' });
+  const runId = run.id;
+  await engine.runs.cancel(runId);
+  const taskId = "loose-000000";
+  await engine.board.post([{ id: taskId, step: "a", lanes: [{ name: "work", labels: ["l0"] }], input: "null", policy: null }]);
+  await engine.close();
+  const db = await openDatabase(join(directory, "longshore.db"));
+  // Open runs and ended ones in turn, so that neither list is short.
+  const id = (prefix: string) => `substr(${prefix}, 1, length(${prefix}) - 6) || printf('%06d', n)`;
+  copy(db, "run", runs - 1, {
+    id: id("id"),
+    ended_at: "CASE n % 2 WHEN 0 THEN ended_at + n END",
+    state: "CASE n % 2 WHEN 0 THEN 'failed' ELSE 'running' END",
+  });
+  copy(db, "task", lanes - 1, { id: id("id"), labels: `json_array('l' || n)`, sequence: "sequence + n" }, `WHERE id = '${taskId}'`);
+  const now = Date.now();
+  db.exec(`INSERT INTO worker (id, protocol, labels, registered_at, seen_at)
+    WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ${workers})
+    SELECT 'w' || n, 'workflow-graph', json_array('l' || n), ${now}, ${now} FROM c`);
+  db.close();
+  return { runId, taskId };
+}
+
+/** Copies the one row there is so many times, with some columns made from `n`. */
+function copy(db: Database, table: string, count: number, made: Readonly<Record<string, string>>, where = ""): void {
+  const columns = db
+    .prepare(`PRAGMA table_info(${table})`)
+    .all()
+    .map((row) => row.name as string);
+  db.exec(`INSERT INTO ${table} (${columns.join(", ")})
+    WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ${count})
+    SELECT ${columns.map((column) => made[column] ?? column).join(", ")} FROM c, (SELECT * FROM ${table} ${where} LIMIT 1)`);
+}
+
+/** A database that counts the rows that are read in one turn of the event loop, whoever reads them. */
+function countingRows() {
+  const counted = { longest: 0, open };
+  let rows = 0;
+  let turning = false;
+  const count = (more: number) => {
+    rows += more;
+    counted.longest = Math.max(counted.longest, rows);
+    if (turning) return;
+    turning = true;
+    setImmediate(() => {
+      turning = false;
+      rows = 0;
+    });
+  };
+  function* each(read: Iterable<SqlRow>): IterableIterator<SqlRow> {
+    for (const row of read) {
+      count(1);
+      yield row;
+    }
+  }
+  const watched = (statement: Statement): Statement => ({
+    run: (...values) => statement.run(...values),
+    get(...values) {
+      count(1);
+      return statement.get(...values);
+    },
+    all(...values) {
+      const all = statement.all(...values);
+      count(all.length);
+      return all;
+    },
+    iterate: (...values) => each(statement.iterate(...values)),
+  });
+  async function open(...given: Parameters<typeof openDatabase>): Promise<Database> {
+    const db = await openDatabase(...given);
+    return { ...db, prepare: (sql) => watched(db.prepare(sql)) };
+  }
+  return counted;
+}
