@@ -1,7 +1,7 @@
 // Looks at the files of a data folder without opening them as a database: what is wrong with them is found before SQLite repairs,
 // overwrites or removes anything. Safe beside a running server, in another process: SQLite's locks are not touched.
 
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { dataFileName } from "./folder.ts";
 import { readWal, type WalReport } from "./wal-check.ts";
@@ -29,6 +29,8 @@ export function checkFile(directory: string, hadData = false): FileReport {
   const start = readStart(file);
   if (start === null || start.bytes === 0) return { schemaVersion: null, damage: missing(file, start !== null, wal, hadData) };
   const header = parseHeader(start.header);
+  // A change outside the log was cut off, as a power cut at the first start does: SQLite takes it back from this journal.
+  if (existsSync(`${file}-journal`)) return { schemaVersion: header?.schemaVersion ?? null, damage: lost(file, wal) };
   if (header === null) {
     return { schemaVersion: null, damage: [`The data file ${file} is no SQLite database: its first bytes are wrong.`] };
   }

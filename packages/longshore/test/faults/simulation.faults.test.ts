@@ -1,0 +1,9 @@
+// More seeds of the simulation than the tests have time for: `npm run faults -- sweep --seeds 10000`.
+import { simulationSuite } from "../contract/simulation-suite.ts";
+
+/** Those up to here are played by the tests. */
+const PLAYED = 2_000;
+const SEEDS_DEFAULT = 1_000;
+
+const seeds = Number(process.env.LONGSHORE_SIM_SEEDS ?? SEEDS_DEFAULT);
+simulationSuite(PLAYED + 1, PLAYED + seeds);

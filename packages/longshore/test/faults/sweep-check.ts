@@ -1,0 +1,122 @@
+// After a crash: opens what it left, holds it against what had been answered, brings everything to its end and looks once more.
+import { createHash } from "node:crypto";
+import { type Engine, openEngine } from "../../src/server/engine.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+import { LANES, READERS, TERM_MS } from "./sweep-workload.ts";
+
+/** What had been answered when the crash came, and what was in doubt. */
+export interface Known {
+  readonly facts: ReadonlyMap<string, string>;
+  readonly doubt: { key: string; value: string } | null;
+}
+
+export interface Findings {
+  lost: string[];
+  duplicated: string[];
+}
+
+/** Rounds of work after which everything must have ended: the longest chain of steps, and one more for each hold that has to lapse. */
+const ROUNDS_MAX = 20;
+
+export async function checkAfterCrash(folder: string, known: Known): Promise<Findings> {
+  const clock = new TestClock();
+  const engine = await openEngine({ directory: folder, clock, random: () => 0.5 });
+  try {
+    const found: Findings = { lost: [], duplicated: [] };
+    await compare(engine, known, found, false);
+    await startAgain(engine, known, found);
+    await finish(engine, clock, known, found);
+    await compare(engine, known, found, true);
+    return found;
+  } finally {
+    await engine.close();
+  }
+}
+
+async function compare(engine: Engine, { facts, doubt }: Known, found: Findings, ended: boolean): Promise<void> {
+  const gone = [...facts, ...(doubt === null ? [] : [[doubt.key, doubt.value] as const])].filter(([, value]) => value === "gone");
+  // With a run goes all that belongs to it; a blob goes alone.
+  const removed = gone.filter(([key]) => key.startsWith("run ")).map(([key]) => key.slice("run ".length));
+  for (const [key, value] of facts) {
+    if (key.startsWith("key ") || (value !== "gone" && removed.some((id) => key.includes(id)))) continue;
+    const is = await observe(engine, key);
+    const may = doubt?.key === key ? [value, doubt.value] : [value];
+    // What runs comes to its end while it is looked at.
+    const allowed = may.includes("running") ? [...may, "succeeded"] : may;
+    if (is === "twice") found.duplicated.push(key);
+    else if (!allowed.includes(is)) found.lost.push(`${key} was ${value} and is ${is}${ended ? " in the end" : ""}`);
+  }
+  if (doubt !== null && !facts.has(doubt.key) && (await observe(engine, doubt.key)) === "twice") found.duplicated.push(doubt.key);
+}
+
+/** What is true of a fact's subject now. */
+async function observe(engine: Engine, key: string): Promise<string> {
+  const [about = "", id = "", which = ""] = key.split(" ");
+  const { db } = engine.store;
+  const task = async () => engine.board.task(id);
+  if (about === "run") return (await engine.runs.run(id))?.state ?? "gone";
+  if (about === "task") return (await task())?.state === "done" ? ((await task())?.output ?? "nothing") : "not done";
+  if (about === "failures") return String((await task())?.failures);
+  if (about === "posted") return (await task()) === undefined ? "gone" : "there";
+  if (about === "part") return times((await engine.parts.read(id, 0, 100)).parts.filter(({ uid }) => uid === which).length);
+  if (about === "line")
+    return times((await engine.logStore.read(id, { limit: 100 })).filter(({ sequence }) => sequence === Number(which)).length);
+  if (about === "document") return (await engine.documents.document("sweep", "note"))?.body ?? "gone";
+  if (about === "blob") return blob(engine, id);
+  if (about === "record") return record(engine, key);
+  const mails = db.prepare("SELECT state FROM outbox WHERE dedup_id = ?").all(key);
+  return mails.length > 1 ? "twice" : String(mails[0]?.state);
+}
+
+function times(count: number): string {
+  return count === 0 ? "gone" : count === 1 ? "once" : "twice";
+}
+
+async function blob({ blobs }: Engine, hash: string): Promise<string> {
+  const stored = await blobs.get(hash);
+  if (stored === undefined) return "gone";
+  const pieces: Buffer[] = [];
+  for await (const piece of stored.content) pieces.push(piece as Buffer);
+  const content = Buffer.concat(pieces);
+  return createHash("sha256").update(content).digest("hex") === hash ? String(content.byteLength) : "damaged";
+}
+
+/** A record that is not handed out to its group was read: as it was appended, it is lost otherwise. */
+function record({ busLog }: Engine, key: string): string {
+  const taken = busLog.take(READERS);
+  if (taken === null) return "read";
+  busLog.release(READERS.member, taken.id);
+  const same = taken.records.filter(({ value }) => Buffer.from(value).toString() === key).length;
+  return same === 0 ? "read" : same === 1 ? "unread" : "twice";
+}
+
+/** Clients that were not answered ask again: what was answered once stays one. */
+async function startAgain(engine: Engine, { facts, doubt }: Known, found: Findings): Promise<void> {
+  for (const [key, id] of facts) {
+    if (!key.startsWith("key ") || facts.get(`run ${id}`) === "gone" || doubt?.key === `run ${id}`) continue;
+    const { run, created } = await engine.runs.start({ workflow: "outer", input: "null", key: key.slice("key ".length) });
+    if (created || run.id !== id) found.duplicated.push(key);
+  }
+}
+
+/** Does all the work that is left. A task whose completion was answered must not be handed out again. */
+async function finish(engine: Engine, clock: TestClock, { facts }: Known, found: Findings): Promise<void> {
+  const { db } = engine.store;
+  const open = db.prepare(
+    "SELECT (SELECT count(*) FROM run WHERE ended_at IS NULL) + (SELECT count(*) FROM task WHERE ended_at IS NULL) + (SELECT count(*) FROM message) AS count",
+  );
+  for (let round = 0; Number(open.get()?.count) > 0; round++) {
+    if (round > ROUNDS_MAX) {
+      found.lost.push(`${open.get()?.count} rows are open and nothing moves them`);
+      return;
+    }
+    const tasks = await engine.board.claim({ reach: { names: LANES, labels: [] }, holder: "heir", termMs: TERM_MS, max: 100 });
+    for (const task of tasks) {
+      if (facts.has(`task ${task.id}`)) found.duplicated.push(`task ${task.id} was handed out again`);
+      await engine.board.complete({ taskId: task.id, grant: task.grant, holder: "heir" }, '"late"');
+    }
+    // Holds of the process that died lapse.
+    await clock.advance(tasks.length === 0 ? TERM_MS : 0);
+    for (let turn = 0; turn < 5; turn++) await clock.advance(0);
+  }
+}

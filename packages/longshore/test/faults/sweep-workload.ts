@@ -1,0 +1,198 @@
+// What is played while every write of the store is recorded: one thing after the other, through every path that writes. Each fact is told to
+// `ledger` before it is asked for and again when it was answered, so that at any moment at most one of them is in doubt.
+import { createHash } from "node:crypto";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { laneOf } from "../../src/board/lanes.ts";
+import type { Hold, Task } from "../../src/board/task.ts";
+import { retentionPolicy } from "../../src/run/retention.ts";
+import { type Engine, openEngine } from "../../src/server/engine.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+
+/** `key` is what a fact is about, `value` what is true of it from then on. */
+export interface Ledger {
+  sent(key: string, value: string): void;
+  answered(): void;
+}
+
+export const LANES = ["first", "second", "inside", "last", "single"];
+export const TERM_MS = 10_000;
+export const READERS = { group: "readers", member: "m", topics: ["news"], max: 10 };
+
+const step = (id: string, more: object = {}) => ({ id, task: id, input: null, ...more });
+
+/** A blob that nobody has used for this long is gone when pruning next comes by, which it does each minute. */
+const BLOB_AGE_MS = 90_000;
+const PRUNING_MS = 60_000;
+/** Far more than pruning needs. */
+const MINUTES_MAX = 100;
+/** Turns of the event loop that each pruning is given for its files. */
+const PRUNING_TURNS = 100;
+
+export async function playWorkload(directory: string, rounds: number, ledger: Ledger): Promise<void> {
+  const clock = new TestClock();
+  const retention = retentionPolicy({ blobs: { ageMs: BLOB_AGE_MS } });
+  const engine = await openEngine({ directory, clock, random: () => 0.5, retention });
+  await define(engine);
+  for (let round = 0; round < rounds; round++) {
+    const workload = new Workload(engine, ledger, round);
+    const hash = await workload.play();
+    ledger.sent(`blob ${hash}`, "gone");
+    await untilPruned(engine, clock, join(directory, "blobs", "incoming"));
+    ledger.answered();
+    // The write-ahead log is folded into the data file, and begins anew with the next commit.
+    engine.store.db.exec("PRAGMA wal_checkpoint(RESTART)");
+  }
+  await engine.close();
+}
+
+/** Retention forgets a blob first, and removes its file after that. */
+async function untilPruned({ store }: Engine, clock: TestClock, folder: string): Promise<void> {
+  const rows = store.db.prepare("SELECT count(*) AS count FROM blob");
+  for (let minute = 0; rows.get()?.count !== 0 || readdirSync(folder).length > 0; minute++) {
+    if (minute > MINUTES_MAX) throw new Error("The blob has not been pruned.");
+    await clock.advance(PRUNING_MS);
+    for (let turns = 0; turns < PRUNING_TURNS; turns++) await turn();
+  }
+}
+
+async function define({ runs }: Engine): Promise<void> {
+  const inner = { name: "inner", steps: [step("inside")], output: null };
+  const steps = [
+    step("first"),
+    step("second", { after: ["first"], retry: { failures: 1, backoff: { kind: "fixed", delayMs: 0 } } }),
+    { id: "child", workflow: "inner", input: null, after: ["first"] },
+    step("last", { after: ["second", "child"] }),
+  ];
+  await runs.define({ name: "inner", dialect: "code", source: JSON.stringify(inner) });
+  await runs.define({ name: "outer", dialect: "code", source: JSON.stringify({ name: "outer", steps, output: null }) });
+}
+
+class Workload {
+  readonly #engine: Engine;
+  readonly #ledger: Ledger;
+  readonly #round: number;
+
+  constructor(engine: Engine, ledger: Ledger, round: number) {
+    this.#engine = engine;
+    this.#ledger = ledger;
+    this.#round = round;
+  }
+
+  /** The hash of the blob that it has put. */
+  async play(): Promise<string> {
+    const hash = await this.#besideRuns();
+    const runId = await this.#start();
+    await this.#stream(await this.#take("first"));
+    await this.#failOnce(await this.#take("second"));
+    for (const lane of ["second", "inside", "last"]) await this.#complete(await this.#take(lane));
+    await this.#settled(runId);
+    await this.#told(`run ${runId}`, "succeeded", async () => {});
+    await this.#cancelAndRetry();
+    await this.#single();
+    // Of every second run the rows stay, so that later crashes find them.
+    if (this.#round % 2 === 0) await this.#told(`run ${runId}`, "gone", () => this.#engine.removeRun(runId));
+    return hash;
+  }
+
+  /** Asks, and notes that it is true from now on. */
+  async #told<T>(key: string, value: string, ask: () => Promise<T>): Promise<T> {
+    this.#ledger.sent(key, value);
+    const answer = await ask();
+    this.#ledger.answered();
+    return answer;
+  }
+
+  async #besideRuns(): Promise<string> {
+    const { documents, blobs, busLog, outboxStore } = this.#engine;
+    const body = JSON.stringify({ round: this.#round });
+    await this.#told("document", body, () => documents.keepDocument({ kind: "sweep", name: "note", version: 1, body }));
+    const content = Buffer.alloc(5_000, `blob ${this.#round} `);
+    const hash = createHash("sha256").update(content).digest("hex");
+    await this.#told(`blob ${hash}`, String(content.byteLength), () => blobs.put(content));
+    await busLog.join(READERS.group, READERS.topics, "earliest");
+    const value = Buffer.from(`record ${this.#round}`);
+    await this.#told(`record ${this.#round}`, "unread", () => busLog.append([{ topic: "news", key: "k", value }]));
+    const taken = busLog.take(READERS);
+    await this.#told(`record ${this.#round}`, "read", () => busLog.commit(READERS.member, taken?.id ?? -1));
+    const dedupId = `mail ${this.#round}`;
+    const mail = await this.#told(dedupId, "pending", () => outboxStore.add("sweep", { topic: "t", key: "k", dedupId, value: "{}" }));
+    if (mail !== null) await this.#told(dedupId, "sent", () => outboxStore.settle(mail, { state: "sent" }));
+    return hash;
+  }
+
+  async #start(): Promise<string> {
+    const { run } = await this.#engine.runs.start({ workflow: "outer", input: "null", key: keyOf(this.#round) });
+    await this.#told(`run ${run.id}`, "running", async () => {});
+    await this.#told(`key ${keyOf(this.#round)}`, run.id, async () => {});
+    return run.id;
+  }
+
+  async #take(lane: string): Promise<Task> {
+    const claim = { reach: { names: [lane], labels: [] }, holder: "w", termMs: TERM_MS };
+    for (let look = 0; look < 100; look++) {
+      const [task] = await this.#engine.board.claim(claim);
+      if (task !== undefined) return task;
+      await turn();
+    }
+    throw new Error(`There is nothing on lane ${lane}.`);
+  }
+
+  /** A step that gives parts and lines on its way, says how far it has come, and ends. */
+  async #stream(task: Task): Promise<void> {
+    const { parts, logStore, board } = this.#engine;
+    for (const uid of ["p1", "p2"])
+      await this.#told(`part ${task.id} ${uid}`, "once", () => parts.put(holdOf(task), [{ uid, value: '"x"' }]));
+    for (const sequence of [1, 2]) {
+      const chunks = [{ stream: "stdout" as const, sequence, data: `line ${sequence}\n`, at: 1 }];
+      const batch = { taskId: task.id, runId: task.runId, attempt: task.attempt, grant: task.grant, chunks };
+      await this.#told(`line ${task.id} ${sequence}`, "once", () => logStore.append(batch));
+    }
+    await board.extend(holdOf(task), { output: '"so far"' });
+    await this.#complete(task);
+  }
+
+  async #failOnce(task: Task): Promise<void> {
+    await this.#told(`failures ${task.id}`, "1", () => this.#engine.board.fail(holdOf(task), { error: "no", retryable: true }));
+  }
+
+  async #complete(task: Task): Promise<void> {
+    const output = JSON.stringify(`output of ${task.id}`);
+    await this.#told(`task ${task.id}`, output, () => this.#engine.board.complete(holdOf(task), output));
+  }
+
+  async #cancelAndRetry(): Promise<void> {
+    const { run } = await this.#engine.runs.start({ workflow: "inner", input: "null" });
+    await this.#told(`run ${run.id}`, "cancelled", () => this.#engine.runs.cancel(run.id));
+    await this.#told(`run ${run.id}`, "running", () => this.#engine.runs.retry(run.id));
+    await this.#complete(await this.#take("inside"));
+  }
+
+  async #single(): Promise<void> {
+    const id = `single-${this.#round}`;
+    const task = { id, step: "single", lanes: [laneOf("single")], input: "null", policy: null };
+    await this.#told(`posted ${id}`, "there", () => this.#engine.board.post([task]));
+    await this.#complete(await this.#take("single"));
+  }
+
+  async #settled(runId: string): Promise<void> {
+    for (let look = 0; look < 100; look++) {
+      if ((await this.#engine.runs.run(runId))?.state === "succeeded") return;
+      await turn();
+    }
+    throw new Error(`Run ${runId} has not succeeded.`);
+  }
+}
+
+/** A start that is sent again under its key makes no second run. */
+function keyOf(round: number): string {
+  return `start ${round}`;
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function holdOf(task: Task): Hold {
+  return { taskId: task.id, grant: task.grant, holder: task.holder ?? undefined };
+}
