@@ -4,6 +4,7 @@ import type { Pool } from "undici";
 import { type ErrorCode, errorCodes, LongshoreError } from "./errors.ts";
 import { isObject } from "./json.ts";
 import { answerMsMax, openPool, type Reply, send } from "./send.ts";
+import { withoutEndSlashes } from "./text.ts";
 
 export interface JsonClientOptions {
   readonly url: URL;
@@ -40,7 +41,7 @@ export class JsonClient {
   private constructor(pool: Pool, { url, token }: JsonClientOptions) {
     this.#pool = pool;
     this.#origin = url.origin;
-    this.#base = url.pathname.replace(/\/+$/, "");
+    this.#base = withoutEndSlashes(url.pathname);
     this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 

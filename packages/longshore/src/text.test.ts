@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { counted, cutMiddle, cutTail, kindOf, shown } from "./text.ts";
+import { counted, cutMiddle, cutTail, kindOf, shown, withoutEndSlashes } from "./text.ts";
 
 it("leaves a text that fits alone and cuts the middle out of one that does not", () => {
   expect(cutMiddle("short", 5)).toBe("short");
@@ -31,4 +31,8 @@ it("never cuts a character in two", () => {
       expect(Buffer.from(text).toString()).toBe(text);
     }
   }
+});
+
+it("takes the slashes off the end of an address, and no others", () => {
+  expect(["", "/", "///", "/a", "/a/", "//a//b//"].map(withoutEndSlashes)).toEqual(["", "", "", "/a", "/a", "//a//b"]);
 });

@@ -1,4 +1,4 @@
-// Texts for people: cut to a limit without losing what matters, values inside messages, and counted things.
+// Texts for people: cut to a limit without losing what matters, values inside messages, counted things; and addresses that people write.
 
 const cutMark = "\n... cut here ...\n";
 
@@ -32,6 +32,13 @@ export function kindOf(value: unknown): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";
   return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+/** An address or a path without the slashes at its end, which mean nothing there. */
+export function withoutEndSlashes(text: string): string {
+  let end = text.length;
+  while (end > 0 && text[end - 1] === "/") end--;
+  return text.slice(0, end);
 }
 
 /** `1 step`, `2 steps`. */

@@ -7,6 +7,7 @@ import { type Clock, pause, systemClock } from "../clock.ts";
 import { codeOf, type ErrorCode, errorCodes, LongshoreError, toError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import { answerMsMax, openPool, type Reply, send } from "../send.ts";
+import { withoutEndSlashes } from "../text.ts";
 import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
 import { checkOutgoing, checkTopic } from "./check.ts";
 import { Gate } from "./gate.ts";
@@ -53,7 +54,7 @@ class HttpBus implements Bus {
   constructor(options: HttpBusOptions) {
     const url = new URL(options.url);
     this.name = `the bus at ${url.origin}`;
-    this.#base = url.pathname.replace(/\/+$/, "");
+    this.#base = withoutEndSlashes(url.pathname);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#gather = new Gather({

@@ -8,7 +8,9 @@ import { CommandFailure } from "./failure.ts";
 /** More would be a pattern that begins at the wrong folder. */
 const foldersMax = 10_000;
 const ignored = /^(node_modules|\..+)$/;
-const source = /(?<!\.d)\.[cm]?[jt]sx?$/;
+const source = /\.[cm]?[jt]sx?$/;
+/** What a compiler writes beside a source: types alone, or what they are the types of. */
+const declarations = /\.d\.[cm]?[jt]sx?$/;
 
 export interface FoundFile {
   readonly file: string;
@@ -34,7 +36,7 @@ function isPattern(text: string): boolean {
 
 function matching(pattern: string): FoundFile[] {
   const expression = toExpression(normal(pattern));
-  const files = filesBelow(baseOf(pattern)).filter((file) => source.test(file) && expression.test(file));
+  const files = filesBelow(baseOf(pattern)).filter((file) => source.test(file) && !declarations.test(file) && expression.test(file));
   return files.sort().map((file) => ({ file, byPattern: true }));
 }
 

@@ -31,8 +31,8 @@ async function examineFiles(folder: string, deep: boolean): Promise<Finding> {
   const report = checkFile(folder, look(join(folder, blobFolderName)) !== undefined);
   if (report.damage.length > 0) return { about, state: "bad", seen: report.damage.join(" "), advice: restore };
   if (report.schemaVersion !== null && report.schemaVersion > schemaVersion) {
-    const [seen, advice] = tooNew(file, report.schemaVersion).message.split(/(?<=wrote it\.) /);
-    return { about, state: "bad", seen: seen as string, advice };
+    const [seen, advice] = tooNew(file, report.schemaVersion).message.split(" wrote it. ");
+    return { about, state: "bad", seen: `${seen} wrote it.`, advice };
   }
   if (data === undefined) return { about, state: "ok", seen: `no data file in ${folder} yet` };
   const damage = deep ? await checkFilePages(file) : [];

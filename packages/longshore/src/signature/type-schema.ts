@@ -171,7 +171,7 @@ class TypeSchema {
   #libraryName(type: TypeScript.Type): string | undefined {
     const declaration = type.symbol?.declarations?.[0]?.getSourceFile();
     if (declaration?.isDeclarationFile !== true) return undefined;
-    return /[\\/](lib\.[^\\/]*\.d\.ts|@types[\\/]node[\\/].*)$/.test(declaration.fileName) ? type.symbol.name : undefined;
+    return /[\\/]lib\.[^\\/]*\.d\.ts$|[\\/]@types[\\/]node[\\/]/.test(declaration.fileName) ? type.symbol.name : undefined;
   }
 
   #fieldsOnce(type: TypeScript.Type): JsonSchema {

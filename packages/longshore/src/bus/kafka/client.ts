@@ -82,7 +82,7 @@ export function refusalOf(error: unknown, name: string): LongshoreError | undefi
     "UNSUPPORTED_SASL_MECHANISM",
   );
   const found = [...innerErrors(error)];
-  const untrusted = found.find(({ code }) => typeof code === "string" && untrustedCodes.test(code));
+  const untrusted = found.find(({ code }) => typeof code === "string" && !code.startsWith(handshakeCodes) && untrustedCodes.test(code));
   if (untrusted !== undefined) {
     const what = `The certificate of ${name} is not trusted (${untrusted.message}).`;
     const message = `${what} Give that of its authority in kafka.ssl.ca, or name its file in NODE_EXTRA_CA_CERTS.`;
@@ -96,7 +96,9 @@ export function refusalOf(error: unknown, name: string): LongshoreError | undefi
 }
 
 /** As OpenSSL and Node call what is wrong with a certificate. */
-const untrustedCodes = /^(?!ERR_SSL_).*(CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY))/;
+const untrustedCodes = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/;
+/** How the codes of another kind of trouble begin, which may speak of certificates too. */
+const handshakeCodes = "ERR_SSL_";
 
 /** An error with all those that it holds. */
 function* innerErrors(error: unknown): Generator<Error & { readonly code?: unknown }> {

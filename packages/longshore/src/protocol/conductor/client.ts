@@ -3,6 +3,7 @@
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type JsonObject } from "../../json.ts";
+import { withoutEndSlashes } from "../../text.ts";
 import { Tokens } from "./auth.ts";
 import { isAuthStatus, wantsNewToken } from "./codes.ts";
 import { Connection, type HttpRequest, isClosedConnection } from "./connection.ts";
@@ -82,7 +83,7 @@ export class Client {
     this.#connection = connection;
     this.#options = options;
     // The address may be given with or without the `/api` that every path begins with.
-    this.#base = `${settings.url.pathname.replace(/\/+$/, "").replace(/\/api$/, "")}/api`;
+    this.#base = `${withoutEndSlashes(settings.url.pathname).replace(/\/api$/, "")}/api`;
     const get = { accept: "application/json, text/plain", ...(settings.basic === undefined ? {} : { authorization: settings.basic }) };
     this.#headers = { get, post: { ...get, "content-type": "application/json" } };
     this.#tokens = new Tokens({

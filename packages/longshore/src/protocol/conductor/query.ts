@@ -19,20 +19,31 @@ export function parseQuery(text: string | undefined): Condition[] {
   const query = (text ?? "").trim();
   if (query === "" || query === "*") return [];
   if (query.length > queryCharsMax) throw badRequest(`The query is longer than ${queryCharsMax} characters, which is the limit.`);
-  return query.split(/\s+AND\s+/i).map((part) => parseCondition(part.trim()));
+  return conditionsIn(query).map(parseCondition);
+}
+
+/** What stands between the words AND. */
+function conditionsIn(query: string): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  for (const { index } of query.matchAll(/\sAND\s/gi)) {
+    parts.push(query.slice(from, index).trim());
+    from = index + " AND".length;
+  }
+  return [...parts, query.slice(from).trim()];
 }
 
 function parseCondition(text: string): Condition {
-  const match = /^(\w+)\s*(=|>|<|\s+IN\s*)\s*(.*)$/is.exec(text);
-  const [, field, operator, value] = match ?? [];
-  if (field === undefined || operator === undefined || value === undefined)
-    throw badRequest(`Incorrectly formatted query string: ${text.slice(0, 200)}`);
-  const bare = value.replace(/["'()]/g, "");
-  const isList = operator.trim().toUpperCase() === "IN";
+  const field = /^\w+/.exec(text)?.[0];
+  const rest = text.slice(field?.length ?? 0).trimStart();
+  // Between a field and IN there is a space: else it would be part of the field.
+  const operator = /^(?:[=><]|IN)/i.exec(rest)?.[0].toUpperCase();
+  if (field === undefined || operator === undefined) throw badRequest(`Incorrectly formatted query string: ${text.slice(0, 200)}`);
+  const bare = rest.slice(operator.length).replace(/["'()]/g, "");
   return {
     field,
-    operator: isList ? "IN" : (operator as Operator),
-    values: isList ? bare.split(",").map((each) => each.trim()) : [bare.trim()],
+    operator: operator as Operator,
+    values: operator === "IN" ? bare.split(",").map((each) => each.trim()) : [bare.trim()],
   };
 }
 

@@ -5,6 +5,7 @@ import type { Bus } from "../../bus/bus.ts";
 import { kafkaSecurityIn } from "../../bus/kafka/environment.ts";
 import { variable } from "../../environment.ts";
 import type { TransportHost } from "../../runner/transport.ts";
+import { withoutEndSlashes } from "../../text.ts";
 import type { ArtifactStore } from "./artifacts/artifacts.ts";
 import type { MongoDb } from "./artifacts/mongo-db.ts";
 import { bad, type FlowkitOptions } from "./options.ts";
@@ -137,7 +138,7 @@ export function brokersOf(brokers: string | readonly string[]): readonly string[
 
 function busAt(server: URL): URL {
   const url = new URL(server);
-  url.pathname = `${server.pathname.replace(/\/+$/, "")}${httpBase}/bus`;
+  url.pathname = `${withoutEndSlashes(server.pathname)}${httpBase}/bus`;
   return url;
 }
 

@@ -23,7 +23,10 @@ export type LogSink = (entry: WorkerLogEntry) => void;
 /** `fields` are not looked at when nobody listens. */
 export type WorkerLog = (level: LogLevel, event: string, fields?: { readonly [field: string]: unknown }) => void;
 
-const prefix = /^worker\.(?:adapter\.(?=handler_conflict_ignored))?/;
+/** What the reference leaves out of an event's name in a message; the longer one for one event only. */
+const prefix = "worker.";
+const adapterPrefix = "worker.adapter.";
+const adapterEvent = "worker.adapter.handler_conflict_ignored";
 
 /** `bound` stands in every entry. */
 export function workerLog(sink: LogSink | undefined, clock: Clock, bound: { readonly [field: string]: unknown }): WorkerLog {
@@ -31,11 +34,16 @@ export function workerLog(sink: LogSink | undefined, clock: Clock, bound: { read
   return (level, event, fields = {}) => {
     const ts = new Date(clock.now()).toISOString();
     try {
-      sink({ ts, level, logger: "flowkit.worker", message: event.replace(prefix, ""), ...bound, event, ...fields });
+      sink({ ts, level, logger: "flowkit.worker", message: messageOf(event), ...bound, event, ...fields });
     } catch {
       // Whoever listens must not harm what runs.
     }
   };
+}
+
+function messageOf(event: string): string {
+  if (event.startsWith(adapterEvent)) return event.slice(adapterPrefix.length);
+  return event.startsWith(prefix) ? event.slice(prefix.length) : event;
 }
 
 const levels: readonly LogLevel[] = ["debug", "info", "warning", "error"];

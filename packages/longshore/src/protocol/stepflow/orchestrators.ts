@@ -5,6 +5,7 @@
 import type { Clock } from "../../clock.ts";
 import { GrpcCode, GrpcError } from "../../grpc/status.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../../protobuf/protobuf.ts";
+import { withoutEndSlashes } from "../../text.ts";
 import { TasksService } from "./services.ts";
 
 /** The part of a channel that is needed here. */
@@ -145,6 +146,6 @@ class Kept implements Channel {
 
 /** One text for one address: orchestrators write their own with or without a scheme. */
 export function addressOf(url: string): string {
-  const text = url.trim().replace(/\/+$/, "");
+  const text = withoutEndSlashes(url.trim());
   return text.toLowerCase().replace(/^(http|grpc|dns):\/\/(\/)?/, "");
 }

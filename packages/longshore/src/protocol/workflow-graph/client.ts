@@ -4,6 +4,7 @@ import type { Pool } from "undici";
 import { LongshoreError } from "../../errors.ts";
 import { isObject } from "../../json.ts";
 import { answerMsMax, openPool, type Reply, send } from "../../send.ts";
+import { withoutEndSlashes } from "../../text.ts";
 import type { Verdict } from "../../verdict.ts";
 import { idempotencyHeader, verdictOfStatus, waitHeader } from "./codes.ts";
 import type { ClaimRequest, ClaimResponse, CompleteRequest, FailRequest, HeartbeatResponse, LogChunk, RegisterRequest } from "./wire.ts";
@@ -47,7 +48,7 @@ export class Client {
     this.#pool = pool;
     this.#origin = options.url.origin;
     // The address may be given with or without the `/api` that every path begins with.
-    this.#base = `${options.url.pathname.replace(/\/+$/, "").replace(/\/api$/, "")}/api`;
+    this.#base = `${withoutEndSlashes(options.url.pathname).replace(/\/api$/, "")}/api`;
     this.#headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
   }
 

@@ -116,8 +116,9 @@ class PathParser {
 
   #indexes(): Step {
     const inside = this.#while(/[-\d:,\s]/);
-    const slice = /^\s*(-?\d{1,10})?\s*:\s*(-?\d{1,10})?\s*$/.exec(inside);
-    if (slice !== null) return { kind: "slice", from: numberOr(slice[1]), to: numberOr(slice[2]) };
+    const [from = "", to, ...more] = inside.split(":").map((part) => part.trim());
+    if (to !== undefined && more.length === 0 && [from, to].every((part) => /^(?:-?\d{1,10})?$/.test(part)))
+      return { kind: "slice", from: numberOr(from), to: numberOr(to) };
     if (!/^\s*-?\d{1,10}\s*(,\s*-?\d{1,10}\s*)*$/.test(inside)) throw this.#bad("brackets that hold no index");
     const at = inside.split(",").map(Number);
     return at.length === 1 ? { kind: "index", at: at[0] as number } : { kind: "indexes", at };
@@ -280,8 +281,8 @@ class PathParser {
 
 const escapes: { [char: string]: string } = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
 
-function numberOr(text: string | undefined): number | null {
-  return text === undefined ? null : Number(text);
+function numberOr(text: string): number | null {
+  return text === "" ? null : Number(text);
 }
 
 function isDefinite(step: Step, last: boolean): boolean {

@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { variable } from "../../../environment.ts";
+import { withoutEndSlashes } from "../../../text.ts";
 import type { ConductorOptions, TlsOptions } from "../options.ts";
 import type { ConductorLogger } from "./logger.ts";
 
@@ -41,7 +42,7 @@ export async function createConductorClient(config: OrkesApiConfig = {}): Promis
   const resolved = { ...config, serverUrl };
   return {
     config: resolved,
-    getConfig: () => ({ baseUrl: serverUrl.replace(/\/+$/, "").replace(/\/api$/, "") }),
+    getConfig: () => ({ baseUrl: withoutEndSlashes(serverUrl).replace(/\/api$/, "") }),
     stopBackgroundRefresh: () => {},
   };
 }

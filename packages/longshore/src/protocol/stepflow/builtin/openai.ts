@@ -4,7 +4,7 @@
 import type { Environment } from "../../../environment.ts";
 import { toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { shown } from "../../../text.ts";
+import { shown, withoutEndSlashes } from "../../../text.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, invalid, listIn, objectIn, objectSchema, optionalText, optionalWhole } from "./component.ts";
 
@@ -91,7 +91,7 @@ interface Question {
 }
 
 async function ask(call: ComponentWork, { address, key, body, fetch }: Question): Promise<string> {
-  const url = `${address.replace(/\/+$/, "")}/chat/completions`;
+  const url = `${withoutEndSlashes(address)}/chat/completions`;
   if (!URL.canParse(url)) throw invalid(call, "OPENAI_BASE_URL of the server is no address");
   const headers = { "content-type": "application/json", accept: "application/json", authorization: `Bearer ${key}` };
   const signal = AbortSignal.any([call.signal, AbortSignal.timeout(answerMsMax)]);

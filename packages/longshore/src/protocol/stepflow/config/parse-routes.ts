@@ -5,6 +5,7 @@ import type { Environment } from "../../../environment.ts";
 import { listOf, mapOf, required, textOf } from "../../../file-fields.ts";
 import type { Place } from "../../../file-place.ts";
 import type { Json } from "../../../json.ts";
+import { withoutEndSlashes } from "../../../text.ts";
 import type { Plugin } from "./config.ts";
 import { queueName, streamName, type UnservedPlugin } from "./parse-plugin.ts";
 import { type Route, type RouteCondition, type RoutePattern, type RouteRule, routePattern, withSlash } from "./route.ts";
@@ -29,7 +30,7 @@ export function parseRoutes(place: Place, plugins: Plugins, environment: Environ
   for (const { key, at, value } of mapOf(place, "a map from paths to rules").entries()) {
     const pattern = patternOf(key, at);
     // `/python` and `/python/{*component}` say the same.
-    const meaning = key.replace(/\/\{\*component\}$/, "").replace(/\/+$/, "");
+    const meaning = withoutEndSlashes(key.replace(/\/\{\*component\}$/, ""));
     const other = seen.get(meaning);
     if (other !== undefined) throw at.refuse(`'${key}' and '${other}' are the same path.`, "each path once");
     seen.set(meaning, key);

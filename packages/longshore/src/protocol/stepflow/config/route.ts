@@ -9,6 +9,7 @@
 import type { Path } from "../../../dialect/stepflow/path.ts";
 import type { Json } from "../../../json.ts";
 import { pathPattern } from "../../../path-pattern.ts";
+import { withoutEndSlashes } from "../../../text.ts";
 
 export interface Route {
   readonly pattern: RoutePattern;
@@ -52,7 +53,7 @@ export type Captures = Readonly<Record<string, string>>;
 
 /** Throws LONGSHORE_BAD_CONFIG for what is no pattern. A prefix finds no component when the path is the prefix itself. */
 export function routePattern(text: string): RoutePattern {
-  const own = text.replace(/(?!^)\/+$/, "");
+  const own = withoutEndSlashes(text) || text.slice(0, 1);
   const weight = own.split("/").filter((segment) => segment !== "" && !segment.startsWith("{")).length;
   if (own.includes("{")) return { text, weight, catches: own.includes("{*"), prefix: false, match: pathPattern(own).match };
   const below = pathPattern(own === "/" ? "/{*component}" : `${own}/{*component}`);

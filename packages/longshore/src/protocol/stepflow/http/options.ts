@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { type Duration, durationMs } from "../../../duration.ts";
 import { type Environment, variable, wholeVariable } from "../../../environment.ts";
 import { LongshoreError } from "../../../errors.ts";
+import { withoutEndSlashes } from "../../../text.ts";
 
 export interface StepflowHttpOptions {
   /** Where to listen; any free port unless told. */
@@ -79,7 +80,7 @@ function announcer(told: boolean | ((line: string) => void)): (line: string) => 
 /** The address without a slash at its end, or undefined when none is set. */
 function blobUrl(url: string | undefined): string | undefined {
   if (url === undefined || url === "") return undefined;
-  if (/^https?:\/\//.test(url) && URL.canParse(url)) return url.replace(/\/+$/, "");
+  if (/^https?:\/\//.test(url) && URL.canParse(url)) return withoutEndSlashes(url);
   throw badConfig(`blobApiUrl is ${JSON.stringify(url)}, expected a URL such as "http://localhost:7837/api/v1/blobs".`, "blobApiUrl");
 }
 

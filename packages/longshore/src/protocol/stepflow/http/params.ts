@@ -1,7 +1,7 @@
 // The parameters of the runtime's requests, checked. What is wrong is told with the field and what was expected (-32602).
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { shown } from "../../../text.ts";
+import { shown, withoutEndSlashes } from "../../../text.ts";
 import { type Observability, observabilityKeys } from "../observability.ts";
 import { RpcError } from "../rpc-error.ts";
 
@@ -35,7 +35,7 @@ export function initializeParams(params: JsonObject): InitializeParams {
   return {
     version,
     camelCase,
-    blobApiUrl: typeof blobApiUrl === "string" ? blobApiUrl.replace(/\/+$/, "") : undefined,
+    blobApiUrl: typeof blobApiUrl === "string" ? withoutEndSlashes(blobApiUrl) : undefined,
     blobThreshold: typeof blobThreshold === "number" ? blobThreshold : undefined,
   };
 }
