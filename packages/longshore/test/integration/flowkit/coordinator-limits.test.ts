@@ -184,6 +184,6 @@ describe("limits", () => {
     await world.until(async () => world.engine.workers.get("a") !== undefined);
     const run = await world.submit({ nodes: roots("slow", 1) });
     const task = await world.inState(run, "slow-0", "queued");
-    expect(world.engine.waiting()(task)).toMatchObject({ reason: "no-worker", text: "no live worker asks for slow" });
+    expect(await world.engine.waiting()(task)).toMatchObject({ reason: "no-worker", text: "no live worker asks for slow" });
   });
 });

@@ -34,7 +34,7 @@ export interface Missed {
 }
 
 /** Parts of a source that are looked at together: some milliseconds of work, and the loop is free in between. */
-const pageParts = 500;
+const pageParts = 100;
 /** How often a node is done again because it missed something. The first repeat has all input before it; a second one outlives a stray worker. */
 const againMax = 2;
 
