@@ -3,6 +3,7 @@
 
 import { Command } from "commander";
 import { packageVersion } from "../version.ts";
+import { backupCommand } from "./backup.ts";
 import { cancelCommand } from "./cancel.ts";
 import { defineCommand } from "./define.ts";
 import { definitionsCommand } from "./definitions.ts";
@@ -22,7 +23,10 @@ import { workCommand } from "./work.ts";
 import { workersCommand } from "./workers.ts";
 
 const groups: readonly { readonly heading: string; readonly commands: readonly (() => Command)[] }[] = [
-  { heading: "Serve and work:", commands: [devCommand, startCommand, workCommand, demoCommand, doctorCommand, verifyCommand] },
+  {
+    heading: "Serve and work:",
+    commands: [devCommand, startCommand, workCommand, demoCommand, backupCommand, doctorCommand, verifyCommand],
+  },
   { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, cancelCommand, retryCommand, rerunCommand] },
   { heading: "Look around:", commands: [definitionsCommand, defineCommand, schemaCommand, workersCommand, queuesCommand] },
 ];

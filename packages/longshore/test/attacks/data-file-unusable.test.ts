@@ -62,6 +62,9 @@ it("a file that is no database", async () => {
   const data = await filledFolder();
   writeFileSync(join(data, "longshore.db"), "not a database, but long enough to be one".repeat(500));
   await expectRefused(data, /longshore\.db is no SQLite database.*[Rr]estore the folder from a backup/);
+  const { code, stderr } = await longshore(["start", "--port", "0", "--data", data, "--accept-damage", "--log-level", "silent"]);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^longshore: Nothing can be read of the data file \S+: file is not a database\. Restore.*\n$/);
 });
 
 it("a file that was cut off", async () => {

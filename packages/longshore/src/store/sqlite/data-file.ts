@@ -4,6 +4,7 @@
 import { copyFileSync, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { LongshoreError, toError } from "../../errors.ts";
+import { runChild } from "./child.ts";
 import { damagedError, damagedWhileServing } from "./damage.ts";
 import { type Database, isDamaged, isOpenAnywhere, isUnavailable, type OpenOptions, openDatabase } from "./driver.ts";
 import { checkFile } from "./file-check.ts";
@@ -11,7 +12,6 @@ import { blobFolderName, createDataFile, dataFileName, prepareFolder } from "./f
 import { watchIdentity } from "./identity.ts";
 import { type BackgroundCheck, checkBytesAtStart, checkInBackground, checkPages } from "./integrity.ts";
 import { type FolderLock, lockFolder, recordLock, refuseIfShared } from "./lock.ts";
-import { salvage } from "./salvage.ts";
 import { migrate, refuseNewer } from "./schema.ts";
 
 export interface DataFileOptions {
@@ -64,20 +64,13 @@ async function openLocked(directory: string, lock: FolderLock, options: DataFile
   const file = createDataFile(directory);
   if (damage.length > 0) keepDamagedLog(file, warn);
   const wasOpen = await isOpenAnywhere(file);
-  // Damage that was accepted has to be known before the file is served, whatever its size.
+  if (options.acceptDamage === true) await salvageIfDamaged(directory, file, wasOpen, warn);
   const isChecked = options.acceptDamage === true || statSync(file).size <= checkBytesAtStart;
-  const open = () => (options.open ?? openDatabase)(file, { synchronous: options.synchronous });
-  let db = await open();
+  const db = await (options.open ?? openDatabase)(file, { synchronous: options.synchronous });
   try {
     refuseNewer(db, file);
     refuseIfShared(db, lock, directory, wasOpen);
-    const pages = isChecked ? checkPages(db, file) : [];
-    judge(pages);
-    if (pages.length > 0) {
-      db.close();
-      warn(await salvage(file));
-      db = await open();
-    }
+    if (isChecked) judge(checkPages(db, file));
     migrate(db, undefined, file);
     recordLock(db, lock);
   } catch (error) {
@@ -106,6 +99,20 @@ async function openLocked(directory: string, lock: FolderLock, options: DataFile
       lock.release();
     },
   };
+}
+
+/** Damage that was accepted has to be known and gone before the file is served, whatever its size. */
+async function salvageIfDamaged(directory: string, file: string, wasOpen: boolean, warn: (message: string) => void): Promise<void> {
+  if (wasOpen) {
+    const message = `Another program has the data file of ${directory} open. Stop it first: a damaged file is replaced by what can be read of it.`;
+    throw new LongshoreError("LONGSHORE_CONFLICT", message);
+  }
+  try {
+    for (const sentence of await runChild<string[]>(new URL("./salvage-process.js", import.meta.url), [file]).done) warn(sentence);
+  } catch (cause) {
+    const message = `Nothing can be read of the data file ${file}: ${toError(cause).message}. Restore the folder from a backup, or remove it.`;
+    throw new LongshoreError("LONGSHORE_DATA_DAMAGED", message, { cause });
+  }
 }
 
 /** SQLite overwrites what it cannot read; a copy leaves it for someone who wants to look for what was lost. */

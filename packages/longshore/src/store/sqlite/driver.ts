@@ -98,6 +98,8 @@ export async function isOpenAnywhere(file: string): Promise<boolean> {
     return false;
   } catch (error) {
     if (isLocked(error)) return true;
+    // Nothing held it, but it cannot be read: reported where it is opened to be used.
+    if (isDamaged(error)) return false;
     throw error;
   } finally {
     db.close();

@@ -1,6 +1,6 @@
-// The program of a background check: checks the file that it is given and sends what it finds to its parent.
+// The program of a background check.
 
+import { answerParent } from "./child.ts";
 import { checkFilePages } from "./integrity.ts";
 
-process.send?.(await checkFilePages(process.argv[2] as string));
-process.disconnect?.();
+await answerParent((file) => checkFilePages(file as string));

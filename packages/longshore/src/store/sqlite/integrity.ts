@@ -2,8 +2,8 @@
 // checked in a process of its own while the server works: SQLite's check cannot be cut into slices, and would hold the event loop.
 // The full check rather than the quick one, at five times its price: a page in the place of another is found by the order of keys alone.
 
-import { fork } from "node:child_process";
 import { setPriority } from "node:os";
+import { runChild } from "./child.ts";
 import { type Database, isDamaged, openDatabase } from "./driver.ts";
 
 /** Checked before serving: 0.15 s, as the check reads about 110 MB a second from the page cache of the system. */
@@ -70,24 +70,17 @@ export interface BackgroundCheck {
 
 /** Checks in a process of its own. `done` gets the findings; `failed` gets an error when it could not be done. */
 export function checkInBackground(file: string, done: (damage: string[]) => void, failed: (error: Error) => void): BackgroundCheck {
-  const child = fork(new URL("./integrity-process.js", import.meta.url), [file], { execArgv: [] });
-  let isOver = false;
-  const end = (report: () => void) => {
-    if (isOver) return;
-    isOver = true;
-    report();
-  };
-  child.once("message", (damage) => end(() => done(damage as string[])));
-  child.once("error", (error) => end(() => failed(error)));
-  child.once("exit", (code, signal) => end(() => failed(new Error(`the check of ${file} ended with ${signal ?? code}`))));
-  if (child.pid !== undefined) lowerPriority(child.pid);
-  // A server that is closed does not wait for it.
-  child.unref();
-  child.channel?.unref();
+  const work = runChild<string[]>(new URL("./integrity-process.js", import.meta.url), [file]);
+  if (work.pid !== undefined) lowerPriority(work.pid);
+  let isStopped = false;
+  work.done.then(
+    (damage) => isStopped || done(damage),
+    (error: Error) => isStopped || failed(error),
+  );
   return {
     stop() {
-      isOver = true;
-      child.kill("SIGKILL");
+      isStopped = true;
+      work.stop();
     },
   };
 }

@@ -1,0 +1,46 @@
+// `longshore backup`: a copy of a data folder, also of one whose server runs.
+
+import { resolve } from "node:path";
+import { Command } from "commander";
+import type { BackupProgress } from "../server/backup.ts";
+import { withData, withExamples, withJson } from "./options.ts";
+
+interface BackupFlags {
+  data: string;
+  json?: boolean;
+}
+
+const restoring = `To restore, stop the server, put the copy in the place of the data folder and start the server again.`;
+
+export function backupCommand(): Command {
+  const command = new Command("backup").description("copy the data of a server, which may run meanwhile, into an empty folder");
+  withJson(withData(command.argument("<folder>", "where the copy goes; made if it is not there"))).action(backup);
+  return withExamples(
+    command,
+    [
+      ["longshore backup ./backup", "of the data in ./.longshore"],
+      ["longshore backup /backup/$(date +%F) --data /var/lib/longshore", "one folder a day"],
+    ],
+    restoring,
+  );
+}
+
+async function backup(folder: string, flags: BackupFlags): Promise<void> {
+  const { backUp } = await import("../server/backup.ts");
+  const target = resolve(folder);
+  const { bytes, blobs, missingBlobs } = await backUp(resolve(flags.data), target, progressPrinter());
+  const missing = missingBlobs === 0 ? "" : ` ${missingBlobs} blobs were not there.`;
+  const text = `Copied ${bytes} bytes of data and ${blobs} blobs to ${target}.${missing}`;
+  process.stdout.write(`${flags.json ? JSON.stringify({ folder: target, bytes, blobs, missingBlobs }) : text}\n`);
+}
+
+/** A line on standard error for each tenth. */
+function progressPrinter(): (news: BackupProgress) => void {
+  const tenths = { data: 0, blobs: 0 };
+  return ({ what, done, total }) => {
+    const tenth = Math.min(10, Math.floor((10 * done) / Math.max(1, total)));
+    if (tenth <= tenths[what]) return;
+    tenths[what] = tenth;
+    process.stderr.write(`${what}: ${tenth * 10} %\n`);
+  };
+}

@@ -1,0 +1,138 @@
+// A copy of the data file and of the blobs that it names, beside a running server. The copy of the file is one reading transaction, so it
+// is consistent, and blobs never change: a blob that the copy names was there before it was made.
+
+import { closeSync, copyFileSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { LongshoreError, toError } from "../../errors.ts";
+import { runChild } from "./child.ts";
+import { openDatabase } from "./driver.ts";
+import { checkFile } from "./file-check.ts";
+import { blobFolderName, dataFileName } from "./folder.ts";
+import { checkFilePages } from "./integrity.ts";
+import { refuseNewer } from "./schema.ts";
+
+export interface BackupProgress {
+  readonly what: "data" | "blobs";
+  readonly done: number;
+  /** The data in bytes, as far as it can be known before; blobs by their number. */
+  readonly total: number;
+}
+
+export interface BackedUp {
+  readonly bytes: number;
+  readonly blobs: number;
+  /** Blobs that the data file names and that are not there: retention removed them meanwhile. */
+  readonly missingBlobs: number;
+}
+
+/** A copy without its last step has another name, so that nobody takes it for a whole one. */
+const partialSuffix = ".partial";
+/** How often the growing copy is looked at. */
+const lookMs = 200;
+
+export async function backUp(directory: string, target: string, progress: (news: BackupProgress) => void): Promise<BackedUp> {
+  const source = join(directory, dataFileName);
+  const total = await refuseUnfit(directory, source);
+  prepareTarget(target);
+  const partial = join(target, `${dataFileName}${partialSuffix}`);
+  closeSync(openSync(partial, "wx", 0o600));
+  await copyData(source, partial, (done) => progress({ what: "data", done, total }));
+  const damage = await checkFilePages(partial);
+  if (damage.length > 0)
+    throw new LongshoreError("LONGSHORE_DATA_DAMAGED", `The backup is damaged and cannot be used. ${damage.join(" ")}`);
+  const blobs = await copyBlobs(directory, target, partial, progress);
+  sync(partial);
+  renameSync(partial, join(target, dataFileName));
+  sync(target);
+  return { bytes: statSync(join(target, dataFileName)).size, ...blobs };
+}
+
+/** Returns how many bytes the copy takes at most. */
+async function refuseUnfit(directory: string, source: string): Promise<number> {
+  const { damage } = checkFile(directory);
+  if (damage.length > 0) throw new LongshoreError("LONGSHORE_DATA_DAMAGED", `${damage.join(" ")} A copy of it would be damaged as well.`);
+  if (statSync(source, { throwIfNoEntry: false }) === undefined)
+    throw new LongshoreError(
+      "LONGSHORE_BAD_CONFIG",
+      `There is no data file in ${directory}. Name the data folder of a server with --data.`,
+    );
+  const db = await openDatabase(source, { readOnly: true });
+  try {
+    refuseNewer(db, source);
+    const number = (pragma: string) => Number(Object.values(db.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]);
+    return (number("page_count") - number("freelist_count")) * number("page_size");
+  } finally {
+    db.close();
+  }
+}
+
+function prepareTarget(target: string): void {
+  try {
+    mkdirSync(target, { recursive: true, mode: 0o700 });
+    if (readdirSync(target).length === 0) return;
+  } catch (cause) {
+    if (!["EEXIST", "ENOTDIR"].includes(String((cause as { code?: unknown }).code))) throw cause;
+  }
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `${target} is not an empty folder. Name a folder that does not exist yet, or an empty one.`,
+  );
+}
+
+async function copyData(source: string, target: string, grown: (bytes: number) => void): Promise<void> {
+  const timer = setInterval(() => grown(statSync(target, { throwIfNoEntry: false })?.size ?? 0), lookMs);
+  try {
+    await runChild(new URL("./backup-process.js", import.meta.url), [source, target]).done;
+  } catch (cause) {
+    const message = `The data file ${source} cannot be copied: ${toError(cause).message}.`;
+    throw new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", message, { cause });
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+async function copyBlobs(
+  directory: string,
+  target: string,
+  file: string,
+  progress: (news: BackupProgress) => void,
+): Promise<{ blobs: number; missingBlobs: number }> {
+  const db = await openDatabase(file, { readOnly: true });
+  const total = Number(db.prepare("SELECT count(*) AS count FROM blob").get()?.count);
+  const folders = new Set<string>();
+  let done = 0;
+  let missingBlobs = 0;
+  mkdirSync(join(target, blobFolderName), { mode: 0o700 });
+  for (const { hash } of db.prepare("SELECT hash FROM blob ORDER BY hash").iterate()) {
+    const folder = join(blobFolderName, String(hash).slice(0, 2));
+    if (!folders.has(folder)) mkdirSync(join(target, folder), { mode: 0o700 });
+    folders.add(folder);
+    if (!copySynced(join(directory, folder, String(hash)), join(target, folder, String(hash)))) missingBlobs++;
+    progress({ what: "blobs", done: ++done, total });
+  }
+  db.close();
+  for (const folder of [...folders, blobFolderName]) sync(join(target, folder));
+  return { blobs: total - missingBlobs, missingBlobs };
+}
+
+function copySynced(from: string, to: string): boolean {
+  try {
+    copyFileSync(from, to);
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "ENOENT") return false;
+    throw error;
+  }
+  sync(to);
+  return true;
+}
+
+function sync(path: string): void {
+  // Windows cannot open a folder; its file system writes names down by itself.
+  if (process.platform === "win32" && statSync(path).isDirectory()) return;
+  const handle = openSync(path, process.platform === "win32" ? "r+" : "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

@@ -1,0 +1,36 @@
+// Work on a data file in a process of its own: what SQLite does in one statement would hold the event loop, and a process that has ended
+// has closed its files, which the driver of Node 20 does not promise of a connection that was closed.
+
+import { fork } from "node:child_process";
+import { toError } from "../../errors.ts";
+
+type Answer = { readonly value: unknown } | { readonly error: string };
+
+export interface ChildWork<T> {
+  readonly pid: number | undefined;
+  /** Rejects when the work failed, or when the process ended without an answer. */
+  readonly done: Promise<T>;
+  /** Ends it. */
+  stop(): void;
+}
+
+/** Runs a program that calls `answerParent`. */
+export function runChild<T>(program: URL, args: readonly string[]): ChildWork<T> {
+  const child = fork(program, args, { execArgv: [] });
+  const done = new Promise<T>((resolve, reject) => {
+    child.once("message", (answer: Answer) => ("error" in answer ? reject(new Error(answer.error)) : resolve(answer.value as T)));
+    child.once("error", reject);
+    child.once("exit", (code, signal) => reject(new Error(`the process ended with ${signal ?? code}`)));
+  });
+  return { pid: child.pid, done, stop: () => void child.kill("SIGKILL") };
+}
+
+/** In the process itself: sends what `work` returns, or why it failed. */
+export async function answerParent(work: (...args: string[]) => Promise<unknown>): Promise<void> {
+  const answer: Answer = await work(...process.argv.slice(2)).then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error: toError(error).message }),
+  );
+  process.send?.(answer);
+  process.disconnect?.();
+}
