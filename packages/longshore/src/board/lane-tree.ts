@@ -149,9 +149,7 @@ export interface LabelSet {
  * it cost.
  */
 export function firstLane(roots: readonly LaneNode[], labels: LabelSet, looked: (nodes: number) => void): LaneQueue | null {
-  const [only] = roots;
-  if (only === undefined) return null;
-  if (roots.length === 1 && only.branches === null) return only.queue !== null && only.queue.ready.size > 0 ? only.queue : null;
+  if (roots.every((root) => root.branches === null)) return firstOf(roots);
   const candidates = new Heap<Candidate>((a, b) => goesBefore(a.place, b.place));
   const add = (node: LaneNode, place: Place | undefined, itself: boolean) => {
     if (place !== undefined) candidates.push({ place, node, itself });
@@ -172,6 +170,19 @@ export function firstLane(roots: readonly LaneNode[], labels: LabelSet, looked: 
   }
   looked(nodes);
   return null;
+}
+
+/** Among lanes without labels, which is what most claims ask for. */
+function firstOf(roots: readonly LaneNode[]): LaneQueue | null {
+  let found: LaneQueue | null = null;
+  let first: Place | undefined;
+  for (const { queue } of roots) {
+    const head = queue?.ready.peek();
+    if (head === undefined || (first !== undefined && !goesBefore(head, first))) continue;
+    found = queue;
+    first = head;
+  }
+  return found;
 }
 
 /** By whichever is fewer: the branches, or the labels. */

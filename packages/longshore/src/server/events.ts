@@ -41,7 +41,23 @@ export type Change = RunChange | TaskChange;
 /** What a look brings. At least `missed` changes came before `changes` and are gone. */
 export interface Look {
   readonly missed: number;
-  readonly changes: readonly { readonly number: number; readonly change: Change }[];
+  readonly changes: readonly Noted[];
+}
+
+/** A change with its place. Its text is made once for all readers. */
+export interface Noted {
+  readonly number: number;
+  readonly change: Change;
+  data?: string;
+}
+
+/** What readers are sent of it, as JSON. */
+export function dataOf(noted: Noted): string {
+  if (noted.data === undefined) {
+    const { kind: _, ...data } = noted.change;
+    noted.data = JSON.stringify(data);
+  }
+  return noted.data;
 }
 
 export interface ChangesOptions {
@@ -66,7 +82,7 @@ const lingerMs = 60_000;
 export class Changes {
   readonly #options: ChangesOptions;
   readonly #keptMax: number;
-  readonly #ring: Change[] = [];
+  readonly #ring: Noted[] = [];
   readonly #readers = new Set<() => void>();
   /** Numbers of the newest change and of the oldest that is kept; they count from 1. */
   #last = 0;
@@ -118,9 +134,9 @@ export class Changes {
   /** What came after a number, the oldest first; never more than a bounded number of changes. */
   after(number: number): Look {
     const first = Math.max(number + 1, this.#first);
-    const changes: { number: number; change: Change }[] = [];
+    const changes: Noted[] = [];
     for (let at = first; at <= this.#last && changes.length < lookMax; at++) {
-      changes.push({ number: at, change: this.#ring[at % this.#keptMax] as Change });
+      changes.push(this.#ring[at % this.#keptMax] as Noted);
     }
     return { missed: first - number - 1, changes };
   }
@@ -143,7 +159,7 @@ export class Changes {
 
   #note(change: Change): void {
     this.#last++;
-    this.#ring[this.#last % this.#keptMax] = change;
+    this.#ring[this.#last % this.#keptMax] = { number: this.#last, change };
     this.#first = Math.max(this.#first, this.#last - this.#keptMax + 1);
     if (this.#wakeScheduled || this.#readers.size === 0) return;
     this.#wakeScheduled = true;

@@ -5,6 +5,7 @@ import { until } from "../../../test/support/until.ts";
 import { eventually, job } from "../../../test/support/workflow-graph.ts";
 import type { HttpRequest, ServerSentEvent } from "../../http.ts";
 import type { Run } from "../../run/run.ts";
+import { Slices } from "../../slices.ts";
 import { TestClock } from "../../testing/clock.ts";
 import { Changes } from "../events.ts";
 import { eventOperations } from "./events.ts";
@@ -107,7 +108,7 @@ describe("live changes", () => {
     const changes = new Changes({ clock: new TestClock(), epoch: "e", workflowOf: () => undefined, keptMax: 10 });
     const change = (...ids: string[]) => ids.map((id) => changes.run({ id, workflow: "w" } as Run));
     const reader = slowReader();
-    const [operation] = eventOperations(changes);
+    const [operation] = eventOperations(changes, new Slices());
     const reply = await operation?.handle({ params: {}, query: new URLSearchParams(), headers: {} } as HttpRequest);
     reply?.events?.(reader.sink);
     await until(() => reader.frames.length === 1);
@@ -127,7 +128,7 @@ describe("live changes", () => {
   it("are refused to the five hundred and first reader, naming the limit", async () => {
     const changes = new Changes({ clock: new TestClock(), epoch: "e", workflowOf: () => undefined });
     for (let at = 0; at < 500; at++) changes.read(() => {});
-    const [operation] = eventOperations(changes);
+    const [operation] = eventOperations(changes, new Slices());
     const asked = { params: {}, query: new URLSearchParams(), headers: {} } as HttpRequest;
     await expect(operation?.handle(asked)).rejects.toMatchObject({ code: "LONGSHORE_LIMIT", message: expect.stringContaining("500") });
   });

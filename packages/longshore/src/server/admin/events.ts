@@ -10,7 +10,8 @@ import { z } from "zod";
 import { LongshoreError } from "../../errors.ts";
 import type { EventSink, ServerSentEvent } from "../../http.ts";
 import { idOfUuid } from "../../ids.ts";
-import type { Change, Changes } from "../events.ts";
+import type { Slices } from "../../slices.ts";
+import { type Change, type Changes, dataOf } from "../events.ts";
 import { type Operation, operation } from "./operation.ts";
 
 /** Readers at once. Each costs its share of every change. */
@@ -21,7 +22,7 @@ const filter = z.strictObject({
   workflow: z.string().max(200).optional().describe("only runs of this workflow and their tasks"),
 });
 
-export function eventOperations(changes: Changes): Operation[] {
+export function eventOperations(changes: Changes, slices: Slices): Operation[] {
   return [
     operation({
       ...{ id: "streamEvents", tag: "events", method: "GET", path: "/events", action: "run.read" },
@@ -41,14 +42,25 @@ export function eventOperations(changes: Changes): Operation[] {
           (run === undefined || (change.kind === "run" ? change.id : change.runId) === run) &&
           (workflow === undefined || change.workflow === workflow);
         const resumed = request.headers["last-event-id"];
-        return { status: 200, events: (sink) => void follow(changes, matches, typeof resumed === "string" ? resumed : undefined, sink) };
+        return {
+          status: 200,
+          events: (sink) => void follow({ changes, slices, matches }, typeof resumed === "string" ? resumed : undefined, sink),
+        };
       },
     }),
   ];
 }
 
+/** What a reader follows. */
+interface Wish {
+  readonly changes: Changes;
+  readonly slices: Slices;
+  readonly matches: (change: Change) => boolean;
+}
+
 /** Never rejects; ends when the reader has gone or the server closes. */
-async function follow(changes: Changes, matches: (change: Change) => boolean, resumed: string | undefined, sink: EventSink): Promise<void> {
+async function follow(wish: Wish, resumed: string | undefined, sink: EventSink): Promise<void> {
+  const { changes } = wish;
   const { gone } = sink;
   let hasNews = false;
   let resume = () => {};
@@ -65,7 +77,7 @@ async function follow(changes: Changes, matches: (change: Change) => boolean, re
   if (resumed !== undefined && place === undefined) await send(sink, lagged(null));
   while (!gone.aborted) {
     hasNews = false;
-    at = await pass(changes, matches, at, sink);
+    at = await pass(wish, at, sink);
     if (at === changes.now && !hasNews) {
       await new Promise<void>((resolve) => {
         resume = resolve;
@@ -77,12 +89,14 @@ async function follow(changes: Changes, matches: (change: Change) => boolean, re
 }
 
 /** Sends what came after `at`, or a part of it; answers how far it came. */
-async function pass(changes: Changes, matches: (change: Change) => boolean, at: number, sink: EventSink): Promise<number> {
+async function pass({ changes, slices, matches }: Wish, at: number, sink: EventSink): Promise<number> {
   const { missed, changes: found } = changes.after(at);
+  // There may be hundreds of readers, and each is sent each change.
+  if (found.length > 0) await slices.turn(found.length);
   if (missed > 0) await send(sink, lagged(missed));
-  for (const { number, change } of found) {
-    const { kind, ...data } = change;
-    if (matches(change)) await send(sink, { event: kind, id: changes.idOf(number), data: JSON.stringify(data) });
+  for (const noted of found) {
+    if (!matches(noted.change)) continue;
+    await send(sink, { event: noted.change.kind, id: changes.idOf(noted.number), data: dataOf(noted) });
   }
   return found.at(-1)?.number ?? at + missed;
 }

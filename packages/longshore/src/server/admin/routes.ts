@@ -42,7 +42,7 @@ export function adminRoutes({ engine, changes, health, metrics, version }: Admin
     ...partOperations(engine),
     ...workerOperations(engine),
     ...blobOperations(engine),
-    ...eventOperations(changes),
+    ...eventOperations(changes, engine.slices),
     ...systemOperations({
       health,
       metrics,
