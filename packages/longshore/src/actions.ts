@@ -13,8 +13,8 @@ interface Rule {
   readonly reads?: true;
   /** True where a worker may do it only on behalf of a task that it holds. */
   readonly bound?: true;
-  /** True where a request carries definitions, inputs or outputs. Of any other action requests are small, and larger ones are refused. */
-  readonly carries?: true;
+  /** What a request carries, when that may be large. Requests of any other action are small, and larger ones are refused. */
+  readonly carries?: "payload" | "definition";
   /** True where the server answers although it has as many requests under way as it may have. */
   readonly vital?: true;
 }
@@ -29,7 +29,7 @@ const table = {
   "server.measure": { who: "read", what: "read metrics", reads: true, vital: true },
   "setting.read": { who: "read", what: "read Conductor's settings and the names of its secrets", reads: true },
   "definition.read": { who: "read", what: "read workflows, flows and schemas", reads: true },
-  "definition.check": { who: "read", what: "have a workflow checked without storing it", reads: true, carries: true },
+  "definition.check": { who: "read", what: "have a workflow checked without storing it", reads: true, carries: "definition" },
   "component.read": { who: "read", what: "list components of flows", reads: true },
   "run.read": { who: "read", what: "read runs, their steps, results, parts and events", reads: true },
   "task.read": { who: "read", what: "list and read tasks", reads: true },
@@ -40,25 +40,25 @@ const table = {
   "worker.sign": { who: "worker", what: "register as a worker, keep its state and say that it lives" },
   "task.claim": { who: "worker", what: "take tasks" },
   "task.look": { who: "worker", what: "look at one task by its id, and whether it is cancelled", reads: true },
-  "task.report": { who: "worker", what: "renew, complete and fail tasks", carries: true },
-  "task.signal": { who: "worker", what: "report on a waiting step by its name", carries: true },
-  "log.write": { who: "worker", what: "add to the log of a task", carries: true },
-  "part.write": { who: "worker", what: "keep what a task produces before its end", carries: true },
+  "task.report": { who: "worker", what: "renew, complete and fail tasks", carries: "payload" },
+  "task.signal": { who: "worker", what: "report on a waiting step by its name", carries: "payload" },
+  "log.write": { who: "worker", what: "add to the log of a task", carries: "payload" },
+  "part.write": { who: "worker", what: "keep what a task produces before its end", carries: "payload" },
   "part.read": { who: "worker", what: "read what other tasks of its run produced", reads: true },
-  "blob.write": { who: "worker", what: "store blobs", carries: true },
+  "blob.write": { who: "worker", what: "store blobs", carries: "payload" },
   "blob.read": { who: "worker", what: "read blobs by their hash", reads: true },
-  "bus.publish": { who: "worker", what: "send what FlowKit's workers send: announcements, status, replies", carries: true },
+  "bus.publish": { who: "worker", what: "send what FlowKit's workers send: announcements, status, replies", carries: "payload" },
   "bus.take": { who: "worker", what: "receive what FlowKit's workers receive: commands, queries, signals" },
   "task-definition.read": { who: "worker", what: "read task definitions", reads: true },
-  "task-definition.write": { who: "worker", what: "store task definitions and schemas", carries: true },
+  "task-definition.write": { who: "worker", what: "store task definitions and schemas", carries: "definition" },
   "run.locate": { who: "worker", what: "ask which server looks after a run", reads: true },
-  "sub-run.start": { who: "worker", what: "start runs of stored flows", bound: true, carries: true },
+  "sub-run.start": { who: "worker", what: "start runs of stored flows", bound: true, carries: "payload" },
   "sub-run.read": { who: "worker", what: "read runs of the same family", reads: true, bound: true },
 
-  "definition.write": { who: "operator", what: "store workflows and flows", carries: true },
+  "definition.write": { who: "operator", what: "store workflows and flows", carries: "definition" },
   "definition.remove": { who: "operator", what: "remove workflows, flows, schemas and task definitions" },
-  "run.start": { who: "operator", what: "start runs of anything", carries: true },
-  "run.steer": { who: "operator", what: "cancel, pause, retry, rerun runs and skip steps", vital: true, carries: true },
+  "run.start": { who: "operator", what: "start runs of anything", carries: "payload" },
+  "run.steer": { who: "operator", what: "cancel, pause, retry, rerun runs and skip steps", vital: true, carries: "payload" },
   "run.remove": { who: "operator", what: "remove runs" },
   "bus.lead": { who: "operator", what: "send and receive everything on FlowKit's bus, as its coordinator does" },
   "queue.steer": { who: "operator", what: "put the tasks of a queue in line again" },

@@ -1,6 +1,8 @@
 // Every limit of a gRPC server, with the reason for its value. Tests make them small.
 
-export interface GrpcLimits {
+import type { ValueLimits } from "../request-size.ts";
+
+export interface GrpcLimits extends ValueLimits {
   /**
    * One message of a method that carries payloads, in and out, also after it was unpacked: four times what
    * peers take by default (4 MiB), and decoded in a few milliseconds. Whatever is larger belongs into a blob.
@@ -10,8 +12,6 @@ export interface GrpcLimits {
   callBytes: number;
   /** One request of a method that answers anyone. */
   openBytes: number;
-  /** Fields of one request, those of the messages inside it included: decoding them takes about 20 ms. */
-  fields: number;
   /** Calls at once on one connection, long-lived streams included; the host may take fewer. A client that needs more opens another connection. */
   streams: number;
   /** All metadata of one call: what HTTP/1.1 requests may have. */
@@ -30,7 +30,9 @@ export const grpcLimits: Readonly<GrpcLimits> = {
   messageBytes: 16_777_216,
   callBytes: 65_536,
   openBytes: 4_096,
-  fields: 200_000,
+  bodyValues: 65_536,
+  payloadValues: 131_072,
+  definitionValues: 262_144,
   streams: 1_100,
   headerBytes: 16_384,
   requestMs: 300_000,

@@ -4,6 +4,7 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { actions, type Caller, stranger } from "../actions.ts";
 import { PacedWrite, pieceBytes } from "../paced-write.ts";
+import { valuesMaxOf } from "../request-size.ts";
 import type { Moving } from "../stalls.ts";
 import { acceptedEncodings, type Frame, FrameReader, frameOf, refuseEncoding, tooLarge } from "./frame.ts";
 import { inflate } from "./inflate.ts";
@@ -173,7 +174,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown>, Moving {
     const method = this.method as GrpcMethod;
     const startedAt = performance.now();
     try {
-      const request = method.request.decode(bytes, this.#server.limits.fields);
+      const request = method.request.decode(bytes, valuesMaxOf(method.action, this.#server.limits));
       this.#release();
       if (method.kind === "unary") this.#runUnary(method, request);
       else this.#runStream(method, request);

@@ -15,7 +15,7 @@ const operator = "operator:operator-0123456789";
 const headers = { authorization: "Bearer operator-0123456789", "content-type": "application/json" };
 
 /** Above the limit, and small in bytes. */
-const lists = `[${"[],".repeat(httpLimits.manyValues / 2)}[]]`;
+const lists = `[${"[],".repeat(httpLimits.definitionValues / 2)}[]]`;
 
 async function started() {
   const server = await serve({ ephemeral: true, port: 0, tokens: [operator] });
@@ -34,7 +34,7 @@ it.each([
 ])("%s with too many values is refused by name", async (_what, path, body) => {
   const { status, text } = await call(`${await started()}${path}`, { method: "POST", headers, body });
   expect(status).toBe(413);
-  expect(text).toContain(`more than ${httpLimits.manyValues} JSON values`);
+  expect(text).toContain(`more than ${path.endsWith("/flows") ? httpLimits.definitionValues : httpLimits.payloadValues} JSON values`);
 });
 
 it("a workflow of workflow-graph with too many values is refused in that protocol's words", async () => {
@@ -53,15 +53,22 @@ it("a route that carries no payload takes fewer", async () => {
 it("a message of gRPC with too many fields is refused by name", async () => {
   const channel = openChannel(await started(), { metadata: { authorization: "Bearer operator-0123456789" } });
   onTestFinished(() => channel.close());
-  const data = Array.from({ length: httpLimits.manyValues }, () => []) as Json[];
+  const data = Array.from({ length: httpLimits.definitionValues }, () => []) as Json[];
   const calls: ((to: GrpcChannel) => Promise<unknown>)[] = [
     (to) => to.unary(FlowsService.StoreFlow, { flow: { output: data } }),
     (to) => to.unary(BlobService.PutBlob, { jsonData: data }),
     (to) => to.unary(OrchestratorService.CompleteTask, { taskId: "t", response: { output: data } }),
   ];
   for (const send of calls) {
-    await expect(send(channel)).rejects.toMatchObject({ code: 8, message: expect.stringContaining(`${httpLimits.manyValues} fields`) });
+    await expect(send(channel)).rejects.toMatchObject({ code: 8, message: expect.stringMatching(/more than \d+ fields, the limit/) });
   }
+});
+
+it("a definition with as many values as it may have is checked in one walk, and is no failure of the server", async () => {
+  const x = `[${"1,".repeat(httpLimits.definitionValues - 100)}1]`;
+  const task = `{"name":"t","taskReferenceName":"t","type":"SIMPLE","inputParameters":{"x":${x}}}`;
+  const body = `{"name":"d","version":1,"schemaVersion":2,"ownerEmail":"a@b.c","timeoutSeconds":0,"tasks":[${task}]}`;
+  expect((await call(`${await started()}/api/metadata/workflow/validate`, { method: "POST", headers, body })).status).toBe(200);
 });
 
 it("values are counted without building one, wherever the pieces are cut", () => {

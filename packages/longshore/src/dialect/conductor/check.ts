@@ -42,10 +42,10 @@ function checkReferences(definition: WorkflowDef, path: string, violations: Viol
 
 function checkInputs(input: JsonObject, task: WorkflowTask, names: ReadonlySet<string>, path: string, violations: Violations): void {
   const open: [string, Json][] = Object.entries(input);
-  for (let next = open.shift(); next !== undefined; next = open.shift()) {
-    const [key, value] = next;
-    if (Array.isArray(value)) open.push(...value.map((item): [string, Json] => [key, item]));
-    else if (isObject(value)) open.push(...Object.entries(value as JsonObject));
+  // The list grows while it is read. Taking from its front would move all the others each time.
+  for (const [key, value] of open) {
+    if (Array.isArray(value)) for (const item of value) open.push([key, item]);
+    else if (isObject(value)) for (const entry of Object.entries(value as JsonObject)) open.push(entry);
     else if (typeof value === "string") checkInput(key, value, task, names, path, violations);
   }
 }

@@ -25,7 +25,7 @@ export function linesOf({ text }: HttpRequest, max: number): string[] {
 /** Characters that are read before other requests have their turn: some milliseconds, whatever they hold. */
 const sliceChars = 262_144;
 /** What one line may hold: read in about 20 ms. */
-const lineValuesMax = 200_000;
+const lineValuesMax = 131_072;
 
 /** Throws for the first text that is not the JSON of an object. Long lists are read in slices, so that everybody else is answered in between. */
 export async function checkObjects(texts: readonly string[], what: (at: number) => string): Promise<void> {

@@ -28,7 +28,7 @@ interface Note {
 export const jsonBlobBytesMax = 16 * 1_024 * 1_024;
 
 /** JSON values of a blob that somebody wants as values: as many as a request may bring. */
-const jsonBlobValuesMax = 200_000;
+const jsonBlobValuesMax = 131_072;
 
 export class BlobLibrary {
   readonly #store: BlobStore;

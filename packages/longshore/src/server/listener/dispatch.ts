@@ -3,6 +3,7 @@
 
 import { actions } from "../../actions.ts";
 import type { HttpReply, Problem, Route } from "../../http.ts";
+import { valuesMaxOf } from "../../request-size.ts";
 import type { Logger } from "../logger.ts";
 import { noticedMs, type Stopwatch } from "../watchdog.ts";
 import type { Admission } from "./admission.ts";
@@ -155,7 +156,7 @@ function bytesOf(route: Route, limits: HttpLimits): number {
 
 function valuesOf({ action, countsValues }: Route, limits: HttpLimits): number {
   if (countsValues) return Number.POSITIVE_INFINITY;
-  return actions[action].carries ? limits.manyValues : limits.bodyValues;
+  return valuesMaxOf(action, limits);
 }
 
 /** Why a body has no text. */

@@ -67,7 +67,7 @@ export function createGrpc({
 
   const server = new GrpcServer({
     ...{ methods, clock, receiving, sending, receiveStalls, sendStalls },
-    limits: { ...limits, fields: limits.manyValues, idleMs: limits.keepAliveMs },
+    limits: { ...limits, idleMs: limits.keepAliveMs },
     host: {
       begin(call) {
         const connection = connections.of(call.session.socket);

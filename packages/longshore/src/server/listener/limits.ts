@@ -1,16 +1,13 @@
 // Every limit of the HTTP listener, with the reason for its value. `listen` takes any of them as an option; tests make them small.
 
 import { grpcLimits } from "../../grpc/limits.ts";
+import type { ValueLimits } from "../../request-size.ts";
 
-export interface HttpLimits {
+export interface HttpLimits extends ValueLimits {
   /** Largest request body a route reads unless it names its own: what workflow-graph workers already know (2 MiB). */
   bodyBytes: number;
   /** The same of a route that answers anyone. Whoever has no token has nothing large to say. */
   openBytes: number;
-  /** JSON values in one body, with the names of members. Reading them takes about 5 ms; a body of one read of a socket cannot hold more. */
-  bodyValues: number;
-  /** The same for routes that take definitions and payloads: a workflow of 20,000 steps; read in about 20 ms. */
-  manyValues: number;
   /** How much of a refused body is read and thrown away so that the client can read the refusal; beyond it the socket is cut. */
   discardBytes: number;
   /** Request line and headers together: Node's own default, twice what proxies commonly pass on. */
@@ -77,8 +74,9 @@ export interface HttpLimits {
 export const httpLimits: Readonly<HttpLimits> = {
   bodyBytes: 2_097_152,
   openBytes: 4_096,
-  bodyValues: 65_536,
-  manyValues: 200_000,
+  bodyValues: grpcLimits.bodyValues,
+  payloadValues: grpcLimits.payloadValues,
+  definitionValues: grpcLimits.definitionValues,
   discardBytes: 8_388_608,
   headerBytes: 16_384,
   urlChars: 8_000,

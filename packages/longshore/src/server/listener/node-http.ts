@@ -47,7 +47,7 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
     if (connection === undefined) return;
     const path = pathOf(request.url as string);
     const match = router.find(request.method as string, path);
-    const options = { awaitsContinue, discardBytes: limits.discardBytes, valuesMax: limits.manyValues, budget: receiving, stalls };
+    const options = { awaitsContinue, discardBytes: limits.discardBytes, valuesMax: limits.payloadValues, budget: receiving, stalls };
     dispatch(new NodeExchange(connection, request, response, path, match, options), match);
   };
   server.on("request", (request, response) => serve(request, response, false));
