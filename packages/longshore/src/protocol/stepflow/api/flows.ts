@@ -116,6 +116,12 @@ export class Flows {
     return found;
   }
 
+  /** False for what is not there, or only among the blobs. */
+  async isStored(id: string): Promise<boolean> {
+    const flowId = this.checkId(id);
+    return this.#known.has(flowId) || (await this.text(flowId)) !== undefined;
+  }
+
   /** Stores one that was only among the blobs: it is about to be run. */
   async keep(kept: KeptFlow): Promise<void> {
     if (!kept.stored) await this.#define(kept.source, kept.flow, kept.flowId);

@@ -90,10 +90,11 @@ export class WorkerRuns {
     if (overrides !== undefined && Object.keys(overrides).length > 0) {
       throw denied("overrides rewrite a flow, which takes a token of the scope operator: store the flow as it is to be run.");
     }
-    const flow = await this.#deps.flows.known(flowId);
-    if (!flow.stored && !(await this.#isNamed(flow.flowId, run))) {
+    const { flows } = this.#deps;
+    // Blobs are not looked at: what a worker put there is not read for a refusal.
+    if (!(await flows.isStored(flowId)) && !(await this.#isNamed(flows.checkId(flowId), run))) {
       throw denied(
-        `The flow ${flow.flowId} is a blob: a worker's token starts flows that an operator has stored, or that the flow of its run names.`,
+        `The flow ${flowId} is not stored: a worker's token starts flows that an operator has stored, or that the flow of its run names.`,
       );
     }
   }
