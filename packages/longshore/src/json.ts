@@ -1,5 +1,7 @@
 // JSON values, and what is asked of them before anybody walks them.
 
+import { ExactNumber } from "./json-exact.ts";
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
@@ -7,7 +9,12 @@ export type JsonObject = { [key: string]: Json };
 export const jsonDepthMax = 100;
 
 export function isObject(value: unknown): value is { [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
+}
+
+/** Whether it has no parts to walk: a text, a number of any size, true, false or null. */
+export function isScalar(value: unknown): value is null | boolean | number | string {
+  return typeof value !== "object" || value === null || value instanceof ExactNumber;
 }
 
 /** A key of somebody else's choosing: `__proto__` becomes a member like any other, where an assignment would set the prototype. */

@@ -1,5 +1,7 @@
 // Texts for people: cut to a limit without losing what matters, values inside messages, counted things; and addresses that people write.
 
+import { ExactNumber } from "./json-exact.ts";
+
 const cutMark = "\n... cut here ...\n";
 
 /** At most `max` characters of `text`, keeping head and tail: the start says what failed, the end says why. */
@@ -31,6 +33,7 @@ export function shown(value: unknown): string {
 export function kindOf(value: unknown): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";
+  if (value instanceof ExactNumber) return "a number";
   return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 

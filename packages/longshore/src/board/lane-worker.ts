@@ -6,6 +6,7 @@ import { setMaxListeners } from "node:events";
 import { type Clock, pause } from "../clock.ts";
 import { LongshoreError, toError } from "../errors.ts";
 import type { Json } from "../json.ts";
+import { writeExact } from "../json-exact.ts";
 import type { Board, FailureReport } from "./board.ts";
 import { type Hold, isOpen, type Task, type TaskState } from "./task.ts";
 import type { Workers } from "./workers.ts";
@@ -264,7 +265,7 @@ export class LaneWorker {
     const { board, abandon, cancelled = { error: "the step was cancelled", retryable: false } } = this.#options;
     if (ending === "lost" || ending === "cancelled") await abandon?.(task);
     if (ending === "lost") return;
-    if ("output" in outcome) await board.complete(hold, JSON.stringify(outcome.output));
+    if ("output" in outcome) await board.complete(hold, writeExact(outcome.output));
     else if (ending === "cancelled") await board.fail(hold, cancelled);
     else if (ending === "closed") await board.defer(hold, 0);
     else if (outcome instanceof NotBegun) await board.giveBack(hold);

@@ -2,6 +2,7 @@
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { parseExact, writeExact } from "../json-exact.ts";
 import { type EventMessage, readEvents } from "../read-events.ts";
 import { CommandFailure } from "./failure.ts";
 import type { ConnectionOptions } from "./options.ts";
@@ -61,7 +62,7 @@ export function connect({ on, token }: ConnectionOptions): Client {
     url: base.origin,
     get: (path, query = {}) => json("GET", path, query),
     post: (path, body, { contentType, query = {} } = {}) =>
-      json("POST", path, query, contentType === undefined ? JSON.stringify(body ?? {}) : String(body), contentType),
+      json("POST", path, query, contentType === undefined ? writeExact(body ?? {}) : String(body), contentType),
     async *events(path, { query = {}, lastEventId, signal } = {}) {
       const resume = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
       const options: RequestOptions = { headers: { ...headers, accept: "text/event-stream", ...resume }, signal };
@@ -103,7 +104,7 @@ async function readText(response: IncomingMessage, base: URL): Promise<string> {
 
 function parseAnswer(text: string, base: URL): unknown {
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch (cause) {
     throw new CommandFailure(`${base.origin} answered something that is not JSON. Is that a Longshore server?`, undefined, { cause });
   }

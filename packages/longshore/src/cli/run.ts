@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { parseExact, writeExact } from "../json-exact.ts";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
@@ -50,8 +51,8 @@ export async function finish(
   const { showRun } = await import("./live.ts");
   const { run: ended } = json ? await watchRun(client, runId, () => {}) : await showRun(client, runId, process.stdout);
   recordRun(record, "run-ended", ended);
-  if (json) process.stdout.write(`${JSON.stringify(ended)}\n`);
-  else if (ended.output !== null) process.stdout.write(`${JSON.stringify(ended.output, null, 2)}\n`);
+  if (json) process.stdout.write(`${writeExact(ended)}\n`);
+  else if (ended.output !== null) process.stdout.write(`${writeExact(ended.output, 2)}\n`);
   if (ended.state === "succeeded") return;
   const why = ended.error === null ? "" : `: ${ended.error}`;
   throw new CommandFailure(
@@ -64,7 +65,7 @@ function inputOf(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   const json = text === "-" ? readFileSync(0, "utf8") : text.startsWith("@") ? readInput(text.slice(1)) : text;
   try {
-    return JSON.parse(json);
+    return parseExact(json);
   } catch (cause) {
     const message = `--input is not JSON: ${(cause as Error).message}. Expected for example '{"name":"Ada"}' or '"a text"'.`;
     throw new CommandFailure(message, undefined, { cause });

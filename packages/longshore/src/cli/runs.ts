@@ -2,6 +2,7 @@
 
 import { Command, Option } from "commander";
 import { formatDuration } from "../duration.ts";
+import { writeExact } from "../json-exact.ts";
 import { isRunOpen } from "../run/run.ts";
 import { counted } from "../text.ts";
 import type { Page, Run } from "./api.ts";
@@ -45,7 +46,7 @@ async function runs(runId: string | undefined, flags: RunsFlags): Promise<void> 
   }
   const { run, steps } = await look(connect(flags), runId);
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify({ ...run, steps })}\n`);
+    process.stdout.write(`${writeExact({ ...run, steps })}\n`);
     return;
   }
   const width = process.stdout.columns ?? columnsDefault;
@@ -57,7 +58,7 @@ async function runs(runId: string | undefined, flags: RunsFlags): Promise<void> 
 async function list({ workflow, state, limit, before, json, ...flags }: RunsFlags): Promise<void> {
   const page = await connect(flags).get<Page<Run>>("/runs", { workflow, state, limit, before });
   if (json) {
-    process.stdout.write(`${JSON.stringify(page)}\n`);
+    process.stdout.write(`${writeExact(page)}\n`);
     return;
   }
   const paint = painter(process.stdout);

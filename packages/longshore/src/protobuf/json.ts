@@ -5,7 +5,9 @@
 //
 // All numbers are doubles there, so a whole one within the safe range comes back as it went. NaN and the infinities have no JSON: they are
 // read and written as null.
+
 import { type Json, type JsonObject, jsonDepthMax, setOwn } from "../json.ts";
+import { ExactNumber } from "../json-exact.ts";
 import { ProtobufFault, type ProtobufReader, type ProtobufWriter } from "./bytes.ts";
 
 const NULL = (1 << 3) | 0;
@@ -103,6 +105,8 @@ export function writeValue(writer: ProtobufWriter, value: Json, depth = 0): void
       writer.varint(value ? 1 : 0);
       return writer.varint(BOOL);
     case "object":
+      // A Value has doubles alone.
+      if (value instanceof ExactNumber) return writeValue(writer, Number(value), depth);
       return value === null ? writeNull(writer) : writeNested(writer, value, depth);
     default:
       throw new ProtobufFault(`a ${typeof value} cannot be written`, "a JSON value");

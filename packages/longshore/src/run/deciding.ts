@@ -1,5 +1,6 @@
 // What follows from what: which steps begin, are skipped, fail or end their run. starting.ts starts them, draft.ts writes it down.
 
+import { writeExact } from "../json-exact.ts";
 import { planAgain } from "./again.ts";
 import type { Decision, Frontier } from "./decide.ts";
 import type { Dialect } from "./dialect.ts";
@@ -79,7 +80,7 @@ export class Deciding {
     const self = { node: at, attempt };
     const input = node.freshInput || node.kind === "run" ? this.#draft.resolve(node.input, self) : null;
     const until = node.kind === "wait" ? this.#draft.resolve(node.until, self) : null;
-    const text = input !== null && "value" in input ? JSON.stringify(input.value) : undefined;
+    const text = input !== null && "value" in input ? writeExact(input.value) : undefined;
     if (node.kind === "run" && text !== undefined) this.#draft.startChild(at, node.workflow, text, attempt);
     const wakes = until !== null && "value" in until && typeof until.value === "number";
     // Where nobody asks for the order of attempts, one more changes nothing in the run.

@@ -4,6 +4,7 @@
 import { freshTask } from "../board/fresh-task.ts";
 import type { EndState, Fault, Task } from "../board/task.ts";
 import { isObject, type Json } from "../json.ts";
+import { parseExact, writeExact } from "../json-exact.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope } from "./dialect.ts";
 import { Known } from "./known.ts";
@@ -145,7 +146,7 @@ export class Draft {
       self,
       now: this.now,
       input: () => {
-        this.#input ??= JSON.parse(frontier.run.input) as Json;
+        this.#input ??= parseExact(frontier.run.input) as Json;
         return this.#input;
       },
       variables: () => this.#readVariables(),
@@ -160,12 +161,12 @@ export class Draft {
   setVariables(value: Json): void {
     if (!isObject(value)) return;
     this.#variables = { ...this.#readVariables(), ...(value as { [name: string]: Json }) };
-    this.update({ variables: JSON.stringify(this.#variables) });
+    this.update({ variables: writeExact(this.#variables) });
   }
 
   #readVariables(): { [name: string]: Json } {
     const { variables } = this.run;
-    this.#variables ??= variables === null ? {} : (JSON.parse(variables) as { [name: string]: Json });
+    this.#variables ??= variables === null ? {} : (parseExact(variables) as { [name: string]: Json });
     return this.#variables;
   }
 
@@ -204,7 +205,7 @@ export class Draft {
       const worked: Resolved = output === undefined ? this.resolve(this.plan.output, null) : { value: null };
       if ("needs" in worked) return;
       if ("failed" in worked && state === "succeeded") return this.#closeWithout(worked);
-      this.update({ output: output ?? ("value" in worked ? JSON.stringify(worked.value) : null) });
+      this.update({ output: output ?? ("value" in worked ? writeExact(worked.value) : null) });
     }
     this.update({ endedAt: this.now, active: 0, ...(state === "succeeded" ? { left: 0 } : {}) });
     this.#tellOthers(output !== undefined);
@@ -213,7 +214,7 @@ export class Draft {
   /** Its output could not be worked out. There may be something to show in its place. */
   #closeWithout({ failed, output }: { failed: string; output?: Json }): void {
     const error = this.dialect.outputFailed?.(this.plan, failed) ?? `the output could not be worked out: ${failed}`;
-    const text = output === undefined ? null : JSON.stringify(output);
+    const text = output === undefined ? null : writeExact(output);
     this.update({ output: text });
     this.close("failed", error, text ?? "null");
   }

@@ -3,6 +3,7 @@
 
 import type { Task } from "../board/task.ts";
 import type { Json } from "../json.ts";
+import { parseExact } from "../json-exact.ts";
 import type { Frontier } from "./decide.ts";
 
 export class Known {
@@ -42,9 +43,9 @@ export class Known {
   /** Undefined when it has not been loaded, null when there is none. */
   output(node: number): Json | undefined {
     const given = this.#ends.get(node)?.output;
-    if (given !== undefined) return given === null ? null : (JSON.parse(given) as Json);
+    if (given !== undefined) return given === null ? null : (parseExact(given) as Json);
     const record = this.#fresh.get(node);
-    if (record !== undefined) return record.output === null ? null : (JSON.parse(record.output) as Json);
+    if (record !== undefined) return record.output === null ? null : (parseExact(record.output) as Json);
     // What its row says is from an earlier life of the run.
     return this.#forgotten.has(node) ? null : this.#frontier.output(node);
   }

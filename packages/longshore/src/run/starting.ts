@@ -4,6 +4,7 @@
 import { foreignLane, keptName } from "../board/lanes.ts";
 import type { Fault } from "../board/task.ts";
 import type { Json } from "../json.ts";
+import { parseExact, writeExact } from "../json-exact.ts";
 import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";
 import type { Draft, Failing } from "./draft.ts";
@@ -75,7 +76,7 @@ export class Starting {
     if ("needs" in when) return;
     if ("value" in when && when.value === false) return this.skip(at);
     const input =
-      "failed" in when ? when : given === undefined ? this.#draft.resolve(node.input, self) : { value: JSON.parse(given) as Json };
+      "failed" in when ? when : given === undefined ? this.#draft.resolve(node.input, self) : { value: parseExact(given) as Json };
     if ("needs" in input) return;
     if ("failed" in input) this.#failAtOnce(at, input);
     else this.#begin(at, node, input.value, self?.attempt ?? 0);
@@ -100,7 +101,7 @@ export class Starting {
   }
 
   #begin(at: number, node: Exclude<PlanNode, JoinNode>, input: Json, attempt: number): void {
-    const text = JSON.stringify(input);
+    const text = writeExact(input);
     if (node.kind === "instant") return this.#instant(at, node, text);
     if (node.kind === "end") return this.#endHere(at, node.ending, text);
     if (node.kind === "wait") return this.#waitUntil(at, node.until, text);
@@ -113,7 +114,7 @@ export class Starting {
     const { placement, given } = placed;
     const foreign = foreignLane((placement ?? node).lanes, this.#draft.dialect.ownLane);
     if (foreign !== undefined) return this.#failAtOnce(at, { failed: keptName(foreign.name) }, text);
-    this.#draft.post(at, given === undefined ? text : JSON.stringify(given), placement === undefined ? {} : { placement });
+    this.#draft.post(at, given === undefined ? text : writeExact(given), placement === undefined ? {} : { placement });
   }
 
   /** Null when it cannot be placed, or not yet. */
@@ -132,7 +133,7 @@ export class Starting {
     const by = node.choice === undefined ? null : this.#draft.resolve(node.choice.by, { node: at, attempt: 0 });
     for (const part of [output, set, by]) if (part !== null && "failed" in part) return this.#failAtOnce(at, part, input);
     if (!("value" in output) || (set !== null && !("value" in set)) || (by !== null && !("value" in by))) return;
-    this.#record(at, { state: "done", error: output.warning ?? null, input, output: JSON.stringify(output.value) });
+    this.#record(at, { state: "done", error: output.warning ?? null, input, output: writeExact(output.value) });
     if (set !== null) this.#draft.setVariables(set.value);
     const chosen = node.choice === undefined || by === null ? [] : (node.choice.cases.get(String(by.value)) ?? node.choice.otherwise);
     const started = [...chosen, ...(node.starts ?? [])];
@@ -163,7 +164,7 @@ export class Starting {
     const input = this.#draft.resolve(node.input, { node: at, attempt: 0 });
     if (counter === undefined || "needs" in input) return;
     if ("failed" in input) return this.#failAtOnce(at, input);
-    const text = JSON.stringify(input.value);
+    const text = writeExact(input.value);
     this.#draft.post(at, text);
     this.#draft.known.add(at, { ...this.#draft.blank(at, text), ordinal: this.#draft.run.recorded });
     this.#joins.set(at, { ...counter, begun: true });
@@ -179,7 +180,7 @@ export class Starting {
     const parts = {
       state: failed ? ("failed" as const) : ("done" as const),
       error: failed ? output.failed : (output.warning ?? null),
-      output: failed ? (output.output === undefined ? null : JSON.stringify(output.output)) : JSON.stringify(output.value),
+      output: failed ? (output.output === undefined ? null : writeExact(output.output)) : writeExact(output.value),
     };
     this.#draft.change({ kind: "settle", node: at, ...parts, ...(failed ? { fault: output.fault ?? ("failed" as const) } : {}) });
     this.#draft.known.end(at, { ...parts, endedAt: this.#draft.now });
@@ -192,14 +193,14 @@ export class Starting {
     if ("needs" in resolved) return;
     if ("failed" in resolved) return this.#failAtOnce(at, resolved, input);
     const ending = resolved.value as unknown as Ending;
-    this.#record(at, { state: "done", error: null, input, output: JSON.stringify(ending.output) });
+    this.#record(at, { state: "done", error: null, input, output: writeExact(ending.output) });
     this.#draft.change({ kind: "cancel-open" });
-    this.#draft.close(ending.state, ending.error, JSON.stringify(ending.output));
+    this.#draft.close(ending.state, ending.error, writeExact(ending.output));
   }
 
   #failAtOnce(at: number, how: { failed: string; fault?: Fault; output?: Json }, input?: string): void {
     const fault = how.fault ?? "final";
-    const output = how.output === undefined ? null : JSON.stringify(how.output);
+    const output = how.output === undefined ? null : writeExact(how.output);
     this.#record(at, { state: "failed", error: how.failed, input, fault, output });
     this.#onward.failed(at, { state: "failed", error: how.failed, fault, attempt: 0, output });
   }

@@ -1,7 +1,8 @@
 // The dialect of workflows written in code: compiles what `workflow()` made, and resolves its references.
 
 import { LongshoreError } from "../../errors.ts";
-import type { Json } from "../../json.ts";
+import { isScalar, type Json } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Dialect, Resolved, Scope } from "../../run/dialect.ts";
 import { findCycle, makePlan, nodesMax, type Plan, type PlanNode, type Template } from "../../run/plan.ts";
 import { isWrapped, type Reference, referenceOf, references, type StepSource, type Value, type WorkflowSource } from "./source.ts";
@@ -12,7 +13,7 @@ export const codeDialect: Dialect = { name: "code", compile, resolve };
 const lostDefault = 2;
 
 function compile(text: string): Plan {
-  const source = JSON.parse(text) as WorkflowSource;
+  const source = parseExact(text) as WorkflowSource;
   if (source.steps.length > nodesMax)
     throw bad(`Workflow ${source.name} has ${source.steps.length} steps, at most ${nodesMax} are allowed.`, "steps");
   const index = new Map(source.steps.map((step, at) => [step.id, at]));
@@ -87,7 +88,7 @@ function fill(value: Value, find: (reference: Reference) => Json): Json {
   const reference = referenceOf(value);
   if (reference !== null) return find(reference);
   if (Array.isArray(value)) return value.map((item) => fill(item, find));
-  if (typeof value !== "object" || value === null) return value;
+  if (isScalar(value)) return value;
   const parts = isWrapped(value) ? value.$value : value;
   const filled: { [key: string]: Json } = {};
   for (const key of Object.keys(parts)) filled[key] = fill(parts[key] as Value, find);

@@ -7,6 +7,7 @@
 import { laneOf } from "../../board/lanes.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import { findCycle, type InstantNode, makePlan, nodesMax, type OnFailure, type Plan, type PlanNode } from "../../run/plan.ts";
 import { compileValue } from "./expression.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";
@@ -18,7 +19,7 @@ export const dialectName = "conductor";
 
 /** `source` is JSON text of a WorkflowDef that was read by `parseWorkflowDef` and completed by `snapshot`. */
 export function compileSource(source: string): Plan {
-  return compileWorkflow(JSON.parse(source) as WorkflowDef);
+  return compileWorkflow(parseExact(source) as WorkflowDef);
 }
 
 export function compileWorkflow(definition: WorkflowDef): Plan {

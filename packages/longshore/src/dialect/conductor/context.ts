@@ -3,6 +3,7 @@
 
 import type { Task } from "../../board/task.ts";
 import type { Json, JsonObject } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Needs, Scope } from "../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
 import { taskIdOf } from "../../run/run.ts";
@@ -98,7 +99,7 @@ export class RunContext implements Context {
     const settings = this.#settings;
     const { schemaVersion, name } = definitionOf(this.#plan);
     const data: JsonObject = {
-      output: run.output === null ? {} : (JSON.parse(run.output) as Json),
+      output: run.output === null ? {} : (parseExact(run.output) as Json),
       status: workflowStatusOf(run.state),
       workflowId: run.id,
       parentWorkflowId: settings.parentWorkflowId ?? null,

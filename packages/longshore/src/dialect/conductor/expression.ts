@@ -1,7 +1,7 @@
 // `${...}` in a definition. A value is compiled once: its texts become parts, its paths are parsed, and the
 // names that it reads are known; filling it in is then a walk. What was filled in is never looked at again for further expressions.
 
-import type { Json } from "../../json.ts";
+import { isScalar, type Json } from "../../json.ts";
 import { parsePath } from "./json-path/parse.ts";
 import type { Path } from "./json-path/path.ts";
 import { PathError } from "./json-path/path-error.ts";
@@ -43,7 +43,7 @@ export function compileValue(value: Json): Compiled {
     const items = value.map(compileValue);
     return items.every((item) => item.kind === "constant") ? { kind: "constant", value } : { kind: "list", items };
   }
-  if (typeof value !== "object" || value === null) return { kind: "constant", value };
+  if (isScalar(value)) return { kind: "constant", value };
   const entries = Object.entries(value).map(([key, part]) => [key, compileValue(part)] as const);
   return entries.every(([, part]) => part.kind === "constant") ? { kind: "constant", value } : { kind: "object", entries };
 }

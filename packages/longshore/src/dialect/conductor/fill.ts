@@ -1,6 +1,7 @@
 // Fills compiled expressions with what they stand for.
 
 import { type Json, setOwn } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import { type Compiled, type Expression, type Lookup, lookupOf } from "./expression.ts";
 import { Budget, readPath } from "./json-path/evaluate.ts";
 import type { Path } from "./json-path/path.ts";
@@ -124,7 +125,7 @@ class Filling {
     const text = this.#context.environment(name);
     if (text === null || path === null) return text;
     try {
-      return readPath(path, JSON.parse(text) as Json, this.#budget);
+      return readPath(path, parseExact(text) as Json, this.#budget);
     } catch (error) {
       if (error instanceof SyntaxError) return null;
       throw error;

@@ -8,7 +8,8 @@
 // Quoted are inputs of tasks, variables, and inputs of runs whose settings say so (`quotedInput`); everything else is data as it came.
 // Values without the words `workflow.secrets.` are the same quoted and unquoted.
 
-import { type Json, setOwn } from "../../json.ts";
+import { isScalar, type Json, setOwn } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 
 /** What stands behind the dollar sign of a reference. */
 const opening = "{workflow.secrets.";
@@ -25,7 +26,7 @@ export function unquote(value: Json): Json {
 
 /** The same for JSON text. */
 export function unquoteJson(json: string): string {
-  return json.includes(opening) ? JSON.stringify(unquote(JSON.parse(json) as Json)) : json;
+  return json.includes(opening) ? writeExact(unquote(parseExact(json) as Json)) : json;
 }
 
 export function quoteText(text: string): string {
@@ -34,8 +35,8 @@ export function quoteText(text: string): string {
 
 /** A quoted value as JSON inside of a text. Names of members are data, and are not filled in elsewhere, so that they are quoted only here. */
 export function quotedJson(value: Json): string {
-  const json = JSON.stringify(value);
-  return json.includes(opening) ? JSON.stringify(withQuotedNames(value)) : json;
+  const json = writeExact(value);
+  return json.includes(opening) ? writeExact(withQuotedNames(value)) : json;
 }
 
 /** A part of a quoted text: plain text, or the name that a reference has between `secrets.` and the brace. */
@@ -112,7 +113,7 @@ function dollarsAtEnd(text: string): number {
 }
 
 function withQuotedNames(value: Json): Json {
-  if (typeof value !== "object" || value === null) return value;
+  if (isScalar(value)) return value;
   if (Array.isArray(value)) return value.map(withQuotedNames);
   const copy: { [key: string]: Json } = {};
   for (const key of Object.keys(value)) setOwn(copy, quoteText(key), withQuotedNames(value[key] as Json));
@@ -122,7 +123,7 @@ function withQuotedNames(value: Json): Json {
 /** The same value, and not a copy, where no text changes. */
 function mapTexts(value: Json, change: (text: string) => string): Json {
   if (typeof value === "string") return change(value);
-  if (typeof value !== "object" || value === null) return value;
+  if (isScalar(value)) return value;
   if (Array.isArray(value)) {
     let copy: Json[] | undefined;
     for (const [at, item] of value.entries()) {

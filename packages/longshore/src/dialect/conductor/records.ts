@@ -2,6 +2,7 @@
 
 import { isOpen, type Task } from "../../board/task.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
 import { childIdOf, type Run, type RunState } from "../../run/run.ts";
 import { attemptIdOf } from "./ids.ts";
@@ -118,7 +119,7 @@ function pollCountOf(task: Pick<Task, "deferrals" | "state" | "startedAt" | "lan
 
 /** What a step has given. A SUB_WORKFLOW also gives the id of the run that it started. */
 export function outputOf(node: PlanNode, task: Pick<Task, "output" | "runId" | "node" | "attempt" | "fault">): JsonObject {
-  const output = task.output === null ? {} : (JSON.parse(task.output) as Json);
+  const output = task.output === null ? {} : (parseExact(task.output) as Json);
   const given = isObject(output) ? (output as JsonObject) : output === null ? {} : { result: output };
   if (node.kind !== "run" || task.fault === "final") return given;
   return { subWorkflowId: childIdOf(task.runId ?? "", task.node, task.attempt), ...given };
@@ -127,7 +128,7 @@ export function outputOf(node: PlanNode, task: Pick<Task, "output" | "runId" | "
 /** A step as expressions see it. */
 export function taskEntry(run: Run, node: PlanNode, task: Task): JsonObject {
   const workflowTask = workflowTaskOf(node) as WorkflowTask;
-  const input = JSON.parse(task.input) as Json;
+  const input = parseExact(task.input) as Json;
   const begun = task.lane === null && task.startedAt === null ? task.attemptAt : task.startedAt;
   return {
     input: isObject(input) ? (input as JsonObject) : {},

@@ -1,6 +1,7 @@
 // Works out the templates of a plan for one run.
 
 import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Resolved, Scope } from "../../run/dialect.ts";
 import type { Ending, Plan, PlanNode, Template } from "../../run/plan.ts";
 import { successorIdOf, taskIdOf } from "../../run/run.ts";
@@ -169,7 +170,7 @@ class Resolving {
 
 /** A run's output, as JSON text, with what it says of the run that follows its failure: its id, or why there is none. */
 export function withFollower(output: string | null, said: string): string {
-  return JSON.stringify({ ...(JSON.parse(output ?? "{}") as JsonObject), [followerKey]: said });
+  return writeExact({ ...(parseExact(output ?? "{}") as JsonObject), [followerKey]: said });
 }
 
 const followerKey = "conductor.failure_workflow";

@@ -1,6 +1,7 @@
 // Secrets stand as references in everything that is stored (quoting.ts), and are put in only on the way to the worker that runs the task.
 
-import { type Json, setOwn } from "../../json.ts";
+import { isScalar, type Json, setOwn } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import { secretPrefix } from "./expression.ts";
 import { readPath } from "./json-path/evaluate.ts";
 import { parsePath } from "./json-path/parse.ts";
@@ -19,7 +20,7 @@ export function namesSecret(text: string): boolean {
 export function fillSecrets(quoted: Json, secret: (name: string) => string | null): Json {
   if (typeof quoted === "string") return fillSecretText(quoted, secret);
   if (Array.isArray(quoted)) return quoted.map((item) => fillSecrets(item, secret));
-  if (typeof quoted !== "object" || quoted === null) return quoted;
+  if (isScalar(quoted)) return quoted;
   const filled: { [key: string]: Json } = {};
   for (const key of Object.keys(quoted)) setOwn(filled, key, fillSecrets(quoted[key] as Json, secret));
   return filled;
@@ -34,7 +35,7 @@ function fillSecretText(text: string, secret: (name: string) => string | null): 
     .map((segment) => {
       if (typeof segment === "string") return segment;
       const value = secretValue(segment.secret, secret);
-      return typeof value === "string" ? value : JSON.stringify(value);
+      return typeof value === "string" ? value : writeExact(value);
     })
     .join("");
 }
@@ -46,7 +47,7 @@ function secretValue(text: string, secret: (name: string) => string | null): Jso
   const holder = secret(text.slice(0, dot));
   if (holder === null) return null;
   try {
-    return readPath(parsePath(text.slice(dot + 1)), JSON.parse(holder) as Json);
+    return readPath(parsePath(text.slice(dot + 1)), parseExact(holder) as Json);
   } catch (error) {
     // A secret that is no JSON, or a path that is none: there is nothing to hand out.
     if (error instanceof SyntaxError || error instanceof PathError) return null;

@@ -1,4 +1,4 @@
-import type { Json } from "../../json.ts";
+import { isScalar, type Json } from "../../json.ts";
 
 /** About how many characters `value` takes as JSON; stops counting above `max`. By a list of its own, so that depth is no matter. */
 export function textSize(value: Json, max: number): number {
@@ -6,7 +6,7 @@ export function textSize(value: Json, max: number): number {
   const open: Json[] = [value];
   for (let part = open.pop(); part !== undefined && size <= max; part = open.pop()) {
     if (typeof part === "string") size += part.length + 2;
-    else if (typeof part !== "object" || part === null) size += 5;
+    else if (isScalar(part)) size += 5;
     else if (Array.isArray(part)) {
       size += part.length + 2;
       for (const item of part) open.push(item);

@@ -1,6 +1,7 @@
 // Graphs of FlowKit.
 
 import type { Json, JsonObject } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Dialect } from "../../run/dialect.ts";
 import { compileGraph, dialectName, type FlowkitLimits } from "./compile.ts";
 import { type Graph, readGraph } from "./graph.ts";
@@ -24,10 +25,10 @@ export function flowkitDialect({ limits, isSensitive = looksSensitive }: Flowkit
 
 /** The definition of a graph as it is kept. Equal graphs are one definition. */
 export function sourceOf(graph: Graph): string {
-  return JSON.stringify(graph);
+  return writeExact(graph);
 }
 
 /** A source that was kept has been read before; one that was not is refused here. */
 function graphIn(source: string): Graph {
-  return readGraph(JSON.parse(source) as Json as JsonObject);
+  return readGraph(parseExact(source) as Json as JsonObject);
 }

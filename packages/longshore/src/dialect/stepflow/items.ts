@@ -3,6 +3,7 @@
 
 import type { Json, JsonObject } from "../../json.ts";
 import { isObject } from "../../json.ts";
+import { writeExact } from "../../json-exact.ts";
 import type { Dialect } from "../../run/dialect.ts";
 import { makePlan, type TaskNode } from "../../run/plan.ts";
 import { flowResultIn } from "./result.ts";
@@ -29,7 +30,7 @@ export const itemsDialect: Dialect = {
     if (template !== "counts") return { value: given as unknown as Json };
     const output = scope.output(0);
     if (output === undefined) return { needs: [0] };
-    const told = flowResultIn(JSON.stringify(output));
+    const told = flowResultIn(writeExact(output));
     // With how they ended beside it: what the run's own output would have been.
     return told?.outcome === "failed" ? { failed: told.error.message, output: told.error.data ?? null } : { value: output };
   },

@@ -2,6 +2,7 @@
 
 import type { Task } from "../../board/task.ts";
 import type { Json, JsonObject } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Resolved, Scope } from "../../run/dialect.ts";
 import type { Plan, Template } from "../../run/plan.ts";
 import { type FlowTemplate, flowPlanOf, type Question, stepOf } from "./compile.ts";
@@ -66,7 +67,7 @@ function outputOf(plan: Plan, scope: Scope, evaluated: Evaluated): Resolved {
 export function stepResult(step: Step, record: Task): FlowResult {
   // A step that is skipped by order has the output that it was given.
   if (record.state === "done" || record.state === "skipped")
-    return success(record.output === null ? null : (JSON.parse(record.output) as Json));
+    return success(record.output === null ? null : (parseExact(record.output) as Json));
   if (record.state !== "failed" && record.state !== "cancelled") return failed(noResult(step.id));
   const own = !flowResultIn(record.output)?.inherited;
   return own && step.onError.action === "useDefault" ? success(step.onError.value) : failed(errorOf(record));

@@ -4,6 +4,7 @@
 import type { FailureReport } from "../../board/board.ts";
 import type { Task } from "../../board/task.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { TaskErrorCode } from "../../protocol/stepflow/messages.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
 
@@ -20,7 +21,7 @@ export type StepResult = FlowResult & { readonly inherited?: true };
 
 /** What to report to the board when a component failed, or could not be reached. */
 export function failureReport(error: FlowError): FailureReport {
-  return { error: error.message, output: JSON.stringify(failed(error)), ...budget(error.code) };
+  return { error: error.message, output: writeExact(failed(error)), ...budget(error.code) };
 }
 
 /** Trouble on the way spends a budget of its own; what the component says about itself is tried again only if the step asks for it. */
@@ -54,7 +55,7 @@ export function errorOf(task: Pick<Task, "state" | "output" | "error" | "fault">
 /** What came of a run of a flow; null while it goes on. */
 export function flowResultOf({ state, output, error }: Pick<Run, "state" | "output" | "error">): FlowResult | null {
   if (isRunOpen(state)) return null;
-  if (state === "succeeded") return success(output === null ? null : (JSON.parse(output) as Json));
+  if (state === "succeeded") return success(output === null ? null : (parseExact(output) as Json));
   const told = flowResultIn(output);
   if (told?.outcome === "failed") return failed(told.error);
   const code = state === "cancelled" ? "CANCELLED" : state === "timed-out" ? "TIMEOUT" : "ORCHESTRATOR_ERROR";
@@ -65,7 +66,7 @@ export function flowResultOf({ state, output, error }: Pick<Run, "state" | "outp
 export function flowResultIn(text: string | null): StepResult | null {
   // Most outputs are not even looked into.
   if (text === null || !text.startsWith('{"outcome":')) return null;
-  const value = JSON.parse(text) as JsonObject;
+  const value = parseExact(text) as JsonObject;
   if (value.outcome === "success" && Object.hasOwn(value, "result")) return value as unknown as FlowResult;
   return value.outcome === "failed" && isObject(value.error) ? (value as unknown as StepResult) : null;
 }

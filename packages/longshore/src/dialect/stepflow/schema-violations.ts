@@ -3,6 +3,7 @@
 // say nothing, and `format` is a remark, as JSON Schema has it.
 
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { rounded } from "../../json-exact.ts";
 import type { JsonPath } from "../../json-position.ts";
 import { sortedText } from "../../json-text.ts";
 import { type LinearPattern, linearPattern, PatternError } from "../../linear-pattern.ts";
@@ -24,7 +25,7 @@ const violationsMax = 20;
 /** What is wrong with a value, each with where; empty when nothing is. */
 export function violations(place: SchemaPlace, value: Json): Violation[] {
   try {
-    return new Check(defsOf(place)).of(place.schema, value, [], 0);
+    return new Check(defsOf(place)).of(place.schema, rounded(value), [], 0);
   } catch (error) {
     if (error instanceof TooMuch) return [{ path: [], message: error.message }];
     throw error;

@@ -2,12 +2,13 @@
 
 import { createHash } from "node:crypto";
 import { deeperThan, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import { type Flow, type Refuse, readFlow, refuse } from "./flow.ts";
 
 export const dialectName = "stepflow";
 
 export function encodeFlow(document: JsonObject): string {
-  return JSON.stringify(document);
+  return writeExact(document);
 }
 
 /** 64 hexadecimal digits. */
@@ -18,7 +19,7 @@ export function flowIdOf(source: string): string {
 /** For texts that `encodeFlow` made, from whatever somebody sent. */
 export function decodeFlow(source: string, refused: Refuse = refuse): Flow {
   if (deeperThan(source)) throw refused([], "The flow is nested too deeply.", `at most ${jsonDepthMax} levels`);
-  return readFlow(JSON.parse(source) as Json, refused);
+  return readFlow(parseExact(source) as Json, refused);
 }
 
 /** A definition needs a name; a flow need not have one. */

@@ -2,6 +2,7 @@
 
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Schemas } from "./flow.ts";
 import { unusablePattern } from "./schema-patterns.ts";
 import { violations } from "./schema-violations.ts";
@@ -62,7 +63,7 @@ function fromEnvironment(variable: Variable, { environment, prefixed }: Variable
   const types = typesAt({ schema: variable.schema, defs });
   if (types === null || types.includes("string")) return text;
   try {
-    return JSON.parse(text) as Json;
+    return parseExact(text) as Json;
   } catch {
     throw bad(variable.name, `The environment's value for the variable ${JSON.stringify(variable.name)} is not JSON.`, types.join(" or "));
   }

@@ -2,6 +2,7 @@
 
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { NewRun } from "../../run/store.ts";
 import { compileFlow } from "./compile.ts";
 import type { Flow } from "./flow.ts";
@@ -56,9 +57,9 @@ export function prepareRun(wish: RunWish): PreparedRun {
   const run = {
     workflow: name,
     definitionId: definition.id,
-    input: JSON.stringify(wish.input),
+    input: writeExact(wish.input),
     settings: JSON.stringify(settings),
-    variables: Object.keys(variables).length === 0 ? null : JSON.stringify(variables),
+    variables: Object.keys(variables).length === 0 ? null : writeExact(variables),
   };
   return { flowId, definition, run, settings };
 }
@@ -66,7 +67,7 @@ export function prepareRun(wish: RunWish): PreparedRun {
 /** What the overrides have made of a flow must still be one that can be run. */
 function patched({ source, overrides = null }: RunWish): string {
   if (overrides === null) return source;
-  const document = JSON.parse(source) as JsonObject;
+  const document = parseExact(source) as JsonObject;
   const changed = applyOverrides(document, overrides);
   if (changed === document) return source;
   const text = encodeFlow(changed);

@@ -5,6 +5,7 @@
 import type { Backoff } from "../../backoff.ts";
 import { laneOf, ownLane } from "../../board/lanes.ts";
 import { isObject, type Json } from "../../json.ts";
+import { writeExact } from "../../json-exact.ts";
 import { handlerLabelOf, readCommand } from "../../protocol/workflow-graph/command.ts";
 import type { Outputs, WireBackoff } from "../../protocol/workflow-graph/wire.ts";
 import type { Dialect, Resolved, Scope } from "../../run/dialect.ts";
@@ -83,7 +84,7 @@ function outputsOf(output: Json): Outputs {
 }
 
 function asText(value: Json): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : writeExact(value);
 }
 
 /** The first retry waits `base_secs`, each further one twice as long, at most `max_secs`. */

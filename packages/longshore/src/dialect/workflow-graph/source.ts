@@ -2,6 +2,7 @@
 // as JSON text. Every field is always there, so that equal definitions are equal texts.
 
 import type { Json } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Job, Port, WireBackoff } from "../../protocol/workflow-graph/wire.ts";
 
 export interface GraphJob {
@@ -61,10 +62,10 @@ export function plainJob(id: string, command: string): GraphJob {
 }
 
 export function encodeSource(source: GraphSource): string {
-  return JSON.stringify(source);
+  return writeExact(source);
 }
 
 /** For texts that `encodeSource` made. */
 export function decodeSource(text: string): GraphSource {
-  return JSON.parse(text) as GraphSource;
+  return parseExact(text) as GraphSource;
 }

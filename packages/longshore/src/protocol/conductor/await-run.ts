@@ -7,6 +7,7 @@ import { attemptIdOf } from "../../dialect/conductor/ids.ts";
 import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { settingsOf } from "../../dialect/conductor/settings.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Reader } from "../../run/reader.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
 import type { RunRenderer } from "./render-run.ts";
@@ -110,7 +111,7 @@ export async function renderSignal(deps: Awaiting, found: Found, options: { stra
 }
 
 async function runPart(deps: Awaiting, run: Run): Promise<object> {
-  const whole = JSON.parse(await deps.renderer.run(run, true)) as { [field: string]: unknown };
+  const whole = parseExact(await deps.renderer.run(run, true)) as { [field: string]: unknown };
   const { correlationId, input, output, priority, variables, tasks, createdBy, createTime, status, updateTime } = whole;
   return { workflowId: run.id, correlationId, input, output, priority, variables, tasks, createdBy, createTime, status, updateTime };
 }
@@ -119,7 +120,7 @@ async function taskPart(deps: Awaiting, { task, run }: { task: Task; run: Run })
   const view = await deps.renderer.viewOf(run);
   const recorded = (await deps.renderer.recordsOf(task, view)).at(-1);
   const settings = settingsOf(run);
-  const shown = recorded === undefined ? {} : (JSON.parse(deps.renderer.taskText(recorded, run, settings)) as { [field: string]: unknown });
+  const shown = recorded === undefined ? {} : (parseExact(deps.renderer.taskText(recorded, run, settings)) as { [field: string]: unknown });
   return {
     workflowId: run.id,
     correlationId: settings.correlationId,

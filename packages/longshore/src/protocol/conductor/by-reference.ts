@@ -6,6 +6,7 @@ import { isOpen, type Task } from "../../board/task.ts";
 import { attemptIdOf } from "../../dialect/conductor/ids.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Reader } from "../../run/reader.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
@@ -110,8 +111,8 @@ function reportOf(request: HttpRequest, task: Task | undefined): Report {
   const status = statusOf(request.params.status);
   const body = objectOf(request, "the output");
   const given = isObject(body.taskOutput) && Object.keys(body).length === 1 ? (body.taskOutput as JsonObject) : body;
-  const before = task?.output === null || task === undefined ? {} : (JSON.parse(task.output) as unknown);
-  const output = JSON.stringify({ ...(isObject(before) ? before : {}), ...given });
+  const before = task?.output === null || task === undefined ? {} : (parseExact(task.output) as unknown);
+  const output = writeExact({ ...(isObject(before) ? before : {}), ...given });
   return fitting({
     taskId: task === undefined ? "" : attemptIdOf(task.id, task.attempt),
     workflowInstanceId: task?.runId ?? "",

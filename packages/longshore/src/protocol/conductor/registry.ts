@@ -7,6 +7,7 @@ import type { TaskDef, WorkflowDef } from "../../dialect/conductor/model.ts";
 import { documentKinds } from "../../dialect/conductor/settings.ts";
 import { lookupsOf, snapshot } from "../../dialect/conductor/snapshot.ts";
 import type { Json, JsonObject } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { Document, DocumentStore } from "../../run/documents.ts";
 import type { Runs } from "../../run/runs.ts";
@@ -42,7 +43,7 @@ export class Registry {
       kind: documentKinds.task,
       name: definition.name,
       version: only,
-      body: JSON.stringify({ ...definition, createdBy: "", ...(again ? { updatedBy: "" } : {}) }),
+      body: writeExact({ ...definition, createdBy: "", ...(again ? { updatedBy: "" } : {}) }),
     });
     this.#started = new Map();
   }
@@ -66,8 +67,8 @@ export class Registry {
   async keepWorkflow(definition: WorkflowDef, overwrite: boolean): Promise<boolean> {
     const { name, version } = definition;
     // Proves that it can run, whatever its tasks are defined as by then.
-    this.#runs.check(dialectName, JSON.stringify(definition));
-    const document = { kind: documentKinds.workflow, name, version, body: JSON.stringify(definition) };
+    this.#runs.check(dialectName, writeExact(definition));
+    const document = { kind: documentKinds.workflow, name, version, body: writeExact(definition) };
     const kept = await this.#documents.keepDocument(document, { unlessThere: !overwrite });
     this.#started = new Map();
     return kept;
@@ -95,7 +96,7 @@ export class Registry {
       kind: documentKinds.schema,
       name: schema.name,
       version,
-      body: JSON.stringify({ ...schema, version }),
+      body: writeExact({ ...schema, version }),
     });
   }
 
@@ -125,7 +126,7 @@ export class Registry {
     const children = await Promise.all(wanted.workflows.map((name) => this.workflow(name)));
     const taskDefs = new Map(found.filter((each) => each !== undefined).map((each) => [each.name, each]));
     const newest = new Map(children.filter((each) => each !== undefined).map((each) => [each.name, each.version]));
-    const source = JSON.stringify(snapshot(workflow, taskDefs, newest));
+    const source = writeExact(snapshot(workflow, taskDefs, newest));
     const id = `conductor-${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
     return this.#runs.define({ id, name: workflow.name, dialect: dialectName, source });
   }
@@ -135,5 +136,5 @@ export class Registry {
 function shown(document: Document): JsonObject {
   const { createdAt, updatedAt } = document;
   const times = { createTime: createdAt, updateTime: updatedAt === createdAt ? 0 : updatedAt };
-  return { ...times, ...(JSON.parse(document.body) as JsonObject), ...times } as { [key: string]: Json };
+  return { ...times, ...(parseExact(document.body) as JsonObject), ...times } as { [key: string]: Json };
 }

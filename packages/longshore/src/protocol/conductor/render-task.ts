@@ -8,6 +8,7 @@ import { reasonOf } from "../../dialect/conductor/reasons.ts";
 import { closedStatus, outputOf, statusOf, taskDefNameOf, taskTypeOf } from "../../dialect/conductor/records.ts";
 import type { Settings } from "../../dialect/conductor/settings.ts";
 import type { Json } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { PlanNode, RetryPolicy } from "../../run/plan.ts";
 import type { AttemptView } from "../../run/reader.ts";
 import type { StepView } from "./view.ts";
@@ -148,12 +149,12 @@ const unlimited = { rateLimitPerFrequency: 0, rateLimitFrequencyInSeconds: 0 };
 
 /** A step that stands for a run gives its id as well. */
 function outputText(step: StepView, task: Task): string | null {
-  return step.node?.kind === "run" ? JSON.stringify(outputOf(step.node, task)) : task.output;
+  return step.node?.kind === "run" ? writeExact(outputOf(step.node, task)) : task.output;
 }
 
 /** What `taskType` and `taskDefName` say; only a DYNAMIC task has to be read for it. */
 export function namesOf(step: StepView, input: string): { type: string; definitionName: string } {
-  const given = step.task.type === "DYNAMIC" ? (JSON.parse(input) as Json) : null;
+  const given = step.task.type === "DYNAMIC" ? (parseExact(input) as Json) : null;
   return { type: taskTypeOf(step.task, given), definitionName: taskDefNameOf(step.task, given) };
 }
 

@@ -3,6 +3,7 @@
 import type { Violation } from "../../dialect/conductor/violation.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, Problem } from "../../http.ts";
+import { writeExact } from "../../json-exact.ts";
 import type { ErrorBody } from "./wire.ts";
 
 const jsonHeaders = { "content-type": "application/json" } as const;
@@ -16,7 +17,7 @@ export function text(body: string): HttpReply {
 }
 
 export function json(value: unknown): HttpReply {
-  return jsonText(JSON.stringify(value));
+  return jsonText(writeExact(value));
 }
 
 export function jsonText(body: string): HttpReply {

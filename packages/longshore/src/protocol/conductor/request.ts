@@ -2,6 +2,7 @@
 
 import type { HttpRequest } from "../../http.ts";
 import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../json.ts";
+import { ExactNumber, parseExact } from "../../json-exact.ts";
 import { findJsonFault } from "../../json-position.ts";
 import { kindOf } from "../../text.ts";
 import { badRequest, invalid } from "./replies.ts";
@@ -10,7 +11,7 @@ export function bodyOf(request: HttpRequest): unknown {
   if (request.text === "") return undefined;
   let value: unknown;
   try {
-    value = JSON.parse(request.text);
+    value = parseExact(request.text);
   } catch {
     // The position is worth a second look, which only broken bodies pay for.
     const fault = findJsonFault(request.text);
@@ -32,14 +33,14 @@ export function textIn(object: JsonObject, field: string): string | undefined {
   const value = object[field];
   if (value === undefined || value === null) return undefined;
   if (typeof value === "string") return value;
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (typeof value === "number" || typeof value === "boolean" || value instanceof ExactNumber) return String(value);
   throw badRequest(`JSON parse error: ${field} is ${kindOf(value)}, expected a text`);
 }
 
 export function numberIn(object: JsonObject, field: string): number | undefined {
   const value = object[field];
   if (value === undefined || value === null || value === "") return undefined;
-  const number = typeof value === "string" ? Number(value) : value;
+  const number = typeof value === "string" || value instanceof ExactNumber ? Number(value) : value;
   if (typeof number === "number" && Number.isFinite(number)) return Math.trunc(number);
   throw badRequest(`JSON parse error: ${field} is ${JSON.stringify(value)}, expected a number`);
 }

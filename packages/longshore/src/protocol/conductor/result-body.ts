@@ -2,6 +2,7 @@
 
 import type { HttpRequest } from "../../http.ts";
 import type { JsonObject } from "../../json.ts";
+import { writeExact } from "../../json-exact.ts";
 import type { LogChunk } from "../../log/store.ts";
 import { badRequest, invalid } from "./replies.ts";
 import { flagIn, mapIn, numberIn, objectOf, textIn } from "./request.ts";
@@ -45,7 +46,7 @@ export function parseResult(request: HttpRequest): Report {
   if (missing.length > 0) throw invalid(missing);
   const extendLease = flagIn(body, "extendLease");
   const status = extendLease ? "IN_PROGRESS" : statusOf(textIn(body, "status"));
-  const output = JSON.stringify(mapIn(body, "outputData") ?? {});
+  const output = writeExact(mapIn(body, "outputData") ?? {});
   const whole: Report = {
     taskId,
     workflowInstanceId,

@@ -13,6 +13,7 @@ import { childInput } from "../../dialect/conductor/snapshot.ts";
 import { parseWorkflowDef } from "../../dialect/conductor/workflow-def.ts";
 import type { HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Definition } from "../../run/dialect.ts";
 import { isRunOpen, type Message, type Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
@@ -80,7 +81,7 @@ export class Starter {
       input,
       alias: wish.correlationId ?? null,
       priority: wish.priority === 0 ? 0 : -wish.priority,
-      settings: JSON.stringify(settings),
+      settings: writeExact(settings),
       variables: variablesOf(source),
     };
     return wish.idempotencyKey === undefined ? (await this.#deps.runs.begin(run)).run.id : this.#startOnce(wish, run, wish.idempotencyKey);
@@ -128,7 +129,7 @@ export class Starter {
   };
 
   async #ofStep(parent: Run, message: Message & { kind: "start-run" }, id: string): Promise<NewChild> {
-    const wish = JSON.parse(message.input) as JsonObject;
+    const wish = parseExact(message.input) as JsonObject;
     const settings = settingsOf(parent);
     const depth = (settings.depth ?? 0) + 1;
     if (depth > depthMax) return { failed: `There are ${depthMax} workflows around it already, which is the limit.` };
@@ -169,7 +170,7 @@ export class Starter {
     const definition = await this.#deps.runs.definitionById(failed.definitionId);
     const source = definition === undefined ? undefined : this.#source(definition);
     if (source === undefined) return { failed: "the definition of the failed run is gone" };
-    const own = JSON.parse(failed.input) as JsonObject;
+    const own = parseExact(failed.input) as JsonObject;
     const input = settingsOf(failed).quotedInput ? own : (quote(own) as JsonObject);
     const name = failureName(source.failureWorkflow ?? "", input);
     const next = await this.#deps.registry.startable(name, source.failureWorkflowVersion);
@@ -177,7 +178,7 @@ export class Starter {
       const reason = `No such workflow defined. name=${name}, version=${source.failureWorkflowVersion ?? null}`;
       return { failed: `Error workflow ${name} failed to start.  reason: ${reason}` };
     }
-    const shown = JSON.parse(await this.#deps.shown(failed)) as JsonObject;
+    const shown = parseExact(await this.#deps.shown(failed)) as JsonObject;
     const settings = settingsOf(failed);
     const about = {
       workflowId: failed.id,
@@ -206,7 +207,7 @@ export class Starter {
       input,
       alias: settings.correlationId ?? null,
       priority: settings.priority === 0 ? 0 : -settings.priority,
-      settings: JSON.stringify({ ...settings, ...quoted }),
+      settings: writeExact({ ...settings, ...quoted }),
       variables: variablesOf(source),
     };
   }
@@ -214,8 +215,8 @@ export class Starter {
 
 /** A run's input as JSON text, and what its settings say of that. `given` is quoted; a run of another dialect gets data. */
 function inputFor(definition: Definition, source: WorkflowDef, given: JsonObject): { input: string } & Pick<Settings, "quotedInput"> {
-  if (definition.dialect !== dialectName) return { input: JSON.stringify(unquote(given)) };
-  const input = JSON.stringify({ ...source.inputTemplate, ...given });
+  if (definition.dialect !== dialectName) return { input: writeExact(unquote(given)) };
+  const input = writeExact({ ...source.inputTemplate, ...given });
   return namesSecret(input) ? { input, quotedInput: true } : { input };
 }
 
@@ -276,7 +277,7 @@ function inlineOf(value: unknown, path: string): WorkflowDef {
 
 /** The variables that a run begins with, as JSON text; null when there are none. */
 export function variablesOf({ variables }: WorkflowDef): string | null {
-  return Object.keys(variables).length === 0 ? null : JSON.stringify(variables);
+  return Object.keys(variables).length === 0 ? null : writeExact(variables);
 }
 
 /** Its name, or `$workflow.input.<key>` for a name that stands in the failed run's input. */

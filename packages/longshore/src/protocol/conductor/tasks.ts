@@ -13,6 +13,7 @@ import { fillSecrets, namesSecret } from "../../dialect/conductor/secrets.ts";
 import { settingsOf } from "../../dialect/conductor/settings.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import type { Json } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Logs } from "../../log/log.ts";
 import type { Runs } from "../../run/runs.ts";
 import { laneName, Polls } from "./polls.ts";
@@ -184,7 +185,7 @@ export class Tasks {
   #handOut(task: Task, shown: Try, around: TaskSurroundings, view: DefinitionView): string {
     if (view.dialect !== dialectName) return renderTask(shown, around);
     const { secret, variable } = this.#deps;
-    const input = namesSecret(task.input) ? JSON.stringify(fillSecrets(JSON.parse(task.input) as Json, secret)) : task.input;
+    const input = namesSecret(task.input) ? writeExact(fillSecrets(parseExact(task.input) as Json, secret)) : task.input;
     const names = around.step.definition?.runtimeMetadata ?? [];
     if (names.length === 0) return renderTask({ ...shown, input }, around);
     const found = names.map((name) => [name, secret(name) ?? variable(name)] as const);

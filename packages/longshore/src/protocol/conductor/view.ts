@@ -6,6 +6,7 @@ import { dialectName } from "../../dialect/conductor/compile.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "../../dialect/conductor/model.ts";
 import { definitionOf, workflowTaskOf } from "../../dialect/conductor/records.ts";
 import type { JsonObject } from "../../json.ts";
+import { writeExact } from "../../json-exact.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
 import { DefinitionViews } from "../../run/views.ts";
@@ -46,7 +47,7 @@ function viewOf(definition: Definition, plan: Plan): DefinitionView {
   });
   const shown = { ...source, tasks: source.tasks.map(wholeTask) };
   const { dialect } = definition;
-  return { dialect, name: source.name, version: source.version, definition: source, text: JSON.stringify(shown), steps };
+  return { dialect, name: source.name, version: source.version, definition: source, text: writeExact(shown), steps };
 }
 
 function stepOf(task: WorkflowTask, node: PlanNode | undefined): StepView {
@@ -55,8 +56,8 @@ function stepOf(task: WorkflowTask, node: PlanNode | undefined): StepView {
     task,
     node,
     definition,
-    taskText: JSON.stringify(wholeTask(task)),
-    definitionText: definition === undefined ? undefined : JSON.stringify(definition),
+    taskText: writeExact(wholeTask(task)),
+    definitionText: definition === undefined ? undefined : writeExact(definition),
   };
 }
 

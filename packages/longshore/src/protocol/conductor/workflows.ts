@@ -8,6 +8,7 @@ import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { settingsOf } from "../../dialect/conductor/settings.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import type { JsonObject } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Reader } from "../../run/reader.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
@@ -74,9 +75,9 @@ export class Workflows {
     return json({
       workflowId: run.id,
       ...(correlationId === undefined ? {} : { correlationId }),
-      ...(flagInQuery(request, "includeOutput", false) ? { output: JSON.parse(run.output ?? "{}") } : {}),
+      ...(flagInQuery(request, "includeOutput", false) ? { output: parseExact(run.output ?? "{}") } : {}),
       ...(flagInQuery(request, "includeVariables", false)
-        ? { variables: JSON.parse(shownVariables(run, await renderer.viewOf(run))) }
+        ? { variables: parseExact(shownVariables(run, await renderer.viewOf(run))) }
         : {}),
       status: workflowStatusOf(run.state),
     });
@@ -245,7 +246,7 @@ export class Workflows {
     const settings = keeps && correlationId === undefined ? undefined : JSON.stringify(kept);
     await this.#deps.runs.tell(run.id, {
       kind: "restart",
-      input: input === undefined ? undefined : JSON.stringify(input),
+      input: input === undefined ? undefined : writeExact(input),
       settings,
       variables: variablesOf((await this.#deps.renderer.viewOf(run)).definition),
       ...(correlationId === undefined ? {} : { alias: correlationId }),
@@ -288,7 +289,7 @@ export class Workflows {
     const begun = (await this.#deps.reader.records(id)).some((task) => task.node === node && task.state !== "forgotten");
     if (begun) throw conflict(`The task referenced ${reference} has already been processed, cannot be skipped`);
     const input = taskInputText(mapIn(body, "taskInput") ?? {}, view);
-    await this.#deps.runs.tell(id, { kind: "skip", node, input, output: JSON.stringify(mapIn(body, "taskOutput") ?? {}) });
+    await this.#deps.runs.tell(id, { kind: "skip", node, input, output: writeExact(mapIn(body, "taskOutput") ?? {}) });
     return nothing;
   };
 
@@ -327,5 +328,5 @@ const ancestorsMax = 100;
 
 /** The input that somebody gives to a task instead of its own, as a record keeps it. */
 function taskInputText(given: JsonObject, { dialect }: DefinitionView): string {
-  return JSON.stringify(dialect === dialectName ? quote(given) : given);
+  return writeExact(dialect === dialectName ? quote(given) : given);
 }

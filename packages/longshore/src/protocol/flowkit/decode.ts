@@ -30,12 +30,13 @@ const texts = ["dedup_id", "task_id", "node_id", "step_type"] as const;
 // Refuses bytes that are no UTF-8 instead of replacing them. Has no state between two calls.
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-export function decodeEnvelope(bytes: Uint8Array): Read<Envelope> {
+/** A worker's handler sees plain numbers; the coordinator keeps their digits with `parse`. */
+export function decodeEnvelope(bytes: Uint8Array, parse: (text: string) => unknown = JSON.parse): Read<Envelope> {
   let text: string;
   let value: unknown;
   try {
     text = utf8.decode(bytes);
-    value = JSON.parse(text);
+    value = parse(text);
   } catch (error) {
     return invalid(`it is no JSON in UTF-8 (${(error as Error).message})`);
   }

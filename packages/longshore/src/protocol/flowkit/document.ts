@@ -18,6 +18,7 @@ import { isOpen, type Task } from "../../board/task.ts";
 import { functionType, type Graph } from "../../dialect/flowkit/graph.ts";
 import { varsOf } from "../../dialect/flowkit/resolve.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
 import type { TaskStatus } from "./tasks-routes.ts";
@@ -166,7 +167,7 @@ function lastHeard({ postedAt, queuedAt, claimedAt, endedAt }: Task): number {
 }
 
 function coordinatorOf<Time>(run: Run, moment: Moment<Time>): Document {
-  const vars = run.variables === null ? {} : varsOf(JSON.parse(run.variables) as JsonObject);
+  const vars = run.variables === null ? {} : varsOf(parseExact(run.variables) as JsonObject);
   const cancelled = run.state === "cancelled";
   return {
     liveness: { state: "ok" },
@@ -176,12 +177,12 @@ function coordinatorOf<Time>(run: Run, moment: Moment<Time>): Document {
 }
 
 function paramsOf(run: Run): Json {
-  const input = JSON.parse(run.input) as Json;
+  const input = parseExact(run.input) as Json;
   return isObject(input) && isObject(input.params) ? (input.params as JsonObject) : {};
 }
 
 function resultOf(run: Run): Json {
-  return run.output === null || isRunOpen(run.state) ? null : (JSON.parse(run.output) as Json);
+  return run.output === null || isRunOpen(run.state) ? null : (parseExact(run.output) as Json);
 }
 
 /** What `metrics.aggregate` has worked out, by node. The last in the graph counts. */
@@ -191,7 +192,7 @@ function statsOf(plan: Plan, records: ReadonlyMap<number, Task>): Map<string, Js
     const target = aggregates(origin);
     const task = target === undefined ? undefined : records.get(at);
     if (target === undefined || task?.state !== "done" || task.output === null) return;
-    const output = JSON.parse(task.output) as Json;
+    const output = parseExact(task.output) as Json;
     if (isObject(output)) stats.set(target, (output as JsonObject).stats ?? {});
   });
   return stats;

@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import { findJsonFault } from "../../json-position.ts";
 import { JsonScan } from "../../json-scan.ts";
 import { shown } from "../../text.ts";
@@ -59,7 +60,7 @@ export function objectOf(text: string, what: string): JsonObject {
   }
   let value: Json;
   try {
-    value = JSON.parse(text) as Json;
+    value = parseExact(text) as Json;
   } catch (cause) {
     // The position is worth a second look, which only broken bodies pay for.
     const { message, line, column } = findJsonFault(text) ?? { message: (cause as Error).message, line: 1, column: 1 };
@@ -148,5 +149,5 @@ export function queryWhole(request: HttpRequest, field: string, rule: WholeRule)
 }
 
 export function jsonReply(value: unknown, status = 200): HttpReply {
-  return { status, headers: { "content-type": "application/json" }, body: typeof value === "string" ? value : JSON.stringify(value) };
+  return { status, headers: { "content-type": "application/json" }, body: typeof value === "string" ? value : writeExact(value) };
 }

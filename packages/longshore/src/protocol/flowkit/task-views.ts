@@ -2,6 +2,7 @@
 
 import { LongshoreError } from "../../errors.ts";
 import type { JsonObject } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Part, PartStore } from "../../part/store.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { DocumentStore } from "../../run/documents.ts";
@@ -78,7 +79,8 @@ export class TaskViews implements Tasks {
     const taskId = taskIdOf(id, index);
     const { parts, ended } = await this.#parts.parts.read(taskId, after, limit);
     const task = ended === "done" ? await this.#parts.reader.task(taskId) : undefined;
-    const complete = task === undefined ? null : { task_id: id, node_id: node, status: "complete", meta: metaOf(task.output ?? "null") };
+    const complete =
+      task === undefined ? null : { task_id: id, node_id: node, status: "complete", meta: metaOf(task.output ?? "null", parseExact) };
     return { items: parts.map((part) => partialDocument(id, node, part)), next: parts.at(-1)?.sequence ?? null, complete };
   }
 
@@ -90,5 +92,5 @@ export class TaskViews implements Tasks {
 
 function partialDocument(task_id: string, node_id: string, { uid, value, grant, at, sequence }: Part): JsonObject {
   const key = { task_id, node_id, batch_uid: uid };
-  return { ...key, status: "partial", attempt_epoch: grant, meta: metaOf(value), created_at: isoMoment(at), sequence };
+  return { ...key, status: "partial", attempt_epoch: grant, meta: metaOf(value, parseExact), created_at: isoMoment(at), sequence };
 }

@@ -2,6 +2,7 @@
 // defaults of behaviour: README.md beside this file is the contract with literal examples. Field names are FlowKit's own.
 
 import type { Json, JsonObject } from "../../json.ts";
+import { writeExact } from "../../json-exact.ts";
 
 /** What we write. A draft of a second version adds fields only, so it is read as well. */
 export const protocolVersion = 1;
@@ -40,7 +41,7 @@ export interface Envelope {
 export function encodeEnvelope(envelope: Omit<Envelope, "v">): string {
   const { msg_type, role, corr_id, dedup_id, task_id, node_id, step_type, attempt_epoch, ts_ms, payload, target_worker_id } = envelope;
   const v = protocolVersion;
-  return JSON.stringify({
+  return writeExact({
     v,
     msg_type,
     role,

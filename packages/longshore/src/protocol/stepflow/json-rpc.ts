@@ -2,6 +2,7 @@
 // batches. Both halves read and write messages here. The page in http/ has the rules.
 
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
+import { writeExact } from "../../json-exact.ts";
 import { shown } from "../../text.ts";
 import { RpcError } from "./rpc-error.ts";
 
@@ -19,12 +20,12 @@ export type RpcMessage =
   | { readonly kind: "result"; readonly id: RpcId; readonly result: Json }
   | { readonly kind: "error"; readonly id: RpcId; readonly error: RpcErrorBody };
 
-/** Throws an RpcError that carries the id, when there was one to read. */
-export function parseRpc(text: string): RpcMessage {
+/** Throws an RpcError that carries the id, when there was one to read. A handler sees plain numbers, a server keeps their digits with `parse`. */
+export function parseRpc(text: string, parse: (text: string) => unknown = JSON.parse): RpcMessage {
   if (deeperThan(text)) throw new RpcError("parse", `The message is nested deeper than ${jsonDepthMax} levels.`);
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parse(text);
   } catch (error) {
     throw new RpcError("parse", `The body is not JSON: ${(error as Error).message}`);
   }
@@ -80,20 +81,20 @@ function invalid(field: string, value: unknown, expected: string): RpcError {
 }
 
 export function requestText(id: RpcId, method: string, params: JsonObject): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, method, params });
+  return writeExact({ jsonrpc: "2.0", id, method, params });
 }
 
 export function notificationText(method: string, params: JsonObject): string {
-  return JSON.stringify({ jsonrpc: "2.0", method, params });
+  return writeExact({ jsonrpc: "2.0", method, params });
 }
 
 export function resultText(id: RpcId, result: Json): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, result });
+  return writeExact({ jsonrpc: "2.0", id, result });
 }
 
 /** `null` stands for the id of a message whose own could not be read. */
 export function errorText(id: RpcId | null, error: RpcErrorBody): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, error });
+  return writeExact({ jsonrpc: "2.0", id, error });
 }
 
 /**

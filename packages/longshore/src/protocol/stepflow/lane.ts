@@ -6,6 +6,7 @@ import { type FlowError, failureReport } from "../../dialect/stepflow/result.ts"
 import type { ComponentTask } from "../../dialect/stepflow/router.ts";
 import { toError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 
 export interface ComponentLaneOptions extends Omit<LaneOptions, "perform" | "cancelled"> {
   /** Answers the component's output, or throws: a StepFailure says what to report, anything else is this server's own mistake. */
@@ -42,7 +43,7 @@ export function componentLane({ perform, ...options }: ComponentLaneOptions): La
     cancelled: failureReport({ code: "CANCELLED", message: "the step was cancelled" }),
     async perform({ task, signal, lend }) {
       try {
-        const { component, input } = JSON.parse(task.input) as ComponentTask;
+        const { component, input } = parseExact(task.input) as ComponentTask;
         return await perform({ task, component, input, signal, lend });
       } catch (error) {
         throw error instanceof StepFailure || error instanceof NotBegun ? error : inWords(error);

@@ -1,6 +1,7 @@
 // A handler's result as the flat map of texts that this protocol carries.
 
 import { isObject, type Json } from "../../json.ts";
+import { writeExact } from "../../json-exact.ts";
 import type { Outputs } from "./wire.ts";
 
 /** Where a result that is not an object goes. */
@@ -22,5 +23,5 @@ export function isTexts(output: Json): boolean {
 }
 
 function encode(value: Json): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : writeExact(value);
 }

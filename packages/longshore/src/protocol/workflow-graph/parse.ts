@@ -3,6 +3,7 @@
 
 import type { IncomingHttpHeaders } from "node:http";
 import { deeperThan, isObject, jsonDepthMax } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import { pushChunksMax } from "../../log/store.ts";
 import { isName } from "../../names.ts";
 import { cutMiddle } from "../../text.ts";
@@ -59,13 +60,13 @@ export function parseClaim(text: string): Claim {
 
 /** The task's output as JSON text: the result itself where the worker sent it (`output`, ours), else its outputs. */
 export function parseComplete(text: string): string {
-  const { outputs, output } = parseObject(text, "CompleteJob");
+  const { outputs, output } = parseObject(text, "CompleteJob", parseExact);
   if (outputs !== undefined) {
     if (!isObject(outputs)) throw wrongType(text, ["outputs"], outputs, "a map");
     for (const key in outputs) if (typeof outputs[key] !== "string") throw wrongType(text, ["outputs", key], outputs[key], "a string");
   }
   if (output !== undefined) return resultText(text, output);
-  return outputs === undefined ? "{}" : JSON.stringify(outputs);
+  return outputs === undefined ? "{}" : writeExact(outputs);
 }
 
 export function parseFail(text: string): FailRequest {
@@ -83,10 +84,10 @@ export function parseLogs(text: string): LogChunk[] {
 }
 
 /** Parses a body that must be an object. `name` is what the wire calls it in refusals. */
-export function parseObject(text: string, name: string): { [key: string]: unknown } {
+export function parseObject(text: string, name: string, parse: (text: string) => unknown = JSON.parse): { [key: string]: unknown } {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parse(text);
   } catch {
     // What the engine says about it names no line; ours does.
     throw notJson(text);
@@ -140,7 +141,7 @@ function checkId(text: string, path: readonly (string | number)[], id: string): 
 
 function resultText(text: string, output: unknown): string {
   if (deeperThan(text)) throw misshapen(text, ["output"], `nested deeper than ${jsonDepthMax} levels`);
-  return JSON.stringify(output);
+  return writeExact(output);
 }
 
 function keepable(error: string): string {

@@ -3,6 +3,7 @@
 import type { Task, TaskState } from "../../board/task.ts";
 import { type GraphJob, maxLostLeasesDefault } from "../../dialect/workflow-graph/source.ts";
 import { isObject } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
 import type { NodePart, View } from "./view.ts";
 import type { Job, JobStatus, Workflow } from "./wire.ts";
@@ -122,8 +123,8 @@ export function parseLeaseId(leaseId: string): LeaseHold | undefined {
 /** The input of a command is stored as `{"command":..,"upstream":{..}}`, so the outputs can be cut out as they stand. */
 function upstreamOf(input: string, head: string): string {
   if (input.startsWith(head)) return input.slice(head.length, -1);
-  const value: unknown = JSON.parse(input);
-  return JSON.stringify((isObject(value) ? value.upstream : undefined) ?? {});
+  const value: unknown = parseExact(input);
+  return writeExact((isObject(value) ? value.upstream : undefined) ?? {});
 }
 
 /** A handler's step as a command: `{"handler":"greet","input":{..}}`, itself a text inside JSON. */

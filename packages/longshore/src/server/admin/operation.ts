@@ -6,6 +6,7 @@ import type { Action } from "../../actions.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest, Route } from "../../http.ts";
 import { deeperThan, jsonDepthMax } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import { findJsonFault, type JsonPath, pathText } from "../../json-position.ts";
 import { problemReply } from "../../problem.ts";
 
@@ -134,7 +135,7 @@ function queryObject(query: URLSearchParams): Record<string, string | string[]> 
 export function parseJson(text: string): unknown {
   if (deeperThan(text)) throw badInput(`The body is nested deeper than ${jsonDepthMax} levels.`, "", `at most ${jsonDepthMax} levels`);
   try {
-    return JSON.parse(text === "" ? "{}" : text);
+    return parseExact(text === "" ? "{}" : text);
   } catch (cause) {
     const {
       message,
@@ -180,5 +181,5 @@ export function badInput(message: string, field: string, expected: string): Long
 }
 
 export function json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): HttpReply {
-  return { status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
+  return { status, headers: { "content-type": "application/json", ...headers }, body: writeExact(body) };
 }

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { LongshoreError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import { pollParts } from "../../part/follow.ts";
 import type { Part } from "../../part/store.ts";
 import type { Engine } from "../engine.ts";
@@ -58,5 +59,5 @@ async function sourceOf(engine: Engine, runId: string, stepId: string): Promise<
 }
 
 function partBody({ uid, sequence, value, at }: Part) {
-  return { uid, sequence, value: JSON.parse(value) as Json, at };
+  return { uid, sequence, value: parseExact(value) as Json, at };
 }

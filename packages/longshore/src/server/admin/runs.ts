@@ -4,6 +4,7 @@ import { z } from "zod";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply } from "../../http.ts";
 import { idOfUuid } from "../../ids.ts";
+import { writeExact } from "../../json-exact.ts";
 import type { Run } from "../../run/run.ts";
 import type { Engine } from "../engine.ts";
 import { apiPrefix, json, type Operation, operation } from "./operation.ts";
@@ -66,7 +67,7 @@ export function runOperations({ runs, reader }: Engine): Operation[] {
         404: { description: "There is no such workflow." },
       },
       async handle({ body: { workflow, input, key } }) {
-        const { run, created } = await runs.start({ workflow, input: JSON.stringify(input ?? null), key });
+        const { run, created } = await runs.start({ workflow, input: writeExact(input ?? null), key });
         return created ? newRun(run) : json(200, runBody(run));
       },
     }),

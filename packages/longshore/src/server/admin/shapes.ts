@@ -6,6 +6,7 @@ import type { DeadLetter } from "../../board/dead-letter.ts";
 import type { Task } from "../../board/task.ts";
 import type { Waiting } from "../../board/why.ts";
 import type { Json } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../run/plan.ts";
 import type { AttemptView } from "../../run/reader.ts";
@@ -275,5 +276,5 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
 }
 
 function parsed(text: string | null): Json {
-  return text === null ? null : (JSON.parse(text) as Json);
+  return text === null ? null : (parseExact(text) as Json);
 }

@@ -8,6 +8,7 @@ import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Re
 import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Closure, NextTry } from "../../run/retry.ts";
 import type { Verdict } from "../../verdict.ts";
 import { Attempts, type Closing } from "./attempts.ts";
@@ -391,5 +392,5 @@ function withoutNul(text: string): string {
 
 function merged(task: Task, report: Report & { verb: "complete" }): string {
   if (!report.merge || task.output === null) return report.output;
-  return JSON.stringify({ ...(JSON.parse(task.output) as object), ...(JSON.parse(report.output) as object) });
+  return writeExact({ ...(parseExact(task.output) as object), ...(parseExact(report.output) as object) });
 }

@@ -5,6 +5,7 @@ import { freshTask } from "../../board/fresh-task.ts";
 import type { Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import type { Json } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Change, Frontier, Need, RunEvent } from "../../run/decide.ts";
 import type { Plan } from "../../run/plan.ts";
 import type { NextTry } from "../../run/retry.ts";
@@ -79,12 +80,12 @@ export class Decisions {
       const task = this.#options.board.tasks.get(taskIdOf(id, node));
       // What is forgotten has no output any more, though its row still says what it was.
       const output = task === null || task.state === "forgotten" ? null : task.output;
-      loaded.outputs.set(node, output === null ? null : (JSON.parse(output) as Json));
+      loaded.outputs.set(node, output === null ? null : (parseExact(output) as Json));
     }
     for (const node of need.records) loaded.tasks.set(node, this.#options.board.tasks.get(taskIdOf(id, node)));
     for (const { kind, name } of need.documents) {
       const document = this.#options.documents.find(kind, name);
-      loaded.documents.set(documentKey(kind, name), document === null ? null : (JSON.parse(document.body) as Json));
+      loaded.documents.set(documentKey(kind, name), document === null ? null : (parseExact(document.body) as Json));
     }
     if (need.all) loaded.all = new Map(this.records(id).map((task) => [task.node, task]));
     return loaded.size > before;

@@ -1,12 +1,14 @@
 // How a filter compares two values. `undefined` stands for a path that leads nowhere; it equals nothing, not even null.
 
 import { isObject, type Json } from "../../../json.ts";
+import { ExactNumber } from "../../../json-exact.ts";
 import type { Operator } from "./path.ts";
 
 type Value = Json | undefined;
 
 /** `spend` is told how many values were looked at. */
 export function compare(operator: Operator, left: Value, right: Value, spend: (visits: number) => void): boolean {
+  if (left instanceof ExactNumber || right instanceof ExactNumber) return compare(operator, plain(left), plain(right), spend);
   switch (operator) {
     case "==":
       return looselyEqual(left, right, spend);
@@ -58,7 +60,7 @@ function equal(left: Value, right: Value, spend: (visits: number) => void): bool
   for (let pair = pairs.pop(); pair !== undefined; pair = pairs.pop()) {
     spend(1);
     const [one, other] = pair;
-    if (one === other) continue;
+    if (one === other || (isNumber(one) && isNumber(other) && Number(one) === Number(other))) continue;
     if (Array.isArray(one) && Array.isArray(other)) {
       if (one.length !== other.length) return false;
       one.forEach((item, at) => {
@@ -84,6 +86,15 @@ function ordered(operator: "<" | "<=" | ">" | ">=", left: Value, right: Value): 
 
 function isIn(item: Value, list: Value, spend: (visits: number) => void): boolean {
   return Array.isArray(list) && list.some((one) => equal(item, one, spend));
+}
+
+/** Numbers are compared as doubles, as ever. */
+function plain(value: Value): Value {
+  return value instanceof ExactNumber ? Number(value) : value;
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === "number" || value instanceof ExactNumber;
 }
 
 function sizeOf(value: Value): number | undefined {

@@ -1,6 +1,7 @@
 // The functions at the end of a JSONPath. Each works on what the path led to; undefined means that it cannot.
 
 import { isObject, type Json } from "../../../json.ts";
+import { ExactNumber } from "../../../json-exact.ts";
 import type { FunctionName } from "./path.ts";
 
 export function callFunction(name: FunctionName, value: Json | undefined, args: readonly Json[]): Json | undefined {
@@ -26,7 +27,9 @@ export function callFunction(name: FunctionName, value: Json | undefined, args: 
 }
 
 function numbersOf(value: Json | undefined, args: readonly Json[]): number[] {
-  return [...(Array.isArray(value) ? value : []), ...args.flat()].filter((part) => typeof part === "number");
+  return [...(Array.isArray(value) ? value : []), ...args.flat()]
+    .filter((part) => typeof part === "number" || part instanceof ExactNumber)
+    .map(Number);
 }
 
 function aggregate(name: "min" | "max" | "avg" | "stddev" | "sum", numbers: readonly number[]): number | undefined {

@@ -3,6 +3,7 @@
 
 import { type Hold, isOpen, type Task } from "../../../board/task.ts";
 import type { JsonObject } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
 import type { Part, PartStore } from "../../../part/store.ts";
 import type { DocumentStore } from "../../../run/documents.ts";
 import { failedBatches } from "../coordinator/dead-letters.ts";
@@ -87,7 +88,7 @@ export class MirrorParts {
     try {
       while (await asking("read artifacts", () => cursor.hasNext())) {
         const found = cursor.readBufferedDocuments().map(({ batch_uid, meta }) => {
-          return { uid: partUidOf(String(batch_uid)), value: JSON.stringify(plainObject(meta)) };
+          return { uid: partUidOf(String(batch_uid)), value: writeExact(plainObject(meta, parseExact)) };
         });
         for (const group of partGroups(found)) await parts.put(hold, group);
       }
@@ -105,7 +106,7 @@ export class MirrorParts {
     const documents = parts.map(({ uid: batch_uid, value, grant: attempt_epoch, at, sequence }) => {
       const key = { task_id, node_id, batch_uid };
       const created_at = new Date(at);
-      const meta = metaOf(value);
+      const meta = metaOf(value, parseExact);
       return {
         artifact: { ...key, attempt_epoch, status: "partial", meta, artifacts_ref: key, created_at, updated_at: created_at, sequence },
         metrics: { ...key, metrics: meta, attempt_epoch, ts_ms: at, created_at },
@@ -164,7 +165,7 @@ export class MirrorParts {
   async #complete(task_id: string, node_id: string, task: Task): Promise<void> {
     const { db } = this.#options;
     const created_at = new Date(task.endedAt ?? 0);
-    const meta: JsonObject = task.output === null ? {} : metaOf(task.output);
+    const meta: JsonObject = task.output === null ? {} : metaOf(task.output, parseExact);
     const fresh: MongoDocument = { status: "complete", meta, attempt_epoch: task.grant, created_at, updated_at: created_at };
     const key = { task_id, node_id, batch_uid: { $exists: false } };
     await asking("keep a complete artifact", () => db.collection("artifacts").updateOne(key, { $setOnInsert: fresh }, { upsert: true }));

@@ -172,21 +172,22 @@ export function isDuplicate(error: unknown): boolean {
   return (error as { code?: unknown }).code === duplicateKey;
 }
 
-/** Values of BSON as JSON: times as texts, numbers of any width as numbers, what is left by its text. */
-export function plain(value: unknown): Json {
+/** Values of BSON as JSON: times as texts, numbers of any width as numbers, what is left by its text. `wide` reads those of 64 bits. */
+export function plain(value: unknown, wide: (digits: string) => unknown = Number): Json {
   if (value === null || value === undefined) return null;
   if (typeof value !== "object") return typeof value === "bigint" ? Number(value) : (value as Json);
-  if (Array.isArray(value)) return value.map(plain);
+  if (Array.isArray(value)) return value.map((item) => plain(item, wide));
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
   const { _bsontype: type } = value as { _bsontype?: unknown };
-  if (type === "Long" || type === "Int32" || type === "Double" || type === "Decimal128") return Number(String(value));
+  if (type === "Long") return wide(String(value)) as Json;
+  if (type === "Int32" || type === "Double" || type === "Decimal128") return Number(String(value));
   if (typeof type === "string") return String(value);
   const object: JsonObject = {};
-  for (const [key, member] of Object.entries(value)) object[key] = plain(member);
+  for (const [key, member] of Object.entries(value)) object[key] = plain(member, wide);
   return object;
 }
 
 /** What a document says in a field that must be an object; empty where it says anything else. */
-export function plainObject(value: unknown): JsonObject {
-  return isObject(value) ? (plain(value) as JsonObject) : {};
+export function plainObject(value: unknown, wide?: (digits: string) => unknown): JsonObject {
+  return isObject(value) ? (plain(value, wide) as JsonObject) : {};
 }

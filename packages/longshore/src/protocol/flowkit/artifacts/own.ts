@@ -6,6 +6,7 @@ import type { EndState, Hold } from "../../../board/task.ts";
 import type { Clock } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
 import { type Part, type PartPage, type PartStore, partBytesMax } from "../../../part/store.ts";
 import type { DocumentStore } from "../../../run/documents.ts";
 import type { Verdict } from "../../../verdict.ts";
@@ -57,7 +58,7 @@ export class OwnArtifacts implements ArtifactStore {
     checkParts(parts);
     return this.putTexts(
       attempt,
-      parts.map(({ uid, meta }) => ({ uid, value: JSON.stringify(meta) })),
+      parts.map(({ uid, meta }) => ({ uid, value: writeExact(meta) })),
     );
   }
 
@@ -75,7 +76,7 @@ export class OwnArtifacts implements ArtifactStore {
   async complete(attempt: Attempt, meta: JsonObject): Promise<boolean> {
     const hold = await this.#holdOf(attempt);
     if (hold === undefined) return false;
-    const { verdict } = await this.#parts.board.extend(hold, { output: JSON.stringify(meta), holder: attempt.workerId });
+    const { verdict } = await this.#parts.board.extend(hold, { output: writeExact(meta), holder: attempt.workerId });
     return verdict === "ok";
   }
 
@@ -226,7 +227,7 @@ function endOf({ parts, ended }: PartPage): SourcePage["ended"] {
 }
 
 /** What a part of any protocol is to a FlowKit consumer, which knows objects only. */
-export function metaOf(value: string): JsonObject {
-  const json = JSON.parse(value) as Json;
+export function metaOf(value: string, parse: (text: string) => unknown = JSON.parse): JsonObject {
+  const json = parse(value) as Json;
   return isObject(json) ? (json as JsonObject) : { result: json };
 }

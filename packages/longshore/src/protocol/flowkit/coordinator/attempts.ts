@@ -6,6 +6,7 @@ import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
 import { backoffMsOf, type RetrySettings } from "../../../dialect/flowkit/retry-policy.ts";
 import type { Json, JsonObject } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
 import type { NewPart } from "../../../part/store.ts";
 import type { Verdict } from "../../../verdict.ts";
 import { partGroups, partUidOf } from "../part-groups.ts";
@@ -124,7 +125,7 @@ export class Attempts {
     const { counts, parts } = this.#parts;
     const unkept = await this.#unkept(hold, events);
     const found: NewPart[] = [];
-    const keep = (uid: string, metrics: JsonObject) => found.push({ uid: partUidOf(uid), value: JSON.stringify(metrics) });
+    const keep = (uid: string, metrics: JsonObject) => found.push({ uid: partUidOf(uid), value: writeExact(metrics) });
     let failed: Of<"BATCH_FAILED"> | undefined;
     for (const event of events) {
       if (event.kind === "BATCH_OK") keep(event.batch_uid, event.metrics);
@@ -173,7 +174,7 @@ export class Attempts {
     const by = hold.holder;
     switch (last.kind) {
       case "TASK_DONE":
-        await board.complete(hold, JSON.stringify(await this.#outputOf(place, last)), { by });
+        await board.complete(hold, writeExact(await this.#outputOf(place, last)), { by });
         break;
       case "CANCELLED":
         await this.#cancelled(hold, last.reason);
@@ -215,7 +216,7 @@ export class Attempts {
     // With a budget for batches, one that has spent it is the end; without, it is the node's own that counts.
     const spent = judged !== null && settings !== null && settings.batch !== null;
     const isFinal = permanent || spent || settings?.permanent_on.includes(reason_code) === true;
-    const output = judged === null ? {} : { output: JSON.stringify(withDeadLetters({}, judged)) };
+    const output = judged === null ? {} : { output: writeExact(withDeadLetters({}, judged)) };
     await board.fail(hold, { error: text, retryable: !isFinal, ...output });
   }
 

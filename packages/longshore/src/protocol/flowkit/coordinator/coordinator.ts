@@ -9,6 +9,7 @@ import type { GraphChecks } from "../../../dialect/flowkit/check.ts";
 import { functionLane } from "../../../dialect/flowkit/compile.ts";
 import { toError } from "../../../errors.ts";
 import type { Json, JsonObject } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
 import { untilAborted } from "../../../until-aborted.ts";
 import { decodeEnvelope, onceEach } from "../decode.ts";
 import { Places, type WireName } from "../places.ts";
@@ -179,7 +180,7 @@ export class Coordinator {
   /** A message was given up: a task that cannot be sent at all fails with the reason; others are sent again under the next epoch. */
   async undeliverable(message: Pick<OutgoingMessage, "value">, error: string): Promise<void> {
     const { board } = this.#options.engine;
-    const read = decodeEnvelope(Buffer.from(message.value));
+    const read = decodeEnvelope(Buffer.from(message.value), parseExact);
     if (!read.ok || read.value.msg_type !== "cmd") return;
     const place = await this.places.find(read.value);
     if (place === undefined) return;

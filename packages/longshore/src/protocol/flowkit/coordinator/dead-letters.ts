@@ -3,6 +3,7 @@
 import type { DeadLetter as CoreDeadLetter } from "../../../board/dead-letter.ts";
 import { isOpen, type Task } from "../../../board/task.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
 import type { DocumentStore } from "../../../run/documents.ts";
 import type { Reader } from "../../../run/reader.ts";
 import { type BatchRecord, batchesKind, type DeadLetter } from "./batches.ts";
@@ -51,7 +52,7 @@ async function recordOf(documents: Pick<DocumentStore, "document">, { id }: Task
 
 function lettersIn({ output }: Task): readonly DeadLetter[] {
   if (output === null || !output.includes('"dead_letters"')) return [];
-  const given = JSON.parse(output) as JsonObject;
+  const given = parseExact(output) as JsonObject;
   const letters = isObject(given) ? (given as JsonObject).dead_letters : null;
   return Array.isArray(letters) ? (letters as unknown[]).filter(isLetter) : [];
 }

@@ -12,6 +12,7 @@ import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
 import { taskIdOf } from "../../../run/run.ts";
 import type { Place, Places, WireName } from "../places.ts";
 import type { TopicNames } from "../wire.ts";
@@ -196,7 +197,7 @@ export class Dispatcher {
     await this.#parts.adopt?.(name, hold);
     const missed = await input.missed(name, place);
     if (missed !== null) return !(await input.takeBack(name, place, hold, missed));
-    await board.complete(hold, JSON.stringify(result));
+    await board.complete(hold, writeExact(result));
     return true;
   }
 
@@ -271,7 +272,7 @@ function inputOf(task: Task, { plan, node }: Place): Start["input"] {
     const { input_ref, input_inline, batching } = (node.origin as GraphNode).io;
     return { input_ref, input_inline, batching };
   }
-  const input = JSON.parse(task.input) as Json;
+  const input = parseExact(task.input) as Json;
   return { input_ref: null, input_inline: isObject(input) ? (input as JsonObject) : { value: input }, batching: null };
 }
 

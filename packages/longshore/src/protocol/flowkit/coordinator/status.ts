@@ -5,6 +5,7 @@
 import type { BusRecord } from "../../../bus/bus.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
 import { readBatchHead } from "../batch-head.ts";
 import { decodeEnvelope, readStatus } from "../decode.ts";
 import type { Envelope, StatusEvent } from "../wire.ts";
@@ -77,7 +78,7 @@ export class StatusReader {
 
   #read(record: BusRecord): { envelope: Envelope; event: StatusEvent } | null {
     const { counts, warn } = this.#parts;
-    const envelope = decodeEnvelope(record.value);
+    const envelope = decodeEnvelope(record.value, parseExact);
     const event = envelope.ok ? readStatus(envelope.value) : envelope;
     if (envelope.ok && event.ok) {
       counts.events++;

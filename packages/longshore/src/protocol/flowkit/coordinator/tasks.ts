@@ -6,6 +6,7 @@ import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import { sourceOf } from "../../../dialect/flowkit/dialect.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
 import type { Run } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
 import { argDefaults, checkAdapterArgs } from "../adapter-args.ts";
@@ -68,7 +69,7 @@ export class FlowkitTasks {
     // Equal graphs are one definition. The dot keeps it out of the list of those that are started by name.
     const id = `${graphPrefix}${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
     await this.#parts.runs.define({ id, name: `.${id}`, dialect: dialectName, source });
-    const input = JSON.stringify({ params: given as JsonObject });
+    const input = writeExact({ params: given as JsonObject });
     const named = checked.name === undefined ? {} : { workflow: checked.name };
     const { run } = await this.#parts.runs.begin({ ...named, definitionId: id, input });
     if (ignored.length > 0) {

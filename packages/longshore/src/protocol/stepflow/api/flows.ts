@@ -9,6 +9,7 @@ import { decodeFlow, dialectName, flowIdOf, nameOf } from "../../../dialect/step
 import { declaredVariables } from "../../../dialect/stepflow/variables.ts";
 import { uuidOf } from "../../../ids.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { Runs } from "../../../run/runs.ts";
 import type { ExampleInput, FlowVariable, StoreFlowResponse } from "../api-messages.ts";
@@ -71,7 +72,7 @@ export class Flows {
 
   /** The id of a flow that stands in a step. Throws a GrpcError when it could not run. */
   async keepInline(document: JsonObject): Promise<string> {
-    const text = JSON.stringify(document);
+    const text = writeExact(document);
     const flowId = flowIdOf(text);
     if ((await this.#find(flowId))?.stored !== true) await this.#define(text, decodeFlow(text), flowId);
     return flowId;
@@ -82,7 +83,7 @@ export class Flows {
     const allExamples = flow.examples.map(({ name, description, input }) => {
       return { name, ...(description === null ? {} : { description }), input };
     });
-    return { flow: JSON.parse(source) as JsonObject, flowId, allExamples };
+    return { flow: parseExact(source) as JsonObject, flowId, allExamples };
   }
 
   async variables(id: string): Promise<{ variables: { [name: string]: Encodable<typeof FlowVariable> }; flowId: string }> {

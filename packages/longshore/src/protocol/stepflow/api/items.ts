@@ -8,6 +8,7 @@ import { limitKeyOf } from "../../../dialect/stepflow/place.ts";
 import { type FlowSettings, settingsOf } from "../../../dialect/stepflow/settings.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
 import { whenAborted } from "../../../results.ts";
 import type { Definition } from "../../../run/dialect.ts";
 import type { Plan } from "../../../run/plan.ts";
@@ -65,7 +66,7 @@ export class ItemRuns {
   }
 
   async #all(run: Run, signal: AbortSignal): Promise<ItemCounts> {
-    const inputs = JSON.parse(run.input) as Json[];
+    const inputs = parseExact(run.input) as Json[];
     const settings = settingsOf(run);
     const counts = { completed: 0, failed: 0, cancelled: 0 };
     const begun = new Set<number>();
@@ -119,7 +120,7 @@ export class ItemRuns {
       unlessThere: true,
       workflow: run.workflow,
       definitionId: settingsOf(run).itemDefinitionId as string,
-      input: JSON.stringify(input),
+      input: writeExact(input),
       variables: run.variables,
       ...(settings.rootRunId === undefined ? {} : { rootId: settings.rootRunId }),
       settings: JSON.stringify(settings),

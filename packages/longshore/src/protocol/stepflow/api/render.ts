@@ -8,6 +8,7 @@ import { stepResult } from "../../../dialect/stepflow/resolve.ts";
 import { errorOf, type FlowError, type FlowResult, failed, flowResultOf, success } from "../../../dialect/stepflow/result.ts";
 import { type FlowSettings, settingsOf } from "../../../dialect/stepflow/settings.ts";
 import type { Json } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { Reader } from "../../../run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../../run/run.ts";
@@ -83,7 +84,7 @@ export class Renderer {
 
   async #statistics(run: Run, { items }: FlowSettings): Promise<Statistics> {
     if (items === undefined) return ofOne(run.state);
-    const counts = (run.output === null ? null : countsIn(JSON.parse(run.output) as Json)) ?? (await this.#count(run, items));
+    const counts = (run.output === null ? null : countsIn(parseExact(run.output) as Json)) ?? (await this.#count(run, items));
     const { completed, failed: failures, cancelled } = counts;
     return { total: items, completed, failed: failures, cancelled, running: items - completed - failures - cancelled };
   }
@@ -134,7 +135,7 @@ export function stepResultOf(task: Task, { step }: StepView): FlowResult | null 
   if (isOpen(task.state)) return null;
   if (step !== undefined) return stepResult(step, task);
   if (task.state === "failed" || task.state === "cancelled") return failed(errorOf(task));
-  return success(task.output === null ? null : (JSON.parse(task.output) as Json));
+  return success(task.output === null ? null : (parseExact(task.output) as Json));
 }
 
 export function stepStatusOf(task: Task, result: FlowResult | null): number {

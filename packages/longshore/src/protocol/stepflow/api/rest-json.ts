@@ -1,13 +1,14 @@
 // What is rendered for both faces, written as REST's JSON: times as texts (RFC 3339), events under the name of their kind.
 
 import type { HttpReply } from "../../../http.ts";
+import { writeExact } from "../../../json-exact.ts";
 import type { Event } from "./events.ts";
 import type { Item, Step, Summary } from "./render.ts";
 
 const jsonHeaders = { "content-type": "application/json" } as const;
 
 export function json(value: unknown): HttpReply {
-  return { status: 200, headers: jsonHeaders, body: JSON.stringify(value) };
+  return { status: 200, headers: jsonHeaders, body: writeExact(value) };
 }
 
 export function summaryJson(summary: Summary): object {
@@ -25,7 +26,7 @@ export function stepJson(step: Step): object {
 /** `{"sequenceNumber": 0, "timestamp": "...", "event": {"RunCreated": {...}}}` */
 export function eventJson({ sequenceNumber, timestamp, ...rest }: Event): string {
   const [[name, event] = ["", {}]] = Object.entries(rest);
-  return JSON.stringify({
+  return writeExact({
     sequenceNumber,
     timestamp: timeText(timestamp),
     event: { [`${name[0]?.toUpperCase()}${name.slice(1)}`]: event },

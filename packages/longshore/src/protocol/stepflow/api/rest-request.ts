@@ -4,6 +4,7 @@
 import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { HttpRequest } from "../../../http.ts";
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
 import { findJsonFault } from "../../../json-position.ts";
 import { kindOf, shown } from "../../../text.ts";
 
@@ -17,7 +18,7 @@ export function objectIn(text: string): JsonObject {
   if (deeperThan(text)) throw bad(`The body nests deeper than ${jsonDepthMax} levels, which is the limit.`);
   let value: Json;
   try {
-    value = JSON.parse(text) as Json;
+    value = parseExact(text) as Json;
   } catch {
     // The position is worth a second look, which only broken bodies pay for.
     const fault = findJsonFault(text);

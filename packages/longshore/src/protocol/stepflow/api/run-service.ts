@@ -4,6 +4,7 @@ import type { Clock } from "../../../clock.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
 import { whenAborted } from "../../../results.ts";
 import type { Reader } from "../../../run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../run/run.ts";
@@ -80,7 +81,7 @@ export class RunService {
     const run = await this.find(runId);
     const flowId = flowIdOf(run);
     const stored = await this.#deps.flows.text(flowId);
-    return { flow: stored === undefined ? (await this.#deps.renderer.viewOf(run)).flow : (JSON.parse(stored) as JsonObject), flowId };
+    return { flow: stored === undefined ? (await this.#deps.renderer.viewOf(run)).flow : (parseExact(stored) as JsonObject), flowId };
   }
 
   async steps(runId: string, itemIndex?: number): Promise<{ steps: Step[] }> {

@@ -5,6 +5,7 @@ import { type Action, actions, type Caller } from "../../../actions.ts";
 import { type ErrorCode, LongshoreError } from "../../../errors.ts";
 import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { Json } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
 import { blobIdIn } from "../blob-id.ts";
 import type { BlobLibrary } from "../blob-library.ts";
 import type { RuntimeCalls } from "../http/runtime/requests.ts";
@@ -26,7 +27,7 @@ export function runtimeCalls({ blobs, runs, caller }: RuntimeCallParts): Runtime
       return work();
     });
   return {
-    putBlob: async (data, type) => (await told("blob.write", () => blobs.putJson(JSON.stringify(data), { type }))).blobId,
+    putBlob: async (data, type) => (await told("blob.write", () => blobs.putJson(writeExact(data), { type }))).blobId,
     getBlob: (id) =>
       told("blob.read", async () => {
         const hash = blobIdIn(id);
@@ -34,7 +35,7 @@ export function runtimeCalls({ blobs, runs, caller }: RuntimeCallParts): Runtime
         const found = await blobs.find(hash);
         const text = found === undefined ? undefined : await blobs.jsonText(found);
         if (found === undefined || text === undefined) throw notFound("blob", hash);
-        return { data: JSON.parse(text) as Json, type: found.type };
+        return { data: parseExact(text) as Json, type: found.type };
       }),
     submitRun: ({ wait, timeoutSecs, subflowKey, ...wish }, from, signal) =>
       told("sub-run.start", async () => {

@@ -7,6 +7,7 @@ import { type FlowSettings, settingsOf } from "../../../dialect/stepflow/setting
 import { prepareRun, type RunWish } from "../../../dialect/stepflow/start.ts";
 import { idFrom, type MakeId } from "../../../ids.ts";
 import type { Json, JsonObject } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
 import type { Run } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
 import { invalid, precondition } from "../refuse.ts";
@@ -74,7 +75,7 @@ export class Submitter {
     if (inputs.length === 1) return (await runs.begin(base)).run;
     await this.#knowItems();
     const withItems: FlowSettings = { ...settings, items: inputs.length, itemDefinitionId: definition.id };
-    const given = { definitionId: itemsDefinition.id, input: JSON.stringify(inputs), settings: JSON.stringify(withItems) };
+    const given = { definitionId: itemsDefinition.id, input: writeExact(inputs), settings: writeExact(withItems) };
     return (await runs.begin({ ...base, ...given })).run;
   }
 

@@ -6,6 +6,7 @@ import { stepOf } from "../../../dialect/stepflow/compile.ts";
 import type { Step } from "../../../dialect/stepflow/flow.ts";
 import { dialectName } from "../../../dialect/stepflow/source.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
 import type { Definition } from "../../../run/dialect.ts";
 import type { Plan, PlanNode } from "../../../run/plan.ts";
 import { DefinitionViews } from "../../../run/views.ts";
@@ -38,7 +39,7 @@ export function createFlowViews(plan: (definition: Definition) => Plan): FlowVie
 }
 
 function viewOf(definition: Definition, plan: Plan): FlowView {
-  const flow = definition.dialect === dialectName ? (JSON.parse(definition.source) as JsonObject) : foreign(definition, plan);
+  const flow = definition.dialect === dialectName ? (parseExact(definition.source) as JsonObject) : foreign(definition, plan);
   const steps = stepsOf(flow, plan, definition.dialect === dialectName);
   const name = typeof flow.name === "string" ? flow.name : undefined;
   return { flow, name, steps, byNode: new Map(steps.map((step) => [step.node, step])) };

@@ -1,5 +1,7 @@
 // put_blob and get_blob: JSON that is kept under its hash.
 
+import type { Json } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
 import { blobIdIn } from "../blob-id.ts";
 import { type BlobLibrary, blobTypes } from "../blob-library.ts";
 import { type Component, failed, invalid, objectSchema, optionalText, textIn, valueIn } from "./component.ts";
@@ -17,7 +19,7 @@ export function putBlob(blobs: BlobLibrary): Component {
       const type = optionalText(call, "blob_type") ?? "data";
       const known = blobTypes.find((each) => each === type);
       if (known === undefined) throw invalid(call, `blob_type is ${JSON.stringify(type)}, expected one of ${blobTypes.join(", ")}`);
-      return { blob_id: (await blobs.putJson(JSON.stringify(data), { type: known })).blobId };
+      return { blob_id: (await blobs.putJson(writeExact(data), { type: known })).blobId };
     },
   };
 }
@@ -36,7 +38,7 @@ export function getBlob(blobs: BlobLibrary): Component {
       if (found === undefined) throw failed(call, `there is no blob ${hash}`);
       const text = await blobs.jsonText(found);
       if (text === undefined) throw failed(call, `the blob ${hash} is no JSON; its type is ${found.type}`);
-      return { data: JSON.parse(text) };
+      return { data: parseExact(text) as Json };
     },
   };
 }

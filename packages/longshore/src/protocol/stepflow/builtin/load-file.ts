@@ -6,6 +6,7 @@ import { open, realpath } from "node:fs/promises";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { toError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
 import { toJson } from "../../../to-json.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, failed, invalid, objectSchema, optionalText, textIn } from "./component.ts";
@@ -122,7 +123,7 @@ async function read(call: ComponentWork, path: string, wanted: string): Promise<
 async function parsed(call: ComponentWork, text: string, format: Format, wanted: string): Promise<Json> {
   if (format === "text") return text;
   try {
-    if (format === "json") return JSON.parse(text) as Json;
+    if (format === "json") return parseExact(text) as Json;
     // Loaded where there is YAML to read.
     const { parse } = await import("yaml");
     return toJson(parse(text, { maxAliasCount: aliasesMax }));

@@ -3,6 +3,7 @@
 import type { Task } from "../../../board/task.ts";
 import type { ComponentTask } from "../../../dialect/stepflow/router.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
+import { parseExact } from "../../../json-exact.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { Run } from "../../../run/run.ts";
 import { flowIdOf } from "../api/render.ts";
@@ -26,7 +27,7 @@ export interface Surroundings {
 
 export function assignmentOf(task: Task, surroundings: Surroundings): Encodable<typeof TaskAssignment> {
   const { run, components, orchestratorServiceUrl } = surroundings;
-  const given = surroundings.given ?? (JSON.parse(task.input) as ComponentTask);
+  const given = surroundings.given ?? (parseExact(task.input) as ComponentTask);
   const found = components === null ? null : findComponent(components, given.component);
   return {
     taskId: wireTaskId(task),

@@ -10,6 +10,7 @@ import { type FlowError, failureReport } from "../../../dialect/stepflow/result.
 import type { ComponentTask } from "../../../dialect/stepflow/router.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { DocumentStore } from "../../../run/documents.ts";
 import type { Runs } from "../../../run/runs.ts";
@@ -139,7 +140,7 @@ export class BoardQueue implements TaskQueue {
 
 /** A step that was placed before this worker told of its component waits on the lane of that name, and is given its bare input. */
 function componentOnLane({ lane, input }: Task): ComponentTask {
-  return { component: `/${lane?.name ?? ""}`, input: JSON.parse(input) as Json };
+  return { component: `/${lane?.name ?? ""}`, input: parseExact(input) as Json };
 }
 
 /** A hand-out whose outcome is waited for. */

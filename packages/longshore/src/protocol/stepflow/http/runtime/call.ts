@@ -6,6 +6,7 @@
 import type { Clock } from "../../../../clock.ts";
 import { toError } from "../../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import { parseExact } from "../../../../json-exact.ts";
 import { parseRpc, type RpcErrorBody, type RpcMessage, requestText } from "../../json-rpc.ts";
 import { StepFailure } from "../../lane.ts";
 import type { TaskErrorCode } from "../../messages.ts";
@@ -122,7 +123,7 @@ class Call {
     if (streamed) throw failure("UNREACHABLE", "The worker ended its stream without an answer.");
     let message: RpcMessage;
     try {
-      message = parseRpc(body);
+      message = parseRpc(body, parseExact);
     } catch (error) {
       const shown = body.length === 0 ? "nothing" : JSON.stringify(body.slice(0, shownCharsMax));
       throw failure(statusCode(status), `The worker answered with status ${status} and no JSON-RPC: ${shown}.`, error);
@@ -139,7 +140,7 @@ class Call {
     if (this.#answered !== null) return true;
     let message: RpcMessage;
     try {
-      message = parseRpc(data);
+      message = parseRpc(data, parseExact);
     } catch (error) {
       this.#garbled(error, instanceId);
       return this.#asked < askedMax;

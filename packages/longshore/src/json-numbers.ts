@@ -1,0 +1,112 @@
+// Finds the numbers of a JSON text that a double would change: whole numbers above 2^53 in most cases, more than seventeen digits, and
+// what is too large or too small. A text without one, which is nearly every text, costs a look at one character of sixteen and one search.
+
+export interface Stretch {
+  readonly from: number;
+  readonly end: number;
+}
+
+const none: readonly Stretch[] = [];
+
+/** Fifteen digits survive in a double whatever they are; sixteen may not. */
+const longChars = 16;
+/** Beyond 1e308 and 1e-324. */
+const largeExponent = /\d[eE][+-]?\d{3}/;
+
+/** Whether so many digits and points stand in a row anywhere: of each so many characters one is looked at, and its neighbours if it is one. */
+function hasLongNumber(text: string): boolean {
+  for (let at = longChars - 1; at < text.length; at += longChars) {
+    if (!isDigitOrPoint(text.charCodeAt(at))) continue;
+    let from = at;
+    while (isDigitOrPoint(text.charCodeAt(from - 1))) from--;
+    let end = at + 1;
+    while (isDigitOrPoint(text.charCodeAt(end))) end++;
+    if (end - from >= longChars) return true;
+  }
+  return false;
+}
+
+function isDigitOrPoint(code: number): boolean {
+  return isDigit(code) || code === 0x2e;
+}
+
+/** Where they stand, in order. The text may be any text: what is no JSON stays none when they are written differently. */
+export function changedNumbers(text: string): readonly Stretch[] {
+  return hasLongNumber(text) || largeExponent.test(text) ? scan(text) : none;
+}
+
+/** One pass; strings are passed over at the speed of a search. */
+function scan(text: string): readonly Stretch[] {
+  const changed: Stretch[] = [];
+  for (let at = 0; at < text.length; ) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) at = stringEnd(text, at);
+    else if (isDigit(code)) {
+      const end = numberEnd(text, at);
+      if (end - at >= longChars || hasExponent(text, at, end)) {
+        const from = text.charCodeAt(at - 1) === 0x2d ? at - 1 : at;
+        if (isChanged(text.slice(from, end)) && !isName(text, end)) changed.push({ from, end });
+      }
+      at = end;
+    } else at++;
+  }
+  return changed;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** Behind all that may belong to the number. */
+function numberEnd(text: string, from: number): number {
+  for (let at = from + 1; ; at++) {
+    const code = text.charCodeAt(at);
+    // + - . e E
+    if (!isDigit(code) && code !== 0x2b && code !== 0x2d && code !== 0x2e && code !== 0x65 && code !== 0x45) return at;
+  }
+}
+
+function hasExponent(text: string, from: number, end: number): boolean {
+  for (let at = from + 1; at < end; at++) if ((text.charCodeAt(at) | 0x20) === 0x65) return true;
+  return false;
+}
+
+/** As the name of a member a number is a mistake, and a string in its place would hide it. */
+function isName(text: string, from: number): boolean {
+  let at = from;
+  while (text.charCodeAt(at) <= 0x20) at++;
+  return text.charCodeAt(at) === 0x3a;
+}
+
+const numberShape = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** Whether a double is another number than this one. */
+function isChanged(literal: string): boolean {
+  const value = Number(literal);
+  // As most programs write a double.
+  if (String(value) === literal || !numberShape.test(literal)) return false;
+  if (!Number.isFinite(value)) return true;
+  const digits = digitsOf(literal);
+  if (value === 0) return digits !== "";
+  return digits.length > 15 && digits !== digitsOf(String(value));
+}
+
+/** The digits that count: without sign, point, exponent and the zeros at both ends. */
+function digitsOf(literal: string): string {
+  const digits = literal.replace(/[eE].*$/, "").replace(/[-.]/g, "");
+  let first = 0;
+  while (digits[first] === "0") first++;
+  let end = digits.length;
+  while (end > first && digits[end - 1] === "0") end--;
+  return digits.slice(first, end);
+}
+
+/** Behind the closing quote of the string that opens at `at`. */
+function stringEnd(text: string, at: number): number {
+  for (let next = text.indexOf('"', at + 1); next !== -1; next = text.indexOf('"', next + 1)) {
+    let before = next - 1;
+    while (text.charCodeAt(before) === 0x5c) before--;
+    if ((next - before) % 2 === 1) return next + 1;
+  }
+  return text.length;
+}
