@@ -25,7 +25,8 @@ import { Retention, type RetentionPolicy } from "../run/retention.ts";
 import type { Run } from "../run/run.ts";
 import { brainOf, Runs } from "../run/runs.ts";
 import { Slices } from "../slices.ts";
-import { type Beside, type BesideOptions, openBeside } from "../store/sqlite/beside.ts";
+import { openBeside } from "../store/sqlite/beside.ts";
+import { inWords } from "../store/sqlite/data-file.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
 import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
@@ -139,11 +140,13 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   const { trouble } = options;
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
-  const beside = besideOf(store, { clock, directory, slices, blobsBytesMax: options.quotas?.blobBytes });
+  const beside = orClose(store, directory, () => openBeside(store, { clock, directory, slices, blobsBytesMax: options.quotas?.blobBytes }));
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
-  store.recover();
-  beside.recover();
+  orClose(store, directory, () => {
+    store.recover();
+    beside.recover();
+  });
   const { blobs, busLog, outbox: outboxStore, reader, workers } = beside;
   const logStore = probe === undefined ? beside.logs : measured(beside.logs, probe);
   const retention = new Retention({
@@ -217,13 +220,13 @@ function historyOf({ db, runs: { definitions } }: SqliteStore): HistoryReader {
   return new SqliteHistory({ db, startsRun, withParts: false });
 }
 
-/** A folder that cannot be made must not leave the data file locked. */
-function besideOf(store: SqliteStore, options: BesideOptions): Beside {
+/** What cannot be read or made at the start is reported like a data file that cannot be opened, and leaves nothing locked. */
+function orClose<T>(store: SqliteStore, directory: string | null, work: () => T): T {
   try {
-    return openBeside(store, options);
+    return work();
   } catch (error) {
     store.close();
-    throw error;
+    throw inWords(error, directory);
   }
 }
 

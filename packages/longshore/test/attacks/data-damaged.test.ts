@@ -77,3 +77,35 @@ it("a server that was killed in the middle of a write starts without a word, wit
   expect(server.text()).not.toContain("damaged");
   expect(existsSync(`${log}.damaged`)).toBe(false);
 });
+
+it("pages of zeros in a file that is too large to be checked at the start: the server stops to write when it finds them", async () => {
+  const data = dataFolder();
+  const first = await startRunServer(data);
+  expect(new Set(await first.startRuns(20, 1_000_000))).toEqual(new Set([201]));
+  // What has ended is not read at the start.
+  await first.cancelRuns();
+  await first.stop();
+  const file = join(data, "longshore.db");
+  const bytes = readFileSync(file);
+  expect(bytes.length).toBeGreaterThan(16 * 1024 * 1024);
+  writeFileSync(file, bytes.fill(0, bytes.length - 100 * pageBytes, bytes.length - 97 * pageBytes));
+  const server = await startRunServer(data, ["--log-level", "warn"]);
+  await server.printed(/longshore\.db is damaged in the table/);
+  expect(await server.startRuns(1)).toEqual([503]);
+  const { status, body } = await server.health();
+  expect(status).toBe(503);
+  expect(body.message).toContain("The data file is damaged and is not written any more");
+  // Callers without a token learn nothing about the machine.
+  expect(body.message).not.toContain(data);
+});
+
+it("pages of zeros where open runs are, in such a file: the server refuses to start", async () => {
+  const data = dataFolder();
+  const first = await startRunServer(data);
+  expect(new Set(await first.startRuns(20, 1_000_000))).toEqual(new Set([201]));
+  await first.stop();
+  const file = join(data, "longshore.db");
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0, pageBytes * 2));
+  await expectRefused(data, /longshore\.db is damaged: database disk image is malformed/);
+});

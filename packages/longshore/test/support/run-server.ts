@@ -6,9 +6,11 @@ import { type CliOptions, type ServerProcess, startServer, temporaryFolder } fro
 
 export interface RunServer extends ServerProcess {
   /** Starts so many runs, one after the other; returns the status of each answer. */
-  startRuns(count: number): Promise<number[]>;
+  startRuns(count: number, inputChars?: number): Promise<number[]>;
   /** How many runs it lists, over all pages. */
   countRuns(): Promise<number>;
+  /** Cancels every run that it lists on one page. */
+  cancelRuns(): Promise<void>;
   health(): Promise<{ status: number; body: { status: string; message?: string } }>;
   /** Ends it in an orderly way. */
   stop(): Promise<void>;
@@ -29,10 +31,10 @@ export async function startRunServer(data: string, args: readonly string[] = [],
   const api = (path: string, init?: RequestInit) => fetch(`${server.url}${path}`, init);
   return {
     ...server,
-    async startRuns(count) {
+    async startRuns(count, inputChars = 500) {
       const statuses: number[] = [];
       for (let at = 0; at < count; at++) {
-        const body = JSON.stringify({ workflow: "wait", input: { text: "x".repeat(500) } });
+        const body = JSON.stringify({ workflow: "wait", input: { text: "x".repeat(inputChars) } });
         const answer = await api("/api/longshore/v1/runs", { method: "POST", body, headers: { "content-type": "application/json" } });
         await answer.arrayBuffer();
         statuses.push(answer.status);
@@ -48,6 +50,10 @@ export async function startRunServer(data: string, args: readonly string[] = [],
         before = page.next;
       }
       return count;
+    },
+    async cancelRuns() {
+      const { items } = (await (await api("/api/longshore/v1/runs?limit=1000")).json()) as { items: { id: string }[] };
+      for (const { id } of items) await (await api(`/api/longshore/v1/runs/${id}/cancel`, { method: "POST" })).arrayBuffer();
     },
     async health() {
       const answer = await api("/health");
