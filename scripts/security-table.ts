@@ -1,4 +1,4 @@
-// The table of SECURITY.md that says what each token may do, made from the code. `npx tsx scripts/security-table.ts` writes it; a test fails when
+// The table of SECURITY.md of what each token may do, made from the code. `npx tsx scripts/security-table.ts` writes it; a test fails when
 // the file is not current.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -5,12 +5,12 @@ import { type Action, actions, calledWorker, callerWith, everyone, stranger } fr
 const all = Object.keys(actions) as Action[];
 
 describe("what a caller may do", () => {
-  it("is everything for an operator and where no token is asked for", () => {
+  it("is everything for an operator and where no token is required", () => {
     expect(all.filter((action) => !callerWith("o", ["operator"]).may(action))).toEqual([]);
     expect(all.filter((action) => !everyone.may(action))).toEqual([]);
   });
 
-  it("is what the table says for the other scopes, each alone and together", () => {
+  it("is what the table allows the other scopes, each alone and together", () => {
     for (const scopes of [["worker"], ["read"], ["worker", "read"]] as const) {
       const caller = callerWith("c", scopes);
       for (const action of all) {
@@ -34,7 +34,7 @@ describe("the table of actions", () => {
     expect(all.filter((action) => !used.has(action))).toEqual([byTopic]);
   });
 
-  it("lets nobody change anything with a token that only reads, or with none", () => {
+  it("allows no change with a token that only reads, or with none", () => {
     expect(all.filter((action) => !actions[action].reads && ["read", "anyone"].includes(actions[action].who))).toEqual([]);
   });
 

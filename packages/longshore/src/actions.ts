@@ -75,13 +75,13 @@ export interface Caller {
   may(action: Action): boolean;
 }
 
-/** Whoever calls a server that asks for no token. */
+/** Every caller of a server without tokens. */
 export const everyone: Caller = { name: undefined, may: () => true };
 
-/** A caller without a token, where tokens are asked for. */
+/** A caller without a token, where the server requires one. */
 export const stranger: Caller = { name: undefined, may: (action) => actions[action].who === "anyone" };
 
-/** What a worker may do that the server itself calls, so that it shows no token, where tokens are asked for. */
+/** A worker that the server itself calls, so that it shows no token, where the server requires one. */
 export const calledWorker: Caller = callerWith(undefined, ["worker"]);
 
 /** Worked out once: a request costs one look. */

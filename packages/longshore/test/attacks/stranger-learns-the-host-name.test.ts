@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { realGroups } from "../support/admin.ts";
 import { startGraphServer } from "../support/workflow-graph.ts";
 
-it("no refusal tells a stranger what the machine is called", async () => {
+it("no refusal has the name of the machine in it", async () => {
   const { send } = await startGraphServer({ tokens: ["operator:operator-secret-0123456789"], logger: { level: "silent" } });
   const name = JSON.stringify(hostname());
   const told: string[] = [];

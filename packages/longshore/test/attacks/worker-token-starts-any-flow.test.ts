@@ -77,20 +77,20 @@ describe("a worker token", () => {
     expect(await submit("operator", await blob("mallory", evil))).toMatchObject(done);
   });
 
-  it("starts no run for a task that somebody else holds, or that nobody holds", async () => {
+  it("starts no run for a task that another token holds, or that no worker holds", async () => {
     const { channels, start, store, submit, take } = await production();
     const runId = await start(echo(1));
     const flowId = await store(helper);
     await expect(submit("ann", flowId, runId)).rejects.toMatchObject(refused);
     const { taskId, root } = await take("ann");
     await expect(submit("mallory", flowId, root)).rejects.toMatchObject(refused);
-    // Knowing the task and its worker by name makes nobody its holder.
+    // To know the task and its worker by name is no hold.
     for (const workerId of ["mallory", "ann"]) await channels.mallory.unary(OrchestratorService.TaskHeartbeat, { taskId, workerId });
     await expect(submit("mallory", flowId, root)).rejects.toMatchObject(refused);
     expect(await submit("ann", flowId, root)).toMatchObject(done);
   });
 
-  it("starts no flow that a worker wrote, although it holds a task, and although somebody has looked at the flow", async () => {
+  it("starts no flow that a worker wrote, although it holds a task, and although a reader has looked at the flow", async () => {
     const { channels, start, blob, submit, take } = await production();
     await start(echo(1));
     const { root } = await take("ann");

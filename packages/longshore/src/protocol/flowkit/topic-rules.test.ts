@@ -6,7 +6,7 @@ import { topicNamesDefault } from "./wire.ts";
 const worker = callerWith("w", ["worker"]);
 
 describe("the topics of the bus", () => {
-  it("are told apart by what stands around the type", () => {
+  it("differ by what stands around the type", () => {
     expect(isOfTopic("cmd.{type}.v1", "cmd.build.v1")).toBe(true);
     expect(isOfTopic("cmd.{type}.v1", "cmd.a.b.v1")).toBe(true);
     for (const topic of ["cmd..v1", "cmd.v1", "xcmd.build.v1", "cmd.build.v2", "cmd.build.v1x"]) {
@@ -24,7 +24,7 @@ describe("the topics of the bus", () => {
     expect(() => checkTopics(worker, "take", ["cmd.build.v1"], names)).toThrow('may not take "cmd.build.v1"');
   });
 
-  it("are all everybody's where no token is asked for, and an operator's", () => {
+  it("are all open where no token is required, and to an operator", () => {
     for (const caller of [everyone, callerWith("o", ["operator"])]) {
       expect(() => checkTopics(caller, "publish", ["cmd.build.v1", "mine"], topicNamesDefault)).not.toThrow();
     }

@@ -1,5 +1,5 @@
-// Which topics of the bus are whose. Workers tell and are told; who sends commands decides what other workers do, and who takes what workers tell
-// keeps it from the coordinator. So a worker's token reaches its own side of each topic.
+// Which topics a worker may send to and receive from. The sender of a command decides what other workers do, and a reader of reports can keep them
+// from the coordinator. So a worker's token reaches the worker's side of each topic alone.
 
 import type { Caller } from "../../actions.ts";
 import { LongshoreError } from "../../errors.ts";

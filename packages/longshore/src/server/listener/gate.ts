@@ -72,7 +72,7 @@ export function createGate(options: GateOptions): Gate {
   };
 }
 
-/** Somebody follows a link in a window of their own. A frame in a foreign page is none. */
+/** A person follows a link in a window of its own. A frame in a foreign page is no such window. */
 function opensPage(headers: IncomingHttpHeaders): boolean {
   const dest = headers["sec-fetch-dest"];
   return headers["sec-fetch-mode"] === "navigate" && (dest === undefined || dest === "document");
