@@ -8,7 +8,7 @@
 
 import type { Clock } from "../clock.ts";
 import { checkName } from "../names.ts";
-import { Slices } from "../slices.ts";
+import { Slices, wholeRow } from "../slices.ts";
 import { sortInSlices } from "../sort-slices.ts";
 import type { Reach } from "./lanes.ts";
 import { isOpen, type Task } from "./task.ts";
@@ -210,7 +210,7 @@ export class Workers {
     for (const { id } of await sortInSlices(arrivals, compareArrivals, this.#slices)) {
       const view = this.get(id);
       if (view === undefined) continue;
-      await this.#slices.turn(1 + Math.floor((view.labels.length + view.does.length + view.tasks.length) / wordsPerRow));
+      await this.#slices.turn(wholeRow + Math.floor((view.labels.length + view.does.length + view.tasks.length) / wordsPerRow));
       yield view;
     }
   }

@@ -107,6 +107,8 @@ export interface Reader {
   /** How many tasks nobody has, delayed and limited ones among them, by the name of their lane. */
   queued(): Promise<Map<string, number>>;
   counts(): Promise<CountsView>;
+  /** Resolves when so many whole rows may be worked on in this turn of the event loop: for views that make much of what was read. */
+  turn(rows: number): Promise<void>;
 }
 
 /** How many runs a search looks at: below a second even when every text is read, in slices. */

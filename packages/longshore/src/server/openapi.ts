@@ -29,10 +29,12 @@ const problem = z
   })
   .meta({ id: "Problem" });
 
-export function openApi(operations: readonly Operation[], version: string) {
+/** `turn` is awaited before each operation: to describe them all takes tens of milliseconds. */
+export async function openApi(operations: readonly Operation[], version: string, turn: () => Promise<void>) {
   const components = new Components();
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
+    await turn();
     const path = operation.path.replace(/:(\w+)/g, "{$1}");
     paths[path] ??= {};
     (paths[path] as Record<string, unknown>)[operation.method.toLowerCase()] = describe(operation, components);

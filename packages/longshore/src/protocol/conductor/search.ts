@@ -81,8 +81,9 @@ export class Search {
   }
 
   async #summary(run: Run): Promise<object> {
+    const { renderer, reader } = this.#deps;
+    await reader.turn(1);
     const settings = settingsOf(run);
-    const { renderer } = this.#deps;
     const failed =
       run.failed === 0 ? [] : (await renderer.records(run, await renderer.viewOf(run))).filter(({ shown }) => isFailed(shown.status));
     const input = objectText(shownInput(run), "input");

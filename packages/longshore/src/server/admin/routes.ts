@@ -3,6 +3,7 @@
 import type { RouteGroup } from "../../http.ts";
 import type { Metrics } from "../../metrics.ts";
 import { refuse } from "../../problem.ts";
+import { turnRows } from "../../slices.ts";
 import type { Engine } from "../engine.ts";
 import type { Changes } from "../events.ts";
 import type { HealthCheck } from "../health.ts";
@@ -32,7 +33,7 @@ export interface AdminParts {
 }
 
 export function adminRoutes({ engine, changes, health, metrics, version }: AdminParts): AdminGroup {
-  let document: string | undefined;
+  let document: Promise<string> | undefined;
   const routes: Operation[] = [
     ...definitionOperations(engine),
     ...runOperations(engine),
@@ -48,7 +49,7 @@ export function adminRoutes({ engine, changes, health, metrics, version }: Admin
       metrics,
       // Made when it is first asked for: most servers are never asked.
       document: () => {
-        document ??= JSON.stringify(openApi(routes, version));
+        document ??= openApi(routes, version, () => engine.slices.turn(turnRows / 4)).then((made) => JSON.stringify(made));
         return document;
       },
     }),

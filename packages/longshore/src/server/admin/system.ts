@@ -22,7 +22,7 @@ export interface SystemParts {
   readonly health: HealthCheck;
   readonly metrics: Metrics;
   /** The OpenAPI document as JSON text. */
-  readonly document: () => string;
+  readonly document: () => Promise<string>;
 }
 
 export function systemOperations({ health, metrics, document }: SystemParts): Operation[] {
@@ -68,7 +68,7 @@ export function systemOperations({ health, metrics, document }: SystemParts): Op
       ...{ id: "openapi", tag, method: "GET", path: "/openapi.json", action: "server.describe" },
       summary: "Read this document.",
       answers: { 200: { description: "OpenAPI 3.1.", contentType: "application/json" } },
-      handle: () => ({ status: 200, headers: { "content-type": "application/json" }, body: document() }),
+      handle: async () => ({ status: 200, headers: { "content-type": "application/json" }, body: await document() }),
     }),
   ];
 }

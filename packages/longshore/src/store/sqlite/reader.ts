@@ -187,6 +187,10 @@ export class SqliteReader implements Reader {
     return { openRuns: counts.openRuns, endedRuns: counts.endedRuns, endedTasks: counts.endedTasks };
   }
 
+  turn(rows: number): Promise<void> {
+    return this.#options.slices.turn(rows * wholeRow);
+  }
+
   async #page<T extends Run | Task>(found: { ids: string[]; next: string | null }, load: (id: string) => T | undefined): Promise<Page<T>> {
     const { slices } = this.#options;
     const items: T[] = [];

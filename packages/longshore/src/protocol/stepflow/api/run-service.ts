@@ -46,6 +46,9 @@ const waitSecsMax = 24 * 3_600;
 /** Steps of a run with many items that one answer shows; those of one item are asked for by its index. */
 const stepsMax = 10_000;
 
+/** What making a summary counts: it looks up the flow and, for some, the states of items. */
+const summaryRows = 2;
+
 export class RunService {
   readonly #deps: RunServiceDeps;
 
@@ -64,7 +67,12 @@ export class RunService {
   async list(wish: ListWish): Promise<{ runs: Summary[] }> {
     const { reader, renderer } = this.#deps;
     const runs = await listRuns(reader, wish);
-    return { runs: await Promise.all(runs.map((run) => renderer.summary(run))) };
+    const summaries: Summary[] = [];
+    for (const run of runs) {
+      await reader.turn(summaryRows);
+      summaries.push(await renderer.summary(run));
+    }
+    return { runs: summaries };
   }
 
   async get(runId: string, patience: Patience): Promise<{ summary: Summary; steps: Step[] }> {
