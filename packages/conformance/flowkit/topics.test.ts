@@ -31,7 +31,7 @@ describe.concurrent("workers in Python of one role, on a broker that makes topic
       // The role is not named in its configuration: it hears of it from those who announce it.
       const operator = await startCoordinator(stage, at, []);
       const workers = when === "after" ? await start() : early;
-      await until("work for everybody", async () => {
+      await until("work for each of them", async () => {
         const nodes = Array.from({ length: NODES }, (_, index) => makes(`u${index}`, role, { batches: 1, size: 1, ms: 100 }));
         expect((await operator.ended(await operator.submit(nodes))).status).toBe("finished");
         return workers.every((worker) => workedOn(worker) > 0) || undefined;

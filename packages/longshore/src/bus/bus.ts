@@ -62,7 +62,7 @@ export interface Bus {
   subscribe(subscription: Subscription): BusConsumer;
   /** Creates those topics that are missing. */
   ensure(topics: readonly string[], options?: EnsureOptions): Promise<void>;
-  /** How many members a group has now, whoever they are. Absent where that is not known. */
+  /** How many members a group has now, ours and others. Absent where that is not known. */
   members?(group: string): Promise<number>;
   close(): Promise<void>;
 }

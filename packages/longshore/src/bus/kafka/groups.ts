@@ -1,5 +1,5 @@
-// What members of a consumer group are there now, whoever they are, and which partitions they read. Asked rarely, so a connection of its own for each
-// question costs nothing that lasts.
+// How many members a consumer group has now, in whatever language they are written, and which partitions they read. Asked rarely, so a connection
+// of its own for each question costs nothing that lasts.
 
 import type { Admin } from "@platformatic/kafka";
 import { LongshoreError } from "../../errors.ts";
@@ -44,7 +44,7 @@ export class KafkaGroups {
   async read(group: string, topic: string): Promise<readonly number[] | undefined> {
     const known = this.#known.get(group);
     if (known === undefined || Date.now() > known.until) {
-      // A broker that does not answer is reported by whoever sends to it.
+      // A broker that does not answer is reported when records are sent to it.
       const asking = this.#group(group).catch(() => undefined);
       if (known === undefined) await asking;
     }

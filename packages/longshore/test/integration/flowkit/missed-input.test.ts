@@ -62,7 +62,7 @@ describe("a node that has missed some of its input", () => {
     await reader.done(first);
     await world.inState(run, "d", "queued");
     await world.clock.advance(5_000);
-    // Nobody is to read it before.
+    // No worker reads it before.
     expect(reader.commands).toHaveLength(1);
     await says(maker, make, names(2));
     await maker.done(make);

@@ -72,7 +72,7 @@ export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #lines = new Map<string, Line>();
   readonly #lapses = new Map<string, number>();
-  /** Tasks that have an end elsewhere which nobody has reported, and the offer during which it was not believed. */
+  /** Tasks that have an end elsewhere which no worker has reported, and the offer during which it was not believed. */
   readonly #doubted = new Map<string, number>();
   #closed = true;
 

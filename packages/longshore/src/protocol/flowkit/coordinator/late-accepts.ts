@@ -26,7 +26,7 @@ export class LateAccepts {
     this.#documents = documents;
   }
 
-  /** What was kept before; answers of which tasks. */
+  /** What was kept before; returns of which tasks. */
   async load(): Promise<readonly string[]> {
     for (const { name, body } of await this.#documents.documents(kind)) this.#accepted.set(name, JSON.parse(body) as LateAccept);
     return [...this.#accepted.keys()];
