@@ -1,0 +1,108 @@
+// The attacker has no token and sends HTTP/2 that is almost right: frames with wrong lengths, types, flags and streams, headers that are
+// packed wrongly, messages that are cut off. Each connection ends, nothing is left behind, and others are served as before.
+
+import { connect } from "node:net";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { deferred, untilElsewhere } from "../support/until.ts";
+import { type GraphServer, startGraphServer } from "../support/workflow-graph.ts";
+
+const conversations = 500;
+/** Longer than a connection may be idle. */
+const idleMs = 120_000;
+
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** A header field without compression. */
+function field(name: string, value: string): Buffer {
+  return Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
+}
+
+const headers = Buffer.concat([
+  ...[field(":method", "POST"), field(":scheme", "http"), field(":path", "/stepflow.v1.HealthService/HealthCheck")],
+  ...[field(":authority", "127.0.0.1"), field("content-type", "application/grpc"), field("te", "trailers")],
+]);
+const message = Buffer.from([0, 0, 0, 0, 0]);
+/** Settings, headers, data, window, ping, reset, priority, goodbye, continuation, and types that there are not. */
+const good = [
+  frame(4, 0, 0, Buffer.alloc(0)),
+  frame(1, 4, 1, headers),
+  frame(0, 1, 1, message),
+  frame(8, 0, 0, Buffer.from([0, 0, 255, 255])),
+  frame(6, 0, 0, Buffer.alloc(8)),
+];
+
+const anyFrame = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom(...good) },
+  fc
+    .tuple(fc.nat(12), fc.nat(255), fc.constantFrom(0, 1, 2, 3, 0x7f_ff_ff_ff, 0xff_ff_ff_ff), fc.uint8Array({ maxLength: 40 }))
+    .map(([type, flags, stream, payload]) => frame(type, flags, stream, Buffer.from(payload))),
+);
+const edit = fc.record({ at: fc.nat(), cut: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) });
+const conversation = fc.tuple(fc.array(anyFrame, { maxLength: 6 }), fc.array(edit, { maxLength: 3 })).map(([frames, edits]) => {
+  let bytes = Buffer.concat([...good.slice(0, 3), ...frames]);
+  for (const { at, cut, put } of edits) {
+    const from = at % (bytes.length + 1);
+    bytes = Buffer.concat([bytes.subarray(0, from), Buffer.from(put), bytes.subarray(from + cut)]);
+  }
+  return Buffer.concat([preface, bytes]);
+});
+
+/** Sends all of it, and that nothing more comes; waits until the server has closed the connection, letting time pass as long as it has not. */
+async function converse({ url, clock }: GraphServer, bytes: Buffer): Promise<number> {
+  let received = 0;
+  const heard = deferred<void>();
+  const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.end(bytes));
+  socket.on("data", (chunk) => {
+    received += chunk.length;
+    heard.resolve();
+  });
+  // A connection that the server resets is closed as well.
+  socket.on("error", () => {});
+  socket.on("close", () => heard.resolve());
+  await heard.promise;
+  await untilElsewhere(async () => {
+    // Some mistakes are answered with a goodbye, after which the connection is idle.
+    if (!socket.closed) await clock.advance(idleMs);
+    return socket.closed;
+  });
+  return received;
+}
+
+it(`${conversations} conversations in mutated HTTP/2 end, and the server goes on`, async () => {
+  const server = await startGraphServer();
+  expect(await converse(server, Buffer.concat([preface, ...good]))).toBeGreaterThan(50);
+  await fc.assert(
+    fc.asyncProperty(conversation, async (bytes) => {
+      await converse(server, bytes);
+    }),
+    { numRuns: conversations },
+  );
+  expect((await server.get("/health")).status).toBe(200);
+  expect(await converse(server, Buffer.concat([preface, ...good]))).toBeGreaterThan(50);
+});
+
+it("a request that is reset together with its headers is nobody's any more, and ends no server", async () => {
+  const server = await startGraphServer();
+  const plain = frame(
+    1,
+    5,
+    1,
+    Buffer.concat([headers.subarray(0, headers.indexOf("content-type") - 2), field("content-type", "text/plain")]),
+  );
+  const reset = frame(3, 0, 1, Buffer.alloc(4));
+  const call = frame(1, 4, 3, headers);
+  const resetCall = frame(3, 0, 3, Buffer.alloc(4));
+  const settings = good[0] as Buffer;
+  await converse(server, Buffer.concat([preface, settings, plain, reset, call, resetCall]));
+  expect((await server.get("/health")).status).toBe(200);
+});
