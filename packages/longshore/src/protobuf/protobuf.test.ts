@@ -360,7 +360,7 @@ describe("properties", () => {
   });
 
   it("any bytes are read or refused with our own error", () => {
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 400 }), answersOrRefuses), { numRuns: 500 });
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 400 }), answersOrRefuses), { numRuns: 2_000 });
   });
 
   it("a message with changed bytes is read or refused with our own error", () => {
@@ -370,7 +370,7 @@ describe("properties", () => {
         for (const [at, byte] of changes) if (wire.length > 0) wire[at % wire.length] = byte;
         answersOrRefuses(wire);
       }),
-      { numRuns: 500 },
+      { numRuns: 2_000 },
     );
   });
 

@@ -1,4 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Json } from "../../json.ts";
 import { follow, parsePath, pathText } from "./path.ts";
 
 describe("a path", () => {
@@ -34,6 +36,24 @@ describe("a path", () => {
 
   it("is written so that it can be read again", () => {
     for (const path of [[], ["a", 0, "b"], ["a.b", "[c]", ""], ["x y"]]) expect(parsePath(pathText(path))).toEqual({ path });
+  });
+
+  it("is read or refused, whatever the text, and what was read is written so that it can be read again", () => {
+    const piece = fc.constantFrom("$", ".", "[", "]", "'", '"', "0", "12", "a", "x y", "\\", "", " ", "-1", "['a']", '["b"]', "__proto__");
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        const parsed = parsePath(pieces.join(""));
+        if ("fault" in parsed) {
+          expect(parsed.fault).not.toBe("");
+          return;
+        }
+        for (const document of [null, {}, [], { a: [{ b: 1 }] }] as Json[]) expect(() => follow(document, parsed.path)).not.toThrow();
+        const names = parsed.path.filter((part) => typeof part === "string");
+        // A name with a quote or a backslash is written in JSON's way, which a path does not undo.
+        if (names.every((name) => !/["\\]/.test(name) && name === name.trim())) expect(parsePath(pathText(parsed.path))).toEqual(parsed);
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   it("leads to what is there, and says how far it came", () => {
