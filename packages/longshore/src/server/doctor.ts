@@ -109,7 +109,7 @@ function space(folder: string): Finding {
   return { about, state: "ok", seen, figures };
 }
 
-/** Leases and deadlines are decided by the wall clock, so it must be near the truth and must not jump. */
+/** Waits for a date go by the wall clock, so it must be near the truth and should not jump. */
 function watchClock(): (folder: string) => Finding {
   const wall = Date.now();
   const steady = performance.now();
@@ -130,7 +130,13 @@ function watchClock(): (folder: string) => Finding {
         advice: "The data file was written in the future of this clock: set it before serving.",
       };
     if (driftMs > driftMsMax)
-      return { about, state: "warn", seen, figures, advice: "It was set while it was watched; leases end early or late then." };
+      return {
+        about,
+        state: "warn",
+        seen,
+        figures,
+        advice: "It was set while it was watched. A running server catches up slowly; find out what sets it.",
+      };
     return { about, state: "ok", seen, figures };
   };
 }
