@@ -14,6 +14,8 @@ export interface Again {
   /** Records that wait again, as they did before. */
   reopen: number[];
   joins: Map<number, Counter>;
+  /** Steps that keep a failure with which their run went on. */
+  permitted: number[];
 }
 
 export interface AgainOptions {
@@ -30,9 +32,10 @@ export interface AgainOptions {
 export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, options: AgainOptions): Again {
   const { starters } = plan;
   const lives = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
-  const all = everythingAgain(plan, records, options);
+  const permitted = permittedBefore(plan, records, options.from ?? options.reopen);
+  const all = everythingAgain(plan, records, options, new Set(permitted));
   const wanted = plan.lazy ? wantedAgain(plan, all, starters, options) : null;
-  const again: Again = { all, start: [], forget: [], reopen: [], joins: new Map() };
+  const again: Again = { all, start: [], forget: [], reopen: [], joins: new Map(), permitted };
   for (const at of all) {
     const node = plan.nodes[at] as PlanNode;
     const startedBy = starters.get(at) ?? [];
@@ -87,11 +90,17 @@ function wantedAgain(
 }
 
 /** Steps without a result, and all that come after them: what they were given may change. */
-function everythingAgain(plan: Plan, records: ReadonlyMap<number, Task>, options: AgainOptions): Set<number> {
+function everythingAgain(
+  plan: Plan,
+  records: ReadonlyMap<number, Task>,
+  options: AgainOptions,
+  permitted: ReadonlySet<number>,
+): Set<number> {
   const again = new Set<number>();
   plan.nodes.forEach((node, at) => {
     const state = records.get(at)?.state;
-    const accepted = state === "done" || (state === "failed" && node.onFailure === "tolerate") || options.skips.has(at);
+    const tolerated = state === "failed" && node.onFailure === "tolerate";
+    const accepted = state === "done" || tolerated || permitted.has(at) || options.skips.has(at);
     if (!accepted || at === options.from || at === options.reopen) again.add(at);
   });
   // What is added on the way is walked over as well.
@@ -101,6 +110,21 @@ function everythingAgain(plan: Plan, records: ReadonlyMap<number, Task>, options
     for (const next of nextOf(plan, at)) if (at === options.from || !isAcceptedElsewhere(plan, records, next, again)) again.add(next);
   }
   return again;
+}
+
+/**
+ * Failures that the run went on with on its way to a step which now goes on by itself. They stay: tried again, they would reach that step a
+ * second time.
+ */
+function permittedBefore(plan: Plan, records: ReadonlyMap<number, Task>, step: number | undefined): number[] {
+  const before = new Set<number>(step === undefined ? [] : leadingTo(plan, step));
+  // What is added on the way is walked over as well.
+  for (const at of before) for (const earlier of leadingTo(plan, at)) before.add(earlier);
+  return [...before].filter((at) => plan.nodes[at]?.onFailure === "permit" && records.get(at)?.state === "failed");
+}
+
+function leadingTo(plan: Plan, at: number): readonly number[] {
+  return [...(plan.nodes[at]?.after ?? []), ...(plan.starters.get(at) ?? [])];
 }
 
 /** A node that some of several may start is only started again when too few of those that keep their results are left. */

@@ -1,5 +1,6 @@
 // What follows from what: which steps begin, are skipped, fail or end their run. starting.ts starts them, draft.ts writes it down.
 
+import type { Task } from "../board/task.ts";
 import { writeExact } from "../json-exact.ts";
 import { planAgain } from "./again.ts";
 import type { Decision, Frontier } from "./decide.ts";
@@ -150,6 +151,10 @@ export class Deciding {
     const again = planAgain(this.#draft.plan, records, { ...how, skips: this.#skips, begun });
     this.#draft.revive({});
     this.#draft.update({ left: again.all.size });
+    for (const node of again.permitted) {
+      const { error, fault, attempt } = records.get(node) as Task;
+      this.#draft.countFailure(node, { state: "failed", error, fault, attempt });
+    }
     for (const node of again.forget) this.#draft.forget(node);
     // The step that was named begins as if it had never been tried.
     if (how.from !== undefined && records.has(how.from) && !again.forget.includes(how.from)) this.#draft.forget(how.from);

@@ -253,3 +253,24 @@ it("forgives an optional child that is terminated, in the run and in a join", as
   await c.work("after");
   expect(await c.status(id)).toBe("COMPLETED");
 });
+
+it("ends a run that went on with a permitted failure when a step or a child behind it is rerun", async () => {
+  const c = await startConductor();
+  await c.taskDef({ name: "risky", retryCount: 0 }, { name: "inner", retryCount: 0 }, { name: "after", retryCount: 0 });
+  await c.workflow({ name: "child", tasks: [simple("inner")] });
+  const id = await c.begin([simple("risky", { permissive: true }), sub("s", "child"), simple("after")]);
+  await c.work("risky", { status: "FAILED", reason: "too risky" });
+  const child = await c.child(id, "s");
+  await c.work("inner", { status: "FAILED" });
+  expect(await c.status(id)).toBe("FAILED");
+  await c.order("POST", child, "/rerun", {});
+  expect(await c.statuses(id)).toEqual(["risky:FAILED", "s:IN_PROGRESS"]);
+  await c.work("inner");
+  await c.work("after", { status: "FAILED" });
+  const reRunFromTaskId = (await c.record(id, "after")).taskId;
+  await c.order("POST", id, "/rerun", { reRunFromTaskId });
+  expect(await c.statuses(id)).toEqual(["risky:FAILED", "s:COMPLETED", "after:SCHEDULED"]);
+  await c.work("after");
+  expect(await c.run(id)).toMatchObject({ status: "FAILED", reasonForIncompletion: expect.stringContaining("too risky") });
+  expect(await c.child(id, "s")).toBe(child);
+});
