@@ -65,7 +65,7 @@ it("the limits of requests in docs/reference/limits.md are the code's", () => {
 });
 
 function absolute(path: string): string {
-  return ["/", "/health", "/metrics"].includes(path) ? path : apiPrefix + path;
+  return ["/", "/health", "/livez", "/readyz", "/metrics"].includes(path) ? path : apiPrefix + path;
 }
 
 /** The parameters that a row names: lone words in code marks. */
