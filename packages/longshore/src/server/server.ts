@@ -21,7 +21,7 @@ import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
 import type { Logger } from "./logger.ts";
 import { TroubleLog } from "./trouble.ts";
-import { startWatchdog, type Watchdog } from "./watchdog.ts";
+import { createWatchdog, type Watchdog } from "./watchdog.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
 export async function serve(options: ServeOptions = {}): Promise<Server> {
@@ -35,7 +35,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const access = flowAccess(options);
   if (metrics === undefined && stepflow.file !== null) logger.warn(`${stepflow.file}: No plugin runs, because this server has no port.`);
   const flowkitParts = await flowkitFor(options, logger);
-  const watch = metrics && startWatchdog({ metrics, logger });
+  const watch = metrics && createWatchdog({ metrics, logger });
   const engine = await openEngine({
     directory,
     router: makeRouter(stepflow),
@@ -48,9 +48,6 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     probe: metrics && watch && engineProbe(metrics, watch),
     trouble: new TroubleLog(logger, clock),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
-  }).catch((error: unknown) => {
-    watch?.stop();
-    throw error;
   });
   let flowkit: Flowkit | null = null;
   try {
@@ -63,6 +60,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     const door =
       metrics === undefined ? null : await openDoorFor({ engine, stepflow, access, flowkit, options, tokens, logger, metrics, watch });
     const close = closing({ engine, door, flowkit, logger, watch });
+    watch?.begin();
     logger.info("The server is ready", { url: door?.url ?? null });
     return {
       ...programSide(engine),

@@ -20,6 +20,8 @@ export interface WatchdogOptions {
 }
 
 export interface Watchdog extends Stopwatch {
+  /** Measures from now on: what happens while a server starts keeps no request waiting. */
+  begin(): void;
   stop(): void;
 }
 
@@ -35,10 +37,11 @@ const quietMs = 10_000;
 /** Upper bounds in seconds: up to 20 ms is the rule, above 100 ms is logged. */
 const bounds = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-export function startWatchdog({ metrics, logger, now = () => performance.now(), every = everyMs }: WatchdogOptions): Watchdog {
+export function createWatchdog({ metrics, logger, now = () => performance.now(), every = everyMs }: WatchdogOptions): Watchdog {
   const delays = metrics.histogram("longshore_event_loop_delay_seconds", "How late the event loop was.", bounds).with();
   const stalls = metrics.counter("longshore_event_loop_stalls_total", "Times that the event loop stood still for 100 ms or longer.").with();
-  let dueAt = now() + tickMs;
+  let dueAt = 0;
+  let stop = () => {};
   let longest = { what: "", ms: 0 };
   let quietUntil = Number.NEGATIVE_INFINITY;
   let untold = 0;
@@ -54,18 +57,22 @@ export function startWatchdog({ metrics, logger, now = () => performance.now(), 
     quietUntil = now() + quietMs;
   };
 
-  const stop = every(tickMs, () => {
+  const tick = () => {
     const lateMs = Math.max(0, now() - dueAt);
     delays.observe(lateMs / 1_000);
     if (lateMs >= stallMs) tell(lateMs);
     dueAt = now() + tickMs;
     longest = { what: "", ms: 0 };
-  });
+  };
   return {
+    begin() {
+      dueAt = now() + tickMs;
+      stop = every(tickMs, tick);
+    },
     ran(what, ms) {
       if (ms > longest.ms) longest = { what, ms };
     },
-    stop,
+    stop: () => stop(),
   };
 }
 

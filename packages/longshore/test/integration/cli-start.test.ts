@@ -42,7 +42,7 @@ describe("longshore start", () => {
   it("refuses to serve beyond loopback without tokens, and says what to do", async () => {
     const { code, stderr } = await longshore(["start", "--host", "0.0.0.0", "--port", "0", "--ephemeral"]);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^longshore: Serving on 0\.0\.0\.0 without tokens.*--token.*--insecure\.\n$/);
+    expect(stderr).toMatch(/^longshore: Serving on 0\.0\.0\.0 without tokens.*--token.*--insecure\.\n$/m);
   });
 
   it("refuses a workflows folder with a mistake, naming file, line and column", async () => {
