@@ -49,6 +49,22 @@ describe.concurrent("a Python worker under our coordinator", () => {
     expect(await skusOf(operator, id, "d")).toEqual(items(9));
   });
 
+  it("gets a number that no double holds with all its digits, and gives it back", async (context) => {
+    const stage = openStage(context);
+    const at = place();
+    const role = at.role("numbers");
+    const operator = await startCoordinator(stage, at, [role]);
+    await startPythonWorker(stage, at, { worker_id: "w-python", roles: { [role]: "produce" } });
+    // A whole number of 64 bits, which MongoDB has as well; in a text, for JavaScript has no such number.
+    const graph = `{"nodes":[{"node_id":"n","type":"${role}","io":{"input_inline":{"batches":1,"number":9223372036854775807}}}]}`;
+    const body = `{"params":{},"graph":${graph}}`;
+    const made = await fetch(`${operator.url}/flowkit/v1/tasks`, { method: "POST", headers: { "content-type": "application/json" }, body });
+    const { task_id: id } = (await made.json()) as { task_id: string };
+    expect((await operator.ended(id)).status).toBe("finished");
+    const shown = await (await fetch(`${operator.url}/flowkit/v1/tasks/${id}/artifacts?node=n`)).text();
+    expect(shown).toContain('"number":9223372036854775807');
+  });
+
   it("[A25] shares one consumer group with ours: every node is done once, by either", async (context) => {
     const stage = openStage(context);
     const at = place();

@@ -52,7 +52,9 @@ class Produce(Handler):
     async def process_batch(self, batch: dict, ctx) -> dict:
         await ctx.cancellable(asyncio.sleep(self.told.get("ms", 0) / 1000))
         items = batch["payload"]["items"]
-        return {"skus": items, "count": len(items)}
+        # Whole numbers of any size: told with each batch when they are told here.
+        told = {"number": self.told["number"]} if "number" in self.told else {}
+        return {"skus": items, "count": len(items), **told}
 
     async def finalize(self, ctx) -> dict:
         await asyncio.sleep(self.told.get("linger_ms", 0) / 1000)
