@@ -71,6 +71,19 @@ it("a definition with as many values as it may have is checked in one walk, and 
   expect((await call(`${await started()}/api/metadata/workflow/validate`, { method: "POST", headers, body })).status).toBe(200);
 });
 
+it("names of a very wide object count several times, in it alone", () => {
+  const object = (names: number) => `{${Array.from({ length: names }, (_, at) => `"${at}":1`).join(",")}}`;
+  const valuesOf = (text: string) => {
+    const scan = new JsonScan();
+    scan.push(Buffer.from(text));
+    return scan.values;
+  };
+  expect(valuesOf(object(1_000))).toBe(2 + 1_000 + 999);
+  expect(valuesOf(object(1_100))).toBe(2 + 1_000 + 4 * 100 + 1_099);
+  // Twice the same is twice as much: each object begins at its first name.
+  expect(valuesOf(`[${object(1_100)},${object(1_100)}]`)).toBe(2 * valuesOf(object(1_100)) + 1);
+});
+
 it("values are counted without building one, wherever the pieces are cut", () => {
   const text = Buffer.from('{"a,[{:\\"":[1,{"b":null},"\\\\"],"ü":[[],[]]}');
   for (let size = 1; size <= text.length; size++) {
