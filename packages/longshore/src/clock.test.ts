@@ -68,7 +68,9 @@ describe("time", () => {
       expect(now()).toBeLessThan(clocks.wallMs);
       pass(1_000);
     }
-    pass(10);
+    // The last seconds are a small step.
+    now();
+    pass(1_000);
     expect(now()).toBe(Math.floor(clocks.wallMs));
   });
 
