@@ -93,7 +93,7 @@ function isChanged(literal: string): boolean {
 
 /** The digits that count: without sign, point, exponent and the zeros at both ends. */
 function digitsOf(literal: string): string {
-  const digits = literal.replace(/[eE].*$/, "").replace(/[-.]/g, "");
+  const digits = (literal.split(/[eE]/, 1)[0] as string).replace(/[-.]/g, "");
   let first = 0;
   while (digits[first] === "0") first++;
   let end = digits.length;
