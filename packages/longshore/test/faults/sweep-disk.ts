@@ -7,7 +7,8 @@ import type { Op } from "./sweep-trace.ts";
 
 /**
  * `kill`: the process is gone, and everything that it wrote is there. `cut`: the power was cut, and only what was synced is there. `late`: so
- * too, but all writes since then came through except the first, for a disk writes in any order. `torn`: only the first half of each did.
+ * too, but all writes since then came through except the first, for a disk writes in any order. `torn`: only the first half of each did, in
+ * whole sectors.
  */
 export const CRASHES = ["kill", "cut", "late", "torn"] as const;
 export type Crash = (typeof CRASHES)[number];
@@ -82,12 +83,21 @@ function changesOf(crash: Crash, since: readonly Change[]): readonly Change[] {
   if (crash === "kill") return since;
   if (crash === "cut") return [];
   if (crash === "late") return since.slice(1);
-  return since.map((change) => ("data" in change ? { ...change, data: change.data.subarray(0, change.data.byteLength / 2) } : change));
+  return since.map((change) => ("data" in change ? { ...change, data: halfOf(change) } : change));
+}
+
+/** What a disk writes whole or not at all. */
+const SECTOR_BYTES = 512;
+
+function halfOf({ data, at }: { data: Buffer; at: number }): Buffer {
+  const end = Math.floor((at + data.byteLength / 2) / SECTOR_BYTES) * SECTOR_BYTES;
+  return data.subarray(0, Math.max(0, end - at));
 }
 
 function contentOf(synced: Buffer, changes: readonly Change[]): Buffer {
   let content = synced;
   for (const change of changes) {
+    if ("data" in change && change.data.byteLength === 0) continue;
     const size = "size" in change ? change.size : Math.max(content.byteLength, change.at + change.data.byteLength);
     const next = Buffer.alloc(size);
     content.copy(next, 0, 0, Math.min(size, content.byteLength));
