@@ -27,7 +27,7 @@ function edit(file: string, change: (bytes: Buffer) => void): void {
 async function expectRefused(data: string, message: RegExp): Promise<void> {
   const before = readdirSync(data).filter((name) => name.startsWith("longshore.db"));
   const bytes = before.map((name) => readFileSync(join(data, name)));
-  const { code, stderr, stdout } = await longshore(["start", "--port", "0", "--json", "--data", data]);
+  const { code, stderr, stdout } = await longshore(["start", "--port", "0", "--json", "--log-level", "warn", "--data", data]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toMatch(message);
   expect(stderr).toContain(data);
@@ -50,7 +50,7 @@ async function expectFound(data: string, message: RegExp, ...args: string[]): Pr
 it("a file in the place of the folder", async () => {
   const file = join(temporaryFolder(), "data");
   writeFileSync(file, "a file");
-  const { code, stderr } = await longshore(["start", "--port", "0", "--data", file]);
+  const { code, stderr } = await longshore(["start", "--port", "0", "--log-level", "warn", "--data", file]);
   expect(code).toBe(2);
   expect(stderr).toBe(
     `longshore: The data folder ${file} cannot be made: it, or a folder above it, is a file. Choose a folder with --data.\n`,
