@@ -1,6 +1,6 @@
 // A running server as the source of the checker, over its API.
 
-import type { RunHistory, TaskHistory } from "../run/history.ts";
+import type { ChildHistory, RunHistory, TaskHistory } from "../run/history.ts";
 import type { HistorySource } from "../verify/verify.ts";
 import type { Page } from "./api.ts";
 import { type Client, Refusal } from "./client.ts";
@@ -10,11 +10,13 @@ type RunPage = RunHistory & { readonly next: string | null };
 export function liveSource(client: Client): HistorySource {
   const run = async (id: string): Promise<RunHistory | undefined> => {
     const tasks: TaskHistory[] = [];
+    const children: ChildHistory[] = [];
     for (let after: string | undefined; ; ) {
       const page: RunPage | undefined = await orUndefined(client.get<RunPage>(`/history/runs/${encodeURIComponent(id)}`, { after }));
       if (page === undefined) return undefined;
       tasks.push(...page.tasks);
-      if (page.next === null) return { ...page, tasks };
+      children.push(...page.children);
+      if (page.next === null) return { ...page, tasks, children };
       after = page.next;
     }
   };

@@ -65,7 +65,7 @@ export interface RunHistory {
   readonly hasDefinition: boolean;
   readonly parentTaskId: string | null;
   readonly tasks: readonly TaskHistory[];
-  /** Child runs of its tasks, of every attempt. */
+  /** Child runs of these tasks, of every attempt. */
   readonly children: readonly ChildHistory[];
   /** Messages from or to this run that wait to be delivered. */
   readonly messages: readonly Message[];

@@ -13,8 +13,8 @@ export interface SqliteHistoryOptions {
   withParts: boolean;
 }
 
-/** Messages are delivered at once, so that few of them wait. */
-const messagesMax = 10_000;
+/** Messages about one run that are read; they are delivered at once, so that few of them wait. */
+const messagesMax = 100;
 /** Above every id in SQLite's byte order. */
 const last = "\u{10ffff}";
 
@@ -49,8 +49,8 @@ export class SqliteHistory implements HistoryReader {
       hasDefinition: this.#sql.definition.get(definitionId) !== undefined,
       parentTaskId: row.parent_task_id as string | null,
       tasks: rows.map((task) => this.#task(task, definitionId)),
-      children: this.#sql.children.all(`${id}.`, `${id}/`).map(childOf),
-      messages: this.#messages().filter((message) => isAbout(message, id, row.parent_task_id as string | null)),
+      children: this.#children(rows),
+      messages: this.#messages(id, row.parent_task_id as string | null),
     };
   }
 
@@ -96,8 +96,15 @@ export class SqliteHistory implements HistoryReader {
     };
   }
 
-  #messages(): Message[] {
-    return this.#sql.messages.all(messagesMax).map((row) => JSON.parse(row.body as string) as Message);
+  /** Of the tasks of one page, which lie side by side. */
+  #children(rows: readonly SqlRow[]): ChildHistory[] {
+    const [first] = rows;
+    return first === undefined ? [] : this.#sql.children.all(first.id as string, rows.at(-1)?.id as string).map(childOf);
+  }
+
+  #messages(runId: string, parentTaskId: string | null): Message[] {
+    const rows = this.#sql.messages.all(runId, parentTaskId ?? runId, messagesMax);
+    return rows.map((row) => JSON.parse(row.body as string) as Message).filter((message) => isAbout(message, runId, parentTaskId));
   }
 }
 
@@ -113,12 +120,12 @@ function prepareStatements(db: Database) {
       "SELECT attempt, grant_count, holder, claimed_at, ended_at, closed_by, state FROM attempt WHERE task_id = ? ORDER BY grant_count, attempt",
     ),
     children: db.prepare(
-      "SELECT id, state, parent_task_id, parent_attempt FROM run WHERE parent_task_id > ? AND parent_task_id < ? ORDER BY parent_task_id",
+      "SELECT id, state, parent_task_id, parent_attempt FROM run WHERE parent_task_id >= ? AND parent_task_id <= ? ORDER BY parent_task_id",
     ),
     parts: db.prepare(
       "SELECT life, count(*) AS count, min(sequence) AS first, max(sequence) AS last, max(grant_count) AS grant_max FROM part WHERE task_id = ? GROUP BY life",
     ),
-    messages: db.prepare("SELECT body FROM message ORDER BY id LIMIT ?"),
+    messages: db.prepare("SELECT body FROM message WHERE instr(body, ?) > 0 OR instr(body, ?) > 0 ORDER BY id LIMIT ?"),
   };
 }
 
