@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { toError } from "../errors.ts";
 import { checkFile } from "../store/sqlite/file-check.ts";
 import { blobFolderName, dataFileName, openness } from "../store/sqlite/folder.ts";
-import { checkFilePages } from "../store/sqlite/integrity.ts";
+import { checkBytesAtStart, checkFilePages } from "../store/sqlite/integrity.ts";
 import { schemaVersion, tooNew } from "../store/sqlite/schema.ts";
 import type { Finding } from "./doctor.ts";
 
@@ -35,14 +35,16 @@ async function examineFiles(folder: string, deep: boolean): Promise<Finding> {
     return { about, state: "bad", seen: `${seen} wrote it.`, advice };
   }
   if (data === undefined) return { about, state: "ok", seen: `no data file in ${folder} yet` };
-  const damage = deep ? await checkFilePages(file) : [];
+  // What the server checks before it serves is checked here too, so that both find the same.
+  const isChecked = deep || data <= checkBytesAtStart;
+  const damage = isChecked ? await checkFilePages(file) : [];
   if (damage.length > 0) return { about, state: "bad", seen: damage.join(" "), advice: restore };
-  return examineSizes(folder, data, look(`${file}-wal`)?.size ?? 0, deep);
+  return examineSizes(folder, data, look(`${file}-wal`)?.size ?? 0, isChecked);
 }
 
-function examineSizes(folder: string, dataBytes: number, walBytes: number, deep: boolean): Finding {
+function examineSizes(folder: string, dataBytes: number, walBytes: number, isChecked: boolean): Finding {
   const figures = { dataBytes, walBytes };
-  const checked = deep ? ", all pages checked" : "";
+  const checked = isChecked ? ", all pages checked" : "";
   const seen = `${formatBytes(dataBytes)}, write-ahead log ${formatBytes(walBytes)}${checked}`;
   if (walBytes > walBytesMany) {
     const advice = "The log is not being folded back: look for another program (a backup, a shell) that keeps the data file open.";

@@ -33,7 +33,7 @@ const futureMsMax = 2_000;
 /** This program was not written before. */
 const earliestMs = Date.UTC(2025, 0, 1);
 
-/** `deep` also opens the data file for reading and checks all of its pages. */
+/** `deep` also checks all pages of a data file that is larger than what the server checks before it serves. */
 export async function diagnose(directory: string, { deep = false }: { deep?: boolean } = {}): Promise<Finding[]> {
   const folder = resolve(directory);
   const clock = watchClock();
