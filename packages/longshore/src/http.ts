@@ -56,6 +56,8 @@ export interface Route {
   readonly path: string;
   /** What it does; the table of actions says which tokens allow that. */
   readonly action: Action;
+  /** What its answer does besides, such as reading a run that the request changed: a token must allow both. */
+  readonly also?: Action;
   /** True for a page that people open in a browser: links and other sites may lead to it. */
   readonly page?: boolean;
   /** `text` reads the body whole (at most `bodyMax` bytes, where its action carries something); `stream` hands it over unread; `none` ignores it. */

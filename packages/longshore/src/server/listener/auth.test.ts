@@ -41,6 +41,7 @@ describe("the token format", () => {
     const { name } = parseToken(`worker:${secret}`, "--token 1");
     expect(name).toMatch(/^worker-[0-9a-f]{6}$/);
     expect(parseToken(`worker:${secret}x`, "--token 1").name).not.toBe(name);
+    expect(parseToken(`worker,read:${secret}`, "--token 1").name).toMatch(/^worker-read-[0-9a-f]{6}$/);
   });
 
   it.each([

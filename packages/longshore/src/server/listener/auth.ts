@@ -77,7 +77,7 @@ export function parseToken(text: string, where: string): Token {
   }
   if (!secretPattern.test(secret))
     throw badToken(`${where} has a secret with other characters`, "A-Z a-z 0-9 - . _ ~ + / and = at the end");
-  const name = parts[2] ?? `${scopes.join("+")}-${digest(secret).slice(0, 6)}`;
+  const name = parts[2] ?? `${scopes.join("-")}-${digest(secret).slice(0, 6)}`;
   if (!namePattern.test(name)) throw badToken(`${where} has an unusable name`, "1 to 64 of A-Z a-z 0-9 . _ @ -");
   return { secret, scopes, name };
 }

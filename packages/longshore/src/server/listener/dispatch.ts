@@ -69,7 +69,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   function admit(exchange: Exchange, match: Match): Problem | undefined {
     const { entry } = match;
     if (entry === undefined) return noRoute(exchange.method, exchange.path, match.methods);
-    const { problem, caller } = gate.authorize(exchange.headers, entry.route.action);
+    const { problem, caller } = gate.authorize(exchange.headers, entry.route.action, entry.route.also);
     exchange.caller = caller;
     if (problem !== undefined) return problem;
     const full = places.enter(exchange.connection, exchange, caller.name, entry.route.action);

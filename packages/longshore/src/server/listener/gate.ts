@@ -32,8 +32,8 @@ export type Target = Pick<Route, "method" | "action" | "page">;
 export interface Gate {
   /** Refuses a request by its Host and the page that it comes from. For every request, also to unknown paths, which have no route. */
   screen(headers: IncomingHttpHeaders, route?: Target): Problem | undefined;
-  /** Refuses a request whose token does not allow the action. */
-  authorize(headers: IncomingHttpHeaders, action: Action): Admission;
+  /** Refuses a request whose token does not allow the action, or what its answer does besides. */
+  authorize(headers: IncomingHttpHeaders, action: Action, also?: Action): Admission;
   /** The foreign origin that the answer must name so that its page may read it; undefined for anyone else. */
   allowedOrigin(headers: IncomingHttpHeaders): string | undefined;
 }
@@ -57,13 +57,14 @@ export function createGate(options: GateOptions): Gate {
       if (isForeign && !(route?.page === true && opensPage(headers))) return foreignOrigin(`${String(site)} page`);
       return route !== undefined && !actions[route.action].reads && isBrowsing(headers, route.method) ? onlyReads(route) : undefined;
     },
-    authorize(headers, action) {
+    authorize(headers, action, also = action) {
       if (!auth.required) return admitted;
       if (actions[action].who === "anyone") return open;
       const shown = headers.authorization ?? bareToken(headers);
       const caller = auth.identify(shown);
       if (caller === undefined) return shown === undefined ? noToken : badToken;
-      return caller.may(action) ? { caller } : { problem: notAllowed(action), caller };
+      if (!caller.may(action)) return { problem: notAllowed(action), caller };
+      return caller.may(also) ? { caller } : { problem: notAllowed(also), caller };
     },
     allowedOrigin(headers) {
       const { origin } = headers;
