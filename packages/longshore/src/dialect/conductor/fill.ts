@@ -2,7 +2,7 @@
 
 import { type Json, setOwn } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
-import { type Compiled, type Expression, type Lookup, lookupOf } from "./expression.ts";
+import { type Compiled, type Expression, type Lookup, lookupOf, secretPrefix } from "./expression.ts";
 import { Budget, readPath } from "./json-path/evaluate.ts";
 import type { Path } from "./json-path/path.ts";
 import { PathError } from "./json-path/path-error.ts";
@@ -88,7 +88,11 @@ class Filling {
     if (expression.kind === "blank") return "";
     if (expression.kind === "path") return this.#charge(this.#look(expression.lookup));
     const inside = unquote(this.#text(expression.inside)) as string;
-    return inside.trim() === "" ? "" : this.#charge(this.#look(lookupOf(inside)));
+    if (inside.trim() === "") return "";
+    const lookup = lookupOf(inside);
+    // Data may choose among secrets where the definition says that it wants one, and never that it is a secret that is wanted.
+    if (lookup.kind === "secret" && !asksForSecret(expression)) return null;
+    return this.#charge(this.#look(lookup));
   }
 
   #look(lookup: Lookup): Json {
@@ -137,6 +141,10 @@ class Filling {
     if (this.#chars > filledCharsMax) throw new PathError(`the value filled in is larger than ${filledCharsMax} characters`);
     return value;
   }
+}
+
+function asksForSecret({ inside: [first] }: Expression & { kind: "nested" }): boolean {
+  return typeof first === "string" && first.trimStart().startsWith(secretPrefix);
 }
 
 function fieldOf(path: Path): string | null {

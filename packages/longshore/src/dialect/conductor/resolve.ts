@@ -1,6 +1,6 @@
 // Works out the templates of a plan for one run.
 
-import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
+import { isObject, isScalar, type Json, type JsonObject, setOwn } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Resolved, Scope } from "../../run/dialect.ts";
 import type { Ending, Plan, PlanNode, Template } from "../../run/plan.ts";
@@ -120,6 +120,7 @@ class Resolving {
     for (const [field, compiled] of Object.entries(template.param)) {
       const filled = this.#fill(compiled);
       if (!("value" in filled)) return filled;
+      if (compiled.kind !== "constant" && asksByName(filled.value)) return { failed: definitionAsks, fault: "final" };
       fields[field] = filled.value;
     }
     return this.#then(this.#input(template.input), (input) => ({
@@ -166,6 +167,20 @@ class Resolving {
     const failed = run.state === "failed" || run.state === "timed-out";
     return failed && this.#plan.successor ? { ...output, [followerKey]: successorIdOf(run) } : output;
   }
+}
+
+const definitionAsks =
+  "The definition of the sub-workflow comes from data and has runtimeMetadata, which hands out secrets. Leave it out, or register the task definition.";
+
+/** Whether a task definition somewhere in the value has values handed to its task by name: secrets among them, which are not for data to name. */
+function asksByName(value: Json): boolean {
+  if (isScalar(value)) return false;
+  if (Array.isArray(value)) return value.some(asksByName);
+  return Object.entries(value).some(([key, part]) => (key === "runtimeMetadata" && !isEmpty(part)) || asksByName(part));
+}
+
+function isEmpty(value: Json): boolean {
+  return value === null || (Array.isArray(value) && value.length === 0);
 }
 
 /** A run's output, as JSON text, with what it says of the run that follows its failure: its id, or why there is none. */
