@@ -2,12 +2,12 @@
 
 import { type Json, setOwn } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
+import { textSize } from "../../text-size.ts";
 import { type Compiled, type Expression, type Lookup, lookupOf, secretPrefix } from "./expression.ts";
 import { Budget, readPath } from "./json-path/evaluate.ts";
 import type { Path } from "./json-path/path.ts";
 import { PathError } from "./json-path/path-error.ts";
 import { joinQuoted, quote, quotedJson, unquote } from "./quoting.ts";
-import { textSize } from "./text-size.ts";
 
 /** What expressions may read. */
 export interface Context {

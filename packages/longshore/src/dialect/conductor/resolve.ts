@@ -5,6 +5,7 @@ import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Resolved, Scope } from "../../run/dialect.ts";
 import type { Ending, Plan, PlanNode, Template } from "../../run/plan.ts";
 import { successorIdOf, taskIdOf } from "../../run/run.ts";
+import { textSize } from "../../text-size.ts";
 import { type Environment, RunContext } from "./context.ts";
 import { fillValue } from "./fill.ts";
 import { attemptIdOf } from "./ids.ts";
@@ -14,7 +15,6 @@ import { dynamicDefinition } from "./place.ts";
 import { quoteText, unquote } from "./quoting.ts";
 import { outputOf } from "./records.ts";
 import type { ConductorTemplate, InputTemplate, SwitchTemplate } from "./template.ts";
-import { textSize } from "./text-size.ts";
 import { waitUntil } from "./wait.ts";
 
 /** What a run's variables may take as JSON. */

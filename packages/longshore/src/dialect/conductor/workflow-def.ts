@@ -4,6 +4,7 @@ import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json } from "../../json.ts";
 import { checkWorkflow } from "./check.ts";
 import { compileWorkflow } from "./compile.ts";
+import { countExpressions, expressionsMax } from "./expression-count.ts";
 import {
   anything,
   choice,
@@ -33,6 +34,8 @@ export const nestingMax = 30;
  * `mayBeEmpty` is for definitions that come inside a start request, which may have no task at all.
  */
 export function parseWorkflowDef(source: unknown, path: string, options: { mayBeEmpty?: boolean } = {}): Checked<WorkflowDef> {
+  if (countExpressions(source as Json, expressionsMax) > expressionsMax)
+    return { violations: [{ path, message: `has more than ${expressionsMax} expressions, which is the limit of a definition` }] };
   const violations = new Violations();
   const value = new Reader(violations).workflow(source, path, options.mayBeEmpty ?? false);
   return value === null || violations.list.length > 0 ? { violations: violations.list } : { value };

@@ -4,6 +4,7 @@
 
 import { type Json, type JsonObject, setOwn } from "../../json.ts";
 import type { Expression } from "./expression.ts";
+import { grownCharsMax } from "./growth.ts";
 import { follow, type Path, pathText } from "./path.ts";
 import { type FlowError, type FlowResult, orchestratorError } from "./result.ts";
 
@@ -15,6 +16,8 @@ export interface Values {
   variables(): JsonObject;
   /** What became of a step; a number is the node to be loaded first. */
   step(id: string): FlowResult | number;
+  /** Counts a value that a reference stands for. False when all of them together have become too large: growth.ts. */
+  took(value: Json): boolean;
 }
 
 export type Evaluated = { readonly value: Json } | { readonly failed: FlowError } | { readonly needs: readonly number[] };
@@ -33,7 +36,7 @@ export function evaluate(expression: Expression, values: Values): Evaluated {
     case "step":
       return readStep(expression.step, expression.path, values);
     case "input":
-      return at(values.input(), expression.path, "the input of the flow");
+      return at(values.input(), expression.path, "the input of the flow", values);
     case "variable":
       return readVariable(expression, values);
     case "list":
@@ -81,23 +84,25 @@ function readStep(id: string, path: Path, values: Values): Evaluated {
   if (typeof result === "number") return { needs: [result] };
   if (result.outcome === "failed") return { failed: result.error };
   // A step that gave nothing gives nothing all the way down.
-  return result.result === null ? { value: null } : at(result.result, path, `the output of step ${JSON.stringify(id)}`);
+  return result.result === null ? { value: null } : at(result.result, path, `the output of step ${JSON.stringify(id)}`, values);
 }
 
 function readVariable({ path, default: fallback }: Expression & { kind: "variable" }, values: Values): Evaluated {
   const name = variableIn(path);
-  if (name === null) return { value: values.variables() };
+  if (name === null) return at(values.variables(), [], "the variables", values);
   const value = values.variable(name);
-  if (value !== undefined) return at(value, path.slice(1), `the variable ${JSON.stringify(name)}`);
+  if (value !== undefined) return at(value, path.slice(1), `the variable ${JSON.stringify(name)}`, values);
   if (fallback !== null) return evaluate(fallback, values);
   return { failed: expressionFailure(`the variable ${JSON.stringify(name)} is not defined`) };
 }
 
-function at(value: Json, path: Path, where: string): Evaluated {
+function at(value: Json, path: Path, where: string, values: Values): Evaluated {
   const found = follow(value, path);
-  if ("value" in found) return found;
+  if ("value" in found) return values.took(found.value) ? found : { failed: expressionFailure(tooLarge) };
   return { failed: expressionFailure(`${where} has nothing at ${pathText(found.missing)}`) };
 }
+
+const tooLarge = `its references together stand for more than ${grownCharsMax} characters: keep large values as blobs and refer to them`;
 
 function expressionFailure(message: string): FlowError {
   return orchestratorError("EXPRESSION_FAILURE", message);

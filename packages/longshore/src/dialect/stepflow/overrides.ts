@@ -7,6 +7,7 @@
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
 import { type JsonPath, pathText } from "../../json-position.ts";
+import { shown } from "../../text.ts";
 
 /** Throws LONGSHORE_BAD_INPUT that names the field. Without any change the same document is answered. */
 export function applyOverrides(document: JsonObject, overrides: Json): JsonObject {
@@ -14,8 +15,8 @@ export function applyOverrides(document: JsonObject, overrides: Json): JsonObjec
   if (patches.size === 0) return document;
   const steps = Array.isArray(document.steps) ? document.steps : [];
   const known = steps.map((step) => (isObject(step) ? step.id : undefined));
-  for (const [id, { at }] of patches)
-    if (!known.includes(id)) throw bad(at, `The flow has no step ${JSON.stringify(id)}.`, `one of ${known.join(", ")}`);
+  const ids = new Set(known);
+  for (const [id, { at }] of patches) if (!ids.has(id)) throw bad(at, `The flow has no step ${shown(id)}.`, `one of ${shownIds(known)}`);
   const patched = steps.map((step, index) => {
     const patch = patches.get(String(known[index]));
     return patch === undefined ? step : mergePatch(step, patch.value);
@@ -64,6 +65,13 @@ export function mergePatch(target: Json, patch: Json): Json {
     else setOwn(merged, key, mergePatch(Object.hasOwn(merged, key) ? (merged[key] as Json) : null, value));
   }
   return merged;
+}
+
+/** Enough to see what ids of the flow look like. */
+const idsShown = 50;
+
+function shownIds(known: readonly unknown[]): string {
+  return known.length <= idsShown ? known.join(", ") : `${known.slice(0, idsShown).join(", ")} and ${known.length - idsShown} others`;
 }
 
 function bad(at: JsonPath, message: string, expected: string): LongshoreError {

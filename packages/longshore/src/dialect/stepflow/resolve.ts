@@ -8,6 +8,7 @@ import type { Plan, Template } from "../../run/plan.ts";
 import { type FlowTemplate, flowPlanOf, type Question, stepOf } from "./compile.ts";
 import { type Evaluated, evaluate, isAbsent, isTrue, type Values, variableIn } from "./evaluate.ts";
 import type { Step } from "./flow.ts";
+import { Growth } from "./growth.ts";
 import { errorOf, type FlowError, type FlowResult, failed, flowResultIn, orchestratorError, success } from "./result.ts";
 import { settingsOf } from "./settings.ts";
 import { standIn } from "./variables.ts";
@@ -81,6 +82,7 @@ class RunValues implements Values {
   readonly #plan: Plan;
   readonly #scope: Scope;
   readonly #cache: ResultCache;
+  readonly #growth = new Growth();
 
   constructor(plan: Plan, scope: Scope, cache: ResultCache) {
     this.#plan = plan;
@@ -103,6 +105,10 @@ class RunValues implements Values {
 
   variables(): JsonObject {
     return this.#scope.variables() as JsonObject;
+  }
+
+  took(value: Json): boolean {
+    return this.#growth.took(value);
   }
 
   step(id: string): FlowResult | number {

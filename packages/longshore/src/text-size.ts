@@ -1,4 +1,4 @@
-import { isScalar, type Json } from "../../json.ts";
+import { isScalar, type Json } from "./json.ts";
 
 /** About how many characters `value` takes as JSON; stops counting above `max`. By a list of its own, so that depth is no matter. */
 export function textSize(value: Json, max: number): number {
