@@ -39,7 +39,7 @@ export class LinePrinter {
     // Whoever reads a file or a pipe wants the bytes as they were; a terminal must not be driven by them.
     const text = this.#output.isTTY ? oneLine(line) : line;
     const body = chunk.stream === "stderr" ? this.#paint("red", text) : text;
-    this.#output.write(this.#named ? `${this.#paint(this.#styleOf(chunk.step), chunk.step)} ${body}\n` : `${body}\n`);
+    this.#output.write(this.#named ? `${this.#paint(this.#styleOf(chunk.step), oneLine(chunk.step))} ${body}\n` : `${body}\n`);
   }
 
   #styleOf(step: string): Style {

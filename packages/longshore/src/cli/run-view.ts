@@ -4,7 +4,7 @@ import { formatDuration } from "../duration.ts";
 import { isRunOpen } from "../run/run.ts";
 import type { Run, Step } from "./api.ts";
 import { isStuck } from "./stuck.ts";
-import { fit, type Paint, pad, type Style, widthOf } from "./terminal.ts";
+import { fit, type Paint, pad, printable, type Style, widthOf } from "./terminal.ts";
 import type { RunView } from "./watch-run.ts";
 
 interface Look {
@@ -55,7 +55,7 @@ export function renderRun({ run, steps }: RunView, { now, width, paint }: { now:
     const line = room < 4 ? start.trimEnd() : `${start}${noteOf(step, room, paint)}`.trimEnd();
     return [line, ...deadLetterLines(step).map((text) => paint("red", fit(`    ${text}`, width)))];
   });
-  return [head, ...lines];
+  return [head, ...lines].map(printable);
 }
 
 /** What changed from one look to the next, a line a change. `before` is absent at the first look. */
@@ -79,7 +79,7 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
     const took = isRunOpen(state) ? "" : ` after ${formatDuration(durationOf(after.run))}`;
     lines.push(`${titleOf(after.run)} ${paint(runStyles[state], state)}${took}`);
   }
-  return lines;
+  return lines.map(printable);
 }
 
 /** What a step has put aside, or failed for: a line each, and one for those that are too many to show. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fit, oneLine, painter, table, widthOf } from "./terminal.ts";
+import { fit, oneLine, painter, printable, table, widthOf } from "./terminal.ts";
 
 const control = String.fromCharCode(27);
 const plain = painter({ write: () => true }, {});
@@ -23,6 +23,15 @@ describe("colours", () => {
 describe("text from elsewhere", () => {
   it("cannot drive the terminal", () => {
     expect(oneLine(`${control}[2Jred ${control}[31malert${control}[0m\r\nnext\tcolumn\u0007`)).toBe("red alert next column");
+  });
+
+  it("leaves nothing but our own styles in a line or a table", () => {
+    const paint = painter({ write: () => true }, { FORCE_COLOR: "1" });
+    const name = `evil${control}[2J${control}]0;title\u0007\u009b31m\nrow${control}[8m`;
+    const clean = "evil ]0;title  31m row";
+    expect(printable(`${paint("red", "failed")} ${name}`)).toBe(`${paint("red", "failed")} ${clean}`);
+    expect(table(["NAME"], [[name]], plain)).toEqual(["NAME", clean]);
+    expect(printable(`${control}${control}[2J[2Jx`)).toBe(" [2Jx");
   });
 
   it("is cut to the room there is", () => {

@@ -46,8 +46,17 @@ export function oneLine(text: string): string {
     .trimEnd();
 }
 
+const ours = new RegExp(`^${control}\\[(?:${[...new Set(Object.values(codes).flat())].join("|")})m$`);
+const controls = new RegExp(`${escapes.source}|\\p{Cc}`, "gu");
+
+/** A line of ours with text from elsewhere in it, such as names that workers give themselves: only our own styles reach the terminal. */
+export function printable(line: string): string {
+  return line.replace(controls, (found) => (ours.test(found) ? found : found.length === 1 ? " " : ""));
+}
+
 /** Rows under a heading; the last column is not padded. */
-export function table(headings: readonly string[], rows: readonly (readonly string[])[], paint: Paint): string[] {
+export function table(headings: readonly string[], given: readonly (readonly string[])[], paint: Paint): string[] {
+  const rows = given.map((row) => row.map(printable));
   const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => widthOf(row[column] ?? ""))));
   const line = (cells: readonly string[]) =>
     cells.map((cell, column) => pad(cell, column === cells.length - 1 ? 0 : (widths[column] ?? 0))).join("  ");

@@ -19,6 +19,8 @@ describe("the logger", () => {
     const { logger, lines } = setup({ format: "text" });
     logger.warn("two\nlines", { path: "a b", id: "x1", none: undefined, list: [1] });
     expect(lines).toEqual(['03:04:05.006 warn  two lines path="a b" id=x1 list=[1]']);
+    logger.warn("a \u001b[2J", { worker: "\u001b[2Jevil", lane: "\u009b2J" });
+    expect(lines[1]).not.toMatch(/\p{Cc}/u);
   });
 
   it("drops what is below its level and says so beforehand", () => {

@@ -71,17 +71,17 @@ function renderJson(now: number, level: string, message: string, fields: LogFiel
 }
 
 function renderText(now: number, level: string, message: string, fields: LogFields): string {
-  let text = `${new Date(now).toISOString().slice(11, 23)} ${level.padEnd(5)} ${oneLine(message)}`;
+  let text = `${new Date(now).toISOString().slice(11, 23)} ${level.padEnd(5)} ${message}`;
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
-    text += ` ${name}=${typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)}`;
+    text += ` ${name}=${typeof value === "string" && /^[^\s"=\p{Cc}]+$/u.test(value) ? value : JSON.stringify(value)}`;
   }
-  return text;
+  return oneLine(text);
 }
 
-/** A message may quote what a client sent: it must not be able to write a second line. */
+/** A line may quote what a client sent: it must not be able to write a second line, nor to drive the terminal that shows it. */
 function oneLine(text: string): string {
-  return text.replace(/[\r\n]+/g, " ");
+  return text.replace(/\p{Cc}+/gu, " ");
 }
 
 /** A copy that JSON can carry: errors become name, code, message and stack, secrets by their key become a placeholder. */
