@@ -2,19 +2,32 @@
 // write without an error, and loses it: so each commit looks after it was written and before it is answered.
 
 import { type Stats, statSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { LongshoreError } from "../../errors.ts";
+
+/** The folder is looked at each time; its files when its list of names has changed, and now and then in any case: clocks of files are coarse. */
+const looksPerCheck = 64;
 
 /** Returns null while the data file and its log are in their places. To be called right after both were opened. */
 export function watchIdentity(file: string): () => LongshoreError | null {
+  const folder = dirname(file);
   const paths = [file, `${file}-wal`];
   const opened = paths.map(look);
+  let seen: Stats | undefined;
+  let looks = 0;
+  const check = (): LongshoreError | null => {
+    const at = paths.findIndex((path, index) => !isSame(look(path), opened[index]));
+    return at === -1 ? null : gone(paths[at] as string);
+  };
   return () => {
-    for (let at = 0; at < paths.length; at++) {
-      const path = paths[at] as string;
-      if (!isSame(look(path), opened[at])) return gone(path);
-    }
-    return null;
+    const now = look(folder);
+    const settled = isSame(now, seen) && now?.mtimeMs === seen?.mtimeMs && ++looks < looksPerCheck;
+    if (settled) return null;
+    const found = check();
+    // What was wrong is looked for again each time.
+    seen = found === null ? now : undefined;
+    looks = 0;
+    return found;
   };
 }
 
