@@ -14,7 +14,7 @@ import { untilElsewhere as until } from "../support/until.ts";
 const small: Partial<HttpLimits> = {
   inFlight: httpLimits.inFlight / 100,
   inFlightConnection: httpLimits.inFlightConnection / 100,
-  inFlightPrincipal: httpLimits.inFlightPrincipal / 100,
+  inFlightToken: httpLimits.inFlightToken / 100,
 };
 const attacker = "worker:attacker-0123456789:attacker";
 const others = ["worker:honest-worker-012345:honest", "operator:operator-0123456789:operator"];
@@ -62,7 +62,7 @@ it("many connections of one token take a part of the pool, and the others keep t
   for (let at = 0; at < 30; at++) pipelineClaims(port, 20, header);
   const own = 30 * httpLimits.inFlightOwn;
   await until(async () => (await inFlight()) >= own);
-  expect(await inFlight()).toBeLessThanOrEqual(own + httpLimits.inFlightPrincipal / 100 + 1);
+  expect(await inFlight()).toBeLessThanOrEqual(own + httpLimits.inFlightToken / 100 + 1);
   expect((await call(`${url}/health`)).status).toBe(200);
   for (const token of others) expect((await claim(authorization(token))).status).toBe(200);
 });

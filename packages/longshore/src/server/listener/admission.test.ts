@@ -8,7 +8,7 @@ const claim: Action = "task.claim";
 const open: Action = "token.check";
 
 function setup(limits: Partial<AdmissionLimits> = {}) {
-  const small = { inFlight: 8, inFlightOwn: 1, inFlightConnection: 5, inFlightPrincipal: 6, inFlightOpen: 2, inFlightReserve: 1 };
+  const small = { inFlight: 8, inFlightOwn: 1, inFlightConnection: 5, inFlightToken: 6, inFlightOpen: 2, inFlightReserve: 1 };
   const places = new Admission({ ...small, ...limits });
   const connections = new Connections(places);
   const connect = () => connections.add(new Socket());

@@ -17,7 +17,7 @@ export interface Placed {
 
 export type AdmissionLimits = Pick<
   HttpLimits,
-  "inFlight" | "inFlightOwn" | "inFlightConnection" | "inFlightPrincipal" | "inFlightOpen" | "inFlightReserve"
+  "inFlight" | "inFlightOwn" | "inFlightConnection" | "inFlightToken" | "inFlightOpen" | "inFlightReserve"
 >;
 
 /** Not names of tokens, which have no colon. */
@@ -73,6 +73,6 @@ export class Admission {
   /** On a server without tokens all callers are one, and only their connections tell them apart. */
   #mostOf(payer: string): number {
     if (payer === anyCaller) return this.#limits.inFlight;
-    return payer === openCallers ? this.#limits.inFlightOpen : this.#limits.inFlightPrincipal;
+    return payer === openCallers ? this.#limits.inFlightOpen : this.#limits.inFlightToken;
   }
 }

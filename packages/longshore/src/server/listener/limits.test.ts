@@ -18,8 +18,8 @@ describe("limits", () => {
     expect(httpLimits.headersMs).toBeLessThan(httpLimits.requestMs);
     expect(httpLimits.keepAliveMs).toBeGreaterThan(90_000);
     expect(httpLimits.eventQuietMs).toBeLessThan(30_000);
-    expect(httpLimits.inFlightConnection).toBeLessThan(httpLimits.inFlightPrincipal);
-    expect(httpLimits.inFlightPrincipal).toBeLessThan(httpLimits.inFlight);
+    expect(httpLimits.inFlightConnection).toBeLessThan(httpLimits.inFlightToken);
+    expect(httpLimits.inFlightToken).toBeLessThan(httpLimits.inFlight);
     expect(httpLimits.streams).toBe(httpLimits.inFlightConnection + httpLimits.inFlightReserve);
   });
 

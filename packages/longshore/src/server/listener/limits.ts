@@ -28,7 +28,7 @@ export interface HttpLimits extends ValueLimits {
   /** Requests under way on one connection: more than any client multiplexes, and a twentieth of the pool. */
   inFlightConnection: number;
   /** Places of the pool for the connections of one token together: a quarter, so that four tokens gone wild leave the others their own. */
-  inFlightPrincipal: number;
+  inFlightToken: number;
   /** Places of the pool for requests that need no token, all together: they are answered at once, so few are ever under way. */
   inFlightOpen: number;
   /** How far health, figures and cancellations may go beyond each of these. */
@@ -85,7 +85,7 @@ export const httpLimits: Readonly<HttpLimits> = {
   inFlight: 20_000,
   inFlightOwn: 4,
   inFlightConnection: 1_000,
-  inFlightPrincipal: 5_000,
+  inFlightToken: 5_000,
   inFlightOpen: 256,
   inFlightReserve: 100,
   headersMs: 10_000,
