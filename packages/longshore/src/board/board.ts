@@ -6,7 +6,8 @@ import { LongshoreError } from "../errors.ts";
 import { Results } from "../results.ts";
 import type { Verdict } from "../verdict.ts";
 import { Deadlines } from "./deadlines.ts";
-import { foreignLane, keptName, type Reach } from "./lanes.ts";
+import { foreignLane, keptForServer, refusedClaim } from "./kept-lanes.ts";
+import type { Reach } from "./lanes.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask } from "./store.ts";
 import { type Hold, isOpen, type Task } from "./task.ts";
 
@@ -17,6 +18,8 @@ export interface Claim extends Omit<Offer, "offerMs"> {
 /** Asks for tasks whose owner becomes known at its first extend. */
 export interface Offer {
   reach: Reach;
+  /** The lane among those of `reach` that the server keeps and that this claim is made for. No other kept lane is taken from. */
+  serves?: string;
   termMs: number;
   /** How long an offer waits to be taken up, where that is not how long a hold lasts. */
   offerMs?: number;
@@ -178,7 +181,9 @@ export class Board {
     this.#results.close(new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the task ended."));
   }
 
-  #handOut({ reach, termMs, offerMs, max = 1, waitMs, signal }: Offer, holder: string | null): Promise<Task[]> {
+  #handOut({ reach, serves, termMs, offerMs, max = 1, waitMs, signal }: Offer, holder: string | null): Promise<Task[]> {
+    const refused = refusedClaim(reach.names, serves);
+    if (refused !== undefined) return Promise.reject(refused);
     const request = { reach, holder, termMs, offerMs, max };
     if (this.dismissed.aborted)
       return Promise.reject(new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work."));
@@ -246,6 +251,6 @@ export class Board {
 }
 
 function refuseKeptName({ lanes }: NewTask): void {
-  const kept = foreignLane(lanes, undefined);
-  if (kept !== undefined) throw new LongshoreError("LONGSHORE_BAD_INPUT", keptName(kept.name), { detail: { field: "name" } });
+  const kept = foreignLane(lanes);
+  if (kept !== undefined) throw new LongshoreError("LONGSHORE_BAD_INPUT", keptForServer(kept.name), { detail: { field: "name" } });
 }

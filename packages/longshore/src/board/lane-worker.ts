@@ -201,10 +201,10 @@ export class LaneWorker {
 
   /** Never rejects. */
   async #take(signal: AbortSignal): Promise<void> {
-    const { board, workers, clock, holder, protocol, own } = this.#options;
+    const { board, workers, clock, lane, holder, protocol, own } = this.#options;
     try {
       workers.seen(holder, { protocol, reach: this.#reach, everyMs: waitMs });
-      const [task] = await board.claim({ reach: this.#reach, holder, termMs: own ? 0 : termMs, waitMs, signal });
+      const [task] = await board.claim({ reach: this.#reach, serves: lane, holder, termMs: own ? 0 : termMs, waitMs, signal });
       if (task === undefined) return;
       // Handed out while the claim was called back.
       if (signal.aborted) await board.giveBack({ taskId: task.id, grant: task.grant });

@@ -26,22 +26,6 @@ const emptyMax = 10_000;
 const separator = "\u0000";
 const none: ReadonlySet<ClaimGroup> = new Set();
 
-/** How the names of lanes begin that belong to one dialect: a task of another is never posted there, whatever it is called. */
-const ownMark = "$";
-
-export function ownLane(name: string): string {
-  return ownMark + name;
-}
-
-/** The first of these lanes that is some dialect's own, and not `own`; undefined for none. */
-export function foreignLane(lanes: readonly Lane[], own: string | undefined): Lane | undefined {
-  return lanes.find(({ name }) => name.startsWith(ownMark) && name !== own);
-}
-
-export function keptName(name: string): string {
-  return `No task may be called ${JSON.stringify(name)}: names that begin with ${ownMark} are kept for the server. Give the task another name.`;
-}
-
 export function laneOf(name: string, labels: Iterable<string> = []): Lane {
   return { name, labels: [...new Set(labels)].sort() };
 }

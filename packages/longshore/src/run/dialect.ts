@@ -73,8 +73,6 @@ export interface StepFailure {
 
 export interface Dialect {
   readonly name: string;
-  /** A lane, made with `ownLane`, that tasks of this dialect alone may stand on. */
-  readonly ownLane?: string;
   /** Turns a stored source into a plan. Throws LONGSHORE_BAD_DEFINITION, which can only happen for sources that `parse` never saw. */
   compile(source: string): Plan;
   /** Works out a template. Pure; asks for what it lacks by `needs`. */

@@ -1,7 +1,7 @@
 // The start of a node whose turn has come: it is posted for a worker, waits, or is over at once. What that means for the nodes after it
 // is deciding.ts's.
 
-import { foreignLane, keptName } from "../board/lanes.ts";
+import { foreignLane, keptForServer } from "../board/kept-lanes.ts";
 import type { Fault } from "../board/task.ts";
 import type { Json } from "../json.ts";
 import { parseExact, writeExact } from "../json-exact.ts";
@@ -112,8 +112,8 @@ export class Starting {
     const placed = node.placed ? this.#place(at, node, input) : {};
     if (placed === null) return;
     const { placement, given } = placed;
-    const foreign = foreignLane((placement ?? node).lanes, this.#draft.dialect.ownLane);
-    if (foreign !== undefined) return this.#failAtOnce(at, { failed: keptName(foreign.name) }, text);
+    const foreign = foreignLane((placement ?? node).lanes, this.#draft.dialect.name);
+    if (foreign !== undefined) return this.#failAtOnce(at, { failed: keptForServer(foreign.name) }, text);
     this.#draft.post(at, given === undefined ? text : writeExact(given), placement === undefined ? {} : { placement });
   }
 

@@ -93,7 +93,8 @@ describe("the lane that workers without labels take commands from", () => {
 
     it(`is not reached by a Stepflow component called /${name}`, async () => {
       const s = await started();
-      const flow = { schema: "https://stepflow.org/schemas/v1/flow.json", steps: [{ id: "a", component: `/${name}`, input: "$(id)" }] };
+      const steps = [{ id: "a", component: `/${name}`, input: "$(id)" }];
+      const flow = { schema: "https://stepflow.org/schemas/v1/flow.json", steps, output: { $step: "a" } };
       const stored = await s.post("/api/v1/flows", { flow });
       const { flowId } = JSON.parse(stored.text) as { flowId: string };
       expect(stored.status).toBeLessThan(300);

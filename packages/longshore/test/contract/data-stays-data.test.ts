@@ -20,7 +20,7 @@ async function world() {
   onTestFinished(() => engine.close());
   /** Takes the next task of a lane, reports `output`, and answers what the task was given. */
   const work = async (lane: string, output: Json): Promise<Json> => {
-    const [task] = await engine.board.claim({ reach: { names: [lane], labels: [] }, holder: "ann", termMs: 60_000 });
+    const [task] = await engine.board.claim({ reach: { names: [lane], labels: [] }, serves: lane, holder: "ann", termMs: 60_000 });
     if (task === undefined) throw new Error(`There is nothing to do on ${lane}.`);
     await engine.board.complete({ taskId: task.id, grant: task.grant }, JSON.stringify(output));
     return JSON.parse(task.input) as Json;

@@ -153,7 +153,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
       for (let round = 0; round < 20; round++) await clock.advance(0);
     },
     async poll(lane: string): Promise<Task | undefined> {
-      const [task] = await board.claim({ reach: { names: [lane], labels: [] }, holder: "worker", termMs: 3_600_000 });
+      const [task] = await board.claim({ reach: { names: [lane], labels: [] }, serves: lane, holder: "worker", termMs: 3_600_000 });
       return task;
     },
     /** Polls one task, and answers it: with this output, or with a failure. */

@@ -52,7 +52,7 @@ export async function openFlows(options: { router?: Router; directory?: string }
   const found = async (id: string): Promise<Run> => (await runs.run(id)) as Run;
 
   async function claim(lane: string): Promise<Task | undefined> {
-    return (await board.claim({ reach: { names: [lane], labels: [] }, holder: "ann", termMs: 60_000 }))[0];
+    return (await board.claim({ reach: { names: [lane], labels: [] }, serves: lane, holder: "ann", termMs: 60_000 }))[0];
   }
 
   /** Takes one task from the lane and reports; answers what it was given. */

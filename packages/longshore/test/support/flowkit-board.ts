@@ -24,7 +24,7 @@ export async function openGraphs({ clock = new TestClock(), directory = null }: 
   }
 
   async function take(type: string, holder = "w-1"): Promise<Task> {
-    const [task] = await board.claim({ reach: { names: [type], labels: [] }, holder, termMs: 60_000 });
+    const [task] = await board.claim({ reach: { names: [type], labels: [] }, serves: type, holder, termMs: 60_000 });
     if (task === undefined) throw new Error(`There is no task of type ${type}.`);
     return task;
   }

@@ -98,7 +98,7 @@ export async function pluginWorld(configText: string, options: WorldOptions = {}
   };
   onTestFinished(() => close());
   const post: PluginWorld["post"] = (id, component, input, { lane = httpLane, lost = 0 } = {}) =>
-    engine.board.post([
+    engine.store.board.post([
       {
         id,
         step: id,

@@ -90,7 +90,7 @@ export async function queueWorld(parts: WorldParts = {}): Promise<QueueWorld> {
     ...{ clock, engine, queues, grpc, channel, task, close },
     async post(id, { queue = "python", component = "/echo", given = null, ...more } = {}) {
       const input = JSON.stringify({ component, input: given });
-      await engine.board.post([{ id, step: "s1", lanes: [laneOf(queueLane(queue))], input, policy: null, ...more }]);
+      await engine.store.board.post([{ id, step: "s1", lanes: [laneOf(queueLane(queue))], input, policy: null, ...more }]);
     },
     async becomes(id, state) {
       let found = await task(id);

@@ -103,7 +103,7 @@ export async function startStepflow(options: StepflowServerOptions = {}): Promis
 
 function workOn({ board }: Engine): Pick<StepflowServer, "claim" | "none" | "complete"> {
   const claimOne = async (lane: string, waitMs: number) =>
-    (await board.claim({ reach: { names: [lane], labels: [] }, holder: "the test", termMs: 600_000, waitMs }))[0];
+    (await board.claim({ reach: { names: [lane], labels: [] }, serves: lane, holder: "the test", termMs: 600_000, waitMs }))[0];
   return {
     async claim(lane) {
       const task = await claimOne(lane, 60_000);

@@ -3,7 +3,8 @@
 // command and the outputs of its direct dependencies; its output is a flat map of texts. A run as a whole has no output.
 
 import type { Backoff } from "../../backoff.ts";
-import { laneOf, ownLane } from "../../board/lanes.ts";
+import { ownLane } from "../../board/kept-lanes.ts";
+import { laneOf } from "../../board/lanes.ts";
 import { isObject, type Json } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
 import { handlerLabelOf, readCommand } from "../../protocol/workflow-graph/command.ts";
@@ -25,7 +26,6 @@ type GraphTemplate = { kind: "job"; command: string; upstream: readonly Upstream
 
 export const workflowGraphDialect: Dialect = {
   name: dialectName,
-  ownLane: commandLane,
   compile,
   resolve,
 };

@@ -1,6 +1,7 @@
 // What the plugins of a configuration can do, as the API lists it: the built-ins and mocks by the configuration, the workers of queues by what
 // they have registered, workers over HTTP by asking them, and workers of other protocols by the tasks that they ask for.
 
+import { isKeptLane } from "../../board/kept-lanes.ts";
 import type { Workers } from "../../board/workers.ts";
 import { type Clock, pause } from "../../clock.ts";
 import { toError } from "../../errors.ts";
@@ -22,8 +23,6 @@ export interface ComponentSourceOptions {
 
 /** Of the reference: a worker that has not answered by then counts as out of reach. */
 const patienceMs = 5_000;
-/** Lanes of this protocol's own: what stands on them is no task that somebody would call by name. */
-const ownLane = /^stepflow[:-]/;
 
 export function componentSource(options: ComponentSourceOptions): ComponentSource {
   return {
@@ -83,5 +82,5 @@ async function overHttp(
 async function tasksOf(workers: Pick<Workers, "inOrder">): Promise<ListedComponent[]> {
   const names = new Set<string>();
   for await (const { reach } of workers.inOrder()) for (const name of reach?.names ?? []) names.add(name);
-  return [...names].filter((name) => !ownLane.test(name)).map((name) => ({ id: `/${name}`, path: `/${name}` }));
+  return [...names].filter((name) => !isKeptLane(name)).map((name) => ({ id: `/${name}`, path: `/${name}` }));
 }

@@ -196,8 +196,8 @@ class Jobs {
     const termMs = claim.ttlSecs * 1_000;
     const waitMs = claim.waitSecs * 1_000;
     this.#deps.workers.seen(holder, { protocol: protocolName, reach, does: doneBy(reach.names), everyMs: waitMs });
-    if (waitMs === 0) return this.#deps.board.claim({ reach, holder, termMs });
-    return this.#deps.board.claim({ reach, holder, termMs, waitMs, signal: request.gone });
+    if (waitMs === 0) return this.#deps.board.claim({ reach, serves: commandLane, holder, termMs });
+    return this.#deps.board.claim({ reach, serves: commandLane, holder, termMs, waitMs, signal: request.gone });
   }
 
   #granted(task: Task, { workerId, ttlSecs }: Claim, run: ClaimedRun | undefined): HttpReply {

@@ -139,7 +139,7 @@ describe("a worker that does not answer", () => {
     let dropped = () => {};
     const gone = new Promise<void>((resolve) => (dropped = resolve));
     const { world } = await setup(({ response }) => void response.on("close", () => dropped()));
-    await world.engine.board.post([
+    await world.engine.store.board.post([
       {
         id: "t",
         step: "t",

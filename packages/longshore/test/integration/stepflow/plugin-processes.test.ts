@@ -204,7 +204,7 @@ describe("the worker of a queue", () => {
     const { world } = await queueWorld("type: grpc, queueName: q", text, { clock });
     const starts = () => world.lines.filter((line) => line === "info here").length;
     const post = (id: string, claimMs: number) =>
-      world.engine.board.post([{ id, step: id, lanes: [{ name: "stepflow:q", labels: [] }], input: "{}", policy: null, claimMs }]);
+      world.engine.store.board.post([{ id, step: id, lanes: [{ name: "stepflow:q", labels: [] }], input: "{}", policy: null, claimMs }]);
     await until(() => starts() === 1);
     // It has only just been started: what was lost before it could connect is not its fault.
     await post("early", 1_000);
@@ -212,7 +212,12 @@ describe("the worker of a queue", () => {
     expect(await world.engine.board.result("early")).toMatchObject({ state: "failed" });
     await clock.advance(60_000);
     await post("held", 100_000);
-    const [held] = await world.engine.board.claim({ reach: { names: ["stepflow:q"], labels: [] }, holder: "w", termMs: 60_000 });
+    const [held] = await world.engine.board.claim({
+      reach: { names: ["stepflow:q"], labels: [] },
+      serves: "stepflow:q",
+      holder: "w",
+      termMs: 60_000,
+    });
     await post("while another works", 1_000);
     await clock.advance(1_000);
     expect(await world.engine.board.result("while another works")).toMatchObject({ state: "failed" });

@@ -6,6 +6,7 @@
 // worker cannot take (because it lies in the partition of a busy one, or its role runs as often as it may) would be the only one that is sent,
 // again and again, and hold up all that others could take.
 
+import { isKeptLane } from "../../../board/kept-lanes.ts";
 import type { Hold, Task } from "../../../board/task.ts";
 import { pause } from "../../../clock.ts";
 import { dialectName } from "../../../dialect/flowkit/compile.ts";
@@ -93,7 +94,8 @@ export class Dispatcher {
   fill(roles: readonly string[]): void {
     if (this.#closed) return;
     for (const role of roles) {
-      if (!this.#parts.isServed(role)) continue;
+      // A worker may announce any role, also the name of a lane that is not for workers.
+      if (!this.#parts.isServed(role) || isKeptLane(role)) continue;
       const line = this.#lineOf(role);
       const wanted = Math.min(standingMax, this.#parts.registry.room(role) - line.unclaimed.size);
       for (let count = line.standing.size; count < wanted; count++) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defaultConfig } from "./default.ts";
 import { parseConfig } from "./parse.ts";
-import { isOwnLane, queuesOf } from "./queues.ts";
+import { queuesOf } from "./queues.ts";
 
 const plugins = "plugins: { q: { type: grpc, queueName: q }, l: { type: longshore } }\n";
 
@@ -28,9 +28,5 @@ describe("queues of a configuration", () => {
     '{ "/": [ { plugin: q, conditions: [ { path: $.a, value: 1 } ] }, { plugin: l } ] }',
   ])("are not where the route keeps components apart: %s", (routes) => {
     expect(sharedIn(routes)).toEqual([]);
-  });
-
-  it("have lanes of their own, which no component is taken for", () => {
-    expect(["stepflow:q", "stepflow-builtin", "stepflow-http:p", "greet"].map(isOwnLane)).toEqual([true, true, true, false]);
   });
 });

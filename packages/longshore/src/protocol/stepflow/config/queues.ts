@@ -59,10 +59,5 @@ export function pluginLane(plugin: { readonly name: string; readonly type: "step
   return `stepflow-${plugin.type === "stepflow" ? "http" : plugin.type}:${plugin.name}`;
 }
 
-/** Lanes of ours, which no component may be taken for. */
-export function isOwnLane(name: string): boolean {
-  return /^stepflow[:-]/.test(name);
-}
-
 /** Where built-in components wait to be carried out. */
 export const builtinLane = "stepflow-builtin";

@@ -5,6 +5,7 @@
 // anything, else the first, whose worker will say itself that it has no such component.
 
 import { isDeepStrictEqual } from "node:util";
+import { isKeptLane } from "../../../board/kept-lanes.ts";
 import { follow } from "../../../dialect/stepflow/path.ts";
 import type { ComponentTask, Documents, Routed, Router, Unrouted } from "../../../dialect/stepflow/router.ts";
 import { retriesUnlimited } from "../../../dialect/stepflow/router.ts";
@@ -56,9 +57,14 @@ function candidatesOf(route: Route, path: string, input: Json, config: StepflowC
     const met = conditionsMet(rule, input);
     if (typeof met === "string") return unrouted(`${met}, which a condition of '${route.pattern.text}' asks for`);
     const plugin = config.plugins.get(rule.plugin);
-    if (met && plugin !== undefined) candidates.push({ plugin, rule, component });
+    if (met && plugin !== undefined && !isKept(plugin, component)) candidates.push({ plugin, rule, component });
   }
   return candidates;
+}
+
+/** A component that goes by its own name to workers of every protocol, and whose name the server keeps for a lane of its own. */
+function isKept(plugin: Plugin, component: string): boolean {
+  return plugin.type === "longshore" && isKeptLane(component.slice(1));
 }
 
 /** A text says which path the input lacks: as in the reference that is a mistake, not a condition that does not hold. */

@@ -3,6 +3,7 @@
 // for all of them: offered when it is delivered, held from its first heartbeat on, and back in its lane when nobody takes it up.
 
 import type { Board } from "../../../board/board.ts";
+import { isKeptLane } from "../../../board/kept-lanes.ts";
 import type { Reach } from "../../../board/lanes.ts";
 import type { Lane, Task } from "../../../board/task.ts";
 import type { Clock } from "../../../clock.ts";
@@ -14,7 +15,7 @@ import { parseExact } from "../../../json-exact.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { DocumentStore } from "../../../run/documents.ts";
 import type { Runs } from "../../../run/runs.ts";
-import { isOwnLane, queueLane } from "../config/queues.ts";
+import { queueLane } from "../config/queues.ts";
 import type { RegisteredComponent } from "../config/registered.ts";
 import { queueHoldMs } from "../config/router.ts";
 import { TaskAssignment } from "../messages.ts";
@@ -104,7 +105,7 @@ export class BoardQueue implements TaskQueue {
   async next({ signal, offerMs, orchestratorServiceUrl, worker }: NextOptions): Promise<Delivery | undefined> {
     const { board, runs, unclaimed, dropped } = this.#parts;
     const reach = this.#shared ? await this.#reachOf(worker) : this.#own;
-    const [task] = await board.offer({ reach, termMs: queueHoldMs, offerMs, waitMs, signal });
+    const [task] = await board.offer({ reach, serves: this.lane.name, termMs: queueHoldMs, offerMs, waitMs, signal });
     // It may have been cancelled in the very transaction that handed it out.
     if (task?.state !== "offered") return undefined;
     const watched = new Watched(task, board, unclaimed, dropped);
@@ -126,7 +127,7 @@ export class BoardQueue implements TaskQueue {
     if (components === null) return this.#own;
     let reach = this.#reaches.get(components);
     if (reach === undefined) {
-      const names = components.map(({ path }) => path.slice(1)).filter((name) => !name.includes("{") && !isOwnLane(name));
+      const names = components.map(({ path }) => path.slice(1)).filter((name) => !name.includes("{") && !isKeptLane(name));
       reach = { names: [this.lane.name, ...names.slice(0, sharedLanesMax)], labels: [] };
       this.#reaches.set(components, reach);
     }
