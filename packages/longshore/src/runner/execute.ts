@@ -108,7 +108,6 @@ function endSpan({ span, taskName: task, stopped }: Execution, outcome: Outcome 
 
 /** Sends the last log lines, then the outcome, then what of the log had found nobody. The slot is still held: a result counts only when it has arrived. */
 async function report(execution: Execution, outcome: Outcome | undefined): Promise<Assignment | undefined> {
-  const { clock } = execution.around.config;
   const logSent = execution.closeLog();
   if (logSent !== undefined) await logSent;
   // The hold may have been lost while the log was sent.
@@ -116,15 +115,20 @@ async function report(execution: Execution, outcome: Outcome | undefined): Promi
   const answer = wanted ? await tellOutcome(execution, outcome) : undefined;
   const logEnded = execution.endLog(answer !== undefined);
   if (logEnded !== undefined) await logEnded;
+  if (execution.around.events.wants("taskEnded")) tellEnd(execution, outcome, answer);
+  return answer?.next;
+}
+
+function tellEnd(execution: Execution, outcome: Outcome | undefined, answer: ReportAnswer | undefined): void {
+  const { config, events } = execution.around;
   const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
-  execution.around.events.emit("taskEnded", {
+  events.emit("taskEnded", {
     ...execution.event(),
     kind: arrived && outcome !== undefined ? outcome.kind : "lost",
-    durationMs: clock.now() - execution.startedMs,
+    durationMs: config.clock.now() - execution.startedMs,
     ...(outcome?.kind === "failed" ? { error: outcome.error } : {}),
     ...(answer === undefined ? {} : { verdict: answer.verdict }),
   });
-  return answer?.next;
 }
 
 /** Delivers the outcome and tells how that went. Undefined when no try got through. */
