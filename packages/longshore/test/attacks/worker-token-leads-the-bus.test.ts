@@ -1,7 +1,13 @@
 // The attacker holds a worker token of a server that is FlowKit's coordinator, with its bus over HTTP. Commands to workers are records on that
 // bus, and so is what workers tell the coordinator: once any worker could send the first and take away the second.
 
+import { once } from "node:events";
 import { expect, it, onTestFinished } from "vitest";
+import { callerWith } from "../../src/actions.ts";
+import { EmbeddedBus } from "../../src/bus/embedded.ts";
+import type { HttpRequest, Route } from "../../src/http.ts";
+import { busRoutes } from "../../src/protocol/flowkit/bus-routes.ts";
+import { openEngine } from "../../src/server/engine.ts";
 import { serve } from "../../src/server/index.ts";
 
 const secrets = { operator: "operator-secret-0123456789", worker: "worker-secret-0123456789" };
@@ -19,7 +25,7 @@ async function production() {
     post(who, "publish", { records: topics.map((topic) => ({ topic, key: null, value: `from the ${who}` })) });
   const take = (who: keyof typeof secrets, topic: string, group = "coordinator.status.v1") =>
     post(who, "take", { group, member: who, topics: [topic], from: "earliest", max: 10 });
-  return { publish, take };
+  return { post, publish, take };
 }
 
 it("a worker token sends no commands, queries or signals to other workers", async () => {
@@ -41,4 +47,47 @@ it("a worker token takes away nothing of what workers tell the coordinator", asy
     expect([topic, (await publish("worker", topic)).status]).toEqual([topic, 200]);
     expect([topic, (await take("worker", topic)).status]).toEqual([topic, 403]);
   }
+});
+
+it("a worker token is not done with, nor gives back, what the coordinator has taken", async () => {
+  const { post, publish, take } = await production();
+  await take("operator", "status.build.v1", "elsewhere");
+  await publish("worker", "status.build.v1");
+  const asked = { group: "elsewhere", member: "coordinator", max: 10 };
+  const lead = (more: object) => post("operator", "take", { ...asked, topics: ["status.build.v1"], ...more });
+  const { taken } = (await lead({})).body as { taken: number };
+  expect(taken).toEqual(expect.any(Number));
+  // The names of the coordinator's members, its own process included, are no secret.
+  const spoof = (more: object) => post("worker", "take", { ...asked, topics: [], ...more });
+  expect((await spoof({ leave: true })).status).toBe(200);
+  expect((await lead({ holding: [taken] })).body.records).toEqual([]);
+  expect((await spoof({ commit: [taken], max: 0 })).status).toBe(200);
+  await lead({ leave: true });
+  expect((await lead({})).body.records).toMatchObject([{ value: "from the worker" }]);
+});
+
+it("a worker token does not speak for a reader in the server's own process", async () => {
+  const engine = await openEngine({ directory: null });
+  onTestFinished(() => engine.close());
+  const bus = new EmbeddedBus(engine.busLog);
+  const [begun, over] = [new AbortController(), new AbortController()];
+  const handling = once(begun.signal, "abort");
+  onTestFinished(async () => {
+    over.abort();
+    await bus.close();
+  });
+  const handle = async () => {
+    begun.abort();
+    await once(over.signal, "abort");
+  };
+  const reader = bus.subscribe({ group: "coordinator", topics: ["status.build.v1"], from: "earliest", handle });
+  await reader.ready;
+  await bus.publish([{ topic: "status.build.v1", key: null, value: "a report" }]);
+  await handling;
+  const route = busRoutes({ busLog: engine.busLog, clock: engine.clock }).routes.find(({ action }) => action === "bus.take") as Route;
+  const ids = Array.from({ length: 20 }, (_, at) => at);
+  const text = JSON.stringify({ group: "g", member: "local-1", topics: [], max: 0, commit: ids });
+  await route.handle({ text, caller: callerWith("worker", ["worker"]), gone: new AbortController().signal } as HttpRequest);
+  const held = await Promise.all(ids.map((id) => engine.busLog.commit("local-1", id)));
+  expect(held).toContain(true);
 });

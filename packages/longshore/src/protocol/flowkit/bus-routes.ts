@@ -1,6 +1,7 @@
 // The embedded bus for programs elsewhere. A member is whoever asks under a name; what it was given goes to others when it says that it
 // leaves, when the answer did not reach it, or when it has not been heard of for a while.
 
+import type { Caller } from "../../actions.ts";
 import {
   memberMs,
   publishBodyBytesMax,
@@ -68,7 +69,7 @@ export function busRoutes(deps: BusRoutesDeps): BusRoutes {
     refuseStrays();
     const asked = readTake(request.text);
     checkTopics(request.caller, "take", asked.topics, topics);
-    return members.take(asked, request.gone);
+    return members.take({ ...asked, member: memberOf(request.caller, asked.member) }, request.gone);
   };
   return {
     routes: [
@@ -195,6 +196,14 @@ class Members {
       this.#sweepLater();
     });
   }
+}
+
+/**
+ * A member has what it took until it says that it is done. So none may speak for one of another token, nor for the coordinator's own, which
+ * read the same log under names without a blank.
+ */
+function memberOf({ name = "" }: Caller, member: string): string {
+  return `${name} ${member}`;
 }
 
 function replyOf(answer: TakeAnswer): HttpReply {
