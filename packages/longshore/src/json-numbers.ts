@@ -45,7 +45,7 @@ function scan(text: string): readonly Stretch[] {
       const end = numberEnd(text, at);
       if (end - at >= longChars || hasExponent(text, at, end)) {
         const from = text.charCodeAt(at - 1) === 0x2d ? at - 1 : at;
-        if (isChanged(text.slice(from, end)) && !isName(text, end)) changed.push({ from, end });
+        if (isChanged(text, from, end) && !isName(text, end)) changed.push({ from, end });
       }
       at = end;
     } else at++;
@@ -78,17 +78,40 @@ function isName(text: string, from: number): boolean {
   return text.charCodeAt(at) === 0x3a;
 }
 
-const numberShape = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const numberShape = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+/** The shortest spelling of a double has no more digits than this, so that a number with more is always another one. */
+const doubleDigitsMax = 17;
 
-/** Whether a double is another number than this one. */
-function isChanged(literal: string): boolean {
+/** Whether a double is another number than the one that stands there. */
+function isChanged(text: string, from: number, end: number): boolean {
+  numberShape.lastIndex = from;
+  if (!numberShape.test(text) || numberShape.lastIndex !== end) return false;
+  const digits = countDigits(text, from, end);
+  if (digits > doubleDigitsMax) return true;
+  const literal = text.slice(from, end);
   const value = Number(literal);
-  // As most programs write a double.
-  if (String(value) === literal || !numberShape.test(literal)) return false;
   if (!Number.isFinite(value)) return true;
-  const digits = digitsOf(literal);
-  if (value === 0) return digits !== "";
-  return digits.length > 15 && digits !== digitsOf(String(value));
+  if (value === 0) return digits > 0;
+  if (digits <= 15) return false;
+  const shortest = String(value);
+  // As most programs write a double.
+  return shortest !== literal && digitsOf(literal) !== digitsOf(shortest);
+}
+
+/** How many digits count: those of `digitsOf`, without building them. */
+function countDigits(text: string, from: number, end: number): number {
+  let count = 0;
+  let zeros = 0;
+  for (let at = from; at < end; at++) {
+    const code = text.charCodeAt(at);
+    if ((code | 0x20) === 0x65) break;
+    if (code === 0x30) zeros++;
+    else if (isDigit(code)) {
+      count += count === 0 ? 1 : zeros + 1;
+      zeros = 0;
+    }
+  }
+  return count;
 }
 
 /** The digits that count: without sign, point, exponent and the zeros at both ends. */

@@ -5,6 +5,8 @@ import { jsonDepthMax } from "./json.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;
+const zero = 0x30;
+const nine = 0x39;
 const comma = 0x2c;
 const colon = 0x3a;
 const openList = 0x5b;
@@ -17,8 +19,12 @@ const wideNames = 1_000;
 /** What each further name of such an object counts. */
 const wideWeight = 4;
 
+/** Digits of one number beyond this count as values: turning a number of megabytes into a double costs as much as many small ones. */
+const plainDigits = 32;
+
 /**
- * Counts values: an upper bound of them, names of members included, those of very wide objects several times. Takes the bytes in pieces of any
+ * Counts values: an upper bound of them, names of members included, those of very wide objects several times, and so are the digits of
+ * very long numbers. Takes the bytes in pieces of any
  * size, cut anywhere. Of text that is not JSON it counts something; a parser stops at the first mistake, and up to there both read the same.
  */
 export class JsonScan {
@@ -27,6 +33,8 @@ export class JsonScan {
   #inText = false;
   #escaped = false;
   #depth = 0;
+  /** Digits in a row, up to here. */
+  #digits = 0;
   /** Names of the object that is open at each depth; what is deeper than any JSON that is read shares the last place. */
   readonly #names = new Uint32Array(jsonDepthMax + 2);
 
@@ -34,12 +42,16 @@ export class JsonScan {
     let values = this.values;
     let inText = this.#inText;
     let escaped = this.#escaped;
+    let digits = this.#digits;
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at] as number;
       if (inText) {
         if (escaped) escaped = false;
         else if (byte === quote) inText = false;
         else if (byte === backslash) escaped = true;
+      } else if (byte >= zero && byte <= nine) {
+        if (++digits > plainDigits) values++;
+        continue;
       } else if (byte === quote) inText = true;
       else if (byte === comma) values++;
       else if (byte === colon) values += this.#name();
@@ -47,10 +59,12 @@ export class JsonScan {
         values++;
         this.#open();
       } else if (byte === closeList || byte === closeObject) this.#depth--;
+      digits = 0;
     }
     this.values = values;
     this.#inText = inText;
     this.#escaped = escaped;
+    this.#digits = digits;
   }
 
   #open(): void {

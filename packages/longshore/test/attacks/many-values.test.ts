@@ -2,9 +2,10 @@
 // would hold up everybody else for seconds. The attacker holds no token, a worker token or an operator token. The server must refuse by the
 // count, before it has built anything.
 
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
 import type { Json } from "../../src/json.ts";
+import { ExactNumber, parseExact, writeExact } from "../../src/json-exact.ts";
 import { JsonScan } from "../../src/json-scan.ts";
 import { BlobService, FlowsService, OrchestratorService } from "../../src/protocol/stepflow/services.ts";
 import { httpLimits } from "../../src/server/listener/limits.ts";
@@ -82,6 +83,30 @@ it("names of a very wide object count several times, in it alone", () => {
   expect(valuesOf(object(1_100))).toBe(2 + 1_000 + 4 * 100 + 1_099);
   // Twice the same is twice as much: each object begins at its first name.
   expect(valuesOf(`[${object(1_100)},${object(1_100)}]`)).toBe(2 * valuesOf(object(1_100)) + 1);
+});
+
+it("one number of megabytes is refused by its digits", async () => {
+  const body = `{"x":1${"7".repeat(2 * httpLimits.payloadValues)}}`;
+  const { status, text } = await call(`${await started()}/api/workflow/w`, { method: "POST", headers, body });
+  expect([status, text]).toEqual([413, expect.stringContaining(`more than ${httpLimits.payloadValues} JSON values`)]);
+});
+
+it("digits of a long number count, wherever the pieces are cut, and those of a usual one do not", () => {
+  const text = Buffer.from(`[${"1".repeat(32)},${"2".repeat(40)},"${"3".repeat(40)}",0.${"4".repeat(32)}]`);
+  for (let size = 1; size <= text.length; size++) {
+    const scan = new JsonScan();
+    for (let at = 0; at < text.length; at += size) scan.push(text.subarray(at, at + size));
+    expect(scan.values).toBe(5 + 8);
+  }
+});
+
+it("numbers that no double holds are found and written in one pass each", () => {
+  const text = `[${Array.from({ length: 1_000 }, (_, at) => `${at + 1}12345678901234567890`).join(",")}]`;
+  const value = parseExact(text);
+  const written = vi.spyOn(ExactNumber.prototype, "toJSON");
+  onTestFinished(() => written.mockRestore());
+  expect(writeExact(value)).toBe(text);
+  expect(written).toHaveBeenCalledTimes(1_000);
 });
 
 it("values are counted without building one, wherever the pieces are cut", () => {
