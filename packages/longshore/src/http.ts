@@ -4,6 +4,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import type { Action, Caller } from "./actions.ts";
+import type { Parsed } from "./json-sliced.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -14,6 +15,8 @@ export interface HttpRequest {
   readonly headers: IncomingHttpHeaders;
   /** The whole body as text; empty for routes whose `body` is not `text`. */
   readonly text: string;
+  /** The value of a large JSON body, which was read in slices before the route is called; undefined for every other body. See `jsonOf`. */
+  readonly parsed: Parsed | undefined;
   /** The body as a stream, only for routes whose `body` is `stream`. */
   readonly stream: Readable;
   /** Reads that stream whole, where it turns out to be text, within the limits that other routes' texts have. */

@@ -2,8 +2,9 @@
 
 import type { HttpRequest } from "../../http.ts";
 import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../json.ts";
-import { ExactNumber, parseExact } from "../../json-exact.ts";
+import { ExactNumber } from "../../json-exact.ts";
 import { findJsonFault } from "../../json-position.ts";
+import { jsonOf } from "../../request-json.ts";
 import { kindOf } from "../../text.ts";
 import { badRequest, invalid } from "./replies.ts";
 
@@ -11,7 +12,7 @@ export function bodyOf(request: HttpRequest): unknown {
   if (request.text === "") return undefined;
   let value: unknown;
   try {
-    value = parseExact(request.text);
+    value = jsonOf(request);
   } catch {
     // The position is worth a second look, which only broken bodies pay for.
     const fault = findJsonFault(request.text);

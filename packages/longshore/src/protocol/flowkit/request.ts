@@ -4,9 +4,10 @@ import { setImmediate } from "node:timers/promises";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
-import { parseExact, writeExact } from "../../json-exact.ts";
+import { writeExact } from "../../json-exact.ts";
 import { findJsonFault } from "../../json-position.ts";
 import { JsonScan } from "../../json-scan.ts";
+import { type JsonBody, jsonOf } from "../../request-json.ts";
 import { shown } from "../../text.ts";
 
 export function badField(field: string, value: unknown, expected: string): LongshoreError {
@@ -14,8 +15,8 @@ export function badField(field: string, value: unknown, expected: string): Longs
 }
 
 /** The body as an object; `{}` where nothing was sent. */
-export function bodyOf({ text }: HttpRequest): JsonObject {
-  return text.trim() === "" ? {} : objectOf(text, "The body");
+export function bodyOf(request: HttpRequest): JsonObject {
+  return request.text.trim() === "" ? {} : objectOfBody(request, "The body");
 }
 
 /** The lines of a body whose lines are JSON each; the last may end like the others. One more than `max` at most: that is too many then. */
@@ -54,13 +55,18 @@ function refuseCostly(text: string, what: string): void {
 
 /** `what` begins the sentence that says what is wrong. */
 export function objectOf(text: string, what: string): JsonObject {
+  return objectOfBody({ text, parsed: undefined }, what);
+}
+
+function objectOfBody(body: JsonBody, what: string): JsonObject {
+  const { text } = body;
   if (deeperThan(text)) {
     const expected = `at most ${jsonDepthMax} levels`;
     throw new LongshoreError("LONGSHORE_BAD_INPUT", `${what} nests deeper than ${jsonDepthMax} levels.`, { detail: { expected } });
   }
   let value: Json;
   try {
-    value = parseExact(text) as Json;
+    value = jsonOf(body) as Json;
   } catch (cause) {
     // The position is worth a second look, which only broken bodies pay for.
     const { message, line, column } = findJsonFault(text) ?? { message: (cause as Error).message, line: 1, column: 1 };

@@ -4,6 +4,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { deeperThan, isObject, jsonDepthMax } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
+import type { Parsed } from "../../json-sliced.ts";
 import { pushChunksMax } from "../../log/store.ts";
 import { isName } from "../../names.ts";
 import { cutMiddle } from "../../text.ts";
@@ -59,8 +60,8 @@ export function parseClaim(text: string): Claim {
 }
 
 /** The task's output as JSON text: the result itself where the worker sent it (`output`, ours), else its outputs. */
-export function parseComplete(text: string): string {
-  const { outputs, output } = parseObject(text, "CompleteJob", parseExact);
+export function parseComplete(text: string, parsed?: Parsed): string {
+  const { outputs, output } = parseObject(text, "CompleteJob", parsed === undefined ? parseExact : () => parsed.value);
   if (outputs !== undefined) {
     if (!isObject(outputs)) throw wrongType(text, ["outputs"], outputs, "a map");
     for (const key in outputs) if (typeof outputs[key] !== "string") throw wrongType(text, ["outputs", key], outputs[key], "a string");

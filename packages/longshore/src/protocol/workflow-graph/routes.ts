@@ -164,7 +164,7 @@ class Jobs {
 
   complete = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
-    const output = parseComplete(request.text);
+    const output = parseComplete(request.text, request.parsed);
     const hold = parseLeaseId(request.params.lease as string);
     if (hold === undefined) return conflict;
     const receipt = receiptOf(request, { outputs: output });

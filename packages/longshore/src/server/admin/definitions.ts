@@ -93,7 +93,7 @@ async function define(engine: Engine, request: HttpRequest, name: string | undef
     const expected = [jsonType, ...yamlTypes].join(", ");
     throw badInput(`The content type is ${type || "absent"}; expected one of ${expected}.`, "content-type", expected);
   }
-  const body = type === jsonType ? parseJson(request.text) : undefined;
+  const body = type === jsonType ? parseJson(request) : undefined;
   if (isObject(body) && "source" in body) return defineCode(engine, body, name);
   const ending = type === jsonType ? ".json" : ".yaml";
   // The parser of definition files is loaded with the first of them.

@@ -6,9 +6,10 @@ import type { Action } from "../../actions.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest, Route } from "../../http.ts";
 import { deeperThan, jsonDepthMax } from "../../json.ts";
-import { parseExact, writeExact } from "../../json-exact.ts";
+import { writeExact } from "../../json-exact.ts";
 import { findJsonFault, type JsonPath, pathText } from "../../json-position.ts";
 import { problemReply } from "../../problem.ts";
+import { type JsonBody, jsonOf } from "../../request-json.ts";
 
 export const apiPrefix = "/api/longshore/v1";
 
@@ -82,7 +83,7 @@ export function operation<Query extends z.ZodObject = z.ZodObject<Record<never, 
         spec.handle({
           params: request.params,
           query: (query === undefined ? {} : checked(query, queryObject(request.query), "query")) as z.output<Query>,
-          body: (body === undefined ? undefined : checked(body, parseJson(request.text), "")) as z.output<Body>,
+          body: (body === undefined ? undefined : checked(body, parseJson(request), "")) as z.output<Body>,
           request,
         }),
       ),
@@ -132,10 +133,11 @@ function queryObject(query: URLSearchParams): Record<string, string | string[]> 
   return values;
 }
 
-export function parseJson(text: string): unknown {
+export function parseJson(body: JsonBody): unknown {
+  const { text } = body;
   if (deeperThan(text)) throw badInput(`The body is nested deeper than ${jsonDepthMax} levels.`, "", `at most ${jsonDepthMax} levels`);
   try {
-    return parseExact(text === "" ? "{}" : text);
+    return text === "" ? {} : jsonOf(body);
   } catch (cause) {
     const {
       message,

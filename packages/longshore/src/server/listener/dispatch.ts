@@ -3,6 +3,7 @@
 
 import { actions } from "../../actions.ts";
 import type { HttpReply, Problem, Route } from "../../http.ts";
+import { parseLarge, sliceChars } from "../../json-sliced.ts";
 import { valuesMaxOf } from "../../request-size.ts";
 import type { Logger } from "../logger.ts";
 import { noticedMs, type Stopwatch } from "../watchdog.ts";
@@ -89,8 +90,15 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     exchange.readText(bounds, (outcome) => {
       if (typeof outcome === "string") return refuse(exchange, unread(outcome, bounds, limits));
       exchange.text = outcome.text;
-      run(exchange, route);
+      if (outcome.text.length <= sliceChars || route.countsValues) run(exchange, route);
+      else void runLarge(exchange, route);
     });
+  }
+
+  /** Reads a large body in slices before its route sees it; one that is no JSON is left to the route. */
+  async function runLarge(exchange: Exchange, route: Route): Promise<void> {
+    exchange.parsed = await parseLarge(exchange.text);
+    run(exchange, route);
   }
 
   function run(exchange: Exchange, route: Route): void {

@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { Readable, type Writable } from "node:stream";
 import { type Caller, stranger } from "../../actions.ts";
 import type { HttpRequest, RouteGroup } from "../../http.ts";
+import type { Parsed } from "../../json-sliced.ts";
 import type { BodyOutcome } from "./body.ts";
 import type { BodyLimits } from "./body-reading.ts";
 import type { Connection } from "./connections.ts";
@@ -21,6 +22,7 @@ export abstract class Exchange implements HttpRequest {
   readonly group: RouteGroup;
   params: Readonly<Record<string, string>> = noParams;
   text = "";
+  parsed: Parsed | undefined = undefined;
   caller: Caller = stranger;
   place: string | undefined = undefined;
   /** A foreign web origin that may read the answer. */

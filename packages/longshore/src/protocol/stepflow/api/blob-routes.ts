@@ -4,6 +4,7 @@
 import { Readable } from "node:stream";
 import { blobBytesMax } from "../../../blob/blob.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
+import { parseLarge } from "../../../json-sliced.ts";
 import { compactText, memberTexts } from "../../../json-text.ts";
 import { checkName } from "../../../names.ts";
 import { blobIdIn } from "../blob-id.ts";
@@ -49,7 +50,7 @@ export class BlobRoutes {
       throw read.bad(`The content type is ${JSON.stringify(type.slice(0, 100))}, expected application/json or ${bytesType}.`);
     }
     const body = await request.streamText(jsonBlobBytesMax);
-    const parsed = read.objectIn(body);
+    const parsed = read.objectIn({ text: body, parsed: await parseLarge(body) });
     const members = memberTexts(body.trim() === "" ? "{}" : body);
     // The text and not the value: its id is the hash of how it was written.
     const data = members.get("data") ?? members.get("jsonData") ?? members.get("json_data");

@@ -4,8 +4,8 @@
 import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { HttpRequest } from "../../../http.ts";
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
-import { parseExact } from "../../../json-exact.ts";
 import { findJsonFault } from "../../../json-position.ts";
+import { type JsonBody, jsonOf } from "../../../request-json.ts";
 import { kindOf, shown } from "../../../text.ts";
 
 export function bad(message: string): GrpcError {
@@ -13,12 +13,13 @@ export function bad(message: string): GrpcError {
 }
 
 /** An object; `{}` where nothing was sent. */
-export function objectIn(text: string): JsonObject {
+export function objectIn(body: JsonBody): JsonObject {
+  const { text } = body;
   if (text.trim() === "") return {};
   if (deeperThan(text)) throw bad(`The body nests deeper than ${jsonDepthMax} levels, which is the limit.`);
   let value: Json;
   try {
-    value = parseExact(text) as Json;
+    value = jsonOf(body) as Json;
   } catch {
     // The position is worth a second look, which only broken bodies pay for.
     const fault = findJsonFault(text);

@@ -40,11 +40,11 @@ export function apiRoutes(services: Services, servesBlobs: boolean): RouteGroup 
 
 function flowRoutes({ flows }: Services): Route[] {
   return [
-    route("POST", "/flows", "definition.write", async ({ text }) => {
-      const body = read.objectIn(text);
+    route("POST", "/flows", "definition.write", async (request) => {
+      const body = read.objectIn(request);
       if (read.mapOf(body, "flow") === undefined) throw invalid("flow", "is required");
       // The text and not the value: its id is the hash of how it was written.
-      return json(await flows.store(compactText(memberTexts(text).get("flow") ?? "{}"), read.flagOf(body, "dryRun")));
+      return json(await flows.store(compactText(memberTexts(request.text).get("flow") ?? "{}"), read.flagOf(body, "dryRun")));
     }),
     route("GET", "/flows/:flow", "definition.read", async ({ params }) => json(await flows.get(params.flow as string))),
     route("DELETE", "/flows/:flow", "definition.remove", ({ params }) => {
@@ -63,7 +63,7 @@ function runRoutes({ runs, events }: Services): Route[] {
   };
   return [
     route("POST", "/runs", "run.start", async (request) => {
-      const { wish, wait, timeoutSecs } = runRequest(read.objectIn(request.text));
+      const { wish, wait, timeoutSecs } = runRequest(read.objectIn(request));
       const { summary, results } = await runs.create(wish, {
         wait,
         gone: request.gone,

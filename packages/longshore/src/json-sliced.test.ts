@@ -1,0 +1,51 @@
+import { expect, it } from "vitest";
+import { parseExact, writeExact } from "./json-exact.ts";
+import { parseLarge } from "./json-sliced.ts";
+import { Slices, turnRows } from "./slices.ts";
+
+const samples = [
+  '{"a":[1,2,{"b":[]},[[[[1,2],3],4],5]],"c":"x\\u00e9\\n\\\\\\"y","d":{}, "e" : null , "f":[ ]}',
+  '[ "aaaaaaaaaaaaaaaaaaaa\\\\", "\\ud83d\\ude00\\ud83d\\ude00\\ud83d\\ude00", "", [ "bb" , "cc" ] , {"x":{"y":{"z":"long text of a value"}}} ]',
+  '{"2":1,"1":2,"a":3,"a":{"again":[1,2,3,4,5,6]},"__proto__":{"polluted":true},"constructor":"x"}',
+  '[12345678901234567890,-1.5e3,1e400,{"n":98765432109876543210},true,false]',
+  '{"a name that is longer than the smallest slice":1,"another name that is longer": {"x":1} ,"and the last that is":"text"}',
+  ' [\n  [ ],\n  { },\n  ["]", "}", ",", ":"]\n]\n',
+];
+
+/** No number is cut, so that a slice holds at least the longest. */
+const longestNumber = 21;
+
+it.each(samples)("reads %s in slices of every size as it is read at once", async (text) => {
+  const whole = parseExact(text);
+  for (let chars = longestNumber; chars < text.length; chars++) {
+    expect(writeExact((await parseLarge(text, chars, new Slices()))?.value)).toBe(writeExact(whole));
+  }
+});
+
+it("leaves a short text, and what is no JSON at any place, to the usual reader", async () => {
+  expect(await parseLarge("[1,2,3]", 7)).toBeUndefined();
+  for (const text of samples) {
+    for (let at = 0; at < text.length; at++) {
+      for (const broken of [text.slice(0, at), `${text.slice(0, at)},${text.slice(at)}`, `${text.slice(0, at)}]${text.slice(at)}`]) {
+        if (broken.length <= 5) continue;
+        const parsed = await parseLarge(broken, 5, new Slices());
+        if (parsed !== undefined) expect(writeExact(parsed.value)).toBe(writeExact(parseExact(broken)));
+      }
+    }
+  }
+});
+
+it("reads one slice in a turn, however many texts come at once", async () => {
+  const slices = new Slices();
+  const items = `[${"1,".repeat(500)}1]`;
+  const string = `{"x":"${"\\n".repeat(500)}"}`;
+  const nested = `${"[".repeat(90)}"${"y".repeat(500)}"${"]".repeat(90)}`;
+  const parsed = await Promise.all([items, string, nested].map((text) => parseLarge(text, 100, slices)));
+  expect(parsed.map((each) => writeExact(each?.value))).toEqual([items, string, nested]);
+  expect(slices.longest).toBe(turnRows);
+  expect(slices.total / turnRows).toBeGreaterThan(30);
+});
+
+it("leaves a text that nests too deep to the reader that refuses it", async () => {
+  expect(await parseLarge(`${"[".repeat(101)}${"]".repeat(101)}`, 10)).toBeUndefined();
+});

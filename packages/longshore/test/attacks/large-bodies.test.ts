@@ -1,0 +1,49 @@
+// The attacker sends bodies as large as they may be: one long string full of escapes, or a list of many small values. Reading such a body at
+// once holds up everybody else for as long as it takes. The server must read it in slices, with turns of the event loop between them, on
+// every route that takes JSON; a new route gets that from the listener.
+
+import { expect, it, onTestFinished, vi } from "vitest";
+import { sliceChars } from "../../src/json-sliced.ts";
+import { serve } from "../../src/server/server.ts";
+import { call } from "../support/http.ts";
+
+const headers = { "content-type": "application/json" };
+/** Several slices, and no more than the smallest limit of these routes. */
+const escaped = `"${"\\n".repeat(900_000)}"`;
+const items = `[${`"${"x".repeat(20)}",`.repeat(60_000)}1]`;
+
+/** What surrounds a run of members, and an escape that is not cut. */
+const roomChars = 16;
+
+async function started() {
+  const server = await serve({ ephemeral: true, port: 0 });
+  onTestFinished(() => server.close(0));
+  return server.url as string;
+}
+
+function longestParsed() {
+  const parse = vi.spyOn(JSON, "parse");
+  onTestFinished(() => parse.mockRestore());
+  return () => Math.max(...parse.mock.calls.map(([text]) => text.length));
+}
+
+const routes: [what: string, path: string, body: (payload: string) => string][] = [
+  ["a run of ours", "/api/longshore/v1/runs", (x) => `{"workflow":"none","input":{"x":${x}}}`],
+  ["a run of Conductor", "/api/workflow/none", (x) => `{"x":${x}}`],
+  ["a result of Conductor", "/api/tasks", (x) => `{"taskId":"t","workflowInstanceId":"none","status":"COMPLETED","outputData":{"x":${x}}}`],
+  ["a run of Stepflow", "/api/v1/runs", (x) => `{"flowId":"${"0".repeat(64)}","input":[{"x":${x}}]}`],
+  ["a blob as JSON", "/api/v1/blobs", (x) => `{"other":${x}}`],
+  ["a completion of workflow-graph", "/api/jobs/none/complete", (x) => `{"output":${x}}`],
+  ["a graph of FlowKit", "/flowkit/v1/tasks", (x) => `{"params":{"x":${x}}}`],
+];
+
+it.each(routes)("%s is read in slices", async (_what, path, body) => {
+  const url = await started();
+  for (const payload of [escaped, items]) {
+    const longest = longestParsed();
+    const { status } = await call(`${url}${path}`, { method: "POST", headers, body: body(payload) });
+    // What is asked for does not exist: the whole body was read, and nothing else was done with it.
+    expect([400, 404, 409, 200]).toContain(status);
+    expect(longest()).toBeLessThanOrEqual(sliceChars + roomChars);
+  }
+});
