@@ -4,7 +4,7 @@
 // to look again. So replay passes into live without gap or repetition, nothing is buffered for a slow reader, and nothing is lost
 // for one either: it is told how far behind it is, and goes on at its own pace from where it stands.
 
-import type { Appended, LogBatch, LogSource, LogStore, StoredChunk } from "./store.ts";
+import { type Appended, isFullPage, type LogBatch, type LogSource, type LogStore, type StoredChunk } from "./store.ts";
 
 export type LogEvent =
   | { readonly kind: "chunk"; readonly chunk: StoredChunk }
@@ -46,6 +46,16 @@ export class Logs {
     return this.#store.read(taskId, page);
   }
 
+  /** All of a task's chunks, page by page, so that no more than a page of them is in memory. */
+  async *all(taskId: string): AsyncGenerator<StoredChunk, void, void> {
+    for (let after = 0; ; ) {
+      const page = await this.#store.read(taskId, { after, limit: pageMax });
+      yield* page;
+      if (!isFullPage(page, pageMax)) return;
+      after = page.at(-1)?.position ?? after;
+    }
+  }
+
   lastLine(taskId: string): Promise<string | null> {
     return this.#store.lastLine(taskId);
   }
@@ -71,9 +81,10 @@ export class Logs {
           yield { kind: "chunk", chunk };
           after = chunk.position;
         }
-        follower.given(chunks.length, pageMax);
-        if (chunks.length < pageMax && last) return;
-        if (chunks.length < pageMax && !gone()) await follower.hinted();
+        const more = isFullPage(chunks, pageMax);
+        follower.given(chunks.length, more);
+        if (!more && last) return;
+        if (!more && !gone()) await follower.hinted();
       }
     } finally {
       options.signal?.removeEventListener("abort", stop);
@@ -132,9 +143,9 @@ class Follower {
     return this.#behind;
   }
 
-  given(count: number, page: number): void {
+  given(count: number, more: boolean): void {
     this.#behind = Math.max(0, this.#behind - count);
-    if (count === page || this.#news) return;
+    if (more || this.#news) return;
     this.#behind = 0;
     this.#told = false;
   }

@@ -47,12 +47,20 @@ export interface LogStore {
    * equal chunks inside one batch are all kept. Rejects with LONGSHORE_LIMIT when the batch alone is too large.
    */
   append(batch: LogBatch): Promise<Appended>;
-  /** A task's chunks after a position, earlier attempts first, each in order of arrival. Empty at the end. */
+  /** A task's chunks after a position, earlier attempts first, each in order of arrival: a page, and behind one that `isFullPage` another. */
   read(taskId: string, page: { after?: number; limit: number }): Promise<StoredChunk[]>;
-  /** The chunks of a source after a position, in order of arrival: what a follower has not seen yet. */
+  /** The chunks of a source after a position, in order of arrival: what a follower has not seen yet. A page in the same way. */
   since(source: LogSource, after: number, limit: number): Promise<StoredChunk[]>;
   /** The last line with text in it, of the newest attempt that wrote any. */
   lastLine(taskId: string): Promise<string | null>;
+}
+
+/** Text of one page, and what its last chunk has above it: a thousand chunks may have gigabytes together. */
+export const pageBytesMax = 1024 * 1024;
+
+/** Whether more may follow a page that was read with this limit. */
+export function isFullPage(page: readonly LogChunk[], limit: number): boolean {
+  return page.length >= limit || page.reduce((sum, { data }) => sum + data.length, 0) >= pageBytesMax;
 }
 
 /** What one push may bring. Larger than any request body that the server reads, and room enough below the positions of one row. */

@@ -18,6 +18,8 @@ export interface DocumentStore {
   document(kind: string, name: string, version?: number): Promise<Document | undefined>;
   /** Ordered by name, then version; with a name only that one's versions. At most `documentsMax`. */
   documents(kind: string, name?: string): Promise<Document[]>;
+  /** The same without having all of them in memory at once. */
+  eachDocument(kind: string, name?: string): AsyncIterable<Document>;
   /** Keeps a version, replacing what it said before. With `unlessThere` an existing one is left alone and false is answered. */
   keepDocument(
     document: { kind: string; name: string; version: number; body: string },

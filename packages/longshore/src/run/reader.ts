@@ -109,6 +109,8 @@ export interface Reader {
   counts(): Promise<CountsView>;
   /** Resolves when so many whole rows may be worked on in this turn of the event loop: for views that make much of what was read. */
   turn(rows: number): Promise<void>;
+  /** The JSON text of a list of JSON texts, however many they are: list-text.ts. */
+  listText(items: AsyncIterable<string> | Iterable<string>, options?: { alone?: boolean }): Promise<string>;
 }
 
 /** How many runs a search looks at: below a second even when every text is read, in slices. */

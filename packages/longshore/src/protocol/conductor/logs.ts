@@ -5,15 +5,24 @@ import type { Clock } from "../../clock.ts";
 import { parseAttemptId } from "../../dialect/conductor/ids.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import type { Logs } from "../../log/log.ts";
-import { json, noContent, nothing } from "./replies.ts";
+import type { StoredChunk } from "../../log/store.ts";
+import type { Reader } from "../../run/reader.ts";
+import { jsonText, noContent, nothing } from "./replies.ts";
 
 /** Entries in one answer: the newest are left out beyond it. */
 const entriesMax = 10_000;
 
-export class TaskLogs {
-  readonly #deps: { readonly board: Board; readonly logs: Logs; readonly clock: Clock };
+interface TaskLogsDeps {
+  readonly board: Board;
+  readonly logs: Logs;
+  readonly clock: Clock;
+  readonly reader: Reader;
+}
 
-  constructor(deps: { readonly board: Board; readonly logs: Logs; readonly clock: Clock }) {
+export class TaskLogs {
+  readonly #deps: TaskLogsDeps;
+
+  constructor(deps: TaskLogsDeps) {
     this.#deps = deps;
   }
 
@@ -33,12 +42,21 @@ export class TaskLogs {
     const taskId = request.params.task as string;
     const id = parseAttemptId(taskId);
     if (id === undefined) return noContent;
-    const chunks = await this.#deps.logs.read(id.taskId, { limit: entriesMax });
-    const own = chunks.filter((chunk) => chunk.attempt === id.attempt);
-    if (own.length === 0) return noContent;
-    const sorted = own.sort((a, b) => a.at - b.at || a.position - b.position);
-    return json(sorted.map(({ data, at }) => ({ log: data.replace(/\n$/, ""), taskId, createdTime: at })));
+    const body = await this.#deps.reader.listText(this.#entries(taskId, id), { alone: true });
+    return body === "[]" ? noContent : jsonText(body);
   };
+
+  /** In the order of their times, which only all of them together have. */
+  async *#entries(shownId: string, { taskId, attempt }: { taskId: string; attempt: number }): AsyncGenerator<string, void, void> {
+    const own: StoredChunk[] = [];
+    let count = 0;
+    for await (const chunk of this.#deps.logs.all(taskId)) {
+      if (chunk.attempt === attempt) own.push(chunk);
+      if (++count === entriesMax) break;
+    }
+    own.sort((a, b) => a.at - b.at || a.position - b.position);
+    for (const { data, at } of own) yield JSON.stringify({ log: data.replace(/\n$/, ""), taskId: shownId, createdTime: at });
+  }
 }
 
 function lineOf(body: string): string {

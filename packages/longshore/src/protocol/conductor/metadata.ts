@@ -6,15 +6,19 @@ import { parseTaskDef, parseTaskDefs } from "../../dialect/conductor/task-def.ts
 import { parseWorkflowDef, parseWorkflowDefs } from "../../dialect/conductor/workflow-def.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
+import { writeExact } from "../../json-exact.ts";
+import type { Reader } from "../../run/reader.ts";
 import type { Registry } from "./registry.ts";
-import { badRequest, conflict, invalid, json, notFound, nothing, Refused, refusedByCore } from "./replies.ts";
+import { badRequest, conflict, invalid, json, jsonText, notFound, nothing, Refused, refusedByCore } from "./replies.ts";
 import { bodyOf, flagInQuery, wholeIn } from "./request.ts";
 
 export class Metadata {
   readonly #registry: Registry;
+  readonly #reader: Reader;
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, reader: Reader) {
     this.#registry = registry;
+    this.#reader = reader;
   }
 
   createTaskDefs = async (request: HttpRequest): Promise<HttpReply> => {
@@ -51,7 +55,7 @@ export class Metadata {
     );
   }
 
-  taskDefs = async (): Promise<HttpReply> => json(await this.#registry.taskDefs());
+  taskDefs = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(this.#registry.taskDefs()));
 
   taskDef = async (request: HttpRequest): Promise<HttpReply> => {
     const name = request.params.name as string;
@@ -100,7 +104,7 @@ export class Metadata {
     return nothing;
   };
 
-  workflows = async (): Promise<HttpReply> => json(await this.#registry.workflows());
+  workflows = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(textsOf(this.#registry.workflows())));
 
   workflow = async (request: HttpRequest): Promise<HttpReply> => {
     const name = request.params.name as string;
@@ -111,24 +115,26 @@ export class Metadata {
     return json(definition);
   };
 
-  names = async (): Promise<HttpReply> => json([...new Set((await this.#registry.workflows()).map(({ name }) => name))]);
+  names = async (): Promise<HttpReply> => {
+    const names = new Set<string>();
+    for await (const { name } of this.#registry.workflows()) names.add(name);
+    return json([...names]);
+  };
 
   namesAndVersions = async (): Promise<HttpReply> => {
-    const byName: { [name: string]: object[] } = {};
-    for (const definition of await this.#registry.workflows()) {
-      byName[definition.name] = [...(byName[definition.name] ?? []), summaryOf(definition)];
+    const byName = new Map<string, object[]>();
+    for await (const definition of this.#registry.workflows()) {
+      const versions = byName.get(definition.name) ?? [];
+      byName.set(definition.name, versions);
+      versions.push(summaryOf(definition));
     }
-    return json(byName);
+    return json(Object.fromEntries(byName));
   };
 
   versions = async (request: HttpRequest): Promise<HttpReply> =>
-    json((await this.#registry.workflows(request.params.name as string)).map(summaryOf));
+    jsonText(await this.#reader.listText(textsOf(this.#registry.workflows(request.params.name as string), summaryOf)));
 
-  latest = async (): Promise<HttpReply> => {
-    const newest = new Map<string, WorkflowDef>();
-    for (const definition of await this.#registry.workflows()) newest.set(definition.name, definition);
-    return json([...newest.values()]);
-  };
+  latest = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(textsOf(newestOf(this.#registry.workflows()))));
 
   removeWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
     const { name, version } = request.params as { name: string; version: string };
@@ -145,7 +151,7 @@ export class Metadata {
     return nothing;
   };
 
-  schemas = async (): Promise<HttpReply> => json(await this.#registry.schemas());
+  schemas = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(this.#registry.schemas()));
 
   schema = async (request: HttpRequest): Promise<HttpReply> => {
     const { name, version } = request.params as { name: string; version?: string };
@@ -165,6 +171,20 @@ export class Metadata {
     if ("violations" in checked) throw invalid(checked.violations);
     return checked.value;
   }
+}
+
+async function* textsOf(definitions: AsyncIterable<WorkflowDef>, shown: (definition: WorkflowDef) => object = (definition) => definition) {
+  for await (const definition of definitions) yield writeExact(shown(definition));
+}
+
+/** The last version of each name: they come by name, then version. */
+async function* newestOf(definitions: AsyncIterable<WorkflowDef>): AsyncGenerator<WorkflowDef, void, void> {
+  let newest: WorkflowDef | undefined;
+  for await (const definition of definitions) {
+    if (newest !== undefined && newest.name !== definition.name) yield newest;
+    newest = definition;
+  }
+  if (newest !== undefined) yield newest;
 }
 
 function summaryOf(definition: WorkflowDef): object {

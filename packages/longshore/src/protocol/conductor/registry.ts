@@ -33,8 +33,8 @@ export class Registry {
     return document === undefined ? undefined : (shown(document) as unknown as TaskDef);
   }
 
-  async taskDefs(): Promise<JsonObject[]> {
-    return (await this.#documents.documents(documentKinds.task)).map(shown);
+  taskDefs(): AsyncIterable<string> {
+    return this.#texts(documentKinds.task);
   }
 
   /** Who writes is not known here; as in Conductor the field says so. */
@@ -59,8 +59,9 @@ export class Registry {
   }
 
   /** By name, then version. With a name, only that one's versions. */
-  async workflows(name?: string): Promise<WorkflowDef[]> {
-    return (await this.#documents.documents(documentKinds.workflow, name)).map((document) => shown(document) as unknown as WorkflowDef);
+  async *workflows(name?: string): AsyncGenerator<WorkflowDef, void, void> {
+    for await (const document of this.#documents.eachDocument(documentKinds.workflow, name))
+      yield shown(document) as unknown as WorkflowDef;
   }
 
   /** False when it was there and may not be replaced. */
@@ -84,8 +85,13 @@ export class Registry {
     return document === undefined ? undefined : shown(document);
   }
 
-  async schemas(): Promise<JsonObject[]> {
-    return (await this.#documents.documents(documentKinds.schema)).map(shown);
+  schemas(): AsyncIterable<string> {
+    return this.#texts(documentKinds.schema);
+  }
+
+  /** Each document of a kind as JSON text. */
+  async *#texts(kind: string): AsyncGenerator<string, void, void> {
+    for await (const document of this.#documents.eachDocument(kind)) yield writeExact(shown(document));
   }
 
   /** With `asNew`, as the next version after the highest. */

@@ -70,7 +70,7 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
     ...taskRoutes(tasks, references, new TaskLogs(deps), new Queues(deps), new Search({ reader, runs, renderer })),
     ...workflowRoutes(workflows, new Search({ reader, runs, renderer }), executeRoute(awaiting, starter)),
     ...bulkRoutes(new Bulk(workflows, renderer)),
-    ...metadataRoutes(new Metadata(registry)),
+    ...metadataRoutes(new Metadata(registry, reader)),
     route("GET", "/secrets", "setting.read", "none", environment.secrets),
     route("GET", "/environment", "setting.read", "none", environment.settings),
     route("GET", "/environment/:name", "setting.read", "none", environment.setting),

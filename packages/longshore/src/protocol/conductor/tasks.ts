@@ -15,6 +15,7 @@ import type { HttpReply, HttpRequest } from "../../http.ts";
 import type { Json } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Logs } from "../../log/log.ts";
+import type { Reader } from "../../run/reader.ts";
 import type { Runs } from "../../run/runs.ts";
 import { laneName, Polls } from "./polls.ts";
 import type { Registry } from "./registry.ts";
@@ -27,6 +28,7 @@ import { type DefinitionView, loosePart } from "./view.ts";
 import { pollReturnsHeader, pollTimeoutMsDefault, pollTimeoutMsMax } from "./wire.ts";
 
 export interface TasksDeps {
+  readonly reader: Reader;
   readonly clock: Clock;
   readonly board: Board;
   readonly runs: Runs;
@@ -114,7 +116,7 @@ export class Tasks {
 
   pollData = (request: HttpRequest): HttpReply => json(this.polls.of(neededInQuery(request, "taskType")));
 
-  allPollData = (): HttpReply => json(this.polls.all());
+  allPollData = async (): Promise<HttpReply> => jsonText(await this.#deps.reader.listText(textsOf(this.polls.all())));
 
   /** The try that a report is about; undefined when there is none. */
   async #tried(report: Report): Promise<Tried | undefined> {
@@ -232,4 +234,8 @@ export function settle(board: Board, hold: Hold, task: Task, report: Report): Pr
       return board.fail(hold, { error: report.reason ?? "", retryable, output: report.output, by });
     }
   }
+}
+
+function* textsOf(values: Iterable<object>): Generator<string, void, void> {
+  for (const value of values) yield JSON.stringify(value);
 }

@@ -131,10 +131,12 @@ class Jobs {
   };
 
   workers = async (): Promise<HttpReply> => {
-    const texts: string[] = [];
-    for await (const worker of this.#deps.workers.inOrder()) if (isOfThisWire(worker)) texts.push(JSON.stringify(renderWorker(worker)));
-    return { status: 200, headers: jsonHeaders, body: `[${texts.join(",")}]` };
+    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(this.#workerTexts()) };
   };
+
+  async *#workerTexts(): AsyncGenerator<string, void, void> {
+    for await (const worker of this.#deps.workers.inOrder()) if (isOfThisWire(worker)) yield JSON.stringify(renderWorker(worker));
+  }
 
   /** Labels of the claim decide, not those of the registration; a worker need not be registered. */
   claim = async (request: HttpRequest): Promise<HttpReply> => {

@@ -84,14 +84,14 @@ export class Workflows {
     const found = await this.#finder.find(id);
     const taskId = found?.run === undefined ? undefined : taskIdIn(found.view, found.run, jobId);
     if (found?.run === undefined || taskId === undefined) return emptyList;
-    const chunks: LogChunk[] = [];
-    for (let after = 0; ; ) {
-      const page = await this.#deps.logs.read(taskId, { after, limit: pageMax });
-      for (const stored of page) chunks.push(chunkOf(id, jobId, found.run, stored));
-      if (page.length < pageMax) return json(200, chunks);
-      after = page.at(-1)?.position ?? after;
-    }
+    const { run } = found;
+    const texts = this.#logTexts(taskId, (stored) => chunkOf(id, jobId, run, stored));
+    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(texts) };
   };
+
+  async *#logTexts(taskId: string, shown: (stored: StoredChunk) => LogChunk): AsyncGenerator<string, void, void> {
+    for await (const stored of this.#deps.logs.all(taskId)) yield JSON.stringify(shown(stored));
+  }
 
   stream = async (request: HttpRequest): Promise<HttpReply> => {
     const id = request.params.workflow as string;

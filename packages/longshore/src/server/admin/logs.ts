@@ -10,7 +10,7 @@ import { z } from "zod";
 import { isOpen } from "../../board/task.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { EventSink, ServerSentEvent } from "../../http.ts";
-import type { LogSource, StoredChunk } from "../../log/store.ts";
+import { isFullPage, type LogSource, type StoredChunk } from "../../log/store.ts";
 import type { Plan } from "../../run/plan.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../run/run.ts";
 import type { Engine } from "../engine.ts";
@@ -46,7 +46,7 @@ export function logOperations(engine: Engine): Operation[] {
       async handle({ params, query }) {
         const { source, body } = await sourceOf(engine, params.id as string, query.step);
         const found = await engine.logStore.since(source, query.after ?? 0, query.limit);
-        const next = found.length < query.limit ? null : String(found.at(-1)?.position);
+        const next = isFullPage(found, query.limit) ? String(found.at(-1)?.position) : null;
         return json(200, { items: found.map(body), next });
       },
     }),

@@ -182,6 +182,10 @@ export function badInput(message: string, field: string, expected: string): Long
   return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field, expected } });
 }
 
+export function jsonText(status: number, body: string): HttpReply {
+  return { status, headers: { "content-type": "application/json" }, body };
+}
+
 export function json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): HttpReply {
   return { status, headers: { "content-type": "application/json", ...headers }, body: writeExact(body) };
 }

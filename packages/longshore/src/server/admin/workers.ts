@@ -7,7 +7,7 @@ import type { Task } from "../../board/task.ts";
 import { type Arrival, type WorkerView, workerStatuses } from "../../board/workers.ts";
 import type { Engine } from "../engine.ts";
 import { lanesAfter, type QueueState, type SentTasks, sentTasks, stateOf } from "../queues.ts";
-import { json, type Operation, operation } from "./operation.ts";
+import { json, jsonText, type Operation, operation } from "./operation.ts";
 import { limit, position } from "./query.ts";
 import { pageOf, waitingShape } from "./shapes.ts";
 
@@ -64,7 +64,7 @@ export function workerOperations(engine: Engine): Operation[] {
       summary: "List workers, in the order in which they came.",
       query: z.strictObject({ limit, after: arrival }),
       answers: { 200: { description: "A page of the workers that are remembered.", schema: pageOf(workerShape) } },
-      handle: async ({ query }) => json(200, await workerPage(engine, query)),
+      handle: async ({ query }) => jsonText(200, await workerPage(engine, query)),
     }),
     operation({
       ...{ id: "listQueues", tag, method: "GET", path: "/queues", action: "queue.read" },
@@ -80,14 +80,24 @@ function workerBody({ id, protocol, status, labels, reach, does, registeredAt, s
   return { id, protocol, status, labels, lanes: reach?.names ?? [], does, registeredAt, seenAt, tasks };
 }
 
-async function workerPage({ workers }: Engine, { limit: most, after }: { limit: number; after?: Arrival }) {
-  const items: ReturnType<typeof workerBody>[] = [];
-  for await (const worker of workers.inOrder(after)) {
-    const last = items.at(-1);
-    if (items.length === most && last !== undefined) return { items, next: `${last.registeredAt}:${last.id}` };
-    items.push(workerBody(worker));
+/** As JSON text: a worker may have a thousand labels. */
+async function workerPage({ workers, reader }: Engine, { limit: most, after }: { limit: number; after?: Arrival }): Promise<string> {
+  let next: string | null = null;
+  async function* items(): AsyncGenerator<string, void, void> {
+    let last: WorkerView | undefined;
+    let count = 0;
+    for await (const worker of workers.inOrder(after)) {
+      if (count === most && last !== undefined) {
+        next = `${last.registeredAt}:${last.id}`;
+        return;
+      }
+      yield JSON.stringify(workerBody(worker));
+      last = worker;
+      count++;
+    }
   }
-  return { items, next: null };
+  const list = await reader.listText(items());
+  return `{"items":${list},"next":${JSON.stringify(next)}}`;
 }
 
 async function queuePage(engine: Engine, { limit: most, after }: { limit: number; after?: number }) {

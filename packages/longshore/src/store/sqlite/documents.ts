@@ -14,17 +14,18 @@ const keptMax = 2_000;
 
 const separator = "\u0000";
 
-/** Documents that a list reads without a pause. */
+/** Documents that a list reads without a pause, and their text: each may have megabytes. */
 const rowsMax = 250;
+const charsMax = 1_048_576;
 
 export class SqliteDocuments implements DocumentStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #rows: Rows<Document>;
   readonly #versions: (kind: string, name: string) => number[];
-  readonly #named: (kind: string, name: string) => SqlRow[];
-  /** Some documents of a kind, behind one of them. */
-  readonly #behind: (kind: string, name: string, version: number) => SqlRow[];
+  /** Some documents behind one of them: of a kind, or of one name. */
+  readonly #behind: (kind: string, name: string, version: number) => Iterable<SqlRow>;
+  readonly #named: (kind: string, name: string, version: number) => Iterable<SqlRow>;
   readonly #slices: Slices;
   readonly #count: (kind: string) => number;
 
@@ -50,9 +51,9 @@ export class SqliteDocuments implements DocumentStore {
     const versions = db.prepare("SELECT version FROM document WHERE kind = ? AND name = ?");
     this.#versions = (kind, name) => versions.all(kind, name).map((row) => row.version as number);
     const behind = db.prepare("SELECT * FROM document WHERE kind = ? AND (name, version) > (?, ?) ORDER BY name, version LIMIT ?");
-    this.#behind = (kind, name, version) => behind.all(kind, name, version, rowsMax);
-    const named = db.prepare("SELECT * FROM document WHERE kind = ? AND name = ? ORDER BY version");
-    this.#named = (kind, name) => named.all(kind, name);
+    this.#behind = (kind, name, version) => behind.iterate(kind, name, version, rowsMax);
+    const named = db.prepare("SELECT * FROM document WHERE kind = ? AND name = ? AND version > ? ORDER BY version LIMIT ?");
+    this.#named = (kind, name, version) => named.iterate(kind, name, version, rowsMax);
     const count = db.prepare("SELECT count(*) AS count FROM document WHERE kind = ?");
     this.#count = (kind) => count.get(kind)?.count as number;
   }
@@ -62,16 +63,33 @@ export class SqliteDocuments implements DocumentStore {
   }
 
   async documents(kind: string, name?: string): Promise<Document[]> {
-    if (name !== undefined) return this.#named(kind, name).map(documentOf);
     const all: Document[] = [];
-    for (;;) {
+    for await (const document of this.eachDocument(kind, name)) all.push(document);
+    return all;
+  }
+
+  async *eachDocument(kind: string, name?: string): AsyncGenerator<Document, void, void> {
+    for (let last = { name: name ?? "", version: -1 }; ; ) {
       await this.#slices.turn(rowsMax * wholeRow);
-      const last = all.at(-1);
-      const some = this.#behind(kind, last?.name ?? "", last?.version ?? -1).map(documentOf);
-      all.push(...some);
-      this.#slices.spent(some.reduce((sum, { body }) => sum + body.length, 0));
-      if (some.length < rowsMax) return all;
+      const { some, more } = this.#page((name === undefined ? this.#behind : this.#named)(kind, last.name, last.version));
+      yield* some;
+      if (!more) return;
+      last = some.at(-1) as Document;
     }
+  }
+
+  /** As many rows as may be read without a pause. */
+  #page(rows: Iterable<SqlRow>): { some: Document[]; more: boolean } {
+    const some: Document[] = [];
+    let chars = 0;
+    for (const row of rows) {
+      const document = documentOf(row);
+      some.push(document);
+      chars += document.body.length;
+      if (chars >= charsMax) break;
+    }
+    this.#slices.spent(chars);
+    return { some, more: some.length === rowsMax || chars >= charsMax };
   }
 
   keepDocument(

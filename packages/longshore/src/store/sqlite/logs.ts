@@ -13,6 +13,7 @@ import {
   type LogChunk,
   type LogSource,
   type LogStore,
+  pageBytesMax,
   pushBytesMax,
   pushChunksMax,
   type StoredChunk,
@@ -248,16 +249,18 @@ function fullMark(batch: LogBatch, bytesMax: number): LogChunk {
 
 function collect(rows: Iterable<SqlRow>, after: number, limit: number): StoredChunk[] {
   const found: StoredChunk[] = [];
+  let bytes = 0;
   for (const row of rows) {
     const base = { taskId: row.task_id as string, attempt: row.attempt as number, grant: row.grant_count as number };
     for (const [place, chunk] of unpacked(row.chunks as string).entries()) {
       const position = (row.id as number) * placesMax + place;
       // Only the row that the position points into can hold chunks that were given already.
       if (rowOf(after) === row.id && position <= after) continue;
-      if (found.length === limit) return found;
+      if (found.length === limit || bytes >= pageBytesMax) return found;
       found.push({ position, ...base, ...chunk });
+      bytes += chunk.data.length;
     }
-    if (found.length === limit) return found;
+    if (found.length === limit || bytes >= pageBytesMax) return found;
   }
   return found;
 }

@@ -3,6 +3,7 @@
 
 import type { Lanes } from "../../board/lanes.ts";
 import { type Fault, isOpen, type Task, type Verb } from "../../board/task.ts";
+import { ListTexts } from "../../list-text.ts";
 import type { Definition } from "../../run/dialect.ts";
 import {
   type AttemptView,
@@ -47,9 +48,11 @@ const last = "\u{10ffff}";
 export class SqliteReader implements Reader {
   readonly #options: SqliteReaderOptions;
   readonly #sql: ReturnType<typeof prepareStatements>;
+  readonly #lists: ListTexts;
 
   constructor(options: SqliteReaderOptions) {
     this.#options = options;
+    this.#lists = new ListTexts(options.slices);
     this.#sql = prepareStatements(options.db);
   }
 
@@ -185,6 +188,10 @@ export class SqliteReader implements Reader {
     const { counts } = this.#options;
     await counts.counted();
     return { openRuns: counts.openRuns, endedRuns: counts.endedRuns, endedTasks: counts.endedTasks };
+  }
+
+  listText(items: AsyncIterable<string> | Iterable<string>, options?: { alone?: boolean }): Promise<string> {
+    return this.#lists.of(items, options);
   }
 
   turn(rows: number): Promise<void> {

@@ -1,0 +1,56 @@
+// The attacker holds a worker token and stores large texts where the server sets a limit on their number only; then a read token asks for many
+// of them at once. All of them were read, and made into one answer, without a pause.
+
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openEngine } from "../../src/server/engine.ts";
+import { turnRows } from "../../src/slices.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+import { job, startGraphServer } from "../support/workflow-graph.ts";
+
+const megabyte = 1_048_576;
+
+describe("a log of large chunks", () => {
+  const chunks = 6;
+
+  async function logged() {
+    const server = await startGraphServer();
+    const id = await server.start(job("talk"));
+    const { lease } = await server.take();
+    for (let at = 0; at < chunks; at++)
+      await server.push(lease.lease_id, { workflow_id: id, job_id: "talk", sequence: at, data: "x".repeat(megabyte) });
+    return { server, id };
+  }
+
+  it("is read in pages of about a megabyte, and comes whole", async () => {
+    const { server } = await logged();
+    const { items: runs } = JSON.parse((await server.get("/api/longshore/v1/runs")).text) as { items: { id: string }[] };
+    const sizes: number[] = [];
+    let after = "0";
+    for (let page = 0; page <= chunks; page++) {
+      const { text } = await server.get(`/api/longshore/v1/runs/${runs[0]?.id}/logs?limit=1000&after=${after}`);
+      const { items, next } = JSON.parse(text) as { items: object[]; next: string | null };
+      sizes.push(items.length);
+      if (next === null) break;
+      after = next;
+    }
+    expect(sizes).toEqual([1, 1, 1, 1, 1, 1, 0]);
+  });
+
+  it("comes whole where a protocol has no pages", async () => {
+    const { server, id } = await logged();
+    expect(await server.logs(id, "talk")).toHaveLength(chunks);
+  });
+});
+
+describe("large documents of one kind", () => {
+  it("are listed a megabyte at a time", async () => {
+    const engine = await openEngine({ directory: null, clock: new TestClock() });
+    onTestFinished(() => engine.close());
+    const count = 40;
+    for (let at = 0; at < count; at++)
+      await engine.documents.keepDocument({ kind: "schema", name: `s${at}`, version: 1, body: JSON.stringify("x".repeat(megabyte / 2)) });
+    expect(await engine.documents.documents("schema")).toHaveLength(count);
+    // The rows that a slice is given, and a row for each kilobyte of the megabyte that it may read.
+    expect(engine.slices.longest).toBeLessThan(2 * turnRows);
+  });
+});
