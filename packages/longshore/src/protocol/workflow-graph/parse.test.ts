@@ -112,6 +112,11 @@ describe("a claim", () => {
       status: 422,
       body: expect.stringContaining("worker_id: 257 characters, expected at most 256"),
     });
+    const wide = Array.from({ length: 1_000 }, (_, at) => `${at}`.padStart(33, "l"));
+    expect(refusalOf(() => claim({ labels: wide })).body).toContain(
+      "labels: 33000 characters in all labels together, expected at most 32768",
+    );
+    expect(claim({ labels: wide.slice(0, 992) }).labels).toHaveLength(992);
     expect(refusalOf(() => claim({ labels: Array(1_001).fill("a") })).body).toContain("labels: 1001 labels, expected at most 1000");
     expect(refusalOf(() => claim({ worker_id: "a\0b" })).body).toContain("worker_id: a NUL character");
   });

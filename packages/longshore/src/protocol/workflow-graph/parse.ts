@@ -23,6 +23,8 @@ import {
 const idCharsMax = 256;
 /** A worker advertises its handlers as labels, so it may have many. */
 const labelsMax = 1_000;
+/** All of them together: 10,000 workers are remembered, so 320 MB at most. A thousand labels of 32 characters. */
+const labelCharsMax = 32_768;
 /** What is kept of an error text. Workers cut at 4,096; this leaves room for those that do not. */
 const errorCharsKept = 16_384;
 
@@ -126,11 +128,15 @@ function labelsOf(text: string, body: { [key: string]: unknown }): string[] {
   const { labels } = body;
   if (!Array.isArray(labels)) throw labels === undefined ? missing(text, [], "labels") : wrongType(text, ["labels"], labels, "a sequence");
   if (labels.length > labelsMax) throw misshapen(text, ["labels"], `${labels.length} labels, expected at most ${labelsMax}`);
+  let chars = 0;
   for (let at = 0; at < labels.length; at++) {
     const label: unknown = labels[at];
     if (typeof label !== "string") throw wrongType(text, ["labels", at], label, "a string");
     checkId(text, ["labels", at], label);
+    chars += label.length;
   }
+  if (chars > labelCharsMax)
+    throw misshapen(text, ["labels"], `${chars} characters in all labels together, expected at most ${labelCharsMax}`);
   return labels as string[];
 }
 
