@@ -43,6 +43,21 @@ describe("what is watched", () => {
     expect(slow.ended).toBe(1);
   });
 
+  it("is ended when it moves by less than the rate on average, and stays when it keeps to it", async () => {
+    const clock = new TestClock();
+    const stalls = new Stalls(clock, 1_000, 100);
+    const slow = thing();
+    const steady = thing();
+    stalls.watch(slow);
+    stalls.watch(steady);
+    for (let step = 0; step < 20; step++) {
+      slow.at += 20;
+      steady.at += 25;
+      await clock.advance(250);
+    }
+    expect([slow.ended, steady.ended]).toEqual([1, 0]);
+  });
+
   it("stays while it waits for us", async () => {
     const clock = new TestClock();
     const stalls = new Stalls(clock, 1_000);

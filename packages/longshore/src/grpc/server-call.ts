@@ -300,7 +300,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown>, Moving {
 
   stalled(): void {
     if (this.receivingSince !== Number.POSITIVE_INFINITY) {
-      return this.refuse(new GrpcError(GrpcCode.DEADLINE_EXCEEDED, "The request stopped half-way: nothing of it came for too long."));
+      return this.refuse(new GrpcError(GrpcCode.DEADLINE_EXCEEDED, "The request came too slowly, or stopped half-way."));
     }
     this.#leave();
     this.#stream.close(constants.NGHTTP2_CANCEL);

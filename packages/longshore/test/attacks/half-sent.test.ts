@@ -1,6 +1,6 @@
 // The attacker begins requests and sends no more, so that each keeps its place and its memory for minutes: over HTTP/1.1 a body that stops
-// half-way, over HTTP/2 a message that does. The attacker holds no token, or a worker token. The server must end what has stopped for ten
-// seconds, and leave alone what comes slowly.
+// half-way, over HTTP/2 a message that does; or sends a byte now and then. The attacker holds no token, or a worker token. The server must end
+// what has stopped for ten seconds or brings next to nothing, and leave alone what comes slowly.
 
 import { expect, it } from "vitest";
 import { unary } from "../../src/grpc/service.ts";
@@ -59,13 +59,54 @@ it("an upload that stops half-way is cut", async () => {
 it("a body that comes slowly is read", async () => {
   const { server, count, pass } = await started();
   const client = new RawClient(server);
-  client.send("POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n");
+  const piece = "x".repeat((httpLimits.receiveRate * httpLimits.receiveStallMs) / 1_000);
+  client.send(`POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${10 * piece.length}\r\n\r\n`);
   for (let sent = 1; sent <= 10; sent++) {
-    client.send("x");
-    if (sent < 10) while (count("longshore_http_receiving_bytes") < sent) await turn();
+    client.send(piece);
+    if (sent < 10) while (count("longshore_http_receiving_bytes") < sent * piece.length) await turn();
     if (sent < 10) await pass(httpLimits.receiveStallMs * 0.7);
   }
-  await client.until("xxxxxxxxxx");
+  await client.until(piece.repeat(10));
+});
+
+it("a body that drips is answered 408 long before its whole time is over", async () => {
+  const { server, count, pass } = await started();
+  const client = new RawClient(server);
+  client.send("POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n");
+  for (let sent = 1; sent <= 2; sent++) {
+    client.send("x");
+    while (count("longshore_http_receiving_bytes") < sent) await turn();
+    await pass(httpLimits.receiveStallMs * 0.9);
+  }
+  expect(await client.closed()).toMatch(/HTTP\/1.1 408 .*receiveRate/s);
+  expect(count("longshore_http_receiving_bytes")).toBe(0);
+});
+
+it("an upload that drips is cut", async () => {
+  const { server, count, pass } = await started();
+  const client = new RawClient(server);
+  client.send("PUT /upload HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n");
+  while (count("longshore_http_in_flight") < 1) await turn();
+  for (let sent = 1; sent <= 2; sent++) {
+    client.send("x");
+    await pass(httpLimits.receiveStallMs * 0.9);
+  }
+  await client.closed();
+  expect(count("longshore_http_in_flight")).toBe(0);
+});
+
+it("a message of gRPC that drips ends its call", async () => {
+  const { server, count, pass } = await started();
+  const stream = rawSession(server.port).request(grpcHead(Echo.Say.path));
+  stream.write(Buffer.from([0, 0, 0, 0, 100]));
+  const answer = answerOf(stream);
+  for (let sent = 1; sent <= 2; sent++) {
+    stream.write(Buffer.from([1]));
+    while (count("longshore_http_receiving_bytes") < 5 + sent) await turn();
+    await pass(httpLimits.receiveStallMs * 0.9);
+  }
+  expect((await answer).head["grpc-status"]).toBe("4");
+  expect(count("longshore_http_in_flight")).toBe(0);
 });
 
 it("a message of gRPC that stops half-way ends its call after ten seconds", async () => {

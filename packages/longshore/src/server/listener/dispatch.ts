@@ -171,7 +171,7 @@ function valuesOf({ action, countsValues }: Route, limits: HttpLimits): number {
 function unread(outcome: Exclude<BodyOutcome, object>, { bytesMax, valuesMax }: BodyLimits, limits: HttpLimits): Problem {
   if (outcome === "too-large") return bodyTooLarge(bytesMax);
   if (outcome === "too-many-values") return tooManyValues(valuesMax);
-  if (outcome === "stalled") return bodyStalled(limits.receiveStallMs);
+  if (outcome === "stalled") return bodyStalled(limits.receiveStallMs, limits.receiveRate);
   if (outcome === "no-room") return noRoomForBody(limits.receivingBytes);
   return notUtf8();
 }

@@ -39,6 +39,8 @@ export interface HttpLimits extends ValueLimits {
   requestMs: number;
   /** A body, or a message of gRPC, of which nothing has come for so long was left half-way. Late by a quarter. */
   receiveStallMs: number;
+  /** Bytes a second that must come of a body or message on average, after `receiveStallMs`. Far below every line that a worker works over. */
+  receiveRate: number;
   /** A reader that has taken nothing for so long does not read. Late by a quarter. */
   sendStallMs: number;
   /** Answers that their readers have not taken yet, all together. */
@@ -91,6 +93,7 @@ export const httpLimits: Readonly<HttpLimits> = {
   headersMs: 10_000,
   requestMs: 300_000,
   receiveStallMs: 10_000,
+  receiveRate: 1_024,
   sendStallMs: 30_000,
   sendingBytes: 268_435_456,
   checkMs: 5_000,

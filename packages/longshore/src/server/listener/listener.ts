@@ -85,7 +85,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const traffic = createTraffic(metrics, logger, clock, connections, router.entries);
   const sendingBytes = new ByteBudget(limits.sendingBytes);
   const sendStalls = new Stalls(clock, limits.sendStallMs);
-  const receiveStalls = new Stalls(clock, limits.receiveStallMs);
+  const receiveStalls = new Stalls(clock, limits.receiveStallMs, limits.receiveRate);
   const sending = new Sending(sendingBytes, sendStalls);
   const writer = createReplyWriter({ connections, streams, sending, logger, onUndelivered: traffic.undelivered });
   const gate = createGate({ auth, bound: host, hosts: options.hosts, origins: options.origins });

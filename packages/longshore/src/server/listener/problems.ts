@@ -79,8 +79,8 @@ export function tooManyValues(valuesMax: number): Problem {
 }
 
 /** The connection ends with it: what else may come is the middle of a body. */
-export function bodyStalled(ms: number): Problem {
-  const message = `The body stopped half-way: nothing of it has come for ${ms} ms, the limit (receiveStallMs).`;
+export function bodyStalled(ms: number, perSecond: number): Problem {
+  const message = `The body came too slowly: nothing for ${ms} ms (receiveStallMs), or less than ${perSecond} bytes a second on average (receiveRate). Send it at once.`;
   return { kind: "bad-request", status: 408, message, headers: { connection: "close" } };
 }
 
