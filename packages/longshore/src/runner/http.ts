@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { LongshoreError } from "../errors.ts";
+import { isLoopback } from "../loopback.ts";
 import { metricsContentType } from "../metrics.ts";
 import { healthBody, type WorkerStatuses } from "./health.ts";
 
@@ -31,7 +32,8 @@ const connectionsMax = 100;
 
 export async function serveWorker({ port, host = "127.0.0.1" }: HttpOptions, pages: Pages): Promise<HttpHandle> {
   const server = createServer({ requestTimeout: requestMsMax, keepAliveTimeout: requestMsMax }, (request, response) => {
-    void answer(request, response, pages).catch(() => response.destroy());
+    const answered = isRebound(request, host) ? refuseName(request, response) : answer(request, response, pages);
+    void answered.catch(() => response.destroy());
   });
   server.maxConnections = connectionsMax;
   await new Promise<void>((resolve, reject) => {
@@ -55,6 +57,17 @@ export async function serveWorker({ port, host = "127.0.0.1" }: HttpOptions, pag
         server.closeAllConnections();
       }),
   };
+}
+
+/** A web page reaches loopback under a name of its own that leads there; its browser then lets it read the answer. The Host header has that name. */
+function isRebound({ headers }: IncomingMessage, bound: string): boolean {
+  const name = (headers.host ?? "").replace(/:\d*$/, "");
+  return isLoopback(bound) && !isLoopback(name);
+}
+
+async function refuseName(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  request.resume();
+  send(response, 403, "text/plain", "This worker listens on loopback: call it localhost or by its address.\n");
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, pages: Pages): Promise<void> {
