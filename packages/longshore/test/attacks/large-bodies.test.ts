@@ -47,3 +47,9 @@ it.each(routes)("%s is read in slices", async (_what, path, body) => {
     expect(longest()).toBeLessThanOrEqual(sliceChars + roomChars);
   }
 });
+
+it("a graph of FlowKit that no node could be given is refused", async () => {
+  const body = `{"graph":{"nodes":[]},"params":{"x":"${"x".repeat(4 * 1_024 * 1_024)}"}}`;
+  const { status, text } = await call(`${await started()}/flowkit/v1/tasks`, { method: "POST", headers, body });
+  expect([status, text]).toEqual([413, expect.stringContaining("larger than 4194304 bytes")]);
+});

@@ -41,8 +41,8 @@ export interface ArtifactsPage {
 export const taskStatuses = ["queued", "running", "deferred", "cancelling", "finished", "failed"] as const;
 export type TaskStatus = (typeof taskStatuses)[number];
 
-/** A graph of the largest size with an input for each node. */
-const bodyMax = 16 * 1_024 * 1_024;
+/** A graph of the largest size with its inputs. A node is given at most a record of the bus, 1 MB, so that more helps no graph. */
+const bodyMax = 4 * 1_024 * 1_024;
 /** A page of tasks carries their whole graphs. */
 const tasksPageMax = 100;
 const partsPageMax = 1_000;
