@@ -25,7 +25,7 @@ export interface Follower {
   done(task: Task): void;
   closed(task: Task, closure: Closure): NextTry;
   ended(task: Task, state: EndState, error: string | null): void;
-  /** A record on no lane has ended by itself: whatever it stands for should stop too. */
+  /** An attempt of a record on no lane is over: what it stands for should stop too. */
   abandoned(task: Task): void;
   expireRun(runId: string): void;
 }

@@ -110,7 +110,13 @@ export class TaskLife {
     // What stands on no lane has no delay: it waits for something else, from now on.
     const dueAt = task.lane === null ? wakeTime(next.wakeAt, closing.now) : next.dueAt;
     const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal: next.ordinal ?? task.ordinal };
+    this.#abandon(task);
     this.requeue(task, closing, counted, { rewritten: input !== task.input });
+  }
+
+  /** What an attempt on no lane stood for stops with it: no step waits for it any more. */
+  #abandon(task: Task): void {
+    if (task.lane === null && task.runId !== null) this.#options.runs().abandoned(task);
   }
 
   /** What a record waited for was a time, and it has come. */
@@ -159,8 +165,7 @@ export class TaskLife {
     };
     this.#options.tasks.put(ended.id, ended);
     this.#options.lines.leave(task, closing.now);
-    // It stood for something else, which nobody waits for any more.
-    if (task.lane === null && task.runId !== null) this.#options.runs().abandoned(task);
+    this.#abandon(task);
     return ended;
   }
 

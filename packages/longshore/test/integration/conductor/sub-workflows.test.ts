@@ -274,3 +274,22 @@ it("ends a run that went on with a permitted failure when a step or a child behi
   expect(await c.run(id)).toMatchObject({ status: "FAILED", reasonForIncompletion: expect.stringContaining("too risky") });
   expect(await c.child(id, "s")).toBe(child);
 });
+
+it("cancels the child of an attempt that a client fails by hand, when another attempt follows", async () => {
+  const c = await startConductor();
+  await c.taskDef({ name: "s", retryCount: 1, retryDelaySeconds: 0 });
+  await c.workflow({ name: "child", tasks: [simple("inner")] });
+  const parent = await c.begin([sub("s", "child")]);
+  const first = await c.child(parent, "s");
+  const { taskId } = await c.record(parent, "s");
+  const report = { taskId, workflowInstanceId: parent, status: "FAILED", reasonForIncompletion: "by hand" };
+  await c.ask("POST", "/tasks", report);
+  await c.settle();
+  expect(await c.record(parent, "s")).toMatchObject({ retryCount: 1 });
+  const second = await c.child(parent, "s");
+  expect(second).not.toBe(first);
+  expect(await c.status(first)).toBe("TERMINATED");
+  await c.work("inner", { output: { x: 1 } });
+  expect(await c.status(second)).toBe("COMPLETED");
+  expect(await c.status(parent)).toBe("COMPLETED");
+});
