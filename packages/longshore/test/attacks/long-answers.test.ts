@@ -42,6 +42,24 @@ describe("a log of large chunks", () => {
   });
 });
 
+describe("tasks with large inputs", () => {
+  it("are listed in pages that are shorter, with all of them on the way to the last page", async () => {
+    const server = await startGraphServer();
+    const count = 12;
+    for (let at = 0; at < count; at++) await server.start(job("large", { command: "x".repeat(1_000_000) }));
+    const sizes: number[] = [];
+    let before = "";
+    for (let page = 0; page < count; page++) {
+      const { text } = await server.get(`/api/longshore/v1/tasks?limit=1000${before}`);
+      const { items, next } = JSON.parse(text) as { items: object[]; next: string | null };
+      sizes.push(items.length);
+      if (next === null) break;
+      before = `&before=${next}`;
+    }
+    expect(sizes).toEqual([9, 3]);
+  });
+});
+
 describe("large documents of one kind", () => {
   it("are listed a megabyte at a time", async () => {
     const engine = await openEngine({ directory: null, clock: new TestClock() });

@@ -38,6 +38,8 @@ export interface SqliteReaderOptions {
 const scanMax = turnRows / 2;
 /** Entries of an index that are passed at the cost of one that is looked at. */
 const passedPerRow = 16;
+/** Inputs and outputs in one page, and what the last of them has above it: a thousand rows may have gigabytes together. */
+const pageCharsMax = 8 * 1_048_576;
 /** Whole rows that are read without a pause. */
 const wholeRowsMax = 250;
 /** Open runs that are sorted to list them: about a millisecond. */
@@ -201,12 +203,16 @@ export class SqliteReader implements Reader {
   async #page<T extends Run | Task>(found: { ids: string[]; next: string | null }, load: (id: string) => T | undefined): Promise<Page<T>> {
     const { slices } = this.#options;
     const items: T[] = [];
+    let chars = 0;
     for (const id of found.ids) {
       await slices.turn(wholeRow);
       const item = load(id);
       if (item === undefined) continue;
-      slices.spent(textOf(item));
+      const size = textOf(item);
+      slices.spent(size);
       items.push(item);
+      chars += size;
+      if (chars >= pageCharsMax && id !== found.ids.at(-1)) return { items, next: id };
     }
     return { items, next: found.next };
   }
