@@ -34,6 +34,7 @@ const routes: [what: string, path: string, body: (payload: string) => string][] 
   ["a run of Stepflow", "/api/v1/runs", (x) => `{"flowId":"${"0".repeat(64)}","input":[{"x":${x}}]}`],
   ["a blob as JSON", "/api/v1/blobs", (x) => `{"other":${x}}`],
   ["a completion of workflow-graph", "/api/jobs/none/complete", (x) => `{"output":${x}}`],
+  ["a part of FlowKit", "/flowkit/v1/artifacts/partials", (x) => `{"batch_uids":["u"]}\n{"x":${x}}\n`],
   ["a graph of FlowKit", "/flowkit/v1/tasks", (x) => `{"params":{"x":${x}}}`],
 ];
 

@@ -7,6 +7,7 @@ import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "
 import { writeExact } from "../../json-exact.ts";
 import { findJsonFault } from "../../json-position.ts";
 import { JsonScan } from "../../json-scan.ts";
+import { parseLarge, sliceChars } from "../../json-sliced.ts";
 import { type JsonBody, jsonOf } from "../../request-json.ts";
 import { shown } from "../../text.ts";
 
@@ -24,8 +25,6 @@ export function linesOf({ text }: HttpRequest, max: number): string[] {
   return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n", max + 1);
 }
 
-/** Characters that are read before other requests have their turn: some milliseconds, whatever they hold. */
-const sliceChars = 262_144;
 /** What one line may hold: read in about 20 ms. */
 const lineValuesMax = 131_072;
 
@@ -38,8 +37,11 @@ export async function checkObjects(texts: readonly string[], what: (at: number) 
       await setImmediate();
       left = sliceChars - text.length;
     }
-    if (text.length > sliceChars) refuseCostly(text, what(at));
-    objectOf(text, what(at));
+    if (text.length <= sliceChars) objectOf(text, what(at));
+    else {
+      refuseCostly(text, what(at));
+      objectOfBody({ text, parsed: await parseLarge(text) }, what(at));
+    }
   }
 }
 
