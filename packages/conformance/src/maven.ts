@@ -52,7 +52,7 @@ interface KafkaPlace {
   readonly controllerPort: number;
   readonly data: string;
   readonly secure?: SecureListener;
-  /** Topics are made by whoever names one, with one partition, as Kafka does when its configuration does not mention it. */
+  /** A topic is made by the first program that names it, with one partition, as Kafka does when its configuration does not mention it. */
   readonly makesTopics?: boolean;
 }
 

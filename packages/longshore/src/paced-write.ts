@@ -43,7 +43,7 @@ export class PacedWrite implements Moving {
     const end = pieceEnd(this.#body, this.#at);
     const piece = typeof this.#body === "string" ? this.#body.slice(this.#at, end) : this.#body.subarray(this.#at, end);
     this.#to.write(piece, (error) => {
-      // The connection has ended, which whoever owns it hears too.
+      // The connection has ended, which its owner is notified of too.
       if (error || this.#body.length === 0) return;
       this.#at = end;
       if (end < this.#body.length) this.#next();

@@ -1,4 +1,4 @@
-// What is read in one turn of the event loop is bounded, for all requests together. Whoever reads many rows takes them in slices and asks
+// What is read in one turn of the event loop is bounded, for all requests together. A reader of many rows takes them in slices and asks
 // for a place in a turn before each:
 //
 //   for (;;) {

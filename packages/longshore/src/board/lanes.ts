@@ -12,7 +12,7 @@ import type { Waiter } from "./waiters.ts";
 export type { Reach } from "./claim-group.ts";
 export { goesBefore, type LaneQueue, type Place } from "./lane-tree.ts";
 
-/** Distinct claims remembered while nobody waits in them, for when a lane was last asked for. */
+/** Distinct claims remembered while no claim waits in them, for when a lane was last asked for. */
 const groupsMax = 2_000;
 /** Distinct claims that wait for one name. A post compares them, so a thousand posts at once compare a million: about 20 ms. */
 const standingMax = 1_000;

@@ -52,7 +52,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .option("--flowkit-brokers <list>", "brokers of Kafka where workers of FlowKit are met; without them they come here")
     .option("--flowkit-mongo <url>", "a MongoDB that workers of FlowKit share; without one they keep artifacts here")
     .option("--flowkit-config <file>", "the settings of FlowKit's coordinator, as JSON")
-    .option("--token <token>", "let in whoever shows it; may be repeated; better in --token-file, for process lists show it", parseRepeated)
+    .option("--token <token>", "accept this token; may be repeated; better in --token-file, for process lists show it", parseRepeated)
     .option("--token-file <file>", "tokens, one a line")
     .option("--insecure", "serve beyond loopback although nobody is asked for a token")
     .option("--origin <origins>", "web origins whose pages may call, such as https://ops.example", parseList)

@@ -36,7 +36,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown>, Moving {
   /** Grows with each message that has. */
   #moved = 0;
   #paced: PacedWrite | undefined;
-  /** The large message that is being written, and how to let go whoever waits for it. */
+  /** The large message that is being written, and how to release the code that waits for it. */
   #writing: Promise<void> | undefined;
   #settle: (() => void) | undefined;
   #over = false;

@@ -148,7 +148,7 @@ export class GrpcSession {
 
   #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     // A stream that fails closes next, which is what its call listens to. One that was reset along with its own headers has closed already:
-    // nobody is there to be answered, and trying to would throw.
+    // no caller is left to be answered, and trying to would throw.
     stream.on("error", () => {});
     if (stream.destroyed || stream.closed) return;
     const plain = refusePlain(headers);

@@ -29,7 +29,7 @@ export class ProtobufFault extends Error {
   }
 }
 
-/** A message with more fields than whoever reads it is ready to hold. */
+/** A message with more fields than its reader accepts. */
 export class TooManyFields extends Error {
   readonly max: number;
 

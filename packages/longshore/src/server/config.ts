@@ -53,7 +53,7 @@ export interface ServeOptions {
   /** What is logged and where to: warnings and worse, as text, to standard error, unless told otherwise. Tokens never appear. */
   logger?: Partial<Pick<LoggerOptions, "level" | "format" | "write">>;
   limits?: Partial<HttpLimits>;
-  /** What callers may fill altogether: 64 GiB of blobs and 100,000 open runs below one root unless told otherwise. */
+  /** What callers may fill altogether: 64 GiB of blobs and 100,000 open runs below one root by default. */
   quotas?: Partial<Quotas>;
   clock?: Clock;
 }

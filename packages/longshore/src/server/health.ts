@@ -39,7 +39,7 @@ export class HealthCheck {
     this.#startedAt = options.clock.now();
   }
 
-  /** The same for whoever sends work here: a server that closes takes none, however well it is. */
+  /** The same for a program that sends work here: a server that closes takes none, however well it is. */
   async ready(): Promise<Health> {
     const health = await this.look();
     return this.#options.closing.aborted ? { ...health, status: "unavailable", message: "The server is closing." } : health;

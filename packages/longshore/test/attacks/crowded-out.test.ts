@@ -67,7 +67,7 @@ it("many connections of one token take a part of the pool, and the others keep t
   for (const token of others) expect((await claim(authorization(token))).status).toBe(200);
 });
 
-it("half-sent health checks over HTTP/2 without a token refuse nobody else", async () => {
+it("half-sent health checks over HTTP/2 without a token take no place of other callers", async () => {
   const limits = { ...small, inFlightOpen: 10 };
   const { url, port, inFlight, claim, authorization } = await started({ tokens: [attacker, ...others], limits });
   for (let at = 0; at < 21; at++) {

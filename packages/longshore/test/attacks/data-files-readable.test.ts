@@ -17,7 +17,7 @@ it("finds no file in an existing folder of mode 0755 that it may read", async ()
   const files = readdirSync(data);
   expect(files).toEqual(expect.arrayContaining(["lock", "longshore.db", "longshore.db-shm", "longshore.db-wal"]));
   for (const name of files) expect([name, modeOf(join(data, name)) & 0o077]).toEqual([name, 0]);
-  // The folder belongs to whoever made it: its mode is reported, not changed.
+  // The folder belongs to its maker: its mode is reported, not changed.
   expect(modeOf(data)).toBe(0o755);
   expect(server.text()).toContain(`Other users may look into the data folder ${data} (mode 755): run chmod 700`);
   const { stdout } = await longshore(["doctor", "--data", data, "--port", String(server.port)]);

@@ -150,7 +150,7 @@ function copy(db: Database, table: string, count: number, made: Readonly<Record<
     SELECT ${columns.map((column) => made[column] ?? column).join(", ")} FROM c, (SELECT * FROM ${table} ${where} LIMIT 1)`);
 }
 
-/** A database that counts the rows that are read in one turn of the event loop, whoever reads them. */
+/** A database that counts the rows that are read in one turn of the event loop, by any reader. */
 function countingRows() {
   const counted = { longest: 0, open };
   let rows = 0;

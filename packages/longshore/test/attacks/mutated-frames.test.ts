@@ -91,7 +91,7 @@ it(`${conversations} conversations in mutated HTTP/2 end, and the server goes on
   expect(await converse(server, Buffer.concat([preface, ...good]))).toBeGreaterThan(50);
 });
 
-it("a request that is reset together with its headers is nobody's any more, and ends no server", async () => {
+it("a request that is reset together with its headers has no caller any more, and ends no server", async () => {
   const server = await startGraphServer();
   const plain = frame(
     1,

@@ -46,7 +46,7 @@ async function pass(clock: TestClock, ms: number): Promise<void> {
   }
 }
 
-it.each(["", "connection: close\r\n"])("answers that nobody reads hold the budget and no more (%j)", async (head) => {
+it.each(["", "connection: close\r\n"])("answers that are not read hold the budget and no more (%j)", async (head) => {
   const clock = new TestClock();
   const server = await startServer({ groups: [groupOf("main", [whole])], clock, limits: { sendingBytes: 50_000_000 } });
   ask(server, "/large", head);
@@ -62,7 +62,7 @@ it.each(["", "connection: close\r\n"])("answers that nobody reads hold the budge
   expect((await call(`${server.url}/large`)).text.length).toBe(large.length);
 });
 
-it("a streamed answer that nobody reads is cut", async () => {
+it("a streamed answer that is not read is cut", async () => {
   const clock = new TestClock();
   const server = await startServer({ groups: [groupOf("main", [streamed])], clock });
   ask(server, "/stream");

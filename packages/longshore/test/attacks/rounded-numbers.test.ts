@@ -1,4 +1,4 @@
-// Nobody attacks here, and data was lost all the same: a database id or a time in nanoseconds is a whole number above 2^53, and every reader
+// No attack is needed here to lose data: a database id or a time in nanoseconds is a whole number above 2^53, and every reader
 // that makes a double of it hands on another number without a word. Each test walks one protocol in literal bytes, from the client that starts
 // a run through two steps to the client that reads the result, and looks for the digits at every stop.
 

@@ -65,7 +65,7 @@ describe("the lane that workers without labels take commands from", () => {
 
     it(`is not reached by a task on its own called ${name}`, async () => {
       const s = await started();
-      // Nothing waits for its end: it is refused, or left on a lane that nobody takes from.
+      // Nothing waits for its end: it is refused, or left on a lane that no worker takes from.
       void s.server.call(name, "$(id)" as never).catch(() => undefined);
       await s.none();
     });

@@ -58,7 +58,7 @@ it("bodies that never end hold the budget and no more, and the next one is told 
   expect(refused).toMatch(/retry-after: \d/i);
   expect(refused).toContain("3500000 bytes");
   expect(await held()).toBeLessThanOrEqual(3_500_000);
-  // Whoever goes gives back what was held.
+  // A caller that goes gives back what was held.
   for (const { socket } of begun) socket.destroy();
   for (let left = 1; left > 0; ) left = await held();
 });

@@ -58,7 +58,7 @@ export function restartedRunsGoOn({ runs, finalRuns }: Story): Violation[] {
   return [...runs.values()].flatMap(({ id, restartSent: sent, restartAcknowledged: got }) => {
     if (!sent || !got || finalRuns.get(id)?.state !== "cancelled") return [];
     if ([id, ...sent.family].some((one) => runs.get(one)?.cancelSent)) return [];
-    const message = "its restart was acknowledged, nobody has cancelled it or a run around it, and it ended as cancelled";
+    const message = "its restart was acknowledged, no client has cancelled it or a run around it, and it ended as cancelled";
     return [violation("restarted-run-goes-on", id, message, [sent, got])];
   });
 }

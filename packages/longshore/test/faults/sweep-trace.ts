@@ -54,7 +54,7 @@ function opOf(call: string): Op | null {
   if (name === "rename") return { kind: "rename", path: named, to: texts[1]?.toString() ?? "" };
   if (name === "unlink") return { kind: "remove", path: named };
   if (name === "mkdir") return { kind: "folder", path: named };
-  throw new Error(`The recording has a ${name}, which nobody has taught it: ${call.slice(0, 200)}`);
+  throw new Error(`The recording has a ${name}, which it does not know: ${call.slice(0, 200)}`);
 }
 
 function bytesOf(escaped: string): Buffer {

@@ -21,7 +21,7 @@ export const READERS = { group: "readers", member: "m", topics: ["news"], max: 1
 
 const step = (id: string, more: object = {}) => ({ id, task: id, input: null, ...more });
 
-/** A blob that nobody has used for this long is gone when pruning next comes by, which it does each minute. */
+/** A blob that is unused for this long is gone when pruning next comes by, which it does each minute. */
 const BLOB_AGE_MS = 90_000;
 const PRUNING_MS = 60_000;
 /** Far more than pruning needs. */
@@ -40,7 +40,7 @@ export async function playWorkload(directory: string, rounds: number, ledger: Le
     ledger.sent(`blob ${hash}`, "gone");
     await untilPruned(engine, clock, join(directory, "blobs", "incoming"));
     ledger.answered();
-    // The write-ahead log is folded into the data file, and begins anew with the next commit.
+    // The write-ahead log is folded into the data file, and begins again with the next commit.
     engine.store.db.exec("PRAGMA wal_checkpoint(RESTART)");
   }
   await engine.close();

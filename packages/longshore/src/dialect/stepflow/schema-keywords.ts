@@ -8,7 +8,7 @@ type Keyword = (check: Check, argument: Json, at: At) => Violation[];
 
 const none: Violation[] = [];
 
-/** Without the value: it may be a secret, and whoever reports a violation knows it. */
+/** Without the value: it may be a secret, and the caller that reports a violation has it. */
 function expected(at: At, what: string): Violation[] {
   return [{ path: at.path, message: `expected ${what}` }];
 }

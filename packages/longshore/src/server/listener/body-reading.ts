@@ -86,7 +86,7 @@ export class BodyReading implements Moving {
   }
 }
 
-/** The same for a body that was opened as a stream, and so waits while nobody reads it. Rejects with LONGSHORE_LIMIT or LONGSHORE_BAD_INPUT. */
+/** The same for a body that was opened as a stream, and so waits while it is not read. Rejects with LONGSHORE_LIMIT or LONGSHORE_BAD_INPUT. */
 export async function collectText(
   stream: AsyncIterable<Buffer>,
   { bytesMax, valuesMax }: Pick<BodyLimits, "bytesMax" | "valuesMax">,

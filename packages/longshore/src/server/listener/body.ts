@@ -1,4 +1,4 @@
-// Request bodies: what is announced of them, as a bounded stream for large ones, and thrown away when nobody wants them. Those that are read
+// Request bodies: what is announced of them, as a bounded stream for large ones, and thrown away when they are not wanted. Those that are read
 // whole are in body-reading.ts.
 
 import { isUtf8 } from "node:buffer";

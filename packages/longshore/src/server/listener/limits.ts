@@ -6,7 +6,7 @@ import type { ValueLimits } from "../../request-size.ts";
 export interface HttpLimits extends ValueLimits {
   /** Largest request body a route reads unless it names its own: what workflow-graph workers already know (2 MiB). */
   bodyBytes: number;
-  /** The same of a route that answers anyone. Whoever has no token has nothing large to say. */
+  /** The same of a route that answers anyone. A caller without a token has nothing large to send. */
   openBytes: number;
   /** How much of a refused body is read and thrown away so that the client can read the refusal; beyond it the socket is cut. */
   discardBytes: number;

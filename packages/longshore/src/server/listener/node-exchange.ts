@@ -12,7 +12,7 @@ import type { Match } from "./router.ts";
 
 export interface NodeExchangeOptions {
   readonly awaitsContinue: boolean;
-  /** How much of a body that nobody wants is thrown away before the socket is cut. */
+  /** How much of an unwanted body is thrown away before the socket is cut. */
   readonly discardBytes: number;
   /** Ends what stops half-way. */
   readonly stalls: Stalls;
@@ -118,7 +118,7 @@ export class NodeExchange extends Exchange {
     // Node itself turns to the next request.
   }
 
-  /** What is not read into memory must go on all the same; whoever stops sending is cut. */
+  /** What is not read into memory must go on all the same; a caller that stops sending is cut. */
   private watchSender(): void {
     const { request } = this;
     const { stalls } = this.options;

@@ -25,7 +25,7 @@ export interface BackedUp {
   readonly missingBlobs: number;
 }
 
-/** A copy without its last step has another name, so that nobody takes it for a whole one. */
+/** A copy without its last step has another name, so that it is not taken for a whole one. */
 const partialSuffix = ".partial";
 /** How often the growing copy is looked at. */
 const lookMs = 200;

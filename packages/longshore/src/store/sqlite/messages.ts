@@ -55,7 +55,7 @@ export class Messages {
     return this.#sql.oldest.all().map((row) => ({ id: row.id as number, message: JSON.parse(row.body as string) as Message }));
   }
 
-  /** Inside an operation. A parent waits again as soon as its child lives again: whoever restarted the child finds both running. */
+  /** Inside an operation. A parent waits again as soon as its child lives again: the caller that restarted the child finds both running. */
   leave(message: Message): void {
     if (message.kind === "reopen-task") return this.#reopenParent(message);
     this.#added.add({ id: ++this.#newest, message });

@@ -152,7 +152,7 @@ export class Mirror {
     } while (this.#marks.has(taskId) && !this.#closing.signal.aborted);
   }
 
-  /** A node that was called complete is not: whoever looks for its end must not find it. */
+  /** A node that was called complete is not: a reader that looks for its end must not find it. */
   async reopen({ task_id, node_id }: { task_id: string; node_id: string }): Promise<void> {
     const artifacts = this.#options.db.collection("artifacts");
     await asking("take back a complete artifact", () => artifacts.deleteMany({ task_id, node_id, status: "complete" }));

@@ -14,7 +14,7 @@ export interface StepflowNatsOptions extends QueueOptions {
   readonly consumer?: string;
   /**
    * The orchestrator, as it names itself in tasks; `STEPFLOW_TASKS_URL`. Where a run has moved to is asked here first. A worker with a token needs it:
-   * the token is sent there alone, for tasks come from whoever may publish to the stream. Without a token it is not needed.
+   * the token is sent there alone, for a task comes from any program that may publish to the stream. Without a token it is not needed.
    */
   readonly orchestratorUrl?: string;
   /** Further options of the NATS client's `connect`, such as `{ tls: {}, authenticator }`. */

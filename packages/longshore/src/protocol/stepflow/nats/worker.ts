@@ -74,7 +74,7 @@ class StepflowNats implements Transport {
     this.#serving = this.#serve(this.#worker);
   }
 
-  /** A task names its orchestrator, and whoever may publish to the stream writes tasks: the token goes where the worker was told, and only there. */
+  /** A task names its orchestrator, and any program that may publish to the stream writes tasks: the token goes where the worker was told, and only there. */
   #trusts(address: string): boolean {
     const { token, orchestratorUrl, blobUrl, stream } = this.#settings;
     const told = [orchestratorUrl, blobUrl].map((url) => (url === undefined ? undefined : addressOf(url)));
