@@ -5,6 +5,7 @@ import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { isObject } from "../../json.ts";
 import type { Definition } from "../../run/dialect.ts";
+import { DefinitionReader } from "../definition-reader.ts";
 import type { Engine } from "../engine.ts";
 import { codeSource, sourceText } from "./code-source.ts";
 import { badInput, checked, json, type Operation, operation, parseJson, rawOperation } from "./operation.ts";
@@ -26,7 +27,8 @@ const definedShape = z
 const codeBody = z.strictObject({ source: codeSource });
 
 export function definitionOperations(engine: Engine): Operation[] {
-  const { reader } = engine;
+  const { reader, clock } = engine;
+  const files = new DefinitionReader(clock);
   return [
     operation({
       ...{ id: "listDefinitions", tag, method: "GET", path: "/definitions", action: "definition.read" },
@@ -82,12 +84,12 @@ export function definitionOperations(engine: Engine): Operation[] {
         201: { description: "It has been defined.", schema: definedShape },
         200: { description: "The newest version is the same already.", schema: definedShape },
       },
-      handle: (request, query) => define(engine, request, query.name as string | undefined),
+      handle: (request, query) => define(engine, files, request, query.name as string | undefined),
     }),
   ];
 }
 
-async function define(engine: Engine, request: HttpRequest, name: string | undefined): Promise<HttpReply> {
+async function define(engine: Engine, files: DefinitionReader, request: HttpRequest, name: string | undefined): Promise<HttpReply> {
   const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
   if (type !== jsonType && !yamlTypes.includes(type ?? "")) {
     const expected = [jsonType, ...yamlTypes].join(", ");
@@ -96,9 +98,7 @@ async function define(engine: Engine, request: HttpRequest, name: string | undef
   const body = type === jsonType ? parseJson(request) : undefined;
   if (isObject(body) && "source" in body) return defineCode(engine, body, name);
   const ending = type === jsonType ? ".json" : ".yaml";
-  // The parser of definition files is loaded with the first of them.
-  const { parseDefinition } = await import("../definition-file.ts");
-  const { warnings, ...parsed } = parseDefinition(request.text, `${name ?? ""}${ending}`);
+  const { warnings, ...parsed } = await files.read({ text: request.text, file: `${name ?? ""}${ending}` });
   return defined(engine, parsed, warnings);
 }
 

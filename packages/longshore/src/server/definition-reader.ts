@@ -1,0 +1,110 @@
+// Definition files that arrive in requests. The parser of YAML takes seconds for a file of some megabytes, and cannot be interrupted: a large
+// text is read in a thread of its own, so that other requests are answered meanwhile, and so that it can be ended. A thread reads one text
+// and ends; there is one at a time.
+
+import { Worker } from "node:worker_threads";
+import type { Clock } from "../clock.ts";
+import { type ErrorCode, type ErrorDetail, LongshoreError } from "../errors.ts";
+import type { DefinitionFile } from "./definition-file.ts";
+
+/** Longer texts go to a thread: the parser takes some milliseconds for this many characters, and so does the start of a thread. */
+export const hereCharsMax = 16_384;
+/** Several times what the largest file takes that is not refused. */
+const threadMsMax = 20_000;
+/** Several times what the objects of the largest file take. */
+const threadMbMax = 1_024;
+/** Large texts under way and waiting: each is held in memory, and the last one waits for all others. */
+export const largeMax = 8;
+
+export interface DefinitionText {
+  readonly text: string;
+  /** Its name, which decides what the definition is called. */
+  readonly file: string;
+}
+
+/** What a thread posts. */
+export type ReadOutcome =
+  | { readonly parsed: DefinitionFile }
+  | { readonly refused: { readonly code: ErrorCode; readonly message: string; readonly detail: ErrorDetail } };
+
+export class DefinitionReader {
+  /** How many threads were started so far. */
+  threads = 0;
+  #large = 0;
+  #last: Promise<unknown> = Promise.resolve();
+  readonly #clock: Clock;
+  readonly #msMax: number;
+
+  constructor(clock: Clock, msMax = threadMsMax) {
+    this.#clock = clock;
+    this.#msMax = msMax;
+  }
+
+  /** Rejects with LONGSHORE_BAD_DEFINITION with line and column, or with LONGSHORE_LIMIT when too many large texts wait. */
+  async read(given: DefinitionText): Promise<DefinitionFile> {
+    const { text, file } = given;
+    if (text.length > hereCharsMax) return this.#inTurn(given);
+    // The parser of definition files is loaded with the first of them.
+    const { parseDefinition } = await import("./definition-file.ts");
+    return parseDefinition(text, file);
+  }
+
+  #inTurn(given: DefinitionText): Promise<DefinitionFile> {
+    if (this.#large >= largeMax) {
+      const message = `${this.#large} definitions of more than ${hereCharsMax} characters are being read, which is the limit. Send it again later.`;
+      return Promise.reject(new LongshoreError("LONGSHORE_LIMIT", message));
+    }
+    this.#large++;
+    const result = this.#last.then(() => this.#inThread(given)).finally(() => this.#large--);
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  /** Settles when the thread has ended, however that came. */
+  #inThread(given: DefinitionText): Promise<DefinitionFile> {
+    this.threads++;
+    const worker = startThread(given);
+    return new Promise((resolve, reject) => {
+      let settle = () => reject(new Error("The thread that read the definition ended without a result."));
+      const cancel = this.#clock.at(this.#clock.now() + this.#msMax, () => {
+        settle = () => reject(tooMuch(`more than ${this.#msMax / 1_000} s`));
+        void worker.terminate();
+      });
+      worker.on("message", (outcome: ReadOutcome) => {
+        settle = () => ("parsed" in outcome ? resolve(outcome.parsed) : reject(refusalOf(outcome.refused)));
+      });
+      worker.on("error", (error) => {
+        const isFull = (error as NodeJS.ErrnoException).code === "ERR_WORKER_OUT_OF_MEMORY";
+        settle = () => reject(isFull ? tooMuch(`more than ${threadMbMax} MB of memory`) : error);
+      });
+      worker.on("exit", () => {
+        cancel();
+        settle();
+      });
+    });
+  }
+}
+
+function startThread(workerData: DefinitionText): Worker {
+  const options = { workerData, resourceLimits: { maxOldGenerationSizeMb: threadMbMax } };
+  const worker = import.meta.url.endsWith(".ts")
+    ? new Worker(sourceProgram(new URL("./definition-thread.ts", import.meta.url)), { ...options, eval: true })
+    : new Worker(new URL("./definition-thread.js", import.meta.url), options);
+  // The request that waits for it keeps the process alive.
+  worker.unref();
+  return worker;
+}
+
+/** Tests run the source: a thread does not inherit what reads TypeScript for them, and Node takes no such file to start a thread with. */
+function sourceProgram({ href }: URL): string {
+  return `import("tsx/esm/api").then(({ tsImport }) => tsImport("${href}", "${href}"))`;
+}
+
+function refusalOf({ code, message, detail }: { code: ErrorCode; message: string; detail: ErrorDetail }): LongshoreError {
+  return new LongshoreError(code, message, { detail });
+}
+
+function tooMuch(what: string): LongshoreError {
+  const detail = { field: "", expected: "a smaller definition, or several", line: 1, column: 1 };
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", `Reading the definition takes ${what}, which is the limit.`, { detail });
+}

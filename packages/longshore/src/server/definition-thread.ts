@@ -1,0 +1,18 @@
+// The program of a thread that reads one definition file, posts what came of it, and ends.
+
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { LongshoreError } from "../errors.ts";
+import { parseDefinition } from "./definition-file.ts";
+import type { DefinitionText, ReadOutcome } from "./definition-reader.ts";
+
+function outcomeOf({ text, file }: DefinitionText): ReadOutcome {
+  try {
+    return { parsed: parseDefinition(text, file) };
+  } catch (error) {
+    if (!(error instanceof LongshoreError)) throw error;
+    const { code, message, detail } = error;
+    return { refused: { code, message, detail } };
+  }
+}
+
+(parentPort as MessagePort).postMessage(outcomeOf(workerData as DefinitionText));
