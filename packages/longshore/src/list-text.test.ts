@@ -44,6 +44,15 @@ describe("the text of a list", () => {
     expect(most).toBe(1);
   });
 
+  it("ends before the item that exceeds the limit where it may be cut, but not before the first", async () => {
+    const lists = new ListTexts(new Slices());
+    const piece = "1".repeat(listBytesMax / 4);
+    const cut = await lists.of([piece, piece, piece, piece, "1", "1"], { cut: true });
+    expect(cut).toHaveLength(listBytesMax + "[,,,]".length);
+    await expect(lists.of([piece.repeat(5)], { cut: true })).rejects.toThrow(`more than ${listBytesMax} characters`);
+    expect(await lists.of(["1"], { alone: true })).toBe("[1]");
+  });
+
   it("lets the next one begin when a list fails or is too long", async () => {
     const lists = new ListTexts(new Slices());
     async function* failing() {

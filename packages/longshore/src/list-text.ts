@@ -9,6 +9,11 @@ export const shortBytes = 65_536;
 /** Of one list: a quarter of all that may wait to be sent. It takes some milliseconds to put together at the end. */
 export const listBytesMax = 64 * 1_024 * 1_024;
 
+export interface ListOptions {
+  readonly alone?: boolean;
+  readonly cut?: boolean;
+}
+
 export class ListTexts {
   readonly #slices: Slices;
   /** Ends when all long lists that have come so far are made. */
@@ -20,17 +25,21 @@ export class ListTexts {
 
   /**
    * `items` gives JSON texts, and is read no further than needed while the list waits. With `alone` it waits before the first of them is read:
-   * for items that can be given only when all of them are in memory.
+   * for items that can be given only when all of them are in memory. With `cut` a list that is too long ends before the item that exceeds the
+   * limit: for pages, whose reader goes on behind what came.
    */
-  async of(items: AsyncIterable<string> | Iterable<string>, { alone = false }: { alone?: boolean } = {}): Promise<string> {
+  async of(items: AsyncIterable<string> | Iterable<string>, { alone = false, cut = false }: ListOptions = {}): Promise<string> {
     const texts: string[] = [];
     let bytes = 0;
     let leave = alone ? await this.#enter() : undefined;
     try {
       for await (const text of items) {
-        texts.push(text);
         bytes += text.length;
-        if (bytes > listBytesMax) throw tooLong();
+        if (bytes > listBytesMax) {
+          if (cut && texts.length > 0) break;
+          throw tooLong();
+        }
+        texts.push(text);
         this.#slices.spent(text.length);
         if (bytes <= shortBytes) continue;
         leave ??= await this.#enter();

@@ -1,6 +1,7 @@
 // Reading for people and pages: a port of its own, so that no view can change anything, and no view adds to what a store must write.
 
 import type { Fault, Task, TaskState, Verb } from "../board/task.ts";
+import type { ListOptions } from "../list-text.ts";
 import type { Definition } from "./dialect.ts";
 import type { Run, RunState } from "./run.ts";
 
@@ -78,14 +79,12 @@ export interface CountsView {
 export interface Reader {
   run(id: string): Promise<Run | undefined>;
   runs(query: RunQuery): Promise<Page<Run>>;
-  /** Looks at no more than the newest `searchMax` runs. */
-  search(search: RunSearch): Promise<{ total: number; runs: Run[] }>;
+  /** Looks at no more than the newest `searchMax` runs. Those that it finds are read one by one, when they are taken. */
+  search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run> }>;
   /** The runs whose ids begin like this, in the order of their ids, behind `after`: a family that was named together. */
   runsUnder(prefix: string, page: { after?: string; limit: number }): Promise<Run[]>;
   /** How many of them are in each state; those that nobody is in are left out. */
   statesUnder(prefix: string): Promise<Map<RunState, number>>;
-  /** The runs of a workflow that go by this outside id, oldest first. */
-  runsByAlias(workflow: string, alias: string, limit: number): Promise<Run[]>;
   /** The run that an attempt of a step stands for. */
   childOf(taskId: string, attempt: number): Promise<Run | undefined>;
   newestRun(workflow: string): Promise<Run | undefined>;
@@ -110,7 +109,7 @@ export interface Reader {
   /** Resolves when so many whole rows may be worked on in this turn of the event loop: for views that make much of what was read. */
   turn(rows: number): Promise<void>;
   /** The JSON text of a list of JSON texts, however many they are: list-text.ts. */
-  listText(items: AsyncIterable<string> | Iterable<string>, options?: { alone?: boolean }): Promise<string>;
+  listText(items: AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string>;
 }
 
 /** How many runs a search looks at: below a second even when every text is read, in slices. */

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { openEngine } from "../../src/server/engine.ts";
 import { turnRows } from "../../src/slices.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { startConductor } from "../support/conductor-rest.ts";
 import { job, startGraphServer } from "../support/workflow-graph.ts";
 
 const megabyte = 1_048_576;
@@ -57,6 +58,36 @@ describe("tasks with large inputs", () => {
       before = `&before=${next}`;
     }
     expect(sizes).toEqual([9, 3]);
+  });
+});
+
+describe("Conductor's workflows with large inputs", () => {
+  /** More than the limit of an answer together, while all but one have less. */
+  const count = 8;
+  const input = { text: "x".repeat(9_000_000) };
+
+  it("are found in shorter pages with the true total, and refused where an answer has no pages", async () => {
+    const c = await startConductor();
+    await c.workflow({ name: "w", tasks: [{ name: "t", taskReferenceName: "t", type: "SIMPLE" }] });
+    const ids: string[] = [];
+    for (let at = 0; at < count; at++) ids.push(await c.start("w", { input, correlationId: "same" }));
+    const page = async (start: number) => {
+      const path = `/workflow/search-v2?start=${start}&size=100&sort=startTime:ASC`;
+      const { totalHits, results } = await c.read<{ totalHits: number; results: { workflowId: string }[] }>(path);
+      return { totalHits, found: results.map(({ workflowId }) => workflowId) };
+    };
+    expect(await page(0)).toEqual({ totalHits: count, found: ids.slice(0, 7) });
+    expect(await page(7)).toEqual({ totalHits: count, found: ids.slice(7) });
+    const bulk = (wanted: string[]) => c.send("POST", "/workflow/bulk/search?includeTasks=false", wanted);
+    const answers = [
+      await bulk(ids),
+      await c.send("GET", "/workflow/w/correlated/same"),
+      await c.send("POST", "/workflow/w/correlated", ["same", "other"]),
+      await c.send("GET", "/workflow/search-by-tasks-v2"),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([429, 429, 429, 429]);
+    const some = await bulk(ids.slice(1, 3));
+    expect((JSON.parse(some.text) as { bulkSuccessfulResults: object[] }).bulkSuccessfulResults).toHaveLength(2);
   });
 });
 

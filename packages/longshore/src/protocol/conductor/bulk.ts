@@ -1,6 +1,7 @@
 // The same order for many runs. Each stands or falls alone.
 
 import type { HttpReply, HttpRequest } from "../../http.ts";
+import type { Reader } from "../../run/reader.ts";
 import type { RunRenderer } from "./render-run.ts";
 import { json, jsonText, refusedByCore } from "./replies.ts";
 import { flagInQuery, idsOf, textInQuery } from "./request.ts";
@@ -12,8 +13,10 @@ const idsMax = 1_000;
 export class Bulk {
   readonly #workflows: Workflows;
   readonly #renderer: RunRenderer;
+  readonly #reader: Reader;
 
-  constructor(workflows: Workflows, renderer: RunRenderer) {
+  constructor(workflows: Workflows, renderer: RunRenderer, reader: Reader) {
+    this.#reader = reader;
     this.#workflows = workflows;
     this.#renderer = renderer;
   }
@@ -56,14 +59,19 @@ export class Bulk {
   search = async (request: HttpRequest): Promise<HttpReply> => {
     const withTasks = flagInQuery(request, "includeTasks", true);
     const failed: { [id: string]: string } = {};
-    const found: string[] = [];
-    for (const id of idsOf(request, "searchWorkflow.arg0", idsMax)) {
-      await tried(failed, id, async () => {
-        found.push(await this.#renderer.run(await this.#workflows.known(id), withTasks));
-      });
-    }
-    return jsonText(`{"bulkErrorResults":${JSON.stringify(failed)},"bulkSuccessfulResults":[${found.join(",")}]}`);
+    const found = await this.#reader.listText(this.#found(idsOf(request, "searchWorkflow.arg0", idsMax), withTasks, failed));
+    return jsonText(`{"bulkErrorResults":${JSON.stringify(failed)},"bulkSuccessfulResults":${found}}`);
   };
+
+  async *#found(ids: readonly string[], withTasks: boolean, failed: { [id: string]: string }): AsyncGenerator<string, void, void> {
+    for (const id of ids) {
+      let text: string | undefined;
+      await tried(failed, id, async () => {
+        text = await this.#renderer.run(await this.#workflows.known(id), withTasks);
+      });
+      if (text !== undefined) yield text;
+    }
+  }
 }
 
 async function each(request: HttpRequest, path: string, act: (id: string) => Promise<void>, counted = 1): Promise<HttpReply> {

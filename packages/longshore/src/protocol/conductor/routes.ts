@@ -69,7 +69,7 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
   const routes = [
     ...taskRoutes(tasks, references, new TaskLogs(deps), new Queues(deps), new Search({ reader, runs, renderer })),
     ...workflowRoutes(workflows, new Search({ reader, runs, renderer }), executeRoute(awaiting, starter)),
-    ...bulkRoutes(new Bulk(workflows, renderer)),
+    ...bulkRoutes(new Bulk(workflows, renderer, reader)),
     ...metadataRoutes(new Metadata(registry, reader)),
     route("GET", "/secrets", "setting.read", "none", environment.secrets),
     route("GET", "/environment", "setting.read", "none", environment.settings),

@@ -1,22 +1,37 @@
 // Searching runs and tasks. Runs are found by the store's indexes; tasks by looking at the newest ones.
 
-import type { Task } from "../../board/task.ts";
 import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { settingsOf } from "../../dialect/conductor/settings.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
+import { writeExact } from "../../json-exact.ts";
 import { pageMax, type Reader, type RunSearch, searchMax } from "../../run/reader.ts";
 import type { Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
 import { type Condition, parseQuery, parseSort, satisfies } from "./query.ts";
 import { type Recorded, type RunRenderer, shownInput, stateOfStatus } from "./render-run.ts";
 import { namesOf, objectText } from "./render-task.ts";
-import { badRequest, invalid, json, jsonText } from "./replies.ts";
+import { badRequest, invalid, jsonText } from "./replies.ts";
 import { textInQuery, wholeIn } from "./request.ts";
+import type { DefinitionView } from "./view.ts";
 
 export interface SearchDeps {
   readonly reader: Reader;
   readonly runs: Runs;
   readonly renderer: RunRenderer;
+}
+
+/** A try that a search found, without its texts: thousands of them may have gigabytes. */
+interface Hit {
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly runId: string;
+  /** What it is sorted by. */
+  readonly key: string | number;
+}
+
+interface Known {
+  readonly run: Run;
+  readonly view: DefinitionView;
 }
 
 /** Results in one answer. */
@@ -33,40 +48,51 @@ export class Search {
 
   workflows = async (request: HttpRequest): Promise<HttpReply> => {
     const { total, runs } = await this.#findRuns(request);
-    return json({ totalHits: total, results: await Promise.all(runs.map((run) => this.#summary(run))) });
+    return this.#page(total, runs, async (run) => writeExact(await this.#summary(run)));
   };
 
   workflowsWhole = async (request: HttpRequest): Promise<HttpReply> => {
     const { total, runs } = await this.#findRuns(request);
-    const texts = await Promise.all(runs.map((run) => this.#deps.renderer.run(run, false)));
-    return jsonText(`{"totalHits":${total},"results":[${texts.join(",")}]}`);
+    return this.#page(total, runs, (run) => this.#deps.renderer.run(run, false));
   };
 
   byTasks = async (request: HttpRequest): Promise<HttpReply> => {
-    const { found, total } = await this.#findTasks(request);
-    const runs = [...new Map(found.map(({ run }) => [run.id, run])).values()];
-    return json({ totalHits: total, results: await Promise.all(runs.map((run) => this.#summary(run))) });
+    const { hits, total } = await this.#findTasks(request);
+    return this.#page(total, this.#runsOf(hits), async (run) => writeExact(await this.#summary(run)), { cut: false });
   };
 
   byTasksWhole = async (request: HttpRequest): Promise<HttpReply> => {
-    const { found, total } = await this.#findTasks(request);
-    const runs = [...new Map(found.map(({ run }) => [run.id, run])).values()];
-    const texts = await Promise.all(runs.map((run) => this.#deps.renderer.run(run, false)));
-    return jsonText(`{"totalHits":${total},"results":[${texts.join(",")}]}`);
+    const { hits, total } = await this.#findTasks(request);
+    return this.#page(total, this.#runsOf(hits), (run) => this.#deps.renderer.run(run, false), { cut: false });
   };
 
   tasks = async (request: HttpRequest): Promise<HttpReply> => {
-    const { found, total } = await this.#findTasks(request);
-    return json({ totalHits: total, results: found.map(({ recorded, run }) => taskSummary(recorded, run)) });
+    const { hits, total } = await this.#findTasks(request);
+    return this.#page(total, this.#triesOf(hits), ({ recorded, run }) => writeExact(taskSummary(recorded, run)));
   };
 
   tasksWhole = async (request: HttpRequest): Promise<HttpReply> => {
-    const { found, total } = await this.#findTasks(request);
-    const texts = found.map(({ recorded, run }) => this.#deps.renderer.taskText(recorded, run, settingsOf(run)));
-    return jsonText(`{"totalHits":${total},"results":[${texts.join(",")}]}`);
+    const { hits, total } = await this.#findTasks(request);
+    return this.#page(total, this.#triesOf(hits), ({ recorded, run }) => this.#deps.renderer.taskText(recorded, run, settingsOf(run)));
   };
 
-  #findRuns(request: HttpRequest): Promise<{ total: number; runs: Run[] }> {
+  /**
+   * Each result is read and written before the next one. A page that would be too long ends earlier, and the next `start` is behind what came;
+   * where `start` does not count results, it is refused.
+   */
+  async #page<T>(
+    total: number,
+    found: AsyncIterable<T>,
+    write: (result: T) => string | Promise<string>,
+    { cut = true }: { cut?: boolean } = {},
+  ): Promise<HttpReply> {
+    const texts = async function* () {
+      for await (const result of found) yield await write(result);
+    };
+    return jsonText(`{"totalHits":${total},"results":${await this.#deps.reader.listText(texts(), { cut })}}`);
+  }
+
+  #findRuns(request: HttpRequest): Promise<{ total: number; runs: AsyncIterable<Run> }> {
     const { start, size } = pageOf(request);
     const sort = parseSort(textInQuery(request, "sort"));
     const by = sort === undefined ? undefined : orders.get(sort.field);
@@ -115,27 +141,50 @@ export class Search {
     };
   }
 
-  async #findTasks(request: HttpRequest): Promise<{ total: number; found: { recorded: Recorded; run: Run }[] }> {
+  async #findTasks(request: HttpRequest): Promise<{ total: number; hits: Hit[] }> {
     const { start, size } = pageOf(request);
     const conditions = parseQuery(textInQuery(request, "query"));
     const text = textInQuery(request, "freeText")?.toLowerCase();
     const within = conditions.find(({ field, operator }) => field === "workflowId" && operator === "=")?.values[0];
-    const matching: { recorded: Recorded; run: Run }[] = [];
+    const sort = parseSort(textInQuery(request, "sort"));
+    const matching: Hit[] = [];
     for await (const { recorded, run } of this.#newest(within)) {
       const fields = fieldsOf(recorded, run);
       if (!conditions.every((condition) => !(condition.field in fields) || satisfies(condition, fields[condition.field]))) continue;
       if (text !== undefined && text !== "*" && !JSON.stringify(taskSummary(recorded, run)).toLowerCase().includes(text)) continue;
-      matching.push({ recorded, run });
+      const key = sort === undefined ? "" : (fields[sort.field] ?? "");
+      matching.push({ taskId: recorded.task.id, attempt: recorded.shown.attempt, runId: run.id, key });
     }
-    const sort = parseSort(textInQuery(request, "sort"));
-    if (sort !== undefined) matching.sort(compareBy(sort.field, sort.down));
-    return { total: matching.length, found: matching.slice(start, start + size) };
+    if (sort !== undefined) matching.sort(sort.down ? (a, b) => compare(b, a) : compare);
+    return { total: matching.length, hits: matching.slice(start, start + size) };
+  }
+
+  async *#runsOf(hits: readonly Hit[]): AsyncGenerator<Run, void, void> {
+    for (const id of new Set(hits.map(({ runId }) => runId))) {
+      await this.#deps.reader.turn(1);
+      const run = await this.#deps.runs.run(id);
+      if (run !== undefined) yield run;
+    }
+  }
+
+  /** Those that were removed or rerun since are left out. */
+  async *#triesOf(hits: readonly Hit[]): AsyncGenerator<{ recorded: Recorded; run: Run }, void, void> {
+    const { reader, runs, renderer } = this.#deps;
+    let known: Known | undefined;
+    for (const { taskId, attempt, runId } of hits) {
+      await reader.turn(1);
+      const task = await reader.task(taskId);
+      if (known?.run.id !== runId) known = await loaded(runs, renderer, runId);
+      if (task === undefined || known === undefined) continue;
+      const recorded = (await renderer.recordsOf(task, known.view)).find(({ shown }) => shown.attempt === attempt);
+      if (recorded !== undefined) yield { recorded, run: known.run };
+    }
   }
 
   async *#newest(within: string | undefined): AsyncGenerator<{ recorded: Recorded; run: Run }> {
     const { reader, runs, renderer } = this.#deps;
     let before: string | undefined;
-    let known: { run: Run; view: Awaited<ReturnType<RunRenderer["viewOf"]>> } | undefined;
+    let known: Known | undefined;
     for (let looked = 0; looked < tasksMax; ) {
       const page = await reader.tasks({
         limit: pageMax,
@@ -145,7 +194,7 @@ export class Search {
       for (const task of page.items) {
         looked++;
         if (task.runId === null || task.state === "forgotten") continue;
-        if (known?.run.id !== task.runId) known = await loaded(runs, renderer, task);
+        if (known?.run.id !== task.runId) known = await loaded(runs, renderer, task.runId);
         if (known === undefined) continue;
         for (const recorded of await renderer.recordsOf(task, known.view)) yield { recorded, run: known.run };
       }
@@ -155,8 +204,8 @@ export class Search {
   }
 }
 
-async function loaded(runs: Runs, renderer: RunRenderer, task: Task) {
-  const run = await runs.run(task.runId as string);
+async function loaded(runs: Runs, renderer: RunRenderer, runId: string): Promise<Known | undefined> {
+  const run = await runs.run(runId);
   return run === undefined ? undefined : { run, view: await renderer.viewOf(run) };
 }
 
@@ -224,13 +273,8 @@ function fieldsOf({ shown, step }: Recorded, run: Run): { [field: string]: strin
   };
 }
 
-function compareBy(field: string, down: boolean): (a: { recorded: Recorded; run: Run }, b: { recorded: Recorded; run: Run }) => number {
-  return (a, b) => {
-    const left = fieldsOf(a.recorded, a.run)[field] ?? "";
-    const right = fieldsOf(b.recorded, b.run)[field] ?? "";
-    const order = left < right ? -1 : left > right ? 1 : 0;
-    return down ? -order : order;
-  };
+function compare(a: Hit, b: Hit): number {
+  return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 }
 
 function taskSummary({ shown, step }: Recorded, run: Run): object {

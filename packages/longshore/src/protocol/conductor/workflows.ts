@@ -86,13 +86,15 @@ export class Workflows {
   tasks = async (request: HttpRequest): Promise<HttpReply> => {
     const run = await this.known(request.params.workflow as string);
     const wanted = request.query.getAll("status").flatMap((each) => each.split(","));
-    const { renderer } = this.#deps;
+    const start = Math.max(0, wholeIn(request, "start", 0));
+    const end = start + Math.max(0, wholeIn(request, "count", 15));
+    const { renderer, reader } = this.#deps;
     const records = await renderer.records(run, await renderer.viewOf(run));
     const matching = records.filter(({ shown }) => wanted.length === 0 || wanted.includes(shown.status));
-    const start = Math.max(0, wholeIn(request, "start", 0));
-    const page = matching.slice(start, start + Math.max(0, wholeIn(request, "count", 15)));
-    const texts = page.map((recorded) => renderer.taskText(recorded, run, settingsOf(run)));
-    return jsonText(`{"totalHits":${matching.length},"results":[${texts.join(",")}]}`);
+    const texts = function* () {
+      for (const recorded of matching.slice(start, end)) yield renderer.taskText(recorded, run, settingsOf(run));
+    };
+    return jsonText(`{"totalHits":${matching.length},"results":${await reader.listText(texts(), { cut: true })}}`);
   };
 
   running = async (request: HttpRequest): Promise<HttpReply> => {
@@ -108,23 +110,37 @@ export class Workflows {
 
   correlated = async (request: HttpRequest): Promise<HttpReply> => {
     const { name, correlation } = request.params as { name: string; correlation: string };
-    return jsonText(await this.#correlatedText(request, name, correlation));
+    return jsonText(await this.#deps.reader.listText(this.#correlated(request, name, correlation)));
   };
 
   correlatedList = async (request: HttpRequest): Promise<HttpReply> => {
     const ids = idsOf(request, "getWorkflows.arg1", correlatedMax);
-    const entries = await Promise.all(
-      ids.map(async (id) => `${JSON.stringify(id)}:${await this.#correlatedText(request, request.params.name as string, id)}`),
-    );
-    return jsonText(`{${entries.join(",")}}`);
+    const list = await this.#deps.reader.listText(this.#correlatedEntries(request, request.params.name as string, ids));
+    return jsonText(`{${list.slice(1, -1)}}`);
   };
 
-  async #correlatedText(request: HttpRequest, name: string, correlation: string): Promise<string> {
+  /** The texts of a map from ids to lists, in pieces that have a comma between them: so all the lists together have one limit. */
+  async *#correlatedEntries(request: HttpRequest, name: string, ids: readonly string[]): AsyncGenerator<string, void, void> {
+    for (const id of ids) {
+      let piece = `${JSON.stringify(id)}:[`;
+      let count = 0;
+      for await (const text of this.#correlated(request, name, id)) {
+        if (count++ > 0) yield piece;
+        piece = count === 1 ? piece + text : text;
+      }
+      yield `${piece}]`;
+    }
+  }
+
+  /** Oldest first. */
+  async *#correlated(request: HttpRequest, name: string, correlation: string): AsyncGenerator<string, void, void> {
     const closed = flagInQuery(request, "includeClosed", false);
-    const runs = await this.#deps.reader.runsByAlias(name, correlation, correlatedMax);
-    const shown = runs.filter((run) => closed || isRunOpen(run.state));
     const withTasks = flagInQuery(request, "includeTasks", false);
-    return `[${(await Promise.all(shown.map((run) => this.#deps.renderer.run(run, withTasks)))).join(",")}]`;
+    const order = { by: "created", down: false } as const;
+    const states = closed ? {} : { states: ["running", "paused"] as const };
+    const wanted = { workflows: [name], aliases: [correlation], ...states, order, offset: 0, limit: correlatedMax };
+    const { runs } = await this.#deps.reader.search(wanted);
+    for await (const run of runs) yield await this.#deps.renderer.run(run, withTasks);
   }
 
   terminate = async (request: HttpRequest): Promise<HttpReply> => {

@@ -51,7 +51,11 @@ describe.each(places)("reading from %s", (place) => {
     const { parts, reader } = await setup();
     const first = await parts.start("w", { alias: "Build_1" });
     const second = await parts.start("other", { alias: "build%2" });
-    const found = async (search: object) => (await reader.search({ offset: 0, limit: 10, ...search })).runs.map(({ id }) => id);
+    const found = async (search: object) => {
+      const ids: string[] = [];
+      for await (const { id } of (await reader.search({ offset: 0, limit: 10, ...search })).runs) ids.push(id);
+      return ids;
+    };
     expect(await found({ like: { alias: "build*" } })).toEqual([second.id, first.id]);
     expect(await found({ like: { alias: "*D_1" } })).toEqual([first.id]);
     expect(await found({ like: { alias: "*%*" }, workflows: ["other"] })).toEqual([second.id]);

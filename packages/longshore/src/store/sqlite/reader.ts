@@ -3,7 +3,7 @@
 
 import type { Lanes } from "../../board/lanes.ts";
 import { type Fault, isOpen, type Task, type Verb } from "../../board/task.ts";
-import { ListTexts } from "../../list-text.ts";
+import { type ListOptions, ListTexts } from "../../list-text.ts";
 import type { Definition } from "../../run/dialect.ts";
 import {
   type AttemptView,
@@ -69,7 +69,7 @@ export class SqliteReader implements Reader {
     return this.#page(found, (id) => this.#run(id));
   }
 
-  search(search: RunSearch): Promise<{ total: number; runs: Run[] }> {
+  search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run> }> {
     return searchRuns(this.#options.db, this.#options.slices, search);
   }
 
@@ -90,10 +90,6 @@ export class SqliteReader implements Reader {
       },
     );
     return states;
-  }
-
-  runsByAlias(workflow: string, alias: string, limit: number): Promise<Run[]> {
-    return this.#allOf(limit, "", (after, some) => this.#sql.runsByAlias.all(alias, workflow, after, some).map(runOf));
   }
 
   childOf(taskId: string, attempt: number): Promise<Run | undefined> {
@@ -192,7 +188,7 @@ export class SqliteReader implements Reader {
     return { openRuns: counts.openRuns, endedRuns: counts.endedRuns, endedTasks: counts.endedTasks };
   }
 
-  listText(items: AsyncIterable<string> | Iterable<string>, options?: { alone?: boolean }): Promise<string> {
+  listText(items: AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string> {
     return this.#lists.of(items, options);
   }
 
@@ -278,7 +274,6 @@ function prepareStatements(db: Database) {
     newestRun: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? ORDER BY id DESC LIMIT 1`),
     openRunsOf: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? AND ended_at IS NULL AND id < ? ORDER BY id DESC LIMIT ?`),
     runByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? ORDER BY id DESC LIMIT 1`),
-    runsByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? AND workflow = ? AND id > ? ORDER BY id LIMIT ?`),
     runsUnder: prepare(`SELECT ${runColumns} FROM run WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
     statesUnder: prepare("SELECT id, state FROM run WHERE id > ? AND id < ? ORDER BY id LIMIT ?"),
     child: prepare(`SELECT ${runColumns} FROM run WHERE parent_task_id = ? AND parent_attempt = ?`),

@@ -4,7 +4,7 @@
 // A row is as long as the texts in it, and even a column behind them is read through them. So the lengths are asked for first, which
 // stand at the beginning of a row, and a slice has so many bytes as well as so many rows.
 
-import { pageMax, type RunSearch, searchMax } from "../../run/reader.ts";
+import { type RunSearch, searchMax } from "../../run/reader.ts";
 import type { Run } from "../../run/run.ts";
 import { type Slices, wholeRow } from "../../slices.ts";
 import { sortInSlices } from "../../sort-slices.ts";
@@ -28,14 +28,14 @@ const bytesMax = 1_048_576;
 /** Above every id in SQLite's byte order. */
 const last = "\u{10ffff}";
 
-export async function searchRuns(db: Database, slices: Slices, search: RunSearch): Promise<{ total: number; runs: Run[] }> {
+export async function searchRuns(db: Database, slices: Slices, search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run> }> {
   const { by, down } = search.order ?? { by: "created", down: true };
   const hits: Hit[] = [];
   const look = looking(db, search, by === "created" ? "NULL" : orders[by]);
   for await (const ids of idsInSlices(db, slices, search)) hits.push(...look(ids));
   const ordered = await inOrder(hits, slices, by !== "created", down);
-  const wanted = ordered.slice(search.offset, search.offset + Math.min(search.limit, 5 * pageMax));
-  return { total: hits.length, runs: await loaded(db, slices, wanted) };
+  const wanted = ordered.slice(search.offset, search.offset + search.limit);
+  return { total: hits.length, runs: loaded(db, slices, wanted) };
 }
 
 /** Ids that lie side by side in the file, newest first; each list is a slice that may be looked into now. */
@@ -140,9 +140,9 @@ function compare(a: Hit, b: Hit): number {
   return a.id < b.id ? -1 : 1;
 }
 
-async function loaded(db: Database, slices: Slices, hits: readonly Hit[]): Promise<Run[]> {
+/** One by one: all of them together may have gigabytes. */
+async function* loaded(db: Database, slices: Slices, hits: readonly Hit[]): AsyncGenerator<Run, void, void> {
   const byId = db.prepare(`SELECT ${runColumns} FROM run WHERE id = ?`);
-  const runs: Run[] = [];
   for (const { id } of hits) {
     await slices.turn(wholeRow);
     const row = byId.get(id);
@@ -150,9 +150,8 @@ async function loaded(db: Database, slices: Slices, hits: readonly Hit[]): Promi
     if (row === undefined) continue;
     const run = runOf(row);
     slices.spent(run.input.length + (run.output?.length ?? 0));
-    runs.push(run);
+    yield run;
   }
-  return runs;
 }
 
 function like(text: string): string {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type ConductorServer, type RestTask, startConductor } from "../../support/conductor-rest.ts";
+import { type ConductorServer, type RestRun, type RestTask, startConductor } from "../../support/conductor-rest.ts";
 import { simple } from "../../support/conductor-world.ts";
 
 interface Found<T = { workflowId: string }> {
@@ -231,4 +231,20 @@ it("[C27] refuses more than a thousand ids at once", async () => {
   const ids = Array.from({ length: 1_001 }, (_, at) => `id-${at}`);
   expect((await c.send("PUT", "/workflow/bulk/pause", ids)).status).toBe(400);
   expect((await c.send("PUT", "/workflow/bulk/pause", ids.slice(1))).status).toBe(200);
+});
+
+it("runs of one correlation id are listed oldest first, open ones alone where the caller does not want closed ones", async () => {
+  const c = await startConductor();
+  const first = await c.begin([simple("t")], { start: { correlationId: "a" } });
+  const second = await c.start("w", { correlationId: "a" });
+  const other = await c.start("w", { correlationId: "b" });
+  await c.work("t");
+  const ids = (runs: RestRun[] | undefined) => runs?.map(({ workflowId }) => workflowId);
+  expect(ids(await c.read<RestRun[]>("/workflow/w/correlated/a"))).toEqual([second]);
+  expect(ids(await c.read<RestRun[]>("/workflow/w/correlated/a?includeClosed=true"))).toEqual([first, second]);
+  const lists = JSON.parse(await c.ask("POST", "/workflow/w/correlated?includeClosed=true", ["none", "a", "b"])) as Record<
+    string,
+    RestRun[]
+  >;
+  expect([ids(lists.none), ids(lists.a), ids(lists.b)]).toEqual([[], [first, second], [other]]);
 });

@@ -7,7 +7,7 @@ import type { Clock } from "../../../clock.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
 import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
-import { pageMax, type Reader } from "../../../run/reader.ts";
+import type { Reader } from "../../../run/reader.ts";
 import type { Run } from "../../../run/run.ts";
 import type { StatusEvent } from "../api-messages.ts";
 import { wireRun } from "../run-id.ts";
@@ -171,11 +171,8 @@ class Follower {
   async #family(): Promise<Run[]> {
     const found: Run[] = [];
     const order = { by: "created", down: false } as const;
-    for (let offset = 0; offset < familyMax; offset += pageMax) {
-      const { runs } = await this.#deps.reader.search({ aliases: [this.#rootId], order, offset, limit: pageMax });
-      found.push(...runs);
-      if (runs.length < pageMax) break;
-    }
+    const { runs } = await this.#deps.reader.search({ aliases: [this.#rootId], order, offset: 0, limit: familyMax });
+    for await (const run of runs) found.push(run);
     return found.sort((a, b) => a.createdAt - b.createdAt || (settingsOf(a).depth ?? 0) - (settingsOf(b).depth ?? 0));
   }
 

@@ -2,7 +2,7 @@
 // by an index.
 
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
-import { pageMax, type Reader } from "../../../run/reader.ts";
+import type { Reader } from "../../../run/reader.ts";
 import type { Run } from "../../../run/run.ts";
 
 /** Open runs of one family that are looked at: more than are ever going on at once. */
@@ -11,11 +11,8 @@ const openMax = 100_000;
 /** Those of a root's family that are going on, without the root itself. */
 export async function openFamily(reader: Reader, rootRunId: string): Promise<Run[]> {
   const found: Run[] = [];
-  for (let offset = 0; offset < openMax; offset += pageMax) {
-    const { runs } = await reader.search({ aliases: [rootRunId], states: ["running", "paused"], offset, limit: pageMax });
-    found.push(...runs);
-    if (runs.length < pageMax) break;
-  }
+  const { runs } = await reader.search({ aliases: [rootRunId], states: ["running", "paused"], offset: 0, limit: openMax });
+  for await (const run of runs) found.push(run);
   return found;
 }
 
