@@ -28,6 +28,7 @@ export async function examineData(folder: string, deep: boolean): Promise<Findin
 async function examineFiles(folder: string, deep: boolean): Promise<Finding> {
   const file = join(folder, dataFileName);
   const data = look(file)?.size;
+  const wal = look(`${file}-wal`)?.size ?? 0;
   const report = checkFile(folder, look(join(folder, blobFolderName)) !== undefined);
   if (report.damage.length > 0) return { about, state: "bad", seen: report.damage.join(" "), advice: restore };
   if (report.schemaVersion !== null && report.schemaVersion > schemaVersion) {
@@ -35,11 +36,12 @@ async function examineFiles(folder: string, deep: boolean): Promise<Finding> {
     return { about, state: "bad", seen: `${seen} wrote it.`, advice };
   }
   if (data === undefined) return { about, state: "ok", seen: `no data file in ${folder} yet` };
-  // What the server checks before it serves is checked here too, so that both find the same.
-  const isChecked = deep || data <= checkBytesAtStart;
+  // What the server checks before it serves is checked here too, so that both find the same. An empty file has no pages, and SQLite
+  // would remove its log.
+  const isChecked = data > 0 && (deep || data <= checkBytesAtStart);
   const damage = isChecked ? await checkFilePages(file) : [];
   if (damage.length > 0) return { about, state: "bad", seen: damage.join(" "), advice: restore };
-  return examineSizes(folder, data, look(`${file}-wal`)?.size ?? 0, isChecked);
+  return examineSizes(folder, data, wal, isChecked);
 }
 
 function examineSizes(folder: string, dataBytes: number, walBytes: number, isChecked: boolean): Finding {

@@ -14,9 +14,14 @@ async function setup(change: (kafka: KafkaModule) => KafkaModule = (kafka) => ka
   const admin = new Admin({ clientId: "test", bootstrapBrokers: [...brokers] });
   onTestFinished(() => admin.close());
   const topic = `${prefix}cmd`;
-  /** A broker hears of its new partitions a moment after they were made. */
+  /** A broker hears of a new topic and of new partitions a moment after they were made. */
   const becomes = (count: number) =>
-    until(async () => (await admin.metadata({ topics: [topic], forceUpdate: true })).topics.get(topic)?.partitionsCount === count);
+    until(() =>
+      admin.metadata({ topics: [topic], forceUpdate: true }).then(
+        ({ topics }) => topics.get(topic)?.partitionsCount === count,
+        () => false,
+      ),
+    );
   return { topics, topic, admin, becomes, told };
 }
 
@@ -24,6 +29,7 @@ describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined
   it("that another has made with one partition gets as many as we make, and more when more members share it", async () => {
     const { topics, topic, admin, becomes, told } = await setup();
     await admin.createTopics({ topics: [topic], partitions: 1, replicas: 1 });
+    await becomes(1);
     await topics.ensure([topic]);
     await becomes(1);
     await topics.ensure([topic], { sharedBy: 2 });
@@ -65,6 +71,7 @@ describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined
       } as typeof kafka.Admin,
     }));
     await admin.createTopics({ topics: [topic], partitions: 1, replicas: 1 });
+    await becomes(1);
     await topics.ensure([topic], { sharedBy: 1 });
     await topics.ensure([topic], { sharedBy: 2 });
     await becomes(1);

@@ -62,6 +62,6 @@ describe("a server that is given a configuration of Stepflow", () => {
   it("is refused on the command line with exit code 2", async () => {
     const { code, stderr } = await longshore(["start", "--ephemeral", "--port", "0", "--stepflow-config", "nowhere.yml"]);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^longshore: The configuration of Stepflow cannot be read: ENOENT/);
+    expect(stderr).toMatch(/^longshore: The configuration of Stepflow cannot be read: ENOENT/m);
   });
 });
