@@ -130,7 +130,7 @@ describe.each(transports)("grpcio as a client of our server, %s", (transport) =>
       no_token: 16,
       gzip: 10_000,
       deflate: 12,
-      large: 20_000_000,
+      large: 15_000_000,
       too_large: 8,
       metadata: "abc AQI",
       parallel: true,

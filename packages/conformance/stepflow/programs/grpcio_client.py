@@ -12,7 +12,7 @@ from grpcio_text import Text, path
 target, token, certificate = sys.argv[1:4]
 BEARER = (("authorization", f"Bearer {token}"),)
 TIMEOUT = 30
-LARGE = 20_000_000
+LARGE = 15_000_000
 
 
 def say(**result):

@@ -12,7 +12,7 @@ export interface Difference {
 
 /** Fields that ours may have and the reference has not. Foreign workers ignore unknown fields, so they cost nothing. */
 const additions = new Set([
-  ...["run_id", "timeout_secs"], // in a claimed job
+  ...["run_id", "timeout_secs", "kind"], // in a claimed job
   ...["expires_at_ms", "heartbeat_secs"], // in a lease
   "current_jobs", // in a worker
   "attempt", // in a log chunk
