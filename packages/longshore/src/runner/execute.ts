@@ -126,8 +126,8 @@ function tellEnd(execution: Execution, outcome: Outcome | undefined, answer: Rep
     ...execution.event(),
     kind: arrived && outcome !== undefined ? outcome.kind : "lost",
     durationMs: config.clock.now() - execution.startedMs,
-    ...(outcome?.kind === "failed" ? { error: outcome.error } : {}),
-    ...(answer === undefined ? {} : { verdict: answer.verdict }),
+    error: outcome?.kind === "failed" ? outcome.error : undefined,
+    verdict: answer?.verdict,
   });
 }
 

@@ -94,7 +94,7 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
       return row === undefined ? null : taskOf(row);
     },
     save(task, isNew, before) {
-      checkNames(task);
+      checkNames(task, before);
       if (isNew) insert.run(...all.map(([, value]) => value(task)));
       else if (before === undefined || before.endedAt !== null) change(task);
       else if (task.endedAt !== null) (same(queueing, before, task) ? end : change)(task);
@@ -123,11 +123,13 @@ function same(columns: readonly Column[], one: Task, other: Task): boolean {
   return true;
 }
 
-function checkNames(task: Task): void {
-  if (task.holder !== null) checkName(task.holder, "holder", "a task");
+/** What the last commit left has been checked: only the holder and the lane can have another name since. */
+function checkNames(task: Task, before: Task | undefined): void {
+  if (task.holder !== null && task.holder !== before?.holder) checkName(task.holder, "holder", "a task");
+  if (task.lane !== null && task.lane !== before?.lane) checkName(task.lane.name, "lane", "a task");
+  if (before !== undefined) return;
   checkName(task.id, "id", "a task");
   checkName(task.step, "step", "a task");
-  if (task.lane !== null) checkName(task.lane.name, "lane", "a task");
 }
 
 const noLimits: readonly LimitKey[] = [];
