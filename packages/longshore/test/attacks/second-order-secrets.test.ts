@@ -126,4 +126,15 @@ describe("text that reads like a secret", () => {
     );
     expect((await c.take("inner")).inputData).toEqual({ x: stolen });
   });
+
+  for (const disguised of ["${ workflow.secrets.S1}", "${\tworkflow.secrets.S1 }", "${ workflow.secrets.${workflow.input.name}}"]) {
+    it(`is no secret as ${JSON.stringify(disguised)} in a definition that came as data`, async () => {
+      const c = await startConductor();
+      const leak = simple("inner", { inputParameters: { x: disguised } });
+      const definition = { name: "made", version: 1, ownerEmail: "a@example.com", inputTemplate: { name: "S1" }, tasks: [leak] };
+      const made = { name: "made", workflowDefinition: "${workflow.input.def}" } as never;
+      await c.begin([operator("SUB_WORKFLOW", "s", { subWorkflowParam: made })], { start: { input: { def: definition } } });
+      expect(JSON.stringify(await c.pollMany("inner", 1))).not.toContain("hunter2");
+    });
+  }
 });

@@ -116,7 +116,7 @@ function nestingOf(text: string): number {
 /** What the text between the braces asks for. */
 export function lookupOf(text: string): Lookup {
   const trimmed = text.trim();
-  if (trimmed.startsWith(secretPrefix)) return secretLookup(trimmed);
+  if (trimmed.startsWith(secretPrefix)) return secretLookup(text);
   if (trimmed === "CPEWF_TASK_ID") return { kind: "task-id" };
   try {
     if (trimmed.startsWith(environmentPrefix)) return environmentLookup(trimmed.slice(environmentPrefix.length));
@@ -130,8 +130,10 @@ export function lookupOf(text: string): Lookup {
   }
 }
 
+/** Only what quoting.ts recognises in data is a secret here. With blanks before it, a definition that comes from data would get secrets. */
 function secretLookup(text: string): Lookup {
-  const reference = quotedReference(text.slice(secretPrefix.length));
+  if (!text.startsWith(secretPrefix)) return { kind: "unreadable", text, reason: "a secret has no blanks before `workflow.secrets.`" };
+  const reference = quotedReference(text.slice(secretPrefix.length).trimEnd());
   return reference === null ? { kind: "unreadable", text, reason: "the name of a secret has no braces" } : { kind: "secret", reference };
 }
 

@@ -144,7 +144,7 @@ class Filling {
 }
 
 function asksForSecret({ inside: [first] }: Expression & { kind: "nested" }): boolean {
-  return typeof first === "string" && first.trimStart().startsWith(secretPrefix);
+  return typeof first === "string" && first.startsWith(secretPrefix);
 }
 
 function fieldOf(path: Path): string | null {
