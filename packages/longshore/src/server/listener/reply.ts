@@ -182,9 +182,12 @@ function misfit(exchange: Exchange, body: HttpReply["body"]): never {
   throw new TypeError(`Route ${exchange.method} ${exchange.entry?.route.path} answers with a stream or events, but is not openEnded.`);
 }
 
-/** Names and values in turn: the form that `writeHead` takes without building an object. */
+/**
+ * Names and values in turn: the form that `writeHead` takes without building an object. What workers and callers stored comes back under the
+ * type that they gave it, and a browser must not find another type in it.
+ */
 function headOf(exchange: Exchange, headers: Readonly<Record<string, string>> | undefined): string[] {
-  const head: string[] = [];
+  const head: string[] = ["x-content-type-options", "nosniff"];
   for (const name in headers) head.push(name, headers[name] as string);
   if (exchange.allowedOrigin !== undefined) {
     head.push("access-control-allow-origin", exchange.allowedOrigin, "access-control-expose-headers", "*", "vary", "origin");
