@@ -1,5 +1,5 @@
-// Whether this server can do its work: above all, whether the store can be written. A full disk is noticed by whoever writes; a server
-// that nobody writes to is asked to try, at most now and then.
+// Whether this server can do its work: above all, whether the store can be written. Each write notices a full disk or a data folder that is
+// gone. A server without writes looks for its folder at each question (the look has a limit of its own), and tries to write now and then.
 
 import type { Clock } from "../clock.ts";
 import type { GroupCommit, Writable } from "../store/sqlite/commit.ts";
@@ -56,6 +56,7 @@ export class HealthCheck {
     const { commit, clock } = this.#options;
     if (commit.commits !== this.#seenCommits) this.#writtenAt = clock.now();
     this.#seenCommits = commit.commits;
+    commit.lookForFile();
     if (commit.unavailable === null && clock.now() - this.#writtenAt < freshMs) return undefined;
     try {
       await this.#probe.writeOnce();

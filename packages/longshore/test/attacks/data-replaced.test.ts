@@ -46,6 +46,17 @@ it("without its write-ahead log: not one start is acknowledged", async () => {
   await expectNothingAcknowledged(server);
 });
 
+it("removed under a server without work: readiness ends at the next question, not at the next write", async () => {
+  const data = dataFolder();
+  const server = await startRunServer(data);
+  expect(await server.startRuns(1)).toEqual([201]);
+  expect((await server.health()).status).toBe(200);
+  rmSync(data, { recursive: true });
+  let asked = 0;
+  while (asked < unseenMax && (await server.health()).status === 200) asked++;
+  expect((await server.health()).body.message).toMatch(/was removed or replaced while the server uses it/);
+});
+
 it("moved away and back: service resumes, and everything acknowledged is there", async () => {
   const data = dataFolder();
   const server = await startRunServer(data);

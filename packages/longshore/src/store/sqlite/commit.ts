@@ -101,6 +101,13 @@ export class GroupCommit {
     return this.#refusal ?? this.#gone ?? (this.#restUntil === 0 ? null : unavailableError(undefined));
   }
 
+  /** Looks for the data file in its place, for a store that is not written to. */
+  lookForFile(): void {
+    if (this.#gone !== null) return;
+    this.#gone = this.#isGone();
+    this.#tell(this.#gone);
+  }
+
   /** From now on nothing is written: each operation that would change something fails with `error`. Reading goes on. */
   refuse(error: LongshoreError): void {
     this.#refusal = error;
