@@ -207,6 +207,25 @@ describe("blobs over a restart", () => {
     expect(hashOf(readFileSync(join(directory, hash.slice(0, 2), hash)))).toBe(hash);
   });
 
+  it("an ephemeral store without a blob makes no folder", async () => {
+    const blobs = new SqliteBlobs({ ...(await openParts("memory")), directory: null });
+    expect(existsSync(blobs.directory)).toBe(false);
+    blobs.close();
+  });
+
+  it("an ephemeral store that closes during an upload leaves no folder", async () => {
+    const parts = await openParts("memory");
+    const blobs = new SqliteBlobs({ ...parts, directory: null });
+    async function* content() {
+      yield randomBytes(10);
+      parts.commit.close();
+      blobs.close();
+      yield randomBytes(10);
+    }
+    await expect(blobs.put(content())).rejects.toThrow();
+    expect(existsSync(blobs.directory)).toBe(false);
+  });
+
   it("an ephemeral store removes its folder when it closes", async () => {
     const parts = await openParts("memory");
     const blobs = new SqliteBlobs({ ...parts, directory: null });

@@ -3,7 +3,7 @@
 // an upload that a crash cut off, or a removal that it interrupted. Retention sweeps it up, a folder at a time.
 
 import { createHash, randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ export interface SqliteBlobsOptions {
   db: Database;
   commit: GroupCommit;
   clock: Clock;
-  /** Where the files lie; null for a temporary folder that `close` removes. */
+  /** Where the files lie; null for a temporary folder that the first blob makes and `close` removes. */
   directory: string | null;
   bytesMax?: number;
   /** Of all blobs together. */
@@ -59,14 +59,14 @@ export class SqliteBlobs implements BlobStore {
   readonly #arriving = new Map<string, number>();
   readonly #uses = new Map<string, number>();
   #nextFolder = 0;
+  #prepared = false;
+  #closed = false;
 
   constructor(options: SqliteBlobsOptions) {
     this.#options = options;
     this.#bytesMax = options.bytesMax ?? blobBytesMax;
-    this.directory = options.directory ?? mkdtempSync(join(tmpdir(), "longshore-blobs-"));
-    mkdirSync(join(this.directory, "incoming"), { recursive: true, mode: 0o700 });
-    // Uploads that the last process did not finish.
-    for (const name of readdirSync(join(this.directory, "incoming"))) rmSync(join(this.directory, "incoming", name), { force: true });
+    this.directory = options.directory ?? join(tmpdir(), `longshore-blobs-${randomUUID()}`);
+    if (options.directory !== null) this.#prepare();
     const used = options.db.prepare("SELECT total(bytes) AS bytes FROM blob").get()?.bytes as number;
     this.#space = new BlobSpace(used, options.totalBytesMax);
     this.#rows = blobRows(options.db, options.commit);
@@ -81,6 +81,7 @@ export class SqliteBlobs implements BlobStore {
     const temporary = this.#incoming();
     const place = this.#space.open();
     try {
+      if (!this.#prepared) this.#prepare();
       const blob = await this.#receive(temporary, content instanceof Uint8Array ? [content] : content, place);
       if (hash !== undefined && hash !== blob.hash) throw mismatch(hash, blob.hash);
       return await this.#keep(temporary, blob, note, place);
@@ -89,6 +90,8 @@ export class SqliteBlobs implements BlobStore {
     } finally {
       place.close();
       await rm(temporary, { force: true });
+      // What came while the store closed may have made its folder again.
+      if (this.#closed) this.close();
     }
   }
 
@@ -167,7 +170,16 @@ export class SqliteBlobs implements BlobStore {
   }
 
   close(): void {
+    this.#closed = true;
     if (this.#options.directory === null) rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #prepare(): void {
+    const incoming = join(this.directory, "incoming");
+    mkdirSync(incoming, { recursive: true, mode: 0o700 });
+    // Uploads that the last process did not finish.
+    for (const name of readdirSync(incoming)) rmSync(join(incoming, name), { force: true });
+    this.#prepared = true;
   }
 
   async #receive(path: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, place: BlobPlace): Promise<Received> {
