@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { toError } from "../errors.ts";
 import { checkFile } from "../store/sqlite/file-check.ts";
 import { blobFolderName, dataFileName, openness } from "../store/sqlite/folder.ts";
-import { checkBytesAtStart, checkFilePages } from "../store/sqlite/integrity.ts";
+import { checkBytesAtStart, checkIdleFile } from "../store/sqlite/integrity.ts";
 import { schemaVersion, tooNew } from "../store/sqlite/schema.ts";
 import type { Finding } from "./doctor.ts";
 
@@ -39,7 +39,7 @@ async function examineFiles(folder: string, deep: boolean): Promise<Finding> {
   // What the server checks before it serves is checked here too, so that both find the same. An empty file has no pages, and SQLite
   // would remove its log.
   const isChecked = data > 0 && (deep || data <= checkBytesAtStart);
-  const damage = isChecked ? await checkFilePages(file) : [];
+  const damage = isChecked ? await checkIdleFile(file) : [];
   if (damage.length > 0) return { about, state: "bad", seen: damage.join(" "), advice: restore };
   return examineSizes(folder, data, wal, isChecked);
 }

@@ -42,6 +42,17 @@ it("works beside a running server and tells the size of its files", async () => 
   expect(of.Port).toMatchObject({ state: "ok", seen: `a Longshore server answers on 127.0.0.1:${server.port}` });
 });
 
+it("leaves no log beside the data file of a server that has stopped", async () => {
+  const data = join(temporaryFolder(), "data");
+  const server = await startServer(["--data", data]);
+  server.kill("SIGTERM");
+  await server.ended;
+  const before = readdirSync(data);
+  const { code, of } = await findings(["--data", data, "--port", "0", "--deep"]);
+  expect({ code, seen: of.Data?.seen }).toEqual({ code: 0, seen: expect.stringContaining("all pages checked") });
+  expect(readdirSync(data)).toEqual(before);
+});
+
 it("ends with 1 when another program has the port, and says what to do", async () => {
   const other = createServer((_, response) => response.end("hello"));
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));

@@ -10,6 +10,8 @@ export interface ChildWork<T> {
   readonly pid: number | undefined;
   /** Rejects when the work failed, or when the process ended without an answer. */
   readonly done: Promise<T>;
+  /** The process has ended, and with it all that it had open. */
+  readonly ended: Promise<void>;
   /** Ends it. */
   stop(): void;
 }
@@ -22,7 +24,11 @@ export function runChild<T>(program: URL, args: readonly string[]): ChildWork<T>
     child.once("error", reject);
     child.once("exit", (code, signal) => reject(new Error(`the process ended with ${signal ?? code}`)));
   });
-  return { pid: child.pid, done, stop: () => void child.kill("SIGKILL") };
+  const ended = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    child.once("error", () => resolve());
+  });
+  return { pid: child.pid, done, ended, stop: () => void child.kill("SIGKILL") };
 }
 
 /** In the process itself: sends what `work` returns, or why it failed. */

@@ -106,6 +106,24 @@ export async function isOpenAnywhere(file: string): Promise<boolean> {
   }
 }
 
+/**
+ * Removes a log that is empty and that no connection uses. SQLite does it itself, under its locks, when the last connection that may write
+ * closes: a server that starts at this moment keeps its log.
+ */
+export async function removeIdleLog(file: string): Promise<void> {
+  const { DatabaseSync } = await load();
+  const db = new DatabaseSync(file);
+  try {
+    // Nothing is prepared here, as above.
+    db.exec("PRAGMA busy_timeout=0; SELECT count(*) FROM sqlite_schema");
+  } catch (error) {
+    // Damaged, or in the hands of a server: the log stays as it is.
+    if (!(isDamaged(error) || isUnavailable(error))) throw error;
+  } finally {
+    db.close();
+  }
+}
+
 async function load(): Promise<Module> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (major > 22 || (major === 22 && minor >= 13)) return withoutWarning(async () => (await import("node:sqlite" as string)) as Module);
