@@ -10,10 +10,11 @@ import type { Socket } from "node:net";
 import type { ByteBudget } from "../byte-budget.ts";
 import type { Clock } from "../clock.ts";
 import type { Stalls } from "../stalls.ts";
+import { endEarly } from "./call-answer.ts";
 import { Turns } from "./inflate.ts";
 import { KeepAlive } from "./keep-alive.ts";
 import { type GrpcLimits, inflationsAtOnce, sessionMemoryMb, sessionWindowBytes, streamWindowBytes } from "./limits.ts";
-import { endEarly, ServerCall } from "./server-call.ts";
+import { ServerCall } from "./server-call.ts";
 import type { GrpcMethod } from "./service.ts";
 import { GrpcCode, GrpcError } from "./status.ts";
 

@@ -1,0 +1,124 @@
+// The request of a call while it is received: one message, perhaps packed. Its bytes count against the budget of all requests from their
+// arrival until the message has been decoded or the call is over.
+import type { ServerHttp2Stream } from "node:http2";
+import type { ByteBudget } from "../byte-budget.ts";
+import type { Moving, Stalls } from "../stalls.ts";
+import { type Frame, FrameReader } from "./frame.ts";
+import { inflate, type Turns } from "./inflate.ts";
+import { GrpcCode, GrpcError } from "./status.ts";
+
+/** What all requests of a server share. */
+export interface RequestShared {
+  readonly receiving: ByteBudget;
+  readonly receiveStalls: Stalls;
+  readonly inflations: Turns;
+}
+
+export interface CallRequestOptions {
+  readonly bytesMax: number;
+  /** How the caller packs messages. */
+  readonly encoding: string | undefined;
+  /** When it begins, in milliseconds of the server's clock. */
+  readonly since: number;
+  /** Called for each piece that comes. */
+  heard(): void;
+  /** Called once with the message, unpacked; never after `release`. */
+  whole(bytes: Buffer): void;
+  /** Called when there is no such message; never after `release`. */
+  failed(error: unknown): void;
+}
+
+export class CallRequest implements Moving {
+  /** When it began to be received; Infinity once it is whole. */
+  since: number;
+  readonly #shared: RequestShared;
+  readonly #options: CallRequestOptions;
+  #reader: FrameReader | undefined;
+  #frame: Frame | undefined;
+  #held = 0;
+  #released = false;
+
+  constructor(stream: ServerHttp2Stream, shared: RequestShared, options: CallRequestOptions) {
+    this.#shared = shared;
+    this.#options = options;
+    this.#reader = new FrameReader(options.bytesMax);
+    this.since = options.since;
+    stream.on("data", (chunk: Buffer) => this.#receive(chunk));
+    stream.once("end", () => this.#ended());
+    shared.receiveStalls.watch(this);
+  }
+
+  /** Gives back what it holds. What still comes is thrown away until the caller has heard of the end. Again is harmless. */
+  release(): void {
+    this.#released = true;
+    this.#shared.receiving.give(this.#held);
+    this.#held = 0;
+    this.#reader = undefined;
+    this.#frame = undefined;
+    this.#received();
+  }
+
+  progress(): number {
+    return this.#held;
+  }
+
+  stalled(): void {
+    this.#fail(new GrpcError(GrpcCode.DEADLINE_EXCEEDED, "The request came too slowly, or stopped half-way."));
+  }
+
+  #received(): void {
+    this.since = Number.POSITIVE_INFINITY;
+    this.#shared.receiveStalls.unwatch(this);
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#reader === undefined) return;
+    this.#options.heard();
+    const full = this.#hold(chunk.length);
+    if (full !== undefined) return this.#fail(full);
+    try {
+      for (const frame of this.#reader.push(chunk)) {
+        if (this.#frame !== undefined)
+          throw new GrpcError(GrpcCode.UNIMPLEMENTED, "The call has more than one message, and its method takes one.");
+        this.#frame = frame;
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #ended(): void {
+    if (this.#released) return;
+    const frame = this.#frame;
+    const { encoding, bytesMax, whole } = this.#options;
+    this.#received();
+    if ((this.#reader?.held ?? 0) > 0) return this.#fail(new GrpcError(GrpcCode.INTERNAL, "The request ends in the middle of a message."));
+    if (frame === undefined) return this.#fail(new GrpcError(GrpcCode.UNIMPLEMENTED, "The call has no message, and its method takes one."));
+    if (!frame.compressed) return whole(frame.bytes);
+    const room = { bytesMax, take: (bytes: number) => this.#hold(bytes) };
+    this.#shared.inflations
+      .run(() => inflate(frame, encoding, room))
+      .then(
+        (bytes) => {
+          if (!this.#released) whole(bytes);
+        },
+        (error: unknown) => this.#fail(error),
+      );
+  }
+
+  /** Takes room for bytes of the request, packed or unpacked; returns the refusal when there is none. */
+  #hold(bytes: number): GrpcError | undefined {
+    const { receiving } = this.#shared;
+    if (this.#released) return new GrpcError(GrpcCode.CANCELLED, "The call is over.");
+    if (!receiving.take(bytes)) {
+      const message = `The server is receiving ${receiving.max} bytes already, its limit (receivingBytes).`;
+      return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, message);
+    }
+    this.#held += bytes;
+    return undefined;
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#released) this.#options.failed(error);
+  }
+}
