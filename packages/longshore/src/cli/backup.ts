@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { Command } from "commander";
 import type { BackupProgress } from "../server/backup.ts";
 import { withData, withExamples, withJson } from "./options.ts";
+import { printJson } from "./print-json.ts";
 
 interface BackupFlags {
   data: string;
@@ -31,7 +32,8 @@ async function backup(folder: string, flags: BackupFlags): Promise<void> {
   const { bytes, blobs, missingBlobs } = await backUp(resolve(flags.data), target, progressPrinter());
   const missing = missingBlobs === 0 ? "" : ` ${missingBlobs} blobs were not there.`;
   const text = `Copied ${bytes} bytes of data and ${blobs} blobs to ${target}.${missing}`;
-  process.stdout.write(`${flags.json ? JSON.stringify({ folder: target, bytes, blobs, missingBlobs }) : text}\n`);
+  if (flags.json) printJson({ folder: target, bytes, blobs, missingBlobs });
+  else process.stdout.write(`${text}\n`);
 }
 
 /** A line on standard error for each tenth. */

@@ -4,6 +4,7 @@ import { Command } from "commander";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
 import { oneLine } from "./terminal.ts";
 
@@ -25,6 +26,7 @@ async function cancel(runId: string, { reason, json, ...flags }: CancelFlags): P
   const run = await connect(flags).post<Run>(`/runs/${encodeURIComponent(runId)}/cancel`, reason === undefined ? undefined : { reason });
   recordRun(flags.record, "run-ordered", run);
   const why = reason === undefined || run.error === null ? "" : `: ${oneLine(run.error)}`;
-  process.stdout.write(json ? `${JSON.stringify(run)}\n` : `${run.id} ${run.state}${why}\n`);
+  if (json) printJson(run);
+  else process.stdout.write(`${run.id} ${run.state}${why}\n`);
   if (reason !== undefined && run.error !== reason) process.stderr.write("It had ended before, so the reason was not kept.\n");
 }

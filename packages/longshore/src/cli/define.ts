@@ -8,6 +8,7 @@ import type { Definition } from "./api.ts";
 import { type Client, connect, Refusal } from "./client.ts";
 import { CommandFailure } from "./failure.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { printJson } from "./print-json.ts";
 
 interface Defined {
   readonly definition: Definition;
@@ -36,7 +37,8 @@ async function define(files: string[], flags: ConnectionOptions & { json?: boole
   for (const file of files) {
     for (const { definition, warnings } of await defineFile(client, file)) {
       for (const { message, line, column } of warnings) process.stderr.write(`${file}:${line}:${column}: ${message}\n`);
-      process.stdout.write(flags.json ? `${JSON.stringify(definition)}\n` : `${definition.name} version ${definition.version}\n`);
+      if (flags.json) printJson(definition);
+      else process.stdout.write(`${definition.name} version ${definition.version}\n`);
     }
   }
 }

@@ -4,6 +4,7 @@ import { Command } from "commander";
 import type { Definition, Page } from "./api.ts";
 import { connect } from "./client.ts";
 import { type ConnectionOptions, parseCount, withConnection, withExamples, withJson } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { painter, table } from "./terminal.ts";
 
 export function definitionsCommand(): Command {
@@ -18,7 +19,7 @@ export function definitionsCommand(): Command {
 async function definitions(flags: ConnectionOptions & { limit: number; json?: boolean }): Promise<void> {
   const page = await connect(flags).get<Page<Definition>>("/definitions", { limit: flags.limit });
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify(page)}\n`);
+    printJson(page);
     return;
   }
   if (page.items.length === 0) {

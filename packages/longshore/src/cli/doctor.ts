@@ -6,6 +6,7 @@ import { Command } from "commander";
 import type { Finding } from "../server/doctor.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { withData, withExamples, withJson, withPort } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { painter, table } from "./terminal.ts";
 
 interface DoctorFlags {
@@ -38,7 +39,8 @@ async function doctor(flags: DoctorFlags): Promise<void> {
   const { diagnose } = await import("../server/doctor.ts");
   const findings = [...(await diagnose(flags.data, { deep: flags.deep })), await examinePort(flags)];
   const bad = findings.some((finding) => finding.state === "bad");
-  process.stdout.write(flags.json ? `${JSON.stringify({ ok: !bad, findings })}\n` : `${asText(findings).join("\n")}\n`);
+  if (flags.json) printJson({ ok: !bad, findings });
+  else process.stdout.write(`${asText(findings).join("\n")}\n`);
   if (bad) throw new CommandFailure("", exitFailed);
 }
 

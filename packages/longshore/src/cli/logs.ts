@@ -7,6 +7,7 @@ import { CommandFailure } from "./failure.ts";
 import { resumed } from "./follow.ts";
 import { LinePrinter } from "./line-printer.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { painter } from "./terminal.ts";
 
 interface LogsFlags extends ConnectionOptions {
@@ -38,7 +39,7 @@ async function logs(runId: string, flags: LogsFlags): Promise<void> {
   const path = `/runs/${encodeURIComponent(runId)}/logs`;
   const chunks = flags.follow ? follow(client, path, flags.step) : stored(client, path, flags.step);
   if (flags.json) {
-    for await (const chunk of chunks) process.stdout.write(`${JSON.stringify(chunk)}\n`);
+    for await (const chunk of chunks) printJson(chunk);
     return;
   }
   const printer = new LinePrinter(process.stdout, painter(process.stdout), flags.step === undefined);

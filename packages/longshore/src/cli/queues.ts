@@ -5,6 +5,7 @@ import { formatDuration } from "../duration.ts";
 import type { Page, Queue } from "./api.ts";
 import { connect } from "./client.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { isStuck } from "./stuck.ts";
 import { painter, table } from "./terminal.ts";
 
@@ -17,7 +18,7 @@ export function queuesCommand(): Command {
 async function queues(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
   const page = await connect(flags).get<Page<Queue>>("/queues?limit=1000");
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify(page)}\n`);
+    printJson(page);
     return;
   }
   if (page.items.length === 0) {

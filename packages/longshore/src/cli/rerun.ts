@@ -4,6 +4,7 @@ import { Command } from "commander";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
 import { finish } from "./run.ts";
 
@@ -25,5 +26,6 @@ async function rerun(runId: string, flags: RerunFlags): Promise<void> {
   const run = await client.post<Run>(`/runs/${encodeURIComponent(runId)}/rerun`);
   recordRun(flags.record, "run-started", run);
   if (flags.follow) return finish(client, run.id, flags);
-  process.stdout.write(flags.json ? `${JSON.stringify(run)}\n` : `${run.id}\n`);
+  if (flags.json) printJson(run);
+  else process.stdout.write(`${run.id}\n`);
 }

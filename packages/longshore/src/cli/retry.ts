@@ -4,6 +4,7 @@ import { Command } from "commander";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
 import { finish } from "./run.ts";
 
@@ -26,5 +27,6 @@ async function retry(runId: string, flags: RetryFlags): Promise<void> {
   const run = await client.post<Run>(`/runs/${encodeURIComponent(runId)}/retry`);
   recordRun(flags.record, "run-ordered", run);
   if (flags.follow) return finish(client, run.id, flags);
-  process.stdout.write(flags.json ? `${JSON.stringify(run)}\n` : `${run.id} ${run.state}\n`);
+  if (flags.json) printJson(run);
+  else process.stdout.write(`${run.id} ${run.state}\n`);
 }

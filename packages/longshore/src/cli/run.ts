@@ -2,11 +2,12 @@
 
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
-import { parseExact, writeExact } from "../json-exact.ts";
+import { parseExact } from "../json-exact.ts";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
 
 interface RunFlags extends RecordOptions {
@@ -35,7 +36,8 @@ async function run(name: string, flags: RunFlags): Promise<void> {
   const started = await client.post<Run>("/runs", { workflow: name, input: inputOf(flags.input), key: flags.key });
   recordRun(flags.record, "run-started", started);
   if (!flags.follow) {
-    process.stdout.write(flags.json ? `${JSON.stringify(started)}\n` : `${started.id}\n`);
+    if (flags.json) printJson(started);
+    else process.stdout.write(`${started.id}\n`);
     return;
   }
   await finish(client, started.id, flags);
@@ -51,8 +53,8 @@ export async function finish(
   const { showRun } = await import("./live.ts");
   const { run: ended } = json ? await watchRun(client, runId, () => {}) : await showRun(client, runId, process.stdout);
   recordRun(record, "run-ended", ended);
-  if (json) process.stdout.write(`${writeExact(ended)}\n`);
-  else if (ended.output !== null) process.stdout.write(`${writeExact(ended.output, 2)}\n`);
+  if (json) printJson(ended);
+  else if (ended.output !== null) printJson(ended.output, 2);
   if (ended.state === "succeeded") return;
   const why = ended.error === null ? "" : `: ${ended.error}`;
   throw new CommandFailure(

@@ -2,13 +2,13 @@
 
 import { Command, Option } from "commander";
 import { formatDuration } from "../duration.ts";
-import { writeExact } from "../json-exact.ts";
 import { isRunOpen } from "../run/run.ts";
 import { counted } from "../text.ts";
 import type { Page, Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { CommandFailure } from "./failure.ts";
 import { type ConnectionOptions, parseCount, withConnection, withExamples, withJson } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { renderRun, runStyles, titleOf } from "./run-view.ts";
 import { fit, type Paint, painter, table } from "./terminal.ts";
 import { look } from "./watch-run.ts";
@@ -46,7 +46,7 @@ async function runs(runId: string | undefined, flags: RunsFlags): Promise<void> 
   }
   const { run, steps } = await look(connect(flags), runId);
   if (flags.json) {
-    process.stdout.write(`${writeExact({ ...run, steps })}\n`);
+    printJson({ ...run, steps });
     return;
   }
   const width = process.stdout.columns ?? columnsDefault;
@@ -58,7 +58,7 @@ async function runs(runId: string | undefined, flags: RunsFlags): Promise<void> 
 async function list({ workflow, state, limit, before, json, ...flags }: RunsFlags): Promise<void> {
   const page = await connect(flags).get<Page<Run>>("/runs", { workflow, state, limit, before });
   if (json) {
-    process.stdout.write(`${writeExact(page)}\n`);
+    printJson(page);
     return;
   }
   const paint = painter(process.stdout);

@@ -6,6 +6,7 @@ import type { JsonSchema } from "../schema/json-schema.ts";
 import type { SignatureSchemas } from "../signature/signatures.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { withExamples, withJson } from "./options.ts";
+import { jsonText } from "./print-json.ts";
 
 interface SchemaFlags {
   json?: boolean;
@@ -42,7 +43,7 @@ async function schema(file: string, flags: SchemaFlags): Promise<void> {
   if (found.length === 0) {
     throw new CommandFailure(`${file} has neither a task nor an exported function. Write \`export const greet = task("greet", ...)\`.`);
   }
-  const document = JSON.stringify(Object.fromEntries(found.map(({ task, schemas }) => [task, schemas])), undefined, 2);
+  const document = jsonText(Object.fromEntries(found.map(({ task, schemas }) => [task, schemas])), 2);
   if (flags.out !== undefined) write(flags.out, document);
   process.stdout.write(flags.json ? `${document}\n` : `${found.flatMap(asText).join("\n")}\n`);
   const missing = found.flatMap(({ task, line, missing }) =>

@@ -4,6 +4,7 @@ import { Command } from "commander";
 import type { Server } from "../server/index.ts";
 import { untilTold } from "./ending.ts";
 import { withExamples, withJson } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
 
 interface StartFlags extends ServerFlags {
@@ -36,7 +37,8 @@ async function start(flags: StartFlags): Promise<void> {
   const { serve } = await import("../server/index.ts");
   const options = serveOptions(flags, { format: "json" });
   const server = await serve(options);
-  process.stdout.write(flags.json ? `${JSON.stringify(readyLine(server, options.data ?? null))}\n` : `Longshore serves on ${server.url}\n`);
+  if (flags.json) printJson(readyLine(server, options.data ?? null));
+  else process.stdout.write(`Longshore serves on ${server.url}\n`);
   await told;
   await server.close();
 }

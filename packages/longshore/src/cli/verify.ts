@@ -7,6 +7,7 @@ import type { Finding } from "../verify/finding.ts";
 import type { Verification } from "../verify/verify.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { type ConnectionOptions, parseDuration, withConnection, withExamples, withJson } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { oneLine, type Paint, painter } from "./terminal.ts";
 
 interface VerifyFlags extends ConnectionOptions {
@@ -55,9 +56,8 @@ async function verify(recordings: string[], flags: VerifyFlags, command: Command
   try {
     const { verify: check } = await import("../verify/verify.ts");
     const verification = await check(source, { recorded, keptSince, progress: progressOn(process.stderr) });
-    process.stdout.write(
-      flags.json ? `${JSON.stringify(verification)}\n` : `${asText(verification, painter(process.stdout)).join("\n")}\n`,
-    );
+    if (flags.json) printJson(verification);
+    else process.stdout.write(`${asText(verification, painter(process.stdout)).join("\n")}\n`);
     if (verification.total > 0) throw new CommandFailure("", exitFailed);
   } finally {
     close();

@@ -5,6 +5,7 @@ import { formatDuration } from "../duration.ts";
 import type { Page, Worker } from "./api.ts";
 import { connect } from "./client.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
+import { printJson } from "./print-json.ts";
 import { fit, painter, type Style, table } from "./terminal.ts";
 
 /** A worker may do a thousand things; `--json` has all of them. */
@@ -21,7 +22,7 @@ export function workersCommand(): Command {
 async function workers(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
   const page = await connect(flags).get<Page<Worker>>("/workers?limit=1000");
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify(page)}\n`);
+    printJson(page);
     return;
   }
   if (page.items.length === 0) {

@@ -18,6 +18,12 @@ it("names of workers, their labels and lanes do not drive the terminal that list
     `/api/tasks/poll/batch/${encodeURIComponent(`lane${driving}`)}?timeout=0&workerid=w${encodeURIComponent(driving)}`,
   );
   expect(polled.status).toBe(200);
+  for (const command of ["workers", "queues", "runs"]) {
+    const { stdout, code } = await longshore([command, "--json", "--on", url]);
+    expect({ command, code }).toEqual({ command, code: 0 });
+    expect(stdout).not.toMatch(/[^\P{Cc}\n]/u);
+    if (command === "workers") expect(JSON.stringify(JSON.parse(stdout))).toContain(csi);
+  }
   for (const command of ["workers", "queues"]) {
     for (const colours of ["FORCE_COLOR", "NO_COLOR"]) {
       const { stdout, code } = await longshore([command, "--on", url], { env: { [colours]: "1" } });
