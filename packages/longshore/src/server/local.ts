@@ -2,6 +2,7 @@
 // next task are sent in the same tick, so they share a commit.
 
 import type { Board } from "../board/board.ts";
+import { isKeptLane, keptForServer } from "../board/kept-lanes.ts";
 import type { Reach } from "../board/lanes.ts";
 import type { Task as BoardTask, Hold } from "../board/task.ts";
 import type { Workers } from "../board/workers.ts";
@@ -119,6 +120,8 @@ export function localTransport(options: LocalOptions): Transport {
     async start(around) {
       host = around;
       const tasks = [...around.tasks.values()];
+      const kept = tasks.find(({ name }) => isKeptLane(name));
+      if (kept !== undefined) throw new LongshoreError("LONGSHORE_BAD_CONFIG", keptForServer(kept.name), { detail: { field: "tasks" } });
       reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
       // Each loop listens to a signal of its own, so that listeners do not pile up on the shared one.
       const loops = Array.from({ length: around.slots.total }, () => new AbortController());

@@ -5,6 +5,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { defaultConfig } from "../../src/protocol/stepflow/config/default.ts";
 import { makeRouter } from "../../src/protocol/stepflow/config/router.ts";
 import { serve } from "../../src/server/index.ts";
+import { task } from "../../src/task.ts";
+import { work } from "../../src/work.ts";
 import { startGraphServer } from "../support/workflow-graph.ts";
 
 const worker = "worker-secret-0123456789";
@@ -49,6 +51,12 @@ describe.each(kept)("the lane %s", (name) => {
     const s = await startGraphServer();
     const graph = { nodes: [{ node_id: "a", type: name, status: null }], edges: [] };
     expect((await s.post("/flowkit/v1/tasks", { graph })).status).toBe(400);
+  });
+
+  it("is not served by a worker in the server's process: it is refused at its start, with the name", async () => {
+    const s = await startGraphServer();
+    const start = async () => work({ tasks: [task(name, async () => null)], on: s.server, signals: false });
+    await expect(start()).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG", message: expect.stringContaining(JSON.stringify(name)) });
   });
 
   it("is not reached by a task on its own", async () => {
