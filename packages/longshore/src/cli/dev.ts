@@ -1,5 +1,6 @@
 // `longshore dev`: the server for a person at a terminal. It prints workers to copy, says why anything waits, and can run a worker file.
 
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
@@ -8,10 +9,13 @@ import { untilTold } from "./ending.ts";
 import { CommandFailure } from "./failure.ts";
 import { withExamples } from "./options.ts";
 import type { RestartingWorker } from "./restarting-worker.ts";
-import { type ServerFlags, serveOptions, withServerFlags, workerToken } from "./server-flags.ts";
+import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
 import type { ProtocolHints } from "./snippets.ts";
 import { type Paint, painter } from "./terminal.ts";
 import { waitingLine } from "./waiting-line.ts";
+
+/** Of the token that the worker of `dev --worker` gets: more than can be guessed. */
+const tokenBytes = 32;
 
 interface DevFlags extends ServerFlags {
   worker?: string;
@@ -38,14 +42,17 @@ async function dev(flags: DevFlags): Promise<void> {
   if (flags.worker !== undefined && !existsSync(flags.worker)) throw new CommandFailure(`the worker file ${flags.worker} does not exist.`);
   const { serve } = await import("../server/index.ts");
   const { protocolHints } = await import("./snippets.ts");
-  const server = await serve({ ...serveOptions(flags, { format: "text" }), badWorkflows: "skip" });
   const asksToken = flags.token !== undefined || flags.tokenFile !== undefined;
+  const token = asksToken && flags.worker !== undefined ? randomBytes(tokenBytes).toString("base64url") : undefined;
+  const options = serveOptions(flags, { format: "text" });
+  const tokens = [...(options.tokens ?? []), ...(token === undefined ? [] : [`worker:${token}:dev-worker`])];
+  const server = await serve({ ...options, tokens, badWorkflows: "skip" });
   const hints = protocolHints(server.url ?? "", { asksToken, brokers: flags.flowkitBrokers });
   const paint = painter(process.stdout);
   const say = (text: string) => void process.stdout.write(`${text}\n`);
   say(welcome(server, flags, hints, paint));
   const stopWatching = server.watchWaiting((news) => say(waitingLine(news, hints, paint)));
-  const worker = flags.worker === undefined ? undefined : await startWorker(flags.worker, server, flags, paint, say);
+  const worker = flags.worker === undefined ? undefined : await startWorker(flags.worker, server, { flags, token, paint, say });
   await told;
   say("");
   stopWatching();
@@ -53,18 +60,20 @@ async function dev(flags: DevFlags): Promise<void> {
   await server.close();
 }
 
-async function startWorker(
-  file: string,
-  server: Server,
-  flags: DevFlags,
-  paint: Paint,
-  say: (text: string) => void,
-): Promise<RestartingWorker> {
+interface WorkerPlace {
+  readonly flags: DevFlags;
+  /** Made for this worker alone, and good for nothing but work: the file is code that an operator's token is none of the business of. */
+  readonly token: string | undefined;
+  readonly paint: Paint;
+  readonly say: (text: string) => void;
+}
+
+async function startWorker(file: string, server: Server, { flags, token, paint, say }: WorkerPlace): Promise<RestartingWorker> {
   const { startRestartingWorker } = await import("./restarting-worker.ts");
   return startRestartingWorker({
     file,
     url: server.url ?? "",
-    token: workerToken(flags),
+    token,
     trust: flags.tlsCert === undefined ? undefined : resolve(flags.tlsCert),
     say: (text) => say(`${paint("cyan", "worker")} ${text}`),
     line: (text) => say(`${paint("dim", "worker |")} ${text}`),

@@ -14,10 +14,10 @@ interface Dev extends Running {
   run(...args: string[]): ReturnType<typeof longshore>;
 }
 
-async function startDev(args: readonly string[] = [], files: Readonly<Record<string, string>> = {}): Promise<Dev> {
+async function startDev(args: readonly string[] = [], files: Readonly<Record<string, string>> = {}, env: NodeJS.ProcessEnv = {}): Promise<Dev> {
   const folder = temporaryFolder();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  const running = startLongshore(["dev", "--port", "0", "--ephemeral", ...args], { cwd: folder });
+  const running = startLongshore(["dev", "--port", "0", "--ephemeral", ...args], { cwd: folder, env });
   const [, url = ""] = await running.printed(/serves on (https?:\S+?),/);
   await running.printed(/Serving until Ctrl-C/);
   return { ...running, url, folder, run: (...more) => longshore([...more, "--on", url], { cwd: folder }) };
@@ -228,7 +228,24 @@ console.log("up");`;
 });
 
 describe("tokens of dev", () => {
-  it("are handed to the worker that dev runs", async () => {
+  it("stay with dev: its worker gets a token of its own that starts no run, also where the environment has another", async () => {
+    const secret = "kV3mQ0rT8xLw2ZpB";
+    const look = `
+      const headers = { authorization: "Bearer " + process.env.LONGSHORE_TOKEN, "content-type": "application/json" };
+      const send = async (path) => (await fetch(process.env.LONGSHORE_URL + path, { method: "POST", headers, body: "{}" })).status;
+      console.log("starts " + (await send("/api/longshore/v1/runs")) + ", claims " + (await send("/api/jobs/claim")));
+      console.log("has it " + JSON.stringify(process.env).includes("${secret}"));`;
+    const dev = await startDev(
+      ["--token", secret, "--worker", "tasks.mjs"],
+      { "tasks.mjs": look + tasksOf("Hello") },
+      { LONGSHORE_TOKEN: secret },
+    );
+    const [, starts, claims] = await dev.printed(/starts (\d+), claims (\d+)/);
+    expect({ starts, isLetIn: claims !== "401" && claims !== "403" }).toEqual({ starts: "403", isLetIn: true });
+    expect((await dev.printed(/has it (\w+)/))[1]).toBe("false");
+  });
+
+  it("let the worker in that dev runs", async () => {
     const secret = "kV3mQ0rT8xLw2ZpB";
     const dev = await startDev(["--workflows", ".", "--token", secret, "--worker", "tasks.mjs"], {
       "g.yml": greetYml,
