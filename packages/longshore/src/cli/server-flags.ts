@@ -5,13 +5,17 @@ import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { systemClock } from "../clock.ts";
 import { type Duration, durationMs } from "../duration.ts";
+import { type Environment, variable } from "../environment.ts";
 import { quotaDefaults } from "../quotas.ts";
 import { retentionDefault } from "../run/retention.ts";
 import type { ServeOptions } from "../server/index.ts";
-import { parseToken, readTokenFile, type Token } from "../server/listener/auth.ts";
+import { parseToken, type Token } from "../server/listener/auth.ts";
 import { createLogger, type LogLevel } from "../server/logger.ts";
 import { CommandFailure } from "./failure.ts";
 import { parseCount, parseDuration, parseList, parseRepeated, typedToken, withData, withPort } from "./options.ts";
+
+/** The address of FlowKit's database for a server, when it was not typed. The workers' variable has another name: theirs may be another one. */
+const mongoVariable = "LONGSHORE_FLOWKIT_MONGO_URL";
 
 export interface ServerFlags {
   port: number;
@@ -25,6 +29,7 @@ export interface ServerFlags {
   stepflowEnv?: string[];
   flowkitBrokers?: string;
   flowkitMongo?: string;
+  flowkitMongoFile?: string;
   flowkitConfig?: string;
   token?: string[];
   tokenFile?: string;
@@ -51,6 +56,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .option("--stepflow-env <names>", "variables of the environment that flows may read by env_var; none without it", parseList)
     .option("--flowkit-brokers <list>", "brokers of Kafka where workers of FlowKit are met; without them they come here")
     .option("--flowkit-mongo <url>", "a MongoDB that workers of FlowKit share; without one they keep artifacts here")
+    .addOption(new Option("--flowkit-mongo-file <file>", "a file with its address, where that has a password").conflicts("flowkitMongo"))
     .option("--flowkit-config <file>", "the settings of FlowKit's coordinator, as JSON")
     .option("--token <token>", "accept this token; may be repeated; better in --token-file, for process lists show it", parseRepeated)
     .option("--token-file <file>", "tokens, one a line")
@@ -70,10 +76,10 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     );
 }
 
-export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" }): ServeOptions {
-  // Read here once as well, so that a mistake is told in the words of the command line.
+export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" }, env: Environment = process.env): ServeOptions {
+  // Read here once as well, so that a mistake is reported in the words of the command line.
   parseFlags(flags.token);
-  if (flags.token !== undefined) warnOfTypedTokens(flags.logLevel, log.format);
+  warnOfTyped(flags, log.format);
   return {
     port: flags.port,
     host: flags.host,
@@ -81,14 +87,14 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     acceptDamage: flags.acceptDamage,
     ...(flags.workflows === undefined ? {} : { workflows: resolve(flags.workflows) }),
     stepflow: stepflowOf(flags),
-    ...flowkitOf(flags),
+    ...flowkitOf(flags, env),
     tokens: flags.token,
     tokenFile: flags.tokenFile,
     insecure: flags.insecure,
     origins: flags.origin,
     hosts: flags.allowHost,
     tls: tlsOf(flags),
-    ...(flags.tlsKey === undefined ? {} : { secretFiles: [flags.tlsKey] }),
+    secretFiles: [flags.tlsKey, flags.flowkitMongoFile].filter((file) => file !== undefined),
     retention: {
       runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns },
       logs: { ageMs: durationMs(flags.keepLogs, "--keep-logs") },
@@ -106,7 +112,9 @@ function stepflowOf({ stepflowConfig, stepflowFiles, stepflowEnv }: ServerFlags)
   };
 }
 
-function flowkitOf({ flowkitBrokers, flowkitMongo, flowkitConfig }: ServerFlags): Pick<ServeOptions, "flowkit"> {
+function flowkitOf(flags: ServerFlags, env: Environment): Pick<ServeOptions, "flowkit"> {
+  const { flowkitBrokers, flowkitConfig } = flags;
+  const flowkitMongo = mongoOf(flags, env);
   if (flowkitBrokers === undefined && flowkitMongo === undefined && flowkitConfig === undefined) return {};
   return {
     flowkit: {
@@ -117,20 +125,23 @@ function flowkitOf({ flowkitBrokers, flowkitMongo, flowkitConfig }: ServerFlags)
   };
 }
 
-/** A secret by which a worker of this very process is let in; undefined when nobody is asked for one. */
-export function workerToken({ token = [], tokenFile }: ServerFlags): string | undefined {
-  const given = parseFlags(token);
-  const tokens = tokenFile === undefined ? given : [...given, ...readTokenFile(tokenFile)];
-  return tokens.find(({ scopes }) => scopes.includes("worker") || scopes.includes("operator"))?.secret;
+/** The address of the database: typed, from a file, or from the environment, in this order. */
+function mongoOf({ flowkitMongo, flowkitMongoFile }: ServerFlags, env: Environment): string | undefined {
+  if (flowkitMongo !== undefined) return flowkitMongo;
+  if (flowkitMongoFile === undefined) return variable(env, mongoVariable);
+  const url = readFlagFile("--flowkit-mongo-file", flowkitMongoFile).toString("utf8").trim();
+  if (url === "")
+    throw new CommandFailure(`the file of --flowkit-mongo-file, ${flowkitMongoFile}, is empty, expected the address of a MongoDB.`);
+  return url;
 }
 
 function tlsOf({ tlsCert, tlsKey }: ServerFlags): ServeOptions["tls"] {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) throw new CommandFailure("TLS needs both --tls-cert and --tls-key.");
-  return { cert: readPem("--tls-cert", tlsCert), key: readPem("--tls-key", tlsKey) };
+  return { cert: readFlagFile("--tls-cert", tlsCert), key: readFlagFile("--tls-key", tlsKey) };
 }
 
-function readPem(flag: string, file: string): Buffer {
+function readFlagFile(flag: string, file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (cause) {
@@ -138,10 +149,21 @@ function readPem(flag: string, file: string): Buffer {
   }
 }
 
-/** In the form of the log that it goes to. */
-function warnOfTypedTokens(level: LogLevel, format: "json" | "text"): void {
+/** An argument is no place for a secret. The warning has the form of the log that it goes to. */
+function warnOfTyped({ token, flowkitMongo, logLevel: level }: ServerFlags, format: "json" | "text"): void {
   const logger = createLogger({ level, format, write: (line) => process.stderr.write(`${line}\n`), clock: systemClock });
-  logger.warn(`${typedToken} Give a file with --token-file instead.`);
+  if (token !== undefined) logger.warn(`${typedToken} Give a file with --token-file instead.`);
+  if (flowkitMongo === undefined || !hasPassword(flowkitMongo)) return;
+  const where = "can be read by every user of this machine, in the list of processes";
+  logger.warn(
+    `The password in --flowkit-mongo ${where}. Give the address in a file with --flowkit-mongo-file, or in ${mongoVariable}, instead.`,
+  );
+}
+
+/** Whether a connection string of MongoDB has a user and a password before its hosts. */
+function hasPassword(url: string): boolean {
+  const authority = url.slice(url.indexOf("://") + 3).split("/", 1)[0] as string;
+  return authority.slice(0, Math.max(0, authority.lastIndexOf("@"))).includes(":");
 }
 
 function parseFlags(texts: readonly string[] = []): Token[] {

@@ -14,7 +14,11 @@ interface Dev extends Running {
   run(...args: string[]): ReturnType<typeof longshore>;
 }
 
-async function startDev(args: readonly string[] = [], files: Readonly<Record<string, string>> = {}, env: NodeJS.ProcessEnv = {}): Promise<Dev> {
+async function startDev(
+  args: readonly string[] = [],
+  files: Readonly<Record<string, string>> = {},
+  env: Readonly<Record<string, string>> = {},
+): Promise<Dev> {
   const folder = temporaryFolder();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const running = startLongshore(["dev", "--port", "0", "--ephemeral", ...args], { cwd: folder, env });
