@@ -16,11 +16,14 @@ export interface Asking {
   readonly max: number;
 }
 
+/** Programs elsewhere are guests: they may not use up what the server's own need. */
+export type Origin = "own" | "guest";
+
 export interface BusLog {
   /** Durable when it resolves: all of them or none. */
-  append(records: readonly Outgoing[]): Promise<void>;
+  append(records: readonly Outgoing[], by?: Origin): Promise<void>;
   /** Lets the group begin with these topics where it has not yet. Durable when it resolves. */
-  join(group: string, topics: readonly string[], from: "earliest" | "latest"): Promise<void>;
+  join(group: string, topics: readonly string[], from: "earliest" | "latest", by?: Origin): Promise<void>;
   /** The next records of the group that nobody has, in order for each topic; null when there are none. */
   take(asking: Asking): Taken | null;
   /** The member has done with what it took. Durable when it resolves; until then a restart gives the records out again. False when it had not got them. */
@@ -38,6 +41,12 @@ export const recordMsMax = 7 * 24 * 3_600_000;
 export const groupMsMax = 7 * 24 * 3_600_000;
 /** Topics of one store; each handler has two. */
 export const topicsMax = 8_000;
+/** So many of them may be made by guests. The rest are for the coordinator's own: two for each role that it serves. */
+export const guestTopicsMax = 5_000;
+/** Groups of guests, each in each of its topics: about 30 MB. A worker has two of its own, and those that restart leave theirs behind. */
+export const groupsMax = 100_000;
+/** A group that was silent for this long makes room when there are too many. Readers come back every 30 s. */
+export const groupIdleMs = 3_600_000;
 /** Records that one call may bring and their bytes: what a commit takes in without holding up everything else for long. */
 export const appendedMax = 5_000;
 /** Bytes of one hand-out, besides one record that is larger by itself. */

@@ -46,6 +46,8 @@ interface Member {
 
 /** Far more than one server feeds; each costs a few hundred bytes. */
 const membersMax = 10_000;
+/** Topics that all members have joined together: a name is kept for each. Most members have three. */
+const joinedMax = 200_000;
 
 const jsonHeaders = { "content-type": "application/json" };
 const nothing: TakeAnswer = { taken: null, records: [] };
@@ -62,7 +64,7 @@ export function busRoutes(deps: BusRoutesDeps): BusRoutes {
     refuseStrays();
     const records = readPublish(request.text);
     checkTopics(request.caller, "publish", new Set(records.map(({ topic }) => topic)), topics);
-    await deps.busLog.append(records);
+    await deps.busLog.append(records, "guest");
     return { status: 200, headers: jsonHeaders, body: "{}" };
   };
   const take = async (request: HttpRequest): Promise<HttpReply> => {
@@ -92,6 +94,8 @@ class Members {
   readonly #clock: Clock;
   readonly #members = new Map<string, Member>();
   readonly #waiting = new Set<() => void>();
+  /** Topics of all members. */
+  #joined = 0;
   #sweeping = false;
   #dismissed = false;
 
@@ -128,8 +132,11 @@ class Members {
   async #settle(member: Member, { group, member: name, topics, from, commit, holding }: TakeRequest): Promise<void> {
     const fresh = topics.filter((topic) => !member.joined.has(topic));
     if (fresh.length > 0) {
-      await this.#log.join(group, fresh, from);
-      for (const topic of fresh) member.joined.add(topic);
+      if (this.#joined + fresh.length > joinedMax) {
+        throw new LongshoreError("LONGSHORE_LIMIT", `The members of the bus have joined ${joinedMax} topics together, which is the limit.`);
+      }
+      await this.#log.join(group, fresh, from, "guest");
+      this.#remember(name, member, fresh);
     }
     await Promise.all(commit.map((id) => this.#log.commit(name, id)));
     for (const id of commit) member.out.delete(id);
@@ -180,7 +187,16 @@ class Members {
     this.#log.release(name, id);
   }
 
+  #remember(name: string, member: Member, topics: readonly string[]): void {
+    // It may have left meanwhile.
+    if (this.#members.get(name) !== member) return;
+    this.#joined -= member.joined.size;
+    for (const topic of topics) member.joined.add(topic);
+    this.#joined += member.joined.size;
+  }
+
   #forget(name: string): void {
+    this.#joined -= this.#members.get(name)?.joined.size ?? 0;
     this.#members.delete(name);
     this.#log.release(name);
   }

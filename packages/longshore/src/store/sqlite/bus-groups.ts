@@ -1,8 +1,9 @@
 // Groups of the embedded bus as rows: how far each has come in each of its topics.
 
-import { groupMsMax } from "../../bus/log.ts";
+import { groupIdleMs, groupMsMax, groupsMax, type Origin } from "../../bus/log.ts";
 import { Place, type Range } from "../../bus/place.ts";
 import type { Clock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
 import type { BusTopics, Topic } from "./bus-topics.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
@@ -16,11 +17,16 @@ export interface Group {
   seenAt: number;
 }
 
+/** How often groups are looked through for idle ones. While there are as many as may be, each look holds the loop for some milliseconds. */
+const lookMs = 60_000;
+
 export class BusGroups {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #rows: Rows<Group>;
   readonly #byTopic = new Map<Topic, Map<string, Group>>();
+  #count = 0;
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(db: Database, commit: GroupCommit, clock: Clock, topics: BusTopics) {
     this.#commit = commit;
@@ -56,13 +62,15 @@ export class BusGroups {
   }
 
   /** Inside an operation. */
-  join(name: string, topic: Topic, from: "earliest" | "latest"): void {
+  join(name: string, topic: Topic, from: "earliest" | "latest", by: Origin = "own"): void {
+    this.#forgetIdle();
     const known = this.find(name, topic);
     const position = from === "latest" ? topic.assigned : topic.first - 1;
     const group = known ?? { name, topic, place: new Place(position, []), seenAt: 0 };
     if (known === undefined) {
+      if (by === "guest" && this.#count >= groupsMax) throw tooManyGroups(name);
       this.#keep(group);
-      this.#commit.undo(() => this.#byTopic.get(topic)?.delete(name));
+      this.#commit.undo(() => this.#drop(group));
     }
     this.#save(group);
   }
@@ -88,14 +96,17 @@ export class BusGroups {
     for (const { place } of this.#byTopic.get(topic)?.values() ?? []) place.skipTo(topic.first);
   }
 
-  /** Inside an operation: groups that nobody has come back to. */
-  forgetIdle(): void {
-    const before = this.#clock.now() - groupMsMax;
+  /** Inside an operation: groups that no reader has come back to. Where there are as many as may be, a shorter absence is enough. */
+  #forgetIdle(): void {
+    const now = this.#clock.now();
+    if (now < this.#lookedAt + lookMs) return;
+    this.#lookedAt = now;
+    const before = now - (this.#count >= groupsMax ? groupIdleMs : groupMsMax);
     for (const groups of this.#byTopic.values()) {
       for (const group of groups.values()) {
         if (group.seenAt >= before) continue;
-        groups.delete(group.name);
-        this.#commit.undo(() => groups.set(group.name, group));
+        this.#drop(group);
+        this.#commit.undo(() => this.#keep(group));
         this.#rows.remove(keyOf(group));
       }
     }
@@ -109,10 +120,20 @@ export class BusGroups {
   #keep(group: Group): void {
     const groups = this.#byTopic.get(group.topic) ?? new Map<string, Group>();
     this.#byTopic.set(group.topic, groups.set(group.name, group));
+    this.#count++;
+  }
+
+  #drop({ topic, name }: Group): void {
+    if (this.#byTopic.get(topic)?.delete(name)) this.#count--;
   }
 }
 
 /** The topic first: a number has no space in it. */
 function keyOf({ topic, name }: Group): string {
   return `${topic.id} ${name}`;
+}
+
+function tooManyGroups(name: string): LongshoreError {
+  const message = `The group ${name} would be one of more than ${groupsMax} on the bus, each in each of its topics, which is the limit. Use fewer groups, or wait until some were silent for an hour.`;
+  return new LongshoreError("LONGSHORE_LIMIT", message, { detail: { field: "group", expected: `at most ${groupsMax} groups` } });
 }

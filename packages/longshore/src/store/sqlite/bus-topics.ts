@@ -1,7 +1,7 @@
 // Topics of the embedded bus and their records as rows.
 
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
-import { topicsMax } from "../../bus/log.ts";
+import { guestTopicsMax, type Origin, topicsMax } from "../../bus/log.ts";
 import type { Range } from "../../bus/place.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { GroupCommit } from "./commit.ts";
@@ -70,10 +70,11 @@ export class BusTopics {
   }
 
   /** Inside an operation: finds it, or makes it. */
-  open(name: string): Topic {
+  open(name: string, by: Origin = "own"): Topic {
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
-    if (this.#byId.size >= topicsMax) throw tooManyTopics(name);
+    const max = by === "guest" ? guestTopicsMax : topicsMax;
+    if (this.#byId.size >= max) throw tooManyTopics(name, max);
     const topic: Topic = { id: this.#byId.size + 1, name, first: 1, last: 0, assigned: 0, lookedAt: 0 };
     this.#keep(topic);
     this.#commit.undo(() => {
@@ -156,8 +157,8 @@ function idOf(topic: { readonly id: number }, number: number): number {
   return topic.id * numbers + number;
 }
 
-function tooManyTopics(name: string): LongshoreError {
-  return new LongshoreError("LONGSHORE_LIMIT", `The topic ${name} would be one of more than ${topicsMax}, which is the limit.`, {
-    detail: { field: "topic", expected: `at most ${topicsMax} topics` },
+function tooManyTopics(name: string, max: number): LongshoreError {
+  return new LongshoreError("LONGSHORE_LIMIT", `The topic ${name} would be one of more than ${max}, which is the limit.`, {
+    detail: { field: "topic", expected: `at most ${max} topics` },
   });
 }

@@ -3,7 +3,16 @@
 
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
 import { checkOutgoing } from "../../bus/check.ts";
-import { type Asking, appendedMax, type BusLog, recordMsMax, type Taken, takenBytesMax, topicRecordsMax } from "../../bus/log.ts";
+import {
+  type Asking,
+  appendedMax,
+  type BusLog,
+  type Origin,
+  recordMsMax,
+  type Taken,
+  takenBytesMax,
+  topicRecordsMax,
+} from "../../bus/log.ts";
 import type { Range } from "../../bus/place.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
@@ -57,14 +66,14 @@ export class SqliteBus implements BusLog {
     this.#groups = new BusGroups(db, commit, clock, this.#topics);
   }
 
-  async append(records: readonly Outgoing[]): Promise<void> {
+  async append(records: readonly Outgoing[], by?: Origin): Promise<void> {
     checkOutgoing(records);
     if (records.length > appendedMax) throw tooMany(records.length);
     const byTopic = grouped(records);
     await this.#commit.run(() => {
       const now = this.#clock.now();
       for (const [name, some] of byTopic) {
-        const topic = this.#topics.open(name);
+        const topic = this.#topics.open(name, by);
         this.#topics.add(topic, some, now);
         this.#removeForgotten(topic, now);
       }
@@ -72,12 +81,11 @@ export class SqliteBus implements BusLog {
     for (const topic of byTopic.keys()) this.#wake(topic);
   }
 
-  join(group: string, topics: readonly string[], from: "earliest" | "latest"): Promise<void> {
+  join(group: string, topics: readonly string[], from: "earliest" | "latest", by?: Origin): Promise<void> {
     checkName(group, "group");
     checkOutgoing(topics.map((topic) => ({ topic, key: null, value: "" })));
     return this.#commit.run(() => {
-      this.#groups.forgetIdle();
-      for (const name of topics) this.#groups.join(group, this.#topics.open(name), from);
+      for (const name of topics) this.#groups.join(group, this.#topics.open(name, by), from, by);
     });
   }
 

@@ -53,6 +53,8 @@ export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "boar
 
 /** Offers of one role in line at once: so many tasks that become ready together are sent together. */
 const standingMax = 64;
+/** Of all roles together. Each role may have one besides. Workers name roles, and all claims of the server share one number of places. */
+const standingAllMax = 4_096;
 /** An empty wait ends after this long and begins anew. */
 const waitMs = 30_000;
 /** After an offer that failed (the store cannot be written), the next one waits this long. */
@@ -72,6 +74,7 @@ interface Line {
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #lines = new Map<string, Line>();
+  #standing = 0;
   readonly #lapses = new Map<string, number>();
   /** Tasks that have an end elsewhere which no worker has reported, and the offer during which it was not believed. */
   readonly #doubted = new Map<string, number>();
@@ -98,8 +101,9 @@ export class Dispatcher {
       if (!this.#parts.isServed(role) || isKeptLane(role)) continue;
       const line = this.#lineOf(role);
       const wanted = Math.min(standingMax, this.#parts.registry.room(role) - line.unclaimed.size);
-      for (let count = line.standing.size; count < wanted; count++) {
+      for (let count = line.standing.size; count < wanted && (count === 0 || this.#standing < standingAllMax); count++) {
         const offer = new AbortController();
+        this.#standing++;
         line.standing.set(offer, this.#stand(role, line, offer));
       }
       let surplus = line.standing.size - Math.max(0, wanted);
@@ -139,14 +143,18 @@ export class Dispatcher {
     const { board, clock, leaseMs, offerMs } = this.#parts;
     try {
       const reach = { names: [role], labels: [] };
+      const early = clock.now() + waitMs / 2;
       const [task] = await board.offer({ reach, termMs: leaseMs, offerMs, waitMs, signal: offer.signal });
       // It may have been cancelled in the very transaction that handed it out.
       if (task?.state === "offered") await this.#handOver(role, task);
+      // As many claims wait as may: the next one would not wait either.
+      else if (task === undefined && clock.now() < early) await pause(clock, retryMs, offer.signal);
     } catch (error) {
       if (!isShutdown(error)) this.#parts.failed("offer", error);
       await pause(clock, retryMs, offer.signal);
     } finally {
       line.standing.delete(offer);
+      this.#standing--;
       this.fill([role]);
     }
   }

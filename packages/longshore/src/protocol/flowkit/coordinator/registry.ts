@@ -7,6 +7,7 @@ import type { Sign } from "../../../board/workers.ts";
 import type { JsonObject } from "../../../json.ts";
 import type { Announcement } from "../wire.ts";
 import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
+import { RoleFigures } from "./role-figures.ts";
 
 export interface RegistryParts extends Pick<CoordinatorEngine, "clock" | "workers" | "documents"> {
   readonly log: CoordinatorLog;
@@ -36,6 +37,8 @@ const silentMs = 3 * announceMs;
 /** Workers and roles are named by whoever can write to the topic. More than these are a mistake. */
 const workersMax = 10_000;
 const rolesMax = 1_000;
+/** Roles of all workers together: each is kept with its worker, also over a restart. */
+const mentionsMax = 100_000;
 const roleShape = /^[\w.-]{1,200}$/;
 const workerIdCharsMax = 512;
 /** Tasks at once of one worker. */
@@ -46,6 +49,7 @@ export class Registry {
   readonly #workers = new Map<string, Worker>();
   readonly #holders = new Map<string, string>();
   readonly #roles = new Set<string>();
+  readonly #figures = new RoleFigures();
   /** When each worker has last said anything, by its own clock; the one that was silent longest comes first. */
   readonly #saidAt = new Map<string, number>();
   #stopTimer: () => void = () => {};
@@ -88,18 +92,12 @@ export class Registry {
 
   /** How many tasks of this role could be begun now. A worker of several roles has its room for each of them: see the dispatcher. */
   room(role: string): number {
-    let room = 0;
-    for (const worker of this.#workers.values()) {
-      if (!worker.suspected && worker.roles.includes(role)) room += Math.max(0, worker.capacity - worker.held.size);
-    }
-    return room;
+    return this.#figures.room(role);
   }
 
   /** How many workers of this role have announced themselves. */
   countOf(role: string): number {
-    let count = 0;
-    for (const { announced, roles } of this.#workers.values()) if (announced && roles.includes(role)) count++;
-    return count;
+    return this.#figures.countOf(role);
   }
 
   /** What it says, and when by its own clock. Durable when this resolves. */
@@ -170,12 +168,14 @@ export class Registry {
         worker.suspected = true;
         this.#parts.workers.left(before);
       }
+      if (worker !== undefined) this.#figures.update(worker);
       for (const role of worker?.roles ?? []) roles.add(role);
     }
     const worker = holder === null ? undefined : this.#workers.get(holder);
     if (worker !== undefined) {
       this.#holders.set(task.id, worker.id);
       worker.held.add(task.id);
+      this.#figures.update(worker);
       // Others are shown when they are heard of, which a hold from before a restart does not mean.
       if (!worker.announced) this.#show(worker);
       for (const role of worker.roles) roles.add(role);
@@ -188,6 +188,7 @@ export class Registry {
     this.#show(worker);
     if (!worker.suspected) return;
     worker.suspected = false;
+    this.#figures.update(worker);
     this.#parts.changed(worker.roles);
   }
 
@@ -198,6 +199,8 @@ export class Registry {
   #add(told: Pick<Worker, "id" | "roles" | "capacity" | "version">): Worker | undefined {
     const known = this.#workers.get(told.id);
     if (known === undefined && this.#workers.size >= workersMax) return undefined;
+    const room = mentionsMax - this.#figures.mentions + (known?.roles.length ?? 0);
+    if (told.roles.length > room) return undefined;
     const roles = told.roles.filter((role) => this.#roles.has(role) || this.#roles.size < rolesMax);
     for (const role of roles) this.#roles.add(role);
     const worker = Object.assign(known ?? { held: new Set<string>(), suspected: false, seenAt: 0 }, {
@@ -206,6 +209,7 @@ export class Registry {
       announced: true,
     }) as Worker;
     this.#workers.set(worker.id, worker);
+    this.#figures.update(worker);
     return worker;
   }
 
@@ -218,6 +222,7 @@ export class Registry {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
     this.#workers.delete(id);
+    this.#figures.remove(id);
     for (const taskId of worker.held) this.#holders.delete(taskId);
     this.#parts.workers.left(id);
     if (!worker.announced) return;

@@ -1,0 +1,54 @@
+// The attacker holds a worker token of a server that is FlowKit's coordinator, and joins ever more groups and topics on its bus. Groups grew without
+// an end, each join looked at all of them, and topics, which are kept for good, ran out for the coordinator.
+
+import { expect, it, onTestFinished } from "vitest";
+import { groupIdleMs, groupsMax, guestTopicsMax } from "../../src/bus/log.ts";
+import { openEngine } from "../../src/server/engine.ts";
+import { serve } from "../../src/server/index.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+
+const worker = "worker-secret-0123456789";
+
+async function bus() {
+  const clock = new TestClock();
+  const engine = await openEngine({ directory: null, clock });
+  onTestFinished(() => engine.close());
+  return { clock, log: engine.busLog };
+}
+
+function thousand(prefix: string): string[] {
+  return Array.from({ length: 1_000 }, (_, at) => `cmd.${prefix}${at}.v1`);
+}
+
+it("leaves topics for the coordinator", async () => {
+  const { log } = await bus();
+  for (let at = 0; at < guestTopicsMax / 1_000; at++) await log.join("workers", thousand(`t${at}-`), "latest", "guest");
+  await expect(log.join("workers", ["cmd.one-more.v1"], "latest", "guest")).rejects.toThrow(/one of more than 5000/);
+  await expect(log.append([{ topic: "status.one-more.v1", key: null, value: "" }], "guest")).rejects.toThrow(/one of more than 5000/);
+  await log.join("coordinator", thousand("own-"), "latest");
+});
+
+it("leaves groups for the coordinator, and for workers once the others were silent for an hour", async () => {
+  const { clock, log } = await bus();
+  const topics = thousand("t");
+  for (let at = 0; at < groupsMax / topics.length; at++) await log.join(`group${at}`, topics, "latest", "guest");
+  await expect(log.join("one-more", ["cmd.t1.v1"], "latest", "guest")).rejects.toThrow(/one of more than 100000/);
+  await log.join("coordinator", ["cmd.t1.v1"], "latest");
+  await clock.advance(groupIdleMs + 60_001);
+  await log.join("one-more", ["cmd.t1.v1"], "latest", "guest");
+});
+
+it("remembers a bounded number of topics of those who come over HTTP", async () => {
+  const server = await serve({ ephemeral: true, port: 0, tokens: [`worker:${worker}:worker`], logger: { level: "silent" } });
+  onTestFinished(() => server.close(0));
+  const join = async (member: string, leave: boolean): Promise<number> => {
+    const body = JSON.stringify({ group: "workers", member, topics: thousand("t"), commit: [], max: 0, leave });
+    const headers = { authorization: `Bearer ${worker}` };
+    return (await fetch(`${server.url}/flowkit/v1/bus/take`, { method: "POST", headers, body })).status;
+  };
+  const statuses: number[] = [];
+  for (let at = 0; at < 201; at++) statuses.push(await join(`member${at}`, false));
+  expect(statuses.indexOf(429)).toBe(200);
+  await join("member0", true);
+  expect(await join("another", false)).toBe(200);
+});
