@@ -19,6 +19,15 @@ export function commitContract(setup: Setup): void {
       expect(new Set(claimed.map(([task]) => task?.id)).size).toBe(100);
     });
 
+    it("writes large rows that arrive together in several transactions", async () => {
+      const { store, board } = await setup();
+      const before = store.commits();
+      const input = JSON.stringify("x".repeat(1_000_000));
+      await Promise.all(Array.from({ length: 10 }, (_, at) => board.post([newTask(`t${at}`, { input })])));
+      // A transaction takes no more operations once it has 1.6 M characters to write, so that it holds two of these.
+      expect(store.commits() - before).toBe(5);
+    });
+
     it("answers nobody before the commit that holds the change", async () => {
       const { probe, board } = await setup();
       const events: string[] = [];

@@ -45,11 +45,15 @@ export class BusTopics {
     const createTopic = db.prepare("INSERT INTO bus_topic (id, name) VALUES (?, ?)");
     this.#created = new Additions(commit, (topic) => createTopic.run(topic.id, topic.name));
     const insert = db.prepare("INSERT INTO bus_record (id, key, value, at) VALUES (?, ?, ?, ?)");
-    this.#records = new Additions(commit, ({ start, records, at }) => {
-      let id = start;
-      // As bytes: one of the drivers cuts texts at a NUL.
-      for (const { key, value } of records) insert.run(id++, key, typeof value === "string" ? Buffer.from(value) : value, at);
-    });
+    this.#records = new Additions(
+      commit,
+      ({ start, records, at }) => {
+        let id = start;
+        // As bytes: one of the drivers cuts texts at a NUL.
+        for (const { key, value } of records) insert.run(id++, key, typeof value === "string" ? Buffer.from(value) : value, at);
+      },
+      ({ records }) => records.reduce((chars, { value }) => chars + value.length, 0),
+    );
     const remove = db.prepare("DELETE FROM bus_record WHERE id BETWEEN ? AND ?");
     this.#removals = new Additions(commit, (range) => remove.run(range.first, range.last));
     const rows = db.prepare("SELECT id, key, value, at FROM bus_record WHERE id BETWEEN ? AND ? ORDER BY id");

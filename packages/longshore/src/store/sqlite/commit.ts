@@ -28,6 +28,8 @@ export interface Writable {
 const batchMax = 500;
 /** Steps that operations report, after which a transaction takes no more of them: some milliseconds. */
 const stepsMax = 50_000;
+/** Characters of stored texts that count as one step: a transaction takes no more operations once it has 1.6 M characters to write. */
+const stepChars = 32;
 /** After the disk refused a commit, callers are refused for this long before the next try. */
 const restMs = 250;
 
@@ -84,6 +86,11 @@ export class GroupCommit {
   /** Inside an operation: it was a dear one. What is queued behind waits for the next transaction, and others get their turn before. */
   spend(steps: number): void {
     this.#steps += steps;
+  }
+
+  /** Inside an operation: it writes so many characters. Large ones share no transaction, so that none writes many megabytes at once. */
+  weigh(chars: number): void {
+    this.#steps += chars / stepChars;
   }
 
   /** Inside an operation: called once its change is durable. */

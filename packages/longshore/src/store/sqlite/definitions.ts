@@ -33,6 +33,7 @@ export class Definitions {
     this.#rows = new Rows<Definition>(commit, {
       load: (id) => this.#known.get(id) ?? this.#learn(orNull(byId.get(id))),
       save: (row) => insert.run(row.id, row.name, row.version, row.dialect, row.source, row.createdAt),
+      chars: ({ source }) => source.length,
       keep: () => "no",
       keptMax: 0,
       committed: (row) => this.#learnNewest(row),

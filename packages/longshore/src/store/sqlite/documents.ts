@@ -45,6 +45,7 @@ export class SqliteDocuments implements DocumentStore {
       },
       save: (row) => upsert.run(row.kind, row.name, row.version, row.body, row.createdAt, row.updatedAt),
       remove: (key) => remove.run(...partsOf(key)),
+      chars: ({ body }) => body.length,
       keep: () => "while-room",
       keptMax,
     });

@@ -65,9 +65,13 @@ export class SqliteLogs implements LogStore {
     this.#commit = commit;
     this.#bytesMax = taskBytesMax;
     const insert = db.prepare("INSERT INTO log (id, task_id, run_id, attempt, grant_count, bytes, chunks) VALUES (?, ?, ?, ?, ?, ?, ?)");
-    this.#rows = new Additions(commit, ({ id, batch, chunks, bytes }) => {
-      insert.run(id, batch.taskId, batch.runId, batch.attempt, batch.grant, bytes, packed(chunks));
-    });
+    this.#rows = new Additions(
+      commit,
+      ({ id, batch, chunks, bytes }) => {
+        insert.run(id, batch.taskId, batch.runId, batch.attempt, batch.grant, bytes, packed(chunks));
+      },
+      ({ bytes }) => bytes,
+    );
     this.#load = prepareLoads(db);
     this.#reads = prepareReads(db);
     this.#lastId = Number(db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'log'").get()?.seq ?? 0);

@@ -51,7 +51,11 @@ export class SqliteParts implements PartStore {
     this.#first = first;
     this.#sql = prepareStatements(db);
     this.#uids = new PartUids(db);
-    this.#puts = new Additions(commit, (put) => this.#write(put));
+    this.#puts = new Additions(
+      commit,
+      (put) => this.#write(put),
+      ({ parts }) => parts.reduce((chars, { value }) => chars + value.length, 0),
+    );
     // After the parts: what is put and finished in one commit is there when it is finished.
     this.#reads = new PartReads(db, commit);
   }

@@ -10,6 +10,8 @@ export interface RowsOptions<R> {
   remove?(key: string): void;
   /** Whether a row stays in memory after its commit. What is not kept is read again when it is asked for. */
   keep(row: R): "always" | "while-room" | "no";
+  /** How many characters of inputs, outputs and other texts of any length the row has; for tables that have such. */
+  chars?(row: R): number;
   /** How many rows are room enough. */
   keptMax: number;
   committed?(row: R): void;
@@ -41,6 +43,7 @@ export class Rows<R> implements Writable {
 
   put(key: string, row: R, isNew = false): void {
     const pending = this.#pending.get(key);
+    if (this.#options.chars !== undefined) this.#commit.weigh(this.#options.chars(row));
     this.#set(key, { row, isNew: isNew || pending?.isNew === true || pending?.row === null });
   }
 
@@ -111,15 +114,19 @@ export class Rows<R> implements Writable {
 export class Additions<R> implements Writable {
   readonly #commit: GroupCommit;
   readonly #save: (row: R) => void;
+  readonly #chars: ((row: R) => number) | undefined;
   #pending: R[] = [];
 
-  constructor(commit: GroupCommit, save: (row: R) => void) {
+  /** `chars` as in RowsOptions. */
+  constructor(commit: GroupCommit, save: (row: R) => void, chars?: (row: R) => number) {
     this.#commit = commit;
     this.#save = save;
+    this.#chars = chars;
     commit.join(this);
   }
 
   add(row: R): void {
+    if (this.#chars !== undefined) this.#commit.weigh(this.#chars(row));
     this.#pending.push(row);
     this.#commit.undo(() => this.#pending.pop());
   }

@@ -45,6 +45,7 @@ export function runRows(db: Database, commit: GroupCommit, committed: (run: Run)
       else update.run(...rest, run.endedAt, run.id);
     },
     remove: (id) => remove.run(id),
+    chars: ({ input, output, variables }) => input.length + (output?.length ?? 0) + (variables?.length ?? 0),
     keep: (run) => (run.endedAt === null ? "while-room" : "no"),
     keptMax: runsKeptMax,
     committed,

@@ -102,6 +102,7 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
       if (task.streamed && before?.streamed !== true) stream(task);
     },
     remove: (id) => remove.run(id),
+    chars: ({ input, output }) => input.length + (output?.length ?? 0),
     // Who holds a task, and until when, may be newer in memory than on disk.
     keep: (task) => (task.endedAt !== null ? "no" : task.state === "queued" ? "while-room" : "always"),
     keptMax: queuedKeptMax,
