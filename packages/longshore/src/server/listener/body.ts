@@ -4,6 +4,7 @@
 import { isUtf8 } from "node:buffer";
 import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Transform, type TransformCallback } from "node:stream";
+import { pieceUnits, type Share } from "../../loop-turns.ts";
 import { bodyTooLarge, problemError } from "./problems.ts";
 
 /** What became of a body: its text, or why there is none. */
@@ -27,15 +28,37 @@ export function announcesMoreThan(headers: IncomingHttpHeaders, bytesMax: number
  * its listeners, ticks and end; `push`, which the parser calls, is the one place that sees every chunk and then null.
  */
 export class BodyRequest extends IncomingMessage {
+  /** What its connection may do in a turn of the event loop. */
+  share: Share | undefined = undefined;
+  /** Called once, when the body comes in very many tiny pieces. */
+  onTinyPieces: (() => void) | undefined = undefined;
   /** Takes the chunks instead of the stream, when set before the parser goes on: in the same tick as the request's event. */
   onChunk: ((chunk: Buffer | null) => void) | undefined = undefined;
+  private pieces = 0;
+  private bytes = 0;
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+    if (chunk !== null) this.count(chunk.length);
     if (this.onChunk === undefined) return super.push(chunk, encoding);
     this.onChunk(chunk);
     return true;
   }
+
+  private count(bytes: number): void {
+    this.share?.spend(pieceUnits);
+    this.pieces++;
+    this.bytes += bytes;
+    if (this.pieces < tinyPiecesMax || this.bytes >= this.pieces * tinyBytes) return;
+    const { onTinyPieces } = this;
+    this.onTinyPieces = undefined;
+    onTinyPieces?.();
+  }
 }
+
+/** Pieces of fewer bytes than this on average cost more to take apart than they carry. */
+const tinyBytes = 16;
+/** A program that writes each word by itself has fewer of them in a request. */
+const tinyPiecesMax = 10_000;
 
 /** The replacement character is rare enough that only a text which holds one is looked at twice. */
 export function decodeBody(bytes: Buffer): BodyOutcome {

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { GrpcMethod } from "../../grpc/service.ts";
 import type { RouteGroup } from "../../http.ts";
+import { LoopTurns } from "../../loop-turns.ts";
 import { isLoopback } from "../../loopback.ts";
 import type { Metrics } from "../../metrics.ts";
 import { Stalls } from "../../stalls.ts";
@@ -93,7 +94,8 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const receiving = new ByteBudget(limits.receivingBytes);
   metrics.sampled("gauge", "longshore_http_receiving_bytes", "Bytes of bodies and messages that are being received.", () => receiving.held);
   metrics.sampled("gauge", "longshore_http_sending_bytes", "Bytes of answers that their readers have not taken.", () => sendingBytes.held);
-  const nodeHttp = createNodeHttp({ router, dispatch, connections, traffic, limits, receiving, stalls: receiveStalls });
+  const turns = new LoopTurns();
+  const nodeHttp = createNodeHttp({ router, dispatch, connections, traffic, limits, receiving, stalls: receiveStalls, turns });
   const grpc = createGrpc({
     methods: options.methods ?? [],
     gate,

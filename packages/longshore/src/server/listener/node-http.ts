@@ -1,8 +1,9 @@
 // node:http without a port of its own: it serves the connections that are handed to it, with their first bytes.
 
-import { createServer, STATUS_CODES } from "node:http";
+import { createServer, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { ByteBudget } from "../../byte-budget.ts";
+import { type LoopTurns, requestUnits, type Share } from "../../loop-turns.ts";
 import type { Stalls } from "../../stalls.ts";
 import { BodyRequest } from "./body.ts";
 import type { Connections } from "./connections.ts";
@@ -12,6 +13,7 @@ import type { HttpLimits } from "./limits.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import type { Router } from "./router.ts";
 import type { Traffic } from "./traffic.ts";
+import { Valve } from "./valve.ts";
 
 export interface NodeHttpOptions {
   router: Router;
@@ -23,6 +25,8 @@ export interface NodeHttpOptions {
   receiving: ByteBudget;
   /** Ends what stops half-way. */
   stalls: Stalls;
+  /** What connections may do in one turn of the event loop. */
+  turns: LoopTurns;
 }
 
 export interface NodeHttp {
@@ -32,7 +36,7 @@ export interface NodeHttp {
   close(): void;
 }
 
-export function createNodeHttp({ router, dispatch, connections, traffic, limits, receiving, stalls }: NodeHttpOptions): NodeHttp {
+export function createNodeHttp({ router, dispatch, connections, traffic, limits, receiving, stalls, turns }: NodeHttpOptions): NodeHttp {
   const server = createServer({
     IncomingMessage: BodyRequest,
     maxHeaderSize: limits.headerBytes,
@@ -41,10 +45,12 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
     connectionsCheckingInterval: limits.checkMs,
     keepAliveTimeout: limits.keepAliveMs,
   });
+  const valves = new WeakMap<Socket, Valve>();
   const serve = (request: BodyRequest, response: NodeExchange["response"], awaitsContinue: boolean) => {
     const connection = connections.of(request.socket);
     // Closed between the arrival of the bytes and now: there is nobody to answer.
     if (connection === undefined) return;
+    countWork(request, response, valves.get(request.socket)?.share, traffic);
     const path = pathOf(request.url as string);
     const match = router.find(request.method as string, path);
     const options = { awaitsContinue, discardBytes: limits.discardBytes, valuesMax: limits.payloadValues, budget: receiving, stalls };
@@ -58,11 +64,21 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
 
   return {
     take(socket, bytes) {
-      server.emit("connection", socket);
-      socket.emit("data", bytes);
+      const valve = new Valve(socket, turns, () => server.emit("connection", socket));
+      valves.set(socket, valve);
+      valve.take(bytes);
       socket.resume();
     },
     close: () => void server.close(),
+  };
+}
+
+function countWork(request: BodyRequest, response: ServerResponse, share: Share | undefined, traffic: Traffic): void {
+  share?.spend(requestUnits);
+  request.share = share;
+  request.onTinyPieces = () => {
+    traffic.broken(400);
+    endWith(request.socket, response, 400);
   };
 }
 
@@ -71,8 +87,11 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Tra
   const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
   const status = statuses[error.code ?? ""] ?? 400;
   if (error.code !== "ECONNRESET") traffic.broken(status);
-  const busy = (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
-  // In the middle of another answer these bytes would become a part of it.
+  endWith(socket, (socket as { _httpMessage?: ServerResponse | null })._httpMessage, status);
+}
+
+/** In the middle of another answer the bytes of a status would become a part of it. */
+function endWith(socket: Socket, busy: Pick<ServerResponse, "headersSent"> | null | undefined, status: number): void {
   if (socket.writable && !busy?.headersSent) hangUp(socket, status);
   else socket.destroySoon();
 }
