@@ -6,7 +6,7 @@ import { type Command, Option } from "commander";
 import { systemClock } from "../clock.ts";
 import { type Duration, durationMs } from "../duration.ts";
 import { type Environment, variable } from "../environment.ts";
-import { quotaDefaults } from "../quotas.ts";
+import { byteQuotas, type Quotas, quotaDefaults, storedKinds } from "../quotas.ts";
 import { retentionDefault } from "../run/retention.ts";
 import type { ServeOptions } from "../server/index.ts";
 import { parseToken, type Token } from "../server/listener/auth.ts";
@@ -42,11 +42,16 @@ export interface ServerFlags {
   keepRuns: number;
   keepLogs: Duration;
   blobBytes: number;
+  documentBytes: number;
+  partBytes: number;
+  busBytes: number;
+  logBytes: number;
+  attemptBytes: number;
   logLevel: LogLevel;
 }
 
 export function withServerFlags(command: Command, defaults: { logLevel: LogLevel } = { logLevel: "info" }): Command {
-  return withData(withPort(command))
+  return withQuotas(withData(withPort(command)))
     .option("--host <address>", "on which address; beyond loopback, tokens are needed", "127.0.0.1")
     .addOption(new Option("--ephemeral", "keep everything in memory; nothing survives").conflicts("data"))
     .option("--accept-damage", "serve what can be read of a damaged data file, instead of refusing to start")
@@ -68,7 +73,6 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .option("--keep-for <duration>", "how long runs are kept after their end", parseDuration, "30d")
     .option("--keep-runs <number>", "how many of them at most", parseCount, retentionDefault.runs.count)
     .option("--keep-logs <duration>", "how long their logs are kept, when that is shorter", parseDuration, "30d")
-    .option("--blob-bytes <number>", "bytes that all blobs together may have", parseCount, quotaDefaults.blobBytes)
     .addOption(
       new Option("--log-level <level>", "least level that is logged")
         .choices(["debug", "info", "warn", "error", "silent"])
@@ -99,9 +103,21 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
       runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns },
       logs: { ageMs: durationMs(flags.keepLogs, "--keep-logs") },
     },
-    quotas: { blobBytes: flags.blobBytes },
+    quotas: quotasOf(flags),
     logger: { level: flags.logLevel, format: log.format },
   };
+}
+
+/** One for each kind that is stored. */
+function withQuotas(command: Command): Command {
+  return storedKinds.reduce((flagged, kind) => {
+    const { flag, what, quota } = byteQuotas[kind];
+    return flagged.option(`${flag} <number>`, `bytes that ${what} together may have`, parseCount, quotaDefaults[quota]);
+  }, command);
+}
+
+function quotasOf(flags: ServerFlags): Partial<Quotas> {
+  return Object.fromEntries(storedKinds.map((kind) => [byteQuotas[kind].quota, flags[byteQuotas[kind].quota]]));
 }
 
 function stepflowOf({ stepflowConfig, stepflowFiles, stepflowEnv }: ServerFlags): NonNullable<ServeOptions["stepflow"]> {

@@ -122,7 +122,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     clock,
     random,
     brain: brainOf(dialects),
-    familyRunsMax: options.quotas?.familyRuns,
+    quotas: options.quotas,
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => {
@@ -140,7 +140,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   const { trouble } = options;
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
-  const beside = orClose(store, directory, () => openBeside(store, { clock, directory, slices, blobsBytesMax: options.quotas?.blobBytes }));
+  const beside = orClose(store, directory, () => openBeside(store, { clock, directory, slices }));
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
   orClose(store, directory, () => {

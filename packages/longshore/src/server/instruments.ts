@@ -3,6 +3,7 @@
 
 import { type Workers, workerStatuses } from "../board/workers.ts";
 import type { Metrics, Sample } from "../metrics.ts";
+import type { Room } from "../store/sqlite/stored-bytes.ts";
 import type { Engine, EngineProbe } from "./engine.ts";
 import { LaneFigures } from "./lane-figures.ts";
 import type { Stopwatch } from "./watchdog.ts";
@@ -49,7 +50,34 @@ export function instrument(engine: Engine, metrics: Metrics): void {
   metrics.sampled("gauge", "longshore_store_writable", "1 when the last write went through.", () =>
     store.commit.unavailable === null ? 1 : 0,
   );
+  storedBytes(engine, metrics);
   processFigures(metrics);
+}
+
+function storedBytes({ store: { stored } }: Engine, metrics: Metrics): void {
+  const each = (figure: (room: Room) => number) => () => [...stored.all()].map((room) => sample(room.kind, figure(room)));
+  metrics.sampled(
+    "gauge",
+    "longshore_stored_bytes",
+    "Bytes stored, by kind.",
+    each(({ used }) => used),
+    ["kind"],
+  );
+  metrics.sampled(
+    "gauge",
+    "longshore_stored_bytes_max",
+    "The quota of each kind.",
+    each(({ max }) => max),
+    ["kind"],
+  );
+  const refused = "What was refused, or kept without its texts, because its kind has reached its quota.";
+  metrics.sampled(
+    "counter",
+    "longshore_stored_refused_total",
+    refused,
+    each((room) => room.refused),
+    ["kind"],
+  );
 }
 
 function endings(engine: Engine, metrics: Metrics): void {

@@ -1,7 +1,11 @@
-// The attacker holds a worker or an operator token and stays below the limit of every single request: many blobs, each small enough, fill
-// the disk that runs are written to, and runs that start runs grow with every level.
+// The attacker holds a worker or an operator token and stays below the limit of every single request: many blobs, task definitions, parts,
+// records of the bus, logs or failures, each small enough, fill the disk that runs are written to, and runs that start runs grow with
+// every level.
 
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
+import { openEngine } from "../../src/server/engine.ts";
+import { serve } from "../../src/server/index.ts";
+import { attemptsKeptMax } from "../../src/store/sqlite/attempts.ts";
 import { startAdminServer } from "../support/admin.ts";
 import { startConductor } from "../support/conductor-rest.ts";
 import { simple } from "../support/conductor-world.ts";
@@ -15,7 +19,7 @@ it("blobs are refused when all of them together reach the quota, also after a re
   const kept = await Promise.all(["a", "b", "c", "d"].map((letter) => put(before, letter.repeat(300))));
   expect(kept.map(({ status }) => status).sort()).toEqual([201, 201, 201, 507]);
   const refused = kept.find(({ status }) => status === 507);
-  expect(refused?.body.error).toMatchObject({ code: "LONGSHORE_LIMIT", field: "blobs", expected: expect.stringContaining("1000 bytes") });
+  expect(refused?.body.error).toMatchObject({ code: "LONGSHORE_LIMIT", field: "quotas.blobBytes", expected: "at most 1000 bytes" });
   // What was refused left nothing behind, and a copy takes no room.
   expect((await put(before, "e".repeat(50))).status).toBe(201);
   expect((await put(before, "e".repeat(50))).status).toBe(201);
@@ -23,6 +27,72 @@ it("blobs are refused when all of them together reach the quota, also after a re
   const after = await startAdminServer({ quotas: { blobBytes: 1_000 } }, before);
   expect((await put(after, "f".repeat(60))).status).toBe(507);
   expect((await put(after, "f".repeat(50))).status).toBe(201);
+});
+
+it("task definitions of a worker token are refused at their quota, and the metrics tell so", async () => {
+  const { post, metrics } = await production({ documentBytes: 20_000 });
+  const define = (at: number) => post("/api/metadata/taskdefs", [{ name: `task${at}`, description: "d".repeat(1_000) }]);
+  const statuses = await until507(define);
+  expect(statuses.length).toBeLessThan(20);
+  const refused = await define(99);
+  expect(refused.text).toContain("all documents together may have 20000 bytes");
+  expect(refused.text).toContain("--document-bytes");
+  expect(await metrics()).toMatch(/longshore_stored_bytes\{kind="documents"\} 1\d{4}\n/);
+  expect(await metrics()).toContain('longshore_stored_refused_total{kind="documents"} 2\n');
+});
+
+it("records that a worker token publishes on the bus are refused at their quota", async () => {
+  const { post } = await production({ busBytes: 20_000 });
+  const publish = (at: number) =>
+    post("/flowkit/v1/bus/publish", { records: [{ topic: `status.role${at}.v1`, key: null, value: "v".repeat(1_000) }] });
+  const statuses = await until507(publish);
+  expect(statuses.length).toBeLessThan(20);
+  expect((await publish(99)).text).toContain("--bus-bytes");
+});
+
+it("parts of one task are refused at the quota of all of them, and those of a task that was removed give their room back", async () => {
+  const engine = await openEngine({ directory: null, quotas: { partBytes: 20_000 } });
+  onTestFinished(() => engine.close());
+  await engine.board.post([{ id: "t", step: "a", lanes: [{ name: "work", labels: [] }], input: "null", policy: null }]);
+  const { tasks } = await engine.store.board.claim({ reach: { names: ["work"], labels: [] }, holder: "w", termMs: 60_000, max: 1 });
+  const hold = { taskId: "t", grant: tasks[0]?.grant as number };
+  const put = (uid: string) => engine.parts.put(hold, [{ uid, value: JSON.stringify("v".repeat(1_000)) }]);
+  let kept = 0;
+  await expect(
+    (async () => {
+      for (; kept < 100; kept++) await put(`p${kept}`);
+    })(),
+  ).rejects.toMatchObject({ code: "LONGSHORE_LIMIT", detail: { field: "quotas.partBytes" } });
+  expect(kept).toBe(18);
+  expect(await engine.parts.count("t")).toBe(18);
+  // What is there already may be put again.
+  expect(await put("p0")).toBe("ok");
+});
+
+it("a task that fails at once, again and again, keeps its newest attempts only, and other tasks get their turn", async () => {
+  const engine = await openEngine({ directory: null, quotas: { attemptBytes: 50_000 } });
+  onTestFinished(() => engine.close());
+  const lanes = [{ name: "work", labels: [] }];
+  const policy = JSON.stringify({ failures: 1_000_000, lost: 0, backoff: { kind: "fixed", delayMs: 0 } });
+  await engine.board.post([{ id: "endless", step: "a", lanes, input: "null", policy }]);
+  await engine.board.post([{ id: "other", step: "a", lanes, input: "null", policy: null }]);
+  const claim = async () => {
+    const request = { reach: { names: ["work"], labels: [] }, holder: "w", termMs: 60_000, max: 1 };
+    return (await engine.store.board.claim(request)).tasks[0] as { id: string; grant: number };
+  };
+  const order: string[] = [];
+  for (let at = 0; at < attemptsKeptMax + 50; at++) {
+    const { id: taskId, grant } = await claim();
+    order.push(taskId);
+    await engine.board.fail({ taskId, grant }, { error: "e".repeat(1_000), retryable: true });
+  }
+  // Behind the other, although it came back at once.
+  expect(order.slice(0, 3)).toEqual(["endless", "other", "endless"]);
+  const rows = engine.store.db.prepare("SELECT count(*) AS count, total(length(error)) AS chars, min(attempt) AS first FROM attempt").get();
+  expect(rows).toMatchObject({ count: attemptsKeptMax, first: 49 });
+  expect(rows?.chars).toBeLessThan(50_000);
+  const attempts = await engine.reader.attempts("endless");
+  expect(attempts).toHaveLength(attemptsKeptMax + 1);
 });
 
 it("the runs below one root, of every level, stop at the quota, and the step that wants one more says why", async () => {
@@ -43,6 +113,30 @@ it("the runs below one root, of every level, stop at the quota, and the step tha
   const next = await c.start("small");
   expect((await c.run(next)).tasks.filter(({ subWorkflowId }) => subWorkflowId !== undefined)).toHaveLength(20);
 });
+
+/** A server with a token for workers, and what such a worker sends. */
+async function production(quotas: NonNullable<Parameters<typeof serve>[0]>["quotas"]) {
+  const secrets = { worker: "worker-secret-0123456789", read: "read-secret-0123456789" };
+  const tokens = [`worker:${secrets.worker}:w`, `read:${secrets.read}:r`];
+  const server = await serve({ ephemeral: true, port: 0, tokens, quotas, logger: { level: "silent" } });
+  onTestFinished(() => server.close(0));
+  const headers = (who: keyof typeof secrets) => ({ authorization: `Bearer ${secrets[who]}`, "content-type": "application/json" });
+  const post = async (path: string, body: object) => {
+    const answer = await fetch(`${server.url}${path}`, { method: "POST", headers: headers("worker"), body: JSON.stringify(body) });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const metrics = async () => (await fetch(`${server.url}/metrics`, { headers: headers("read") })).text();
+  return { post, metrics };
+}
+
+/** Sends until there is no room; every answer before is a success. */
+async function until507(send: (at: number) => Promise<{ status: number }>): Promise<number[]> {
+  const statuses: number[] = [];
+  while (statuses.at(-1) !== 507 && statuses.length < 100) statuses.push((await send(statuses.length)).status);
+  expect(new Set(statuses.slice(0, -1))).toEqual(new Set([200]));
+  expect(statuses.at(-1)).toBe(507);
+  return statuses;
+}
 
 interface Found {
   status: string;

@@ -10,6 +10,7 @@ import { SqliteBus } from "../../src/store/sqlite/bus.ts";
 import { GroupCommit } from "../../src/store/sqlite/commit.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
+import { StoredBytes } from "../../src/store/sqlite/stored-bytes.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { until } from "../support/until.ts";
 import { busSuite } from "./bus-suite.ts";
@@ -19,7 +20,7 @@ async function openLog(file = ":memory:", options: { clock?: TestClock; topicRec
   const db = await openDatabase(file, { synchronous: "NORMAL" });
   migrate(db);
   const commit = new GroupCommit(db, () => clock.now());
-  const log = new SqliteBus({ db, commit, ...options, clock });
+  const log = new SqliteBus({ db, commit, stored: new StoredBytes(db, commit), ...options, clock });
   let closed = false;
   const close = () => {
     if (closed) return;

@@ -17,6 +17,7 @@ import { SqliteBus } from "../../src/store/sqlite/bus.ts";
 import { GroupCommit } from "../../src/store/sqlite/commit.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
+import { StoredBytes } from "../../src/store/sqlite/stored-bytes.ts";
 import type { Task } from "../../src/task.ts";
 import { type WorkHandle, type WorkOptions, work } from "../../src/work.ts";
 import { MemoryArtifacts } from "./flowkit-memory.ts";
@@ -41,7 +42,7 @@ async function memoryBus(): Promise<Bus> {
   const db = await openDatabase(":memory:", { synchronous: "NORMAL" });
   migrate(db);
   const commit = new GroupCommit(db, () => systemClock.now());
-  const bus = new EmbeddedBus(new SqliteBus({ db, commit, clock: systemClock }), { againMs: 1 });
+  const bus = new EmbeddedBus(new SqliteBus({ db, commit, stored: new StoredBytes(db, commit), clock: systemClock }), { againMs: 1 });
   onTestFinished(async () => {
     await bus.close();
     commit.close();

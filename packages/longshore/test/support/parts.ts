@@ -7,6 +7,7 @@ import { onTestFinished } from "vitest";
 import type { Task } from "../../src/board/task.ts";
 import { idMaker, type MakeId } from "../../src/ids.ts";
 import type { Json } from "../../src/json.ts";
+import type { Quotas } from "../../src/quotas.ts";
 import { decide } from "../../src/run/decide.ts";
 import type { Dialect } from "../../src/run/dialect.ts";
 import { makePlan, type TaskNode } from "../../src/run/plan.ts";
@@ -19,6 +20,7 @@ import { SqliteDocuments } from "../../src/store/sqlite/documents.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SqliteRuns } from "../../src/store/sqlite/runs.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
+import { StoredBytes } from "../../src/store/sqlite/stored-bytes.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 export const places = ["a file", "memory"] as const;
@@ -36,6 +38,7 @@ export interface Parts {
   folder: string;
   db: Awaited<ReturnType<typeof openDatabase>>;
   commit: GroupCommit;
+  stored: StoredBytes;
   board: SqliteBoard;
   runs: SqliteRuns;
   counts: Counts;
@@ -54,20 +57,21 @@ export interface Parts {
   close(): void;
 }
 
-export async function openParts(place: Place, before?: Pick<Parts, "clock" | "folder">): Promise<Parts> {
+export async function openParts(place: Place, before?: Partial<Pick<Parts, "clock" | "folder">>, quotas?: Partial<Quotas>): Promise<Parts> {
   const clock = before?.clock ?? new TestClock();
   const folder = before?.folder ?? temporaryFolder();
   // What a power cut would take is not what these tests are about, and waiting for the disk is most of their time.
   const db = await openDatabase(place === "memory" ? ":memory:" : join(folder, "test.db"), { synchronous: "NORMAL" });
   migrate(db);
   const commit = new GroupCommit(db, () => clock.now());
+  const stored = new StoredBytes(db, commit, quotas);
   const counts = new Counts(db);
   const onTask = new Set<(task: Task) => void>();
   const changed = (task: Task) => {
     counts.taskChanged(task);
     for (const listener of onTask) listener(task);
   };
-  const board = new SqliteBoard({ db, commit, clock, random: () => 0.5, changed, deadline: () => {} });
+  const board = new SqliteBoard({ db, commit, stored, clock, random: () => 0.5, changed, deadline: () => {} });
   const brain = { plan: (definition: { source: string }) => chain.compile(definition.source), decide: decideChain };
   const onRun = new Set<(run: Run) => void>();
   const runChanged = (run: Run) => {
@@ -75,7 +79,7 @@ export async function openParts(place: Place, before?: Pick<Parts, "clock" | "fo
     for (const listener of onRun) listener(run);
   };
   const runs = new SqliteRuns({
-    documents: new SqliteDocuments(db, commit, clock),
+    documents: new SqliteDocuments({ db, commit, clock, stored }),
     db,
     commit,
     clock,
@@ -97,7 +101,7 @@ export async function openParts(place: Place, before?: Pick<Parts, "clock" | "fo
     db.close();
   };
   onTestFinished(close);
-  return { clock, folder, db, commit, board, runs, counts, makeId, onTask, onRun, close, ...verbs({ clock, board, runs, makeId }) };
+  return { clock, folder, db, commit, stored, board, runs, counts, makeId, onTask, onRun, close, ...verbs({ clock, board, runs, makeId }) };
 }
 
 type Verbs = "define" | "start" | "claim" | "complete" | "fail" | "finish";

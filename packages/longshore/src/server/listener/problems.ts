@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { type ErrorCode, LongshoreError } from "../../errors.ts";
 import type { Problem, ProblemKind } from "../../http.ts";
+import { isQuotaReached } from "../../quotas.ts";
 
 /** Seconds a refused client is asked to wait: long enough for a full disk not to be hammered, short enough to resume unnoticed. */
 const retryAfterSecs = "5";
@@ -41,7 +42,7 @@ function meaningOf(error: LongshoreError): Problem | undefined {
   // The limit of the body itself is not a matter of waiting: 413 instead of 429.
   if (code === "LONGSHORE_LIMIT" && detail.field === "body") return { kind: "too-large", status: 413, message, code, detail };
   // Room comes when somebody makes it, not by waiting.
-  if (code === "LONGSHORE_LIMIT" && detail.field === "blobs") return { kind: "unavailable", status: 507, message, code, detail };
+  if (isQuotaReached(error)) return { kind: "unavailable", status: 507, message, code, detail };
   const known = byCode[code];
   if (known === undefined) return undefined;
   const { kind, status, retryAfter } = known;

@@ -50,30 +50,28 @@ export interface BesideOptions {
   /** The folder of the data file; null for one in memory. */
   readonly directory: string | null;
   readonly slices: Slices;
-  /** Bytes of all blobs together. */
-  readonly blobsBytesMax?: number;
 }
 
-export function openBeside(store: SqliteStore, { clock, directory, slices, blobsBytesMax }: BesideOptions): Beside {
-  const { db, commit } = store;
+export function openBeside(store: SqliteStore, { clock, directory, slices }: BesideOptions): Beside {
+  const { db, commit, stored } = store;
   const { tasks, lanes } = store.board;
   const { runs, definitions } = store.runs;
   const counts = new Counts(db);
   const blobs = new SqliteBlobs({
-    ...{ db, commit, clock, totalBytesMax: blobsBytesMax },
+    ...{ db, commit, clock, stored },
     directory: directory === null ? null : join(directory, "blobs"),
   });
   const references = new BlobReferences({ db, runs, tasks, definitions, parts: store.parts, blobs });
   const registry = new SqliteWorkers({ db, commit, clock, slices });
   const { workers } = registry;
   return {
-    logs: new SqliteLogs({ db, commit }),
+    logs: new SqliteLogs({ db, commit, stored }),
     blobs,
-    busLog: new SqliteBus({ db, commit, clock }),
+    busLog: new SqliteBus({ db, commit, clock, stored }),
     outbox: new SqliteOutbox({ db, commit, clock }),
     workers,
     reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions, slices }),
-    retention: new SqliteRetention({ db, commit, runs, tasks, counts, blobs, references }),
+    retention: new SqliteRetention({ db, commit, stored, runs, tasks, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {
       counts.taskChanged(task);

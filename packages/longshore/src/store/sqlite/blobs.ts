@@ -11,10 +11,10 @@ import type { Readable } from "node:stream";
 import { type BlobStore, blobBytesMax, isBlobHash, type StoredBlob } from "../../blob/blob.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError, toError } from "../../errors.ts";
-import { type BlobPlace, BlobSpace } from "./blob-space.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { Rows } from "./rows.ts";
+import type { Place, Room, StoredBytes } from "./stored-bytes.ts";
 
 export interface SqliteBlobsOptions {
   db: Database;
@@ -23,8 +23,7 @@ export interface SqliteBlobsOptions {
   /** Where the files lie; null for a temporary folder that the first blob makes and `close` removes. */
   directory: string | null;
   bytesMax?: number;
-  /** Of all blobs together. */
-  totalBytesMax?: number;
+  stored: StoredBytes;
 }
 
 interface Blob extends StoredBlob {
@@ -51,7 +50,7 @@ export class SqliteBlobs implements BlobStore {
   /** Where the files lie. */
   readonly directory: string;
   readonly #bytesMax: number;
-  readonly #space: BlobSpace;
+  readonly #space: Room;
   readonly #rows: Rows<Blob>;
   readonly #oldest: (usedBefore: number, limit: number) => Blob[];
   readonly #usedAtRank: (rank: number) => number | undefined;
@@ -67,8 +66,7 @@ export class SqliteBlobs implements BlobStore {
     this.#bytesMax = options.bytesMax ?? blobBytesMax;
     this.directory = options.directory ?? join(tmpdir(), `longshore-blobs-${randomUUID()}`);
     if (options.directory !== null) this.#prepare();
-    const used = options.db.prepare("SELECT total(bytes) AS bytes FROM blob").get()?.bytes as number;
-    this.#space = new BlobSpace(used, options.totalBytesMax);
+    this.#space = options.stored.of("blobs");
     this.#rows = blobRows(options.db, options.commit);
     const oldest = options.db.prepare(`SELECT ${columns} FROM blob WHERE used_at < ? ORDER BY used_at LIMIT ?`);
     this.#oldest = (usedBefore, limit) => oldest.all(usedBefore, limit).map(blobOf);
@@ -143,7 +141,7 @@ export class SqliteBlobs implements BlobStore {
       const stale = this.#oldest(usedBefore, pruneMax).filter(({ hash }) => isFree(hash));
       const aside = stale.map(({ hash }) => [this.#path(hash), this.#incoming()] as const);
       for (const { hash } of stale) this.#rows.remove(hash);
-      this.#options.commit.after(() => this.#space.free(stale.reduce((sum, { bytes }) => sum + bytes, 0)));
+      this.#space.add(-stale.reduce((sum, { bytes }) => sum + bytes, 0));
       // Right after the commit and before anything else can run: the same content may be put again at once.
       this.#options.commit.after(() => {
         for (const [from, to] of aside) renameIfThere(from, to);
@@ -182,7 +180,7 @@ export class SqliteBlobs implements BlobStore {
     this.#prepared = true;
   }
 
-  async #receive(path: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, place: BlobPlace): Promise<Received> {
+  async #receive(path: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, place: Place): Promise<Received> {
     const digest = createHash("sha256");
     let bytes = 0;
     const file = await open(path, "wx", 0o600);
@@ -201,7 +199,7 @@ export class SqliteBlobs implements BlobStore {
     return { hash: digest.digest("hex"), bytes };
   }
 
-  async #keep(temporary: string, { hash, bytes }: Received, note: string | undefined, place: BlobPlace): Promise<StoredBlob> {
+  async #keep(temporary: string, { hash, bytes }: Received, note: string | undefined, place: Place): Promise<StoredBlob> {
     const folder = join(this.directory, hash.slice(0, 2));
     if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(this.directory);
     this.#arriving.set(hash, (this.#arriving.get(hash) ?? 0) + 1);
@@ -213,7 +211,7 @@ export class SqliteBlobs implements BlobStore {
         const known = this.#rows.get(hash);
         const blob = { hash, bytes, createdAt: known?.createdAt ?? now, usedAt: now, note: note ?? known?.note ?? null };
         this.#rows.put(hash, blob, known === null);
-        if (known === null) this.#options.commit.after(() => place.keep());
+        if (known === null) place.keep(this.#options.commit);
         return storedOf(blob);
       });
     } finally {

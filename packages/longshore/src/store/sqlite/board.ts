@@ -17,6 +17,7 @@ import type { Database } from "./driver.ts";
 import { HandOuts } from "./hand-outs.ts";
 import { begun, Lines, placeOf, termOf } from "./lines.ts";
 import type { Rows } from "./rows.ts";
+import type { StoredBytes } from "./stored-bytes.ts";
 import { TaskLife } from "./task-life.ts";
 import { taskColumns, taskOf, taskRows } from "./task-rows.ts";
 
@@ -38,6 +39,7 @@ export const runDeadlinePrefix = "run:";
 export interface SqliteBoardOptions {
   db: Database;
   commit: GroupCommit;
+  stored: StoredBytes;
   clock: Clock;
   random: () => number;
   /** Told about each task that a commit changed. A hint for whoever waits or shows. */
@@ -85,7 +87,7 @@ export class SqliteBoard implements BoardStore {
       handedOut: () => this.counts.claimed++,
       giveBack: (taskId, grant) => this.settle({ verb: "defer", hold: { taskId, grant }, delayMs: 0, unseen: true }),
     });
-    this.#attempts = new Attempts(options.db, options.commit);
+    this.#attempts = new Attempts(options.db, options.commit, options.stored);
     this.#life = new TaskLife({
       ...{ tasks: this.tasks, lines: this.#lines, attempts: this.#attempts, counts: this.counts },
       ...{ commit: options.commit, clock: options.clock, random: options.random },

@@ -7,6 +7,7 @@ import { LongshoreError } from "../../errors.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
 import { Additions } from "./rows.ts";
+import { type Room, rowBytes } from "./stored-bytes.ts";
 
 export interface Topic {
   readonly id: number;
@@ -40,7 +41,7 @@ export class BusTopics {
   readonly #rows: (first: number, last: number) => Iterable<{ [column: string]: unknown }>;
   readonly #older: (first: number, last: number, at: number) => number | null;
 
-  constructor(db: Database, commit: GroupCommit) {
+  constructor(db: Database, commit: GroupCommit, room: Room) {
     this.#commit = commit;
     const createTopic = db.prepare("INSERT INTO bus_topic (id, name) VALUES (?, ?)");
     this.#created = new Additions(commit, (topic) => createTopic.run(topic.id, topic.name));
@@ -54,8 +55,14 @@ export class BusTopics {
       },
       ({ records }) => records.reduce((chars, { value }) => chars + value.length, 0),
     );
+    const bytes = db.prepare(
+      `SELECT total(${rowBytes} + coalesce(octet_length(key), 0) + octet_length(value)) AS bytes FROM bus_record WHERE id BETWEEN ? AND ?`,
+    );
     const remove = db.prepare("DELETE FROM bus_record WHERE id BETWEEN ? AND ?");
-    this.#removals = new Additions(commit, (range) => remove.run(range.first, range.last));
+    this.#removals = new Additions(commit, ({ first, last }) => {
+      room.addNow(-Number(bytes.get(first, last)?.bytes));
+      remove.run(first, last);
+    });
     const rows = db.prepare("SELECT id, key, value, at FROM bus_record WHERE id BETWEEN ? AND ? ORDER BY id");
     this.#rows = (first, last) => rows.iterate(first, last);
     const older = db.prepare(

@@ -2,7 +2,7 @@
 // stretch of one tree: appending needs no index, and reading and removing are ranges. What members have is known in memory alone.
 
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
-import { checkOutgoing } from "../../bus/check.ts";
+import { bytesOf, checkOutgoing } from "../../bus/check.ts";
 import {
   type Asking,
   appendedMax,
@@ -21,11 +21,13 @@ import { BusGroups, type Group } from "./bus-groups.ts";
 import { BusTopics, type Topic } from "./bus-topics.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
+import { type Room, rowBytes, type StoredBytes } from "./stored-bytes.ts";
 
 export interface SqliteBusOptions {
   db: Database;
   commit: GroupCommit;
   clock: Clock;
+  stored: StoredBytes;
   /** For tests. */
   topicRecordsMax?: number;
 }
@@ -52,17 +54,19 @@ export class SqliteBus implements BusLog {
   readonly #topics: BusTopics;
   readonly #groups: BusGroups;
   readonly #recordsMax: number;
+  readonly #room: Room;
   readonly #out = new Map<number, Out>();
   readonly #watchers = new Map<string, Set<() => void>>();
   #takes = 0;
   /** So that no topic of several is always asked last. */
   #turn = 0;
 
-  constructor({ db, commit, clock, topicRecordsMax: recordsMax = topicRecordsMax }: SqliteBusOptions) {
+  constructor({ db, commit, clock, stored, topicRecordsMax: recordsMax = topicRecordsMax }: SqliteBusOptions) {
     this.#commit = commit;
     this.#clock = clock;
     this.#recordsMax = recordsMax;
-    this.#topics = new BusTopics(db, commit);
+    this.#room = stored.of("bus");
+    this.#topics = new BusTopics(db, commit, this.#room);
     this.#groups = new BusGroups(db, commit, clock, this.#topics);
   }
 
@@ -70,7 +74,9 @@ export class SqliteBus implements BusLog {
     checkOutgoing(records);
     if (records.length > appendedMax) throw tooMany(records.length);
     const byTopic = grouped(records);
+    const bytes = records.reduce((sum, record) => sum + rowBytes + bytesOf(record), 0);
     await this.#commit.run(() => {
+      this.#room.take(bytes);
       const now = this.#clock.now();
       for (const [name, some] of byTopic) {
         const topic = this.#topics.open(name, by);

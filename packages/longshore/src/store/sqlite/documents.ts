@@ -5,9 +5,11 @@ import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
 import { type Document, type DocumentStore, documentsMax } from "../../run/documents.ts";
 import { Slices, wholeRow } from "../../slices.ts";
+import type { Amount } from "./amounts.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { Rows } from "./rows.ts";
+import { rowBytes, type StoredBytes } from "./stored-bytes.ts";
 
 /** Documents kept in memory: those that runs ask for while they are decided. */
 const keptMax = 2_000;
@@ -18,6 +20,14 @@ const separator = "\u0000";
 const rowsMax = 250;
 const charsMax = 1_048_576;
 
+export interface SqliteDocumentsOptions {
+  db: Database;
+  commit: GroupCommit;
+  clock: Clock;
+  stored: StoredBytes;
+  slices?: Slices;
+}
+
 export class SqliteDocuments implements DocumentStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -27,9 +37,10 @@ export class SqliteDocuments implements DocumentStore {
   readonly #behind: (kind: string, name: string, version: number) => Iterable<SqlRow>;
   readonly #named: (kind: string, name: string, version: number) => Iterable<SqlRow>;
   readonly #slices: Slices;
-  readonly #count: (kind: string) => number;
+  readonly #stored: StoredBytes;
 
-  constructor(db: Database, commit: GroupCommit, clock: Clock, slices = new Slices()) {
+  constructor({ db, commit, clock, stored, slices = new Slices() }: SqliteDocumentsOptions) {
+    this.#stored = stored;
     this.#slices = slices;
     this.#commit = commit;
     this.#clock = clock;
@@ -55,8 +66,6 @@ export class SqliteDocuments implements DocumentStore {
     this.#behind = (kind, name, version) => behind.iterate(kind, name, version, rowsMax);
     const named = db.prepare("SELECT * FROM document WHERE kind = ? AND name = ? AND version > ? ORDER BY version LIMIT ?");
     this.#named = (kind, name, version) => named.iterate(kind, name, version, rowsMax);
-    const count = db.prepare("SELECT count(*) AS count FROM document WHERE kind = ?");
-    this.#count = (kind) => count.get(kind)?.count as number;
   }
 
   document(kind: string, name: string, version?: number): Promise<Document | undefined> {
@@ -102,7 +111,7 @@ export class SqliteDocuments implements DocumentStore {
       const key = keyOf(wanted.kind, wanted.name, wanted.version);
       const before = this.#rows.get(key);
       if (before !== null && options.unlessThere) return false;
-      if (before === null && this.#count(wanted.kind) >= documentsMax) throw tooMany(wanted.kind);
+      this.#admit(wanted, before);
       const now = this.#clock.now();
       this.#rows.put(key, { ...wanted, createdAt: before?.createdAt ?? now, updatedAt: now }, true);
       return true;
@@ -112,9 +121,33 @@ export class SqliteDocuments implements DocumentStore {
   removeDocument(kind: string, name: string, version?: number): Promise<number> {
     return this.#commit.run(() => {
       const versions = this.#allVersions(kind, name).filter((each) => version === undefined || each === version);
-      for (const each of versions) this.#rows.remove(keyOf(kind, name, each));
+      for (const each of versions) this.#remove(kind, name, each);
       return versions.length;
     });
+  }
+
+  #admit(wanted: Pick<Document, "kind" | "name" | "body">, before: Document | null): void {
+    const count = this.#countOf(wanted.kind);
+    if (before === null && count.value >= documentsMax) throw tooMany(wanted.kind);
+    const more = bytesOf(wanted) - (before === null ? 0 : bytesOf(before));
+    const room = this.#stored.of("documents");
+    // What gets smaller is always taken.
+    if (more > 0) room.take(more);
+    else room.add(more);
+    if (before === null) count.add(1);
+  }
+
+  #remove(kind: string, name: string, version: number): void {
+    const key = keyOf(kind, name, version);
+    const before = this.#rows.get(key);
+    if (before === null) return;
+    this.#stored.of("documents").add(-bytesOf(before));
+    this.#countOf(kind).add(-1);
+    this.#rows.remove(key);
+  }
+
+  #countOf(kind: string): Amount {
+    return this.#stored.amounts.of(`documents of ${kind}`);
   }
 
   /** Inside an operation or between them: one version, or the highest. */
@@ -128,6 +161,10 @@ export class SqliteDocuments implements DocumentStore {
     const versions = new Set([...this.#versions(kind, name), ...fresh.map((row) => row.version)]);
     return [...versions].filter((version) => this.#rows.get(keyOf(kind, name, version)) !== null);
   }
+}
+
+function bytesOf({ name, body }: Pick<Document, "name" | "body">): number {
+  return rowBytes + Buffer.byteLength(name) + Buffer.byteLength(body);
 }
 
 function keyOf(kind: string, name: string, version: number): string {

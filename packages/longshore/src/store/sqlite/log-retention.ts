@@ -8,6 +8,7 @@ import type { GroupCommit } from "./commit.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { Additions, type Rows } from "./rows.ts";
+import type { Room, StoredBytes } from "./stored-bytes.ts";
 
 export interface LogRetentionOptions {
   db: Database;
@@ -15,21 +16,25 @@ export interface LogRetentionOptions {
   runs: Rows<Run>;
   tasks: Rows<Task>;
   counts: Counts;
+  stored: StoredBytes;
 }
 
 /** Endings looked at without a pause. */
 const sliceEndings = 100;
-/** Rows that one transaction removes: each is a batch of up to many pages. */
+/** Rows that one transaction removes: each is a batch of up to many pages; and their bytes, besides those of the first. */
 const rowsMax = 20;
+const bytesMax = 4 * 1_048_576;
 
 export class LogRetention {
   readonly #commit: GroupCommit;
+  readonly #room: Room;
   /** Deletions that an operation has decided on; they are carried out inside its transaction. */
   readonly #deletions: Additions<() => void>;
   readonly #owners: Owners[];
 
-  constructor({ db, commit, runs, tasks, counts }: LogRetentionOptions) {
+  constructor({ db, commit, runs, tasks, counts, stored }: LogRetentionOptions) {
     this.#commit = commit;
+    this.#room = stored.of("logs");
     this.#deletions = new Additions(commit, (remove) => remove());
     this.#owners = [
       ownersOf(db, {
@@ -72,13 +77,26 @@ export class LogRetention {
       await this.#commit.run(() => {
         // A retry in the same batch may have opened it again.
         const ended = left.filter((id) => owners.isEnded(id));
-        this.#deletions.add(() => {
-          let room = rowsMax;
-          for (const id of ended) if (room > 0) room -= owners.remove(id, room);
-        });
+        this.#deletions.add(() => this.#removeSlice(owners, ended));
       });
     }
     return found.filter((id) => !owners.hasLogs(id)).length;
+  }
+
+  /** Inside the transaction. */
+  #removeSlice(owners: Owners, ids: readonly string[]): void {
+    let rows = 0;
+    let bytes = 0;
+    for (const id of ids) {
+      for (const row of owners.logs(id, rowsMax - rows)) {
+        if (rows > 0 && bytes + row.bytes > bytesMax) return this.#room.addNow(-bytes);
+        owners.remove(row.id);
+        rows++;
+        bytes += row.bytes;
+      }
+      if (rows >= rowsMax) break;
+    }
+    this.#room.addNow(-bytes);
   }
 }
 
@@ -91,7 +109,9 @@ interface Owners {
   endedAtRank(count: number): number;
   hasLogs(id: string): boolean;
   isEnded(id: string): boolean;
-  remove(id: string, limit: number): number;
+  /** Some of its log, as rows. */
+  logs(id: string, limit: number): { id: number; bytes: number }[];
+  remove(row: number): void;
 }
 
 interface About {
@@ -109,7 +129,8 @@ function ownersOf(db: Database, { table, key, where, isEnded, count: countOf }: 
   );
   const rank = db.prepare(`SELECT ended_at ${ended} ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET ?`);
   const hasLogs = db.prepare(`SELECT 1 AS found FROM log WHERE ${key} = ? LIMIT 1`);
-  const remove = db.prepare(`DELETE FROM log WHERE id IN (SELECT id FROM log WHERE ${key} = ? LIMIT ?)`);
+  const logs = db.prepare(`SELECT id, bytes FROM log WHERE ${key} = ? LIMIT ?`);
+  const remove = db.prepare("DELETE FROM log WHERE id = ?");
   let passed: [number, string] = [-1, ""];
   let last = passed;
   return {
@@ -130,6 +151,7 @@ function ownersOf(db: Database, { table, key, where, isEnded, count: countOf }: 
     },
     hasLogs: (id) => hasLogs.get(id) !== undefined,
     isEnded,
-    remove: (id, limit) => Number((remove.run(id, limit) as { changes: number | bigint }).changes),
+    logs: (id, limit) => logs.all(id, limit).map((row) => ({ id: row.id as number, bytes: row.bytes as number })),
+    remove: (row) => void remove.run(row),
   };
 }

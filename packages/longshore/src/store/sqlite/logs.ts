@@ -22,10 +22,12 @@ import {
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { Additions } from "./rows.ts";
+import type { Room, StoredBytes } from "./stored-bytes.ts";
 
 export interface SqliteLogsOptions {
   db: Database;
   commit: GroupCommit;
+  stored: StoredBytes;
   /** What is kept of one task's log, over all attempts. */
   taskBytesMax?: number;
 }
@@ -58,10 +60,12 @@ export class SqliteLogs implements LogStore {
   readonly #tails = new Map<string, Tail>();
   readonly #load: { bytes: (taskId: string) => number; grant: (taskId: string, attempt: number, grant: number) => Map<string, number> };
   readonly #reads: ReturnType<typeof prepareReads>;
+  readonly #room: Room;
   #lastId: number;
   #chunksKept = 0;
 
-  constructor({ db, commit, taskBytesMax = taskLogBytesMax }: SqliteLogsOptions) {
+  constructor({ db, commit, stored, taskBytesMax = taskLogBytesMax }: SqliteLogsOptions) {
+    this.#room = stored.of("logs");
     this.#commit = commit;
     this.#bytesMax = taskBytesMax;
     const insert = db.prepare("INSERT INTO log (id, task_id, run_id, attempt, grant_count, bytes, chunks) VALUES (?, ?, ?, ?, ?, ?, ?)");
@@ -114,10 +118,13 @@ export class SqliteLogs implements LogStore {
     const room = this.#bytesMax - tail.bytes;
     // A full log has said so in its last chunk.
     if (fresh.length === 0 || room < 0) return { ...appended, stored: 0, dropped: fresh.length };
-    const { kept, bytes } = fitting(fresh, room);
+    const { kept, bytes } = fitting(fresh, Math.min(room, this.#room.left));
     appended.dropped = fresh.length - kept.length;
     appended.stored = kept.length;
-    const full = appended.dropped > 0;
+    if (appended.dropped > 0 && this.#room.left < room) this.#room.refused++;
+    // When the logs of all tasks are full, what follows may find room again: the log is kept without a mark.
+    const full = appended.dropped > 0 && room <= this.#room.left;
+    if (kept.length === 0 && !full) return appended;
     const chunks = full ? [...kept, fullMark(batch, this.#bytesMax)] : kept;
     // One byte above the limit marks the log as full, also for whoever reads it back.
     this.#store({ id: ++this.#lastId, batch, chunks, bytes: full ? room + 1 : bytes }, tail);
@@ -128,6 +135,7 @@ export class SqliteLogs implements LogStore {
 
   #store(row: Row, tail: Tail): void {
     this.#rows.add(row);
+    this.#room.add(row.bytes);
     tail.bytes += row.bytes;
     this.#commit.undo(() => {
       tail.bytes -= row.bytes;

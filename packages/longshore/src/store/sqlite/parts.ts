@@ -14,12 +14,14 @@ import { PartReads } from "./part-reads.ts";
 import { RecentParts } from "./part-recent.ts";
 import { PartUids } from "./part-uids.ts";
 import { Additions, type Rows } from "./rows.ts";
+import { type Room, rowBytes, type StoredBytes } from "./stored-bytes.ts";
 
 export interface SqlitePartsOptions {
   db: Database;
   commit: GroupCommit;
   clock: Clock;
   tasks: Rows<Task>;
+  stored: StoredBytes;
   /** Inside an operation: a step has given a part, for the first time by what its row says. True when its run waits for that. */
   first: (task: Task) => boolean;
 }
@@ -41,10 +43,12 @@ export class SqliteParts implements PartStore {
   readonly #watchers = new Watchers();
   readonly #uids: PartUids;
   readonly #recent = new RecentParts();
+  readonly #room: Room;
   /** Told of the parts of each commit. */
   readonly onPut = new Set<(parts: readonly NewPart[]) => void>();
 
-  constructor({ db, commit, clock, tasks, first }: SqlitePartsOptions) {
+  constructor({ db, commit, clock, tasks, first, stored }: SqlitePartsOptions) {
+    this.#room = stored.of("parts");
     this.#commit = commit;
     this.#clock = clock;
     this.#tasks = tasks;
@@ -147,6 +151,8 @@ export class SqliteParts implements PartStore {
 
   #add(task: Task, parts: readonly NewPart[]): void {
     if (this.#uids.last(task) + parts.length > taskPartsMax) throw tooMany(task.id);
+    // As if all of them were new; what is not gives its room back when it is written.
+    this.#room.take(parts.reduce((sum, part) => sum + bytesOf(part), 0));
     this.#puts.add({ task, parts, at: this.#clock.now() });
     this.#commit.undo(() => this.#uids.drop(task));
     this.#commit.after(() => {
@@ -183,10 +189,10 @@ export class SqliteParts implements PartStore {
     const fresh = new Map<string, NewPart>();
     for (const part of parts) {
       // Of two in one call the first counts.
-      if (fresh.has(part.uid)) continue;
-      const there = this.#uids.sequence(task, part.uid, known);
-      if (there === null) fresh.set(part.uid, part);
-      else this.#sql.replace(task, part, there, at);
+      const there = fresh.has(part.uid) ? null : this.#uids.sequence(task, part.uid, known);
+      if (there !== null) this.#room.addNow(this.#sql.replace(task, part, there, at) - bytesOf(part));
+      else if (fresh.has(part.uid)) this.#room.addNow(-bytesOf(part));
+      else fresh.set(part.uid, part);
     }
     this.#sql.insert(task, [...fresh.values()], known.last + 1, at);
     this.#uids.add(task, known, [...fresh.keys()]);
@@ -228,6 +234,10 @@ function partOf(row: SqlRow): Part {
   };
 }
 
+function bytesOf({ uid, value }: NewPart): number {
+  return rowBytes + Buffer.byteLength(uid) + Buffer.byteLength(value);
+}
+
 function tooMany(taskId: string): LongshoreError {
   return new LongshoreError("LONGSHORE_LIMIT", `Task ${taskId} has ${taskPartsMax} parts, which is the limit: cut it into several steps.`);
 }
@@ -244,7 +254,8 @@ function prepareStatements(db: Database) {
   const insert = inserting(1);
   const insertMany = inserting(rowsAtOnce);
   const ofPart = "task_id = ? AND life = ? AND sequence = ?";
-  const replace = db.prepare(`UPDATE part SET value = ?, grant_count = ?, at = ? WHERE ${ofPart} AND grant_count < ?`);
+  const replace = db.prepare(`UPDATE part SET value = ?, grant_count = ?, at = ? WHERE ${ofPart} AND grant_count < ? RETURNING sequence`);
+  const bytes = db.prepare(`SELECT octet_length(value) AS bytes FROM part WHERE ${ofPart}`);
   const grant = db.prepare(`SELECT grant_count FROM part WHERE ${ofPart}`);
   const scan = db.prepare(
     `SELECT uid, sequence, value, grant_count, at FROM part WHERE task_id = ? AND life = ? AND sequence > ? AND sequence <= ?
@@ -263,9 +274,12 @@ function prepareStatements(db: Database) {
         (rows === 1 ? insert : insertMany).run(...values);
       }
     },
-    /** Unless the value is of the same grant. */
-    replace: (task: Task, { value }: NewPart, sequence: number, at: number) =>
-      replace.run(value, task.grant, at, task.id, task.firstAttempt, sequence, task.grant),
+    /** Unless the value is of the same grant. Returns how many bytes more there are. */
+    replace: (task: Task, { value }: NewPart, sequence: number, at: number): number => {
+      const key = [task.id, task.firstAttempt, sequence] as const;
+      const before = Number(bytes.get(...key)?.bytes);
+      return replace.get(value, task.grant, at, ...key, task.grant) === undefined ? 0 : Buffer.byteLength(value) - before;
+    },
     grant: (task: Task, sequence: number) => (grant.get(task.id, task.firstAttempt, sequence)?.grant_count as number | undefined) ?? null,
     scan: (task: Task, { after, upTo, limit }: { after: number; upTo: number | null; limit: number }) =>
       scan.iterate(task.id, task.firstAttempt, after, upTo ?? Number.MAX_SAFE_INTEGER, limit),

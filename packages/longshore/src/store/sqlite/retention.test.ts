@@ -131,11 +131,11 @@ describe.each(places)("retention in %s", (place) => {
       }
       return task;
     };
-    const [gone, open] = [await put("T1", 450), await put("T2", 3)];
+    const [gone, open] = [await put("T1", 900), await put("T2", 3)];
     // It has read of the other, too.
     await streams.finish({ taskId: "T1", grant: gone.grant }, "T2", ["p0", "p1"]);
     await parts.complete(gone);
-    expect(rows()).toMatchObject({ part: 453, part_uid: 6, part_read: 1 });
+    expect(rows()).toMatchObject({ part: 903, part_uid: 10, part_read: 1 });
     parts.clock.jump(2 * dayMs);
     const before = parts.commit.commits;
     expect((await prune({ tasks: { ...forever, ageMs: dayMs } })).tasks).toBe(1);

@@ -10,10 +10,12 @@ import type { BlobReferences } from "./blob-references.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Counts } from "./counts.ts";
-import type { Database } from "./driver.ts";
+import type { Database, SqlRow } from "./driver.ts";
 import { LogRetention } from "./log-retention.ts";
 import { readProperty, writeProperty } from "./properties.ts";
+import { prepareSlices } from "./retention-slices.ts";
 import { Additions, type Rows } from "./rows.ts";
+import type { StoredBytes } from "./stored-bytes.ts";
 
 export interface SqliteRetentionOptions {
   db: Database;
@@ -21,6 +23,7 @@ export interface SqliteRetentionOptions {
   runs: Rows<Run>;
   tasks: Rows<Task>;
   counts: Counts;
+  stored: StoredBytes;
   blobs: SqliteBlobs;
   references: BlobReferences;
 }
@@ -29,12 +32,8 @@ export interface SqliteRetentionOptions {
 const ageProperty = "age";
 /** Runs or tasks that disappear in one transaction. */
 const batchMax = 100;
-/** Rows of other tables that one transaction removes: about 2 ms. */
-const sliceRows = 200;
-/** A part may be long. */
-const partRowWeight = 2;
-/** A log row is a batch of up to many pages, and counts as this many rows. */
-const logRowWeight = 10;
+/** Bytes of their inputs and outputs, besides those of the first: SQLite walks all pages that it frees. */
+const batchBytesMax = 4 * 1_048_576;
 
 export class SqliteRetention implements RetentionStore {
   readonly #options: SqliteRetentionOptions;
@@ -46,7 +45,7 @@ export class SqliteRetention implements RetentionStore {
   constructor(options: SqliteRetentionOptions) {
     this.#options = options;
     this.#changes = new Additions(options.commit, (remove) => remove());
-    this.#sql = prepareStatements(options.db);
+    this.#sql = prepareStatements(options.db, options.stored);
     this.#logs = new LogRetention(options);
   }
 
@@ -153,7 +152,7 @@ export class SqliteRetention implements RetentionStore {
   }
 }
 
-/** Ids in order of their ending, oldest first, that ended at `endedBy` or before. */
+/** Ids in order of their ending, oldest first, that ended at `endedBy` or before: fewer than `limit` where they are large. */
 type Find = (endedBy: number, limit: number) => string[];
 
 /** Both rules take from the same end, so whichever takes more decides. */
@@ -167,74 +166,47 @@ async function repeat(signal: AbortSignal | undefined, step: () => Promise<boole
   while (signal?.aborted !== true && (await step()));
 }
 
-function prepareStatements(db: Database) {
-  const endedRuns = db.prepare("SELECT id FROM run WHERE ended_at IS NOT NULL AND ended_at <= ? ORDER BY ended_at, id LIMIT ?");
-  const endedTasks = db.prepare(
-    "SELECT id FROM task WHERE ended_at IS NOT NULL AND run_id IS NULL AND ended_at <= ? ORDER BY ended_at, id LIMIT ?",
-  );
+function prepareStatements(db: Database, stored: StoredBytes) {
+  const endedIn = (table: string, where: string): Find => {
+    const bytes = "octet_length(input) + coalesce(octet_length(output), 0) AS bytes";
+    const ended = `FROM ${table} WHERE ended_at IS NOT NULL${where} AND ended_at <= ?`;
+    const oldest = db.prepare(`SELECT id, ${bytes} ${ended} ORDER BY ended_at, id LIMIT ?`);
+    return (endedBy, limit) => withinBytes(oldest.iterate(endedBy, limit));
+  };
   const forgetKeys = db.prepare("DELETE FROM run_key WHERE run_id = ?");
   const note = db.prepare("INSERT OR IGNORE INTO pruned (id) VALUES (?)");
-  const forgetAttempts = db.prepare("DELETE FROM attempt WHERE task_id = ?");
   const hasMore = db.prepare(
-    "SELECT 1 AS found FROM log WHERE task_id = ?1 UNION ALL SELECT 1 FROM part WHERE task_id = ?1 UNION ALL SELECT 1 FROM part_read WHERE reader = ?1 LIMIT 1",
+    `SELECT 1 AS found FROM log WHERE task_id = ?1 UNION ALL SELECT 1 FROM part WHERE task_id = ?1 UNION ALL SELECT 1 FROM part_read WHERE reader = ?1
+     UNION ALL SELECT 1 FROM attempt WHERE task_id = ?1 LIMIT 1`,
   );
   const noted = db.prepare("SELECT id FROM pruned LIMIT 1");
   const crossOff = db.prepare("DELETE FROM pruned");
-  const removeRows = prepareSlices(db);
+  const removeSlice = prepareSlices(db, stored);
   return {
-    endedRuns: ((endedBy, limit) => endedRuns.all(endedBy, limit).map((row) => row.id as string)) as Find,
-    endedTasks: ((endedBy, limit) => endedTasks.all(endedBy, limit).map((row) => row.id as string)) as Find,
+    endedRuns: endedIn("run", ""),
+    endedTasks: endedIn("task", " AND run_id IS NULL"),
     forgetRun(id: string): void {
       forgetKeys.run(id);
       note.run(id);
     },
     forgetTask(id: string): void {
-      forgetAttempts.run(id);
       if (hasMore.get(id) !== undefined) note.run(id);
     },
     hasRest: () => noted.get() !== undefined,
     removeSlice(): void {
-      if (removeRows(sliceRows) < sliceRows) crossOff.run();
+      if (!removeSlice()) crossOff.run();
     },
   };
 }
 
-/**
- * Removes rows that belong to what was noted, up to `room` of them; fewer means that none are left. One statement a table for all
- * noted ids: one for each id was four times as slow.
- */
-function prepareSlices(db: Database): (room: number) => number {
-  // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
-  const ofRun = (column: string) => `${column} > pruned.id || '.' AND ${column} < pruned.id || '/'`;
-  const statement = (table: string, key: string, on: string) => {
-    const keys = key.split(", ").map((column) => `${table}.${column}`);
-    const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${keys.join(", ")} FROM pruned CROSS JOIN ${table} ON ${on} LIMIT ?)`;
-    return db.prepare(sql);
-  };
-  const readKey = "reader, reader_life, source, source_life, first";
-  const steps = [
-    { statement: statement("log", "id", "log.task_id = pruned.id"), weight: logRowWeight },
-    { statement: statement("log", "id", "log.run_id = pruned.id"), weight: logRowWeight },
-    { statement: statement("part", "task_id, life, sequence", "part.task_id = pruned.id"), weight: partRowWeight },
-    { statement: statement("part", "task_id, life, sequence", ofRun("part.task_id")), weight: partRowWeight },
-    { statement: statement("part_uid", "task_id, life, first", "part_uid.task_id = pruned.id"), weight: 1 },
-    { statement: statement("part_uid", "task_id, life, first", ofRun("part_uid.task_id")), weight: 1 },
-    { statement: statement("part_read", readKey, "part_read.reader = pruned.id"), weight: 1 },
-    { statement: statement("part_read", readKey, ofRun("part_read.reader")), weight: 1 },
-    { statement: statement("node_join", "run_id, node", "node_join.run_id = pruned.id"), weight: 1 },
-    { statement: statement("attempt", "task_id, grant_count", ofRun("attempt.task_id")), weight: 1 },
-    { statement: statement("task", "id", ofRun("task.id")), weight: 1 },
-  ];
-  return (room) => {
-    let removed = 0;
-    for (const { statement, weight } of steps) {
-      if (removed >= room) return removed;
-      removed += weight * changes(statement.run(Math.ceil((room - removed) / weight)));
-    }
-    return removed;
-  };
-}
-
-function changes(result: unknown): number {
-  return Number((result as { changes: number | bigint }).changes);
+/** The first of them, and those behind it that have few bytes together. */
+function withinBytes(rows: Iterable<SqlRow>): string[] {
+  const ids: string[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    bytes += row.bytes as number;
+    if (ids.length > 0 && bytes > batchBytesMax) break;
+    ids.push(row.id as string);
+  }
+  return ids;
 }

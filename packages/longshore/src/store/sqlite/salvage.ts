@@ -2,7 +2,7 @@
 
 import { linkSync, renameSync, rmSync, statSync } from "node:fs";
 import { type Database, isDamaged, openDatabase, type SqlRow, type SqlValue } from "./driver.ts";
-import { migrate } from "./schema.ts";
+import { countAmounts, migrate } from "./schema.ts";
 
 /** Where the damaged file is kept. */
 const damagedSuffix = ".damaged";
@@ -21,6 +21,7 @@ export async function salvage(file: string): Promise<string> {
     to.exec("PRAGMA foreign_keys=OFF");
     migrate(to, Number(from.prepare("PRAGMA user_version").get()?.user_version), target);
     lossy = copyTables(from, to);
+    recount(to);
     to.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   } finally {
     from.close();
@@ -42,6 +43,12 @@ function copyTables(from: Database, to: Database): string[] {
     });
   }
   return lossy;
+}
+
+/** What was lost takes no room any more. A file of an early version has no sums yet. */
+function recount(db: Database): void {
+  const table = db.prepare("SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'amount'").get();
+  if (table !== undefined) db.transaction(() => db.exec(`DELETE FROM amount; ${countAmounts}`));
 }
 
 /** From the beginning up to the damage, then from the end back to it. */

@@ -4,6 +4,18 @@ import { LongshoreError } from "../../errors.ts";
 import { packageVersion } from "../../version.ts";
 import type { Database } from "./driver.ts";
 
+/** Fills `amount` from the tables that it sums up. Each row counts what the store counts for it: a test compares them. */
+export const countAmounts = `
+  INSERT INTO amount SELECT 'bytes of blobs', coalesce(sum(bytes), 0) FROM blob;
+  INSERT INTO amount SELECT 'bytes of logs', coalesce(sum(bytes), 0) FROM log;
+  INSERT INTO amount SELECT 'bytes of documents', coalesce(sum(64 + octet_length(name) + octet_length(body)), 0) FROM document;
+  INSERT INTO amount SELECT 'documents of ' || kind, count(*) FROM document GROUP BY kind;
+  INSERT INTO amount SELECT 'bytes of parts', coalesce(sum(64 + octet_length(uid) + octet_length(value)), 0) FROM part;
+  INSERT INTO amount SELECT 'bytes of bus', coalesce(sum(64 + coalesce(octet_length(key), 0) + octet_length(value)), 0) FROM bus_record;
+  INSERT INTO amount SELECT 'bytes of attempts', coalesce(sum(
+    64 + coalesce(octet_length(input), 0) + coalesce(octet_length(output), 0) + coalesce(octet_length(error), 0)), 0) FROM attempt;
+`;
+
 const migrations: readonly string[] = [
   `
   CREATE TABLE definition (
@@ -171,6 +183,11 @@ const migrations: readonly string[] = [
   `
   -- How the task ended with this attempt: a completion that came after a cancel is not one that was accepted. Null before this version.
   ALTER TABLE attempt ADD COLUMN state TEXT;
+  `,
+  `
+  -- Sums over other tables, written with the rows that change them: amounts.ts. What each row counts is as stored-bytes.ts and its users have it.
+  CREATE TABLE amount (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+  ${countAmounts}
   `,
 ];
 

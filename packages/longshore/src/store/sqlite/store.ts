@@ -2,6 +2,7 @@
 
 import type { Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
+import type { Quotas } from "../../quotas.ts";
 import type { Run } from "../../run/run.ts";
 import type { Brain } from "../../run/store.ts";
 import type { Slices } from "../../slices.ts";
@@ -12,6 +13,7 @@ import { SqliteDocuments } from "./documents.ts";
 import type { Database, openDatabase } from "./driver.ts";
 import { SqliteParts } from "./parts.ts";
 import { SqliteRuns } from "./runs.ts";
+import { StoredBytes } from "./stored-bytes.ts";
 
 /** Told after each commit. Hints for whoever waits or shows: correctness never depends on them. */
 export interface StoreHooks {
@@ -31,8 +33,8 @@ export interface SqliteStoreOptions {
   brain: Brain;
   hooks: StoreHooks;
   synchronous?: "FULL" | "NORMAL";
-  /** Open runs below one root. */
-  familyRunsMax?: number;
+  /** What all that is stored may take together. */
+  quotas?: Partial<Quotas>;
   /** Bounds what readers do in one turn of the event loop. */
   slices?: Slices;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
@@ -46,6 +48,7 @@ export interface SqliteStoreOptions {
 export interface SqliteStore {
   readonly db: Database;
   readonly commit: GroupCommit;
+  readonly stored: StoredBytes;
   readonly board: SqliteBoard;
   readonly runs: SqliteRuns;
   readonly documents: SqliteDocuments;
@@ -66,9 +69,10 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       parts.taskChanged(task);
       hooks.taskChanged(task);
     };
-    const board = new SqliteBoard({ db, commit, clock, random, changed: taskChanged, deadline: hooks.deadline });
-    const parts = new SqliteParts({ db, commit, clock, tasks: board.tasks, first: (task) => runs.firstPart(task) });
-    const documents = new SqliteDocuments(db, commit, clock, options.slices);
+    const stored = new StoredBytes(db, commit, options.quotas);
+    const board = new SqliteBoard({ db, commit, stored, clock, random, changed: taskChanged, deadline: hooks.deadline });
+    const parts = new SqliteParts({ db, commit, stored, clock, tasks: board.tasks, first: (task) => runs.firstPart(task) });
+    const documents = new SqliteDocuments({ db, commit, clock, stored, slices: options.slices });
     const runs = new SqliteRuns({
       documents,
       db,
@@ -80,11 +84,12 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       changed: hooks.runChanged,
       deadline: hooks.deadline,
       left: hooks.messagesLeft,
-      familyRunsMax: options.familyRunsMax,
+      familyRunsMax: options.quotas?.familyRuns,
     });
     return {
       db,
       commit,
+      stored,
       board,
       runs,
       documents,
