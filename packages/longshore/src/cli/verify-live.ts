@@ -1,6 +1,7 @@
 // A running server as the source of the checker, over its API.
 
 import type { ChildHistory, RunHistory, TaskHistory } from "../run/history.ts";
+import { type Keep, keepOf } from "../run/retention.ts";
 import type { HistorySource } from "../verify/verify.ts";
 import type { Page } from "./api.ts";
 import { type Client, Refusal } from "./client.ts";
@@ -30,6 +31,10 @@ export function liveSource(client: Client): HistorySource {
     looseTasks: () => pages<TaskHistory>(client, "/history/tasks"),
     // Files beside the data file are out of reach.
     async *others() {},
+    kept: async () => {
+      const kept = await orUndefined(client.get<Keep>("/history/kept"));
+      return kept === undefined ? undefined : keepOf(kept);
+    },
     again: run,
     run,
     task: (id) => orUndefined(client.get<TaskHistory>(`/history/tasks/${encodeURIComponent(id)}`)),

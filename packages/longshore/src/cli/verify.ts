@@ -12,12 +12,10 @@ import { oneLine, type Paint, painter } from "./terminal.ts";
 
 interface VerifyFlags extends ConnectionOptions {
   data?: string;
-  retention: Duration;
+  retention?: Duration;
   json?: boolean;
 }
 
-/** Retention of tasks without a run, the shortest of the defaults. */
-const retentionDefault = "7d";
 /** A terminal is told how far it has come after so many runs. */
 const progressEvery = 1_000;
 
@@ -32,7 +30,11 @@ export function verifyCommand(): Command {
     .argument("[recording...]", "files that --record wrote");
   withJson(withConnection(command))
     .option("--data <folder>", "the data folder to check, instead of a running server")
-    .option("--retention <duration>", "how long ended work is kept; what is older and gone is not judged", parseDuration, retentionDefault)
+    .option(
+      "--retention <duration>",
+      "how long ended work is kept; what is older and gone is not judged (default: what the server keeps)",
+      parseDuration,
+    )
     .action(verify);
   return withExamples(
     command,
@@ -51,11 +53,11 @@ async function verify(recordings: string[], flags: VerifyFlags, command: Command
   }
   const { readRecording } = await import("../verify/read-recording.ts");
   const recorded = recordings.flatMap(readRecording).sort((a, b) => a.at - b.at);
-  const keptSince = Date.now() - durationMs(flags.retention, "retention");
+  const keptMs = flags.retention === undefined ? undefined : durationMs(flags.retention, "retention");
   const { source, close } = await sourceOf(flags);
   try {
     const { verify: check } = await import("../verify/verify.ts");
-    const verification = await check(source, { recorded, keptSince, progress: progressOn(process.stderr) });
+    const verification = await check(source, { recorded, now: Date.now(), keptMs, progress: progressOn(process.stderr) });
     if (flags.json) printJson(verification);
     else process.stdout.write(`${asText(verification, painter(process.stdout)).join("\n")}\n`);
     if (verification.total > 0) throw new CommandFailure("", exitFailed);

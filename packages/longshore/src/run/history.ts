@@ -2,6 +2,7 @@
 // the messages that have not been delivered. The rules over it are in verify/; here is only the shape, and the port that reads it.
 
 import type { TaskState, Verb } from "../board/task.ts";
+import type { Keep } from "./retention.ts";
 import type { Message, RunState } from "./run.ts";
 
 /** One attempt that is over, or the current one. */
@@ -79,4 +80,6 @@ export interface HistoryReader {
   /** Tasks that belong to no run, behind `after`, in order, at most `limit`. */
   looseTasks(after: string, limit: number): TaskHistory[];
   task(id: string): TaskHistory | undefined;
+  /** How long runs are kept after their end; undefined when that is not known. */
+  kept(): Keep | undefined;
 }

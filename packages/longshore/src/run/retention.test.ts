@@ -17,6 +17,7 @@ describe("the retention loop", () => {
     const retention = new Retention({
       clock,
       store: {
+        notePolicy: () => {},
         removeRun: () => Promise.resolve(false),
         age: () => null,
         keepAge(mark) {

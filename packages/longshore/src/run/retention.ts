@@ -21,6 +21,11 @@ export interface RetentionPolicy {
   readonly blobs: Keep;
 }
 
+/** What was written as JSON, which has null for what has no end. */
+export function keepOf({ ageMs, count }: { readonly [Field in keyof Keep]: number | null }): Keep {
+  return { ageMs: ageMs ?? Number.POSITIVE_INFINITY, count: count ?? Number.POSITIVE_INFINITY };
+}
+
 /** What is not told is as by default. */
 export type RetentionSettings = { readonly [What in keyof RetentionPolicy]?: Partial<RetentionPolicy[What]> };
 
@@ -72,6 +77,8 @@ export interface RetentionStore {
   /** What `keepAge` kept last; null when there is none. */
   age(): AgeMark | null;
   keepAge(mark: AgeMark): Promise<void>;
+  /** Notes how long runs are kept, for checkers. To be called before anything is served. */
+  notePolicy(policy: RetentionPolicy): void;
 }
 
 export interface RetentionOptions {

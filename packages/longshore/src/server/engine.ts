@@ -21,7 +21,7 @@ import type { DocumentStore } from "../run/documents.ts";
 import type { HistoryReader } from "../run/history.ts";
 import type { Plan } from "../run/plan.ts";
 import type { Reader } from "../run/reader.ts";
-import { Retention, type RetentionPolicy } from "../run/retention.ts";
+import { Retention, type RetentionPolicy, retentionDefault } from "../run/retention.ts";
 import type { Run } from "../run/run.ts";
 import { brainOf, Runs } from "../run/runs.ts";
 import { Slices } from "../slices.ts";
@@ -146,6 +146,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   orClose(store, directory, () => {
     store.recover();
     beside.recover();
+    beside.retention.notePolicy(options.retention ?? retentionDefault);
   });
   const { blobs, busLog, outbox: outboxStore, reader, workers } = beside;
   const logStore = probe === undefined ? beside.logs : measured(beside.logs, probe);

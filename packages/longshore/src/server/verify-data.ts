@@ -76,6 +76,7 @@ function sourceOf(history: SqliteHistory, db: Database, blobs: string): HistoryS
       for (const row of db.prepare("SELECT hash, bytes FROM blob").iterate())
         yield* checkBlob(blobs, row.hash as string, row.bytes as number);
     },
+    kept: async () => history.kept(),
     run: async (id) => history.run(id, { after: "", limit: 0 }),
     task: async (id) => history.task(id),
     step: async (runId, step) => history.run(runId)?.tasks.find((task) => task.step === step),

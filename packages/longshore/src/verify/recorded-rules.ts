@@ -11,7 +11,7 @@ import { type Finding, finding } from "./finding.ts";
 export type PlacedLine = RecordedLine & { readonly where: string };
 
 /** What is known about the server's rows. */
-export interface Kept {
+export interface Rows {
   run(id: string): Promise<{ readonly state: RunState; readonly retries: number } | undefined>;
   task(id: string): Promise<TaskHistory | undefined>;
   /** A task by the name of its step. */
@@ -30,14 +30,14 @@ export interface RecordedOutcome {
 type Reported = Extract<PlacedLine, { kind: "reported" }>;
 type Told = Exclude<PlacedLine, RecordedWork>;
 
-export async function checkRecorded(lines: readonly PlacedLine[], kept: Kept, keptSince: number): Promise<RecordedOutcome> {
+export async function checkRecorded(lines: readonly PlacedLine[], rows: Rows, keptSince: number): Promise<RecordedOutcome> {
   const findings = sharedHolds(lines);
   let judged = 0;
   let tooOld = 0;
   let unknown = 0;
   for (const line of lines) {
     if (line.kind === "taken") continue;
-    const judgement = line.kind === "reported" ? await checkReport(line, kept) : await checkRun(line, lines, kept);
+    const judgement = line.kind === "reported" ? await checkReport(line, rows) : await checkRun(line, lines, rows);
     if (judgement === "unknown") unknown++;
     else if (judgement === "missing" && line.at < keptSince) tooOld++;
     else {
@@ -56,8 +56,8 @@ function missing(line: Reported | Told): Finding {
   return finding(rule, line.taskId, "its report was acknowledged and the server does not have the task", line);
 }
 
-async function checkRun(line: Told, lines: readonly PlacedLine[], kept: Kept): Promise<Finding[] | "missing"> {
-  const run = await kept.run(line.runId);
+async function checkRun(line: Told, lines: readonly PlacedLine[], rows: Rows): Promise<Finding[] | "missing"> {
+  const run = await rows.run(line.runId);
   if (run === undefined) return "missing";
   if (line.kind !== "run-ended" || run.state === line.state) return [];
   // A later order may have started it again.
@@ -67,12 +67,12 @@ async function checkRun(line: Told, lines: readonly PlacedLine[], kept: Kept): P
   return [finding("recorded-run", line.runId, `its client was told that it ended as ${line.state}, and it ${now}`, line)];
 }
 
-async function checkReport(line: Reported, kept: Kept): Promise<Finding[] | "missing" | "unknown"> {
+async function checkReport(line: Reported, rows: Rows): Promise<Finding[] | "missing" | "unknown"> {
   const verb = verbOf(line);
   if (verb === undefined) return [];
-  const { task, address } = await find(line, kept);
+  const { task, address } = await find(line, rows);
   if (task === undefined) {
-    const known = address !== undefined || (await kept.run(runIdOf(line))) !== undefined;
+    const known = address !== undefined || (await rows.run(runIdOf(line))) !== undefined;
     return known ? "missing" : "unknown";
   }
   const attempt = attemptAt(task, address, line);
@@ -93,13 +93,13 @@ function verbOf({ outcome, verdict }: Reported): "complete" | "fail" | undefined
   return outcome === "done" ? "complete" : outcome === "failed" ? "fail" : undefined;
 }
 
-async function find(work: RecordedWork, kept: Kept): Promise<{ task?: TaskHistory; address?: Address }> {
+async function find(work: RecordedWork, rows: Rows): Promise<{ task?: TaskHistory; address?: Address }> {
   const addresses = addressesOf(work);
   for (const address of addresses) {
-    const task = await kept.task(address.taskId as string);
+    const task = await rows.task(address.taskId as string);
     if (task !== undefined) return { task, address };
   }
-  const task = await kept.step(runIdOf(work), work.stepId);
+  const task = await rows.step(runIdOf(work), work.stepId);
   return task === undefined ? {} : { task };
 }
 

@@ -3,10 +3,12 @@
 import { describe, expect, it } from "vitest";
 import type { RecordedLine, RecordedWork } from "../recording.ts";
 import type { AttemptHistory, RunHistory, TaskHistory } from "../run/history.ts";
+import type { Keep } from "../run/retention.ts";
 import { rules } from "./finding.ts";
 import type { PlacedLine } from "./recorded-rules.ts";
 import { type HistorySource, verify } from "./verify.ts";
 
+const now = 10_000;
 const runId = "01RUN";
 const taskId = `${runId}.0`;
 
@@ -37,7 +39,7 @@ const openAttempt = attempt({ closedBy: null, endedAt: null, state: "held" });
 const openTask = task({ state: "held", endedAt: null, hasOutput: false, closedGrant: 0, attempts: [openAttempt] });
 const openRun = run({ state: "running", endedAt: null, active: 1, tasks: [openTask] });
 
-function sourceOf(runs: readonly RunHistory[], loose: readonly TaskHistory[] = []): HistorySource {
+function sourceOf(runs: readonly RunHistory[], loose: readonly TaskHistory[] = [], kept?: Keep): HistorySource {
   const tasks = [...runs.flatMap((one) => one.tasks), ...loose];
   return {
     async *runs() {
@@ -47,6 +49,7 @@ function sourceOf(runs: readonly RunHistory[], loose: readonly TaskHistory[] = [
       yield* loose;
     },
     async *others() {},
+    kept: async () => kept,
     run: async (id) => runs.find((one) => one.id === id),
     task: async (id) => tasks.find((one) => one.id === id),
     step: async (id, step) => tasks.find((one) => one.runId === id && one.step === step),
@@ -59,8 +62,8 @@ const work: RecordedWork = {
 type Plain = RecordedLine extends infer Line ? (Line extends RecordedLine ? Omit<Line, "at" | "session"> : never) : never;
 const line = (recorded: Plain, at = 5_000, session = "s1") => ({ ...recorded, at, session, where: "w.jsonl:1" }) as PlacedLine;
 
-async function rulesBroken(source: HistorySource, recorded: readonly PlacedLine[] = [], keptSince = 0): Promise<string[]> {
-  const { findings } = await verify(source, { recorded, keptSince });
+async function rulesBroken(source: HistorySource, recorded: readonly PlacedLine[] = []): Promise<string[]> {
+  const { findings } = await verify(source, { recorded, now });
   return findings.map(({ rule }) => rule);
 }
 
@@ -163,7 +166,7 @@ describe("a recording", () => {
     const stepflow = line({ ...done, grantId: `${taskId}-1/1` } as Plain);
     const byStep = line({ ...done, taskId: "17", grantId: "17" } as Plain);
     const lines = [done, conductor, stepflow, byStep, line({ kind: "run-ended", runId, workflow: "ci", state: "succeeded" })];
-    const verification = await verify(sourceOf([run()]), { recorded: lines, keptSince: 0 });
+    const verification = await verify(sourceOf([run()]), { recorded: lines, now });
     expect(verification).toMatchObject({ total: 0, lines: { judged: 5, tooOld: 0, unknown: 0 } });
   });
 
@@ -176,8 +179,24 @@ describe("a recording", () => {
   it("counts what retention may have removed, and what belongs to another server, without judging it", async () => {
     const started = line({ kind: "run-started", runId: "01GONE", workflow: "ci", state: "running" });
     const foreign = line({ ...done, runId: "elsewhere", taskId: "x", grantId: "x" } as Plain);
-    const verification = await verify(sourceOf([run()]), { recorded: [started, foreign], keptSince: 6_000 });
+    const verification = await verify(sourceOf([run()]), { recorded: [started, foreign], now, keptMs: now - 6_000 });
     expect(verification).toMatchObject({ total: 0, lines: { judged: 0, tooOld: 1, unknown: 1 } });
+  });
+
+  it("is judged by how long the server keeps runs, and by how many", async () => {
+    const day = 86_400_000;
+    const later = 40 * day;
+    const keep = (days: number, count = 10): Keep => ({ ageMs: days * day, count });
+    const begun = (daysAgo: number) =>
+      line({ kind: "run-started", runId: "01GONE", workflow: "ci", state: "running" }, later - daysAgo * day);
+    const recorded = [begun(20), begun(31)];
+    const judgedWith = async (kept?: Keep, keptMs?: number) =>
+      (await verify(sourceOf([run()], [], kept), { recorded, now: later, keptMs })).lines.judged;
+    expect(await judgedWith()).toBe(1);
+    expect(await judgedWith(keep(32))).toBe(2);
+    expect(await judgedWith(keep(7))).toBe(0);
+    expect(await judgedWith(keep(32, 1))).toBe(0);
+    expect(await judgedWith(keep(7), 30 * day)).toBe(1);
   });
 
   it("finds a completion that the server has as something else", async () => {

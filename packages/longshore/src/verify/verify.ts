@@ -2,26 +2,30 @@
 // for a live server; only the source differs.
 
 import type { RunHistory, TaskHistory } from "../run/history.ts";
+import { type Keep, lingerMs, retentionDefault } from "../run/retention.ts";
 import type { Finding } from "./finding.ts";
-import { checkRecorded, type Kept, type PlacedLine } from "./recorded-rules.ts";
+import { checkRecorded, type PlacedLine, type Rows } from "./recorded-rules.ts";
 import { checkRun } from "./run-rules.ts";
 import { checkTask } from "./task-rules.ts";
 
-export interface HistorySource extends Kept {
+export interface HistorySource extends Rows {
   /** Every run, each as it was at one moment. */
   runs(): AsyncIterable<RunHistory>;
   /** Every task that belongs to no run. */
   looseTasks(): AsyncIterable<TaskHistory>;
   /** What is wrong outside of runs and tasks. */
   others(): AsyncIterable<Finding>;
+  /** How long runs are kept after their end; undefined when that is not known. */
+  kept(): Promise<Keep | undefined>;
   /** The run again, later. Undefined when its rows cannot change while they are checked. */
   again?(runId: string): Promise<RunHistory | undefined>;
 }
 
 export interface VerifyOptions {
   readonly recorded: readonly PlacedLine[];
-  /** What ended before may have been removed by retention. */
-  readonly keptSince: number;
+  readonly now: number;
+  /** How long runs are kept after their end, in place of what the source reports. */
+  readonly keptMs?: number;
   readonly progress?: (checked: { readonly runs: number; readonly tasks: number }) => void;
 }
 
@@ -59,7 +63,8 @@ export async function verify(source: HistorySource, options: VerifyOptions): Pro
     options.progress?.(counts);
   }
   for await (const found of source.others()) add([found]);
-  const { findings: told, ...lines } = await checkRecorded(options.recorded, source, options.keptSince);
+  const keptSince = await keptSinceOf(source, options, counts.runs);
+  const { findings: told, ...lines } = await checkRecorded(options.recorded, source, keptSince);
   add(told);
   const { runs, tasks, attempts, total } = counts;
   return { runs, tasks, attempts, lines, total, findings };
@@ -68,6 +73,13 @@ export async function verify(source: HistorySource, options: VerifyOptions): Pro
     counts.tasks += tasks.length;
     for (const task of tasks) counts.attempts += task.attempts.length;
   }
+}
+
+/** From when on all that was acknowledged must be there. Where as many runs are kept as may be, the oldest were removed whatever their age. */
+async function keptSinceOf(source: HistorySource, { now, keptMs }: VerifyOptions, runs: number): Promise<number> {
+  if (keptMs !== undefined) return now - keptMs;
+  const { ageMs, count } = (await source.kept()) ?? retentionDefault.runs;
+  return now - (runs < count ? ageMs : lingerMs);
 }
 
 export function checkHistory(run: RunHistory): Finding[] {

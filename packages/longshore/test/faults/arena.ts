@@ -113,7 +113,7 @@ export async function openArena(other: Pick<ServerOptions, "command"> & { data?:
 
 /** The published checker must agree: it reads the server's rows, which the workers never see. */
 async function verifyLive(url: string): Promise<void> {
-  const { findings } = await verify(liveSource(connect({ on: url })), { recorded: [], keptSince: 0 });
+  const { findings } = await verify(liveSource(connect({ on: url })), { recorded: [], now: 0 });
   if (findings.length > 0) throw new Error(`longshore verify found: ${JSON.stringify(findings, null, 2)}`);
 }
 

@@ -55,6 +55,22 @@ async function play(): Promise<Played> {
   return { folder, data, recordings, runIds, verify };
 }
 
+it("judges by how long the server keeps runs, on the running server and in its data", async () => {
+  const folder = temporaryFolder();
+  const data = join(folder, "data");
+  const server = await startServer(["--data", data, "--keep-for", "60d"]);
+  const begun = { kind: "run-started", runId: "01GONE", workflow: "w", state: "running", session: "s", at: Date.now() - 40 * 86_400_000 };
+  const recording = join(folder, "client.jsonl");
+  writeFileSync(recording, `${JSON.stringify(begun)}\n`);
+  const judged = "Compared 1 recorded answer; 0 too old to judge";
+  expect((await longshore(["verify", recording, "--on", server.url])).stdout).toContain(judged);
+  server.kill("SIGTERM");
+  await server.ended;
+  expect((await longshore(["verify", recording, "--data", data])).stdout).toContain(judged);
+  const told = await longshore(["verify", recording, "--data", data, "--retention", "30d"]);
+  expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining("1 too old to judge") });
+});
+
 describe("longshore verify", () => {
   it("proves a data folder after kill -9, with recordings, and changes no byte of it", async () => {
     const { data, recordings, verify } = await play();

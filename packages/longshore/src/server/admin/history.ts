@@ -60,10 +60,27 @@ const runHistoryShape = z
   })
   .meta({ id: "RunHistory" });
 
+const keptShape = z
+  .object({
+    ageMs: z.number().nullable().describe("Counted from the end."),
+    count: z.number().nullable().describe("Above this many the oldest go, whatever their age."),
+  })
+  .meta({ id: "Kept" });
+
 const page = z.strictObject({ after: cursor });
 
 export function historyOperations({ history, slices }: Engine): Operation[] {
   return [
+    operation({
+      ...{ id: "getKept", tag, method: "GET", path: "/history/kept", action: "run.read" },
+      summary: "Get how long runs are kept after their end, for a checker.",
+      answers: { 200: { description: "Null is without end.", schema: keptShape }, 404: { description: "It is not known." } },
+      handle() {
+        const kept = history.kept();
+        if (kept === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", "How long runs are kept is not known.");
+        return json(200, kept);
+      },
+    }),
     operation({
       ...{ id: "listRunIds", tag, method: "GET", path: "/history/runs", action: "run.read" },
       summary: "List the ids of all runs, oldest first.",

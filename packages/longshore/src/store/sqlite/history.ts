@@ -2,8 +2,10 @@
 
 import type { TaskState, Verb } from "../../board/task.ts";
 import type { AttemptHistory, ChildHistory, HistoryReader, PartsHistory, RunHistory, TaskHistory } from "../../run/history.ts";
+import type { Keep } from "../../run/retention.ts";
 import { type Message, type RunState, taskIdOf } from "../../run/run.ts";
 import type { Database, SqlRow } from "./driver.ts";
+import { readKept } from "./kept.ts";
 
 export interface SqliteHistoryOptions {
   db: Database;
@@ -28,6 +30,10 @@ export class SqliteHistory implements HistoryReader {
   constructor(options: SqliteHistoryOptions) {
     this.#options = options;
     this.#sql = prepareStatements(options.db);
+  }
+
+  kept(): Keep | undefined {
+    return readKept(this.#options.db);
   }
 
   runIds(after: string, limit: number): string[] {

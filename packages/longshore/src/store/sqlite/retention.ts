@@ -11,6 +11,7 @@ import type { SqliteBlobs } from "./blobs.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, SqlRow } from "./driver.ts";
+import { writeKept } from "./kept.ts";
 import { LogRetention } from "./log-retention.ts";
 import { readProperty, writeProperty } from "./properties.ts";
 import { prepareSlices } from "./retention-slices.ts";
@@ -99,6 +100,10 @@ export class SqliteRetention implements RetentionStore {
     });
     if (removed) await this.#removeRest(undefined);
     return removed;
+  }
+
+  notePolicy(policy: RetentionPolicy): void {
+    writeKept(this.#options.db, policy.runs);
   }
 
   age(): AgeMark | null {

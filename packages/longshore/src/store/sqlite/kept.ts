@@ -1,0 +1,19 @@
+// How long the server that last opened a data file keeps runs after their end, as a fact about the file: a checker needs it to tell what
+// retention removed from what was lost.
+
+import { type Keep, keepOf } from "../../run/retention.ts";
+import type { Database } from "./driver.ts";
+import { readProperty, writeProperty } from "./properties.ts";
+
+const keptProperty = "kept";
+
+export function writeKept(db: Database, runs: Keep): void {
+  const text = JSON.stringify(runs);
+  if (readProperty(db, keptProperty) !== text) writeProperty(db, keptProperty, text);
+}
+
+/** Undefined for a file of a server that did not note it. */
+export function readKept(db: Database): Keep | undefined {
+  const text = readProperty(db, keptProperty);
+  return text === null ? undefined : keepOf(JSON.parse(text) as Keep);
+}
