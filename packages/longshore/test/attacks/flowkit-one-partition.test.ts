@@ -1,12 +1,16 @@
-// Topics that members of a group share: with one partition, as a broker makes them by itself, one member would get everything.
+// One worker for a role: a broker with its defaults makes a topic with one partition for the first that names it, and workers name the topic
+// of their commands. Members of a group share partitions out, so one worker then got all commands of its role, and nothing reported it.
+
 import { Admin } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type KafkaModule, loadKafka } from "../../../src/bus/kafka/client.ts";
-import { KafkaTopics } from "../../../src/bus/kafka/topics.ts";
-import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
-import { untilElsewhere as until } from "../../support/until.ts";
+import type { Bus, EnsureOptions } from "../../src/bus/bus.ts";
+import { type KafkaModule, loadKafka } from "../../src/bus/kafka/client.ts";
+import { KafkaTopics } from "../../src/bus/kafka/topics.ts";
+import { openFlowkit } from "../support/flowkit-world.ts";
+import { kafkaMissing, sharedKafka } from "../support/kafka.ts";
+import { untilElsewhere as until } from "../support/until.ts";
 
-async function setup(change: (kafka: KafkaModule) => KafkaModule = (kafka) => kafka) {
+async function broker(change: (kafka: KafkaModule) => KafkaModule = (kafka) => kafka) {
   const { brokers, prefix } = await sharedKafka();
   const told: string[] = [];
   const trouble = { failing: (_what: string, error: unknown) => void told.push(String(error)), working: () => {} };
@@ -27,7 +31,7 @@ async function setup(change: (kafka: KafkaModule) => KafkaModule = (kafka) => ka
 
 describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
   it("that another has made with one partition gets as many as we make, and more when more members share it", async () => {
-    const { topics, topic, admin, becomes, told } = await setup();
+    const { topics, topic, admin, becomes, told } = await broker();
     await admin.createTopics({ topics: [topic], partitions: 1, replicas: 1 });
     await becomes(1);
     await topics.ensure([topic]);
@@ -42,7 +46,7 @@ describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined
 
   it("that is made in the very moment between the look for it and its creation gets them, too", async () => {
     let made: Promise<string[]> | undefined;
-    const { topics, topic, admin, becomes } = await setup((kafka) => ({
+    const { topics, topic, admin, becomes } = await broker((kafka) => ({
       ...kafka,
       Admin: class extends kafka.Admin {
         override listTopics(): Promise<string[]> & undefined {
@@ -62,7 +66,7 @@ describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined
   });
 
   it("that may not get more is reported with what to do, again for each member that comes, and used as it is", async () => {
-    const { topics, topic, admin, becomes, told } = await setup((kafka) => ({
+    const { topics, topic, admin, becomes, told } = await broker((kafka) => ({
       ...kafka,
       Admin: class extends kafka.Admin {
         override createPartitions(): Promise<void> & undefined {
@@ -78,4 +82,41 @@ describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined
     expect(told).toHaveLength(2);
     expect(told[0]).toMatch(/has 1 of 8 partitions, so one worker gets all .* not allowed\. Add them with kafka-topics\.sh --alter/);
   });
+});
+
+async function coordinator(said: (options: EnsureOptions, topic: string) => void = () => {}) {
+  const asked: { topic: string; sharedBy: number | undefined }[] = [];
+  const bus = (own: Bus): Bus => ({
+    name: own.name,
+    publish: (records) => own.publish(records),
+    subscribe: (subscription) => own.subscribe(subscription),
+    ensure: async (topics, options = {}) => {
+      for (const topic of topics) {
+        asked.push({ topic, sharedBy: options.sharedBy });
+        said(options, topic);
+      }
+      await own.ensure(topics);
+    },
+    close: () => own.close(),
+  });
+  const world = await openFlowkit({ bus, config: { worker_types: ["indexer"] } });
+  /** For how many workers a topic was asked for, each time. */
+  const sharedBy = (topic: string) => asked.filter((one) => one.topic === topic && one.sharedBy !== undefined).map((one) => one.sharedBy);
+  return { world, asked, sharedBy };
+}
+
+it("the topic of a role is asked for at the start, and for each worker that comes", async () => {
+  const { world, asked, sharedBy } = await coordinator();
+  expect(sharedBy("cmd.indexer.v1")).toEqual([0]);
+  for (let count = 1; count <= 3; count++) {
+    await world.worker(`w${count}`, ["indexer"]);
+    await world.until(async () => sharedBy("cmd.indexer.v1").includes(count));
+  }
+  // Events of one attempt stay in their order: that topic gets no more partitions than it was made with.
+  expect(asked.filter(({ topic }) => topic === "status.indexer.v1").every((one) => one.sharedBy === undefined)).toBe(true);
+});
+
+it("a topic that had too few partitions is named in a warning", async () => {
+  const { world } = await coordinator(({ widened }, topic) => widened?.(topic, 1, 8));
+  expect(world.warnings.join()).toContain("The topic cmd.indexer.v1 had 1 of 8 partitions, so at most 1 workers were given its commands");
 });

@@ -1,11 +1,12 @@
-// A node that its worker calls done though it has missed some of its input: workers of another make believe MongoDB about the end of a source,
-// and it may come there before the source's last parts do. The part of such workers is played.
+// Silent loss, with workers of the reference on Kafka and MongoDB: MongoDB refuses how they keep parts, so that the coordinator writes the parts
+// later, while the worker marks its node complete at once. A reader that sees the mark first misses what follows: 264 of 1,200 items were lost,
+// and the run was finished. The part of such workers is played here; packages/conformance plays it with the unchanged ones.
 
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
-import { dedupIds } from "../../../src/protocol/flowkit/hash.ts";
-import { node, pulls } from "../../support/flowkit-graphs.ts";
-import { type Command, openFlowkit, type ScriptedWorker } from "../../support/flowkit-world.ts";
+import type { JsonObject } from "../../src/json.ts";
+import { dedupIds } from "../../src/protocol/flowkit/hash.ts";
+import { node, pulls } from "../support/flowkit-graphs.ts";
+import { type Command, openFlowkit, type ScriptedWorker } from "../support/flowkit-world.ts";
 
 /** A coordinator beside workers of another make; `complete` is what MongoDB has as the result of the reader. */
 async function setup() {
