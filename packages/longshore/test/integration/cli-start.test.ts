@@ -115,20 +115,6 @@ describe("tokens", () => {
     expect(stderr + stdout).not.toContain("readsecretreadsecret");
   });
 
-  it("on the command line are warned of, by the server in its log and by every client", async () => {
-    const server = await startServer(["--ephemeral", "--token", secret]);
-    const [line] = await server.printed(/^\{.*list of processes.*\}$/m);
-    expect(JSON.parse(line)).toMatchObject({ level: "warn", message: expect.stringContaining("--token-file instead") });
-    const typed = await longshore(["runs", "--on", server.url, "--token", secret]);
-    expect([typed.code, typed.stderr]).toEqual([
-      0,
-      expect.stringMatching(/^longshore: A token in --token .* LONGSHORE_TOKEN instead\.\n$/),
-    ]);
-    const variable = await longshore(["runs", "--on", server.url], { env: { LONGSHORE_TOKEN: secret } });
-    expect([variable.code, variable.stderr]).toEqual([0, ""]);
-    expect(server.text() + typed.stderr).not.toContain(secret);
-  });
-
   it("that are too short are refused without being shown", async () => {
     const running = startLongshore(["start", "--port", "0", "--ephemeral", "--token", "hunter2"]);
     const { code, stderr } = await running.ended;
