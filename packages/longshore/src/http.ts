@@ -63,9 +63,11 @@ export interface Route {
   readonly also?: Action;
   /** True for a page that people open in a browser: links and other sites may lead to it. */
   readonly page?: boolean;
-  /** `text` reads the body whole (at most `bodyMax` bytes, where its action carries something); `stream` hands it over unread; `none` ignores it. */
+  /** `text` reads the body whole (at most `bodyMax` bytes, and at most `payloadBytes` of the limits, where its action carries something); `stream` hands it over unread; `none` ignores it. */
   readonly body: "none" | "text" | "stream";
   readonly bodyMax?: number;
+  /** True when a `text` body may be larger than a payload: the route stores none of it in one piece that is. */
+  readonly takesLarge?: boolean;
   /** True when the route reads its `text` body in slices and counts the JSON values of each by itself; otherwise the listener does. */
   readonly countsValues?: boolean;
   /** True when a reply may be a stream or events; such replies of other routes are refused as mistakes. */

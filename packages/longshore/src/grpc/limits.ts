@@ -1,13 +1,13 @@
 // Every limit of a gRPC server, with the reason for its value. Tests make them small.
 
+import { payloadRequestBytes } from "../payload-size.ts";
 import type { ValueLimits } from "../request-size.ts";
 
 export interface GrpcLimits extends ValueLimits {
-  /**
-   * One message of a method that carries payloads, in and out, also after it was unpacked: four times what
-   * peers take by default (4 MiB), and decoded in a few milliseconds. Whatever is larger belongs into a blob.
-   */
+  /** One message, in and out, also after it was unpacked: four times what peers take by default (4 MiB). */
   messageBytes: number;
+  /** One request of a method that carries inputs, outputs or definitions. It is decoded at once; whatever is larger belongs into a blob. */
+  payloadBytes: number;
   /** One request of any other method: names, ids and numbers. */
   callBytes: number;
   /** One request of a method that answers anyone. */
@@ -28,6 +28,7 @@ export interface GrpcLimits extends ValueLimits {
 
 export const grpcLimits: Readonly<GrpcLimits> = {
   messageBytes: 16_777_216,
+  payloadBytes: payloadRequestBytes,
   callBytes: 65_536,
   openBytes: 4_096,
   bodyValues: 65_536,

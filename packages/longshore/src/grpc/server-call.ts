@@ -106,10 +106,9 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
 
   /** Who has no token, or calls a method that carries nothing, has nothing large to send. */
   #requestBytesMax(): number {
-    const { messageBytes, callBytes, openBytes } = this.#server.limits;
+    const { messageBytes, payloadBytes, callBytes, openBytes } = this.#server.limits;
     const { who, carries } = actions[(this.method as GrpcMethod).action];
-    if (who === "anyone") return Math.min(openBytes, messageBytes);
-    return carries ? messageBytes : Math.min(callBytes, messageBytes);
+    return Math.min(who === "anyone" ? openBytes : carries ? payloadBytes : callBytes, messageBytes);
   }
 
   #run(bytes: Buffer): void {

@@ -2,6 +2,7 @@
 
 import { type Json, setOwn } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
+import { payloadBytesMax } from "../../payload-size.ts";
 import { textSize } from "../../text-size.ts";
 import { type Compiled, type Expression, type Lookup, lookupOf, secretPrefix } from "./expression.ts";
 import { Budget, readPath } from "./json-path/evaluate.ts";
@@ -25,7 +26,7 @@ export interface Context {
 }
 
 /** A value filled in may not grow beyond what a task may be given: many references to one large output would fill the memory. */
-export const filledCharsMax = 10 * 1_024 * 1_024;
+export const filledCharsMax = payloadBytesMax;
 
 /** The value, quoted; or the names of entries that must be loaded first (empty: the whole document); or why it cannot be filled in. */
 export type Filled = { value: Json } | { needs: readonly string[] } | { failed: string };

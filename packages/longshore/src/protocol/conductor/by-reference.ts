@@ -6,7 +6,7 @@ import { isOpen, type Task } from "../../board/task.ts";
 import { attemptIdOf } from "../../dialect/conductor/ids.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
-import { parseExact, writeExact } from "../../json-exact.ts";
+import { parseExact } from "../../json-exact.ts";
 import type { Reader } from "../../run/reader.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
@@ -14,7 +14,7 @@ import { type Awaiting, awaitRun, parseStrategy, renderSignal } from "./await-ru
 import type { RunRenderer } from "./render-run.ts";
 import { jsonText, notFound, nothing, text } from "./replies.ts";
 import { objectOf, textInQuery, wholeIn } from "./request.ts";
-import { fitting, type Report, statusOf } from "./result-body.ts";
+import { type Report, statusOf, withOutput } from "./result-body.ts";
 import { settle } from "./tasks.ts";
 
 export interface ByReferenceDeps extends Awaiting {
@@ -112,17 +112,16 @@ function reportOf(request: HttpRequest, task: Task | undefined): Report {
   const body = objectOf(request, "the output");
   const given = isObject(body.taskOutput) && Object.keys(body).length === 1 ? (body.taskOutput as JsonObject) : body;
   const before = task?.output === null || task === undefined ? {} : (parseExact(task.output) as unknown);
-  const output = writeExact({ ...(isObject(before) ? before : {}), ...given });
-  return fitting({
+  const report = {
     taskId: task === undefined ? "" : attemptIdOf(task.id, task.attempt),
     workflowInstanceId: task?.runId ?? "",
     status,
     workerId: textInQuery(request, "workerid"),
     reason: undefined,
     callbackSeconds: 0,
-    output,
     merge: false,
     logs: [],
     extendLease: false,
-  });
+  };
+  return withOutput(report, { ...(isObject(before) ? (before as JsonObject) : {}), ...given }, request);
 }

@@ -4,6 +4,7 @@ import type { HttpRequest } from "../../http.ts";
 import type { JsonObject } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
 import type { LogChunk } from "../../log/store.ts";
+import { payloadBytesMax, payloadRequestBytes } from "../../payload-size.ts";
 import { badRequest, invalid } from "./replies.ts";
 import { flagIn, mapIn, numberIn, objectOf, textIn } from "./request.ts";
 
@@ -30,8 +31,6 @@ export const reportStatuses = ["IN_PROGRESS", "FAILED", "FAILED_WITH_TERMINAL_ER
 const reasonCharsMax = 500;
 /** Of the logs inside one result the first so many are kept; `/log` takes any number. */
 const logsMax = 10;
-/** An output above this ends the task for good: README.md, "Limits". */
-const outputBytesMax = 10_240 * 1_024;
 /** A callback later than this is a forgotten task. */
 const callbackSecondsMax = 366 * 86_400;
 
@@ -46,27 +45,29 @@ export function parseResult(request: HttpRequest): Report {
   if (missing.length > 0) throw invalid(missing);
   const extendLease = flagIn(body, "extendLease");
   const status = extendLease ? "IN_PROGRESS" : statusOf(textIn(body, "status"));
-  const output = writeExact(mapIn(body, "outputData") ?? {});
-  const whole: Report = {
+  const whole: Omit<Report, "output"> = {
     taskId,
     workflowInstanceId,
     status,
     workerId: textIn(body, "workerId") || undefined,
     reason: textIn(body, "reasonForIncompletion")?.slice(0, reasonCharsMax),
     callbackSeconds: Math.min(Math.max(numberIn(body, "callbackAfterSeconds") ?? 0, 0), callbackSecondsMax),
-    output,
     merge: false,
     logs: logEntries(body.logs),
     extendLease,
   };
-  return fitting(whole);
+  const output = mapIn(body, "outputData") ?? {};
+  return extendLease ? { ...whole, output: "{}" } : withOutput(whole, output, request);
 }
 
-/** A result too large to keep ends its task for good, with nothing in it. */
-export function fitting(report: Report): Report {
-  const bytes = Buffer.byteLength(report.output);
-  if (bytes <= outputBytesMax || report.extendLease) return report;
-  const reason = `The task output payload size: ${bytes} is greater than the permissible limit: ${outputBytesMax} bytes`;
+/** An output too large to keep ends its task for good, with nothing in it: README.md, "Limits". */
+export function withOutput(report: Omit<Report, "output">, output: JsonObject, request: Pick<HttpRequest, "text">): Report {
+  // Of a body that is larger than any request with a payload the output is not even written.
+  const isHuge = request.text.length > payloadRequestBytes;
+  const text = isHuge ? "{}" : writeExact(output);
+  const bytes = isHuge ? request.text.length : Buffer.byteLength(text);
+  if (bytes <= payloadBytesMax) return { ...report, output: text };
+  const reason = `The task output payload size: ${bytes} is greater than the permissible limit: ${payloadBytesMax} bytes`;
   return { ...report, status: "FAILED_WITH_TERMINAL_ERROR", reason, output: "{}" };
 }
 

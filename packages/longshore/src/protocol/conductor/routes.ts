@@ -51,7 +51,7 @@ export interface ConductorDeps {
   readonly tokens: { readonly required: boolean; known(token: string): boolean };
 }
 
-/** Above the largest output that is kept, so that one too large is answered by ending its task and not by a refusal. */
+/** A report may be larger than any output that is kept: one too large is answered by ending its task and not by a refusal. */
 const bodyMax = 12 * 1_024 * 1_024;
 
 export function conductorRoutes(deps: ConductorDeps): RouteGroup {
@@ -93,7 +93,8 @@ function route(method: Route["method"], path: string, action: Action, body: Rout
       return refused.reply;
     }
   };
-  return { method, path: `/api${path}`, action, body, bodyMax, handle };
+  const isReport = action === "task.report" || action === "task.signal";
+  return { method, path: `/api${path}`, action, body, bodyMax, takesLarge: isReport, handle };
 }
 
 function taskRoutes(tasks: Tasks, references: ByReference, logs: TaskLogs, queues: Queues, search: Search): Route[] {

@@ -14,6 +14,7 @@ import { parseWorkflowDef } from "../../dialect/conductor/workflow-def.ts";
 import type { HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
+import { payloadBytesMax } from "../../payload-size.ts";
 import type { Definition } from "../../run/dialect.ts";
 import { isRunOpen, type Message, type Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
@@ -47,7 +48,7 @@ export interface StartWish {
 }
 
 /** An input above this is refused: README.md, "Limits". */
-const inputBytesMax = 10_240 * 1_024;
+const inputBytesMax = payloadBytesMax;
 
 /** Workflows inside workflows: one that leads to itself would never end. */
 const depthMax = 100;

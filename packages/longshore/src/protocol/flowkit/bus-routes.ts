@@ -81,6 +81,7 @@ export function busRoutes(deps: BusRoutesDeps): BusRoutes {
         action: "bus.publish",
         body: "text",
         bodyMax: publishBodyBytesMax,
+        takesLarge: true,
         handle: publish,
       },
       { method: "POST", path: `${httpBase}/bus${takePath}`, action: "bus.take", body: "text", handle: take },

@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { BlobStore, StoredBlob } from "../../blob/blob.ts";
 import { JsonScan } from "../../json-scan.ts";
+import { payloadRequestBytes } from "../../payload-size.ts";
 
 export const blobTypes = ["data", "flow", "binary"] as const;
 export type BlobType = (typeof blobTypes)[number];
@@ -24,8 +25,10 @@ interface Note {
   readonly filename?: string;
 }
 
-/** JSON travels whole, in one message: no more than one may have. Larger content is for the binary way. */
+/** JSON that is stored: it is read whole to know that it can be. Larger content is for the binary way. */
 export const jsonBlobBytesMax = 16 * 1_024 * 1_024;
+/** JSON that a reader gets as a value, in one message or as the output of a step. What is larger is read as it was stored. */
+export const jsonValueBytesMax = payloadRequestBytes;
 
 /** JSON values of a blob that somebody wants as values: as many as a request may bring. */
 const jsonBlobValuesMax = 131_072;
@@ -65,7 +68,7 @@ export class BlobLibrary {
 
   /** What is kept under the hash, as JSON text that is soon read; undefined when it is no JSON, was put as bytes or holds too much. */
   async jsonText(found: FoundBlob): Promise<string | undefined> {
-    if (found.type === "binary" || found.bytes > jsonBlobBytesMax) {
+    if (found.type === "binary" || found.bytes > jsonValueBytesMax) {
       found.content.destroy();
       return undefined;
     }

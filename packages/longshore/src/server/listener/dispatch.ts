@@ -159,7 +159,8 @@ function bytesOf(route: Route, limits: HttpLimits): number {
   const { action, bodyMax = limits.bodyBytes } = route;
   const { who, carries } = actions[action];
   if (who === "anyone") return Math.min(limits.openBytes, bodyMax);
-  return carries ? bodyMax : Math.min(limits.bodyBytes, bodyMax);
+  if (!carries) return Math.min(limits.bodyBytes, bodyMax);
+  return route.body === "stream" || route.takesLarge ? bodyMax : Math.min(limits.payloadBytes, bodyMax);
 }
 
 function valuesOf({ action, countsValues }: Route, limits: HttpLimits): number {

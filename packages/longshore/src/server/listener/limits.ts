@@ -8,6 +8,8 @@ export interface HttpLimits extends ValueLimits {
   bodyBytes: number;
   /** The same of a route that answers anyone. A caller without a token has nothing large to send. */
   openBytes: number;
+  /** The same of a route that carries inputs, outputs or definitions, and of such a request of gRPC: a value with what stands around it. */
+  payloadBytes: number;
   /** How much of a refused body is read and thrown away so that the client can read the refusal; beyond it the socket is cut. */
   discardBytes: number;
   /** Request line and headers together: Node's own default, twice what proxies commonly pass on. */
@@ -57,7 +59,7 @@ export interface HttpLimits extends ValueLimits {
   eventQuietMs: number;
   /** Quiet periods in which a reader may take nothing before it is cut: half a minute with the defaults. */
   eventStallsMax: number;
-  /** One message of gRPC that carries an input, an output or a definition, in and out. */
+  /** One message of gRPC, in and out. */
   messageBytes: number;
   /** One request of gRPC that carries none. */
   callBytes: number;
@@ -76,6 +78,7 @@ export interface HttpLimits extends ValueLimits {
 export const httpLimits: Readonly<HttpLimits> = {
   bodyBytes: 2_097_152,
   openBytes: 4_096,
+  payloadBytes: grpcLimits.payloadBytes,
   bodyValues: grpcLimits.bodyValues,
   payloadValues: grpcLimits.payloadValues,
   definitionValues: grpcLimits.definitionValues,

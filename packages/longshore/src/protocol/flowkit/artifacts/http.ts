@@ -36,7 +36,7 @@ const connectionsDefault = 64;
 /** Below what proxies cut at, and the server's own limit. */
 const waitMs = 25_000;
 /** Text in one request: half of what the server takes, so that a few names more or less do not matter. */
-const requestBytesMax = 4 * 1024 * 1024;
+const requestBytesMax = 2 * 1024 * 1024;
 
 export function httpArtifacts(options: HttpArtifactsOptions): ArtifactStore {
   return new HttpArtifacts(options);

@@ -4,7 +4,7 @@ import type { Action } from "../../../actions.ts";
 import type { Clock } from "../../../clock.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
-import { partBytesMax } from "../../../part/store.ts";
+import { payloadRequestBytes } from "../../../payload-size.ts";
 import {
   badField,
   bodyOf,
@@ -32,7 +32,7 @@ export interface ArtifactRoutesParts {
 }
 
 /** The values of a call with their names and the rest of the body around them. */
-const bodyMax = partBytesMax + 1_048_576;
+const bodyMax = payloadRequestBytes;
 /** Sources that one node reads; each costs a look for every wake. */
 const sourcesMax = 1_000;
 /** Below what proxies cut at. */

@@ -5,6 +5,7 @@ import type { Action } from "../../../actions.ts";
 import type { HttpReply, HttpRequest, Route, RouteGroup } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
 import { compactText, memberTexts } from "../../../json-text.ts";
+import { payloadRequestBytes } from "../../../payload-size.ts";
 import { StatusEventType } from "../api-messages.ts";
 import { ExecutionStatus, ResultOrder } from "../messages.ts";
 import { invalid } from "../refuse.ts";
@@ -17,8 +18,8 @@ import * as read from "./rest-request.ts";
 import type { Services } from "./services.ts";
 import { grpcErrorOf, refusal, refuseProblem } from "./status.ts";
 
-/** As one message of gRPC may have: larger values are for blobs. */
-const bodyMax = 16 * 1_024 * 1_024;
+/** As one request of gRPC may have: larger values are for blobs. */
+const bodyMax = payloadRequestBytes;
 
 type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
 

@@ -7,6 +7,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import { toError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
 import { parseExact } from "../../../json-exact.ts";
+import { payloadBytesMax } from "../../../payload-size.ts";
 import { toJson } from "../../../to-json.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, failed, invalid, objectSchema, optionalText, textIn } from "./component.ts";
@@ -15,7 +16,7 @@ const formats = ["json", "yaml", "text"] as const;
 type Format = (typeof formats)[number];
 
 /** A file becomes the output of a step, which is kept with its run. */
-const fileBytesMax = 16 * 1_024 * 1_024;
+const fileBytesMax = payloadBytesMax;
 /** Of YAML: an alias stands for what it names, so a few lines could otherwise become a very large value. */
 const aliasesMax = 100;
 

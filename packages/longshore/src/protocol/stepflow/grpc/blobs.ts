@@ -8,7 +8,7 @@ import type { Json } from "../../../json.ts";
 import { sortedText } from "../../../json-text.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
 import { blobIdIn } from "../blob-id.ts";
-import { type BlobLibrary, type BlobType, blobTypes, type FoundBlob, jsonBlobBytesMax } from "../blob-library.ts";
+import { type BlobLibrary, type BlobType, blobTypes, type FoundBlob, jsonValueBytesMax } from "../blob-library.ts";
 import type { GetBlobResponse } from "../messages.ts";
 import { invalid, notFound } from "../refuse.ts";
 import { BlobService } from "../services.ts";
@@ -48,9 +48,9 @@ function typeIn(text: string): BlobType | undefined {
 async function contentOf(found: FoundBlob, blobs: BlobLibrary): Promise<Encodable<typeof GetBlobResponse>> {
   const { blobId, type: blobType, filename, bytes, content } = found;
   const about = { blobId, blobType, ...(filename === undefined ? {} : { filename, contentType: "application/octet-stream" }) };
-  if (bytes > jsonBlobBytesMax) {
+  if (bytes > jsonValueBytesMax) {
     content.destroy();
-    const message = `blob '${blobId}' has ${bytes} bytes, more than the ${jsonBlobBytesMax} of a message: read it by GET /api/v1/blobs/${blobId}`;
+    const message = `blob '${blobId}' has ${bytes} bytes, more than the ${jsonValueBytesMax} of a message: read it by GET /api/v1/blobs/${blobId}`;
     throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, message);
   }
   if (blobType === "binary") return { ...about, rawData: await buffer(content) };

@@ -1,0 +1,11 @@
+// How large a value may be that is kept with a run: its input and output, those of its tasks, and what a template makes of them.
+//
+// Such a value is read, filled into templates, written and stored in one piece, by a decision that cannot stop half-way. Storing alone takes
+// SQLite about 5 ms for each megabyte and row, and a report writes two or three rows. Larger content belongs into a blob, which is
+// received, stored and sent in pieces.
+
+/** What Conductor's own servers keep beside a task; they move what is larger into a storage of its own. */
+export const payloadBytesMax = 3_072 * 1_024;
+
+/** A request that carries one, with what stands around it: what most peers of gRPC take for a message. */
+export const payloadRequestBytes = 4_096 * 1_024;
