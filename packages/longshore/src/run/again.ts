@@ -27,11 +27,15 @@ export interface AgainOptions {
   skips: ReadonlySet<number>;
   /** In a lazy plan: nodes that were wanted before, of those that have to be demanded. */
   begun: ReadonlySet<number>;
+  /** Nodes whose turn had come when the run ended, and which had not begun yet. */
+  due: ReadonlySet<number>;
 }
 
 export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, options: AgainOptions): Again {
   const { starters } = plan;
-  const lives = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
+  const { due } = options;
+  const hasRecord = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
+  const lives = (at: number) => due.has(at) || hasRecord(at);
   const permitted = permittedBefore(plan, records, options.from ?? options.reopen);
   const all = everythingAgain(plan, records, options, new Set(permitted));
   const wanted = plan.lazy ? wantedAgain(plan, all, starters, options) : null;
@@ -43,9 +47,11 @@ export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, option
     const left = Math.max(requiredOf(node) - kept, 0);
     const begun = lives(at) && !startedBy.some((starter) => all.has(starter));
     if (node.kind === "join") {
-      again.joins.set(at, { left, begun, missed: 0 });
-      if (begun) again.reopen.push(at);
-      else if (lives(at)) again.forget.push(at);
+      const waits = begun && hasRecord(at);
+      again.joins.set(at, { left, begun: waits, missed: 0 });
+      if (waits) again.reopen.push(at);
+      else if (begun) again.start.push(at);
+      else if (hasRecord(at)) again.forget.push(at);
       continue;
     }
     if (at === options.reopen) {
@@ -59,7 +65,7 @@ export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, option
     if ((node.after.length > 1 || lazy) && node.waitsFor !== "any")
       again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at), missed: 0 });
     if (ready) again.start.push(at);
-    else if (lives(at)) again.forget.push(at);
+    else if (hasRecord(at)) again.forget.push(at);
   }
   // A join that waits for nothing any more would wait for ever: it is worked out as if it had just begun.
   for (const at of again.reopen.filter((node) => again.joins.get(node)?.left === 0)) {
@@ -106,7 +112,7 @@ function everythingAgain(
   // What is added on the way is walked over as well.
   for (const at of again) {
     // A branch that was never reached says nothing about what stands behind it.
-    if (!records.has(at) && plan.nodes[at]?.demanded) continue;
+    if (!records.has(at) && !options.due.has(at) && plan.nodes[at]?.demanded) continue;
     for (const next of nextOf(plan, at)) if (at === options.from || !isAcceptedElsewhere(plan, records, next, again)) again.add(next);
   }
   return again;

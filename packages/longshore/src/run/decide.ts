@@ -10,13 +10,15 @@ import type { Dialect } from "./dialect.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry } from "./retry.ts";
-import type { Join, Message, Run } from "./run.ts";
+import type { Join, Message, Rest, Run } from "./run.ts";
 
 /** `streamed`: the step's first part has been told before, so that whoever waited for no more has heard of it already. */
 export type RunEvent = { now: number; random: number } & (
   | { kind: "start" }
   /** A step has given its first part, and some node waits for that. */
   | { kind: "part"; node: number }
+  /** What an earlier decision left. */
+  | { kind: "go-on"; rest: Rest }
   /** A step has its result. */
   | { kind: "done"; node: number; streamed?: boolean }
   /** An attempt of a step closed without a result. `policy` is the task's own, when it has one; else the plan's applies. */
@@ -116,6 +118,9 @@ function react(deciding: Deciding, plan: Plan, event: RunEvent): NextTry | null 
       return close(deciding, plan, event);
     case "start":
       deciding.begin();
+      break;
+    case "go-on":
+      deciding.goOn(event.rest);
       break;
     case "part":
       deciding.part(event.node);

@@ -9,7 +9,8 @@ import { Draft, type Failing } from "./draft.ts";
 import { Joins } from "./joins.ts";
 import { type Plan, type PlanNode, requiredOf } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
-import { type Settled, Starting } from "./starting.ts";
+import { backlogOf, type Rest, type Run, type Settled } from "./run.ts";
+import { Starting } from "./starting.ts";
 
 export class Deciding {
   readonly #draft: Draft;
@@ -18,6 +19,8 @@ export class Deciding {
   readonly #settled: Settled[] = [];
   /** Nodes of a lazy plan that have become wanted in this decision, in order. */
   readonly #wanted: number[] = [];
+  /** Nodes that are to start in the next decision, because this one is large enough. */
+  readonly #later: number[] = [];
   readonly #skips: ReadonlySet<number>;
   /** Nodes whose first part was told in an earlier decision. */
   readonly #streamed = new Set<number>();
@@ -28,7 +31,12 @@ export class Deciding {
     this.#skips = new Set(frontier.run.skips === null ? [] : (JSON.parse(frontier.run.skips) as number[]));
     this.#starting = new Starting(this.#draft, this.#joins, this.#skips, {
       settled: (settled) => this.#settled.push(settled),
-      wanted: (nodes) => this.#wanted.push(...nodes),
+      wanted: (nodes) => {
+        for (const node of nodes) this.#wanted.push(node);
+      },
+      later: (nodes) => {
+        for (const node of nodes) this.#later.push(node);
+      },
       failed: (node, failing) => this.#fail(node, failing),
     });
   }
@@ -39,9 +47,20 @@ export class Deciding {
 
   begin(): void {
     this.#draft.update({ left: this.#draft.plan.nodes.length });
+    const first: number[] = [];
     this.#draft.plan.nodes.forEach((node, at) => {
-      if (node.after.length === 0 && !node.demanded) this.#starting.activate(at);
+      if (node.after.length === 0 && !node.demanded) first.push(at);
     });
+    this.#starting.activateEach(first);
+    this.#pursue();
+  }
+
+  /** What an earlier decision left. */
+  goOn({ starts, settled, wanted }: Rest): void {
+    this.#draft.leave();
+    this.#starting.activateAll(starts);
+    for (const one of settled) this.#settled.push(one);
+    for (const node of wanted) this.#wanted.push(node);
     this.#pursue();
   }
 
@@ -51,7 +70,7 @@ export class Deciding {
 
   /** Whoever waits for no more than a part of the node may begin; the others hear of its end. */
   part(node: number): void {
-    for (const dependent of this.#draft.plan.onFirstPart.get(node) ?? []) this.#reach(dependent, true);
+    this.#settled.push({ node, succeeded: true, part: "first" });
     this.#pursue();
   }
 
@@ -148,8 +167,9 @@ export class Deciding {
     }
     const begun = this.#begunBefore();
     if (begun === null) return;
-    const again = planAgain(this.#draft.plan, records, { ...how, skips: this.#skips, begun });
-    this.#draft.revive({});
+    const due = dueIn(this.#draft.run, this.#draft.plan);
+    const again = planAgain(this.#draft.plan, records, { ...how, skips: this.#skips, begun: new Set([...begun, ...due]), due });
+    this.#draft.revive({ backlog: null });
     this.#draft.update({ left: again.all.size });
     for (const node of again.permitted) {
       const { error, fault, attempt } = records.get(node) as Task;
@@ -161,7 +181,11 @@ export class Deciding {
     for (const [node, counter] of again.joins) this.#joins.set(node, counter);
     for (const node of again.reopen) this.#draft.reopen(node);
     // Only now: a step that is skipped at once reaches others, whose counters must be right by then.
-    for (const node of again.start) this.#starting.activate(node, node === how.from ? how.input : undefined);
+    for (const node of again.start) {
+      // The step that was named has an input of its own, so it is started in this decision.
+      if (node !== how.from && this.#draft.spent) this.#later.push(node);
+      else this.#starting.activate(node, node === how.from ? how.input : undefined);
+    }
     this.#pursue();
   }
 
@@ -179,22 +203,35 @@ export class Deciding {
     return need.joins.length > 0 ? null : begun;
   }
 
-  /** Follows the edges of what has settled, and of what settles or is wanted because of it; then sees whether the run is over. */
+  /**
+   * Follows the edges of what has settled, and of what settles or is wanted because of it, and leaves what is too much for one decision; then
+   * finds whether the run is over.
+   */
   #pursue(): void {
     let [settled, wanted] = [0, 0];
-    while (!this.#draft.over) {
-      if (settled < this.#settled.length) this.#follow(this.#settled[settled++] as Settled);
-      else if (wanted < this.#wanted.length) this.#want(this.#wanted[wanted++] as number);
+    while (!this.#draft.over && !this.#draft.spent) {
+      if (settled < this.#settled.length) {
+        const next = this.#follow(this.#settled[settled] as Settled);
+        if (next === null) settled++;
+        else this.#settled[settled] = next;
+      } else if (wanted < this.#wanted.length) this.#want(this.#wanted[wanted++] as number);
       else break;
     }
+    const rest = {
+      starts: this.#later.splice(0),
+      settled: this.#settled.slice(settled).map(this.#marked),
+      wanted: this.#wanted.slice(wanted),
+    };
     this.#settled.length = 0;
     this.#wanted.length = 0;
+    if (!this.#draft.over && rest.starts.length + rest.settled.length + rest.wanted.length > 0) this.#draft.goOnLater(rest);
     // While rows are missing nothing has really come to an end, and the output need not be looked at.
     if (!this.#draft.over && !this.#draft.lacks && this.#draft.run.active === 0) this.#finish();
   }
 
   /** The node is wanted, and so is what it cannot do without. */
   #want(at: number): void {
+    this.#draft.spend(1);
     const node = this.#draft.plan.nodes[at] as PlanNode;
     const next = this.#joins.want(at, node);
     if (next === "leave") return;
@@ -203,19 +240,30 @@ export class Deciding {
     else if (next === "skip") this.#starting.skip(at);
   }
 
-  #follow(settled: Settled): void {
-    this.#draft.update({ left: this.#draft.run.left - 1 });
-    const reached = this.#streamed.has(settled.node) ? this.#draft.plan.onFirstPart.get(settled.node) : undefined;
-    for (const dependent of this.#draft.plan.dependents[settled.node] ?? []) {
-      if (this.#draft.over) return;
+  /** The next decision does not know whose first part was told before. */
+  readonly #marked = (settled: Settled): Settled => {
+    return settled.part === undefined && this.#streamed.has(settled.node) ? { ...settled, part: "before" } : settled;
+  };
+
+  /** Null when all of its edges were followed; else what is left of them. */
+  #follow(settled: Settled): Settled | null {
+    const { node, from = 0, part = this.#streamed.has(node) ? "before" : undefined } = settled;
+    if (from === 0 && part !== "first") this.#draft.update({ left: this.#draft.run.left - 1 });
+    const reached = part === undefined ? undefined : this.#draft.plan.onFirstPart.get(node);
+    const dependents = part === "first" ? [...(reached ?? [])] : (this.#draft.plan.dependents[node] ?? []);
+    for (let edge = from; edge < dependents.length && !this.#draft.over; edge++) {
+      if (this.#draft.spent) return { ...settled, ...(part === undefined ? {} : { part }), from: edge };
+      const dependent = dependents[edge] as number;
       const { kind } = this.#draft.plan.nodes[dependent] as PlanNode;
-      if ((settled.chose && kind !== "join") || reached?.has(dependent)) continue;
+      if ((settled.chose && kind !== "join") || (part === "before" && reached?.has(dependent))) continue;
       this.#reach(dependent, settled.succeeded);
     }
+    return null;
   }
 
   /** One of those that the node waits for has come, or never will. */
   #reach(at: number, succeeded: boolean): void {
+    this.#draft.spend(1);
     const node = this.#draft.plan.nodes[at] as PlanNode;
     const blocked = !succeeded && node.waitsFor === "done";
     if (!this.#joins.arrive(at, node, blocked)) return;
@@ -246,4 +294,17 @@ export class Deciding {
     if (run.failed > 0 && !plan.judgedByOutput) return this.#draft.close("failed", run.error);
     this.#draft.close("succeeded", null);
   }
+}
+
+/** Nodes that the run was about to start, or to reach, when it ended: they have no records yet. */
+function dueIn(run: Run, plan: Plan): ReadonlySet<number> {
+  const due = new Set<number>();
+  for (const { kind, rest } of backlogOf(run)) {
+    if (kind !== "go-on" || rest === undefined) continue;
+    for (const node of [...rest.starts, ...rest.wanted]) due.add(node);
+    // Of those that wait for several nodes, planAgain counts what has come by itself.
+    for (const { node, chose } of rest.settled)
+      if (!chose) for (const next of plan.dependents[node] ?? []) if (plan.nodes[next]?.waitsFor === "any") due.add(next);
+  }
+  return due;
 }

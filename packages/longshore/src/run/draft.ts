@@ -10,7 +10,17 @@ import type { Dialect, Needs, Resolved, Scope } from "./dialect.ts";
 import { Known } from "./known.ts";
 import type { Placement, Plan, Template } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
-import { childIdOf, isRunOpen, type Message, type Run, type RunState, successorIdOf, taskIdOf } from "./run.ts";
+import { backlogOf, childIdOf, isRunOpen, type Message, type Rest, type Run, type RunState, successorIdOf, taskIdOf } from "./run.ts";
+
+/**
+ * How much one decision may do: its nodes are started or reached in some milliseconds. What is left is decided next, in a transaction of its
+ * own, after other requests have had their turn.
+ */
+export const stepsMax = 800;
+/** What the start of a node counts, which is a row or two of 60 us; to reach one is a counter. */
+export const startSteps = 4;
+/** Characters of an input that count as one more step: about as long as it takes to write them. */
+const stepChars = 4_096;
 
 /** How a step ended without a result. */
 export interface Failing {
@@ -35,6 +45,7 @@ export class Draft {
   run: Run;
   readonly #changes: Change[] = [];
   readonly #messages: Message[] = [];
+  #steps = 0;
   #input: Json | undefined;
   #variables: { [name: string]: Json } | undefined;
 
@@ -67,6 +78,23 @@ export class Draft {
     Object.assign(this.run, parts);
   }
 
+  /** Counts what was done. */
+  spend(steps: number): void {
+    this.#steps += steps;
+  }
+
+  /** This decision is large enough. */
+  get spent(): boolean {
+    return this.#steps >= stepsMax;
+  }
+
+  /** Leaves the rest for the next decision. The run has not ended before that. */
+  goOnLater(rest: Rest): void {
+    this.enter();
+    this.update({ backlog: JSON.stringify([...backlogOf(this.run), { kind: "go-on", rest }]) });
+    this.tell({ kind: "go-on", runId: this.run.id });
+  }
+
   change(change: Change): void {
     this.#changes.push(change);
   }
@@ -92,6 +120,7 @@ export class Draft {
 
   post(node: number, input: string, parts: { placement?: Placement; wakeAt?: number } = {}): void {
     this.change({ kind: "post", node, ordinal: this.nextOrdinal(), input, ...parts });
+    this.spend(Math.floor(input.length / stepChars));
     this.enter();
   }
 

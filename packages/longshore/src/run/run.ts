@@ -36,7 +36,7 @@ export interface Run {
   readonly variables: string | null;
   /** JSON text of what its dialect keeps with it, opaque here. */
   readonly settings: string | null;
-  /** JSON text: what happened while it was paused, and steps that are to be skipped when they are reached. */
+  /** JSON text: what happened while it was paused and what decisions left, and steps that are to be skipped when they are reached. */
   readonly backlog: string | null;
   readonly skips: string | null;
   /** What outside ids of a dialect this run goes by, such as a workflow id on a foreign wire. */
@@ -96,11 +96,39 @@ export type Message =
   /** A child is alive again, so its parent waits for it again. Carried out in the transaction that brings the child back to life. */
   | { kind: "reopen-task"; taskId: string; attempt: number }
   /** The step has ended without its child, which was in this `life`. */
-  | { kind: "cancel-child"; parentTaskId: string; attempt: number; life?: number };
+  | { kind: "cancel-child"; parentTaskId: string; attempt: number; life?: number }
+  /** For the run itself: its backlog holds what a decision left. */
+  | { kind: "go-on"; runId: string };
+
+/** A node whose edges are yet to be followed, from the one with the number `from` on. */
+export interface Settled {
+  readonly node: number;
+  readonly succeeded: boolean;
+  /** It chose which nodes go on; its end reaches only joins. */
+  readonly chose?: boolean;
+  /** It has not ended but given its first part, which reaches those that wait for no more; or has ended after these were reached. */
+  readonly part?: "first" | "before";
+  readonly from?: number;
+}
+
+/**
+ * What is left of a decision that would be too large: nodes to start, edges to follow, nodes of a lazy plan that have become wanted, each in
+ * order. It is kept in the backlog of its run, and counts as one active node there.
+ */
+export interface Rest {
+  readonly starts: readonly number[];
+  readonly settled: readonly Settled[];
+  readonly wanted: readonly number[];
+}
 
 export interface StoredMessage {
   readonly id: number;
   readonly message: Message;
+}
+
+/** What waits in a run to be decided; what decisions left is of the kind `go-on`. */
+export function backlogOf({ backlog }: Pick<Run, "backlog">): { readonly kind: string; readonly rest?: Rest }[] {
+  return backlog === null ? [] : (JSON.parse(backlog) as { kind: string; rest?: Rest }[]);
 }
 
 /** `<run id>.<node>`: a step's record is found by its key alone, and the records of a run lie side by side. */

@@ -7,17 +7,10 @@ import type { Json } from "../json.ts";
 import { parseExact, writeExact } from "../json-exact.ts";
 import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";
-import type { Draft, Failing } from "./draft.ts";
+import { type Draft, type Failing, startSteps } from "./draft.ts";
 import type { Joins } from "./joins.ts";
 import type { Ending, InstantNode, JoinNode, Placement, PlanNode, TaskNode, Template } from "./plan.ts";
-
-/** A node that has settled in this decision and whose edges are yet to be followed. */
-export interface Settled {
-  node: number;
-  succeeded: boolean;
-  /** It chose who goes on; only joins hear of its end. */
-  chose?: boolean;
-}
+import type { Settled } from "./run.ts";
 
 /** How the run goes on after a start. Nothing is followed before the start is through. */
 export interface Onward {
@@ -25,6 +18,8 @@ export interface Onward {
   /** Nodes of a lazy plan that have become wanted. */
   wanted(nodes: readonly number[]): void;
   failed(node: number, failing: Failing): void;
+  /** Nodes that are to start, and for which this decision has no more room. */
+  later(nodes: readonly number[]): void;
 }
 
 export class Starting {
@@ -49,15 +44,22 @@ export class Starting {
   /** Starts nodes that begin together; an end of the run among them comes last. */
   activateAll(nodes: readonly number[]): void {
     this.#beginning++;
-    for (const at of nodes) this.activate(at);
+    this.activateEach(nodes);
     this.#beginning--;
-    if (this.#beginning > 0) return;
-    for (const at of this.#endings.splice(0)) this.activate(at);
+    if (this.#beginning === 0) this.activateEach(this.#endings.splice(0));
+  }
+
+  /** Starts nodes one after the other; those for which the decision has no room are left for the next. */
+  activateEach(nodes: readonly number[]): void {
+    let begun = 0;
+    while (begun < nodes.length && !this.#draft.spent) this.activate(nodes[begun++] as number);
+    if (begun < nodes.length) this.#onward.later(nodes.slice(begun));
   }
 
   /** Starts a node whose upstreams allow it, unless the run is over. `given` is an input that was decided elsewhere, as JSON text. */
   activate(at: number, given?: string): void {
     if (this.#draft.over) return;
+    this.#draft.spend(startSteps);
     const node = this.#draft.plan.nodes[at] as PlanNode;
     if (node.kind === "end" && this.#beginning > 0) {
       // The first one ends the run, as a rule; a place for another would stay empty.

@@ -2,7 +2,7 @@
 
 import { isOpen } from "../board/task.ts";
 import type { RunHistory, TaskHistory } from "../run/history.ts";
-import { isRunOpen } from "../run/run.ts";
+import { isRunOpen, type Message } from "../run/run.ts";
 import { type Finding, finding } from "./finding.ts";
 
 export function checkRun(run: RunHistory): Finding[] {
@@ -25,7 +25,8 @@ function runState(run: RunHistory): Finding[] {
 function canMove(run: RunHistory): Finding[] {
   const { id, state, active, tasks } = run;
   if (state !== "running") return [];
-  const open = tasks.filter(({ state: one }) => isOpen(one) && one !== "cancelling").length;
+  // What a decision left counts as a step, too.
+  const open = tasks.filter(({ state: one }) => isOpen(one) && one !== "cancelling").length + (run.left ?? 0);
   if (open === 0) return [finding("run-can-move", id, "it is running and no task of it is open", rowOf(run))];
   return open === active ? [] : [finding("run-can-move", id, `it counts ${active} open steps and has ${open} open tasks`, rowOf(run))];
 }
@@ -43,11 +44,16 @@ function childCanMove(run: RunHistory): Finding[] {
     if (!task.startsRun || !isOpen(task.state)) return [];
     const attempt = task.attempts.at(-1)?.attempt;
     const child = run.children.find((one) => one.taskId === task.id && one.attempt === attempt);
-    const waits = run.messages.some((message) => ("taskId" in message ? message.taskId : message.parentTaskId) === task.id);
+    const waits = run.messages.some((message) => taskOf(message) === task.id);
     if (waits || (child !== undefined && isRunOpen(child.state))) return [];
     const what = child === undefined ? "there is none" : `${child.runId} has ended as ${child.state}`;
     return [finding("child-can-move", run.id, `step ${task.step} waits for a child run and ${what}`, brief(task), child ?? "no child run")];
   });
+}
+
+function taskOf(message: Message): string | null {
+  if ("taskId" in message) return message.taskId;
+  return "parentTaskId" in message ? message.parentTaskId : null;
 }
 
 function rowOf({ tasks, children, messages, ...row }: RunHistory) {

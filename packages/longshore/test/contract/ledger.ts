@@ -9,7 +9,7 @@ import type { Dialect, Resolved } from "../../src/run/dialect.ts";
 import { freshRun } from "../../src/run/fresh-run.ts";
 import { makePlan, type Plan, type PlanNode, type TaskNode, type Template } from "../../src/run/plan.ts";
 import type { Closure, NextTry } from "../../src/run/retry.ts";
-import type { Join, Message, Run } from "../../src/run/run.ts";
+import { backlogOf, type Join, type Message, type Rest, type Run } from "../../src/run/run.ts";
 
 /** Templates are functions of what they may read; `of` lists the steps, which are asked for first. */
 export interface Reads {
@@ -93,7 +93,11 @@ export class Ledger {
   readonly started: number[] = [];
   /** How many rows each event asked for and changed, and how often the decider was called. */
   costs: { asked: number; changed: number; calls: number }[] = [];
+  /** The same for what a decision left: it is decided at once. */
+  rests: { asked: number; changed: number; calls: number }[] = [];
   cancelledOpen = 0;
+  /** What decisions leave stays in the run. */
+  holdsRests = false;
 
   constructor(plan: Plan, parts: Partial<Run> = {}, spoken: Dialect = dialect) {
     this.plan = plan;
@@ -135,6 +139,24 @@ export class Ledger {
   }
 
   tell(happening: { kind: RunEvent["kind"] } & Record<string, unknown>): NextTry | null {
+    const next = this.#decide(happening, this.costs);
+    this.goOn();
+    return next;
+  }
+
+  /** Decides what is left, as the store does for messages of the kind `go-on`. */
+  goOn(): void {
+    for (let [first, ...others] = this.#left(); first !== undefined; [first, ...others] = this.#left()) {
+      this.run = { ...this.run, backlog: others.length === 0 ? null : JSON.stringify(others) };
+      this.#decide({ kind: "go-on", rest: first.rest }, this.rests);
+    }
+  }
+
+  #left(): { rest?: Rest }[] {
+    return this.run.state === "running" && !this.holdsRests ? backlogOf(this.run) : [];
+  }
+
+  #decide(happening: { kind: RunEvent["kind"] } & Record<string, unknown>, costs: Ledger["costs"]): NextTry | null {
     const event = { ...happening, now: this.now, random: 0.5 } as unknown as RunEvent;
     const seen: Seen = {
       joins: new Map<number, Join | null>(),
@@ -156,7 +178,7 @@ export class Ledger {
       const decision = decide(this.plan, this.#dialect, frontier, event);
       if ("changes" in decision) {
         cost.changed = decision.changes.length;
-        this.costs.push(cost);
+        costs.push(cost);
         for (const change of decision.changes) this.#apply(change);
         return decision.next;
       }

@@ -3,7 +3,7 @@
 import type { TaskState, Verb } from "../../board/task.ts";
 import type { AttemptHistory, ChildHistory, HistoryReader, PartsHistory, RunHistory, TaskHistory } from "../../run/history.ts";
 import type { Keep } from "../../run/retention.ts";
-import { type Message, type RunState, taskIdOf } from "../../run/run.ts";
+import { backlogOf, type Message, type RunState, taskIdOf } from "../../run/run.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { readKept } from "./kept.ts";
 
@@ -51,6 +51,7 @@ export class SqliteHistory implements HistoryReader {
       state: row.state as RunState,
       endedAt: row.ended_at as number | null,
       active: row.active_count as number,
+      left: backlogOf({ backlog: row.backlog as string | null }).filter(({ kind }) => kind === "go-on").length,
       retries: row.retries as number,
       hasDefinition: this.#sql.definition.get(definitionId) !== undefined,
       parentTaskId: row.parent_task_id as string | null,
@@ -117,7 +118,9 @@ export class SqliteHistory implements HistoryReader {
 function prepareStatements(db: Database) {
   return {
     runIds: db.prepare("SELECT id FROM run WHERE id > ? ORDER BY id LIMIT ?"),
-    run: db.prepare("SELECT workflow, definition_id, state, ended_at, active_count, retries, parent_task_id FROM run WHERE id = ?"),
+    run: db.prepare(
+      "SELECT workflow, definition_id, state, ended_at, active_count, backlog, retries, parent_task_id FROM run WHERE id = ?",
+    ),
     definition: db.prepare("SELECT 1 FROM definition WHERE id = ?"),
     tasksOf: db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
     looseTasks: db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ? AND run_id IS NULL ORDER BY id LIMIT ?`),
@@ -138,6 +141,7 @@ function prepareStatements(db: Database) {
 /** A message belongs to the run that left it, to the run that it is for, and to the parent whose task it names. */
 function isAbout(message: Message, runId: string, parentTaskId: string | null): boolean {
   if (message.kind === "start-run") return message.from === runId || isTaskOf(message.parentTaskId, runId);
+  if (message.kind === "go-on") return message.runId === runId;
   const taskId = message.kind === "cancel-child" ? message.parentTaskId : message.taskId;
   return taskId === parentTaskId || isTaskOf(taskId, runId);
 }

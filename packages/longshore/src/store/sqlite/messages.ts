@@ -4,7 +4,7 @@
 
 import { type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
 import { LongshoreError } from "../../errors.ts";
-import { isRunOpen, type Message, type Run, type StoredMessage, successorIdOf } from "../../run/run.ts";
+import { backlogOf, isRunOpen, type Message, type Run, type StoredMessage, successorIdOf } from "../../run/run.ts";
 import type { NewChild, NewRun } from "../../run/store.ts";
 import type { SqliteBoard } from "./board.ts";
 import type { GroupCommit } from "./commit.ts";
@@ -68,6 +68,7 @@ export class Messages {
     if (message.kind === "start-run") this.#startChild(message, child);
     else if (message.kind === "settle-task") this.#settleTask(message);
     else if (message.kind === "cancel-child") this.#cancelChild(message);
+    else if (message.kind === "go-on") this.#goOn(message);
     else this.#reopenParent(message);
   }
 
@@ -129,6 +130,18 @@ export class Messages {
     const parentId = board.tasks.get(parentTaskId)?.runId ?? null;
     const error = parentId === null ? null : (runs.get(parentId)?.error ?? null);
     decisions.decide(child, { kind: "cancel", parent: { error } });
+  }
+
+  /** A run that is paused goes on when it is resumed; of one that has ended, a retry knows what was left. */
+  #goOn({ runId }: Message & { kind: "go-on" }): void {
+    const { runs, decisions } = this.#options;
+    const run = runs.get(runId);
+    if (run?.state !== "running") return;
+    const [first, ...others] = backlogOf(run);
+    if (first?.rest === undefined) return;
+    const taken = { ...run, backlog: others.length === 0 ? null : JSON.stringify(others) };
+    runs.put(runId, taken);
+    decisions.decide(taken, { kind: "go-on", rest: first.rest });
   }
 
   /** A child is alive again: its parent waits for it again, unless it has gone its way without it. */
