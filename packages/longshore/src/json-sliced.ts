@@ -4,6 +4,7 @@
 
 import { jsonDepthMax, setOwn } from "./json.ts";
 import { parseExact } from "./json-exact.ts";
+import type { Sliced } from "./sliced.ts";
 import { Slices, turnRows } from "./slices.ts";
 
 /** Characters that are read in one turn: some milliseconds, whatever they hold. */
@@ -29,6 +30,14 @@ export async function parseLarge(text: string, chars = sliceChars, slices: Slice
     // Where and why is for the usual reader, which has words for it.
     return undefined;
   }
+}
+
+/** The value of a text that is JSON. */
+export function* parseInSlices(text: string, chars = sliceChars): Sliced<unknown> {
+  if (text.length <= chars) return parseExact(text);
+  const reader = new SlicedReader(text, chars);
+  while (reader.read()) yield;
+  return reader.root;
 }
 
 /** A list or an object that is read member by member. */

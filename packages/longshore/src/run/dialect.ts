@@ -2,6 +2,7 @@
 
 import type { EndState, Fault, Task } from "../board/task.ts";
 import type { Json } from "../json.ts";
+import type { Sliced } from "../sliced.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Placement, Plan, TaskNode, Template } from "./plan.ts";
 import type { Run } from "./run.ts";
@@ -75,6 +76,8 @@ export interface Dialect {
   readonly name: string;
   /** Turns a stored source into a plan. Throws LONGSHORE_BAD_DEFINITION, which can only happen for sources that `parse` never saw. */
   compile(source: string): Plan;
+  /** The same in slices, for a source that is large. Default: at once, for a dialect whose plans are small. */
+  compileInSlices?(source: string): Sliced<Plan>;
   /** Works out a template. Pure; asks for what it lacks by `needs`. */
   resolve(plan: Plan, template: Template, scope: Scope): Resolved;
   /**

@@ -4,6 +4,7 @@ import type { Backoff } from "../backoff.ts";
 import type { LimitKey } from "../board/limits.ts";
 import type { Lane } from "../board/task.ts";
 import type { Json } from "../json.ts";
+import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../sliced.ts";
 
 /** A value to be worked out when a step starts. Opaque here: only the dialect that made it can resolve it. */
 export type Template = unknown;
@@ -196,8 +197,10 @@ export interface Plan {
 /** More steps than this in one definition is a generated mistake; a run of this size is still served at constant cost per step. */
 export const nodesMax = 20_000;
 
-/** Joins the parts; `nodes` must name only existing nodes in `after`, without cycles: dialects check that with `findCycle` first. */
-export function makePlan(parts: {
+/** A plan is made at once of a source that is not longer: some milliseconds, whatever its dialect. */
+export const atOnceCharsMax = 32_768;
+
+interface PlanParts {
   dialect: string;
   nodes: readonly PlanNode[];
   output: Template;
@@ -210,17 +213,27 @@ export function makePlan(parts: {
   keepsCounting?: boolean;
   reopensParent?: boolean;
   origin?: unknown;
-}): Plan {
-  const unique = parts.nodes.map((node) => ({ ...node, after: [...new Set(node.after)] }));
-  const nodes = parts.wanted === undefined ? unique : markDemanded(unique, parts.wanted);
+}
+
+export function makePlan(parts: PlanParts): Plan {
+  return atOnce(makePlanInSlices(parts));
+}
+
+/** Joins the parts; `nodes` must name only existing nodes in `after`, without cycles: dialects check that with `findCycle` first. */
+export function* makePlanInSlices(parts: PlanParts): Sliced<Plan> {
+  const unique = yield* mapInSlices(parts.nodes, withoutRepeats);
+  const nodes = parts.wanted === undefined ? unique : yield* markDemanded(unique, parts.wanted);
   const dependents: number[][] = nodes.map(() => []);
-  nodes.forEach((node, at) => {
-    for (const upstream of node.after) dependents[upstream]?.push(at);
+  const index = new Map<string, number>();
+  yield* eachInSlices(nodes, ({ id, after }, at) => {
+    index.set(id, at);
+    for (const upstream of after) dependents[upstream]?.push(at);
   });
+  yield;
   return {
     dialect: parts.dialect,
     nodes,
-    index: new Map(nodes.map((node, at) => [node.id, at])),
+    index,
     dependents,
     onFirstPart: onFirstPartOf(nodes),
     starters: startersOf(nodes, dependents),
@@ -236,6 +249,12 @@ export function makePlan(parts: {
   };
 }
 
+function withoutRepeats(node: PlanNode): PlanNode {
+  if (node.after.length < 2) return node;
+  const after = new Set(node.after);
+  return after.size === node.after.length ? node : { ...node, after: [...after] };
+}
+
 /** How many of those it waits for a node needs. */
 export function requiredOf({ after, threshold = after.length }: Pick<PlanNode, "after" | "threshold">): number {
   return threshold;
@@ -243,10 +262,11 @@ export function requiredOf({ after, threshold = after.length }: Pick<PlanNode, "
 
 function onFirstPartOf(nodes: readonly PlanNode[]): Map<number, Set<number>> {
   const found = new Map<number, Set<number>>();
-  nodes.forEach(({ id, after, onFirstPart = [], threshold = 1 }, at) => {
+  nodes.forEach(({ id, after, onFirstPart, threshold = 1 }, at) => {
     if (threshold < 1 || (after.length > 0 && threshold > after.length))
       throw new Error(`Node ${id} has a threshold of ${threshold}, expected 1 to ${after.length}.`);
-    const known = new Set(onFirstPart.length === 0 ? [] : after);
+    if (onFirstPart === undefined) return;
+    const known = new Set(after);
     for (const source of onFirstPart) {
       if (!known.has(source)) throw new Error(`Node ${id} waits for a part of node ${source}, but not for the node.`);
       const waiting = found.get(source);
@@ -269,19 +289,30 @@ function startersOf(nodes: readonly PlanNode[], dependents: readonly (readonly n
     const named = namedBy(node);
     if (named.length === 0) return;
     const waiting = new Set(dependents[at]);
-    for (const next of named) if (!waiting.has(next)) starters.set(next, [...(starters.get(next) ?? []), at]);
+    for (const next of named) {
+      if (waiting.has(next)) continue;
+      const known = starters.get(next);
+      if (known === undefined) starters.set(next, [at]);
+      else known.push(at);
+    }
   });
   return starters;
 }
 
 /** What is wanted from the beginning, whatever is chosen, needs no mark of its own in each run: only the rest has to be demanded. */
-function markDemanded(nodes: readonly PlanNode[], wanted: readonly number[]): PlanNode[] {
+function* markDemanded(nodes: readonly PlanNode[], wanted: readonly number[]): Sliced<PlanNode[]> {
   const certain = new Set(wanted);
+  let walked = 0;
   // What is added on the way is walked over as well.
-  for (const at of certain) for (const demanded of nodes[at]?.demands ?? []) certain.add(demanded);
-  return nodes.map((node, at) => {
-    const demands = node.demands?.filter((other) => !certain.has(other));
-    return { ...node, ...(demands === undefined ? {} : { demands }), ...(certain.has(at) ? {} : { demanded: true }) };
+  for (const at of certain) {
+    if (++walked % sliceItems === 0) yield;
+    for (const demanded of nodes[at]?.demands ?? []) certain.add(demanded);
+  }
+  return yield* mapInSlices(nodes, (node, at): PlanNode => {
+    const known = node.demands ?? [];
+    const demands = known.filter((other) => !certain.has(other));
+    if (certain.has(at) && demands.length === known.length) return node;
+    return { ...node, ...(node.demands === undefined ? {} : { demands }), ...(certain.has(at) ? {} : { demanded: true }) };
   });
 }
 

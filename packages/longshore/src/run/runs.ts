@@ -6,8 +6,11 @@ import { LongshoreError } from "../errors.ts";
 import type { MakeId } from "../ids.ts";
 import { checkName } from "../names.ts";
 import { type GiveUp, Results } from "../results.ts";
+import { inTurns } from "../sliced.ts";
+import { Slices } from "../slices.ts";
 import { decide } from "./decide.ts";
 import type { Definition, Dialect } from "./dialect.ts";
+import { atOnceCharsMax, type Plan } from "./plan.ts";
 import { isRunOpen, type Message, type Run, type StoredMessage } from "./run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
 
@@ -32,13 +35,15 @@ export class Runs {
   readonly #clock: Clock;
   readonly #makeId: MakeId;
   readonly #dialects: ReadonlyMap<string, Dialect>;
+  readonly #slices: Slices;
   readonly #results = new Results<Run>();
   #carrying: Promise<void> | null = null;
   #moreLeft = false;
   readonly #starters = new Map<string, Starter>();
   #closed = false;
 
-  constructor(options: { store: RunStore; clock: Clock; makeId: MakeId; dialects: ReadonlyMap<string, Dialect> }) {
+  constructor(options: { store: RunStore; clock: Clock; makeId: MakeId; dialects: ReadonlyMap<string, Dialect>; slices?: Slices }) {
+    this.#slices = options.slices ?? new Slices();
     this.#store = options.store;
     this.#clock = options.clock;
     this.#makeId = options.makeId;
@@ -50,14 +55,15 @@ export class Runs {
     this.#starters.set(dialect, starter);
   }
 
-  /** Throws LONGSHORE_BAD_DEFINITION for a source that could not run. */
-  check(dialect: string, source: string): void {
-    for (const { id } of dialectOf(this.#dialects, dialect).compile(source).nodes) checkName(id, "name", "a step");
+  /** Rejects with LONGSHORE_BAD_DEFINITION for a source that could not run. A large one is compiled in turns. */
+  async check(dialect: string, source: string): Promise<void> {
+    const { nodes } = await compileInTurns(dialectOf(this.#dialects, dialect), source, this.#slices);
+    for (const { id } of nodes) checkName(id, "name", "a step");
   }
 
   /** Keeps a definition under its name. `source` has been through its dialect's parser; compiling it here proves that it can run. */
-  define(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
-    this.check(definition.dialect, definition.source);
+  async define(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
+    await this.check(definition.dialect, definition.source);
     return this.#store.define({
       id: definition.id ?? this.#makeId(this.#clock.now()),
       name: definition.name,
@@ -226,11 +232,17 @@ function isRefusal(error: unknown): error is LongshoreError {
 }
 
 /** The pure half that a store is opened with. */
-export function brainOf(dialects: ReadonlyMap<string, Dialect>): Brain {
+export function brainOf(dialects: ReadonlyMap<string, Dialect>, slices: Slices = new Slices()): Brain {
   return {
     plan: (definition) => dialectOf(dialects, definition.dialect).compile(definition.source),
+    planInTurns: (definition) => compileInTurns(dialectOf(dialects, definition.dialect), definition.source, slices),
     decide: (plan, frontier, event) => decide(plan, dialectOf(dialects, plan.dialect), frontier, event),
   };
+}
+
+async function compileInTurns(dialect: Dialect, source: string, slices: Slices): Promise<Plan> {
+  const work = source.length > atOnceCharsMax ? dialect.compileInSlices?.(source) : undefined;
+  return work === undefined ? dialect.compile(source) : inTurns(work, slices);
 }
 
 function dialectOf(dialects: ReadonlyMap<string, Dialect>, name: string): Dialect {

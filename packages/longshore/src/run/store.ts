@@ -9,6 +9,8 @@ import type { Run, StoredMessage } from "./run.ts";
 /** How the store thinks: pure functions, called inside its transactions. */
 export interface Brain {
   plan(definition: Definition): Plan;
+  /** The same in slices, with turns of the event loop between them. */
+  planInTurns(definition: Definition): Promise<Plan>;
   decide(plan: Plan, frontier: Frontier, event: RunEvent): Decision;
 }
 

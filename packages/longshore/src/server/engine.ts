@@ -121,7 +121,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     warn: options.warn,
     clock,
     random,
-    brain: brainOf(dialects),
+    brain: brainOf(dialects, slices),
     quotas: options.quotas,
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
@@ -142,7 +142,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
   const beside = orClose(store, directory, () => openBeside(store, { clock, directory, slices }));
   const board = new Board({ store: store.board, clock });
-  const runs = new Runs({ store: store.runs, clock, makeId, dialects });
+  const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices });
   orClose(store, directory, () => {
     store.recover();
     beside.recover();
@@ -188,11 +188,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     },
     deadLetterSources,
     deadLetters: async (task) => (await Promise.all([...deadLetterSources].map((source) => source.deadLetters(task)))).flat(),
-    plan: (definition) => store.runs.definitions.plan(definition),
+    plan: (definition) => store.runs.definitions.planNow(definition),
     isHidden({ runId, node }) {
       const run = runId === null ? null : store.runs.runs.get(runId);
       const definition = run === null ? null : store.runs.definitions.byId(run.definitionId);
-      return definition !== null && store.runs.definitions.plan(definition).nodes[node]?.hidden === true;
+      return definition !== null && store.runs.definitions.planNow(definition).nodes[node]?.hidden === true;
     },
     listen(listener) {
       listeners.add(listener);
@@ -216,7 +216,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
 function historyOf({ db, runs: { definitions } }: SqliteStore): HistoryReader {
   const startsRun = (definitionId: string, node: number) => {
     const definition = definitions.byId(definitionId);
-    return definition !== null && definitions.plan(definition).nodes[node]?.kind === "run";
+    return definition !== null && definitions.planNow(definition).nodes[node]?.kind === "run";
   };
   return new SqliteHistory({ db, startsRun, withParts: false });
 }

@@ -39,6 +39,7 @@ export class Lives {
   watch(brain: Brain, failed: (error: unknown) => void): Brain {
     return {
       plan: (definition) => brain.plan(definition),
+      planInTurns: (definition) => brain.planInTurns(definition),
       decide: (plan, frontier, event) => {
         const wrong = this.#endOfChild(plan, frontier.run, event) ?? this.#endOfParent(frontier.run, event);
         if (wrong !== null) failed(broken(wrong));

@@ -72,7 +72,8 @@ export async function openParts(place: Place, before?: Partial<Pick<Parts, "cloc
     for (const listener of onTask) listener(task);
   };
   const board = new SqliteBoard({ db, commit, stored, clock, random: () => 0.5, changed, deadline: () => {} });
-  const brain = { plan: (definition: { source: string }) => chain.compile(definition.source), decide: decideChain };
+  const plan = (definition: { source: string }) => chain.compile(definition.source);
+  const brain = { plan, planInTurns: async (definition: { source: string }) => plan(definition), decide: decideChain };
   const onRun = new Set<(run: Run) => void>();
   const runChanged = (run: Run) => {
     counts.runChanged(run);

@@ -2,25 +2,26 @@
 
 import { LongshoreError } from "../../errors.ts";
 import { isScalar, type Json } from "../../json.ts";
-import { parseExact } from "../../json-exact.ts";
+import { parseInSlices } from "../../json-sliced.ts";
 import type { Dialect, Resolved, Scope } from "../../run/dialect.ts";
-import { findCycle, makePlan, nodesMax, type Plan, type PlanNode, type Template } from "../../run/plan.ts";
+import { findCycle, makePlanInSlices, nodesMax, type Plan, type PlanNode, type Template } from "../../run/plan.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../sliced.ts";
 import { isWrapped, type Reference, referenceOf, references, type StepSource, type Value, type WorkflowSource } from "./source.ts";
 
-export const codeDialect: Dialect = { name: "code", compile, resolve };
+export const codeDialect: Dialect = { name: "code", compile: (text) => atOnce(compileInSlices(text)), compileInSlices, resolve };
 
 /** A crash of one worker is forgiven without being asked; a task that takes several workers down is not. */
 const lostDefault = 2;
 
-function compile(text: string): Plan {
-  const source = parseExact(text) as WorkflowSource;
+function* compileInSlices(text: string): Sliced<Plan> {
+  const source = (yield* parseInSlices(text)) as WorkflowSource;
   if (source.steps.length > nodesMax)
     throw bad(`Workflow ${source.name} has ${source.steps.length} steps, at most ${nodesMax} are allowed.`, "steps");
   const index = new Map(source.steps.map((step, at) => [step.id, at]));
-  const nodes = source.steps.map((step) => nodeOf(source, step, index));
+  const nodes = yield* mapInSlices(source.steps, (step) => nodeOf(source, step, index));
   const cycle = findCycle(nodes);
   if (cycle !== null) throw bad(`Workflow ${source.name} runs in a circle: ${cycle.join(" -> ")}.`, "steps");
-  return makePlan({ dialect: "code", nodes, output: source.output, timeoutMs: source.timeoutMs ?? null });
+  return yield* makePlanInSlices({ dialect: "code", nodes, output: source.output, timeoutMs: source.timeoutMs ?? null });
 }
 
 function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<string, number>): PlanNode {
@@ -60,7 +61,8 @@ function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<str
 
 /** Whose result is used must have ended; of the others a part is enough. */
 function streamsOf(source: WorkflowSource, step: StepSource, after: readonly number[], results: readonly number[]): number[] {
-  const streams = [...new Set(after)].filter((at) => !results.includes(at));
+  const used = new Set(results);
+  const streams = [...new Set(after)].filter((at) => !used.has(at));
   if (step.startWhen === "first-part" && streams.length > 0) return streams;
   const where = `Step ${step.id} of workflow ${source.name}`;
   const expected = '"first-part", with steps in `after` whose results it does not use';

@@ -7,8 +7,9 @@
 import { laneOf } from "../../board/lanes.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
-import { parseExact } from "../../json-exact.ts";
-import { findCycle, type InstantNode, makePlan, nodesMax, type OnFailure, type Plan, type PlanNode } from "../../run/plan.ts";
+import { parseInSlices } from "../../json-sliced.ts";
+import { findCycle, type InstantNode, makePlanInSlices, nodesMax, type OnFailure, type Plan, type PlanNode } from "../../run/plan.ts";
+import { atOnce, mapInSlices, type Sliced, sliceItems } from "../../sliced.ts";
 import { compileValue } from "./expression.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";
 import { operatorOf } from "./operators.ts";
@@ -18,19 +19,24 @@ import type { CompiledSubWorkflow, ConductorTemplate, InputTemplate, SwitchTempl
 export const dialectName = "conductor";
 
 /** `source` is JSON text of a WorkflowDef that was read by `parseWorkflowDef` and completed by `snapshot`. */
-export function compileSource(source: string): Plan {
-  return compileWorkflow(parseExact(source) as WorkflowDef);
+export function* compileSource(source: string): Sliced<Plan> {
+  return yield* planOf((yield* parseInSlices(source)) as WorkflowDef);
 }
 
 export function compileWorkflow(definition: WorkflowDef): Plan {
+  return atOnce(planOf(definition));
+}
+
+function* planOf(definition: WorkflowDef): Sliced<Plan> {
   const compiler = new Compiler();
-  const exits = compiler.chain(definition.tasks, [], false);
+  const exits = yield* compiler.chain(definition.tasks, [], false);
   const nodes = compiler.finish();
   if (nodes.length > nodesMax) throw bad(`Workflow ${definition.name} has ${nodes.length} steps, at most ${nodesMax} are allowed.`);
-  const cycle = findCycle(nodes.map((node, at) => ({ id: node.id, after: [...node.after, ...compiler.startersOf(at)] })));
+  const waits = yield* mapInSlices(nodes, ({ id, after }, at) => ({ id, after: [...after, ...compiler.startersOf(at)] }));
+  const cycle = findCycle(waits);
   if (cycle !== null) throw bad(`Workflow ${definition.name} waits in a circle: ${cycle.join(" -> ")}.`);
   const timed = definition.timeoutPolicy === "TIME_OUT_WF" && definition.timeoutSeconds > 0;
-  return makePlan({
+  return yield* makePlanInSlices({
     dialect: dialectName,
     nodes,
     output: outputOf(definition, compiler.joinsEverything && exits.length === 1 ? (exits[0] ?? null) : null),
@@ -65,6 +71,8 @@ class Compiler {
   readonly #index = new Map<string, number>();
   readonly #joins: { at: number; joinOn: readonly string[] }[] = [];
   readonly #starters = new Map<number, number[]>();
+  /** How many nodes there are when this slice ends. */
+  #sliceEnd = sliceItems;
   /** Whatever a FORK_JOIN starts has ended before what comes after it: then the end of the chain is the last to be recorded. */
   joinsEverything = true;
 
@@ -88,20 +96,24 @@ class Compiler {
   }
 
   /** Adds tasks one after the other; answers from which nodes it goes on. `demanded`: somebody names the first. */
-  chain(tasks: readonly WorkflowTask[], from: readonly number[], demanded: boolean): number[] {
+  *chain(tasks: readonly WorkflowTask[], from: readonly number[], demanded: boolean): Sliced<number[]> {
     let exits: number[] = [...from];
-    tasks.forEach((task, at) => {
+    for (const [at, task] of tasks.entries()) {
+      if (this.#nodes.length >= this.#sliceEnd) {
+        this.#sliceEnd = this.#nodes.length + sliceItems;
+        yield;
+      }
       const begun = tasks[at - 1]?.type === "FORK_JOIN";
-      exits = this.#task(task, exits, { demanded: demanded && at === 0, next: tasks[at + 1], begun });
-    });
+      exits = yield* this.#task(task, exits, { demanded: demanded && at === 0, next: tasks[at + 1], begun });
+    }
     return exits;
   }
 
-  #task(
+  *#task(
     task: WorkflowTask,
     from: readonly number[],
     place: { demanded: boolean; next: WorkflowTask | undefined; begun: boolean },
-  ): number[] {
+  ): Sliced<number[]> {
     const common: Common = {
       id: task.taskReferenceName,
       after: from,
@@ -113,9 +125,9 @@ class Compiler {
     };
     switch (operatorOf(task.type)) {
       case "SWITCH":
-        return this.#switch(task, common);
+        return yield* this.#switch(task, common);
       case "FORK_JOIN":
-        return this.#fork(task, common, place.next);
+        return yield* this.#fork(task, common, place.next);
       case "JOIN":
         return this.#join(task, common, place.begun);
       default:
@@ -139,7 +151,7 @@ class Compiler {
     return at;
   }
 
-  #switch(task: WorkflowTask, common: Common): number[] {
+  *#switch(task: WorkflowTask, common: Common): Sliced<number[]> {
     const cases = Object.entries(task.decisionCases ?? {});
     const defaultCase = task.defaultCase ?? [];
     const template: SwitchTemplate = {
@@ -155,24 +167,24 @@ class Compiler {
         : impossible(`No evaluator registered for type: ${task.evaluatorType ?? null}`);
     const at = this.#add({ ...common, kind: "instant", input: part("input"), output: part("output"), timeouts: {} });
     const exits = [at];
-    const branch = (tasks: readonly WorkflowTask[]): number[] => {
-      if (tasks.length === 0) return [];
-      const head = this.#nodes.length;
-      exits.push(...this.chain(tasks, [], true));
-      this.#startedBy(at, [head]);
-      return [head];
-    };
-    const choice = {
-      by: part("case"),
-      cases: new Map(cases.map(([key, tasks]) => [key, branch(tasks)])),
-      otherwise: branch(defaultCase),
-    };
-    this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), choice };
+    const heads = new Map<string, number[]>();
+    for (const [key, tasks] of cases) heads.set(key, yield* this.#branch(at, tasks, exits));
+    const otherwise = yield* this.#branch(at, defaultCase, exits);
+    this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), choice: { by: part("case"), cases: heads, otherwise } };
     // Where every case goes somewhere the SWITCH itself never leads on, but a retry may find another case: it stays an exit.
     return exits;
   }
 
-  #fork(task: WorkflowTask, common: Common, next: WorkflowTask | undefined): number[] {
+  /** The head of a branch of the switch `at`; adds the ends of it to `exits`. */
+  *#branch(at: number, tasks: readonly WorkflowTask[], exits: number[]): Sliced<number[]> {
+    if (tasks.length === 0) return [];
+    const head = this.#nodes.length;
+    for (const exit of yield* this.chain(tasks, [], true)) exits.push(exit);
+    this.#startedBy(at, [head]);
+    return [head];
+  }
+
+  *#fork(task: WorkflowTask, common: Common, next: WorkflowTask | undefined): Sliced<number[]> {
     const joined = next?.type === "JOIN";
     const wrong = impossible("Fork task definition is not followed by a join task.  Check the blueprint");
     const input = joined ? ({ kind: "input", ...inputOf(task, null) } as const) : wrong;
@@ -182,11 +194,12 @@ class Compiler {
     for (const branch of task.forkTasks ?? []) {
       if (branch.length === 0) continue;
       starts.push(this.#nodes.length);
-      this.chain(branch, [], true);
+      yield* this.chain(branch, [], true);
       ends.push(branch.at(-1)?.taskReferenceName ?? "");
       if (branch.at(-1)?.type === "SWITCH") this.joinsEverything = false;
     }
-    if (!ends.every((name) => next?.joinOn?.includes(name))) this.joinsEverything = false;
+    const joinOn = new Set(next?.joinOn);
+    if (!ends.every((name) => joinOn.has(name))) this.joinsEverything = false;
     // The join comes next in the chain, and begins to wait along with the branches.
     if (joined) starts.push(this.#nodes.length);
     this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), starts };
@@ -231,7 +244,11 @@ class Compiler {
   }
 
   #startedBy(at: number, started: readonly number[]): void {
-    for (const node of started) this.#starters.set(node, [...(this.#starters.get(node) ?? []), at]);
+    for (const node of started) {
+      const known = this.#starters.get(node);
+      if (known === undefined) this.#starters.set(node, [at]);
+      else known.push(at);
+    }
   }
 }
 

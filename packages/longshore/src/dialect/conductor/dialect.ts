@@ -1,6 +1,7 @@
 // Workflows written as Conductor's JSON.
 
 import type { Dialect } from "../../run/dialect.ts";
+import { atOnce } from "../../sliced.ts";
 import { compileSource, dialectName } from "./compile.ts";
 import type { Environment } from "./context.ts";
 import { place } from "./place.ts";
@@ -12,7 +13,8 @@ import { resolve, withFollower } from "./resolve.ts";
 export function conductorDialect(environment: Environment = () => null): Dialect {
   return {
     name: dialectName,
-    compile: compileSource,
+    compile: (source) => atOnce(compileSource(source)),
+    compileInSlices: compileSource,
     resolve: (plan, template, scope) => resolve(plan, template, scope, environment),
     place,
     explain,

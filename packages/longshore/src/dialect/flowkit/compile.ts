@@ -3,7 +3,8 @@
 
 import type { LimitKey } from "../../board/limits.ts";
 import type { JsonObject } from "../../json.ts";
-import { findCycle, makePlan, type OnFailure, type Plan, type PlanNode, type RetryPolicy } from "../../run/plan.ts";
+import { findCycle, makePlanInSlices, type OnFailure, type Plan, type PlanNode, type RetryPolicy } from "../../run/plan.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../sliced.ts";
 import { refusal } from "./fields.ts";
 import { functionType, type Graph, type GraphNode } from "./graph.ts";
 import type { FlowkitTemplate } from "./resolve.ts";
@@ -24,12 +25,16 @@ export interface FlowkitLimits {
 
 /** @throws LongshoreError LONGSHORE_BAD_DEFINITION for what only shows when all nodes are there: names, circles, nodes never ready. */
 export function compileGraph(graph: Graph, limits: FlowkitLimits = {}, at: string = "graph"): Plan {
+  return atOnce(planInSlices(graph, limits, at));
+}
+
+export function* planInSlices(graph: Graph, limits: FlowkitLimits = {}, at: string = "graph"): Sliced<Plan> {
   const index = indexOf(graph, at);
-  const waits = waitsOf(graph, index, at);
-  const nodes = graph.nodes.map((node, position) => nodeOf(node, waits[position] as Waits, limits));
+  const waits = yield* waitsOf(graph, index, at);
+  const nodes = yield* mapInSlices(graph.nodes, (node, position) => nodeOf(node, waits[position] as Waits, limits));
   const cycle = findCycle(nodes);
   if (cycle !== null) throw refusal(`${at}.nodes`, `run in a circle: ${cycle.join(" -> ")}`);
-  return makePlan({ dialect: dialectName, nodes, output: { kind: "result" } satisfies FlowkitTemplate, origin: graph });
+  return yield* makePlanInSlices({ dialect: dialectName, nodes, output: { kind: "result" } satisfies FlowkitTemplate, origin: graph });
 }
 
 function indexOf(graph: Graph, at: string): Map<string, number> {

@@ -1,10 +1,12 @@
 // Graphs of FlowKit.
 
-import type { Json, JsonObject } from "../../json.ts";
-import { parseExact, writeExact } from "../../json-exact.ts";
+import { writeExact } from "../../json-exact.ts";
+import { parseInSlices } from "../../json-sliced.ts";
 import type { Dialect } from "../../run/dialect.ts";
-import { compileGraph, dialectName, type FlowkitLimits } from "./compile.ts";
-import { type Graph, readGraph } from "./graph.ts";
+import type { Plan } from "../../run/plan.ts";
+import { atOnce, type Sliced } from "../../sliced.ts";
+import { dialectName, type FlowkitLimits, planInSlices } from "./compile.ts";
+import { type Graph, readInSlices } from "./graph.ts";
 import { resolve } from "./resolve.ts";
 import { type IsSensitive, looksSensitive } from "./sensitive.ts";
 
@@ -17,7 +19,8 @@ export interface FlowkitDialectOptions {
 export function flowkitDialect({ limits, isSensitive = looksSensitive }: FlowkitDialectOptions = {}): Dialect {
   return {
     name: dialectName,
-    compile: (source) => compileGraph(graphIn(source), limits),
+    compile: (source) => atOnce(compileInSlices(source, limits)),
+    compileInSlices: (source) => compileInSlices(source, limits),
     resolve: (plan, template, scope) => resolve(plan, template, scope, isSensitive),
     anew: (run) => ({ priority: run.priority }),
   };
@@ -29,6 +32,6 @@ export function sourceOf(graph: Graph): string {
 }
 
 /** A source that was kept has been read before; one that was not is refused here. */
-function graphIn(source: string): Graph {
-  return readGraph(parseExact(source) as Json as JsonObject);
+function* compileInSlices(source: string, limits: FlowkitLimits | undefined): Sliced<Plan> {
+  return yield* planInSlices(yield* readInSlices(yield* parseInSlices(source)), limits);
 }

@@ -5,6 +5,7 @@
 import { isKeptLane } from "../../board/kept-lanes.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { nodesMax } from "../../run/plan.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../sliced.ts";
 import { shown } from "../../text.ts";
 import { type Condition, readCondition } from "./condition.ts";
 import { Fields, type Ignored, refusal } from "./fields.ts";
@@ -73,15 +74,19 @@ const runtimeFields = [
 
 /** `ignored` is told of fields that have no effect. @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
 export function readGraph(document: unknown, ignored: Ignored = () => {}): Graph {
+  return atOnce(readInSlices(document, ignored));
+}
+
+export function* readInSlices(document: unknown, ignored: Ignored = () => {}): Sliced<Graph> {
   const at = "graph";
   const graph = Fields.of(document, at, "an object with nodes", ignored).noneMisspelt(graphFields, ["schema_version"]);
   const nodes = graph.list("nodes");
   if (nodes.length === 0) throw graph.refuse("nodes", "is empty, expected at least one node");
   if (nodes.length > nodesMax) throw graph.refuse("nodes", `has ${nodes.length} nodes, expected at most ${nodesMax}`);
-  const edges = graph.list("edges").map((edge, index) => readEdge(edge, `${at}.edges[${index}]`));
-  const triggers = graph.list("edges_ex").map((edge, index) => readTrigger(edge, `${at}.edges_ex[${index}]`, ignored));
+  const edges = yield* mapInSlices(graph.list("edges"), (edge, index) => readEdge(edge, `${at}.edges[${index}]`));
+  const triggers = yield* mapInSlices(graph.list("edges_ex"), (edge, index) => readTrigger(edge, `${at}.edges_ex[${index}]`, ignored));
   const incoming = incomingOf(edges);
-  const read = nodes.map((node, index) => readNode(node, `${at}.nodes[${index}]`, incoming, ignored));
+  const read = yield* mapInSlices(nodes, (node, index) => readNode(node, `${at}.nodes[${index}]`, incoming, ignored));
   return { ...readName(graph), nodes: read, edges, edges_ex: triggers };
 }
 
@@ -160,6 +165,10 @@ function readTrigger(document: unknown, at: string, ignored: Ignored): TriggerEd
 
 function incomingOf(edges: readonly (readonly [string, string])[]): Map<string, string[]> {
   const incoming = new Map<string, string[]>();
-  for (const [from, to] of edges) incoming.set(to, [...(incoming.get(to) ?? []), from]);
+  for (const [from, to] of edges) {
+    const known = incoming.get(to);
+    if (known === undefined) incoming.set(to, [from]);
+    else known.push(from);
+  }
   return incoming;
 }

@@ -1,6 +1,7 @@
 // What a node waits for: all, any or so many of its dependencies; their first batch instead of their end; or the failure
 // of another node.
 
+import { mapInSlices, type Sliced } from "../../sliced.ts";
 import { refusal } from "./fields.ts";
 import type { Graph, GraphNode } from "./graph.ts";
 import type { FlowkitTemplate, When } from "./resolve.ts";
@@ -18,7 +19,7 @@ export interface Waits {
 type Find = (field: string, id: string) => number;
 
 /** In the order of the nodes. */
-export function waitsOf(graph: Graph, index: ReadonlyMap<string, number>, at: string): Waits[] {
+export function* waitsOf(graph: Graph, index: ReadonlyMap<string, number>, at: string): Sliced<Waits[]> {
   const find: Find = (field, id) => {
     const position = index.get(id);
     if (position === undefined) throw refusal(field, `names ${JSON.stringify(id)}, which is no node of the graph`);
@@ -27,10 +28,11 @@ export function waitsOf(graph: Graph, index: ReadonlyMap<string, number>, at: st
   const routes = routesOf(graph, find, at);
   const triggers = triggersOf(graph, find, at);
   checkEdges(graph, find, at);
-  return graph.nodes.map((node, position) => {
+  yield;
+  return yield* mapInSlices(graph.nodes, (node, position) => {
     const field = `${at}.nodes[${position}]`;
     const route = routes.get(position);
-    const depends = node.depends_on.map((id, place) => find(`${field}.depends_on[${place}]`, id));
+    const depends = node.depends_on.map((id, place) => index.get(id) ?? find(`${field}.depends_on[${place}]`, id));
     const starts = streamed(node, field, depends, triggers.get(position), find) ?? joined(node, field, depends);
     return route === undefined ? { ...starts, ...whenOf(node) } : routed(node, field, starts, route);
   });
@@ -124,7 +126,8 @@ function routed(node: GraphNode, field: string, starts: Waits, route: Route): Wa
 }
 
 function without(all: readonly number[], some: readonly number[]): number[] {
-  return all.filter((one) => !some.includes(one));
+  const others = new Set(some);
+  return all.filter((one) => !others.has(one));
 }
 
 function whenOf({ when }: GraphNode): { when?: FlowkitTemplate } {
@@ -132,13 +135,13 @@ function whenOf({ when }: GraphNode): { when?: FlowkitTemplate } {
 }
 
 function triggersOf(graph: Graph, find: Find, at: string): Map<number, number[]> {
-  const triggers = new Map<number, number[]>();
+  const triggers = new Map<number, Set<number>>();
   graph.edges_ex.forEach(({ from, to }, place) => {
     const field = `${at}.edges_ex[${place}]`;
     const [source, target] = [find(`${field}.from`, from), find(`${field}.to`, to)];
-    triggers.set(target, [...new Set([...(triggers.get(target) ?? []), source])]);
+    triggers.set(target, (triggers.get(target) ?? new Set()).add(source));
   });
-  return triggers;
+  return new Map(Array.from(triggers, ([target, sources]) => [target, [...sources]]));
 }
 
 function checkEdges(graph: Graph, find: Find, at: string): void {

@@ -9,12 +9,13 @@
 // What is worked out in the end is the expression itself, from what became of the steps.
 
 import { LongshoreError } from "../../errors.ts";
-import { makePlan, nodesMax, type Plan, type PlanNode } from "../../run/plan.ts";
-import { fatalsOf } from "./diagnose-fatal.ts";
+import { makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../run/plan.ts";
+import { atOnce, eachInSlices, type Sliced } from "../../sliced.ts";
+import { fatalsInSlices } from "./diagnose-fatal.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow, Step } from "./flow.ts";
 import type { Path } from "./path.ts";
-import { decodeFlow, dialectName } from "./source.ts";
+import { decodeInSlices, dialectName } from "./source.ts";
 import { declaredVariables, type Variable } from "./variables.ts";
 import { widthOf } from "./width.ts";
 
@@ -49,11 +50,16 @@ export function stepOf(node: PlanNode | undefined): Step | undefined {
 }
 
 export function compileFlow(source: string): Plan {
-  const flow = decodeFlow(source);
-  const [fatal] = fatalsOf(flow);
+  return atOnce(compileInSlices(source));
+}
+
+export function* compileInSlices(source: string): Sliced<Plan> {
+  const flow = yield* decodeInSlices(source);
+  yield;
+  const [fatal] = yield* fatalsInSlices(flow);
   if (fatal !== undefined)
     throw new LongshoreError("LONGSHORE_BAD_DEFINITION", fatal.message, { detail: { field: fatal.path, expected: fatal.expected } });
-  return new Compiler(flow).compile();
+  return yield* new Compiler(flow).compile();
 }
 
 /** What has to have settled before a value can be worked out, and what has to be wanted for that. */
@@ -76,16 +82,17 @@ class Compiler {
     this.#index = new Map(flow.steps.map(({ id }, at) => [id, at]));
   }
 
-  compile(): Plan {
+  *compile(): Sliced<Plan> {
     const { steps, output } = this.#flow;
     // Hidden nodes come after all steps, so the steps' places are kept for them first.
     this.#nodes.length = steps.length;
-    steps.forEach((step, at) => {
+    yield* eachInSlices(steps, (step, at) => {
       this.#nodes[at] = this.#step(step);
     });
+    yield;
     const { demands } = this.#needs(output);
     const always = steps.flatMap(({ mustExecute }, at) => (mustExecute ? [at] : []));
-    return makePlan({
+    return yield* makePlanInSlices({
       dialect: dialectName,
       nodes: this.#nodes,
       output: { kind: "output", expression: output } satisfies FlowTemplate,

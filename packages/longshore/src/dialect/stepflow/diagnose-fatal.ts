@@ -1,13 +1,18 @@
 // What keeps a flow from being run at all, and from being kept.
 
 import type { JsonPath } from "../../json-position.ts";
+import { atOnce, eachInSlices, type Sliced } from "../../sliced.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow } from "./flow.ts";
 import { visitExpressions } from "./visit.ts";
 
 export function fatalsOf(flow: Flow): Diagnostic[] {
-  return [...diagnoseIds(flow), ...diagnoseReferences(flow)];
+  return atOnce(fatalsInSlices(flow));
+}
+
+export function* fatalsInSlices(flow: Flow): Sliced<Diagnostic[]> {
+  return [...diagnoseIds(flow), ...(yield* diagnoseReferences(flow))];
 }
 
 function diagnoseIds({ steps }: Flow): Diagnostic[] {
@@ -22,7 +27,7 @@ function diagnoseIds({ steps }: Flow): Diagnostic[] {
   return found;
 }
 
-function diagnoseReferences(flow: Flow): Diagnostic[] {
+function* diagnoseReferences(flow: Flow): Sliced<Diagnostic[]> {
   const found = flow.faults.map(({ path, message, expected }) =>
     diagnostic("invalidReferenceExpression", path, `Invalid reference: ${message}`, { expected }),
   );
@@ -33,7 +38,7 @@ function diagnoseReferences(flow: Flow): Diagnostic[] {
       if (expression.kind === "step" && !earlier.has(expression.step)) found.push(undefinedStep(expression.step, path, from, ids));
     });
   };
-  flow.steps.forEach(({ id, input }, index) => {
+  yield* eachInSlices(flow.steps, ({ id, input }, index) => {
     refer(input, ["steps", index, "input"], id);
     earlier.add(id);
   });

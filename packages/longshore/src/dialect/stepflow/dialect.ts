@@ -1,7 +1,7 @@
 // Flows of Stepflow.
 
 import type { Dialect } from "../../run/dialect.ts";
-import { compileFlow } from "./compile.ts";
+import { compileFlow, compileInSlices } from "./compile.ts";
 import { placeBy } from "./place.ts";
 import { type ResultCache, resolve } from "./resolve.ts";
 import type { Router } from "./router.ts";
@@ -14,6 +14,7 @@ export function stepflowDialect(router: Router): Dialect {
   return {
     name: dialectName,
     compile: compileFlow,
+    compileInSlices,
     resolve: (plan, template, scope) => resolve(plan, template, scope, cache),
     place: placeBy(router),
     anew,

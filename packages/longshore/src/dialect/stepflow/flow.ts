@@ -4,6 +4,7 @@
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { type JsonPath, pathText } from "../../json-position.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../sliced.ts";
 import { type Expression, type ExpressionFault, nothing, readExpression } from "./expression.ts";
 
 export interface Flow {
@@ -67,10 +68,16 @@ const nameCharsMax = 1_000;
 
 /** Throws what `refuse` makes, for the first thing that keeps it from being a flow at all. */
 export function readFlow(document: Json, refused: Refuse = refuse): Flow {
+  return atOnce(readInSlices(document, refused));
+}
+
+export function* readInSlices(document: Json, refused: Refuse): Sliced<Flow> {
   if (!isObject(document)) throw refused([], "A flow is an object.", "an object with steps and output");
   const source = document as JsonObject;
   const faults: ExpressionFault[] = [];
-  const steps = listIn(source, "steps", [], refused).map((step, index) => readStep(step, ["steps", index], faults, refused));
+  const given = listIn(source, "steps", [], refused);
+  const steps = yield* mapInSlices(given, (step, index) => readStep(step, ["steps", index], faults, refused));
+  yield;
   return {
     name: textIn(source, "name", [], refused, nameCharsMax),
     description: textIn(source, "description", [], refused),

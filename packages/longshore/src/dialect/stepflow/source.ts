@@ -2,8 +2,10 @@
 
 import { createHash } from "node:crypto";
 import { deeperThan, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
-import { parseExact, writeExact } from "../../json-exact.ts";
-import { type Flow, type Refuse, readFlow, refuse } from "./flow.ts";
+import { writeExact } from "../../json-exact.ts";
+import { parseInSlices } from "../../json-sliced.ts";
+import { atOnce, type Sliced } from "../../sliced.ts";
+import { type Flow, type Refuse, readInSlices, refuse } from "./flow.ts";
 
 export const dialectName = "stepflow";
 
@@ -18,8 +20,12 @@ export function flowIdOf(source: string): string {
 
 /** For texts that `encodeFlow` made, from whatever somebody sent. */
 export function decodeFlow(source: string, refused: Refuse = refuse): Flow {
+  return atOnce(decodeInSlices(source, refused));
+}
+
+export function* decodeInSlices(source: string, refused: Refuse = refuse): Sliced<Flow> {
   if (deeperThan(source)) throw refused([], "The flow is nested too deeply.", `at most ${jsonDepthMax} levels`);
-  return readFlow(parseExact(source) as Json, refused);
+  return yield* readInSlices((yield* parseInSlices(source)) as Json, refused);
 }
 
 /** A definition needs a name; a flow need not have one. */

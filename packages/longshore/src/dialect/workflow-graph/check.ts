@@ -5,6 +5,7 @@ import { LongshoreError } from "../../errors.ts";
 import { type JsonPath, pathText } from "../../json-position.ts";
 import { readCommand } from "../../protocol/workflow-graph/command.ts";
 import { findCycle, nodesMax } from "../../run/plan.ts";
+import { atOnce, eachInSlices, mapInSlices, type Sliced } from "../../sliced.ts";
 import type { GraphJob, GraphSource } from "./source.ts";
 
 /** Ids stand in URLs and keys. */
@@ -34,15 +35,19 @@ export interface Layout {
 
 /** Throws the first fault. */
 export function checkGraph(graph: GraphSource, layout: Layout, refuse: Refuse): void {
+  atOnce(checkInSlices(graph, layout, refuse));
+}
+
+export function* checkInSlices(graph: GraphSource, layout: Layout, refuse: Refuse): Sliced<void> {
   if (graph.jobs.length > nodesMax) throw refuse(["jobs"], `There are ${graph.jobs.length} jobs.`, `at most ${nodesMax}`);
   if (graph.name.length > nameCharsMax) throw refuse(["name"], "The name is too long.", `at most ${nameCharsMax} characters`);
   const index = new Map<string, number>();
-  graph.jobs.forEach((job, at) => {
+  yield* eachInSlices(graph.jobs, (job, at) => {
     checkJob(job, (message, expected) => refuse(layout.job(at), message, expected));
     if (index.has(job.id)) throw refuse(layout.job(at), `Two jobs have the id '${job.id}'.`, "an id that no other job has");
     index.set(job.id, at);
   });
-  const nodes = graph.jobs.map((job, at) => ({
+  const nodes = yield* mapInSlices(graph.jobs, (job, at) => ({
     id: job.id,
     after: job.depends_on.map((dependency, place) => {
       const found = index.get(dependency);

@@ -7,12 +7,14 @@ import { ownLane } from "../../board/kept-lanes.ts";
 import { laneOf } from "../../board/lanes.ts";
 import { isObject, type Json } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
+import { parseInSlices } from "../../json-sliced.ts";
 import { handlerLabelOf, readCommand } from "../../protocol/workflow-graph/command.ts";
 import type { Outputs, WireBackoff } from "../../protocol/workflow-graph/wire.ts";
 import type { Dialect, Resolved, Scope } from "../../run/dialect.ts";
-import { makePlan, type Plan, type TaskNode, type Template } from "../../run/plan.ts";
-import { checkGraph, refuse } from "./check.ts";
-import { decodeSource, dialectName, type GraphJob } from "./source.ts";
+import { makePlanInSlices, type Plan, type TaskNode, type Template } from "../../run/plan.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../sliced.ts";
+import { checkInSlices, refuse } from "./check.ts";
+import { dialectName, type GraphJob, type GraphSource } from "./source.ts";
 
 /** The lane of everything that is a command. Workers of any origin take from it and run what they get in a shell, so it is this dialect's own. */
 export const commandLane = ownLane("command");
@@ -26,16 +28,17 @@ type GraphTemplate = { kind: "job"; command: string; upstream: readonly Upstream
 
 export const workflowGraphDialect: Dialect = {
   name: dialectName,
-  compile,
+  compile: (text) => atOnce(compileInSlices(text)),
+  compileInSlices,
   resolve,
 };
 
-function compile(text: string): Plan {
-  const source = decodeSource(text);
-  checkGraph(source, { job: (at) => ["jobs", at], dependency: (at, place) => ["jobs", at, "depends_on", place] }, refuse);
+function* compileInSlices(text: string): Sliced<Plan> {
+  const source = (yield* parseInSlices(text)) as GraphSource;
+  yield* checkInSlices(source, { job: (at) => ["jobs", at], dependency: (at, place) => ["jobs", at, "depends_on", place] }, refuse);
   const index = new Map(source.jobs.map((job, at) => [job.id, at]));
-  const nodes = source.jobs.map((job) => nodeOf(job, index));
-  return makePlan({ dialect: dialectName, nodes, output: constant(null) });
+  const nodes = yield* mapInSlices(source.jobs, (job) => nodeOf(job, index));
+  return yield* makePlanInSlices({ dialect: dialectName, nodes, output: constant(null) });
 }
 
 function nodeOf(job: GraphJob, index: ReadonlyMap<string, number>): TaskNode {

@@ -68,8 +68,9 @@ export class Registry {
   async keepWorkflow(definition: WorkflowDef, overwrite: boolean): Promise<boolean> {
     const { name, version } = definition;
     // Proves that it can run, whatever its tasks are defined as by then.
-    this.#runs.check(dialectName, writeExact(definition));
-    const document = { kind: documentKinds.workflow, name, version, body: writeExact(definition) };
+    const body = writeExact(definition);
+    await this.#runs.check(dialectName, body);
+    const document = { kind: documentKinds.workflow, name, version, body };
     const kept = await this.#documents.keepDocument(document, { unlessThere: !overwrite });
     this.#started = new Map();
     return kept;

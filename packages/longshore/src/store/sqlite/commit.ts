@@ -6,12 +6,30 @@
 import { LongshoreError, toError } from "../../errors.ts";
 import { type Database, isUnavailable } from "./driver.ts";
 
+/**
+ * Thrown inside an operation: it needs something that takes long to make, such as the plan of a large definition. What it has changed is taken
+ * back, and it is performed again as soon as that is there; other operations go on meanwhile.
+ */
+export class Postponed extends Error {
+  /** When it rejects, the operation fails with the same error. */
+  readonly until: Promise<unknown>;
+
+  constructor(until: Promise<unknown>) {
+    super("The operation is performed again when what it needs is there.");
+    this.until = until;
+    // Where the operation has failed for another reason by then, no one waits for it.
+    until.catch(() => {});
+  }
+}
+
 interface Job {
   work: () => unknown;
   resolve: (value: never) => void;
   reject: (error: Error) => void;
   value: unknown;
   error: Error | null;
+  /** It has not been performed yet: it waits for this. */
+  until: Promise<unknown> | null;
 }
 
 /** What a batch has changed; implemented by `Rows` and by the small insert-only lists. */
@@ -70,12 +88,22 @@ export class GroupCommit {
    */
   run<T>(work: () => T | Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(closedError());
-    return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, resolve, reject, value: undefined, error: null });
-      if (this.#scheduled) return;
-      this.#scheduled = true;
-      setImmediate(() => this.#drain());
-    });
+    return new Promise<T>((resolve, reject) => this.#add({ work, resolve, reject, value: undefined, error: null, until: null }));
+  }
+
+  #add(job: Job): void {
+    this.#queue.push(job);
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#drain());
+  }
+
+  #addLater(job: Job, until: Promise<unknown>): void {
+    job.until = null;
+    until.then(
+      () => (this.#closed ? job.reject(closedError()) : this.#add(job)),
+      (error: unknown) => job.reject(toError(error)),
+    );
   }
 
   /** Inside an operation: how to take a change of memory back. Called in reverse order. */
@@ -160,10 +188,12 @@ export class GroupCommit {
     this.#after.length = 0;
     if (jobs.length === 1) {
       (jobs[0] as Job).error ??= failure;
+      (jobs[0] as Job).until = null;
       return this.#answer(jobs, null);
     }
     for (const job of jobs) {
       job.error = null;
+      job.until = null;
       this.#perform(job);
       this.#commit([job]);
     }
@@ -175,7 +205,8 @@ export class GroupCommit {
     try {
       job.value = job.work();
     } catch (thrown) {
-      job.error = toError(thrown);
+      if (thrown instanceof Postponed) job.until = thrown.until;
+      else job.error = toError(thrown);
       this.#takeBack(undoFrom);
       this.#after.length = afterFrom;
     }
@@ -223,7 +254,8 @@ export class GroupCommit {
     for (const then of after) then();
     for (const job of jobs) {
       const error = job.error ?? doubt;
-      if (error === null) job.resolve(job.value as never);
+      if (job.until !== null) this.#addLater(job, job.until);
+      else if (error === null) job.resolve(job.value as never);
       else job.reject(error);
     }
   }

@@ -3,9 +3,9 @@
 import type { Clock } from "../../clock.ts";
 import { checkName } from "../../names.ts";
 import type { Definition } from "../../run/dialect.ts";
-import type { Plan } from "../../run/plan.ts";
+import { atOnceCharsMax, type Plan } from "../../run/plan.ts";
 import type { Brain } from "../../run/store.ts";
-import type { GroupCommit } from "./commit.ts";
+import { type GroupCommit, Postponed } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { Rows } from "./rows.ts";
 
@@ -17,6 +17,8 @@ const columns = "id, name, version, dialect, source, created_at";
 export class Definitions {
   readonly #rows: Rows<Definition>;
   readonly #plans = new Map<string, Plan>();
+  /** Plans that are being made. */
+  readonly #making = new Map<string, Promise<Plan>>();
   /** Read or committed before: a start asks for them several times, and a row is dearer to read than all the rest of deciding. */
   readonly #known = new Map<string, Definition>();
   readonly #newest = new Map<string, Definition>();
@@ -64,10 +66,36 @@ export class Definitions {
     return definition;
   }
 
+  /** Inside an operation, which is postponed when the plan of a large definition has to be made first. */
   plan(definition: Definition): Plan {
     const known = this.#plans.get(definition.id);
     if (known !== undefined) return known;
+    if (definition.source.length > atOnceCharsMax) throw new Postponed(this.#planLater(definition));
     return remember(this.#plans, definition.id, this.#brain.plan(definition));
+  }
+
+  /** Outside of operations. Whoever got the definition from this store has waited for its plan, which is kept for long. */
+  planNow(definition: Definition): Plan {
+    return this.#plans.get(definition.id) ?? remember(this.#plans, definition.id, this.#brain.plan(definition));
+  }
+
+  /** Resolves with the definition when its plan is there. What is wrong with it is found when the plan is used. */
+  async withPlan(definition: Definition | null): Promise<Definition | undefined> {
+    if (definition === null) return undefined;
+    if (definition.source.length > atOnceCharsMax && !this.#plans.has(definition.id)) await this.#planLater(definition).catch(() => {});
+    return definition;
+  }
+
+  /** One at a time for each definition. */
+  #planLater(definition: Definition): Promise<Plan> {
+    const making = this.#making.get(definition.id);
+    if (making !== undefined) return making;
+    const made = this.#brain
+      .planInTurns(definition)
+      .then((plan) => remember(this.#plans, definition.id, plan))
+      .finally(() => this.#making.delete(definition.id));
+    this.#making.set(definition.id, made);
+    return made;
   }
 
   #learn(row: Definition | null): Definition | null {

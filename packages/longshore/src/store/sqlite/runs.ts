@@ -80,11 +80,11 @@ export class SqliteRuns implements RunStore, Follower {
   }
 
   definition(name: string): Promise<Definition | undefined> {
-    return Promise.resolve(this.definitions.newest(name) ?? undefined);
+    return this.definitions.withPlan(this.definitions.newest(name));
   }
 
   definitionById(id: string): Promise<Definition | undefined> {
-    return Promise.resolve(this.definitions.byId(id) ?? undefined);
+    return this.definitions.withPlan(this.definitions.byId(id));
   }
 
   start(wanted: NewRun): Promise<{ run: Run; created: boolean }> {

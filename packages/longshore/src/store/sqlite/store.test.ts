@@ -28,7 +28,7 @@ function optionsFor(directory: string | null) {
     directory,
     clock: new TestClock(),
     random: () => 0.5,
-    brain: { plan: never, decide: never },
+    brain: { plan: never, planInTurns: never, decide: never },
     hooks: { deadline: () => {}, taskChanged: () => {}, runChanged: () => {}, messagesLeft: () => {} },
   };
 }

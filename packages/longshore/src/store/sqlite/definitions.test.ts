@@ -1,0 +1,99 @@
+import { expect, it, onTestFinished } from "vitest";
+import { atOnceCharsMax, makePlan, type Plan } from "../../run/plan.ts";
+import { TestClock } from "../../testing/clock.ts";
+import { GroupCommit, Postponed } from "./commit.ts";
+import { Definitions } from "./definitions.ts";
+import { openDatabase } from "./driver.ts";
+import { migrate } from "./schema.ts";
+
+const plan = makePlan({ dialect: "d", nodes: [], output: null });
+const small = { id: "small", name: "small", dialect: "d", source: "{}" };
+const large = { id: "large", name: "large", dialect: "d", source: " ".repeat(atOnceCharsMax + 1) };
+
+/** A store of definitions whose large plans are there when `made` is called. */
+async function open() {
+  const db = await openDatabase(":memory:", { synchronous: "NORMAL" });
+  onTestFinished(() => db.close());
+  migrate(db);
+  const clock = new TestClock();
+  const commit = new GroupCommit(db, () => clock.now());
+  const calls: string[] = [];
+  const made = withResolvers<Plan>();
+  const definitions = new Definitions(db, commit, clock, {
+    plan: ({ id }) => {
+      calls.push(`at once ${id}`);
+      return plan;
+    },
+    planInTurns: ({ id }) => {
+      calls.push(`in turns ${id}`);
+      return made.promise;
+    },
+    decide: () => {
+      throw new Error("Nothing is decided here.");
+    },
+  });
+  for (const one of [small, large]) await commit.run(() => definitions.keep(one));
+  return { commit, definitions, calls, made, planOf: (id: string) => commit.run(() => definitions.plan(definitions.byId(id)!)) };
+}
+
+it("an operation that needs the plan of a large definition waits for it, and no other does", async () => {
+  const { planOf, calls, made } = await open();
+  let waits = true;
+  const waiting = [planOf("large"), planOf("large")].map((one) => one.finally(() => (waits = false)));
+  expect(await planOf("small")).toBe(plan);
+  expect(waits).toBe(true);
+  made.resolve(plan);
+  expect(await Promise.all(waiting)).toEqual([plan, plan]);
+  expect(await planOf("large")).toBe(plan);
+  expect(calls.sort()).toEqual(["at once small", "in turns large"]);
+});
+
+it("whoever gets a large definition gets it with its plan", async () => {
+  const { definitions, calls, made } = await open();
+  const found = definitions.withPlan(definitions.byId("large"));
+  made.resolve(plan);
+  expect(definitions.planNow((await found)!)).toBe(plan);
+  expect(calls).toEqual(["in turns large"]);
+});
+
+it("an operation fails when the plan that it waits for cannot be made", async () => {
+  const { planOf, made } = await open();
+  const failing = expect(planOf("large")).rejects.toThrow("no plan");
+  await planOf("small");
+  made.reject(new Error("no plan"));
+  await failing;
+});
+
+it("what an operation has changed before it is postponed is taken back", async () => {
+  const { commit, definitions } = await open();
+  const ready = withResolvers<void>();
+  let tries = 0;
+  const kept = commit.run(() => {
+    definitions.keep({ ...small, id: `try-${++tries}`, name: "again" });
+    if (tries === 1) throw new Postponed(ready.promise);
+  });
+  await commit.run(() => {});
+  expect(await commit.run(() => definitions.newest("again"))).toBeNull();
+  ready.resolve();
+  await kept;
+  expect(definitions.newest("again")).toMatchObject({ id: "try-2", version: 1 });
+});
+
+it("a store that is closed refuses what was postponed", async () => {
+  const { commit, planOf, made } = await open();
+  const waiting = planOf("large");
+  await commit.run(() => {});
+  commit.close();
+  made.resolve(plan);
+  await expect(waiting).rejects.toMatchObject({ code: "LONGSHORE_CLOSED" });
+});
+
+function withResolvers<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: Error) => void;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,80 @@
+// The attacker holds an operator token, or a read token for what only checks, and sends definitions as large as they may be, then starts them.
+// To check, compile and start such a definition takes longer than other requests may wait. The server must do all of it in slices, with turns
+// of the event loop between them. What is counted is work in a turn, not time: steps of a slice, rows of a commit.
+
+import { expect, it, onTestFinished, vi } from "vitest";
+import { startSteps, stepsMax } from "../../src/run/draft.ts";
+import { serve } from "../../src/server/server.ts";
+import { SqliteBoard } from "../../src/store/sqlite/board.ts";
+import { call } from "../support/http.ts";
+
+const json = { "content-type": "application/json" };
+const many = 2_000;
+const numbers = Array.from({ length: many }, (_, at) => at);
+const simple = (at: number) => ({ name: "t", taskReferenceName: `r${at}`, type: "SIMPLE", inputParameters: { a: "${workflow.input.x}" } });
+const fork = {
+  ...{ name: "fork", schemaVersion: 2 },
+  tasks: [
+    { name: "f", taskReferenceName: "f", type: "FORK_JOIN", forkTasks: numbers.map((at) => [simple(at)]) },
+    { name: "j", taskReferenceName: "j", type: "JOIN", joinOn: numbers.map((at) => `r${at}`) },
+  ],
+};
+
+async function started() {
+  const server = await serve({ ephemeral: true, port: 0 });
+  onTestFinished(() => server.close(0));
+  const post = (path: string, body: unknown) => call(`${server.url}${path}`, { method: "POST", headers: json, body: JSON.stringify(body) });
+  return { url: server.url as string, post };
+}
+
+/** Tasks that are placed on the board in the fullest turn of the event loop. */
+function fullestTurn(): () => number {
+  let [count, most] = [0, 0];
+  const place = SqliteBoard.prototype.place;
+  const spy = vi.spyOn(SqliteBoard.prototype, "place").mockImplementation(function (this: SqliteBoard, ...given) {
+    if (count++ === 0) setImmediate(() => (count = 0));
+    most = Math.max(most, count);
+    return place.apply(this, given);
+  });
+  onTestFinished(() => spy.mockRestore());
+  return () => most;
+}
+
+/** What one decision starts, and the rows that stand beside it. */
+const placedMax = stepsMax / startSteps + 2;
+
+it("the branches of a large fork are started in slices, and all of them", async () => {
+  const { url, post } = await started();
+  expect((await post("/api/metadata/workflow", fork)).status).toBe(200);
+  const most = fullestTurn();
+  const { text: id } = await post("/api/workflow/fork", {});
+  await vi.waitFor(async () => {
+    const { text } = await call(`${url}/api/workflow/${id}?includeTasks=true`);
+    expect(JSON.parse(text).tasks).toHaveLength(many + 2);
+  }, 30_000);
+  expect(most()).toBeGreaterThan(0);
+  expect(most()).toBeLessThanOrEqual(placedMax);
+});
+
+it("a large fork that is terminated while it starts has all of its branches after a retry", async () => {
+  const { url, post } = await started();
+  await post("/api/metadata/workflow", fork);
+  const { text: id } = await post("/api/workflow/fork", {});
+  await call(`${url}/api/workflow/${id}`, { method: "DELETE" });
+  expect((await post(`/api/workflow/${id}/retry`, {})).status).toBe(204);
+  await vi.waitFor(async () => {
+    const { tasks } = JSON.parse((await call(`${url}/api/workflow/${id}`)).text) as { tasks: { status: string; taskType: string }[] };
+    expect(tasks.filter(({ status, taskType }) => status === "SCHEDULED" && taskType === "t")).toHaveLength(many);
+  }, 30_000);
+});
+
+it("the steps of a wide flow of Stepflow are started in slices", async () => {
+  const { post } = await started();
+  const steps = numbers.map((at) => ({ id: `s${at}`, component: "/builtin/eval", input: { $input: "$" } }));
+  const flow = { steps, output: numbers.map((at) => ({ $step: `s${at}` })) };
+  const { flowId } = JSON.parse((await post("/api/v1/flows", { flow })).text) as { flowId: string };
+  const most = fullestTurn();
+  expect((await post("/api/v1/runs", { flowId, input: [{}] })).status).toBe(200);
+  await vi.waitFor(() => expect(vi.mocked(SqliteBoard.prototype.place).mock.calls.length).toBeGreaterThanOrEqual(many), 30_000);
+  expect(most()).toBeLessThanOrEqual(placedMax);
+});
