@@ -127,7 +127,7 @@ function tellEnd(execution: Execution, outcome: Outcome | undefined, answer: Rep
     kind: arrived && outcome !== undefined ? outcome.kind : "lost",
     durationMs: config.clock.now() - execution.startedMs,
     error: outcome?.kind === "failed" ? outcome.error : undefined,
-    verdict: answer?.verdict,
+    verdict: answer?.acknowledged === false ? undefined : answer?.verdict,
   });
 }
 

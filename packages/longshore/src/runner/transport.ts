@@ -254,4 +254,6 @@ export interface ReportAnswer {
   /** `ok`, `again` and `cancel` mean that the report has arrived; the rest that the hold was over before it came. */
   readonly verdict: Verdict;
   readonly next?: Assignment;
+  /** False where a protocol has no answer to a report: `ok` then means that it has left, and no more. */
+  readonly acknowledged?: false;
 }

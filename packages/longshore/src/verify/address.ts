@@ -15,7 +15,7 @@ export interface Address {
 /** Every reading that its ids allow, the most exact first. */
 export function addressesOf({ taskId, grantId }: RecordedWork): Address[] {
   const found: Address[] = [];
-  // workflow-graph, Stepflow's queues and workers in the server's process: <task>-<grant>.
+  // workflow-graph, Stepflow and workers in the server's process: <task>-<grant>.
   const dash = numbered(grantId.replace(/\/\d+$/, ""), "-");
   if (dash !== undefined) found.push({ taskId: dash.before, grant: dash.number });
   // Conductor: <task>.<attempt>.

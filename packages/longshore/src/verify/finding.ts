@@ -14,7 +14,7 @@ export const rules = {
   "recorded-run": "Every run whose start was acknowledged is there, and ended as its client was told.",
   "recorded-completion": "Every completion that was acknowledged to a worker is there, from the hold that reported it.",
   "recorded-failure": "Every failure that was acknowledged to a worker is there, as the end of the attempt that reported it.",
-  "recorded-holds": "No two workers were given the same hold of a task.",
+  "recorded-holds": "Every hold that a worker was given is there, and no two workers were given the same one.",
 } as const;
 
 export type RuleName = keyof typeof rules;

@@ -27,6 +27,9 @@ export interface RecordedOutcome {
   readonly unknown: number;
 }
 
+/** What is found, or why there is nothing to judge: `missing` rows, ids that are not of this server, a line that promises nothing. */
+type Judgement = Finding[] | "missing" | "unknown" | "silent";
+type Taken = Extract<PlacedLine, { kind: "taken" }>;
 type Reported = Extract<PlacedLine, { kind: "reported" }>;
 type Told = Exclude<PlacedLine, RecordedWork>;
 
@@ -36,8 +39,8 @@ export async function checkRecorded(lines: readonly PlacedLine[], rows: Rows, ke
   let tooOld = 0;
   let unknown = 0;
   for (const line of lines) {
-    if (line.kind === "taken") continue;
-    const judgement = line.kind === "reported" ? await checkReport(line, rows) : await checkRun(line, lines, rows);
+    const judgement = await check(line, lines, rows);
+    if (judgement === "silent") continue;
     if (judgement === "unknown") unknown++;
     else if (judgement === "missing" && line.at < keptSince) tooOld++;
     else {
@@ -49,7 +52,14 @@ export async function checkRecorded(lines: readonly PlacedLine[], rows: Rows, ke
   return { findings, judged, tooOld, unknown };
 }
 
-function missing(line: Reported | Told): Finding {
+function check(line: PlacedLine, lines: readonly PlacedLine[], rows: Rows): Promise<Judgement> {
+  if (line.kind === "taken") return checkTaken(line, rows);
+  return line.kind === "reported" ? checkReport(line, rows) : checkRun(line, lines, rows);
+}
+
+function missing(line: PlacedLine): Finding {
+  if (line.kind === "taken")
+    return finding("recorded-holds", line.taskId, "it was handed to a worker and the server does not have it", line);
   if (line.kind !== "reported")
     return finding("recorded-run", line.runId, "its start was acknowledged and the server does not have it", line);
   const rule = line.outcome === "done" ? "recorded-completion" : "recorded-failure";
@@ -67,9 +77,19 @@ async function checkRun(line: Told, lines: readonly PlacedLine[], rows: Rows): P
   return [finding("recorded-run", line.runId, `its client was told that it ended as ${line.state}, and it ${now}`, line)];
 }
 
-async function checkReport(line: Reported, rows: Rows): Promise<Finding[] | "missing" | "unknown"> {
+/** A hand-out is kept before it leaves. Where the ids do not tell which one it was, there is nothing to compare. */
+async function checkTaken(line: Taken, rows: Rows): Promise<Judgement> {
+  const [given] = addressesOf(line);
+  if (given?.grant === undefined) return "silent";
+  const task = await rows.task(given.taskId as string);
+  if (task === undefined) return (await rows.run(runIdOf(line))) === undefined ? "unknown" : "missing";
+  if (given.grant <= task.grant) return [];
+  return [finding("recorded-holds", task.id, `a worker was given hand-out ${given.grant} of it and the server knows ${task.grant}`, line)];
+}
+
+async function checkReport(line: Reported, rows: Rows): Promise<Judgement> {
   const verb = verbOf(line);
-  if (verb === undefined) return [];
+  if (verb === undefined) return "silent";
   const { task, address } = await find(line, rows);
   if (task === undefined) {
     const known = address !== undefined || (await rows.run(runIdOf(line))) !== undefined;

@@ -199,6 +199,13 @@ describe("a recording", () => {
     expect(await judgedWith(keep(7), 30 * day)).toBe(1);
   });
 
+  it("finds a hand-out that the server does not know, and says nothing of one whose ids do not tell", async () => {
+    const taken = (parts: Partial<RecordedWork>) => line({ kind: "taken", ...work, ...parts });
+    expect(await rulesBroken(sourceOf([run()]), [taken({}), taken({ grantId: "17", taskId: "17" })])).toEqual([]);
+    expect(await rulesBroken(sourceOf([run()]), [taken({ grantId: `${taskId}-2` })])).toEqual(["recorded-holds"]);
+    expect(await rulesBroken(sourceOf([run()]), [taken({ grantId: `${runId}.9-1` })])).toEqual(["recorded-holds"]);
+  });
+
   it("finds a completion that the server has as something else", async () => {
     const lost = task({ attempts: [attempt({ closedBy: "expire" }), retried], closedGrant: 3, endedAt: 4_000 });
     expect(await rulesBroken(inRun([lost]), [done])).toEqual(["recorded-completion"]);

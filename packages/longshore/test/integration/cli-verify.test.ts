@@ -46,7 +46,7 @@ async function play(): Promise<Played> {
   const live = await longshore(["verify", ...recordings], options);
   expect(live).toMatchObject({ code: 0, stderr: "" });
   expect(live.stdout).toBe(
-    "Checked 2 runs, 4 tasks and 4 attempts.\nCompared 8 recorded answers; 0 too old to judge, 0 of another server.\nEverything holds.\n",
+    "Checked 2 runs, 4 tasks and 4 attempts.\nCompared 12 recorded answers; 0 too old to judge, 0 of another server.\nEverything holds.\n",
   );
   server.kill("SIGKILL");
   await server.ended;
@@ -82,7 +82,7 @@ describe("longshore verify", () => {
       runs: 2,
       tasks: 4,
       attempts: 4,
-      lines: { judged: 8, tooOld: 0, unknown: 0 },
+      lines: { judged: 12, tooOld: 0, unknown: 0 },
       total: 0,
       findings: [],
     });

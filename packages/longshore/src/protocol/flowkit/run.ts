@@ -201,7 +201,7 @@ export class FlowkitRun implements Assignment {
     if (!(await artifacts.complete(this.#attempt, final))) return { verdict: "stale" };
     events.push(this.#events.done(final, this.#artifactsRef, this.#streamed ? undefined : output));
     await this.#events.send(events);
-    return { verdict: "ok" };
+    return { verdict: "ok", acknowledged: false };
   }
 
   async #reportEnd(outcome: Exclude<Outcome, { kind: "done" }>): Promise<ReportAnswer> {
@@ -213,7 +213,7 @@ export class FlowkitRun implements Assignment {
     if (event.kind === "cancelled") await this.#events.send([this.#events.cancelled(event.reason)]);
     else await this.#events.send([this.#events.failed(event.reason, event.permanent, event.error)]);
     if (event.kind === "cancelled" && event.reason === "shutdown") this.#log("info", "worker.shutdown.preserve_state");
-    return { verdict: event.kind === "cancelled" ? "cancel" : "ok" };
+    return { verdict: event.kind === "cancelled" ? "cancel" : "ok", acknowledged: false };
   }
 
   /** The same task with a handler that drives batches. */

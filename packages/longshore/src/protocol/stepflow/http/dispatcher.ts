@@ -17,6 +17,7 @@ import { type ComponentWork, componentLane, StepFailure } from "../lane.ts";
 import { observabilityJson } from "../observability.ts";
 import type { PluginHost } from "../plugins/host.ts";
 import { Keeper, type Kept } from "../plugins/kept.ts";
+import { wireTaskId } from "../task-id.ts";
 import { callComponent, Disconnected, NotInitialized } from "./runtime/call.ts";
 import { WorkerClient } from "./runtime/client.ts";
 import { launchWorker, untilHealthy } from "./runtime/launch.ts";
@@ -199,7 +200,7 @@ export class HttpDispatcher {
     try {
       const params = await this.#params(worker, work);
       const asking = { calls, dialect: session.dialect, taskId: task.id, signal, lend };
-      const output = await callComponent({ session, params, asking, clock, log });
+      const output = await callComponent({ session, handOut: wireTaskId(task), params, asking, clock, log });
       return await this.#whole(output, session);
     } catch (error) {
       if (error instanceof Disconnected && !signal.aborted) void this.#renew(worker);

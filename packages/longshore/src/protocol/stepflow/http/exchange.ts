@@ -5,7 +5,7 @@ import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { eventText } from "../json-rpc.ts";
-import { instanceHeader } from "./headers.ts";
+import { handOutIn, instanceHeader } from "./headers.ts";
 
 /** What may wait in this process for a reader that is slower than the component. */
 const unsentBytesMax = 256 * 1024 * 1024;
@@ -24,6 +24,11 @@ export class Exchange {
     this.#clock = clock;
     this.#instanceId = instanceId;
     response.once("close", () => this.#closed());
+  }
+
+  /** The hand-out that the caller names; undefined for callers of another make. */
+  get handOut(): string | undefined {
+    return handOutIn(this.#response.req.headers);
   }
 
   /** True when the caller went away before its answer was complete. */

@@ -12,6 +12,7 @@ import { faultOf, rpcCode } from "../codes.ts";
 import type { FoundComponent } from "../components.ts";
 import { errorText, type RpcId, resultText } from "../json-rpc.ts";
 import { nativeOf } from "../task-context.ts";
+import { stableTaskId } from "../task-id.ts";
 import { workTrace } from "../work-trace.ts";
 import { type CallerSurroundings, HttpCallbacks } from "./callbacks.ts";
 import type { ExecuteParams } from "./params.ts";
@@ -44,8 +45,9 @@ export class ExecuteWork implements Assignment {
     const { id, params, found } = around;
     const { component, attempt, observability } = params;
     const { runId, flowId, stepId } = observability;
-    // No id of the task travels on this wire; that of the request stands for one call of it.
-    this.ids = { runId: runId ?? "", stepId: stepId ?? "", taskId: String(id), grantId: String(id) };
+    // No id of the task travels on this wire, but for servers of ours; else that of the request stands for one call of it.
+    const grantId = around.exchange.handOut ?? String(id);
+    this.ids = { runId: runId ?? "", stepId: stepId ?? "", taskId: stableTaskId(grantId), grantId };
     this.attempt = attempt;
     this.worker = around.instanceId;
     this.trace = workTrace(observability, { component, attempt, kind: "server" });
@@ -98,7 +100,7 @@ export class ExecuteWork implements Assignment {
     const text =
       outcome.kind === "failed" ? this.#failure(outcome) : resultText(id, { output: await this.#output(outcome.output ?? null) });
     this.#forget();
-    return { verdict: (await exchange.answer(text)) ? "ok" : "gone" };
+    return { verdict: (await exchange.answer(text)) ? "ok" : "gone", acknowledged: false };
   }
 
   async #output(output: Json): Promise<Json> {

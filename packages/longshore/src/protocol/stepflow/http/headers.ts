@@ -2,6 +2,26 @@
 
 export const instanceHeader = "stepflow-instance-id";
 
+/**
+ * The hand-out of a task that a call is for, as servers of ours name it: `<task>-<grant>`, percent-encoded. Workers of another make do not
+ * read it. With it, what a worker of ours records can be compared with what its server has kept.
+ */
+export const handOutHeader = "longshore-hand-out";
+
+/** Longer ones are not ours. */
+const handOutCharsMax = 1_024;
+
+export function handOutIn(headers: { readonly [name: string]: string | readonly string[] | undefined }): string | undefined {
+  const given = headers[handOutHeader];
+  if (typeof given !== "string" || given.length > handOutCharsMax) return undefined;
+  try {
+    return decodeURIComponent(given);
+  } catch {
+    // Not encoded as ours are.
+    return undefined;
+  }
+}
+
 /** Both forms of an answer must be welcome: which one it will be is known only when the component has called back or ended. */
 export function acceptsBothForms(accept: string | undefined): boolean {
   const ranges = (accept ?? "").split(",").map(rangeOf);

@@ -19,6 +19,8 @@ import type { Session } from "./session.ts";
 
 export interface CallOptions {
   readonly session: Session;
+  /** What the call is for, in the words of `wireTaskId`. */
+  readonly handOut: string;
   readonly params: JsonObject;
   readonly asking: Asking;
   readonly clock: Clock;
@@ -75,9 +77,9 @@ class Call {
   }
 
   async run(): Promise<Answered> {
-    const { session, params, asking } = this.#options;
+    const { session, params, asking, handOut } = this.#options;
     try {
-      const reply = await session.client.execute(requestText(this.#id, "components/execute", params), {
+      const reply = await session.client.execute(requestText(this.#id, "components/execute", params), handOut, {
         signal: asking.signal,
         event: (data, instanceId) => this.#event(data, instanceId),
         begun: (stream) => {

@@ -5,7 +5,7 @@ import type { Dispatcher } from "undici";
 import { LongshoreError, toError } from "../../../../errors.ts";
 import type { Json, JsonObject } from "../../../../json.ts";
 import { notificationText, parseRpc, type RpcErrorBody, requestText } from "../../json-rpc.ts";
-import { instanceHeader } from "../headers.ts";
+import { handOutHeader, instanceHeader } from "../headers.ts";
 import { type Exchange, exchange, type WorkerReply } from "./exchange.ts";
 
 export interface WorkerClientOptions {
@@ -60,8 +60,8 @@ export class WorkerClient {
   }
 
   /** A call of a component, under way until its answer is whole. */
-  execute(body: string, how: Exchange): Promise<WorkerReply> {
-    return exchange(this.#calls, this.#post(body, {}), how);
+  execute(body: string, handOut: string, how: Exchange): Promise<WorkerReply> {
+    return exchange(this.#calls, this.#post(body, { [handOutHeader]: encodeURIComponent(handOut) }), how);
   }
 
   /** A request that is answered at once. Throws LONGSHORE_UNREACHABLE for anything but a result or an error of JSON-RPC. */
