@@ -192,6 +192,8 @@ function summaryOf(definition: WorkflowDef): object {
   return { name, version, createTime, updateTime };
 }
 
+/** As an `int` of Java has it. */
+const versionMax = 2_147_483_647;
 const schemaTypes = ["JSON", "AVRO", "PROTOBUF"];
 
 function schemaOf(value: unknown, path: string): { name: string; version: number } & JsonObject {
@@ -200,8 +202,8 @@ function schemaOf(value: unknown, path: string): { name: string; version: number
   const { name, version = 1, type } = value;
   if (typeof name !== "string" || name === "") violations.push({ path: `${path}.name`, message: "SchemaDef name cannot be null or empty" });
   if (!schemaTypes.includes(String(type))) violations.push({ path: `${path}.type`, message: `must be one of ${schemaTypes.join(", ")}` });
-  if (!Number.isInteger(version) || Number(version) < 1)
-    violations.push({ path: `${path}.version`, message: "must be a whole number from 1" });
+  if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > versionMax)
+    violations.push({ path: `${path}.version`, message: `must be a whole number from 1 to ${versionMax}` });
   if (violations.length > 0) throw invalid(violations);
   return { ...(value as JsonObject), name: name as string, version: Number(version) };
 }

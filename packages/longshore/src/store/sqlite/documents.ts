@@ -13,6 +13,8 @@ import { rowBytes, type StoredBytes } from "./stored-bytes.ts";
 
 /** Documents kept in memory: those that runs ask for while they are decided. */
 const keptMax = 2_000;
+/** Longer ones are read from the file each time: workers write documents, and 2,000 of the largest would be gigabytes. */
+const keptCharsMax = 16_384;
 
 const separator = "\u0000";
 
@@ -33,6 +35,8 @@ export class SqliteDocuments implements DocumentStore {
   readonly #clock: Clock;
   readonly #rows: Rows<Document>;
   readonly #versions: (kind: string, name: string) => number[];
+  /** The highest version below another one; undefined when there is none. */
+  readonly #highestBelow: (kind: string, name: string, version: number) => number | undefined;
   /** Some documents behind one of them: of a kind, or of one name. */
   readonly #behind: (kind: string, name: string, version: number) => Iterable<SqlRow>;
   readonly #named: (kind: string, name: string, version: number) => Iterable<SqlRow>;
@@ -57,11 +61,13 @@ export class SqliteDocuments implements DocumentStore {
       save: (row) => upsert.run(row.kind, row.name, row.version, row.body, row.createdAt, row.updatedAt),
       remove: (key) => remove.run(...partsOf(key)),
       chars: ({ body }) => body.length,
-      keep: () => "while-room",
+      keep: ({ body }) => (body.length <= keptCharsMax ? "while-room" : "no"),
       keptMax,
     });
     const versions = db.prepare("SELECT version FROM document WHERE kind = ? AND name = ?");
     this.#versions = (kind, name) => versions.all(kind, name).map((row) => row.version as number);
+    const highest = db.prepare("SELECT max(version) AS version FROM document WHERE kind = ? AND name = ? AND version < ?");
+    this.#highestBelow = (kind, name, version) => (highest.get(kind, name, version)?.version as number | null) ?? undefined;
     const behind = db.prepare("SELECT * FROM document WHERE kind = ? AND (name, version) > (?, ?) ORDER BY name, version LIMIT ?");
     this.#behind = (kind, name, version) => behind.iterate(kind, name, version, rowsMax);
     const named = db.prepare("SELECT * FROM document WHERE kind = ? AND name = ? AND version > ? ORDER BY version LIMIT ?");
@@ -152,14 +158,27 @@ export class SqliteDocuments implements DocumentStore {
 
   /** Inside an operation or between them: one version, or the highest. */
   find(kind: string, name: string, version?: number): Document | null {
-    const wanted = version ?? Math.max(...this.#allVersions(kind, name));
-    return Number.isFinite(wanted) ? this.#rows.get(keyOf(kind, name, wanted)) : null;
+    return version === undefined ? this.#highest(kind, name) : this.#rows.get(keyOf(kind, name, version));
+  }
+
+  /** Costs what this batch has changed, not how many versions there are. */
+  #highest(kind: string, name: string): Document | null {
+    let found: Document | null = null;
+    for (const row of this.#rows.pending()) {
+      if (row.kind === kind && row.name === name && row.version > (found?.version ?? -1)) found = row;
+    }
+    let version = this.#highestBelow(kind, name, Number.MAX_SAFE_INTEGER);
+    while (version !== undefined && version > (found?.version ?? -1)) {
+      if (!this.#rows.isRemoved(keyOf(kind, name, version))) return this.#rows.get(keyOf(kind, name, version));
+      version = this.#highestBelow(kind, name, version);
+    }
+    return found;
   }
 
   #allVersions(kind: string, name: string): number[] {
     const fresh = this.#rows.pending().filter((row) => row.kind === kind && row.name === name);
     const versions = new Set([...this.#versions(kind, name), ...fresh.map((row) => row.version)]);
-    return [...versions].filter((version) => this.#rows.get(keyOf(kind, name, version)) !== null);
+    return [...versions].filter((version) => !this.#rows.isRemoved(keyOf(kind, name, version)));
   }
 }
 

@@ -41,6 +41,11 @@ export class Rows<R> implements Writable {
     return this.#kept.get(key) ?? this.#options.load(key);
   }
 
+  /** Whether this batch removes it. */
+  isRemoved(key: string): boolean {
+    return this.#pending.get(key)?.row === null;
+  }
+
   put(key: string, row: R, isNew = false): void {
     const pending = this.#pending.get(key);
     if (this.#options.chars !== undefined) this.#commit.weigh(this.#options.chars(row));

@@ -39,7 +39,7 @@ export class WorkerStates {
     const now = this.#clock.now();
     if (now - this.#sweptAt < sweepMs) return;
     this.#sweptAt = now;
-    for (const { name, updatedAt } of await this.#documents.documents(kind)) {
+    for await (const { name, updatedAt } of this.#documents.eachDocument(kind)) {
       if (this.#isOld(updatedAt)) await this.#documents.removeDocument(kind, name);
     }
   }

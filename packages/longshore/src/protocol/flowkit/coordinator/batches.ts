@@ -54,7 +54,7 @@ export class BatchRecords {
 
   /** What was kept before; answers of which tasks. */
   async load(): Promise<readonly string[]> {
-    for (const { name } of await this.#documents.documents(batchesKind)) this.#kept.add(name);
+    for await (const { name } of this.#documents.eachDocument(batchesKind)) this.#kept.add(name);
     return [...this.#kept];
   }
 

@@ -28,7 +28,7 @@ export class LateAccepts {
 
   /** What was kept before; returns of which tasks. */
   async load(): Promise<readonly string[]> {
-    for (const { name, body } of await this.#documents.documents(kind)) this.#accepted.set(name, JSON.parse(body) as LateAccept);
+    for await (const { name, body } of this.#documents.eachDocument(kind)) this.#accepted.set(name, JSON.parse(body) as LateAccept);
     return [...this.#accepted.keys()];
   }
 

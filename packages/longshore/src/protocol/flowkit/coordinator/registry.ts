@@ -61,7 +61,7 @@ export class Registry {
   /** What was known before. Those who are gone are missed three announcements from now. */
   async load(): Promise<void> {
     const { documents, workers, clock } = this.#parts;
-    for (const { name, body } of await documents.documents(kind)) {
+    for await (const { name, body } of documents.eachDocument(kind)) {
       const { roles = [], capacity = 1, version = "" } = JSON.parse(body) as Partial<Worker>;
       const worker = this.#add({ id: name, roles, capacity, version });
       if (worker === undefined) continue;

@@ -1,0 +1,80 @@
+// The attacker holds a worker token, which may store schemas, task definitions and what workers note down. Ten thousand versions of one schema were each
+// read for a look at the newest one, which held the event loop for seconds, and thousands of large documents stayed in memory.
+
+import { expect, it, onTestFinished } from "vitest";
+import { GroupCommit } from "../../src/store/sqlite/commit.ts";
+import { SqliteDocuments } from "../../src/store/sqlite/documents.ts";
+import { type Database, openDatabase, type Statement } from "../../src/store/sqlite/driver.ts";
+import { migrate } from "../../src/store/sqlite/schema.ts";
+import { StoredBytes } from "../../src/store/sqlite/stored-bytes.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+
+/** Documents on a store that counts the rows that are read. */
+async function counting() {
+  const clock = new TestClock();
+  const db = await openDatabase(":memory:");
+  onTestFinished(() => db.close());
+  migrate(db);
+  const read = { rows: 0 };
+  const counted = (statement: Statement): Statement => ({
+    run: (...values) => statement.run(...values),
+    get: (...values) => {
+      read.rows++;
+      return statement.get(...values);
+    },
+    all: (...values) => {
+      const rows = statement.all(...values);
+      read.rows += rows.length;
+      return rows;
+    },
+    iterate: (...values) => statement.iterate(...values),
+  });
+  const counter: Database = {
+    prepare: (sql) => counted(db.prepare(sql)),
+    exec: (sql) => db.exec(sql),
+    transaction: (work) => db.transaction(work),
+    close: () => db.close(),
+  };
+  const commit = new GroupCommit(counter, () => clock.now());
+  const stored = new StoredBytes(counter, commit);
+  return { documents: new SqliteDocuments({ db: counter, commit, clock, stored }), read };
+}
+
+const kind = "schema";
+
+it("finds the newest of very many versions by a few rows, also while others are written and removed", async () => {
+  const { documents, read } = await counting();
+  const versions = 5_000;
+  const kept = Array.from({ length: versions }, (_, at) => documents.keepDocument({ kind, name: "s", version: at + 1, body: "{}" }));
+  await Promise.all(kept);
+  read.rows = 0;
+  expect((await documents.document(kind, "s"))?.version).toBe(versions);
+  expect(read.rows).toBeLessThanOrEqual(3);
+  await documents.keepDocument({ kind, name: "s", version: versions + 1, body: "{}" });
+  expect((await documents.document(kind, "s"))?.version).toBe(versions + 1);
+  await documents.removeDocument(kind, "s", versions + 1);
+  expect((await documents.document(kind, "s"))?.version).toBe(versions);
+  expect(await documents.removeDocument(kind, "s")).toBe(versions);
+  expect(await documents.document(kind, "s")).toBeUndefined();
+});
+
+it("does not count all documents at each write", async () => {
+  const { documents, read } = await counting();
+  await documents.keepDocument({ kind, name: "first", version: 1, body: "{}" });
+  read.rows = 0;
+  for (let at = 0; at < 100; at++) await documents.keepDocument({ kind, name: `s${at}`, version: 1, body: "{}" });
+  // Each is looked for once.
+  expect(read.rows).toBe(100);
+});
+
+it("keeps no large document in memory", async () => {
+  const { documents, read } = await counting();
+  const readsFor = async (name: string, chars: number): Promise<number> => {
+    await documents.keepDocument({ kind, name, version: 1, body: JSON.stringify("x".repeat(chars)) });
+    read.rows = 0;
+    await documents.document(kind, name, 1);
+    return read.rows;
+  };
+  expect(await readsFor("small", 1_000)).toBe(0);
+  expect(await readsFor("large", 1_000_000)).toBe(1);
+});
