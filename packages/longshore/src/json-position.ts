@@ -32,6 +32,26 @@ export function findJsonFault(text: string): JsonFault | null {
   }
 }
 
+/**
+ * The same for a text of which everything before `from` is fine, looking at `chars` characters alone: a mistake in megabytes is found
+ * without reading them again. `opening` is what has been opened there, such as `[{`. Null where the mistake is further on. Without the
+ * path, whose names are further back.
+ */
+export function findFaultFrom(text: string, from: number, opening: string, chars: number): JsonFault | null {
+  const window = opening + text.slice(from, from + chars);
+  const isLast = from + chars >= text.length;
+  try {
+    const scanner = new Scanner(window);
+    scanner.value([]);
+    scanner.end();
+    return null;
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault;
+    if (fault.offset >= window.length && !isLast) return null;
+    return { message: fault.message, path: "", ...positionAt(text, from + fault.offset - opening.length) };
+  }
+}
+
 /** The last character of the value at `path`, as a place. A path that leads nowhere ends at the value that lacks it. `text` must be JSON. */
 export function positionOf(text: string, path: JsonPath): Position {
   try {

@@ -1,5 +1,6 @@
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { parseExact, writeExact } from "./json-exact.ts";
+import { findJsonFault } from "./json-position.ts";
 import { parseLarge } from "./json-sliced.ts";
 import { Slices, turnRows } from "./slices.ts";
 
@@ -22,17 +23,42 @@ it.each(samples)("reads %s in slices of every size as it is read at once", async
   }
 });
 
-it("leaves a short text, and what is no JSON at any place, to the usual reader", async () => {
+it("leaves a short text, and one that is neither a list nor an object, to the usual reader", async () => {
   expect(await parseLarge("[1,2,3]", 7)).toBeUndefined();
+  expect(await parseLarge('"a long text"', 7)).toBeUndefined();
+  expect(await parseLarge("name: of YAML", 7)).toBeUndefined();
+});
+
+it("finds the mistake at any place of a text that is no JSON, as the usual reader does", async () => {
+  let faults = 0;
   for (const text of samples) {
-    for (let at = 0; at < text.length; at++) {
+    for (let at = 1; at < text.length; at++) {
       for (const broken of [text.slice(0, at), `${text.slice(0, at)},${text.slice(at)}`, `${text.slice(0, at)}]${text.slice(at)}`]) {
-        if (broken.length <= 5) continue;
-        const parsed = await parseLarge(broken, 5, new Slices());
-        if (parsed !== undefined) expect(writeExact(parsed.value)).toBe(writeExact(parseExact(broken)));
+        if (broken.length <= longestNumber) continue;
+        const parsed = await parseLarge(broken, longestNumber, new Slices());
+        const fault = findJsonFault(broken);
+        if (parsed === undefined) continue;
+        if (parsed.fault === undefined) expect(writeExact(parsed.value)).toBe(writeExact(parseExact(broken)));
+        else expect({ ...parsed.fault, broken }).toEqual({ ...fault, path: "", broken });
+        if (parsed.fault !== undefined) faults++;
       }
     }
   }
+  expect(faults).toBeGreaterThan(900);
+});
+
+it("looks at one slice again for a mistake at the end of a long text", async () => {
+  const parse = vi.spyOn(JSON, "parse");
+  onTestFinished(() => parse.mockRestore());
+  const parsed = await parseLarge(`{"x":"${"\\n".repeat(50_000)}",}`, 1_000, new Slices());
+  expect(parsed?.fault).toEqual({ message: "trailing comma", path: "", line: 1, column: 100_009 });
+  expect(Math.max(...parse.mock.calls.map(([text]) => text.length))).toBeLessThan(1_100);
+});
+
+it("reads over space that is longer than a slice", async () => {
+  const space = " ".repeat(100);
+  const parsed = await parseLarge(`[1${space},${space}{${space}"a"${space}:${space}2${space}}${space}]${space}`, 30, new Slices());
+  expect(parsed?.value).toEqual([1, { a: 2 }]);
 });
 
 it("reads one slice in a turn, however many texts come at once", async () => {

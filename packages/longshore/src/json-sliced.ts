@@ -4,6 +4,7 @@
 
 import { jsonDepthMax, setOwn } from "./json.ts";
 import { parseExact } from "./json-exact.ts";
+import { findFaultFrom, type JsonFault } from "./json-position.ts";
 import type { Sliced } from "./sliced.ts";
 import { Slices, turnRows } from "./slices.ts";
 
@@ -13,24 +14,35 @@ export const sliceChars = 262_144;
 /** What became of a text, so that a value which is null or false can be told from none. */
 export interface Parsed {
   readonly value: unknown;
+  /** Where the text is no JSON; there is no value then. */
+  readonly fault?: JsonFault;
 }
 
 /** One for the process, as there is one event loop: however many bodies come at once, one slice is read in a turn. */
 const bodies = new Slices();
 
-/** The value of a text that is longer than a slice; undefined for a short one, and for what is no JSON: the usual reader finds the mistake. */
+/**
+ * The value of a text that is longer than a slice, or what is wrong with it; undefined for a short one, and for one that is neither a list nor
+ * an object or nests too deep: the usual reader has the answer.
+ */
 export async function parseLarge(text: string, chars = sliceChars, slices: Slices = bodies): Promise<Parsed | undefined> {
-  if (text.length <= chars) return undefined;
-  try {
-    const reader = new SlicedReader(text, chars);
-    do await slices.turn(turnRows);
-    while (reader.read());
-    return { value: reader.root };
-  } catch {
-    // Where and why is for the usual reader, which has words for it.
-    return undefined;
+  if (text.length <= chars || !/^[ \t\r\n]*[[{]/.test(text.slice(0, chars))) return undefined;
+  const reader = new SlicedReader(text, chars);
+  for (;;) {
+    await slices.turn(turnRows);
+    const { at, opening } = reader.place();
+    try {
+      if (!reader.read()) return { value: reader.root };
+    } catch {
+      // The slice is read once more, by the reader that has words for what is wrong.
+      const fault = findFaultFrom(text, at, opening, chars + roomChars);
+      return fault === null ? undefined : { value: undefined, fault };
+    }
   }
 }
+
+/** Behind a slice that is looked at once more: an escape that was not cut, and the sign after it. */
+const roomChars = 16;
 
 /** The value of a text that is JSON. */
 export function* parseInSlices(text: string, chars = sliceChars): Sliced<unknown> {
@@ -66,6 +78,15 @@ class SlicedReader {
     this.#chars = chars;
     this.#skipSpace();
     this.root = this.#enter();
+  }
+
+  /** Where the next slice begins, and what has been opened before it, as JSON that goes on there. */
+  place(): { at: number; opening: string } {
+    const outer = this.#open.slice(0, -1).map(({ members }) => (Array.isArray(members) ? "[" : '{"":'));
+    const { members, wants } = this.#top();
+    const isList = Array.isArray(members);
+    const member = this.#string !== undefined ? '"' : wants ? "0," : "";
+    return { at: this.#at, opening: `${outer.join("")}${isList ? "[" : "{"}${isList || member === "" ? "" : '"":'}${member}` };
   }
 
   /** Reads a slice. False at the end; throws for what is no JSON. */
@@ -127,6 +148,7 @@ class SlicedReader {
       this.#string = { name, pieces: [] };
     } else {
       put(members, name, this.#readScalar());
+      this.#skipSpace();
       this.#behindMember();
     }
   }

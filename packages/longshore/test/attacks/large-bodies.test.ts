@@ -49,6 +49,17 @@ it.each(routes)("%s is read in slices", async (_what, path, body) => {
   }
 });
 
+it.each(routes)(
+  "%s with a mistake at its end is read in slices as well, and not once more to find the mistake",
+  async (_what, path, body) => {
+    const url = await started();
+    const longest = longestParsed();
+    const { status } = await call(`${url}${path}`, { method: "POST", headers, body: body(escaped).replace(/\}(\s*)$/, ",}$1") });
+    expect(status).toBe(400);
+    expect(longest()).toBeLessThanOrEqual(sliceChars + roomChars);
+  },
+);
+
 it("a graph of FlowKit that no node could be given is refused", async () => {
   const body = `{"graph":{"nodes":[]},"params":{"x":"${"x".repeat(4 * 1_024 * 1_024)}"}}`;
   const { status, text } = await call(`${await started()}/flowkit/v1/tasks`, { method: "POST", headers, body });

@@ -1,10 +1,9 @@
 // Reading requests: bodies that must be JSON, and query parameters with their defaults. What is wrong is told with its name.
 
 import type { HttpRequest } from "../../http.ts";
-import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../json.ts";
+import { isObject, type JsonObject, jsonDepthMax } from "../../json.ts";
 import { ExactNumber } from "../../json-exact.ts";
-import { findJsonFault } from "../../json-position.ts";
-import { jsonOf } from "../../request-json.ts";
+import { faultOf, isTooDeep, jsonOf } from "../../request-json.ts";
 import { kindOf } from "../../text.ts";
 import { badRequest, invalid } from "./replies.ts";
 
@@ -14,12 +13,11 @@ export function bodyOf(request: HttpRequest): unknown {
   try {
     value = jsonOf(request);
   } catch {
-    // The position is worth a second look, which only broken bodies pay for.
-    const fault = findJsonFault(request.text);
+    const fault = faultOf(request);
     const where = fault === null ? "" : `: ${fault.message} at line ${fault.line} column ${fault.column}`;
     throw badRequest(`JSON parse error${where}`);
   }
-  if (deeperThan(request.text)) throw badRequest(`The body is nested deeper than ${jsonDepthMax} levels, which is the limit.`);
+  if (isTooDeep(request)) throw badRequest(`The body is nested deeper than ${jsonDepthMax} levels, which is the limit.`);
   return value;
 }
 

@@ -3,12 +3,11 @@
 import { setImmediate } from "node:timers/promises";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
-import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
+import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
-import { findJsonFault } from "../../json-position.ts";
 import { JsonScan } from "../../json-scan.ts";
 import { parseLarge, sliceChars } from "../../json-sliced.ts";
-import { type JsonBody, jsonOf } from "../../request-json.ts";
+import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../request-json.ts";
 import { shown } from "../../text.ts";
 
 export function badField(field: string, value: unknown, expected: string): LongshoreError {
@@ -61,8 +60,7 @@ export function objectOf(text: string, what: string): JsonObject {
 }
 
 function objectOfBody(body: JsonBody, what: string): JsonObject {
-  const { text } = body;
-  if (deeperThan(text)) {
+  if (isTooDeep(body)) {
     const expected = `at most ${jsonDepthMax} levels`;
     throw new LongshoreError("LONGSHORE_BAD_INPUT", `${what} nests deeper than ${jsonDepthMax} levels.`, { detail: { expected } });
   }
@@ -70,8 +68,7 @@ function objectOfBody(body: JsonBody, what: string): JsonObject {
   try {
     value = jsonOf(body) as Json;
   } catch (cause) {
-    // The position is worth a second look, which only broken bodies pay for.
-    const { message, line, column } = findJsonFault(text) ?? { message: (cause as Error).message, line: 1, column: 1 };
+    const { message, line, column } = faultOf(body) ?? { message: (cause as Error).message, line: 1, column: 1 };
     const detail = { expected: "JSON", line, column };
     throw new LongshoreError("LONGSHORE_BAD_INPUT", `${what} is not JSON: ${message} at line ${line} column ${column}.`, {
       cause,

@@ -63,6 +63,7 @@ export function parseClaim(text: string): Claim {
 
 /** The task's output as JSON text: the result itself where the worker sent it (`output`, ours), else its outputs. */
 export function parseComplete(text: string, parsed?: Parsed): string {
+  if (parsed?.fault !== undefined) throw notJson(text, parsed.fault);
   const { outputs, output } = parseObject(text, "CompleteJob", parsed === undefined ? parseExact : () => parsed.value);
   if (outputs !== undefined) {
     if (!isObject(outputs)) throw wrongType(text, ["outputs"], outputs, "a map");

@@ -2,7 +2,7 @@
 // path to the value, what it was, what was expected, and line and column. Everything here runs only after a request was found wanting.
 
 import type { HttpReply } from "../../http.ts";
-import { findJsonFault, type JsonPath, pathText, positionOf } from "../../json-position.ts";
+import { findJsonFault, type JsonFault, type JsonPath, pathText, positionOf } from "../../json-position.ts";
 
 const textHeaders = { "content-type": "text/plain; charset=utf-8" } as const;
 
@@ -23,9 +23,9 @@ export function textReply(status: number, text: string): HttpReply {
 export const notJsonType = "Expected request with `Content-Type: application/json`";
 export const tooLarge = "Failed to buffer the request body: length limit exceeded";
 
-/** For a text that `JSON.parse` refused. */
-export function notJson(text: string): Refused {
-  const fault = findJsonFault(text);
+/** For a text that `JSON.parse` refused, or of which the mistake is known. */
+export function notJson(text: string, known?: JsonFault): Refused {
+  const fault = known ?? findJsonFault(text);
   // Only a text that is nested beyond the scanner's patience gets here without a fault.
   if (fault === null) return new Refused(400, "Failed to parse the request body as JSON: expected value at line 1 column 1");
   const where = fault.path === "" ? "" : `${fault.path}: `;

@@ -5,11 +5,11 @@ import type { z } from "zod";
 import type { Action } from "../../actions.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest, Route } from "../../http.ts";
-import { deeperThan, jsonDepthMax } from "../../json.ts";
+import { jsonDepthMax } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
-import { findJsonFault, type JsonPath, pathText } from "../../json-position.ts";
+import { type JsonPath, pathText } from "../../json-position.ts";
 import { problemReply } from "../../problem.ts";
-import { type JsonBody, jsonOf } from "../../request-json.ts";
+import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../request-json.ts";
 
 export const apiPrefix = "/api/longshore/v1";
 
@@ -135,16 +135,11 @@ function queryObject(query: URLSearchParams): Record<string, string | string[]> 
 
 export function parseJson(body: JsonBody): unknown {
   const { text } = body;
-  if (deeperThan(text)) throw badInput(`The body is nested deeper than ${jsonDepthMax} levels.`, "", `at most ${jsonDepthMax} levels`);
+  if (isTooDeep(body)) throw badInput(`The body is nested deeper than ${jsonDepthMax} levels.`, "", `at most ${jsonDepthMax} levels`);
   try {
     return text === "" ? {} : jsonOf(body);
   } catch (cause) {
-    const {
-      message,
-      path: field,
-      line,
-      column,
-    } = findJsonFault(text) ?? { message: (cause as Error).message, path: "", line: 1, column: 1 };
+    const { message, path: field, line, column } = faultOf(body) ?? { message: (cause as Error).message, path: "", line: 1, column: 1 };
     throw new LongshoreError("LONGSHORE_BAD_INPUT", `The body is not JSON: ${message}.`, {
       cause,
       detail: { field, expected: "JSON", line, column },

@@ -3,9 +3,8 @@
 
 import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { HttpRequest } from "../../../http.ts";
-import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
-import { findJsonFault } from "../../../json-position.ts";
-import { type JsonBody, jsonOf } from "../../../request-json.ts";
+import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
+import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../request-json.ts";
 import { kindOf, shown } from "../../../text.ts";
 
 export function bad(message: string): GrpcError {
@@ -16,13 +15,12 @@ export function bad(message: string): GrpcError {
 export function objectIn(body: JsonBody): JsonObject {
   const { text } = body;
   if (text.trim() === "") return {};
-  if (deeperThan(text)) throw bad(`The body nests deeper than ${jsonDepthMax} levels, which is the limit.`);
+  if (isTooDeep(body)) throw bad(`The body nests deeper than ${jsonDepthMax} levels, which is the limit.`);
   let value: Json;
   try {
     value = jsonOf(body) as Json;
   } catch {
-    // The position is worth a second look, which only broken bodies pay for.
-    const fault = findJsonFault(text);
+    const fault = faultOf(body);
     throw bad(`The body is no JSON${fault === null ? "" : `: ${fault.message} at line ${fault.line} column ${fault.column}`}.`);
   }
   if (isObject(value)) return value as JsonObject;
