@@ -14,6 +14,29 @@ export interface ListOptions {
   readonly cut?: boolean;
 }
 
+/** How a text grows that is being made. */
+export interface Growth {
+  /** Whether so many characters more are within the limit. */
+  fits(chars: number): boolean;
+  /** Throws LONGSHORE_LIMIT when there are too many. */
+  count(chars: number): void;
+  /** Waits until a long text may go on. */
+  turn(): Promise<void>;
+}
+
+/** For a text that becomes part of another one, which takes the turns. */
+export function limitedGrowth(): Growth {
+  let chars = 0;
+  return {
+    fits: (more) => chars + more <= listBytesMax,
+    count: (more) => {
+      chars += more;
+      if (chars > listBytesMax) throw tooLong();
+    },
+    turn: async () => {},
+  };
+}
+
 export class ListTexts {
   readonly #slices: Slices;
   /** Ends when all long lists that have come so far are made. */
@@ -30,22 +53,36 @@ export class ListTexts {
    */
   async of(items: AsyncIterable<string> | Iterable<string>, { alone = false, cut = false }: ListOptions = {}): Promise<string> {
     const texts: string[] = [];
-    let bytes = 0;
-    let leave = alone ? await this.#enter() : undefined;
-    try {
+    return this.text(async (grew) => {
       for await (const text of items) {
-        bytes += text.length;
-        if (bytes > listBytesMax) {
-          if (cut && texts.length > 0) break;
-          throw tooLong();
-        }
+        if (cut && texts.length > 0 && !grew.fits(text.length)) break;
+        grew.count(text.length);
         texts.push(text);
-        this.#slices.spent(text.length);
-        if (bytes <= shortBytes) continue;
-        leave ??= await this.#enter();
-        await this.#slices.turn(1);
+        await grew.turn();
       }
       return `[${texts.join(",")}]`;
+    }, alone);
+  }
+
+  /** A text that is made of pieces: `make` counts each of them, and takes a turn before the next. Not inside another one: both would wait. */
+  async text(make: (growth: Growth) => Promise<string>, alone = false): Promise<string> {
+    let chars = 0;
+    let leave = alone ? await this.#enter() : undefined;
+    const growth: Growth = {
+      fits: (more) => chars + more <= listBytesMax,
+      count: (more) => {
+        chars += more;
+        if (chars > listBytesMax) throw tooLong();
+        this.#slices.spent(more);
+      },
+      turn: async () => {
+        if (chars <= shortBytes) return;
+        leave ??= await this.#enter();
+        await this.#slices.turn(1);
+      },
+    };
+    try {
+      return await make(growth);
     } finally {
       leave?.();
     }
@@ -63,6 +100,7 @@ export class ListTexts {
 }
 
 function tooLong(): LongshoreError {
-  const message = `The list has more than ${listBytesMax} characters, which is the limit of an answer: read its items one by one.`;
-  return new LongshoreError("LONGSHORE_LIMIT", message);
+  const expected = `at most ${listBytesMax} characters`;
+  const message = `The answer has more than ${listBytesMax} characters, which is the limit: ask for fewer items, or read them one by one.`;
+  return new LongshoreError("LONGSHORE_LIMIT", message, { detail: { field: "answer", expected } });
 }

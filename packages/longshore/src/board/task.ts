@@ -98,6 +98,9 @@ export interface Task {
 }
 
 /** What a reporter can prove about the task it reports on. Absent fields are not compared. */
+/** A task without its texts, which may have megabytes. */
+export type TaskHead = Omit<Task, "input" | "output">;
+
 export interface Hold {
   taskId: string;
   attempt?: number;

@@ -3,7 +3,7 @@
 import type { Crew } from "./crews.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
-import type { Task } from "./task.ts";
+import type { TaskHead } from "./task.ts";
 
 export type WaitReason =
   /** Its delay is not over. */
@@ -43,7 +43,7 @@ export interface Carrier {
   /** What cannot be reached, since when, and how that shows; null when all is well. */
   trouble(): { readonly what: string; readonly since: number; readonly error: string } | null;
   /** Whether it has sent this task, or is about to, and nobody has taken it up. */
-  carries(task: Task): boolean;
+  carries(task: TaskHead): boolean;
 }
 
 export interface WaitingContext {
@@ -56,7 +56,7 @@ export interface WaitingContext {
 }
 
 /** Null for a task that is not waiting. */
-export function whyWaiting(task: Task, context: WaitingContext): Waiting | null {
+export function whyWaiting(task: TaskHead, context: WaitingContext): Waiting | null {
   if (task.state === "offered") return onItsWay(task, context);
   if (task.state !== "queued") return null;
   if (task.lane === null) return { reason: "record", text: "it is not work for a worker; it waits for something else to end" };
@@ -74,7 +74,7 @@ export function whyWaiting(task: Task, context: WaitingContext): Waiting | null 
 }
 
 /** Tasks that are offered in another way are in the hands of whoever asked for them. */
-function onItsWay(task: Task, { carriers = [], now }: WaitingContext): Waiting | null {
+function onItsWay(task: TaskHead, { carriers = [], now }: WaitingContext): Waiting | null {
   const carrier = carriers.find((one) => one.carries(task));
   if (carrier === undefined) return null;
   const away = troubleOf(carrier, now);

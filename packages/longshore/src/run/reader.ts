@@ -1,7 +1,7 @@
 // Reading for people and pages: a port of its own, so that no view can change anything, and no view adds to what a store must write.
 
-import type { Fault, Task, TaskState, Verb } from "../board/task.ts";
-import type { ListOptions } from "../list-text.ts";
+import type { Fault, Task, TaskHead, TaskState, Verb } from "../board/task.ts";
+import type { Growth, ListOptions } from "../list-text.ts";
 import type { Definition } from "./dialect.ts";
 import type { Run, RunState } from "./run.ts";
 
@@ -75,27 +75,34 @@ export interface CountsView {
   readonly endedTasks: number;
 }
 
+/** A run without its texts. */
+export type RunHead = Pick<Run, "id" | "createdAt" | "settings">;
+
 /** Lists are newest first unless said otherwise. */
 export interface Reader {
   run(id: string): Promise<Run | undefined>;
   runs(query: RunQuery): Promise<Page<Run>>;
   /** Looks at no more than the newest `searchMax` runs. Those that it finds are read one by one, when they are taken. */
   search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run> }>;
-  /** The runs whose ids begin like this, in the order of their ids, behind `after`: a family that was named together. */
-  runsUnder(prefix: string, page: { after?: string; limit: number }): Promise<Run[]>;
+  /** The runs whose ids begin like this, in the order of their ids: a family that was named together. Read one by one, when they are taken. */
+  runsUnder(prefix: string): AsyncIterable<Run>;
   /** How many of them are in each state; those that nobody is in are left out. */
   statesUnder(prefix: string): Promise<Map<RunState, number>>;
   /** The run that an attempt of a step stands for. */
   childOf(taskId: string, attempt: number): Promise<Run | undefined>;
   newestRun(workflow: string): Promise<Run | undefined>;
-  openRuns(workflow: string, limit?: number): Promise<Run[]>;
+  openRuns(workflow: string, limit?: number): Promise<RunHead[]>;
   /** The newest run that goes by this outside id. */
   runByAlias(alias: string): Promise<Run | undefined>;
-  /** Every record of a run, in the order of the plan's nodes. */
-  records(runId: string): Promise<Task[]>;
+  /** Every record of a run, in the order of the plan's nodes. Read one by one, when they are taken: together they may have gigabytes. */
+  records(runId: string): AsyncIterable<Task>;
+  /** The same without their texts, all at once. */
+  heads(runId: string): Promise<TaskHead[]>;
   task(id: string): Promise<Task | undefined>;
   tasks(query: TaskQuery): Promise<Page<Task>>;
-  /** Oldest first; empty when there is no such task. */
+  /** The same without their texts: a page is not shorter because they are large. */
+  taskHeads(query: TaskQuery): Promise<Page<TaskHead>>;
+  /** Oldest first; empty when there is no such task. Where they have very long texts, the oldest come without them. */
   attempts(taskId: string): Promise<AttemptView[]>;
   /** The newest version of each name, in the order in which the names were first defined; without those that nobody starts by name. */
   definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]>;
@@ -110,10 +117,15 @@ export interface Reader {
   turn(rows: number): Promise<void>;
   /** The JSON text of a list of JSON texts, however many they are: list-text.ts. */
   listText(items: AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string>;
+  /** A text that is made of pieces, however many they are. */
+  longText(make: (growth: Growth) => Promise<string>): Promise<string>;
 }
 
 /** How many runs a search looks at: below a second even when every text is read, in slices. */
 export const searchMax = 200_000;
+
+/** Inputs and outputs in one page, and what the last of them has above it: a thousand rows may have gigabytes together. */
+export const pageCharsMax = 8 * 1_048_576;
 
 /** The largest page; more is asked for in several. */
 export const pageMax = 1_000;

@@ -5,7 +5,7 @@ import type { BlobStore } from "../blob/blob.ts";
 import { Board } from "../board/board.ts";
 import { Crews } from "../board/crews.ts";
 import type { DeadLetter, DeadLetterSource } from "../board/dead-letter.ts";
-import type { Task } from "../board/task.ts";
+import type { Task, TaskHead } from "../board/task.ts";
 import { type Carrier, type Waiting, whyWaiting } from "../board/why.ts";
 import type { Workers } from "../board/workers.ts";
 import type { BusLog } from "../bus/log.ts";
@@ -89,7 +89,7 @@ export interface Engine {
   /** Who brings tasks to workers, to be asked why they wait. */
   readonly carriers: Set<Carrier>;
   /** Tells why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
-  waiting(): (task: Task) => Promise<Waiting | null>;
+  waiting(): (task: TaskHead) => Promise<Waiting | null>;
   /** Who knows what tasks have put aside. */
   readonly deadLetterSources: Set<DeadLetterSource>;
   /** What the task has put aside, or failed for; oldest first. */

@@ -2,7 +2,7 @@
 // or moved on meanwhile; they are dropped when a claim meets them, and left out here.
 
 import { type LaneQueue, laneKey, type Place } from "../board/lanes.ts";
-import type { Lane, Task } from "../board/task.ts";
+import type { Lane, Task, TaskHead } from "../board/task.ts";
 import { type Slices, wholeRow } from "../slices.ts";
 import type { Engine } from "./engine.ts";
 
@@ -22,7 +22,7 @@ export interface QueueState {
 export interface SentTasks {
   readonly lane: Lane;
   readonly count: number;
-  readonly oldest: Task;
+  readonly oldest: TaskHead;
 }
 
 /** Tasks of one lane that are looked at one by one. */
@@ -47,7 +47,7 @@ export async function* lanesAfter({ store, slices }: Engine, position = 0): Asyn
 export async function sentTasks({ carriers, reader }: Engine): Promise<Map<string, SentTasks>> {
   const sent = new Map<string, SentTasks>();
   if (carriers.size === 0) return sent;
-  const { items } = await reader.tasks({ state: "offered", limit: sentMax });
+  const { items } = await reader.taskHeads({ state: "offered", limit: sentMax });
   for (const task of items) {
     if (task.lane === null || ![...carriers].some((carrier) => carrier.carries(task))) continue;
     const key = laneKey(task.lane);
@@ -62,6 +62,7 @@ export async function stateOf({ store, slices }: Engine, queue: LaneQueue): Prom
   const { lane } = queue;
   const standing = (place: Place) => {
     const task = tasks.get(place.id);
+    if (task !== null) slices.spent(task.input.length);
     return task?.state === "queued" && task.sequence === place.sequence ? task : null;
   };
   let ready = queue.ready.size;

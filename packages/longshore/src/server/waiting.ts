@@ -1,7 +1,7 @@
 // Notices tasks that wait and says why, once for each cause, and again when that is over. For a person at a terminal: nothing here
 // decides anything. An idle server pays nothing for it: it looks only after a task has changed, and while something is queued.
 
-import { isOpen, type Task } from "../board/task.ts";
+import { isOpen, type TaskHead } from "../board/task.ts";
 import type { WaitReason } from "../board/why.ts";
 import type { Engine } from "./engine.ts";
 import { lanesAfter, stateOf } from "./queues.ts";
@@ -108,12 +108,12 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
 
 /** Lanes with ready tasks, each by its oldest, tasks that are not due, and tasks on their way to workers. */
 async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
-  const { items } = await engine.reader.tasks({ state: "queued", limit: delayedMax });
-  const offered = engine.carriers.size === 0 ? [] : (await engine.reader.tasks({ state: "offered", limit: delayedMax })).items;
+  const { items } = await engine.reader.taskHeads({ state: "queued", limit: delayedMax });
+  const offered = engine.carriers.size === 0 ? [] : (await engine.reader.taskHeads({ state: "offered", limit: delayedMax })).items;
   const now = engine.clock.now();
   const why = engine.waiting();
   const causes = new Map<string, Cause>();
-  const add = async (task: Task, count: number) => {
+  const add = async (task: TaskHead, count: number) => {
     const waiting = await why(task);
     if (waiting === null || task.lane === null) return;
     const { id: taskId, step, runId, lane } = task;

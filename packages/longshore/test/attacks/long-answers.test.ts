@@ -3,6 +3,7 @@
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openEngine } from "../../src/server/engine.ts";
+import { sentTasks } from "../../src/server/queues.ts";
 import { turnRows } from "../../src/slices.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { startConductor } from "../support/conductor-rest.ts";
@@ -85,9 +86,66 @@ describe("Conductor's workflows with large inputs", () => {
       await c.send("POST", "/workflow/w/correlated", ["same", "other"]),
       await c.send("GET", "/workflow/search-by-tasks-v2"),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([429, 429, 429, 429]);
+    expect(answers.map(({ status }) => status)).toEqual([413, 413, 413, 413]);
+    expect(JSON.parse(answers[1]?.text ?? "")).toMatchObject({ status: 413, retryable: false });
+    expect(answers[1]?.text).toContain("ask for fewer items, or read them one by one");
     const some = await bulk(ids.slice(1, 3));
     expect((JSON.parse(some.text) as { bulkSuccessfulResults: object[] }).bulkSuccessfulResults).toHaveLength(2);
+  });
+});
+
+describe("a workflow of many large tasks", () => {
+  const count = 10;
+  const large = "x".repeat(8_000_000);
+
+  /** Each task has eight megabytes of output: more than an answer may have together. */
+  async function grown() {
+    const c = await startConductor();
+    const tasks = Array.from({ length: count }, (_none, at) => ({ name: "t", taskReferenceName: `t${at}`, type: "SIMPLE" }));
+    const id = await c.begin([...tasks, { name: "last", taskReferenceName: "last", type: "SIMPLE" }]);
+    for (let at = 0; at < count; at++) await c.work("t", { output: { large } });
+    return { c, id };
+  }
+
+  it("is refused as a whole, for good and not for now, and everything that needs no texts goes on", async () => {
+    const { c, id } = await grown();
+    const refused = await c.send("GET", `/workflow/${id}`);
+    expect([refused.status, JSON.parse(refused.text)]).toEqual([413, expect.objectContaining({ retryable: false })]);
+    expect((await c.send("GET", `/workflow/${id}?includeTasks=false`)).status).toBe(200);
+    const page = await c.read<{ totalHits: number; results: { referenceTaskName: string }[] }>(`/workflow/${id}/tasks?start=0&count=100`);
+    expect(page.totalHits).toBe(count + 1);
+    // As many as an answer holds; the next `start` is behind them.
+    expect(page.results.map(({ referenceTaskName }) => referenceTaskName)).toEqual(["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"]);
+    const rest = await c.read<{ results: { referenceTaskName: string }[] }>(`/workflow/${id}/tasks?start=8&count=100`);
+    expect(rest.results.map(({ referenceTaskName }) => referenceTaskName)).toEqual(["t8", "t9", "last"]);
+    expect(await c.read("/workflow/running/w")).toEqual([id]);
+    // A failed workflow is found, with the names of what failed.
+    await c.work("last", { status: "FAILED_WITH_TERMINAL_ERROR" });
+    const found = await c.read<{ results: object[] }>(`/workflow/search?query=${encodeURIComponent(`workflowId=${id}`)}`);
+    expect(found.results).toMatchObject([{ status: "FAILED", failedReferenceTaskNames: "last" }]);
+  });
+});
+
+describe("queued tasks with large inputs", () => {
+  it("are counted as many as they are", async () => {
+    const engine = await openEngine({ directory: null, clock: new TestClock() });
+    onTestFinished(() => engine.close());
+    const lanes = [{ name: "work", labels: [] }];
+    const input = JSON.stringify("x".repeat(megabyte));
+    const count = 20;
+    for (let at = 0; at < count; at++) await engine.board.post([{ id: `t${at}`, step: "a", lanes, input, policy: null }]);
+    const { tasks } = await engine.store.board.claim({
+      reach: { names: ["work"], labels: [] },
+      holder: null,
+      termMs: 60_000,
+      offerMs: 60_000,
+      max: count,
+    });
+    expect(tasks).toHaveLength(count);
+    engine.carriers.add({ protocol: "p", trouble: () => null, carries: () => true });
+    const sent = [...(await sentTasks(engine)).values()];
+    expect(sent.map((one) => one.count)).toEqual([count]);
+    expect(JSON.stringify(sent).length).toBeLessThan(10_000);
   });
 });
 

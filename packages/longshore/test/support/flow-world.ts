@@ -94,7 +94,7 @@ export async function openFlows(options: { router?: Router; directory?: string }
     const definition = await runs.definitionById((await found(id)).definitionId);
     const plan = engine.plan(definition as NonNullable<typeof definition>);
     const results: { [step: string]: FlowResult } = {};
-    for (const record of await reader.records(id)) {
+    for await (const record of reader.records(id)) {
       const step = stepOf(plan.nodes[record.node]);
       if (step !== undefined) results[step.id] = stepResult(step, record);
     }

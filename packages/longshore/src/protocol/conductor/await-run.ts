@@ -71,16 +71,21 @@ function nextChange(deps: Awaiting, endsAt: number, signal: AbortSignal): { happ
 
 async function findBlocking(deps: Awaiting, run: Run, references: readonly string[]): Promise<Found["blocking"]> {
   const view = await deps.renderer.viewOf(run);
-  for (const task of await deps.reader.records(run.id)) {
+  for (const task of await deps.reader.heads(run.id)) {
     const type = view.steps[task.node]?.task.type;
-    if (references.includes(task.step) && !isOpen(task.state) && task.state !== "forgotten") return { task, run };
+    if (references.includes(task.step) && !isOpen(task.state) && task.state !== "forgotten") return blockedAt(deps, run, task.id);
     if (task.state !== "queued" || task.lane !== null) continue;
-    if (type === "WAIT" && task.dueAt === task.queuedAt) return { task, run };
+    if (type === "WAIT" && task.dueAt === task.queuedAt) return blockedAt(deps, run, task.id);
     const child = type === "SUB_WORKFLOW" ? await deps.reader.childOf(task.id, task.attempt) : undefined;
     const inside = child !== undefined && isRunOpen(child.state) ? await findBlocking(deps, child, references) : undefined;
     if (inside !== undefined) return inside;
   }
   return undefined;
+}
+
+async function blockedAt(deps: Awaiting, run: Run, taskId: string): Promise<Found["blocking"]> {
+  const task = await deps.reader.task(taskId);
+  return task === undefined ? undefined : { task, run };
 }
 
 const strategies = ["TARGET_WORKFLOW", "BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"] as const;

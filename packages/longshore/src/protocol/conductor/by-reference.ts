@@ -50,7 +50,7 @@ export class ByReference {
     const task = await this.#pending(run, reference);
     if (task === undefined) throw notFound(`Found no running task ${reference} of workflow ${run.id} to update`);
     await this.#settle(task, reportOf(request, task));
-    return jsonText(await this.#deps.renderer.run((await this.#deps.runs.run(run.id)) ?? run, true));
+    return jsonText(await this.#deps.renderer.answer((await this.#deps.runs.run(run.id)) ?? run, true));
   };
 
   signal = async (request: HttpRequest): Promise<HttpReply> => {
@@ -86,18 +86,19 @@ export class ByReference {
 
   async #pending(run: Run, reference: string): Promise<Task | undefined> {
     if (!isRunOpen(run.state)) return undefined;
-    const records = await this.#deps.reader.records(run.id);
-    return records.find((task) => task.step === reference && isOpen(task.state) && task.state !== "cancelling");
+    const records = await this.#deps.reader.heads(run.id);
+    const found = records.find((task) => task.step === reference && isOpen(task.state) && task.state !== "cancelling");
+    return found === undefined ? undefined : this.#deps.reader.task(found.id);
   }
 
   /** A step that waits for a signal, in this run or in one that a step of it stands for. */
   async #blocked(run: Run): Promise<Task | undefined> {
     if (!isRunOpen(run.state)) return undefined;
     const view = await this.#deps.renderer.viewOf(run);
-    for (const task of await this.#deps.reader.records(run.id)) {
+    for (const task of await this.#deps.reader.heads(run.id)) {
       if (task.state !== "queued" || task.lane !== null) continue;
       const type = view.steps[task.node]?.task.type;
-      if ((type === "WAIT" && task.dueAt === task.queuedAt) || type === "HUMAN") return task;
+      if ((type === "WAIT" && task.dueAt === task.queuedAt) || type === "HUMAN") return this.#deps.reader.task(task.id);
       const child = type === "SUB_WORKFLOW" ? await this.#deps.reader.childOf(task.id, task.attempt) : undefined;
       const inside = child === undefined ? undefined : await this.#blocked(child);
       if (inside !== undefined) return inside;

@@ -6,6 +6,7 @@ import { dialectName } from "../../dialect/conductor/compile.ts";
 import { unquoteJson } from "../../dialect/conductor/quoting.ts";
 import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { type Settings, settingsOf } from "../../dialect/conductor/settings.ts";
+import { type Growth, limitedGrowth } from "../../list-text.ts";
 import type { AttemptView, Reader } from "../../run/reader.ts";
 import { childIdOf, isRunOpen, type Run, type RunState } from "../../run/run.ts";
 import { currentTry, earlierTry, namesOf, objectText, renderTask, type Try } from "./render-task.ts";
@@ -40,14 +41,9 @@ export class RunRenderer {
     return this.#views.of(definition);
   }
 
-  /** Every try of every step that has begun, in the order of Conductor's `seq`. */
-  async records(run: Run, view: DefinitionView): Promise<Recorded[]> {
-    const all: Recorded[] = [];
-    for (const task of await this.#reader.records(run.id)) {
-      if (task.state === "forgotten") continue;
-      all.push(...(await this.recordsOf(task, view)));
-    }
-    return all.sort((a, b) => a.shown.ordinal - b.shown.ordinal);
+  /** Every try of every step that has begun, in the order of the steps. One step at a time: all of them may have gigabytes. */
+  async *records(run: Run, view: DefinitionView): AsyncGenerator<Recorded, void, void> {
+    for await (const task of this.#reader.records(run.id)) if (task.state !== "forgotten") yield* await this.recordsOf(task, view);
   }
 
   /** Every try of one step, oldest first. */
@@ -83,26 +79,46 @@ export class RunRenderer {
     return renderTask(shown, { step, workflowId: run.id, workflowType: run.workflow, settings, childId, reasonBefore, now: this.#now() });
   }
 
-  async run(run: Run, withTasks: boolean): Promise<string> {
+  /** As an answer of its own. Not inside a list, which takes the turns of its items. */
+  answer(run: Run, withTasks: boolean): Promise<string> {
+    return this.#reader.longText((growth) => this.run(run, withTasks, growth));
+  }
+
+  /** The steps that failed, each once, in the order of Conductor's `seq`. */
+  async failed(run: Run): Promise<{ references: string[]; names: string[] }> {
+    const view = await this.viewOf(run);
+    const lines: Line[] = [];
+    for await (const recorded of this.records(run, view)) lines.push(lineOf(recorded, ""));
+    return failedIn(lines.sort(byOrdinal));
+  }
+
+  async run(run: Run, withTasks: boolean, growth: Growth = limitedGrowth()): Promise<string> {
     const view = await this.viewOf(run);
     const settings = settingsOf(run);
-    const records = await this.records(run, view);
+    const lines: Line[] = [];
+    growth.count(run.input.length + (run.output?.length ?? 0));
+    for await (const recorded of this.records(run, view)) {
+      const line = lineOf(recorded, withTasks ? this.taskText(recorded, run, settings) : "");
+      growth.count(line.text.length);
+      lines.push(line);
+      await growth.turn();
+    }
+    lines.sort(byOrdinal);
     const ended = !isRunOpen(run.state);
     // Told when a run ends; one that was tried again still says it.
     const tells = ended || run.retries > 0;
-    const failed = tells ? records.filter(({ shown }) => shown.status === "FAILED" || shown.status === "FAILED_WITH_TERMINAL_ERROR") : [];
-    const unique = (names: readonly string[]) => JSON.stringify([...new Set(names)]);
+    const failed = tells ? failedIn(lines) : { references: [], names: [] };
     const parts: (string | undefined)[] = [
       '"ownerApp":""',
       `"createTime":${run.createdAt}`,
-      `"updateTime":${run.endedAt ?? lastChange(records, run)}`,
+      `"updateTime":${run.endedAt ?? lastChange(lines, run)}`,
       maybe("createdBy", settings.createdBy),
       `"status":"${workflowStatusOf(run.state)}"`,
       `"endTime":${run.endedAt ?? 0}`,
       `"workflowId":${JSON.stringify(run.id)}`,
       maybe("parentWorkflowId", settings.parentWorkflowId),
       maybe("parentWorkflowTaskId", settings.parentWorkflowTaskId),
-      `"tasks":[${withTasks ? records.map((recorded) => this.taskText(recorded, run, settings)).join(",") : ""}]`,
+      `"tasks":[${withTasks ? lines.map(({ text }) => text).join(",") : ""}]`,
       `"input":${objectText(shownInput(run), "input")}`,
       `"output":${objectText(run.output ?? "{}", "result")}`,
       maybe("correlationId", settings.correlationId),
@@ -110,12 +126,12 @@ export class RunRenderer {
       maybe("reasonForIncompletion", ended ? run.error : null),
       maybe("event", settings.event),
       `"taskToDomain":${JSON.stringify(settings.taskToDomain ?? {})}`,
-      `"failedReferenceTaskNames":${unique(failed.map(({ step }) => step.task.taskReferenceName))}`,
+      `"failedReferenceTaskNames":${JSON.stringify(failed.references)}`,
       `"workflowDefinition":${view.text}`,
       `"priority":${settings.priority}`,
       `"variables":${shownVariables(run, view)}`,
       `"lastRetriedTime":${run.retries > 0 && run.countedFrom > run.createdAt ? run.countedFrom : 0}`,
-      `"failedTaskNames":${unique(failed.map(({ step, shown }) => namesOf(step, shown.input).definitionName))}`,
+      `"failedTaskNames":${JSON.stringify(failed.names)}`,
       '"history":[]',
       maybe("idempotencyKey", settings.idempotencyKey),
       '"rateLimited":false',
@@ -153,8 +169,31 @@ function inputsOf(attempts: readonly AttemptView[], last: string): string[] {
   return inputs;
 }
 
-function lastChange(records: readonly Recorded[], run: Run): number {
-  return Math.max(run.createdAt, ...records.map(({ shown }) => Math.max(shown.updatedAt, shown.scheduledAt)));
+function lastChange(lines: readonly Line[], run: Run): number {
+  return lines.reduce((newest, { changedAt }) => Math.max(newest, changedAt), run.createdAt);
+}
+
+/** What an answer keeps of a record. */
+interface Line {
+  readonly ordinal: number;
+  readonly text: string;
+  readonly changedAt: number;
+  readonly failed: { readonly reference: string; readonly name: string } | null;
+}
+
+function lineOf({ shown, step }: Recorded, text: string): Line {
+  const isFailed = shown.status === "FAILED" || shown.status === "FAILED_WITH_TERMINAL_ERROR";
+  const failed = isFailed ? { reference: step.task.taskReferenceName, name: namesOf(step, shown.input).definitionName } : null;
+  return { ordinal: shown.ordinal, text, changedAt: Math.max(shown.updatedAt, shown.scheduledAt), failed };
+}
+
+function byOrdinal(a: { readonly ordinal: number }, b: { readonly ordinal: number }): number {
+  return a.ordinal - b.ordinal;
+}
+
+function failedIn(lines: readonly Line[]): { references: string[]; names: string[] } {
+  const failed = lines.flatMap((line) => line.failed ?? []);
+  return { references: [...new Set(failed.map(({ reference }) => reference))], names: [...new Set(failed.map(({ name }) => name))] };
 }
 
 function maybe(name: string, value: string | null | undefined): string | undefined {

@@ -110,8 +110,7 @@ export class Search {
     const { renderer, reader } = this.#deps;
     await reader.turn(1);
     const settings = settingsOf(run);
-    const failed =
-      run.failed === 0 ? [] : (await renderer.records(run, await renderer.viewOf(run))).filter(({ shown }) => isFailed(shown.status));
+    const failed = run.failed === 0 ? { references: [], names: [] } : await renderer.failed(run);
     const input = objectText(shownInput(run), "input");
     const output = objectText(run.output ?? "{}", "result");
     return {
@@ -128,9 +127,9 @@ export class Search {
       ...(run.error === null ? {} : { reasonForIncompletion: run.error }),
       executionTime: run.endedAt === null ? 0 : run.endedAt - run.createdAt,
       ...(settings.event === undefined ? {} : { event: settings.event }),
-      failedReferenceTaskNames: [...new Set(failed.map(({ step }) => step.task.taskReferenceName))].join(","),
+      failedReferenceTaskNames: failed.references.join(","),
       priority: settings.priority,
-      failedTaskNames: [...new Set(failed.map(({ step, shown }) => namesOf(step, shown.input).definitionName))],
+      failedTaskNames: failed.names,
       ...(settings.createdBy === undefined ? {} : { createdBy: settings.createdBy }),
       taskToDomain: settings.taskToDomain ?? {},
       ...(settings.idempotencyKey === undefined ? {} : { idempotencyKey: settings.idempotencyKey }),
@@ -299,10 +298,6 @@ function taskSummary({ shown, step }: Recorded, run: Run): object {
     workflowPriority: settings.priority,
     ...(shown.domain === undefined ? {} : { domain: shown.domain }),
   };
-}
-
-function isFailed(status: string): boolean {
-  return status === "FAILED" || status === "FAILED_WITH_TERMINAL_ERROR";
 }
 
 function timeText(at: number): string {

@@ -14,6 +14,7 @@ import { isRunOpen, type Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
 import type { Registry } from "./registry.ts";
 import { type RunRenderer, shownVariables } from "./render-run.ts";
+import type { Try } from "./render-task.ts";
 import { badRequest, conflict, json, jsonText, noContent, notFound, nothing, text } from "./replies.ts";
 import { flagInQuery, idsOf, mapIn, objectOf, textIn, textInQuery, wholeIn } from "./request.ts";
 import { parseStart, priorityInQuery, type Starter, variablesOf } from "./start.ts";
@@ -65,7 +66,7 @@ export class Workflows {
 
   get = async (request: HttpRequest): Promise<HttpReply> => {
     const run = await this.known(request.params.workflow as string);
-    return jsonText(await this.#deps.renderer.run(run, flagInQuery(request, "includeTasks", true)));
+    return jsonText(await this.#deps.renderer.answer(run, flagInQuery(request, "includeTasks", true)));
   };
 
   status = async (request: HttpRequest): Promise<HttpReply> => {
@@ -89,10 +90,21 @@ export class Workflows {
     const start = Math.max(0, wholeIn(request, "start", 0));
     const end = start + Math.max(0, wholeIn(request, "count", 15));
     const { renderer, reader } = this.#deps;
-    const records = await renderer.records(run, await renderer.viewOf(run));
-    const matching = records.filter(({ shown }) => wanted.length === 0 || wanted.includes(shown.status));
-    const texts = function* () {
-      for (const recorded of matching.slice(start, end)) yield renderer.taskText(recorded, run, settingsOf(run));
+    const view = await renderer.viewOf(run);
+    // Without their texts, which are read for those that are shown.
+    const matching: Pick<Try, "taskId" | "attempt" | "ordinal">[] = [];
+    for await (const { shown } of renderer.records(run, view)) {
+      const { taskId, attempt, ordinal } = shown;
+      if (wanted.length === 0 || wanted.includes(shown.status)) matching.push({ taskId, attempt, ordinal });
+    }
+    matching.sort((a, b) => a.ordinal - b.ordinal);
+    const texts = async function* () {
+      for (const { taskId, attempt } of matching.slice(start, end)) {
+        const task = await reader.task(taskId);
+        const records = task === undefined ? [] : await renderer.recordsOf(task, view);
+        const recorded = records.find(({ shown }) => shown.attempt === attempt);
+        if (recorded !== undefined) yield renderer.taskText(recorded, run, settingsOf(run));
+      }
     };
     return jsonText(`{"totalHits":${matching.length},"results":${await reader.listText(texts(), { cut: true })}}`);
   };
@@ -216,9 +228,11 @@ export class Workflows {
 
   async #failedChild(run: Run): Promise<Run | undefined> {
     const { renderer, reader } = this.#deps;
-    for (const { step, task, shown } of await renderer.records(run, await renderer.viewOf(run))) {
-      if (step.task.type !== "SUB_WORKFLOW" || shown.retried || isOpen(task.state) || task.state === "done") continue;
-      const child = await reader.childOf(task.id, task.attempt);
+    const { steps } = await renderer.viewOf(run);
+    const ended = (await reader.heads(run.id)).filter(({ state }) => !isOpen(state) && state !== "done" && state !== "forgotten");
+    for (const { id: taskId, attempt, node } of ended.sort((a, b) => a.ordinal - b.ordinal)) {
+      if (steps[node]?.task.type !== "SUB_WORKFLOW") continue;
+      const child = await reader.childOf(taskId, attempt);
       if (child !== undefined && !isRunOpen(child.state) && child.state !== "succeeded") return child;
     }
     return undefined;
@@ -302,7 +316,7 @@ export class Workflows {
     const view = await this.#deps.renderer.viewOf(run);
     const node = view.steps.findIndex((step) => step?.task.taskReferenceName === reference);
     if (node < 0) throw badRequest(`The task referenced by ${reference} does not exist in the WorkflowDefinition ${run.workflow}`);
-    const begun = (await this.#deps.reader.records(id)).some((task) => task.node === node && task.state !== "forgotten");
+    const begun = (await this.#deps.reader.heads(id)).some((task) => task.node === node && task.state !== "forgotten");
     if (begun) throw conflict(`The task referenced ${reference} has already been processed, cannot be skipped`);
     const input = taskInputText(mapIn(body, "taskInput") ?? {}, view);
     await this.#deps.runs.tell(id, { kind: "skip", node, input, output: writeExact(mapIn(body, "taskOutput") ?? {}) });

@@ -60,6 +60,18 @@ export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling
   };
 }
 
+/** A record as documents need it: of its texts only those that are shown, for all of them may have gigabytes. */
+export function withoutTexts(task: Task, plan: Plan): Task {
+  const isShown = aggregates(plan.nodes[task.node]?.origin) !== undefined;
+  return { ...task, input: "null", output: isShown ? task.output : null };
+}
+
+export async function recordsWithout(records: AsyncIterable<Task>, plan: Plan): Promise<Task[]> {
+  const found: Task[] = [];
+  for await (const task of records) found.push(withoutTexts(task, plan));
+  return found;
+}
+
 /** `records` as the reader lists them; nodes without one have not begun. `errors` by task, of those that wait to be tried again. */
 export function taskDocument<Time>(
   run: Run,

@@ -13,7 +13,7 @@ import type { Runs } from "../../run/runs.ts";
 import { metaOf } from "./artifacts/own.ts";
 import { deadLettersOf } from "./coordinator/dead-letters.ts";
 import { isGraphRun, type Submitted } from "./coordinator/tasks.ts";
-import { isoMoment, summaryDocument, taskDocument } from "./document.ts";
+import { isoMoment, recordsWithout, summaryDocument, taskDocument } from "./document.ts";
 import { lastErrors } from "./last-errors.ts";
 import type { ArtifactsPage, Tasks, TasksPage } from "./tasks-routes.ts";
 
@@ -48,7 +48,7 @@ export class TaskViews implements Tasks {
     if (run === undefined) return null;
     const plan = await this.#planOf(run);
     if (plan === undefined) return null;
-    const records = await this.#parts.reader.records(id);
+    const records = await recordsWithout(this.#parts.reader.records(id), plan);
     return taskDocument(run, plan, records, isoMoment, await lastErrors(this.#parts.reader, records)) as JsonObject;
   }
 

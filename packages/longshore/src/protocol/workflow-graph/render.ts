@@ -1,6 +1,6 @@
 // Our records in this wire's words.
 
-import type { Task, TaskState } from "../../board/task.ts";
+import type { Task, TaskHead, TaskState } from "../../board/task.ts";
 import { type GraphJob, maxLostLeasesDefault } from "../../dialect/workflow-graph/source.ts";
 import { isObject } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
@@ -22,13 +22,13 @@ const statusOfState: { readonly [state in TaskState]: JobStatus } = {
 };
 
 /** A workflow with the states of one run; without a run, as it was defined. `records` are that run's tasks. */
-export function renderWorkflow(id: string, view: View, run: Run | undefined, records: readonly Task[]): Workflow {
+export function renderWorkflow(id: string, view: View, run: Run | undefined, records: readonly TaskHead[]): Workflow {
   const byNode = new Map(records.filter(isRecorded).map((task) => [task.node, task]));
   const { name, trigger, jobs } = view.graph;
   return { id, name, trigger, jobs: jobs.map((job, at) => renderJob(job, byNode.get(at), run)) };
 }
 
-function renderJob(job: GraphJob, task: Task | undefined, run: Run | undefined): Job {
+function renderJob(job: GraphJob, task: TaskHead | undefined, run: Run | undefined): Job {
   const status = task === undefined ? unrecorded(run) : statusOfState[task.state];
   return {
     id: job.id,
@@ -51,7 +51,7 @@ function renderJob(job: GraphJob, task: Task | undefined, run: Run | undefined):
 }
 
 /** False for what is left of a record that waits to be made anew. */
-export function isRecorded(task: Task | undefined): task is Task {
+export function isRecorded<T extends TaskHead>(task: T | undefined): task is T {
   return task !== undefined && task.state !== "forgotten";
 }
 
@@ -60,7 +60,7 @@ function unrecorded(run: Run | undefined): JobStatus {
   return run === undefined || isRunOpen(run.state) ? "queued" : "cancelled";
 }
 
-function durationSecs(task: Task): number | null {
+function durationSecs(task: TaskHead): number | null {
   if (task.startedAt === null || task.endedAt === null) return null;
   return task.state === "done" || task.state === "failed" ? Math.floor((task.endedAt - task.startedAt) / 1_000) : null;
 }

@@ -2,7 +2,6 @@
 
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Task } from "../../board/task.ts";
 import { fromJobs } from "../../dialect/workflow-graph/jobs.ts";
 import { sampleId, sampleSource } from "../../dialect/workflow-graph/sample.ts";
 import { dialectName } from "../../dialect/workflow-graph/source.ts";
@@ -120,7 +119,7 @@ export class Workflows {
   }
 
   async #render(id: string, { view, run }: Found): Promise<Workflow> {
-    return renderWorkflow(id, view, run, run === undefined ? [] : await this.#deps.reader.records(run.id));
+    return renderWorkflow(id, view, run, run === undefined ? [] : await this.#deps.reader.heads(run.id));
   }
 
   async #page({ limit, offset }: ListQuery): Promise<Workflow[]> {
@@ -168,7 +167,7 @@ export class Workflows {
   async #isTaken(workflow: string): Promise<boolean> {
     const last = await this.#deps.reader.newestRun(workflow);
     if (last === undefined || last.state === "running" || last.state === "succeeded") return false;
-    const records: readonly Task[] = await this.#deps.reader.records(last.id);
+    const records = await this.#deps.reader.heads(last.id);
     return records.some((task) => task.state === "cancelling");
   }
 }

@@ -118,7 +118,7 @@ async function isOver(engine: Engine, run: Run | undefined, source: LogSource): 
     return task === undefined ? !isRunOpen(run.state) : !isOpen(task.state);
   }
   if (isRunOpen(run.state)) return false;
-  return (await engine.reader.records(run.id)).every((task) => !isOpen(task.state));
+  return (await engine.reader.heads(run.id)).every((task) => !isOpen(task.state));
 }
 
 /** Followers look again when a run or one of its tasks ends. */

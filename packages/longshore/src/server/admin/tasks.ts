@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { Task } from "../../board/task.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { PlanNode } from "../../run/plan.ts";
+import { pageCharsMax } from "../../run/reader.ts";
 import { taskIdOf } from "../../run/run.ts";
 import { wholeRow } from "../../slices.ts";
 import type { Engine } from "../engine.ts";
@@ -128,10 +129,17 @@ async function stepsOf(engine: Engine, runId: string, page: { limit: number; aft
   const from = page.after ?? 0;
   const to = Math.min(from + page.limit, plan.nodes.length);
   const steps: { node: PlanNode; task: Task | undefined }[] = [];
-  for (let at = from; at < to; at++) {
+  let chars = 0;
+  let at = from;
+  for (; at < to && chars < pageCharsMax; at++) {
     const node = plan.nodes[at] as PlanNode;
     await engine.slices.turn(wholeRow);
-    if (!node.hidden) steps.push({ node, task: await engine.reader.task(taskIdOf(run.id, at)) });
+    if (node.hidden) continue;
+    const task = await engine.reader.task(taskIdOf(run.id, at));
+    const size = task === undefined ? 0 : task.input.length + (task.output?.length ?? 0);
+    engine.slices.spent(size);
+    chars += size;
+    steps.push({ node, task });
   }
-  return { plan, steps, next: to < plan.nodes.length ? String(to) : null };
+  return { plan, steps, next: at < plan.nodes.length ? String(at) : null };
 }

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { Crews } from "../../board/crews.ts";
 import { laneKey } from "../../board/lanes.ts";
-import type { Task } from "../../board/task.ts";
+import type { TaskHead } from "../../board/task.ts";
 import { type Arrival, type WorkerView, workerStatuses } from "../../board/workers.ts";
 import type { Engine } from "../engine.ts";
 import { lanesAfter, type QueueState, type SentTasks, sentTasks, stateOf } from "../queues.ts";
@@ -138,7 +138,7 @@ function bodyMaker(engine: Engine, sent: ReadonlyMap<string, SentTasks>) {
   };
 }
 
-function oldestOf({ oldest }: QueueState, sent: SentTasks | undefined): Task | null {
+function oldestOf({ oldest }: QueueState, sent: SentTasks | undefined): TaskHead | null {
   if (sent === undefined) return oldest;
   return oldest === null || sent.oldest.queuedAt <= oldest.queuedAt ? sent.oldest : oldest;
 }

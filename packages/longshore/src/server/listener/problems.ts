@@ -39,8 +39,9 @@ export function problemOf(error: unknown): { problem: Problem; incident?: string
 function meaningOf(error: LongshoreError): Problem | undefined {
   if (error instanceof ProblemError) return error.problem;
   const { code, detail, message } = error;
-  // The limit of the body itself is not a matter of waiting: 413 instead of 429.
-  if (code === "LONGSHORE_LIMIT" && detail.field === "body") return { kind: "too-large", status: 413, message, code, detail };
+  // The limit of the body itself, or of its answer, is not a matter of waiting: 413 instead of 429, which clients repeat without end.
+  if (code === "LONGSHORE_LIMIT" && (detail.field === "body" || detail.field === "answer"))
+    return { kind: "too-large", status: 413, message, code, detail };
   // Room comes when somebody makes it, not by waiting.
   if (isQuotaReached(error)) return { kind: "unavailable", status: 507, message, code, detail };
   const known = byCode[code];

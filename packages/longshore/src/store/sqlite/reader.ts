@@ -2,15 +2,17 @@
 // several pages rather than a pause for everybody.
 
 import type { Lanes } from "../../board/lanes.ts";
-import { type Fault, isOpen, type Task, type Verb } from "../../board/task.ts";
-import { type ListOptions, ListTexts } from "../../list-text.ts";
+import { type Fault, isOpen, type Task, type TaskHead, type Verb } from "../../board/task.ts";
+import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
 import type { Definition } from "../../run/dialect.ts";
 import {
   type AttemptView,
   type CountsView,
   type Page,
+  pageCharsMax,
   pageMax,
   type Reader,
+  type RunHead,
   type RunQuery,
   type RunSearch,
   type TaskQuery,
@@ -22,7 +24,7 @@ import type { Database, SqlRow, Statement } from "./driver.ts";
 import type { Rows } from "./rows.ts";
 import { runColumns, runOf } from "./run-rows.ts";
 import { searchRuns } from "./search.ts";
-import { taskColumns, taskOf } from "./task-rows.ts";
+import { headColumns, headOf, taskOf } from "./task-rows.ts";
 
 export interface SqliteReaderOptions {
   db: Database;
@@ -38,8 +40,6 @@ export interface SqliteReaderOptions {
 const scanMax = turnRows / 2;
 /** Entries of an index that are passed at the cost of one that is looked at. */
 const passedPerRow = 16;
-/** Inputs and outputs in one page, and what the last of them has above it: a thousand rows may have gigabytes together. */
-const pageCharsMax = 8 * 1_048_576;
 /** Whole rows that are read without a pause. */
 const wholeRowsMax = 250;
 /** Open runs that are sorted to list them: about a millisecond. */
@@ -73,10 +73,14 @@ export class SqliteReader implements Reader {
     return searchRuns(this.#options.db, this.#options.slices, search);
   }
 
-  runsUnder(prefix: string, page: { after?: string; limit: number }): Promise<Run[]> {
-    return this.#allOf(limited(page.limit), page.after ?? prefix, (after, some) =>
-      this.#sql.runsUnder.all(after, `${prefix}${last}`, some).map(runOf),
-    );
+  async *runsUnder(prefix: string): AsyncGenerator<Run, void, void> {
+    for (let after = prefix; ; ) {
+      await this.#options.slices.turn(scanMax);
+      const ids = this.#sql.statesUnder.all(after, `${prefix}${last}`, scanMax).map((row) => row.id as string);
+      yield* this.#each(ids, (id) => this.#run(id));
+      if (ids.length < scanMax) return;
+      after = ids.at(-1) as string;
+    }
   }
 
   async statesUnder(prefix: string): Promise<Map<RunState, number>> {
@@ -100,19 +104,40 @@ export class SqliteReader implements Reader {
     return Promise.resolve(orUndefined(this.#sql.newestRun.get(workflow), runOf));
   }
 
-  openRuns(workflow: string, limit: number = pageMax): Promise<Run[]> {
-    return this.#allOf(limit, last, (before, some) => this.#sql.openRunsOf.all(workflow, before, some).map(runOf));
+  async openRuns(workflow: string, limit: number = pageMax): Promise<RunHead[]> {
+    const heads: RunHead[] = [];
+    const read = (before: string, some: number) => this.#sql.openRunsOf.all(workflow, before, Math.min(some, limit - heads.length));
+    await this.#walk(last, read, (row) => {
+      heads.push({ id: row.id as string, createdAt: row.created_at as number, settings: row.settings as string | null });
+    });
+    return heads;
   }
 
   runByAlias(alias: string): Promise<Run | undefined> {
     return Promise.resolve(orUndefined(this.#sql.runByAlias.get(alias), runOf));
   }
 
-  async records(runId: string): Promise<Task[]> {
-    const records = await this.#allOf(Number.POSITIVE_INFINITY, `${runId}.`, (after, some) =>
-      this.#sql.records.all(after, `${runId}/`, some).map((row) => this.#newer(taskOf(row))),
+  async *records(runId: string): AsyncGenerator<Task, void, void> {
+    const places: { id: string; node: number }[] = [];
+    await this.#walk(
+      `${runId}.`,
+      (after, some) => this.#sql.nodes.all(after, `${runId}/`, some),
+      (row) => places.push({ id: row.id as string, node: row.node as number }),
     );
-    return records.sort((a, b) => a.node - b.node);
+    const ids = places.sort((a, b) => a.node - b.node).map(({ id }) => id);
+    yield* this.#each(ids, (id) => this.#task(id));
+  }
+
+  async heads(runId: string): Promise<TaskHead[]> {
+    const { slices } = this.#options;
+    const heads: TaskHead[] = [];
+    for (let behind = `${runId}.`; ; ) {
+      await slices.turn(wholeRowsMax * wholeRow);
+      const rows = this.#sql.heads.all(behind, `${runId}/`, wholeRowsMax);
+      for (const row of rows) heads.push(this.#headOf(row));
+      if (rows.length < wholeRowsMax) return heads.sort((a, b) => a.node - b.node);
+      behind = rows.at(-1)?.id as string;
+    }
   }
 
   task(id: string): Promise<Task | undefined> {
@@ -122,15 +147,38 @@ export class SqliteReader implements Reader {
   async tasks(query: TaskQuery): Promise<Page<Task>> {
     const { state, lane } = query;
     await this.#options.slices.turn(state === undefined && lane === undefined ? limited(query.limit) : scanMax);
-    const matches = (row: SqlRow) => (state === undefined || row.state === state) && (lane === undefined || row.lane === lane);
-    return this.#page(scan(this.#taskRows(query), query.limit, matches), (id) => this.#task(id));
+    return this.#page(scan(this.#taskRows(query), query.limit, matching(query)), (id) => this.#task(id));
+  }
+
+  async taskHeads(query: TaskQuery): Promise<Page<TaskHead>> {
+    const { slices } = this.#options;
+    await slices.turn(scanMax);
+    const { ids, next } = scan(this.#taskRows(query), query.limit, matching(query));
+    const items: TaskHead[] = [];
+    for (const id of ids) {
+      await slices.turn(wholeRow);
+      const row = this.#sql.head.get(id);
+      if (row !== undefined) items.push(this.#headOf(row));
+    }
+    return { items, next };
   }
 
   async attempts(taskId: string): Promise<AttemptView[]> {
-    await this.#options.slices.turn(wholeRow);
+    const { slices } = this.#options;
+    await slices.turn(wholeRow);
     const task = this.#task(taskId);
     if (task === undefined) return [];
-    return [...this.#sql.attempts.all(taskId).map(attemptOf), currentAttempt(task)];
+    const newestFirst = [currentAttempt(task)];
+    let chars = 0;
+    for (let row = this.#sql.lastAttempt.get(taskId); row !== undefined; row = this.#attemptBefore(taskId, row, chars < pageCharsMax)) {
+      await slices.turn(wholeRow);
+      const attempt = attemptOf(row);
+      const size = (attempt.input?.length ?? 0) + (attempt.output?.length ?? 0);
+      slices.spent(size);
+      chars += size;
+      newestFirst.push(attempt);
+    }
+    return newestFirst.reverse();
   }
 
   async definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]> {
@@ -192,6 +240,10 @@ export class SqliteReader implements Reader {
     return this.#lists.of(items, options);
   }
 
+  longText(make: (growth: Growth) => Promise<string>): Promise<string> {
+    return this.#lists.text(make);
+  }
+
   turn(rows: number): Promise<void> {
     return this.#options.slices.turn(rows * wholeRow);
   }
@@ -213,20 +265,16 @@ export class SqliteReader implements Reader {
     return { items, next: found.next };
   }
 
-  /** Whole rows in the order of their ids, one way or the other, behind `after`, some at a time. */
-  async #allOf<T extends Run | Task>(limit: number, after: string, read: (after: string, some: number) => T[]): Promise<T[]> {
+  /** Whole rows one by one: none is in memory that its reader has not taken. */
+  async *#each<T extends Run | Task>(ids: readonly string[], load: (id: string) => T | undefined): AsyncGenerator<T, void, void> {
     const { slices } = this.#options;
-    const all: T[] = [];
-    for (let behind = after; all.length < limit; ) {
-      const some = Math.min(wholeRowsMax, limit - all.length);
-      await slices.turn(some * wholeRow);
-      const rows = read(behind, some);
-      all.push(...rows);
-      slices.spent(rows.reduce((sum, row) => sum + textOf(row), 0));
-      if (rows.length < some) break;
-      behind = rows.at(-1)?.id as string;
+    for (const id of ids) {
+      await slices.turn(wholeRow);
+      const item = load(id);
+      if (item === undefined) continue;
+      slices.spent(textOf(item));
+      yield item;
     }
-    return all;
   }
 
   /** Entries of an index in the order of their ids, behind `after`, some at a time. */
@@ -249,8 +297,13 @@ export class SqliteReader implements Reader {
   }
 
   /** A hold may have been renewed in memory since its row was written. */
-  #newer(task: Task): Task {
-    return this.#options.tasks.kept(task.id) ?? task;
+  #headOf(row: SqlRow): TaskHead {
+    return headOf(this.#options.tasks.kept(row.id as string) ?? taskOf(row));
+  }
+
+  #attemptBefore(taskId: string, { grant_count, attempt }: SqlRow, withTexts: boolean): SqlRow | undefined {
+    const before = withTexts ? this.#sql.attemptBefore : this.#sql.attemptHeadBefore;
+    return before.get(taskId, grant_count as number, attempt as number);
   }
 
   /** The index that comes nearest to the question, newest first. */
@@ -272,9 +325,10 @@ function prepareStatements(db: Database) {
   const prepare = (sql: string): Statement => db.prepare(sql);
   return {
     newestRun: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? ORDER BY id DESC LIMIT 1`),
-    openRunsOf: prepare(`SELECT ${runColumns} FROM run WHERE workflow = ? AND ended_at IS NULL AND id < ? ORDER BY id DESC LIMIT ?`),
+    openRunsOf: prepare(
+      `SELECT id, created_at, settings FROM run WHERE workflow = ? AND ended_at IS NULL AND id < ? ORDER BY id DESC LIMIT ?`,
+    ),
     runByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? ORDER BY id DESC LIMIT 1`),
-    runsUnder: prepare(`SELECT ${runColumns} FROM run WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
     statesUnder: prepare("SELECT id, state FROM run WHERE id > ? AND id < ? ORDER BY id LIMIT ?"),
     child: prepare(`SELECT ${runColumns} FROM run WHERE parent_task_id = ? AND parent_attempt = ?`),
     openTasksAfter: prepare("SELECT id, state, lane FROM task INDEXED BY task_open WHERE ended_at IS NULL AND id > ? ORDER BY id LIMIT ?"),
@@ -285,15 +339,30 @@ function prepareStatements(db: Database) {
     unsuccessfulRuns: prepare(
       "SELECT id, state FROM run WHERE state IN ('failed', 'cancelled', 'timed-out') AND state = ? AND id < ? ORDER BY id DESC",
     ),
-    records: prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
+    nodes: prepare("SELECT id, node FROM task WHERE id > ? AND id < ? ORDER BY id LIMIT ?"),
+    heads: prepare(`SELECT ${headColumns} FROM task WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
+    head: prepare(`SELECT ${headColumns} FROM task WHERE id = ?`),
     tasks: prepare("SELECT id, state, lane FROM task WHERE id < ? ORDER BY id DESC"),
     tasksOf: prepare("SELECT id, state, lane FROM task WHERE id > ? AND id < ? ORDER BY id DESC"),
     openTasks: prepare("SELECT id, state, lane FROM task WHERE ended_at IS NULL AND id < ? ORDER BY id DESC"),
-    attempts: prepare("SELECT * FROM attempt WHERE task_id = ? ORDER BY grant_count"),
+    lastAttempt: prepare("SELECT * FROM attempt WHERE task_id = ? ORDER BY grant_count DESC, attempt DESC LIMIT 1"),
+    attemptBefore: prepare(attemptBefore("*")),
+    attemptHeadBefore: prepare(attemptBefore(attemptHead)),
     names: prepare(
       "SELECT name FROM definition WHERE version = 1 AND (? IS NULL OR dialect = ?) AND name NOT LIKE '.%' ORDER BY created_at, name LIMIT ? OFFSET ?",
     ),
   };
+}
+
+const attemptHead =
+  "grant_count, attempt, closed_by, holder, error, fault, queued_at, started_at, ended_at, ordinal, deferrals, attempt_at, due_at, claimed_at, NULL AS input, NULL AS output";
+
+function attemptBefore(columns: string): string {
+  return `SELECT ${columns} FROM attempt WHERE task_id = ? AND (grant_count, attempt) < (?, ?) ORDER BY grant_count DESC, attempt DESC LIMIT 1`;
+}
+
+function matching({ state, lane }: TaskQuery): (row: SqlRow) => boolean {
+  return (row) => (state === undefined || row.state === state) && (lane === undefined || row.lane === lane);
 }
 
 /** Walks rows until `limit` of them match, or enough were looked at. */

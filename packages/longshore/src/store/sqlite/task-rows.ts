@@ -1,7 +1,7 @@
 // Tasks as rows: how they are read, written, and which of them stay in memory.
 
 import type { LimitKey } from "../../board/limits.ts";
-import type { Fault, Lane, Task, TaskState, Verb } from "../../board/task.ts";
+import type { Fault, Lane, Task, TaskHead, TaskState, Verb } from "../../board/task.ts";
 import { checkName } from "../../names.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
@@ -76,6 +76,12 @@ const all = [...fixed, ...queueing, ...holding, ...closing, ...ending];
 
 export const taskColumns: string = [...all, ...streaming].map(([name]) => name).join(", ");
 
+/** Without the texts. */
+export const headColumns: string = [...all, ...streaming]
+  .map(([name]) => name)
+  .filter((name) => name !== "input" && name !== "output")
+  .join(", ");
+
 export function taskRows(db: Database, commit: GroupCommit, committed: (task: Task) => void): Rows<Task> {
   const select = db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`);
   const insert = db.prepare(
@@ -135,6 +141,11 @@ function checkNames(task: Task, before: Task | undefined): void {
 
 const noLimits: readonly LimitKey[] = [];
 const noLabels: readonly string[] = [];
+
+export function headOf(task: Task): TaskHead {
+  const { input: _input, output: _output, ...head } = task;
+  return head;
+}
 
 export function taskOf(row: SqlRow): Task {
   const lane: Lane | null =

@@ -75,7 +75,7 @@ describe("limits", () => {
     await worker.goOffline();
     await world.until(async () => world.engine.workers.get("a")?.status === "offline");
     for (const command of worker.commands.slice(0, 3)) await worker.done(command);
-    await world.until(async () => (await world.engine.reader.records(run.id)).filter(({ state }) => state === "done").length === 3);
+    await world.until(async () => (await world.engine.reader.heads(run.id)).filter(({ state }) => state === "done").length === 3);
     // What it said last does not bring it back.
     expect(worker.commands.length).toBe(3);
     expect(world.engine.workers.get("a")?.status).toBe("offline");

@@ -19,7 +19,7 @@ import { isRunOpen, type Run, taskIdOf } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
 import type { Trouble } from "../../../trouble.ts";
 import { isGraphRun } from "../coordinator/tasks.ts";
-import { aggregates, nodeDocument, summaryDocument, taskDocument } from "../document.ts";
+import { aggregates, nodeDocument, summaryDocument, taskDocument, withoutTexts } from "../document.ts";
 import { lastErrors } from "../last-errors.ts";
 import { MirrorParts } from "./mirror-parts.ts";
 import { fileOf, MirrorPruning } from "./mirror-pruning.ts";
@@ -259,8 +259,9 @@ export class Mirror {
   }
 
   async #writeWhole(run: Run, plan: Plan): Promise<void> {
-    const records = await this.#options.reader.records(run.id);
-    for (const task of records) {
+    const records: Task[] = [];
+    for await (const task of this.#options.reader.records(run.id)) {
+      records.push(withoutTexts(task, plan));
       const nodeId = plan.nodes[task.node]?.id;
       if (nodeId === undefined) continue;
       if (run.retries > 0 && (await this.#isAnew(task))) await this.#parts.forget(run.id, nodeId, task);

@@ -2,7 +2,7 @@
 // tells them to stop. It keeps nothing of its own but which workers there are: the board is the record.
 
 import { LaneFailure, LaneWorker } from "../../../board/lane-worker.ts";
-import { type Hold, isOpen, type Task } from "../../../board/task.ts";
+import { type Hold, isOpen, type Task, type TaskHead } from "../../../board/task.ts";
 import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../bus/bus.ts";
 import { pause } from "../../../clock.ts";
 import type { GraphChecks } from "../../../dialect/flowkit/check.ts";
@@ -149,7 +149,7 @@ export class Coordinator {
   }
 
   /** Whether it has sent this task, or sends it once the bus is there, and nobody has taken it up. */
-  carries(task: Task): boolean {
+  carries(task: TaskHead): boolean {
     if (this.#dispatcher.carries(task)) return true;
     return !this.#opened && task.state === "offered" && task.lane !== null && this.#registry.roles.has(task.lane.name);
   }

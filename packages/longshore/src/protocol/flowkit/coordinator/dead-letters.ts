@@ -18,7 +18,7 @@ export async function deadLettersOf(
   taskId: string,
 ): Promise<NodeDeadLetter[]> {
   const letters: NodeDeadLetter[] = [];
-  for (const task of await reader.records(taskId)) {
+  for await (const task of reader.records(taskId)) {
     for (const letter of await lettersOf(documents, task)) letters.push({ node_id: task.step, ...letter });
   }
   return letters;

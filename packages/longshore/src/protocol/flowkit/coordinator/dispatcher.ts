@@ -7,7 +7,7 @@
 // again and again, and hold up all that others could take.
 
 import { isKeptLane } from "../../../board/kept-lanes.ts";
-import type { Hold, Task } from "../../../board/task.ts";
+import type { Hold, Task, TaskHead } from "../../../board/task.ts";
 import { pause } from "../../../clock.ts";
 import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
@@ -129,7 +129,7 @@ export class Dispatcher {
   }
 
   /** Whether its command is under way, or about to be. */
-  carries({ id, grant, lane }: Task): boolean {
+  carries({ id, grant, lane }: TaskHead): boolean {
     return lane !== null && this.#lines.get(lane.name)?.unclaimed.get(id) === grant;
   }
 

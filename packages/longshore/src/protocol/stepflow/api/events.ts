@@ -199,7 +199,7 @@ class Follower {
   async #readItem(item: Run, within: Within): Promise<void> {
     const view = await this.#deps.renderer.viewOf(item);
     this.#add(eventsOfItem(item, view, within));
-    for (const task of await this.#deps.reader.records(item.id)) {
+    for await (const task of this.#deps.reader.records(item.id)) {
       const step = view.byNode.get(task.node);
       if (step === undefined) continue;
       const earlier = task.attempt > task.firstAttempt ? (await this.#deps.reader.attempts(task.id)).slice(0, -1) : [];

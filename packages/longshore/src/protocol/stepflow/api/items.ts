@@ -24,9 +24,6 @@ export interface ItemDeps {
   plan(definition: Definition): Plan;
 }
 
-/** Runs read at once. */
-const pageSize = 500;
-
 export class ItemRuns {
   readonly #deps: ItemDeps;
 
@@ -50,13 +47,7 @@ export class ItemRuns {
 
   /** The runs of the items that have begun, in their order. */
   async *each(runId: string): AsyncGenerator<Run> {
-    const prefix = itemPrefix(runId);
-    for (let after: string | undefined; ; ) {
-      const page = await this.#deps.reader.runsUnder(prefix, { limit: pageSize, ...(after === undefined ? {} : { after }) });
-      yield* page;
-      if (page.length < pageSize) return;
-      after = page.at(-1)?.id;
-    }
+    yield* this.#deps.reader.runsUnder(itemPrefix(runId));
   }
 
   async #runOf(task: Task): Promise<Run> {

@@ -203,7 +203,7 @@ export class RunService {
   async #stepsOf(item: Run, itemIndex: number, startedAt: number): Promise<Step[]> {
     const { byNode } = await this.#deps.renderer.viewOf(item);
     const steps: Step[] = [];
-    for (const task of await this.#deps.reader.records(item.id)) {
+    for await (const task of this.#deps.reader.records(item.id)) {
       const step = byNode.get(task.node);
       if (step !== undefined && task.state !== "forgotten") steps.push(renderStep(task, step, itemIndex, startedAt));
     }
