@@ -1,6 +1,7 @@
 // A definition as a run keeps it: with the definitions of its tasks in it, so that later edits change nothing for runs under way.
 
 import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
+import { textSize } from "../../text-size.ts";
 import { everyTask, type TaskDef, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { bareTaskDef, defaultTaskDef } from "./task-def.ts";
 
@@ -39,6 +40,17 @@ export function snapshot(
     ...versioned(task, newest),
   });
   return { ...definition, tasks: definition.tasks.map(complete) };
+}
+
+/** About how many characters of task definitions `snapshot` writes into the definition: each as often as a task has its name. Stops above `max`. */
+export function snapshotChars(definition: WorkflowDef, taskDefs: ReadonlyMap<string, TaskDef>, max: number): number {
+  const sizes = new Map([...taskDefs].map(([name, taskDef]) => [name, textSize(taskDef as unknown as Json, max)]));
+  let chars = 0;
+  for (const task of everyTask(definition.tasks)) {
+    if (task.taskDefinition === undefined) chars += sizes.get(task.name) ?? 0;
+    if (chars > max) break;
+  }
+  return chars;
 }
 
 function definitionFor(task: WorkflowTask, taskDefs: ReadonlyMap<string, TaskDef>): { taskDefinition?: TaskDef } {

@@ -5,17 +5,23 @@ import { createHash } from "node:crypto";
 import { dialectName } from "../../dialect/conductor/compile.ts";
 import type { TaskDef, WorkflowDef } from "../../dialect/conductor/model.ts";
 import { documentKinds } from "../../dialect/conductor/settings.ts";
-import { lookupsOf, snapshot } from "../../dialect/conductor/snapshot.ts";
+import { lookupsOf, snapshot, snapshotChars } from "../../dialect/conductor/snapshot.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { Document, DocumentStore } from "../../run/documents.ts";
 import type { Runs } from "../../run/runs.ts";
+import { Refused } from "./replies.ts";
 
 /** Task definitions have one version: writing one again replaces it. */
 const only = 1;
 /** Started definitions that are remembered, so that a start reads and writes none of them. */
 const rememberedMax = 1_000;
+/**
+ * Of all task definitions in the definition of a run, each as often as a task has its name. 5,000 tasks with default definitions have a third
+ * of it. Workers store task definitions, and each could have megabytes.
+ */
+const taskDefsCharsMax = 8 * 1_024 * 1_024;
 
 export class Registry {
   readonly #documents: DocumentStore;
@@ -132,11 +138,17 @@ export class Registry {
     const found = await Promise.all(wanted.taskDefs.map((name) => this.taskDef(name)));
     const children = await Promise.all(wanted.workflows.map((name) => this.workflow(name)));
     const taskDefs = new Map(found.filter((each) => each !== undefined).map((each) => [each.name, each]));
+    if (snapshotChars(workflow, taskDefs, taskDefsCharsMax) > taskDefsCharsMax) throw tooLarge(workflow);
     const newest = new Map(children.filter((each) => each !== undefined).map((each) => [each.name, each.version]));
     const source = writeExact(snapshot(workflow, taskDefs, newest));
     const id = `conductor-${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
     return this.#runs.define({ id, name: workflow.name, dialect: dialectName, source });
   }
+}
+
+function tooLarge({ name }: WorkflowDef): Refused {
+  const expected = `at most ${taskDefsCharsMax} characters together, each as often as a task has its name`;
+  return new Refused(413, `The task definitions of workflow ${name} are too large to be kept with a run; expected ${expected}.`);
 }
 
 /** The document with the times that the store knows. */

@@ -20,7 +20,7 @@ import { isRunOpen, type Message, type Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
 import type { NewChild } from "../../run/store.ts";
 import type { Registry } from "./registry.ts";
-import { badRequest, conflict, invalid, notFound, Refused } from "./replies.ts";
+import { badRequest, conflict, invalid, notFound, Refused, refusedByCore } from "./replies.ts";
 import { mapIn, numberIn, objectOf, textIn } from "./request.ts";
 import type { Views } from "./view.ts";
 
@@ -124,8 +124,9 @@ export class Starter {
     try {
       return message.parentTaskId === null ? await this.#afterFailure(from, id) : await this.#ofStep(from, message, id);
     } catch (error) {
-      if (error instanceof Refused) return { failed: error.message };
-      throw error;
+      const refused = refusedByCore(error);
+      if (refused === undefined) throw error;
+      return { failed: refused.message };
     }
   };
 
