@@ -8,11 +8,11 @@ import { dedupIds } from "../../src/protocol/flowkit/hash.ts";
 import { node, pulls } from "../support/flowkit-graphs.ts";
 import { type Command, openFlowkit, type ScriptedWorker } from "../support/flowkit-world.ts";
 
-/** A coordinator beside workers of another make; `complete` is what MongoDB has as the result of the reader. */
+/** A coordinator beside workers of another make; MongoDB has `complete` as the result of the reader, and `sourceComplete` as that of its source. */
 async function setup() {
-  const state = { complete: null as JsonObject | null, reopened: 0 };
+  const state = { complete: null as JsonObject | null, sourceComplete: null as JsonObject | null, reopened: 0 };
   const results = {
-    completed: async ({ node_id }: { node_id: string }) => (node_id === "d" ? state.complete : null),
+    completed: async ({ node_id }: { node_id: string }) => (node_id === "d" ? state.complete : state.sourceComplete),
     adopt: async () => {},
     release: async () => {},
     reopen: async () => {
@@ -32,6 +32,36 @@ async function says(worker: ScriptedWorker, command: Command, uids: readonly str
 }
 
 const graph = (io: JsonObject = pulls(["u"])) => ({ nodes: [node("u", "make"), node("d", "read", io)] });
+
+describe("a node that streams from a source", () => {
+  it("is not started while the source is complete in MongoDB and its last parts are still to be heard", async () => {
+    const { world, maker, reader, state } = await setup();
+    const run = await world.submit(graph());
+    const make = await maker.accept();
+    state.sourceComplete = { total: 5 };
+    await says(maker, make, names(1));
+    await world.inState(run, "d", "queued");
+    await world.clock.advance(5_000);
+    expect(reader.commands).toHaveLength(0);
+    await says(maker, make, names(5));
+    await maker.done(make);
+    await world.inState(run, "u", "done");
+    await world.clock.advance(1_000);
+    const read = await reader.accept();
+    await says(reader, read, names(5));
+    await reader.done(read);
+    expect((await world.ended(run)).state).toBe("succeeded");
+    expect([reader.commands.length, state.reopened]).toEqual([1, 0]);
+  });
+
+  it("is started with the first part where the source is not complete there", async () => {
+    const { world, maker, reader } = await setup();
+    await world.submit(graph());
+    const make = await maker.accept();
+    await says(maker, make, names(1));
+    await reader.accept();
+  });
+});
 
 describe("a node that has missed some of its input", () => {
   it("is not done: it is done again with all of it, and then finished", async () => {

@@ -103,7 +103,7 @@ export class Coordinator {
     const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles), came: (roles) => this.#share(roles) });
     this.#batches = new BatchRecords(engine.documents);
     this.#late = new LateAccepts(engine.documents);
-    const input = new InputCheck({ ...engine, places, batches: this.#batches, log, reopen });
+    const input = new InputCheck({ ...engine, places, batches: this.#batches, log, completed, reopen });
     const common = { ...engine, places, registry, outbox, topics, counts, log, failed, batches: this.#batches, adopt, input };
     this.#registry = registry;
     this.#signals = new Signals({ ...common, cancelGraceMs });

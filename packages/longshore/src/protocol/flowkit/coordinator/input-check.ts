@@ -8,6 +8,7 @@
 import { type Hold, isOpen } from "../../../board/task.ts";
 import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
+import type { JsonObject } from "../../../json.ts";
 import type { Part } from "../../../part/store.ts";
 import { argDefaults, checkAdapterArgs, type PullArgs, type RechunkArgs } from "../adapter-args.ts";
 import { namedBySource } from "../adapters/pull.ts";
@@ -23,6 +24,8 @@ export interface InputCheckParts extends Pick<CoordinatorEngine, "board" | "part
   readonly places: Places;
   readonly batches: BatchRecords;
   readonly log: CoordinatorLog;
+  /** What MongoDB has as the end of a node; null when it has none. Absent where there is no MongoDB. */
+  completed?(name: WireName): Promise<JsonObject | null>;
   /** Takes back in MongoDB that a node is complete. Absent where no worker of another make reads: ours cannot miss anything. */
   reopen?(name: WireName): Promise<void>;
 }
@@ -63,13 +66,21 @@ export class InputCheck {
     return null;
   }
 
-  /** Whether a node that missed something has to wait, because one of its sources has not ended. */
-  async mustWait(name: WireName, place: Place): Promise<boolean> {
-    if (((await this.#parts.batches.of(place.taskId)).missed ?? 0) === 0) return false;
-    for (const source of routeOf(place)?.fromNodes ?? []) {
-      const found = await this.#parts.places.find({ task_id: name.task_id, node_id: source });
-      const task = found === undefined ? undefined : await this.#parts.board.task(found.taskId);
-      if (task !== undefined && isOpen(task.state)) return true;
+  /**
+   * Whether a node has to wait before it is started, because one of its sources has not ended: a node that missed something, and one whose source
+   * has called itself complete in MongoDB while its last parts are still on their way there.
+   */
+  async mustWait({ task_id }: WireName, place: Place): Promise<boolean> {
+    const { batches, board, completed, places } = this.#parts;
+    const route = routeOf(place);
+    if (route === null) return false;
+    const isAgain = ((await batches.of(place.taskId)).missed ?? 0) > 0;
+    if (!isAgain && completed === undefined) return false;
+    for (const node_id of route.fromNodes) {
+      const found = await places.find({ task_id, node_id });
+      const task = found === undefined ? undefined : await board.task(found.taskId);
+      if (task === undefined || !isOpen(task.state)) continue;
+      if (isAgain || (await completed?.({ task_id, node_id })) !== null) return true;
     }
     return false;
   }
