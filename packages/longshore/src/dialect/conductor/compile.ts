@@ -139,7 +139,7 @@ class Compiler {
   #streamed(task: WorkflowTask, from: readonly number[]): readonly number[] {
     this.joinsEverything = false;
     const operator = operatorOf(task.type);
-    const isWork = operator === null || operator === "SIMPLE" || operator === "DYNAMIC";
+    const isWork = isForWorkers(operator);
     if (isWork && from.length > 0) return from;
     throw bad(`Task ${task.taskReferenceName} has startWhen ${task.startWhen}, expected that of work that comes after other tasks.`);
   }
@@ -266,17 +266,23 @@ function impossible(reason: string): ConductorTemplate {
   return { kind: "impossible", reason };
 }
 
+function isForWorkers(operator: ReturnType<typeof operatorOf>): boolean {
+  return operator === null || operator === "SIMPLE" || operator === "DYNAMIC";
+}
+
 /** A task that has no branches. */
 function leafOf(task: WorkflowTask, common: Common): PlanNode {
   const definition = task.taskDefinition ?? null;
-  const input = inputOf(task, definition);
+  const operator = operatorOf(task.type);
+  // Default inputs are for workers: whoever stores a task's definition must not write into what the server itself does.
+  const input = inputOf(task, isForWorkers(operator) ? definition : null);
   const fresh = input.parameters.kind === "constant" ? {} : { freshInput: true };
   const waits = { ...common, ...fresh, retry: retryOf(task, definition), timeouts: waitTimeouts(definition) };
-  switch (operatorOf(task.type)) {
+  switch (operator) {
     case "DYNAMIC":
       return workerNode(task, { ...common, freshInput: true }, definition, dynamicInput(task, input, definition));
     case "SUB_WORKFLOW":
-      return { ...waits, kind: "run", workflow: null, input: childInput(task, inputOf(task, null)) };
+      return { ...waits, kind: "run", workflow: null, input: childInput(task, input) };
     case "TERMINATE":
       return { ...common, kind: "end", input: { kind: "input", ...input }, ending: template({ kind: "ending", input }), timeouts: {} };
     case "SET_VARIABLE": {

@@ -58,6 +58,22 @@ describe("SIMPLE tasks", () => {
     }
   });
 
+  it("are the only ones that take it: what the server does itself has the inputs of the workflow alone", async () => {
+    const world = await openConductor();
+    const inputTemplate = { extra: "T", a: 1, duration: "9 hours", terminationReason: "theirs" };
+    for (const name of ["set", "wait", "human", "end"]) await world.task({ name, inputTemplate });
+    const given = { inputParameters: { a: null } };
+    const id = await world.start([operator("SET_VARIABLE", "set", given), operator("HUMAN", "human", given)]);
+    expect(await world.record(id, "set")).toMatchObject({ status: "COMPLETED", input: { a: null } });
+    expect((await world.record(id, "human")).input).toEqual({ a: null });
+    expect((await world.run(id)).variables).toBe('{"a":null}');
+    const waiting = await world.start([operator("WAIT", "wait", given)]);
+    expect((await world.record(waiting, "wait")).input).toEqual({ a: null });
+    const ended = await world.start([operator("TERMINATE", "end", { inputParameters: { terminationStatus: "FAILED" } })]);
+    expect((await world.record(ended, "end")).input).toEqual({ terminationStatus: "FAILED" });
+    expect((await world.run(ended)).status).toBe("FAILED");
+  });
+
   it("[C54] obey the retryCount of the workflow before that of their definition", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", retryCount: 5, retryDelaySeconds: 0 });
