@@ -5,7 +5,7 @@
 import { jsonDepthMax, setOwn } from "./json.ts";
 import { parseExact } from "./json-exact.ts";
 import { findFaultFrom, type JsonFault } from "./json-position.ts";
-import type { Sliced } from "./sliced.ts";
+import { atOnce, inTurns, type Sliced } from "./sliced.ts";
 import { Slices, turnRows } from "./slices.ts";
 
 /** Characters that are read in one turn: some milliseconds, whatever they hold. */
@@ -39,6 +39,11 @@ export async function parseLarge(text: string, chars = sliceChars, slices: Slice
       return fault === null ? undefined : { value: undefined, fault };
     }
   }
+}
+
+/** Other work on a large text, in slices that share the turns with the reading of bodies. A short one is done at once. */
+export function inBodyTurns<Result>(text: string, work: Sliced<Result>): Result | Promise<Result> {
+  return text.length <= sliceChars ? atOnce(work) : inTurns(work, bodies);
 }
 
 /** Behind a slice that is looked at once more: an escape that was not cut, and the sign after it. */

@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "./json.ts";
-import { compactText, memberTexts, sortedText } from "./json-text.ts";
+import * as sliced from "./json-text.ts";
+import { sortedText } from "./json-text.ts";
+import { atOnce } from "./sliced.ts";
+
+const compactText = (text: string, chars?: number) => atOnce(sliced.compactText(text, chars));
+const memberTexts = (text: string, chars?: number) => atOnce(sliced.memberTexts(text, chars));
 
 describe("JSON as text", () => {
   it("loses its space and nothing else", () => {
@@ -20,6 +25,39 @@ describe("JSON as text", () => {
         expect(compactText(JSON.stringify(value, null, space))).toBe(JSON.stringify(value));
       }),
     );
+  });
+
+  const unit = fc.constantFrom(
+    "a",
+    "\\n",
+    "\\\\",
+    '\\"',
+    "\\u0041",
+    "\ud83d\ude00",
+    "\\ud83d\\ude00",
+    "\\ud83d",
+    "\\ude00",
+    "\ud83d\\ude00",
+    "\\/",
+    " ",
+  );
+  const string = fc.array(unit, { maxLength: 12 }).map((units) => `"${units.join("")}"`);
+
+  it("is the same in slices of every size, wherever they cut", () => {
+    fc.assert(
+      fc.property(fc.array(string, { maxLength: 4 }), fc.integer({ min: 1, max: 30 }), (strings, chars) => {
+        const text = `{ "a" : [ ${strings.join(" , ")} ], "b" : ${strings[0] ?? "1"} }`;
+        expect(compactText(text, chars)).toBe(JSON.stringify(JSON.parse(text)));
+        expect([...memberTexts(text, chars)]).toEqual([...memberTexts(text)]);
+      }),
+    );
+  });
+
+  it("is made in slices of about as many characters as are given", () => {
+    const text = `{"x":"${"\\n".repeat(5_000)}","y":[${"1 , ".repeat(2_500)}1]}`;
+    const count = (work: Iterable<unknown>) => [...work].length;
+    expect(count(sliced.compactText(text, 100))).toBeGreaterThan(190);
+    expect(count(sliced.memberTexts(text, 100))).toBeGreaterThan(190);
   });
 
   it("tells the members of an object as they are written", () => {

@@ -12,6 +12,7 @@ import { parseExact } from "../../src/json-exact.ts";
 import { memberTexts } from "../../src/json-text.ts";
 import { commandTopic, topicNamesDefault } from "../../src/protocol/flowkit/wire.ts";
 import { serve } from "../../src/server/index.ts";
+import { atOnce } from "../../src/sliced.ts";
 import { task } from "../../src/task.ts";
 import { type Ref, workflow } from "../../src/workflow.ts";
 import { startConductor } from "../support/conductor-rest.ts";
@@ -80,8 +81,8 @@ it("Conductor: input, templates of values and texts, a worker's result, the outp
   }
   const run = await c.ask("GET", `/workflow/${id}?includeTasks=true`);
   expectAll(run, "the run");
-  expectAll(memberTexts(run).get("output") as string, "its output");
-  expect(memberTexts(run).get("correlationId")).toBe(`"${whole}"`);
+  expectAll(atOnce(memberTexts(run)).get("output") as string, "its output");
+  expect(atOnce(memberTexts(run)).get("correlationId")).toBe(`"${whole}"`);
   expect(run).not.toContain("12345678901234567000");
   expectAll(await c.ask("GET", "/metadata/workflow/numbers"), "the definition");
 });
@@ -173,8 +174,8 @@ async function jsonRpcWorker(received: string[]): Promise<string> {
 }
 
 function inputIn(text: string, received: string[]): string {
-  const params = memberTexts(text).get("params");
-  const input = params === undefined ? undefined : memberTexts(params).get("input");
+  const params = atOnce(memberTexts(text)).get("params");
+  const input = params === undefined ? undefined : atOnce(memberTexts(params)).get("input");
   if (input === undefined) return "null";
   received.push(input);
   return input;

@@ -80,7 +80,7 @@ export class SqliteBlobs implements BlobStore {
     const place = this.#space.open();
     try {
       if (!this.#prepared) this.#prepare();
-      const blob = await this.#receive(temporary, content instanceof Uint8Array ? [content] : content, place);
+      const blob = await this.#receive(temporary, content instanceof Uint8Array ? piecesOf(content) : content, place);
       if (hash !== undefined && hash !== blob.hash) throw mismatch(hash, blob.hash);
       return await this.#keep(temporary, blob, note, place);
     } catch (error) {
@@ -278,6 +278,13 @@ function blobOf(row: SqlRow): Blob {
     usedAt: row.used_at as number,
     note: row.note as string | null,
   };
+}
+
+/** What is hashed and written in one turn of the event loop. */
+const pieceBytes = 262_144;
+
+function* piecesOf(content: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < content.byteLength; at += pieceBytes) yield content.subarray(at, at + pieceBytes);
 }
 
 function storedOf({ hash, bytes, note }: Blob): StoredBlob {

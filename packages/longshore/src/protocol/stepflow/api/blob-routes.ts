@@ -4,7 +4,7 @@
 import { Readable } from "node:stream";
 import { blobBytesMax } from "../../../blob/blob.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
-import { parseLarge } from "../../../json-sliced.ts";
+import { inBodyTurns, parseLarge } from "../../../json-sliced.ts";
 import { compactText, memberTexts } from "../../../json-text.ts";
 import { checkName } from "../../../names.ts";
 import { blobIdIn } from "../blob-id.ts";
@@ -51,13 +51,13 @@ export class BlobRoutes {
     }
     const body = await request.streamText(jsonBlobBytesMax);
     const parsed = read.objectIn({ text: body, parsed: await parseLarge(body) });
-    const members = memberTexts(body.trim() === "" ? "{}" : body);
+    const members = await inBodyTurns(body, memberTexts(body.trim() === "" ? "{}" : body));
     // The text and not the value: its id is the hash of how it was written.
     const data = members.get("data") ?? members.get("jsonData") ?? members.get("json_data");
     if (data === undefined) throw invalid("data", "is missing, expected any JSON");
     const filename = checkFilename(read.textOf(parsed, "filename"));
     const options = { type: typeOf(read.textOf(parsed, "blobType")), ...(filename === undefined ? {} : { filename }) };
-    return json(await this.#blobs.putJson(compactText(data), options));
+    return json(await this.#blobs.putJson(await inBodyTurns(data, compactText(data)), options));
   }
 
   async #get({ params, headers }: HttpRequest): Promise<HttpReply> {

@@ -4,6 +4,7 @@
 import type { Action } from "../../../actions.ts";
 import type { HttpReply, HttpRequest, Route, RouteGroup } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
+import { inBodyTurns } from "../../../json-sliced.ts";
 import { compactText, memberTexts } from "../../../json-text.ts";
 import { payloadRequestBytes } from "../../../payload-size.ts";
 import { StatusEventType } from "../api-messages.ts";
@@ -45,7 +46,8 @@ function flowRoutes({ flows }: Services): Route[] {
       const body = read.objectIn(request);
       if (read.mapOf(body, "flow") === undefined) throw invalid("flow", "is required");
       // The text and not the value: its id is the hash of how it was written.
-      return json(await flows.store(compactText(memberTexts(request.text).get("flow") ?? "{}"), read.flagOf(body, "dryRun")));
+      const flow = (await inBodyTurns(request.text, memberTexts(request.text))).get("flow") ?? "{}";
+      return json(await flows.store(await inBodyTurns(flow, compactText(flow)), read.flagOf(body, "dryRun")));
     }),
     route("GET", "/flows/:flow", "definition.read", async ({ params }) => json(await flows.get(params.flow as string))),
     route("DELETE", "/flows/:flow", "definition.remove", ({ params }) => {
