@@ -22,6 +22,8 @@ export class LoopTurns {
   #touched: Share[] = [];
   #waiting: Share[] = [];
   #armed = false;
+  /** Differs between turns in which something was counted. */
+  number = 0;
 
   /** A share for one connection. `resume` is called in a later turn, once for each `wait`. */
   share(resume: () => void): Share {
@@ -60,6 +62,7 @@ export class LoopTurns {
 
   readonly #next = (): void => {
     this.#armed = false;
+    this.number++;
     this.#left = turnUnits;
     for (const share of this.#touched) share.renew();
     this.#touched = [];

@@ -3,6 +3,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { ByteBudget } from "../byte-budget.ts";
 import type { Moving, Stalls } from "../stalls.ts";
+import { areTooTiny } from "../tiny-pieces.ts";
 import { type Frame, FrameReader } from "./frame.ts";
 import { inflate, type Turns } from "./inflate.ts";
 import { GrpcCode, GrpcError } from "./status.ts";
@@ -21,7 +22,7 @@ export interface CallRequestOptions {
   /** When it begins, in milliseconds of the server's clock. */
   readonly since: number;
   /** Called for each piece that comes. */
-  heard(): void;
+  heard(bytes: number): void;
   /** Called once with the message, unpacked; never after `release`. */
   whole(bytes: Buffer): void;
   /** Called when there is no such message; never after `release`. */
@@ -36,6 +37,7 @@ export class CallRequest implements Moving {
   #reader: FrameReader | undefined;
   #frame: Frame | undefined;
   #held = 0;
+  #pieces = 0;
   #released = false;
 
   constructor(stream: ServerHttp2Stream, shared: RequestShared, options: CallRequestOptions) {
@@ -72,10 +74,11 @@ export class CallRequest implements Moving {
   }
 
   #receive(chunk: Buffer): void {
+    this.#options.heard(chunk.length);
     if (this.#reader === undefined) return;
-    this.#options.heard();
     const full = this.#hold(chunk.length);
     if (full !== undefined) return this.#fail(full);
+    if (areTooTiny(++this.#pieces, this.#held)) return this.#fail(tooTiny(this.#pieces));
     try {
       for (const frame of this.#reader.push(chunk)) {
         if (this.#frame !== undefined)
@@ -121,4 +124,8 @@ export class CallRequest implements Moving {
   #fail(error: unknown): void {
     if (!this.#released) this.#options.failed(error);
   }
+}
+
+function tooTiny(pieces: number): GrpcError {
+  return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `The request came in ${pieces} pieces of a few bytes each; send larger ones.`);
 }

@@ -12,7 +12,10 @@ export interface GrpcLimits extends ValueLimits {
   callBytes: number;
   /** One request of a method that answers anyone. */
   openBytes: number;
-  /** Calls at once on one connection, long-lived streams included; the host may take fewer. A client that needs more opens another connection. */
+  /**
+   * Calls at once on one connection, long-lived streams included; more wait in the client, or go over another connection. Node makes a stream of
+   * each as soon as it comes, whatever else there is to do: so many take a few milliseconds.
+   */
   streams: number;
   /** All metadata of one call: what HTTP/1.1 requests may have. */
   headerBytes: number;
@@ -34,7 +37,7 @@ export const grpcLimits: Readonly<GrpcLimits> = {
   bodyValues: 65_536,
   payloadValues: 131_072,
   definitionValues: 262_144,
-  streams: 1_100,
+  streams: 256,
   headerBytes: 16_384,
   requestMs: 300_000,
   idleMs: 300_000,

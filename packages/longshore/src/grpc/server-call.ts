@@ -8,8 +8,9 @@ import { CallAnswer } from "./call-answer.ts";
 import { metadataOf, refuseMetadata } from "./call-metadata.ts";
 import { CallRequest } from "./call-request.ts";
 import { frameOf, refuseEncoding, tooLarge } from "./frame.ts";
-import type { GrpcServer, GrpcSession } from "./server.ts";
+import type { GrpcServer } from "./server.ts";
 import type { GrpcCall, GrpcMethod, GrpcSink } from "./service.ts";
+import type { GrpcSession } from "./session.ts";
 import { GrpcCode, GrpcError, trailersOf } from "./status.ts";
 import { parseTimeout } from "./timeout.ts";
 
@@ -94,7 +95,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
       bytesMax: this.#requestBytesMax(),
       encoding: this.headers["grpc-encoding"] as string | undefined,
       since: clock.now(),
-      heard: () => this.session.heard(),
+      heard: (bytes) => this.session.heard(bytes),
       whole: (bytes) => this.#run(bytes),
       failed: (error) => this.#fail(error),
     });

@@ -1,22 +1,22 @@
 // Serves gRPC on sockets that are handed over. Who may call, what is counted and what an error means is the host's to say; what happens
-// to one call is in server-call.ts.
+// on one connection is in session.ts, to one call in server-call.ts.
 //
 // Measured on two cores that the client shares (Node 20, decoding and the gate included): a unary call costs the server 36 to 47 us of CPU
 // with 32 in flight and 77 to 110 us one at a time, most of it in node:http2; the client 55 to 69 and 100 to 145 us. A thousand idle
 // streams take 4 MB on one connection, and 46 MB on a connection each.
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { Http2Server, ServerHttp2Session } from "node:http2";
 import { createServer } from "node:http2";
 import type { Socket } from "node:net";
 import type { ByteBudget } from "../byte-budget.ts";
 import type { Clock } from "../clock.ts";
+import type { LoopTurns } from "../loop-turns.ts";
 import type { Stalls } from "../stalls.ts";
-import { endEarly } from "./call-answer.ts";
 import { Turns } from "./inflate.ts";
-import { KeepAlive } from "./keep-alive.ts";
-import { type GrpcLimits, inflationsAtOnce, sessionMemoryMb, sessionWindowBytes, streamWindowBytes } from "./limits.ts";
-import { ServerCall } from "./server-call.ts";
+import { type GrpcLimits, inflationsAtOnce, sessionMemoryMb, streamWindowBytes } from "./limits.ts";
+import type { ServerCall } from "./server-call.ts";
 import type { GrpcMethod } from "./service.ts";
-import { GrpcCode, GrpcError } from "./status.ts";
+import { GrpcSession } from "./session.ts";
+import type { GrpcCode, GrpcError } from "./status.ts";
 
 /** The server that owns the port, as gRPC needs it. */
 export interface GrpcHost {
@@ -28,6 +28,8 @@ export interface GrpcHost {
   explain(error: unknown, call: ServerCall): GrpcError;
   /** A request over HTTP/2 that is no gRPC was refused with this status. */
   refusedPlain(status: number, socket: Socket): void;
+  /** A connection was ended because it flooded the server. */
+  flooded?(socket: Socket): void;
   /** A request was taken apart and its handler was called, which ran this long without a pause. */
   ran?(call: ServerCall, ms: number): void;
 }
@@ -44,6 +46,8 @@ export interface GrpcServerOptions {
   /** End calls whose request, or whose answer, makes no progress. */
   receiveStalls: Stalls;
   sendStalls: Stalls;
+  /** What connections may do in one turn of the event loop. */
+  turns: LoopTurns;
 }
 
 export class GrpcServer {
@@ -54,6 +58,7 @@ export class GrpcServer {
   readonly sending: ByteBudget;
   readonly receiveStalls: Stalls;
   readonly sendStalls: Stalls;
+  readonly turns: LoopTurns;
   /** Messages that are being unpacked. */
   readonly inflations = new Turns(inflationsAtOnce);
   readonly #methods: ReadonlyMap<string, GrpcMethod>;
@@ -67,6 +72,7 @@ export class GrpcServer {
     this.sending = options.sending;
     this.receiveStalls = options.receiveStalls;
     this.sendStalls = options.sendStalls;
+    this.turns = options.turns;
     this.clock = clock;
     this.limits = limits;
     this.host = host;
@@ -107,100 +113,4 @@ export class GrpcServer {
     this.#draining = true;
     for (const session of [...this.#sessions]) session.drain();
   }
-}
-
-/** One connection. */
-export class GrpcSession {
-  readonly peer: string;
-  readonly socket: Socket;
-  readonly #server: GrpcServer;
-  readonly #session: ServerHttp2Session;
-  readonly #keepAlive: KeepAlive;
-  readonly #calls = new Set<ServerCall>();
-  #idleSince: number;
-
-  constructor(server: GrpcServer, session: ServerHttp2Session, socket: Socket, closed: () => void) {
-    const { clock, limits } = server;
-    this.#server = server;
-    this.#session = session;
-    this.#idleSince = clock.now();
-    this.socket = socket;
-    this.peer = `${socket.remoteAddress}:${socket.remotePort}`;
-    this.#keepAlive = new KeepAlive(session, {
-      ...{ clock, pingMs: limits.pingMs, pingTimeoutMs: limits.pingTimeoutMs },
-      tick: () => this.#tick(),
-      lost: () => socket.destroy(),
-    });
-    session.setLocalWindowSize(sessionWindowBytes);
-    session.on("stream", (stream, headers) => this.#accept(stream, headers));
-    // A peer that broke the protocol: the session and its streams close next, and each call hears of that.
-    session.on("error", () => {});
-    session.once("close", () => {
-      this.#keepAlive.stop();
-      closed();
-    });
-  }
-
-  /** GOAWAY, the end of streams, and the connection's end after the last call. Again is harmless. */
-  drain(): void {
-    if (!this.#session.destroyed) this.#session.close();
-    for (const call of [...this.#calls]) call.dismiss();
-  }
-
-  #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-    // A stream that fails closes next, which is what its call listens to. One that was reset along with its own headers has closed already:
-    // no caller is left to be answered, and trying to would throw.
-    stream.on("error", () => {});
-    if (stream.destroyed || stream.closed) return;
-    const plain = refusePlain(headers);
-    if (plain !== undefined) {
-      this.#server.host.refusedPlain(plain, this.socket);
-      return answerPlain(stream, plain);
-    }
-    const call = new ServerCall(this.#server, this, stream, headers);
-    this.#calls.add(call);
-    call.begin();
-  }
-
-  heard(): void {
-    this.#keepAlive.heard();
-  }
-
-  finished(call: ServerCall): void {
-    this.#calls.delete(call);
-    if (this.#calls.size === 0) this.#idleSince = this.#server.clock.now();
-  }
-
-  /** Looks after calls that come too slowly, and after a client that wants nothing; false when there is nobody left to ping. */
-  #tick(): boolean {
-    const { clock, limits } = this.#server;
-    const now = clock.now();
-    if (this.#calls.size === 0 && now - this.#idleSince >= limits.idleMs) {
-      this.drain();
-      return false;
-    }
-    for (const call of this.#calls) {
-      if (now - call.receivingSince < limits.requestMs) continue;
-      call.refuse(new GrpcError(GrpcCode.DEADLINE_EXCEEDED, "The request did not arrive in time."));
-    }
-    return true;
-  }
-}
-
-const grpcType = /^application\/grpc(\+proto)?( *;.*)?$/;
-
-/** The HTTP status for a request that is no gRPC call; undefined for one that is. */
-function refusePlain(headers: IncomingHttpHeaders): number | undefined {
-  if (!grpcType.test(headers["content-type"] ?? "")) return 415;
-  return headers[":method"] === "POST" ? undefined : 405;
-}
-
-function answerPlain(stream: ServerHttp2Stream, status: number): void {
-  const text =
-    status === 415
-      ? "Over HTTP/2 this server speaks gRPC only; everything else is there over HTTP/1.1.\n"
-      : "gRPC calls are POST requests.\n";
-  stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8" });
-  stream.end(text);
-  endEarly(stream);
 }

@@ -4,6 +4,7 @@
 import { connect } from "node:net";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { callFields, field, frame, preface } from "../support/raw-frames.ts";
 import { deferred, untilElsewhere } from "../support/until.ts";
 import { type GraphServer, startGraphServer } from "../support/workflow-graph.ts";
 
@@ -11,26 +12,7 @@ const conversations = 500;
 /** Longer than a connection may be idle. */
 const idleMs = 120_000;
 
-const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-/** A header field without compression. */
-function field(name: string, value: string): Buffer {
-  return Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
-}
-
-const headers = Buffer.concat([
-  ...[field(":method", "POST"), field(":scheme", "http"), field(":path", "/stepflow.v1.HealthService/HealthCheck")],
-  ...[field(":authority", "127.0.0.1"), field("content-type", "application/grpc"), field("te", "trailers")],
-]);
+const headers = callFields("/stepflow.v1.HealthService/HealthCheck");
 const message = Buffer.from([0, 0, 0, 0, 0]);
 /** Settings, headers, data, window, ping, reset, priority, goodbye, continuation, and types that there are not. */
 const good = [

@@ -11,6 +11,7 @@ import { type GrpcLimits, grpcLimits } from "../../src/grpc/limits.ts";
 import { type GrpcHost, GrpcServer, type GrpcServerOptions } from "../../src/grpc/server.ts";
 import type { GrpcMethod } from "../../src/grpc/service.ts";
 import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";
+import { LoopTurns } from "../../src/loop-turns.ts";
 import { message, service } from "../../src/protobuf/protobuf.ts";
 import { httpLimits } from "../../src/server/listener/limits.ts";
 import { Stalls } from "../../src/stalls.ts";
@@ -66,6 +67,7 @@ export async function startGrpc(methods: readonly GrpcMethod[], options: TestGrp
     sending: options.sending ?? new ByteBudget(4 * large),
     receiveStalls: new Stalls(clock, httpLimits.receiveStallMs),
     sendStalls: new Stalls(clock, httpLimits.sendStallMs),
+    turns: new LoopTurns(),
     // Every method takes large messages, unless the test is about those that do not.
     limits: { ...grpcLimits, callBytes: large, openBytes: large, ...options.limits },
   });

@@ -5,6 +5,7 @@ import { isUtf8 } from "node:buffer";
 import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Transform, type TransformCallback } from "node:stream";
 import { pieceUnits, type Share } from "../../loop-turns.ts";
+import { areTooTiny } from "../../tiny-pieces.ts";
 import { bodyTooLarge, problemError } from "./problems.ts";
 
 /** What became of a body: its text, or why there is none. */
@@ -48,17 +49,12 @@ export class BodyRequest extends IncomingMessage {
     this.share?.spend(pieceUnits);
     this.pieces++;
     this.bytes += bytes;
-    if (this.pieces < tinyPiecesMax || this.bytes >= this.pieces * tinyBytes) return;
+    if (!areTooTiny(this.pieces, this.bytes)) return;
     const { onTinyPieces } = this;
     this.onTinyPieces = undefined;
     onTinyPieces?.();
   }
 }
-
-/** Pieces of fewer bytes than this on average cost more to take apart than they carry. */
-const tinyBytes = 16;
-/** A program that writes each word by itself has fewer of them in a request. */
-const tinyPiecesMax = 10_000;
 
 /** The replacement character is rare enough that only a text which holds one is looked at twice. */
 export function decodeBody(bytes: Buffer): BodyOutcome {

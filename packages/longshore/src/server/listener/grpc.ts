@@ -10,6 +10,7 @@ import type { ServerCall } from "../../grpc/server-call.ts";
 import type { GrpcMethod } from "../../grpc/service.ts";
 import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../../grpc/status.ts";
 import type { Problem, ProblemKind } from "../../http.ts";
+import type { LoopTurns } from "../../loop-turns.ts";
 import type { Stalls } from "../../stalls.ts";
 import type { Logger } from "../logger.ts";
 import type { Stopwatch } from "../watchdog.ts";
@@ -35,6 +36,8 @@ export interface GrpcPartOptions {
   sending: ByteBudget;
   receiveStalls: Stalls;
   sendStalls: Stalls;
+  /** What connections may do in one turn of the event loop. */
+  turns: LoopTurns;
   watch?: Stopwatch;
 }
 
@@ -58,6 +61,7 @@ export function createGrpc({
   sending,
   receiveStalls,
   sendStalls,
+  turns,
   watch,
 }: GrpcPartOptions): GrpcPart {
   function refuse(call: ServerCall, problem: Problem): GrpcError {
@@ -66,7 +70,7 @@ export function createGrpc({
   }
 
   const server = new GrpcServer({
-    ...{ methods, clock, receiving, sending, receiveStalls, sendStalls },
+    ...{ methods, clock, receiving, sending, receiveStalls, sendStalls, turns },
     limits: { ...limits, idleMs: limits.keepAliveMs },
     host: {
       begin(call) {
@@ -97,6 +101,7 @@ export function createGrpc({
         return refuse(call, problem);
       },
       ran: (call, ms) => watch?.ran(call.path, ms),
+      flooded: () => traffic.broken("flood"),
       refusedPlain(status, socket) {
         const problem: Problem = { kind: status === 415 ? "bad-request" : "method-not-allowed", status, message: "This is no gRPC call." };
         traffic.refused({ method: "HTTP/2", route: undefined, from: socket.remoteAddress, caller: stranger }, problem);

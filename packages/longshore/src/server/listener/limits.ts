@@ -65,7 +65,7 @@ export interface HttpLimits extends ValueLimits {
   callBytes: number;
   /** Bodies and messages of gRPC that are being received, unpacked, all together: sixteen of the largest. */
   receivingBytes: number;
-  /** gRPC calls at once on one connection, long-lived streams included: `inFlightConnection` and room for the reserve. */
+  /** gRPC calls at once on one connection, long-lived streams included: what one read of a connection may bring to life. */
   streams: number;
   /** Between two pings of a gRPC connection, which notice that the other side has vanished. */
   pingMs: number;

@@ -109,6 +109,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     sending: sendingBytes,
     receiveStalls,
     sendStalls,
+    turns,
     watch: options.watch,
   });
   const serveDirectly = createDirect({

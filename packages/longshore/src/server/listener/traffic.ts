@@ -18,8 +18,8 @@ export interface Traffic {
   undelivered(): void;
   /** A connection that is not served directly any more. */
   handedOver(): void;
-  /** A request that never became one: broken bytes, too slow, headers too large; `tls` for a handshake that failed. */
-  broken(status: number | "tls"): void;
+  /** A request that never became one: broken bytes, too slow, headers too large; `tls` for a handshake that failed, `flood` for a flood of HTTP/2. */
+  broken(status: number | "tls" | "flood"): void;
 }
 
 export interface RefusedRequest {
