@@ -3,13 +3,16 @@
 
 import type { Clock } from "../../../clock.ts";
 import type { MakeId } from "../../../ids.ts";
-import type { Json } from "../../../json.ts";
+import { deeperThan, type Json, jsonDepthMax } from "../../../json.ts";
+import { JsonScan } from "../../../json-scan.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
 import { componentsMax, pathOf, type RegisteredComponent } from "../config/registered.ts";
 import type { ComponentInfo, TaskAssignment } from "../messages.ts";
 import { invalid } from "../refuse.ts";
 
 const prefix = "discovery-";
+/** JSON values in all schemas of one list: as many as a report may hold. */
+const schemaValuesMax = 131_072;
 
 export interface Question {
   readonly id: string;
@@ -78,19 +81,25 @@ export class Discoveries {
 function registeredOf(components: readonly ComponentInfo[]): RegisteredComponent[] {
   const field = "list_components.components";
   if (components.length > componentsMax) throw invalid(field, `has ${components.length} entries, at most ${componentsMax} are taken`);
+  const scan = new JsonScan();
   return components.map(({ componentId, path, description, inputSchema, outputSchema }, at) => {
     if (componentId === "") throw invalid(`${field}[${at}].component_id`, "is empty, expected the component's id");
     return {
       id: componentId,
       path: pathOf(componentId, path),
       ...(description === undefined ? {} : { description }),
-      ...(inputSchema === undefined ? {} : { inputSchema: schemaIn(inputSchema, `${field}[${at}].input_schema`) }),
-      ...(outputSchema === undefined ? {} : { outputSchema: schemaIn(outputSchema, `${field}[${at}].output_schema`) }),
+      ...(inputSchema === undefined ? {} : { inputSchema: schemaIn(inputSchema, `${field}[${at}].input_schema`, scan) }),
+      ...(outputSchema === undefined ? {} : { outputSchema: schemaIn(outputSchema, `${field}[${at}].output_schema`, scan) }),
     };
   });
 }
 
-function schemaIn(text: string, field: string): Json {
+/** Schemas come as texts, in which the fields of the message do not count what they hold: `scan` counts the values of all of them. */
+function schemaIn(text: string, field: string, scan: JsonScan): Json {
+  scan.push(Buffer.from(text));
+  if (scan.values > schemaValuesMax)
+    throw invalid(field, `is one schema too many, expected at most ${schemaValuesMax} values in all of them`);
+  if (deeperThan(text)) throw invalid(field, `is nested deeper than ${jsonDepthMax} levels`);
   try {
     return JSON.parse(text) as Json;
   } catch {
