@@ -44,7 +44,7 @@ const table = {
   "task.signal": { who: "worker", what: "report on a waiting step by its name", carries: "payload" },
   "log.write": { who: "worker", what: "add to the log of a task", carries: "payload" },
   "part.write": { who: "worker", what: "keep what a task produces before its end", carries: "payload" },
-  "part.read": { who: "worker", what: "read what other tasks of its run produced", reads: true },
+  "part.read": { who: "worker", what: "read what other tasks of its run produced", reads: true, bound: true },
   "blob.write": { who: "worker", what: "store blobs", carries: "payload" },
   "blob.read": { who: "worker", what: "read blobs by their hash", reads: true },
   "bus.publish": { who: "worker", what: "send what FlowKit's workers send: announcements, status, replies", carries: "payload" },

@@ -93,6 +93,15 @@ export class OwnArtifacts implements ArtifactStore {
     return partsOf(ask, sources, { ...options, signal: AbortSignal.any([options.signal, this.#closed.signal]) });
   }
 
+  /** Whether it is the attempt that the board has handed out; one that is offered may be at work before its acceptance is heard. */
+  async isHeld({ taskId, nodeId, epoch, workerId }: Attempt): Promise<boolean> {
+    const place = await this.#parts.places.find({ task_id: taskId, node_id: nodeId });
+    const task = place === undefined ? undefined : await this.#parts.board.task(place.taskId);
+    if (task === undefined || task.grant !== epoch) return false;
+    if (task.state === "offered") return true;
+    return (task.state === "held" || task.state === "cancelling") && (task.holder === null || task.holder === workerId);
+  }
+
   /**
    * What the sources have to say after these positions, for a consumer that is a node of the same task. Waits until one of them has
    * something, or `signal` aborts. Stops after so many bytes, and then the later sources seem to have nothing.

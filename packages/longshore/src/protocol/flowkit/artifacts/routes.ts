@@ -2,6 +2,7 @@
 
 import type { Action } from "../../../actions.ts";
 import type { Clock } from "../../../clock.ts";
+import { LongshoreError } from "../../../errors.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
 import { payloadRequestBytes } from "../../../payload-size.ts";
@@ -57,7 +58,7 @@ function routesOf(artifactParts: ArtifactRoutesParts, waiting: Waiting): Route[]
       const body = bodyOf(request);
       return accepted(await artifacts.complete(attemptIn(body), objectIn(body, "meta")));
     }),
-    route("GET", "/complete", "part.read", async (request) => {
+    route("GET", "/complete", "task.look", async (request) => {
       return jsonReply({ complete: await artifacts.isComplete(queryText(request, "task_id"), queryText(request, "node_id")) });
     }),
     route("POST", "/read", "part.read", async (request) => {
@@ -68,6 +69,8 @@ function routesOf(artifactParts: ArtifactRoutesParts, waiting: Waiting): Route[]
         after: wholeIn(source, "after", { fallback: 0, where: `sources[${at}].` }),
       }));
       const consumer = attemptIn(body);
+      // Who may read runs needs to hold nothing.
+      if (!request.caller.may("run.read") && !(await artifacts.isHeld(consumer))) throw notHeld(consumer);
       const pages = await waiting.within(waitMs, request.gone, (signal) => artifacts.pages(consumer, positions, signal));
       return jsonReply(pagesText(pages));
     }),
@@ -120,6 +123,12 @@ function route(method: Route["method"], path: string, action: Action, handle: (r
 
 function accepted(value: boolean): HttpReply {
   return jsonReply({ accepted: value });
+}
+
+function notHeld({ taskId, nodeId, epoch, workerId }: Attempt): LongshoreError {
+  const attempt = `attempt ${epoch} of node ${JSON.stringify(nodeId)} in task ${JSON.stringify(taskId)}`;
+  const message = `Worker ${JSON.stringify(workerId)} does not hold ${attempt}: a worker reads for a node that it holds.`;
+  return new LongshoreError("LONGSHORE_UNAUTHORIZED", message);
 }
 
 function attemptIn(body: JsonObject): Attempt {
