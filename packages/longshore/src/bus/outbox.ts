@@ -6,7 +6,6 @@
 
 import { type Clock, systemClock } from "../clock.ts";
 import { codeOf, LongshoreError, toError } from "../errors.ts";
-import { isQuotaReached } from "../quotas.ts";
 import type { Trouble } from "../trouble.ts";
 import type { Bus } from "./bus.ts";
 
@@ -263,7 +262,6 @@ export class Outbox {
 /** No further try can help: the message itself is refused. */
 function isHopeless(error: Error): boolean {
   const code = codeOf(error);
-  if (isQuotaReached(error)) return false;
   return code === "LONGSHORE_LIMIT" || code === "LONGSHORE_BAD_INPUT";
 }
 

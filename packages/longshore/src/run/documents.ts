@@ -20,10 +20,13 @@ export interface DocumentStore {
   documents(kind: string, name?: string): Promise<Document[]>;
   /** The same without having all of them in memory at once. */
   eachDocument(kind: string, name?: string): AsyncIterable<Document>;
-  /** Keeps a version, replacing what it said before. With `unlessThere` an existing one is left alone and false is answered. */
+  /**
+   * Keeps a version, replacing what it said before. With `unlessThere` an existing one is left alone and false is answered. With `own` it is what
+   * the server itself needs to go on: the quota, which callers may have filled, does not refuse it.
+   */
   keepDocument(
     document: { kind: string; name: string; version: number; body: string },
-    options?: { unlessThere?: boolean },
+    options?: { unlessThere?: boolean; own?: boolean },
   ): Promise<boolean>;
   /** One version, or all of them. Answers how many were there. */
   removeDocument(kind: string, name: string, version?: number): Promise<number>;

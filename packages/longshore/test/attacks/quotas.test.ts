@@ -50,6 +50,17 @@ it("records that a worker token publishes on the bus are refused at their quota"
   expect((await publish(99)).text).toContain("--bus-bytes");
 });
 
+it("what workers have filled does not keep the coordinator from sending commands", async () => {
+  const engine = await openEngine({ directory: null, quotas: { busBytes: 2_000 } });
+  onTestFinished(() => engine.close());
+  const value = "v".repeat(1_000);
+  const publish = (topic: string, by: "own" | "guest") => engine.busLog.append([{ topic, key: null, value }], by);
+  await publish("status.a.v1", "guest");
+  await expect(publish("status.a.v1", "guest")).rejects.toMatchObject({ detail: { field: "quotas.busBytes" } });
+  await publish("cmd.a.v1", "own");
+  expect(engine.store.stored.of("bus").used).toBe(2 * (1_000 + 64));
+});
+
 it("parts of one task are refused at the quota of all of them, and those of a task that was removed give their room back", async () => {
   const engine = await openEngine({ directory: null, quotas: { partBytes: 20_000 } });
   onTestFinished(() => engine.close());

@@ -76,7 +76,9 @@ export class SqliteBus implements BusLog {
     const byTopic = grouped(records);
     const bytes = records.reduce((sum, record) => sum + rowBytes + bytesOf(record), 0);
     await this.#commit.run(() => {
-      this.#room.take(bytes);
+      // What workers have filled must not keep the coordinator from leading them.
+      if (by === "guest") this.#room.take(bytes);
+      else this.#room.add(bytes);
       const now = this.#clock.now();
       for (const [name, some] of byTopic) {
         const topic = this.#topics.open(name, by);

@@ -110,14 +110,14 @@ export class SqliteDocuments implements DocumentStore {
 
   keepDocument(
     wanted: { kind: string; name: string; version: number; body: string },
-    options: { unlessThere?: boolean } = {},
+    options: { unlessThere?: boolean; own?: boolean } = {},
   ): Promise<boolean> {
     return this.#commit.run(() => {
       checkName(wanted.name, "name");
       const key = keyOf(wanted.kind, wanted.name, wanted.version);
       const before = this.#rows.get(key);
       if (before !== null && options.unlessThere) return false;
-      this.#admit(wanted, before);
+      this.#admit(wanted, before, options.own === true);
       const now = this.#clock.now();
       this.#rows.put(key, { ...wanted, createdAt: before?.createdAt ?? now, updatedAt: now }, true);
       return true;
@@ -132,13 +132,13 @@ export class SqliteDocuments implements DocumentStore {
     });
   }
 
-  #admit(wanted: Pick<Document, "kind" | "name" | "body">, before: Document | null): void {
+  #admit(wanted: Pick<Document, "kind" | "name" | "body">, before: Document | null, own: boolean): void {
     const count = this.#countOf(wanted.kind);
     if (before === null && count.value >= documentsMax) throw tooMany(wanted.kind);
     const more = bytesOf(wanted) - (before === null ? 0 : bytesOf(before));
     const room = this.#stored.of("documents");
     // What gets smaller is always taken.
-    if (more > 0) room.take(more);
+    if (more > 0 && !own) room.take(more);
     else room.add(more);
     if (before === null) count.add(1);
   }

@@ -51,6 +51,6 @@ const kind = "flowkit-mirror";
  */
 export async function fileOf(documents: Pick<DocumentStore, "document" | "keepDocument">): Promise<string> {
   const fresh = { kind, name: "file", version: 1, body: JSON.stringify(randomUUID()) };
-  await documents.keepDocument(fresh, { unlessThere: true });
+  await documents.keepDocument(fresh, { unlessThere: true, own: true });
   return JSON.parse((await documents.document(kind, "file"))?.body ?? fresh.body) as string;
 }

@@ -65,7 +65,7 @@ export class BatchRecords {
 
   async keep(taskId: string, record: BatchRecord): Promise<void> {
     this.#kept.add(taskId);
-    await this.#documents.keepDocument({ kind: batchesKind, name: taskId, version: 1, body: JSON.stringify(record) });
+    await this.#documents.keepDocument({ kind: batchesKind, name: taskId, version: 1, body: JSON.stringify(record) }, { own: true });
   }
 
   async drop(taskId: string): Promise<void> {

@@ -9,6 +9,6 @@ const kind = "flowkit-cluster";
 export async function clusterOf(told: string | null, documents: DocumentStore): Promise<string> {
   if (told !== null) return told;
   const fresh = { kind, name: "cluster", version: 1, body: JSON.stringify(randomBytes(3).toString("hex")) };
-  await documents.keepDocument(fresh, { unlessThere: true });
+  await documents.keepDocument(fresh, { unlessThere: true, own: true });
   return JSON.parse((await documents.document(kind, "cluster"))?.body ?? fresh.body) as string;
 }

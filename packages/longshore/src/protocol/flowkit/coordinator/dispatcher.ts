@@ -14,7 +14,6 @@ import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";
-import { isQuotaReached } from "../../../quotas.ts";
 import { taskIdOf } from "../../../run/run.ts";
 import type { Place, Places, WireName } from "../places.ts";
 import type { TopicNames } from "../wire.ts";
@@ -239,7 +238,7 @@ export class Dispatcher {
   /** Too large to be sent is too large for ever; everything else is tried again. */
   async #refused(hold: { taskId: string; grant: number }, error: unknown): Promise<void> {
     const { board, failed } = this.#parts;
-    const isFinal = error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT" && !isQuotaReached(error);
+    const isFinal = error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT";
     if (!isFinal) failed("sending of a command", error);
     const report = isFinal ? board.fail(hold, { error: toError(error).message, retryable: false }) : board.retract(hold);
     // Should the store be unable to write now, the offer ends by itself.

@@ -40,7 +40,7 @@ export class LateAccepts {
 
   async keep(taskId: string, accepted: LateAccept): Promise<void> {
     this.#accepted.set(taskId, accepted);
-    await this.#documents.keepDocument({ kind, name: taskId, version: 1, body: JSON.stringify(accepted) });
+    await this.#documents.keepDocument({ kind, name: taskId, version: 1, body: JSON.stringify(accepted) }, { own: true });
   }
 
   /** Its worker has reported the end of this epoch. */

@@ -215,7 +215,7 @@ export class Registry {
 
   async #keep({ id, roles, capacity, version }: Worker): Promise<void> {
     const body = JSON.stringify({ roles, capacity, version } as unknown as JsonObject);
-    await this.#parts.documents.keepDocument({ kind, name: id, version: 1, body });
+    await this.#parts.documents.keepDocument({ kind, name: id, version: 1, body }, { own: true });
   }
 
   async #leave(id: string, why: string): Promise<void> {
