@@ -5,6 +5,7 @@ import { temporaryFolder } from "../../../../test/support/parts.ts";
 import { callOf } from "../../../../test/support/stepflow-call.ts";
 import type { Json } from "../../../json.ts";
 import { loadFile } from "./load-file.ts";
+import { hereCharsMax, yamlThreads } from "./yaml-thread.ts";
 
 function setup() {
   const outer = temporaryFolder();
@@ -35,6 +36,21 @@ describe("load_file", () => {
       metadata: { resolved_path: join("sub", "b.YML"), size_bytes: 15, format: "yaml" },
     });
     expect(await load({ path: "c.txt" })).toEqual({ data: "grüße\n", metadata: { resolved_path: "c.txt", size_bytes: 8, format: "text" } });
+  });
+
+  it("reads YAML of a large file in a thread, which ends with it", async () => {
+    const { load, write } = setup();
+    const before = yamlThreads.started;
+    write("small.yaml", "a: 1\n");
+    expect(await load({ path: "small.yaml" })).toMatchObject({ data: { a: 1 } });
+    expect(yamlThreads.started).toBe(before);
+    write("large.yaml", `a: &one { b: [1, ~] }\nc: *one\nd: ${"x".repeat(hereCharsMax)}\n`);
+    expect(await load({ path: "large.yaml" })).toMatchObject({
+      data: { a: { b: [1, null] }, c: { b: [1, null] }, d: "x".repeat(hereCharsMax) },
+    });
+    write("broken.yaml", `${"a: 1\n".repeat(hereCharsMax)}`);
+    await expect(load({ path: "broken.yaml" })).rejects.toThrow(failure("COMPONENT_FAILED", "is no yaml: Map keys must be unique"));
+    expect(yamlThreads.started).toBe(before + 2);
   });
 
   it("reads a file as it is told to", async () => {

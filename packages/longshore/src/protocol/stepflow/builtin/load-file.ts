@@ -11,14 +11,13 @@ import { payloadBytesMax } from "../../../payload-size.ts";
 import { toJson } from "../../../to-json.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, failed, invalid, objectSchema, optionalText, textIn } from "./component.ts";
+import { parseYaml } from "./yaml-thread.ts";
 
 const formats = ["json", "yaml", "text"] as const;
 type Format = (typeof formats)[number];
 
 /** A file becomes the output of a step, which is kept with its run. */
 const fileBytesMax = payloadBytesMax;
-/** Of YAML: an alias stands for what it names, so a few lines could otherwise become a very large value. */
-const aliasesMax = 100;
 
 export interface FlowFiles {
   readonly folder: string;
@@ -125,9 +124,7 @@ async function parsed(call: ComponentWork, text: string, format: Format, wanted:
   if (format === "text") return text;
   try {
     if (format === "json") return parseExact(text) as Json;
-    // Loaded where there is YAML to read.
-    const { parse } = await import("yaml");
-    return toJson(parse(text, { maxAliasCount: aliasesMax }));
+    return toJson(await parseYaml(text));
   } catch (error) {
     throw failed(call, `${JSON.stringify(wanted)} is no ${format}: ${toError(error).message}`);
   }
