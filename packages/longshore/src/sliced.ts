@@ -2,7 +2,7 @@
 // be small, and else in turns, between which every other request is served. A slice is counted in items and not in time, so that a test can
 // see the bound.
 
-import { type Slices, turnRows } from "./slices.ts";
+import { Slices, turnRows } from "./slices.ts";
 
 export type Sliced<Result> = Generator<undefined, Result, undefined>;
 
@@ -16,12 +16,15 @@ export function atOnce<Result>(work: Sliced<Result>): Result {
   }
 }
 
-/** Each slice has a turn of the event loop for itself. */
-export async function inTurns<Result>(work: Sliced<Result>, slices: Slices): Promise<Result> {
+/** One for the process, as there is one event loop: however many definitions come at once, one slice is worked on in a turn. */
+const definitions = new Slices();
+
+/** Each slice but the first has a turn of the event loop for itself: what is small is done at once. */
+export async function inTurns<Result>(work: Sliced<Result>, slices: Slices = definitions): Promise<Result> {
   for (;;) {
-    await slices.turn(turnRows);
     const { done, value } = work.next();
     if (done) return value;
+    await slices.turn(turnRows);
   }
 }
 

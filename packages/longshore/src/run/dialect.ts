@@ -36,6 +36,8 @@ export interface Scope {
   records(): ReadonlyMap<number, Task> | undefined;
   /** The newest document of a kind under a name; undefined when it has not been loaded, null when there is none. */
   document(kind: string, name: string): Json | undefined;
+  /** Told how many values a template looked at, which counts towards the size of the decision. */
+  looked?(values: number): void;
   /** The try that is being worked out, where there is one. */
   readonly self: { readonly node: number; readonly attempt: number } | null;
   readonly now: number;

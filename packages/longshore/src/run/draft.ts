@@ -22,6 +22,9 @@ export const startSteps = 4;
 /** Characters of an input that count as one more step: about as long as it takes to write them. */
 const stepChars = 4_096;
 
+/** Values that a template looks at which count as one more step, at up to 0.3 us each. */
+const stepValues = 80;
+
 /** How a step ended without a result. */
 export interface Failing {
   state: EndState;
@@ -174,6 +177,7 @@ export class Draft {
       run: this.run,
       self,
       now: this.now,
+      looked: (values) => this.spend(Math.floor(values / stepValues)),
       input: () => {
         this.#input ??= parseExact(frontier.run.input) as Json;
         return this.#input;

@@ -78,3 +78,33 @@ it("the steps of a wide flow of Stepflow are started in slices", async () => {
   await vi.waitFor(() => expect(vi.mocked(SqliteBoard.prototype.place).mock.calls.length).toBeGreaterThanOrEqual(many), 30_000);
   expect(most()).toBeLessThanOrEqual(placedMax);
 });
+
+it("an expression that looks at very many values fails its task, before others have waited for long", async () => {
+  const { url, post } = await started();
+  const inputParameters = { all: "${workflow.input.list[?(@.a in $.input.list[*].a)]}" };
+  const tasks = [{ ...simple(0), inputParameters }];
+  await post("/api/metadata/workflow", { name: "scan", schemaVersion: 2, tasks });
+  const { text: id } = await post("/api/workflow/scan", { list: numbers.map((a) => ({ a })) });
+  const { tasks: ended } = JSON.parse((await call(`${url}/api/workflow/${id}`)).text) as { tasks: { reasonForIncompletion?: string }[] };
+  expect(ended[0]?.reasonForIncompletion).toContain("more than 65536 values");
+});
+
+it("what expressions look at counts: branches of a fork that scan a large input are started a few at a time", async () => {
+  const { url, post } = await started();
+  const inputParameters = { all: "${workflow.input.list[?(@.a > 5)]}" };
+  const branches = numbers.slice(0, 100).map((at) => [{ ...simple(at), inputParameters }]);
+  const [forking, joining] = fork.tasks;
+  const joinOn = branches.map(([task]) => task!.taskReferenceName);
+  const tasks = [
+    { ...forking, forkTasks: branches },
+    { ...joining, joinOn },
+  ];
+  await post("/api/metadata/workflow", { name: "scans", schemaVersion: 2, tasks });
+  const most = fullestTurn();
+  const { text: id } = await post("/api/workflow/scans", { list: numbers.map((a) => ({ a })) });
+  await vi.waitFor(async () => {
+    const { text } = await call(`${url}/api/workflow/${id}`);
+    expect(JSON.parse(text).tasks).toHaveLength(branches.length + 2);
+  }, 30_000);
+  expect(most()).toBeLessThanOrEqual(20);
+});

@@ -2,6 +2,7 @@
 // has one; those about operators that are not served, and about what could never end, are ours.
 
 import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { type Sliced, sliceItems } from "../../sliced.ts";
 import { compileValue, expressionsOf } from "./expression.ts";
 import { everyTask, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { isScript, isUnserved } from "./operators.ts";
@@ -9,7 +10,15 @@ import { checkName, secondsMax } from "./task-def.ts";
 import type { Violations } from "./violation.ts";
 import { parseDuration, parseUntil } from "./wait.ts";
 
-export function checkWorkflow(definition: WorkflowDef, path: string, options: { mayBeEmpty: boolean }, violations: Violations): void {
+/** Values of inputs that are checked in one slice, at some microseconds each when they are expressions. */
+const valuesInSlice = 1_000;
+
+export function* checkWorkflow(
+  definition: WorkflowDef,
+  path: string,
+  options: { mayBeEmpty: boolean },
+  violations: Violations,
+): Sliced<void> {
   if (!definition.name) violations.add(`${path}.name`, "WorkflowDef name cannot be null or empty", definition.name);
   else checkName(definition.name, `${path}.name`, "WorkflowDef name", violations);
   if (definition.tasks.length === 0 && !options.mayBeEmpty) violations.add(`${path}.tasks`, "WorkflowTask list cannot be empty");
@@ -19,11 +28,26 @@ export function checkWorkflow(definition: WorkflowDef, path: string, options: { 
     const value = definition[field];
     if (Math.abs(value) > secondsMax) violations.add(`${path}.${field}`, `must be at most ${secondsMax}`, value);
   }
-  checkReferences(definition, path, violations);
-  for (const [at, task] of definition.tasks.entries()) checkTask(task, `${path}.tasks[${at}]`, violations);
+  yield* checkReferences(definition, path, violations);
+  let checked = 0;
+  for (const [task, at] of everyTaskAt(definition.tasks, `${path}.tasks`)) {
+    if (++checked % sliceItems === 0) yield;
+    checkTask(task, at, violations);
+  }
 }
 
-function checkReferences(definition: WorkflowDef, path: string, violations: Violations): void {
+/** Each task before those inside it, with its place. */
+function* everyTaskAt(tasks: readonly WorkflowTask[], path: string): Generator<[WorkflowTask, string]> {
+  for (const [at, task] of tasks.entries()) {
+    const here = `${path}[${at}]`;
+    yield [task, here];
+    for (const [key, branch] of Object.entries(task.decisionCases ?? {})) yield* everyTaskAt(branch, `${here}.decisionCases[${key}]`);
+    yield* everyTaskAt(task.defaultCase ?? [], `${here}.defaultCase`);
+    for (const [fork, branch] of (task.forkTasks ?? []).entries()) yield* everyTaskAt(branch, `${here}.forkTasks[${fork}]`);
+  }
+}
+
+function* checkReferences(definition: WorkflowDef, path: string, violations: Violations): Sliced<void> {
   const names = new Set<string>();
   const twice = new Set<string>();
   for (const { taskReferenceName: name } of everyTask(definition.tasks)) {
@@ -37,13 +61,24 @@ function checkReferences(definition: WorkflowDef, path: string, violations: Viol
       if (!names.has(name)) violations.add(path, `JOIN ${task.taskReferenceName} joins on ${name}, which is not a task of this definition`);
   }
   // Only the tasks at the top, as in Conductor: inside branches a name that is not there reads as null.
-  for (const task of definition.tasks) checkInputs(task.inputParameters, task, names, path, violations);
+  for (const [at, task] of definition.tasks.entries()) {
+    if (at % sliceItems === sliceItems - 1) yield;
+    yield* checkInputs(task.inputParameters, task, names, path, violations);
+  }
 }
 
-function checkInputs(input: JsonObject, task: WorkflowTask, names: ReadonlySet<string>, path: string, violations: Violations): void {
+function* checkInputs(
+  input: JsonObject,
+  task: WorkflowTask,
+  names: ReadonlySet<string>,
+  path: string,
+  violations: Violations,
+): Sliced<void> {
   const open: [string, Json][] = Object.entries(input);
+  let read = 0;
   // The list grows while it is read. Taking from its front would move all the others each time.
   for (const [key, value] of open) {
+    if (++read % valuesInSlice === 0) yield;
     if (Array.isArray(value)) for (const item of value) open.push([key, item]);
     else if (isObject(value)) for (const entry of Object.entries(value as JsonObject)) open.push(entry);
     else if (typeof value === "string") checkInput(key, value, task, names, path, violations);
@@ -86,11 +121,6 @@ function checkTask(task: WorkflowTask, path: string, violations: Violations): vo
       violations.add(`${path}.${field}`, `must be from 0 to ${secondsMax}`, value);
   }
   checkType(task, (message) => violations.add(path, message));
-  for (const [key, branch] of Object.entries(task.decisionCases ?? {}))
-    for (const [at, inner] of branch.entries()) checkTask(inner, `${path}.decisionCases[${key}][${at}]`, violations);
-  for (const [at, inner] of (task.defaultCase ?? []).entries()) checkTask(inner, `${path}.defaultCase[${at}]`, violations);
-  for (const [fork, branch] of (task.forkTasks ?? []).entries())
-    for (const [at, inner] of branch.entries()) checkTask(inner, `${path}.forkTasks[${fork}][${at}]`, violations);
 }
 
 function checkType(task: WorkflowTask, bad: (message: string) => void): void {

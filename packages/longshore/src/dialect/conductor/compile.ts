@@ -9,7 +9,7 @@ import { LongshoreError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
 import { parseInSlices } from "../../json-sliced.ts";
 import { findCycle, type InstantNode, makePlanInSlices, nodesMax, type OnFailure, type Plan, type PlanNode } from "../../run/plan.ts";
-import { atOnce, mapInSlices, type Sliced, sliceItems } from "../../sliced.ts";
+import { mapInSlices, type Sliced, sliceItems } from "../../sliced.ts";
 import { compileValue } from "./expression.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";
 import { operatorOf } from "./operators.ts";
@@ -20,14 +20,10 @@ export const dialectName = "conductor";
 
 /** `source` is JSON text of a WorkflowDef that was read by `parseWorkflowDef` and completed by `snapshot`. */
 export function* compileSource(source: string): Sliced<Plan> {
-  return yield* planOf((yield* parseInSlices(source)) as WorkflowDef);
+  return yield* compileInSlices((yield* parseInSlices(source)) as WorkflowDef);
 }
 
-export function compileWorkflow(definition: WorkflowDef): Plan {
-  return atOnce(planOf(definition));
-}
-
-function* planOf(definition: WorkflowDef): Sliced<Plan> {
+export function* compileInSlices(definition: WorkflowDef): Sliced<Plan> {
   const compiler = new Compiler();
   const exits = yield* compiler.chain(definition.tasks, [], false);
   const nodes = compiler.finish();

@@ -36,6 +36,10 @@ export class RunContext implements Context {
     return self === null ? null : attemptIdOf(taskIdOf(run.id, self.node), self.attempt);
   }
 
+  looked(values: number): void {
+    this.#scope.looked?.(values);
+  }
+
   needs(): Needs {
     return { needs: [...this.#outputs], records: [...this.#records], all: this.#all };
   }

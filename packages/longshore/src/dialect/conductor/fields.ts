@@ -4,6 +4,7 @@
 // As Conductor's own reader does, a number may come as a text and a text as a number, and null for a number or a flag is 0 or false.
 
 import { isObject, type Json } from "../../json.ts";
+import { atOnce, type Sliced } from "../../sliced.ts";
 import type { Violations } from "./violation.ts";
 
 /** Reads one field. `undefined` leaves it out. `given` is undefined when it is absent. */
@@ -11,15 +12,29 @@ export type Field = (given: Json | undefined, path: string, violations: Violatio
 
 export type FieldTable = { readonly [name: string]: Field };
 
+/** What a field returns that holds so much that it is read in slices. */
+export class Nested {
+  readonly read: Sliced<unknown>;
+
+  constructor(read: Sliced<unknown>) {
+    this.read = read;
+  }
+}
+
 /** Null when `source` is no object at all. */
 export function readFields<Model>(table: FieldTable, source: unknown, path: string, violations: Violations): Model | null {
+  return atOnce(readFieldsInSlices<Model>(table, source, path, violations));
+}
+
+export function* readFieldsInSlices<Model>(table: FieldTable, source: unknown, path: string, violations: Violations): Sliced<Model | null> {
   if (!isObject(source)) {
     violations.add(path, "must be an object", source);
     return null;
   }
   const read: { [name: string]: unknown } = {};
   for (const name of Object.keys(table)) {
-    const value = (table[name] as Field)(own(source, name), `${path}.${name}`, violations);
+    const found = (table[name] as Field)(own(source, name), `${path}.${name}`, violations);
+    const value = found instanceof Nested ? yield* found.read : found;
     if (value !== undefined) read[name] = value;
   }
   for (const name of Object.keys(source)) if (!Object.hasOwn(table, name) && name !== "__proto__") read[name] = source[name];

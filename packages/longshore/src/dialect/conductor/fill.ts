@@ -23,6 +23,8 @@ export interface Context {
   document(): Json | undefined;
   environment(name: string): string | null;
   taskId: string | null;
+  /** Told how many values were looked at. */
+  looked?(values: number): void;
 }
 
 /** A value filled in may not grow beyond what a task may be given: many references to one large output would fill the memory. */
@@ -40,6 +42,8 @@ export function fillValue(compiled: Compiled, context: Context): Filled {
   } catch (error) {
     if (error instanceof PathError) return { failed: error.message };
     throw error;
+  } finally {
+    context.looked?.(filling.looked);
   }
 }
 
@@ -52,6 +56,10 @@ class Filling {
 
   constructor(context: Context) {
     this.#context = context;
+  }
+
+  get looked(): number {
+    return this.#budget.spent;
   }
 
   fill(compiled: Compiled): Json {

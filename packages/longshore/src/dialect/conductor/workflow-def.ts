@@ -2,9 +2,10 @@
 
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json } from "../../json.ts";
+import { atOnce, type Sliced, sliceItems } from "../../sliced.ts";
 import { checkWorkflow } from "./check.ts";
-import { compileWorkflow } from "./compile.ts";
-import { countExpressions, expressionsMax } from "./expression-count.ts";
+import { compileInSlices } from "./compile.ts";
+import { countExpressions, expressionsMax, valueExpressionsMax } from "./expression-count.ts";
 import {
   anything,
   choice,
@@ -12,10 +13,11 @@ import {
   type FieldTable,
   flag,
   map,
+  Nested,
   optionalFlag,
   optionalMap,
   optionalWhole,
-  readFields,
+  readFieldsInSlices,
   text,
   texts,
   whole,
@@ -34,72 +36,112 @@ export const nestingMax = 30;
  * `mayBeEmpty` is for definitions that come inside a start request, which may have no task at all.
  */
 export function parseWorkflowDef(source: unknown, path: string, options: { mayBeEmpty?: boolean } = {}): Checked<WorkflowDef> {
-  if (countExpressions(source as Json, expressionsMax) > expressionsMax)
+  return atOnce(parseInSlices(source, path, options));
+}
+
+export function* parseInSlices(source: unknown, path: string, options: { mayBeEmpty?: boolean } = {}): Sliced<Checked<WorkflowDef>> {
+  const expressions = countExpressions(source as Json, expressionsMax);
+  if (expressions > expressionsMax)
     return { violations: [{ path, message: `has more than ${expressionsMax} expressions, which is the limit of a definition` }] };
   const violations = new Violations();
-  const value = new Reader(violations).workflow(source, path, options.mayBeEmpty ?? false);
+  const value = yield* new Reader(violations, expressions > valueExpressionsMax).workflow(source, path, options.mayBeEmpty ?? false);
   return value === null || violations.list.length > 0 ? { violations: violations.list } : { value };
 }
 
 /** The body of `PUT /metadata/workflow`. Conductor refuses the whole list when one is wrong; each is told apart here. */
-export function parseWorkflowDefs(source: unknown, path: string): { violations: readonly Violation[] } | { list: Checked<WorkflowDef>[] } {
+export function parseWorkflowDefs(source: unknown, path: string): ParsedDefs {
+  return atOnce(parseAllInSlices(source, path));
+}
+
+type ParsedDefs = { violations: readonly Violation[] } | { list: Checked<WorkflowDef>[] };
+
+export function* parseAllInSlices(source: unknown, path: string): Sliced<ParsedDefs> {
   if (!Array.isArray(source)) return { violations: [{ path, message: "must be a list of workflow definitions" }] };
   if (source.length === 0) return { violations: [{ path, message: "WorkflowDefList is empty" }] };
   if (source.length > workflowsMax)
     return { violations: [{ path, message: `has ${source.length} definitions, at most ${workflowsMax} are allowed` }] };
-  return { list: source.map((item, at) => parseWorkflowDef(item, `${path}[${at}]`)) };
+  const list: Checked<WorkflowDef>[] = [];
+  for (const [at, item] of source.entries()) {
+    list.push(yield* parseInSlices(item, `${path}[${at}]`));
+    // Each is small, or has had turns of its own.
+    if (at % definitionsInSlice === definitionsInSlice - 1) yield;
+  }
+  return { list };
 }
 
 /** One request may bring so many, as one bulk request may name so many runs. */
 const workflowsMax = 1_000;
+const definitionsInSlice = 20;
 
 class Reader {
   readonly #violations: Violations;
   #tasks = 0;
   #nesting = 0;
   #tooMany = false;
+  readonly #counts: boolean;
 
-  constructor(violations: Violations) {
+  /** `counts` is for a definition with so many expressions that one value of it may have too many. */
+  constructor(violations: Violations, counts: boolean) {
     this.#violations = violations;
+    this.#counts = counts;
   }
 
-  workflow(source: unknown, path: string, mayBeEmpty: boolean): WorkflowDef | null {
-    const table: FieldTable = { ...workflowFields, tasks: (given, at) => this.#list(given, at) };
+  *workflow(source: unknown, path: string, mayBeEmpty: boolean): Sliced<WorkflowDef | null> {
+    const table: FieldTable = { ...workflowFields, tasks: (given, at) => this.#lists(given, at) };
     const before = this.#violations.list.length;
-    const definition = readFields<WorkflowDef>(table, source, path, this.#violations);
+    const definition = yield* readFieldsInSlices<WorkflowDef>(table, source, path, this.#violations);
     // What could not be read at all would only be told twice.
     if (definition === null || this.#violations.list.length > before) return definition;
-    checkWorkflow(definition, path, { mayBeEmpty }, this.#violations);
-    if (this.#violations.list.length === before) this.#tryOut(definition, path);
+    this.#countIn(definition.outputParameters, `${path}.outputParameters`);
+    yield* checkWorkflow(definition, path, { mayBeEmpty }, this.#violations);
+    if (this.#violations.list.length === before) yield* this.#tryOut(definition, path);
     return definition;
   }
 
+  #countIn(value: Json, path: string): void {
+    if (this.#counts && countExpressions(value, valueExpressionsMax) > valueExpressionsMax)
+      this.#violations.add(path, `has more than ${valueExpressionsMax} expressions, which is the limit of one task`);
+  }
+
   /** What only shows when a plan is made of it, such as tasks that wait for each other. */
-  #tryOut(definition: WorkflowDef, path: string): void {
+  *#tryOut(definition: WorkflowDef, path: string): Sliced<void> {
     try {
-      compileWorkflow(definition);
+      yield* compileInSlices(definition);
     } catch (error) {
       if (!(error instanceof LongshoreError)) throw error;
       this.#violations.add(path, error.message);
     }
   }
 
-  #list(given: Json | undefined, path: string): readonly WorkflowTask[] {
-    if (given === undefined || given === null) return [];
+  #lists(given: Json | undefined, path: string): Nested | readonly WorkflowTask[] {
+    return given === undefined || given === null ? [] : new Nested(this.#list(given, path));
+  }
+
+  *#list(given: Json, path: string): Sliced<readonly WorkflowTask[]> {
+    if (given === null) return [];
     if (!Array.isArray(given)) {
       this.#violations.add(path, "must be a list of tasks", given);
       return [];
     }
-    return this.#inside(path, () => given.flatMap((item, at) => this.#task(item, `${path}[${at}]`) ?? [])) ?? [];
+    if (!this.#enter(path)) return [];
+    const tasks: WorkflowTask[] = [];
+    for (const [at, item] of given.entries()) {
+      const task = yield* this.#task(item, `${path}[${at}]`);
+      if (task !== null) tasks.push(task);
+    }
+    this.#nesting--;
+    return tasks;
   }
 
-  #task(source: Json, path: string): WorkflowTask | null {
+  *#task(source: Json, path: string): Sliced<WorkflowTask | null> {
+    if (this.#tasks % sliceItems === sliceItems - 1) yield;
     if (++this.#tasks > tasksMax) {
       if (!this.#tooMany) this.#violations.add(path, `is one task more than the ${tasksMax} that are allowed`);
       this.#tooMany = true;
       return null;
     }
-    const task = readFields<WorkflowTask>(this.#taskFields, source, path, this.#violations);
+    const task = yield* readFieldsInSlices<WorkflowTask>(this.#taskFields, source, path, this.#violations);
+    if (task !== null) this.#countIn(task.inputParameters, `${path}.inputParameters`);
     return task === null ? null : { ...task, ...inlineDefinition(task, path, this.#violations) };
   }
 
@@ -113,14 +155,14 @@ class Reader {
     caseValueParam: text,
     caseExpression: text,
     scriptExpression: text,
-    decisionCases: (given, path) => this.#cases(given, path),
+    decisionCases: (given, path) => (given === undefined || given === null ? {} : new Nested(this.#cases(given, path))),
     dynamicForkJoinTasksParam: text,
     dynamicForkTasksParam: text,
     dynamicForkTasksInputParamName: text,
-    defaultCase: (given, path) => this.#list(given, path),
-    forkTasks: (given, path) => this.#branches(given, path),
+    defaultCase: (given, path) => this.#lists(given, path),
+    forkTasks: (given, path) => (given === undefined || given === null ? [] : new Nested(this.#branches(given, path))),
     startDelay: whole(0),
-    subWorkflowParam: (given, path) => this.#subWorkflow(given, path),
+    subWorkflowParam: (given, path) => (given === undefined || given === null ? undefined : new Nested(this.#subWorkflow(given, path))),
     joinOn: texts,
     sink: text,
     optional: flag(false),
@@ -130,7 +172,7 @@ class Reader {
     defaultExclusiveJoinTask: texts,
     asyncComplete: flag(false),
     loopCondition: text,
-    loopOver: (given, path) => this.#list(given, path),
+    loopOver: (given, path) => this.#lists(given, path),
     retryCount: optionalWhole,
     evaluatorType: text,
     expression: text,
@@ -141,49 +183,52 @@ class Reader {
     startWhen: choice(["FIRST_PART"], undefined),
   };
 
-  #cases(given: Json | undefined, path: string): { [key: string]: readonly WorkflowTask[] } {
-    if (given === undefined || given === null) return {};
+  *#cases(given: Json, path: string): Sliced<{ [key: string]: readonly WorkflowTask[] }> {
     if (!isObject(given)) {
       this.#violations.add(path, "must be an object of lists of tasks", given);
       return {};
     }
-    return Object.fromEntries(
-      Object.entries(given as { [key: string]: Json }).map(([key, list]) => [key, this.#list(list, `${path}[${key}]`)]),
-    );
+    const cases: [string, readonly WorkflowTask[]][] = [];
+    for (const [key, list] of Object.entries(given as { [key: string]: Json }))
+      cases.push([key, yield* this.#list(list, `${path}[${key}]`)]);
+    return Object.fromEntries(cases);
   }
 
-  #branches(given: Json | undefined, path: string): (readonly WorkflowTask[])[] {
-    if (given === undefined || given === null) return [];
-    if (Array.isArray(given)) return given.map((branch, at) => this.#list(branch, `${path}[${at}]`));
-    this.#violations.add(path, "must be a list of lists of tasks", given);
-    return [];
+  *#branches(given: Json, path: string): Sliced<(readonly WorkflowTask[])[]> {
+    const branches: (readonly WorkflowTask[])[] = [];
+    if (!Array.isArray(given)) this.#violations.add(path, "must be a list of lists of tasks", given);
+    else for (const [at, branch] of given.entries()) branches.push(yield* this.#list(branch, `${path}[${at}]`));
+    return branches;
   }
 
-  #subWorkflow(given: Json | undefined, path: string): SubWorkflowParam | undefined {
-    if (given === undefined || given === null) return undefined;
+  *#subWorkflow(given: Json, path: string): Sliced<SubWorkflowParam | undefined> {
     const table: FieldTable = { ...subWorkflowFields, workflowDefinition: (inner, at) => this.#definition(inner, at) };
-    const param = readFields<SubWorkflowParam>(table, given, path, this.#violations);
+    const param = yield* readFieldsInSlices<SubWorkflowParam>(table, given, path, this.#violations);
     if (param === null || param.workflowDefinition !== undefined || param.name) return param ?? undefined;
     if (param.name === undefined) this.#violations.add(`${path}.name`, "SubWorkflowParams name cannot be null");
     this.#violations.add(`${path}.name`, "SubWorkflowParams name cannot be empty", param.name);
     return param;
   }
 
-  #definition(given: Json | undefined, path: string): WorkflowDef | string | undefined {
+  #definition(given: Json | undefined, path: string): Nested | string | undefined {
     if (given === undefined || given === null) return undefined;
-    if (typeof given === "string") return given;
-    return this.#inside(path, () => this.workflow(given, path, false)) ?? undefined;
+    return typeof given === "string" ? given : new Nested(this.#inner(given, path));
   }
 
-  #inside<Result>(path: string, read: () => Result): Result | null {
-    if (this.#nesting >= nestingMax) {
-      this.#violations.add(path, `stands deeper than the ${nestingMax} levels that are allowed`);
-      return null;
-    }
-    this.#nesting++;
-    const result = read();
+  *#inner(given: Json, path: string): Sliced<WorkflowDef | undefined> {
+    if (!this.#enter(path)) return undefined;
+    const definition = yield* this.workflow(given, path, false);
     this.#nesting--;
-    return result;
+    return definition ?? undefined;
+  }
+
+  #enter(path: string): boolean {
+    if (this.#nesting < nestingMax) {
+      this.#nesting++;
+      return true;
+    }
+    this.#violations.add(path, `stands deeper than the ${nestingMax} levels that are allowed`);
+    return false;
   }
 }
 

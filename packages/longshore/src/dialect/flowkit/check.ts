@@ -2,9 +2,10 @@
 // that can only fail.
 
 import type { JsonObject } from "../../json.ts";
-import { compileGraph } from "./compile.ts";
+import { atOnce, eachInSlices, type Sliced } from "../../sliced.ts";
+import { planInSlices } from "./compile.ts";
 import { refusal } from "./fields.ts";
-import { functionType, type Graph, type GraphNode, readGraph } from "./graph.ts";
+import { functionType, type Graph, type GraphNode, readInSlices } from "./graph.ts";
 import { type IsSensitive, looksSensitive } from "./sensitive.ts";
 import { changeVars, isVarsFunction, VarsError } from "./vars.ts";
 
@@ -23,10 +24,14 @@ const builtinFunctions = ["merge.generic", "metrics.aggregate", "noop"] as const
 
 /** @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
 export function checkedGraph(document: unknown, checks: GraphChecks = {}): Graph {
-  const graph = readGraph(document, checks.ignored);
-  compileGraph(graph);
+  return atOnce(checkInSlices(document, checks));
+}
+
+export function* checkInSlices(document: unknown, checks: GraphChecks): Sliced<Graph> {
+  const graph = yield* readInSlices(document, checks.ignored);
+  yield* planInSlices(graph);
   const ids = new Set(graph.nodes.map(({ node_id }) => node_id));
-  graph.nodes.forEach((node, index) => {
+  yield* eachInSlices(graph.nodes, (node, index) => {
     const at = `graph.nodes[${index}].io`;
     if (node.type === functionType) checkFunction(node, at, ids, checks);
     else checkAdapter(node, at, checks);

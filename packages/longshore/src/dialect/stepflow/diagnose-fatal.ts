@@ -1,15 +1,11 @@
 // What keeps a flow from being run at all, and from being kept.
 
 import type { JsonPath } from "../../json-position.ts";
-import { atOnce, eachInSlices, type Sliced } from "../../sliced.ts";
+import { eachInSlices, type Sliced } from "../../sliced.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow } from "./flow.ts";
 import { visitExpressions } from "./visit.ts";
-
-export function fatalsOf(flow: Flow): Diagnostic[] {
-  return atOnce(fatalsInSlices(flow));
-}
 
 export function* fatalsInSlices(flow: Flow): Sliced<Diagnostic[]> {
   return [...diagnoseIds(flow), ...(yield* diagnoseReferences(flow))];

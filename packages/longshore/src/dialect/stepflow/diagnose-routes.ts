@@ -2,20 +2,25 @@
 
 import { isObject, type Json } from "../../json.ts";
 import type { JsonPath } from "../../json-position.ts";
+import { type Sliced, sliceItems } from "../../sliced.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import type { Expression } from "./expression.ts";
-import { type Flow, readFlow, type Step } from "./flow.ts";
+import { type Flow, readInSlices, refuse, type Step } from "./flow.ts";
 import type { ComponentFact, RouteFacts } from "./route-facts.ts";
 
 /** What is to be said of a flow inside a flow. */
-type Diagnose = (flow: Flow) => Diagnostic[];
+type Diagnose = (flow: Flow) => Sliced<Diagnostic[]>;
 
-export function diagnoseRoutes(flow: Flow, routes: RouteFacts, diagnose: Diagnose): Diagnostic[] {
-  const components = flow.steps.flatMap((step, index) => diagnoseComponent(step, ["steps", index], routes, diagnose));
-  return [...components, ...diagnoseConfiguration(routes)];
+export function* diagnoseRoutes(flow: Flow, routes: RouteFacts, diagnose: Diagnose): Sliced<Diagnostic[]> {
+  const found: Diagnostic[] = [];
+  for (const [index, step] of flow.steps.entries()) {
+    if (index % sliceItems === sliceItems - 1) yield;
+    for (const one of yield* diagnoseComponent(step, ["steps", index], routes, diagnose)) found.push(one);
+  }
+  return [...found, ...diagnoseConfiguration(routes)];
 }
 
-function diagnoseComponent(step: Step, at: JsonPath, routes: RouteFacts, diagnose: Diagnose): Diagnostic[] {
+function* diagnoseComponent(step: Step, at: JsonPath, routes: RouteFacts, diagnose: Diagnose): Sliced<Diagnostic[]> {
   const { id, component } = step;
   const here = [...at, "component"];
   const expected = "a path such as /python/udf";
@@ -29,29 +34,30 @@ function diagnoseComponent(step: Step, at: JsonPath, routes: RouteFacts, diagnos
   const mock = candidates.some(({ type }) => type === "mock")
     ? [diagnostic("mockComponent", here, `Step '${id}' uses a mock component`)]
     : [];
-  return [...mock, ...diagnoseSubflows(step, [...at, "input"], candidates, diagnose)];
+  return [...mock, ...(yield* diagnoseSubflows(step, [...at, "input"], candidates, diagnose))];
 }
 
 /** Where built-in components take flows that stand in their input. */
 const subflowFields: { readonly [component: string]: string } = { "/map": "workflow", "/iterate": "flow", "/put_blob": "data" };
 
-function diagnoseSubflows(step: Step, at: JsonPath, candidates: readonly ComponentFact[], diagnose: Diagnose): Diagnostic[] {
+function* diagnoseSubflows(step: Step, at: JsonPath, candidates: readonly ComponentFact[], diagnose: Diagnose): Sliced<Diagnostic[]> {
   const builtin = candidates.find(({ type }) => type === "builtin");
   const field = builtin === undefined ? undefined : subflowFields[builtin.remainder];
   if (field === undefined) return [];
   if (builtin?.remainder === "/put_blob" && literalIn(step.input, "blob_type") !== "flow") return [];
   const flow = literalIn(step.input, field);
-  return flow === undefined ? [] : diagnoseSubflow(flow, [...at, field], diagnose);
+  return flow === undefined ? [] : yield* diagnoseSubflow(flow, [...at, field], diagnose);
 }
 
-function diagnoseSubflow(document: Json, at: JsonPath, diagnose: Diagnose): Diagnostic[] {
+function* diagnoseSubflow(document: Json, at: JsonPath, diagnose: Diagnose): Sliced<Diagnostic[]> {
   let flow: Flow;
   try {
-    flow = readFlow(document);
+    flow = yield* readInSlices(document, refuse);
   } catch (error) {
     return [diagnostic("invalidSubflowLiteral", at, `Invalid subflow literal: ${(error as Error).message}`, { expected: "a flow" })];
   }
-  return diagnose(flow)
+  const found = yield* diagnose(flow);
+  return found
     .filter(({ code }) => !isAboutConfiguration(code))
     .map((inner) =>
       diagnostic(inner.kind, [...at, ...inner.at], inner.message, { experimental: inner.experimental, expected: inner.expected }),

@@ -3,6 +3,7 @@
 
 import type { Json } from "../../json.ts";
 import type { JsonPath } from "../../json-position.ts";
+import { eachInSlices, type Sliced } from "../../sliced.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow } from "./flow.ts";
@@ -10,7 +11,7 @@ import { type Path, pathText } from "./path.ts";
 import { inputSchemaOf, type RouteFacts } from "./route-facts.ts";
 import { violations } from "./schema-violations.ts";
 import { resolve, type SchemaPlace, typesAt, type Walked, walk } from "./schema-walk.ts";
-import { declaredVariables } from "./variables.ts";
+import { declaredVariables, type Variable } from "./variables.ts";
 import { everyRoot, visitExpressions } from "./visit.ts";
 
 export interface Known {
@@ -29,16 +30,19 @@ interface Reading {
 export class TypeChecker {
   readonly #flow: Flow;
   readonly #outputs: ReadonlyMap<string, Json>;
+  /** Worked out once: many expressions may read many variables. */
+  readonly #variables: ReadonlyMap<string, Variable> | null;
 
   constructor({ flow, outputs }: Known) {
+    this.#variables = declaredVariables(flow.schemas);
     this.#flow = flow;
     this.#outputs = outputs;
   }
 
   /** Paths that lead nowhere, and those of which it cannot be said. */
-  accesses(): Diagnostic[] {
+  *accesses(): Sliced<Diagnostic[]> {
     const found: Diagnostic[] = [];
-    everyRoot(this.#flow, (root, at) => {
+    yield* everyRoot(this.#flow, (root, at) => {
       visitExpressions(root, at, (expression, path) => {
         const reading = this.#readingOf(expression);
         if (reading === null || reading.path.length === 0) return;
@@ -50,19 +54,19 @@ export class TypeChecker {
   }
 
   /** Inputs that somebody thought of, and values that stand in for others. */
-  examples(): Diagnostic[] {
+  *examples(): Sliced<Diagnostic[]> {
     const { examples, schemas, steps } = this.#flow;
     const violated = (schema: Json, value: Json, at: JsonPath, what: string) =>
       violations(this.#place(schema), value).map(({ path, message }) =>
         diagnostic("schemaViolation", [...at, ...path], `Schema violation in ${what}: ${message}`),
       );
     const found = examples.flatMap(({ name, input, path }) => violated(schemas.input, input, [...path, "input"], `example '${name}'`));
-    steps.forEach(({ id, onError }, index) => {
+    yield* eachInSlices(steps, ({ id, onError }, index) => {
       const schema = this.#outputs.get(id) ?? null;
       if (onError.action === "useDefault")
         found.push(...violated(schema, onError.value, ["steps", index, "onError", "defaultValue"], `the default of step '${id}'`));
     });
-    for (const { name, schema, default: value } of declaredVariables(schemas)?.values() ?? []) {
+    for (const { name, schema, default: value } of this.#variables?.values() ?? []) {
       const at = ["schemas", "properties", "variables", "properties", name, "default"];
       if (value !== undefined) found.push(...violated(schema, value, at, `the default of variable '${name}'`));
     }
@@ -70,10 +74,10 @@ export class TypeChecker {
   }
 
   /** Values that cannot be what takes them, and what cannot be told about them. */
-  values(routes: RouteFacts | undefined): Diagnostic[] {
+  *values(routes: RouteFacts | undefined): Sliced<Diagnostic[]> {
     const { steps, output, schemas } = this.#flow;
     const found: Diagnostic[] = [];
-    steps.forEach((step, index) => {
+    yield* eachInSlices(steps, (step, index) => {
       if (this.#outputs.get(step.id) == null)
         found.push(
           diagnostic("untypedComponentOutput", ["steps", index], `Component '${step.component}' in step '${step.id}' has no output schema`),
@@ -154,7 +158,7 @@ export class TypeChecker {
     if (expression.kind === "input") return { schema: schemas.input, path: expression.path, name: "the flow's input" };
     if (expression.kind !== "variable") return null;
     const name = String(expression.path[0] ?? "");
-    const schema = declaredVariables(schemas)?.get(name)?.schema ?? null;
+    const schema = this.#variables?.get(name)?.schema ?? null;
     return { schema, path: expression.path.slice(1), name: `variable '${name}'` };
   }
 

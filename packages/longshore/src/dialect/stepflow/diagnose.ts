@@ -3,7 +3,8 @@
 
 import type { Json } from "../../json.ts";
 import type { JsonPath } from "../../json-position.ts";
-import { fatalsOf } from "./diagnose-fatal.ts";
+import { atOnce, type Sliced, sliceItems } from "../../sliced.ts";
+import { fatalsInSlices } from "./diagnose-fatal.ts";
 import { diagnoseRoutes } from "./diagnose-routes.ts";
 import { type Known, TypeChecker } from "./diagnose-types.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
@@ -21,15 +22,26 @@ export interface DiagnoseOptions {
   readonly typeCheck?: boolean;
 }
 
-export function diagnose(flow: Flow, { routes, typeCheck = false }: DiagnoseOptions = {}): Diagnostic[] {
-  const found = [...fatalsOf(flow), ...diagnoseHead(flow), ...diagnoseVariables(flow), ...diagnosePatterns(flow), ...unreachable(flow)];
+export function diagnose(flow: Flow, options: DiagnoseOptions = {}): Diagnostic[] {
+  return atOnce(diagnoseInSlices(flow, options));
+}
+
+export function* diagnoseInSlices(flow: Flow, { routes, typeCheck = false }: DiagnoseOptions = {}): Sliced<Diagnostic[]> {
+  const fatals = yield* fatalsInSlices(flow);
+  const found = [...fatals, ...diagnoseHead(flow), ...(yield* diagnoseVariables(flow)), ...diagnosePatterns(flow)];
+  add(found, yield* unreachable(flow));
   const outputs = new Map(flow.steps.map((step) => [step.id, schemaOf(flow, step, routes)]));
   const known: Known = { flow, outputs };
   const types = new TypeChecker(known);
-  found.push(...types.accesses(), ...types.examples());
-  if (routes !== undefined) found.push(...diagnoseRoutes(flow, routes, (inner) => diagnose(inner, { routes, typeCheck })));
-  if (typeCheck) found.push(...types.values(routes));
+  add(found, yield* types.accesses());
+  add(found, yield* types.examples());
+  if (routes !== undefined) add(found, yield* diagnoseRoutes(flow, routes, (inner) => diagnoseInSlices(inner, { routes, typeCheck })));
+  if (typeCheck) add(found, yield* types.values(routes));
   return found;
+}
+
+function add(found: Diagnostic[], more: readonly Diagnostic[]): void {
+  for (const one of more) found.push(one);
 }
 
 /** What a step's output is said to be, by the flow itself or by the component's configuration. */
@@ -46,8 +58,9 @@ function diagnoseHead(flow: Flow): Diagnostic[] {
 }
 
 /** Variables must be declared once anybody declares any. */
-function diagnoseVariables(flow: Flow): Diagnostic[] {
+function* diagnoseVariables(flow: Flow): Sliced<Diagnostic[]> {
   const declared = declaredVariables(flow.schemas);
+  const expected = declared === null || declared.size === 0 ? undefined : `one of ${[...declared.keys()].join(", ")}`;
   const found: Diagnostic[] = [];
   let undeclared = false;
   const look = (expression: Expression, at: JsonPath) => {
@@ -56,11 +69,10 @@ function diagnoseVariables(flow: Flow): Diagnostic[] {
     if (declared === null) undeclared = true;
     else if (!declared.has(name)) {
       const kind = expression.default === null ? "undefinedRequiredVariable" : "undefinedVariable";
-      const expected = declared.size === 0 ? undefined : `one of ${[...declared.keys()].join(", ")}`;
       found.push(diagnostic(kind, at, `Variable '${name}' is not defined`, expected === undefined ? {} : { expected }));
     }
   };
-  everyRoot(flow, (root, at) => visitExpressions(root, at, look));
+  yield* everyRoot(flow, (root, at) => visitExpressions(root, at, look));
   if (undeclared) found.push(diagnostic("missingVariableSchema", ["schemas", "properties", "variables"], "No variable schema defined"));
   return found;
 }
@@ -75,7 +87,7 @@ function diagnosePatterns({ schemas }: Flow): Diagnostic[] {
 }
 
 /** Steps that nothing can ever want: neither the output nor a step that must run needs them, on any branch. */
-function unreachable({ steps, output }: Flow): Diagnostic[] {
+function* unreachable({ steps, output }: Flow): Sliced<Diagnostic[]> {
   const index = new Map(steps.map(({ id }, at) => [id, at]));
   const wanted = new Set<number>(steps.flatMap(({ mustExecute }, at) => (mustExecute ? [at] : [])));
   const want = (root: Expression) => {
@@ -85,8 +97,12 @@ function unreachable({ steps, output }: Flow): Diagnostic[] {
     }
   };
   want(output);
+  let walked = 0;
   // What is added on the way is walked over as well.
-  for (const at of wanted) want((steps[at] as Step).input);
+  for (const at of wanted) {
+    if (++walked % sliceItems === 0) yield;
+    want((steps[at] as Step).input);
+  }
   return steps.flatMap(({ id }, at) =>
     wanted.has(at) ? [] : [diagnostic("unreachableStep", ["steps", at], `Step '${id}' is not referenced by any other step or the output`)],
   );

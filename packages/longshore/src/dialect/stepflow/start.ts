@@ -2,13 +2,15 @@
 
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
-import { parseExact, writeExact } from "../../json-exact.ts";
+import { writeExact } from "../../json-exact.ts";
+import { parseInSlices } from "../../json-sliced.ts";
 import type { NewRun } from "../../run/store.ts";
-import { compileFlow } from "./compile.ts";
+import { atOnce, type Sliced } from "../../sliced.ts";
+import { compileInSlices } from "./compile.ts";
 import type { Flow } from "./flow.ts";
 import { applyOverrides } from "./overrides.ts";
 import { type FlowSettings, maxConcurrencyDefault } from "./settings.ts";
-import { decodeFlow, dialectName, encodeFlow, flowIdOf, nameOf } from "./source.ts";
+import { decodeInSlices, dialectName, encodeFlow, flowIdOf, nameOf } from "./source.ts";
 import { resolveVariables, type VariableSources } from "./start-variables.ts";
 
 export interface RunWish {
@@ -41,9 +43,13 @@ const concurrencyMax = 1_000_000;
 
 /** Throws LONGSHORE_BAD_INPUT or LONGSHORE_BAD_DEFINITION that names the field. */
 export function prepareRun(wish: RunWish): PreparedRun {
-  const { flow, flowId } = wish.known ?? { flow: decodeFlow(wish.source), flowId: flowIdOf(wish.source) };
+  return atOnce(prepareInSlices(wish));
+}
+
+export function* prepareInSlices(wish: RunWish): Sliced<PreparedRun> {
+  const { flow, flowId } = wish.known ?? { flow: yield* decodeInSlices(wish.source), flowId: flowIdOf(wish.source) };
   const name = nameOf(flow, flowId);
-  const source = patched(wish);
+  const source = yield* patched(wish);
   const id = source === wish.source ? flowId : flowIdOf(source);
   const definition = { id, name: id === flowId ? name : `.${name}+${id.slice(0, 12)}`, dialect: dialectName, source };
   const { environment, prefixed } = wish;
@@ -65,14 +71,14 @@ export function prepareRun(wish: RunWish): PreparedRun {
 }
 
 /** What the overrides have made of a flow must still be one that can be run. */
-function patched({ source, overrides = null }: RunWish): string {
+function* patched({ source, overrides = null }: RunWish): Sliced<string> {
   if (overrides === null) return source;
-  const document = parseExact(source) as JsonObject;
+  const document = (yield* parseInSlices(source)) as JsonObject;
   const changed = applyOverrides(document, overrides);
   if (changed === document) return source;
   const text = encodeFlow(changed);
   try {
-    compileFlow(text);
+    yield* compileInSlices(text);
   } catch (error) {
     if (!(error instanceof LongshoreError)) throw error;
     const { field = "", ...detail } = error.detail;

@@ -1,6 +1,7 @@
 // Walks an expression together with where it stands in the flow.
 
 import type { JsonPath } from "../../json-position.ts";
+import { eachInSlices, type Sliced } from "../../sliced.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow } from "./flow.ts";
 
@@ -10,8 +11,8 @@ export function visitExpressions(expression: Expression, at: JsonPath, visit: (e
 }
 
 /** The expressions of a flow. */
-export function everyRoot({ steps, output }: Flow, visit: (root: Expression, at: JsonPath) => void): void {
-  steps.forEach(({ input }, index) => {
+export function* everyRoot({ steps, output }: Flow, visit: (root: Expression, at: JsonPath) => void): Sliced<void> {
+  yield* eachInSlices(steps, ({ input }, index) => {
     visit(input, ["steps", index, "input"]);
   });
   visit(output, ["output"]);

@@ -3,11 +3,12 @@
 import type { Caller } from "../../actions.ts";
 import type { TaskDef, WorkflowDef } from "../../dialect/conductor/model.ts";
 import { parseTaskDef, parseTaskDefs } from "../../dialect/conductor/task-def.ts";
-import { parseWorkflowDef, parseWorkflowDefs } from "../../dialect/conductor/workflow-def.ts";
+import { parseAllInSlices, parseInSlices } from "../../dialect/conductor/workflow-def.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
 import type { Reader } from "../../run/reader.ts";
+import { inTurns } from "../../sliced.ts";
 import type { Registry } from "./registry.ts";
 import { badRequest, conflict, invalid, json, jsonText, notFound, nothing, Refused, refusedByCore } from "./replies.ts";
 import { bodyOf, flagInQuery, wholeIn } from "./request.ts";
@@ -71,7 +72,7 @@ export class Metadata {
   };
 
   createWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
-    const definition = this.#checked(bodyOf(request), "registerWorkflowDef.arg0");
+    const definition = await this.#checked(bodyOf(request), "registerWorkflowDef.arg0");
     const kept = await this.#registry.keepWorkflow(definition, flagInQuery(request, "overwrite", false));
     if (!kept) throw conflict(`Workflow with ${definition.name}.${definition.version} already exists!`);
     return nothing;
@@ -79,7 +80,7 @@ export class Metadata {
 
   /** Each definition of the list stands or falls alone. */
   updateWorkflows = async (request: HttpRequest): Promise<HttpReply> => {
-    const parsed = parseWorkflowDefs(bodyOf(request), "updateWorkflowDef.arg0");
+    const parsed = await inTurns(parseAllInSlices(bodyOf(request), "updateWorkflowDef.arg0"));
     if ("violations" in parsed) throw invalid(parsed.violations);
     const broken = parsed.list.find((checked) => "violations" in checked);
     if (broken !== undefined && "violations" in broken) throw invalid(broken.violations);
@@ -99,8 +100,8 @@ export class Metadata {
     return json({ bulkErrorResults: failed, bulkSuccessfulResults: done });
   };
 
-  validateWorkflow = (request: HttpRequest): HttpReply => {
-    this.#checked(bodyOf(request), "validateWorkflowDef.arg0");
+  validateWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
+    await this.#checked(bodyOf(request), "validateWorkflowDef.arg0");
     return nothing;
   };
 
@@ -166,8 +167,8 @@ export class Metadata {
     throw notFound(`No such schema found by name: ${name}, version: ${version ?? null}`);
   };
 
-  #checked(source: unknown, path: string): WorkflowDef {
-    const checked = parseWorkflowDef(source ?? {}, path);
+  async #checked(source: unknown, path: string): Promise<WorkflowDef> {
+    const checked = await inTurns(parseInSlices(source ?? {}, path));
     if ("violations" in checked) throw invalid(checked.violations);
     return checked.value;
   }

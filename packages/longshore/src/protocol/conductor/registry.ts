@@ -2,15 +2,18 @@
 // runs are started from, which are workflow definitions with their task definitions written into them.
 
 import { createHash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { dialectName } from "../../dialect/conductor/compile.ts";
 import type { TaskDef, WorkflowDef } from "../../dialect/conductor/model.ts";
 import { documentKinds } from "../../dialect/conductor/settings.ts";
 import { lookupsOf, snapshot, snapshotChars } from "../../dialect/conductor/snapshot.ts";
 import type { Json, JsonObject } from "../../json.ts";
-import { parseExact, writeExact } from "../../json-exact.ts";
+import { writeExact } from "../../json-exact.ts";
+import { parseInSlices } from "../../json-sliced.ts";
 import type { Definition } from "../../run/dialect.ts";
 import type { Document, DocumentStore } from "../../run/documents.ts";
 import type { Runs } from "../../run/runs.ts";
+import { atOnce, inTurns, type Sliced, sliceItems } from "../../sliced.ts";
 import { Refused } from "./replies.ts";
 
 /** Task definitions have one version: writing one again replaces it. */
@@ -61,13 +64,13 @@ export class Registry {
 
   async workflow(name: string, version?: number): Promise<WorkflowDef | undefined> {
     const document = await this.#documents.document(documentKinds.workflow, name, version);
-    return document === undefined ? undefined : (shown(document) as unknown as WorkflowDef);
+    return document === undefined ? undefined : ((await inTurns(shownInSlices(document))) as unknown as WorkflowDef);
   }
 
   /** By name, then version. With a name, only that one's versions. */
   async *workflows(name?: string): AsyncGenerator<WorkflowDef, void, void> {
     for await (const document of this.#documents.eachDocument(documentKinds.workflow, name))
-      yield shown(document) as unknown as WorkflowDef;
+      yield (await inTurns(shownInSlices(document))) as unknown as WorkflowDef;
   }
 
   /** False when it was there and may not be replaced. */
@@ -135,8 +138,8 @@ export class Registry {
   /** A workflow with the task definitions of this moment, kept under an id made from what it says. */
   async define(workflow: WorkflowDef): Promise<Definition> {
     const wanted = lookupsOf(workflow);
-    const found = await Promise.all(wanted.taskDefs.map((name) => this.taskDef(name)));
-    const children = await Promise.all(wanted.workflows.map((name) => this.workflow(name)));
+    const found = await lookUp(wanted.taskDefs, (name) => this.taskDef(name));
+    const children = await lookUp(wanted.workflows, (name) => this.workflow(name));
     const taskDefs = new Map(found.filter((each) => each !== undefined).map((each) => [each.name, each]));
     if (snapshotChars(workflow, taskDefs, taskDefsCharsMax) > taskDefsCharsMax) throw tooLarge(workflow);
     const newest = new Map(children.filter((each) => each !== undefined).map((each) => [each.name, each.version]));
@@ -151,9 +154,22 @@ function tooLarge({ name }: WorkflowDef): Refused {
   return new Refused(413, `The task definitions of workflow ${name} are too large to be kept with a run; expected ${expected}.`);
 }
 
+/** Some in each turn of the event loop: a definition may name thousands. */
+async function lookUp<Found>(names: readonly string[], find: (name: string) => Promise<Found>): Promise<Found[]> {
+  const found: Found[] = [];
+  for (let at = 0; at < names.length; at += sliceItems) {
+    if (at > 0) await nextTurn();
+    found.push(...(await Promise.all(names.slice(at, at + sliceItems).map(find))));
+  }
+  return found;
+}
+
 /** The document with the times that the store knows. */
 function shown(document: Document): JsonObject {
-  const { createdAt, updatedAt } = document;
+  return atOnce(shownInSlices(document));
+}
+
+function* shownInSlices({ createdAt, updatedAt, body }: Document): Sliced<JsonObject> {
   const times = { createTime: createdAt, updateTime: updatedAt === createdAt ? 0 : updatedAt };
-  return { ...times, ...(parseExact(document.body) as JsonObject), ...times } as { [key: string]: Json };
+  return { ...times, ...((yield* parseInSlices(body)) as JsonObject), ...times } as { [key: string]: Json };
 }

@@ -10,7 +10,7 @@ import { quote, unquote } from "../../dialect/conductor/quoting.ts";
 import { namesSecret } from "../../dialect/conductor/secrets.ts";
 import { type Settings, settingsOf } from "../../dialect/conductor/settings.ts";
 import { childInput } from "../../dialect/conductor/snapshot.ts";
-import { parseWorkflowDef } from "../../dialect/conductor/workflow-def.ts";
+import { parseInSlices } from "../../dialect/conductor/workflow-def.ts";
 import type { HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
@@ -19,6 +19,7 @@ import type { Definition } from "../../run/dialect.ts";
 import { isRunOpen, type Message, type Run } from "../../run/run.ts";
 import type { Runs } from "../../run/runs.ts";
 import type { NewChild } from "../../run/store.ts";
+import { inTurns } from "../../sliced.ts";
 import type { Registry } from "./registry.ts";
 import { badRequest, conflict, invalid, notFound, Refused, refusedByCore } from "./replies.ts";
 import { mapIn, numberIn, objectOf, textIn } from "./request.ts";
@@ -136,7 +137,7 @@ export class Starter {
     const depth = (settings.depth ?? 0) + 1;
     if (depth > depthMax) return { failed: `There are ${depthMax} workflows around it already, which is the limit.` };
     const name = typeof wish.subWorkflowName === "string" ? wish.subWorkflowName : "";
-    const inline = isObject(wish.subWorkflowDefinition) ? inlineOf(wish.subWorkflowDefinition, "subWorkflowDefinition") : undefined;
+    const inline = isObject(wish.subWorkflowDefinition) ? await inlineOf(wish.subWorkflowDefinition, "subWorkflowDefinition") : undefined;
     const version = Number(wish.subWorkflowVersion ?? 0);
     const definition =
       inline === undefined
@@ -223,11 +224,13 @@ function inputFor(definition: Definition, source: WorkflowDef, given: JsonObject
 }
 
 /** A name in the path stands for the one in the body. */
-export function parseStart(request: HttpRequest, given?: string): StartWish {
+export async function parseStart(request: HttpRequest, given?: string): Promise<StartWish> {
   const body = objectOf(request, "the start request");
   if (body.input === null) throw badRequest("NULL input passed when starting workflow");
   const inline =
-    body.workflowDef === undefined || body.workflowDef === null ? undefined : inlineOf(body.workflowDef, "startWorkflow.arg0.workflowDef");
+    body.workflowDef === undefined || body.workflowDef === null
+      ? undefined
+      : await inlineOf(body.workflowDef, "startWorkflow.arg0.workflowDef");
   const name = inline?.name ?? given ?? textIn(body, "name") ?? "";
   if (name === "") throw invalid([{ path: "startWorkflow.arg0.name", message: "Workflow name cannot be null or empty" }]);
   return {
@@ -271,8 +274,8 @@ function strategyOf(text: string | undefined): StartWish["idempotencyStrategy"] 
   throw badRequest(`idempotencyStrategy is ${JSON.stringify(text)}, expected one of FAIL, RETURN_EXISTING, FAIL_ON_RUNNING.`);
 }
 
-function inlineOf(value: unknown, path: string): WorkflowDef {
-  const checked = parseWorkflowDef(value, path, { mayBeEmpty: true });
+async function inlineOf(value: unknown, path: string): Promise<WorkflowDef> {
+  const checked = await inTurns(parseInSlices(value, path, { mayBeEmpty: true }));
   if ("violations" in checked) throw invalid(checked.violations);
   return checked.value;
 }

@@ -45,19 +45,31 @@ function viewOf(definition: Definition, plan: Plan): DefinitionView {
     const task = ours ? workflowTaskOf(node) : plainTask(node);
     return task === undefined ? undefined : stepOf(task, node);
   });
-  const shown = { ...source, tasks: source.tasks.map(wholeTask) };
   const { dialect } = definition;
-  return { dialect, name: source.name, version: source.version, definition: source, text: writeExact(shown), steps };
+  let text: string | undefined;
+  return {
+    ...{ dialect, name: source.name, version: source.version, definition: source, steps },
+    get text() {
+      text ??= writeExact({ ...source, tasks: source.tasks.map(wholeTask) });
+      return text;
+    },
+  };
 }
 
+/** Texts are written when they are first shown: a definition may have thousands of steps, and a run shows those that have begun. */
 function stepOf(task: WorkflowTask, node: PlanNode | undefined): StepView {
   const definition = task.taskDefinition;
+  let [taskText, definitionText]: (string | undefined)[] = [];
   return {
-    task,
-    node,
-    definition,
-    taskText: writeExact(wholeTask(task)),
-    definitionText: definition === undefined ? undefined : writeExact(definition),
+    ...{ task, node, definition },
+    get taskText() {
+      taskText ??= writeExact(wholeTask(task));
+      return taskText;
+    },
+    get definitionText() {
+      if (definition !== undefined) definitionText ??= writeExact(definition);
+      return definitionText;
+    },
   };
 }
 

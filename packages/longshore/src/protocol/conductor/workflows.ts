@@ -42,7 +42,7 @@ export class Workflows {
     this.#deps = deps;
   }
 
-  start = async (request: HttpRequest): Promise<HttpReply> => text(await this.#deps.starter.start(parseStart(request)));
+  start = async (request: HttpRequest): Promise<HttpReply> => text(await this.#deps.starter.start(await parseStart(request)));
 
   startByName = async (request: HttpRequest): Promise<HttpReply> => {
     const name = request.params.name as string;

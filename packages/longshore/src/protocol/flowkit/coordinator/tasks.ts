@@ -1,7 +1,7 @@
 // Tasks of FlowKit: a graph that is submitted becomes a run of its own.
 
 import { createHash } from "node:crypto";
-import { checkedGraph, type GraphChecks } from "../../../dialect/flowkit/check.ts";
+import { checkInSlices, type GraphChecks } from "../../../dialect/flowkit/check.ts";
 import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import { sourceOf } from "../../../dialect/flowkit/dialect.ts";
 import { LongshoreError } from "../../../errors.ts";
@@ -9,6 +9,7 @@ import { isObject, type JsonObject } from "../../../json.ts";
 import { writeExact } from "../../../json-exact.ts";
 import type { Run } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
+import { inTurns } from "../../../sliced.ts";
 import { argDefaults, checkAdapterArgs } from "../adapter-args.ts";
 import type { CoordinatorLog } from "./parts.ts";
 
@@ -58,13 +59,14 @@ export class FlowkitTasks {
       });
     }
     const ignored: string[] = [];
-    const checked = checkedGraph(graph, {
+    const checks: GraphChecks = {
       ...this.#parts.checks,
       adapter: (name, args) => this.#wrongArgs(name, args),
       ignored: (field) => {
         if (ignored.length < ignoredMax) ignored.push(field);
       },
-    });
+    };
+    const checked = await inTurns(checkInSlices(graph, checks));
     const source = sourceOf(checked);
     // Equal graphs are one definition. The dot keeps it out of the list of those that are started by name.
     const id = `${graphPrefix}${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;

@@ -1,17 +1,18 @@
 // Flows: kept as definitions, under the SHA-256 of their compact JSON as it was received. One that was put among the blobs can be read and run
 // by those who may run anything; it becomes a definition with its first run, and not by being looked at.
 
-import { diagnose } from "../../../dialect/stepflow/diagnose.ts";
+import { diagnoseInSlices } from "../../../dialect/stepflow/diagnose.ts";
 import { type Diagnostic, diagnosticLevels } from "../../../dialect/stepflow/diagnostic.ts";
 import type { Flow } from "../../../dialect/stepflow/flow.ts";
 import type { RouteFacts } from "../../../dialect/stepflow/route-facts.ts";
-import { decodeFlow, dialectName, flowIdOf, nameOf } from "../../../dialect/stepflow/source.ts";
+import { decodeInSlices, dialectName, flowIdOf, nameOf } from "../../../dialect/stepflow/source.ts";
 import { declaredVariables } from "../../../dialect/stepflow/variables.ts";
 import { uuidOf } from "../../../ids.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
 import type { Runs } from "../../../run/runs.ts";
+import { inTurns } from "../../../sliced.ts";
 import type { ExampleInput, FlowVariable, StoreFlowResponse } from "../api-messages.ts";
 import { blobIdIn } from "../blob-id.ts";
 import type { BlobLibrary } from "../blob-library.ts";
@@ -50,11 +51,11 @@ export class Flows {
 
   /** `text` is the flow as compact JSON. Something fatal keeps it from being stored; all that can be said is answered either way. */
   async store(text: string, dryRun: boolean): Promise<Encodable<typeof StoreFlowResponse>> {
-    const flow = decodeFlow(text);
+    const flow = await inTurns(decodeInSlices(text));
     const flowId = flowIdOf(text);
     const { typeCheck = false } = this.#deps;
     const routes = this.#deps.routes?.();
-    const found = diagnose(flow, routes === undefined ? { typeCheck } : { routes, typeCheck });
+    const found = await inTurns(diagnoseInSlices(flow, routes === undefined ? { typeCheck } : { routes, typeCheck }));
     const stored = !dryRun && !found.some(({ level }) => level === "fatal");
     if (stored) await this.#define(text, flow, flowId);
     const count = (level: Diagnostic["level"]) => found.filter((each) => each.level === level).length;
@@ -74,7 +75,7 @@ export class Flows {
   async keepInline(document: JsonObject): Promise<string> {
     const text = writeExact(document);
     const flowId = flowIdOf(text);
-    if ((await this.#find(flowId))?.stored !== true) await this.#define(text, decodeFlow(text), flowId);
+    if ((await this.#find(flowId))?.stored !== true) await this.#define(text, await inTurns(decodeInSlices(text)), flowId);
     return flowId;
   }
 
@@ -138,10 +139,10 @@ export class Flows {
     const known = this.#known.get(flowId);
     if (known !== undefined) return known;
     const text = await this.text(flowId);
-    if (text !== undefined) return this.#remember({ flowId, source: text, flow: decodeFlow(text), stored: true });
+    if (text !== undefined) return this.#remember({ flowId, source: text, flow: await inTurns(decodeInSlices(text)), stored: true });
     const blob = await this.#deps.blobs.find(flowId);
     const put = blob === undefined ? undefined : await this.#deps.blobs.jsonText(blob);
-    return put === undefined ? undefined : { flowId, source: put, flow: decodeFlow(put), stored: false };
+    return put === undefined ? undefined : { flowId, source: put, flow: await inTurns(decodeInSlices(put)), stored: false };
   }
 
   async #define(source: string, flow: Flow, flowId: string): Promise<KeptFlow> {

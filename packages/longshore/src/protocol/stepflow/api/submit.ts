@@ -4,12 +4,13 @@
 import type { Clock } from "../../../clock.ts";
 import { itemsDefinition } from "../../../dialect/stepflow/items.ts";
 import { type FlowSettings, settingsOf } from "../../../dialect/stepflow/settings.ts";
-import { prepareRun, type RunWish } from "../../../dialect/stepflow/start.ts";
+import { prepareInSlices, type RunWish } from "../../../dialect/stepflow/start.ts";
 import { idFrom, type MakeId } from "../../../ids.ts";
 import type { Json, JsonObject } from "../../../json.ts";
 import { writeExact } from "../../../json-exact.ts";
 import type { Run } from "../../../run/run.ts";
 import type { Runs } from "../../../run/runs.ts";
+import { inTurns } from "../../../sliced.ts";
 import { invalid, precondition } from "../refuse.ts";
 import { itemsMax } from "../run-id.ts";
 import type { Flows } from "./flows.ts";
@@ -57,7 +58,7 @@ export class Submitter {
     const { parent, inputs } = wish;
     if (inputs.length > itemsMax) throw invalid("input", `has ${inputs.length} items, expected at most ${itemsMax}`);
     const kept = await flows.known(wish.flowId);
-    const { definition, run, settings } = prepareRun({
+    const wanted: RunWish = {
       source: kept.source,
       known: kept,
       input: inputs[0] ?? null,
@@ -67,7 +68,8 @@ export class Submitter {
       ...(wish.variables === undefined ? {} : { variables: wish.variables }),
       ...(wish.maxConcurrency === undefined ? {} : { maxConcurrency: wish.maxConcurrency }),
       ...(parent === undefined ? {} : { sub: familyOf(parent) }),
-    });
+    };
+    const { definition, run, settings } = await inTurns(prepareInSlices(wanted));
     await flows.keep(kept);
     if (definition.id !== kept.flowId) await runs.define(definition);
     const id = parent?.key === undefined ? this.#deps.makeId(clock.now()) : subRunId(parent.run, parent.key);
