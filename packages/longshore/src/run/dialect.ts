@@ -74,8 +74,18 @@ export interface StepFailure {
   readonly error: string | null;
 }
 
+/** How inputs look that a dialect keeps in a form of its own. All of them are JSON text. */
+export interface ShownForm {
+  /** False for a text that is surely kept as it was given. Called for inputs of every dialect. */
+  maybe(json: string): boolean;
+  runInput(run: Run): string;
+  taskInput(json: string): string;
+}
+
 export interface Dialect {
   readonly name: string;
+  /** Absent where inputs are kept as they were given. */
+  readonly shown?: ShownForm;
   /** Turns a stored source into a plan. Throws LONGSHORE_BAD_DEFINITION, which can only happen for sources that `parse` never saw. */
   compile(source: string): Plan;
   /** The same in slices, for a source that is large. Default: at once, for a dialect whose plans are small. */

@@ -32,6 +32,7 @@ import { SqliteHistory } from "../store/sqlite/history.ts";
 import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
 import type { Trouble } from "../trouble.ts";
 import { type DialectOptions, makeDialects } from "./dialects.ts";
+import { type Shown, shownBy } from "./shown.ts";
 
 export interface EngineOptions extends DialectOptions {
   /** The folder of the data file; null keeps everything in memory. */
@@ -66,6 +67,8 @@ export interface ChangeListener {
 }
 
 export interface Engine {
+  /** Runs and tasks as people see them. */
+  readonly shown: Shown;
   readonly clock: Clock;
   readonly makeId: MakeId;
   readonly store: SqliteStore;
@@ -158,6 +161,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   let closing: Promise<void> | undefined;
   return {
+    shown: shownBy(dialects, store),
     clock,
     makeId,
     store,

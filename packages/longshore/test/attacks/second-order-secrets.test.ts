@@ -17,6 +17,13 @@ const traps: readonly Json[] = [
   "${workflow.secrets.${workflow.secrets.S1}}",
 ];
 
+/** One run or task, or a page of them. */
+interface Shown {
+  readonly id: string;
+  readonly input: Json;
+  readonly items?: readonly Shown[];
+}
+
 beforeEach(() => {
   process.env.CONDUCTOR_SECRET_S1 = "hunter2";
   onTestFinished(() => {
@@ -72,6 +79,21 @@ describe("text that reads like a secret", () => {
       });
     });
   }
+
+  it("is shown as it was given by our own API as well, in runs and tasks, one by one and in lists", async () => {
+    const c = await startConductor();
+    for (const trap of traps) {
+      const id = await c.begin([simple("t", { inputParameters: { x: "${workflow.input.x}" } })], { start: { input: { x: trap } } });
+      const get = async (path: string) => (await (await fetch(`${c.server.url}/api/longshore/v1${path}`)).json()) as Shown;
+      const run = await get(`/runs/${id}`);
+      expect(run.input).toEqual({ x: trap });
+      expect((await get("/runs")).items?.find((item) => item.id === run.id)?.input).toEqual({ x: trap });
+      const [listed] = (await get(`/runs/${run.id}/tasks`)).items ?? [];
+      expect(listed?.input).toEqual({ x: trap });
+      expect((await get(`/tasks/${listed?.id}`)).input).toEqual({ x: trap });
+      expect((await get("/tasks")).items?.find((item) => item.id === listed?.id)?.input).toEqual({ x: trap });
+    }
+  });
 
   it("is not put together from pieces, next to each other or next to the definition's own text", async () => {
     const c = await startConductor();

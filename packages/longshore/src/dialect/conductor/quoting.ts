@@ -24,6 +24,11 @@ export function unquote(value: Json): Json {
   return mapTexts(value, (text) => changeDollars(text, (count) => count - Math.floor(count / 2)));
 }
 
+/** Whether a JSON text may have a value in quoted form in it that reads differently unquoted. */
+export function hasQuoted(json: string): boolean {
+  return json.includes(`$$${opening}`);
+}
+
 /** The same for JSON text. */
 export function unquoteJson(json: string): string {
   return json.includes(opening) ? writeExact(unquote(parseExact(json) as Json)) : json;

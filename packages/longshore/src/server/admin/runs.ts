@@ -2,7 +2,6 @@
 
 import { z } from "zod";
 import { LongshoreError } from "../../errors.ts";
-import type { HttpReply } from "../../http.ts";
 import { idOfUuid } from "../../ids.ts";
 import { writeExact } from "../../json-exact.ts";
 import type { Run } from "../../run/run.ts";
@@ -55,7 +54,9 @@ const cancelBody = z.strictObject({
 
 export const noSuchRun = { 404: { description: "There is no such run." } };
 
-export function runOperations({ runs, reader }: Engine): Operation[] {
+export function runOperations({ runs, reader, shown }: Engine): Operation[] {
+  const bodyOf = (run: Run) => runBody(shown.run(run));
+  const newRun = (run: Run) => json(201, bodyOf(run), { location: `${apiPrefix}/runs/${run.id}` });
   return [
     operation({
       ...{ id: "startRun", tag, method: "POST", path: "/runs", action: "run.start" },
@@ -68,7 +69,7 @@ export function runOperations({ runs, reader }: Engine): Operation[] {
       },
       async handle({ body: { workflow, input, key } }) {
         const { run, created } = await runs.start({ workflow, input: writeExact(input ?? null), key });
-        return created ? newRun(run) : json(200, runBody(run));
+        return created ? newRun(run) : json(200, bodyOf(run));
       },
     }),
     operation({
@@ -78,21 +79,21 @@ export function runOperations({ runs, reader }: Engine): Operation[] {
       answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(runShape) } },
       async handle({ query }) {
         const { items, next } = await reader.runs(query);
-        return json(200, { items: items.map(runBody), next });
+        return json(200, { items: items.map(bodyOf), next });
       },
     }),
     operation({
       ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read" },
       summary: "Look at one run.",
       answers: { 200: { description: "How it stands.", schema: runShape }, ...noSuchRun },
-      handle: async ({ params }) => json(200, runBody(await knownRun((id) => runs.run(id), params.id))),
+      handle: async ({ params }) => json(200, bodyOf(await knownRun((id) => runs.run(id), params.id))),
     }),
     operation({
       ...{ id: "cancelRun", tag, method: "POST", path: "/runs/:id/cancel", action: "run.steer" },
       summary: "Cancel a run. One that has ended stays as it is.",
       body: cancelBody,
       answers: { 202: { description: "The run afterwards. Workers learn of it by their next heartbeat.", schema: runShape }, ...noSuchRun },
-      handle: async ({ params, body }) => json(202, runBody(await knownRun((id) => runs.cancel(id, body.reason), params.id))),
+      handle: async ({ params, body }) => json(202, bodyOf(await knownRun((id) => runs.cancel(id, body.reason), params.id))),
     }),
     operation({
       ...{ id: "retryRun", tag, method: "POST", path: "/runs/:id/retry", action: "run.steer" },
@@ -102,7 +103,7 @@ export function runOperations({ runs, reader }: Engine): Operation[] {
         409: { description: "It is still running, or has succeeded." },
         ...noSuchRun,
       },
-      handle: async ({ params }) => json(202, runBody(await knownRun((id) => runs.retry(id), params.id))),
+      handle: async ({ params }) => json(202, bodyOf(await knownRun((id) => runs.retry(id), params.id))),
     }),
     operation({
       ...{ id: "rerunRun", tag, method: "POST", path: "/runs/:id/rerun", action: "run.steer" },
@@ -118,8 +119,4 @@ export async function knownRun(find: (id: string) => Promise<Run | undefined>, i
   const run = await find(idOfUuid(id) ?? id);
   if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
   return run;
-}
-
-function newRun(run: Run): HttpReply {
-  return json(201, runBody(run), { location: `${apiPrefix}/runs/${run.id}` });
 }

@@ -28,11 +28,11 @@ const listQuery = z.strictObject({
 
 export function taskOperations(engine: Engine): Operation[] {
   const { board, reader } = engine;
-  const body = async (task: Task) => taskBody(task, await engine.waiting()(task));
+  const body = async (task: Task) => taskBody(engine.shown.task(task), await engine.waiting()(task));
   const bodies = async (tasks: readonly Task[]) => {
     const why = engine.waiting();
     const shown = tasks.filter((task) => isShown(task) && !engine.isHidden(task));
-    return Promise.all(shown.map(async (task) => taskBody(task, await why(task))));
+    return Promise.all(shown.map(async (task) => taskBody(engine.shown.task(task), await why(task))));
   };
   return [
     operation({
