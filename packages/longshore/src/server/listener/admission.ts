@@ -45,6 +45,7 @@ export class Admission {
    */
   enter(connection: Connection, request: Placed, token: string | undefined, action: Action): Problem | undefined {
     const { inFlight, inFlightOwn, inFlightConnection, inFlightReserve } = this.#limits;
+    if (!connection.known) connection.known = actions[action].who !== "anyone";
     if (connection.underWay <= inFlightOwn) return undefined;
     const more = actions[action].vital ? inFlightReserve : 0;
     if (connection.underWay > inFlightConnection + more) return overloaded("this connection", inFlightConnection);

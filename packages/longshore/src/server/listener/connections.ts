@@ -11,6 +11,8 @@ export interface OnConnection extends Placed {
 
 export class Connection {
   readonly socket: Socket;
+  /** A request on it has passed the gate that not anyone passes. Until then the client is a stranger, who may as well be silent. */
+  known = false;
   /** Lets the client go once nothing is under way; what was written before still leaves. */
   release: () => void;
   private current: OnConnection | undefined = undefined;
@@ -58,6 +60,8 @@ export class Connection {
 
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
+  /** Those that were strangers when last looked at, the oldest first. */
+  private readonly strangers = new Set<Connection>();
   private readonly admission: Admission;
   private draining = false;
   private emptied: (() => void) | undefined = undefined;
@@ -79,8 +83,10 @@ export class Connections {
   add(socket: Socket): Connection {
     const connection = new Connection(socket);
     this.open.set(socket, connection);
+    this.strangers.add(connection);
     socket.once("close", () => {
       this.open.delete(socket);
+      this.strangers.delete(connection);
       const interrupted = connection.takeAll();
       this.inFlight -= interrupted.length;
       for (const exchange of interrupted) {
@@ -90,6 +96,19 @@ export class Connections {
       if (this.open.size === 0) this.emptied?.();
     });
     return connection;
+  }
+
+  /** Cuts the stranger who has been here longest, to make room; false when there is none. */
+  cutStranger(): boolean {
+    for (const connection of this.strangers) {
+      this.strangers.delete(connection);
+      if (connection.known) continue;
+      // It counts no more, although it closes a little later.
+      this.open.delete(connection.socket);
+      connection.socket.destroy();
+      return true;
+    }
+    return false;
   }
 
   of(socket: Socket): Connection | undefined {

@@ -1,7 +1,7 @@
 // The listener: one port for every route group, with its limits, its gate and an orderly end. A connection begins in direct.ts and may
 // be handed over to node-http.ts; what happens to a request is, for both, in dispatch.ts. One that speaks HTTP/2 goes to grpc.ts.
 
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { ByteBudget } from "../../byte-budget.ts";
 import { type Clock, systemClock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
@@ -26,7 +26,7 @@ import { createReplyWriter } from "./reply.ts";
 import { createRouter } from "./router.ts";
 import { Sending } from "./sending.ts";
 import { createEventStreams } from "./sse.ts";
-import { createTlsListener, type ServerTls } from "./tls.ts";
+import { createTlsListener, type ServerTls, type TlsListener } from "./tls.ts";
 import { createTraffic } from "./traffic.ts";
 
 export interface ListenOptions {
@@ -126,11 +126,19 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   });
 
   const sockets = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.probeMs };
-  const secure =
+  /** A full server cuts who has not finished a handshake, or has shown no right to be here, before it refuses another. */
+  const admit = (socket: Socket): boolean => {
+    if (connections.size + (secure?.handshakes ?? 0) < limits.connections) return true;
+    traffic.broken("full");
+    if (secure?.cutHandshake() || connections.cutStranger()) return true;
+    socket.destroy();
+    return false;
+  };
+  const secure: TlsListener | undefined =
     options.tls === undefined
       ? undefined
       : createTlsListener({
-          ...{ tls: options.tls, sockets, handshakeMs: limits.headersMs },
+          ...{ tls: options.tls, sockets, handshakeMs: limits.headersMs, admit },
           connected(socket) {
             if (socket.alpnProtocol !== "h2") return serveDirectly(socket);
             connections.add(socket);
@@ -138,8 +146,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
           },
           failed: () => traffic.broken("tls"),
         });
-  const server = secure?.server ?? createServer(sockets, serveDirectly);
-  server.maxConnections = limits.connections;
+  const server = secure?.server ?? createServer(sockets, (socket) => admit(socket) && serveDirectly(socket));
   await bind(server, host, options.port);
 
   const { port } = server.address() as AddressInfo;

@@ -16,6 +16,10 @@ export interface ServerTls {
 
 export interface TlsListener {
   readonly server: Server;
+  /** Handshakes under way. */
+  readonly handshakes: number;
+  /** Cuts the client that has been at its handshake longest; false when there is none. */
+  cutHandshake(): boolean;
   /** Cuts clients that have not finished their handshake: nothing was promised to them. */
   cutHandshakes(): void;
 }
@@ -25,17 +29,20 @@ export interface TlsListenerOptions {
   /** Options of node:net for the sockets. */
   sockets: TlsOptions & { noDelay?: boolean; keepAlive?: boolean; keepAliveInitialDelay?: number; allowHalfOpen?: boolean };
   handshakeMs: number;
+  /** Returns false for a connection that there is no room for, which it has ended. */
+  admit(socket: Socket): boolean;
   connected(socket: TLSSocket): void;
   /** A handshake failed: a wrong protocol, a client that does not trust us. */
   failed(): void;
 }
 
-export function createTlsListener({ tls, sockets, handshakeMs, connected, failed }: TlsListenerOptions): TlsListener {
+export function createTlsListener({ tls, sockets, handshakeMs, admit, connected, failed }: TlsListenerOptions): TlsListener {
   checkPair(tls);
   const server = createServer({ ...sockets, ...tls, handshakeTimeout: handshakeMs, ALPNCallback: ({ protocols }) => chosen(protocols) });
   /** By address and port of the client: the one thing that a socket and the TLS on it have in common. */
   const handshaking = new Map<string, Socket>();
   server.on("connection", (socket: Socket) => {
+    if (!admit(socket)) return;
     const key = placeOf(socket);
     handshaking.set(key, socket);
     socket.once("close", () => handshaking.delete(key));
@@ -50,6 +57,17 @@ export function createTlsListener({ tls, sockets, handshakeMs, connected, failed
   });
   return {
     server,
+    get handshakes() {
+      return handshaking.size;
+    },
+    cutHandshake() {
+      for (const [key, socket] of handshaking) {
+        handshaking.delete(key);
+        socket.destroy();
+        return true;
+      }
+      return false;
+    },
     cutHandshakes() {
       for (const socket of [...handshaking.values()]) socket.destroy();
     },

@@ -18,8 +18,11 @@ export interface Traffic {
   undelivered(): void;
   /** A connection that is not served directly any more. */
   handedOver(): void;
-  /** A request that never became one: broken bytes, too slow, headers too large; `tls` for a handshake that failed, `flood` for a flood of HTTP/2. */
-  broken(status: number | "tls" | "flood"): void;
+  /**
+   * A request that never became one: broken bytes, too slow, headers too large; `tls` for a handshake that failed, `flood` for a flood of HTTP/2, `full` for
+   * one that was cut or refused because there are as many as may be.
+   */
+  broken(status: number | "tls" | "flood" | "full"): void;
 }
 
 export interface RefusedRequest {
