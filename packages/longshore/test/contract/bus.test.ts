@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
 import { systemClock } from "../../src/clock.ts";
+import type { Quotas } from "../../src/quotas.ts";
 import { SqliteBus } from "../../src/store/sqlite/bus.ts";
 import { GroupCommit } from "../../src/store/sqlite/commit.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
@@ -15,12 +16,12 @@ import { TestClock } from "../../src/testing/clock.ts";
 import { until } from "../support/until.ts";
 import { busSuite } from "./bus-suite.ts";
 
-async function openLog(file = ":memory:", options: { clock?: TestClock; topicRecordsMax?: number } = {}) {
+async function openLog(file = ":memory:", options: { clock?: TestClock; topicRecordsMax?: number; quotas?: Partial<Quotas> } = {}) {
   const clock = options.clock ?? systemClock;
   const db = await openDatabase(file, { synchronous: "NORMAL" });
   migrate(db);
   const commit = new GroupCommit(db, () => clock.now());
-  const log = new SqliteBus({ db, commit, stored: new StoredBytes(db, commit), ...options, clock });
+  const log = new SqliteBus({ db, commit, stored: new StoredBytes(db, commit, options.quotas), ...options, clock });
   let closed = false;
   const close = () => {
     if (closed) return;
@@ -102,6 +103,38 @@ describe("the log of the embedded bus", () => {
     for (let round = 0; round < 4; round++) await log.append(records(5));
     expect(kept()).toBe(10);
     expect(log.take({ group: "g", member: "m", topics: ["a"], max: 100 })?.records.length).toBe(10);
+  });
+
+  it("removes long records a few at a time", async () => {
+    const { log, kept } = await openLog();
+    await log.join("g", ["a"], "earliest");
+    const append = (value: string) => log.append([{ topic: "a", key: null, value }]);
+    const take = () => log.take({ group: "g", member: "m", topics: ["a"], max: 100 })?.id as number;
+    for (let at = 0; at < 12; at++) await append("x".repeat(900_000));
+    const taken = [take(), take(), take()];
+    // The first is done last: all of them are passed at once.
+    for (const id of taken.reverse()) await log.commit("m", id);
+    expect(kept()).toBe(8);
+    for (const left of [5, 0]) {
+      await append("short");
+      await log.commit("m", take());
+      expect(kept()).toBe(left);
+    }
+  });
+
+  it("makes room of what is too old, wherever it is, when there is none", async () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const { log, kept } = await openLog(":memory:", { clock, quotas: { busBytes: 2_000 } });
+    const publish = (topic: string) => log.append([{ topic, key: null, value: "x".repeat(800) }], "guest");
+    await publish("a");
+    await publish("b");
+    await expect(publish("c")).rejects.toMatchObject({ code: "LONGSHORE_LIMIT" });
+    clock.jump(8 * 24 * 3_600_000);
+    // The refusal is what makes the room.
+    await expect(publish("c")).rejects.toMatchObject({ code: "LONGSHORE_LIMIT" });
+    expect(kept()).toBe(0);
+    await publish("c");
+    expect(kept()).toBe(1);
   });
 
   it("forgets what is too old, and groups that nobody comes back to", async () => {

@@ -31,13 +31,19 @@ interface NewRecords {
 /** Numbers of one topic: at a million records a second it lasts twelve days, at a thousand 34 years. Topic and number fit an exact double. */
 const numbers = 2 ** 40;
 
+/** Bytes of the records that one operation removes from a topic: SQLite walks all pages that it frees. */
+const removedBytesMax = 4 * 1_048_576;
+
 export class BusTopics {
   readonly #commit: GroupCommit;
   readonly #byName = new Map<string, Topic>();
   readonly #byId = new Map<number, Topic>();
+  #turn = 0;
   readonly #created: Additions<Topic>;
   readonly #records: Additions<NewRecords>;
   readonly #removals: Additions<Range>;
+  readonly #bytes: (range: Range) => number;
+  readonly #sizes: (range: Range) => Iterable<{ [column: string]: unknown }>;
   readonly #rows: (first: number, last: number) => Iterable<{ [column: string]: unknown }>;
   readonly #older: (first: number, last: number, at: number) => number | null;
 
@@ -59,10 +65,13 @@ export class BusTopics {
       `SELECT total(${rowBytes} + coalesce(octet_length(key), 0) + octet_length(value)) AS bytes FROM bus_record WHERE id BETWEEN ? AND ?`,
     );
     const remove = db.prepare("DELETE FROM bus_record WHERE id BETWEEN ? AND ?");
-    this.#removals = new Additions(commit, ({ first, last }) => {
-      room.addNow(-Number(bytes.get(first, last)?.bytes));
-      remove.run(first, last);
+    this.#bytes = ({ first, last }) => Number(bytes.get(first, last)?.bytes);
+    this.#removals = new Additions(commit, (range) => {
+      room.addNow(-this.#bytes(range));
+      remove.run(range.first, range.last);
     });
+    const sizes = db.prepare("SELECT id, octet_length(value) AS bytes FROM bus_record WHERE id BETWEEN ? AND ? ORDER BY id");
+    this.#sizes = ({ first, last }) => sizes.iterate(first, last);
     const rows = db.prepare("SELECT id, key, value, at FROM bus_record WHERE id BETWEEN ? AND ? ORDER BY id");
     this.#rows = (first, last) => rows.iterate(first, last);
     const older = db.prepare(
@@ -78,6 +87,17 @@ export class BusTopics {
 
   byId(id: number): Topic | undefined {
     return this.#byId.get(id);
+  }
+
+  /** Some topics, others with each call. */
+  next(count: number): Topic[] {
+    const topics: Topic[] = [];
+    for (let at = 0; at < Math.min(count, this.#byId.size); at++) {
+      this.#turn = (this.#turn % this.#byId.size) + 1;
+      const topic = this.#byId.get(this.#turn);
+      if (topic !== undefined) topics.push(topic);
+    }
+    return topics;
   }
 
   /** Inside an operation: finds it, or makes it. */
@@ -124,15 +144,27 @@ export class BusTopics {
     return { records, bytes, end: range.last };
   }
 
-  /** Inside an operation: removes what is kept up to a number. */
+  /** Inside an operation: removes what is kept up to a number, and less where that is long: the rest goes with the next operations. */
   remove(topic: Topic, upTo: number): void {
     if (upTo < topic.first) return;
     const { first } = topic;
-    this.#removals.add({ first: idOf(topic, first), last: idOf(topic, upTo) });
-    topic.first = upTo + 1;
+    const range = { first: idOf(topic, first), last: idOf(topic, upTo) };
+    const last = this.#bytes(range) <= removedBytesMax ? range.last : this.#lastWithin(range);
+    this.#removals.add({ first: range.first, last });
+    topic.first = last - idOf(topic, 0) + 1;
     this.#commit.undo(() => {
       topic.first = first;
     });
+  }
+
+  /** The last id up to which the records of a range have few bytes; the first record at least. */
+  #lastWithin(range: Range): number {
+    let bytes = 0;
+    for (const row of this.#sizes(range)) {
+      bytes += row.bytes as number;
+      if (bytes > removedBytesMax) return Math.max(range.first, (row.id as number) - 1);
+    }
+    return range.last;
   }
 
   /** The number of the last record from before `at` among the oldest `count`; 0 when there is none. */

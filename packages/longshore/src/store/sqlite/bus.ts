@@ -17,6 +17,7 @@ import type { Range } from "../../bus/place.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
+import { isQuotaReached } from "../../quotas.ts";
 import { BusGroups, type Group } from "./bus-groups.ts";
 import { BusTopics, type Topic } from "./bus-topics.ts";
 import type { GroupCommit } from "./commit.ts";
@@ -45,6 +46,8 @@ interface Out {
 
 /** Records removed in one operation; the rest goes with the next ones. */
 const removedMax = 5_000;
+/** Topics that are searched in one operation when there is no room. */
+const searchedMax = 100;
 /** How often a topic is searched for records that are too old. */
 const ageLookMs = 60_000;
 
@@ -75,7 +78,7 @@ export class SqliteBus implements BusLog {
     if (records.length > appendedMax) throw tooMany(records.length);
     const byTopic = grouped(records);
     const bytes = records.reduce((sum, record) => sum + rowBytes + bytesOf(record), 0);
-    await this.#commit.run(() => {
+    const append = () => {
       // What workers have filled must not keep the coordinator from leading them.
       if (by === "guest") this.#room.take(bytes);
       else this.#room.add(bytes);
@@ -85,7 +88,13 @@ export class SqliteBus implements BusLog {
         this.#topics.add(topic, some, now);
         this.#removeForgotten(topic, now);
       }
-    });
+    };
+    try {
+      await this.#commit.run(append);
+    } catch (error) {
+      if (isQuotaReached(error)) await this.#removeOld();
+      throw error;
+    }
     for (const topic of byTopic.keys()) this.#wake(topic);
   }
 
@@ -176,6 +185,14 @@ export class SqliteBus implements BusLog {
     if (passed !== null) this.#topics.remove(topic, Math.min(passed, topic.first - 1 + removedMax));
   }
 
+  /** Makes room for what comes later: topics that nobody appends to any more keep what is too old. */
+  #removeOld(): Promise<void> {
+    return this.#commit.run(() => {
+      const now = this.#clock.now();
+      for (const topic of this.#topics.next(searchedMax)) this.#removeForgotten(topic, now);
+    });
+  }
+
   /** What nobody has read for too long, or is too much. */
   #removeForgotten(topic: Topic, now: number): void {
     let upTo = topic.assigned - this.#recordsMax;
@@ -185,6 +202,8 @@ export class SqliteBus implements BusLog {
     }
     if (upTo < topic.first) return;
     this.#topics.remove(topic, Math.min(upTo, topic.first - 1 + removedMax));
+    // There may be more: it is looked for again at once.
+    topic.lookedAt = 0;
     this.#commit.after(() => this.#groups.skip(topic));
   }
 }
