@@ -1,6 +1,7 @@
 // A definition as a run keeps it: with the definitions of its tasks in it, so that later edits change nothing for runs under way.
 
 import { isObject, type Json, type JsonObject, setOwn } from "../../json.ts";
+import { atOnce, type Sliced, sliceItems } from "../../sliced.ts";
 import { textSize } from "../../text-size.ts";
 import { everyTask, type TaskDef, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { bareTaskDef, defaultTaskDef } from "./task-def.ts";
@@ -33,14 +34,30 @@ export function snapshot(
   taskDefs: ReadonlyMap<string, TaskDef>,
   newest: ReadonlyMap<string, number> = new Map(),
 ): WorkflowDef {
-  const complete = (task: WorkflowTask): WorkflowTask => ({
-    ...task,
-    ...definitionFor(task, taskDefs),
-    ...branches(task, complete),
-    ...versioned(task, newest),
-  });
-  return { ...definition, tasks: definition.tasks.map(complete) };
+  return atOnce(snapshotInSlices(definition, taskDefs, newest));
 }
+
+export function* snapshotInSlices(
+  definition: WorkflowDef,
+  taskDefs: ReadonlyMap<string, TaskDef>,
+  newest: ReadonlyMap<string, number>,
+): Sliced<WorkflowDef> {
+  let completed = 0;
+  const complete: Complete = function* (tasks) {
+    const whole: WorkflowTask[] = [];
+    for (const task of tasks) {
+      if (++completed % sliceItems === 0) yield;
+      whole.push({ ...task, ...definitionFor(task, taskDefs), ...(yield* branches(task, complete)), ...versioned(task, newest) });
+    }
+    return whole;
+  };
+  const tasks = yield* complete(definition.tasks);
+  // To write a large one down is a slice of its own.
+  if (completed >= sliceItems) yield;
+  return { ...definition, tasks };
+}
+
+type Complete = (tasks: readonly WorkflowTask[]) => Sliced<WorkflowTask[]>;
 
 /** About how many characters of task definitions `snapshot` writes into the definition: each as often as a task has its name. Stops above `max`. */
 export function snapshotChars(definition: WorkflowDef, taskDefs: ReadonlyMap<string, TaskDef>, max: number): number {
@@ -59,14 +76,17 @@ function definitionFor(task: WorkflowTask, taskDefs: ReadonlyMap<string, TaskDef
   return { taskDefinition: taskDefs.get(name) ?? (task.type === "SIMPLE" ? defaultTaskDef(name) : bareTaskDef(name)) };
 }
 
-function branches(task: WorkflowTask, complete: (task: WorkflowTask) => WorkflowTask): Partial<WorkflowTask> {
+function* branches(task: WorkflowTask, complete: Complete): Sliced<Partial<WorkflowTask>> {
   const { decisionCases, defaultCase, forkTasks } = task;
+  const cases: [string, WorkflowTask[]][] = [];
+  for (const [key, list] of Object.entries(decisionCases ?? {})) cases.push([key, yield* complete(list)]);
+  const otherwise = yield* complete(defaultCase ?? []);
+  const forks: WorkflowTask[][] = [];
+  for (const list of forkTasks ?? []) forks.push(yield* complete(list));
   return {
-    ...(decisionCases && {
-      decisionCases: Object.fromEntries(Object.entries(decisionCases).map(([key, list]) => [key, list.map(complete)])),
-    }),
-    ...(defaultCase && { defaultCase: defaultCase.map(complete) }),
-    ...(forkTasks && { forkTasks: forkTasks.map((list) => list.map(complete)) }),
+    ...(decisionCases && { decisionCases: Object.fromEntries(cases) }),
+    ...(defaultCase && { defaultCase: otherwise }),
+    ...(forkTasks && { forkTasks: forks }),
   };
 }
 

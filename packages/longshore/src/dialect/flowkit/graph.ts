@@ -5,7 +5,7 @@
 import { isKeptLane } from "../../board/kept-lanes.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { nodesMax } from "../../run/plan.ts";
-import { atOnce, mapInSlices, type Sliced } from "../../sliced.ts";
+import { mapInSlices, type Sliced } from "../../sliced.ts";
 import { shown } from "../../text.ts";
 import { type Condition, readCondition } from "./condition.ts";
 import { Fields, type Ignored, refusal } from "./fields.ts";
@@ -73,10 +73,6 @@ const runtimeFields = [
 ];
 
 /** `ignored` is told of fields that have no effect. @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
-export function readGraph(document: unknown, ignored: Ignored = () => {}): Graph {
-  return atOnce(readInSlices(document, ignored));
-}
-
 export function* readInSlices(document: unknown, ignored: Ignored = () => {}): Sliced<Graph> {
   const at = "graph";
   const graph = Fields.of(document, at, "an object with nodes", ignored).noneMisspelt(graphFields, ["schema_version"]);

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { deeperThan, type Json, type JsonObject, jsonDepthMax } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
 import { parseInSlices } from "../../json-sliced.ts";
-import { atOnce, type Sliced } from "../../sliced.ts";
+import type { Sliced } from "../../sliced.ts";
 import { type Flow, type Refuse, readInSlices, refuse } from "./flow.ts";
 
 export const dialectName = "stepflow";
@@ -19,10 +19,6 @@ export function flowIdOf(source: string): string {
 }
 
 /** For texts that `encodeFlow` made, from whatever somebody sent. */
-export function decodeFlow(source: string, refused: Refuse = refuse): Flow {
-  return atOnce(decodeInSlices(source, refused));
-}
-
 export function* decodeInSlices(source: string, refused: Refuse = refuse): Sliced<Flow> {
   if (deeperThan(source)) throw refused([], "The flow is nested too deeply.", `at most ${jsonDepthMax} levels`);
   return yield* readInSlices((yield* parseInSlices(source)) as Json, refused);

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { dialectName } from "../../dialect/conductor/compile.ts";
 import type { TaskDef, WorkflowDef } from "../../dialect/conductor/model.ts";
 import { documentKinds } from "../../dialect/conductor/settings.ts";
-import { lookupsOf, snapshot, snapshotChars } from "../../dialect/conductor/snapshot.ts";
+import { lookupsOf, snapshotChars, snapshotInSlices } from "../../dialect/conductor/snapshot.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
 import { parseInSlices } from "../../json-sliced.ts";
@@ -143,7 +143,7 @@ export class Registry {
     const taskDefs = new Map(found.filter((each) => each !== undefined).map((each) => [each.name, each]));
     if (snapshotChars(workflow, taskDefs, taskDefsCharsMax) > taskDefsCharsMax) throw tooLarge(workflow);
     const newest = new Map(children.filter((each) => each !== undefined).map((each) => [each.name, each.version]));
-    const source = writeExact(snapshot(workflow, taskDefs, newest));
+    const source = writeExact(await inTurns(snapshotInSlices(workflow, taskDefs, newest)));
     const id = `conductor-${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
     return this.#runs.define({ id, name: workflow.name, dialect: dialectName, source });
   }
