@@ -4,8 +4,8 @@
 // SQLite about 5 ms for each megabyte and row, and a report writes two or three rows. Larger content belongs into a blob, which is
 // received, stored and sent in pieces.
 
-/** What Conductor's own servers keep beside a task; they move what is larger into a storage of its own. */
-export const payloadBytesMax = 3_072 * 1_024;
+/** What Conductor's own servers take for the input or output of a task. */
+export const payloadBytesMax = 10_240 * 1_024;
 
-/** A request that carries one, with what stands around it: what most peers of gRPC take for a message. */
-export const payloadRequestBytes = 4_096 * 1_024;
+/** A request that carries one, with what stands around it: four times what peers of gRPC take for a message by default. */
+export const payloadRequestBytes = 16 * 1_024 * 1_024;

@@ -3,7 +3,6 @@
 // Parts belong to one life of their task: a later attempt goes on with those of the one before, a step that its run begins anew has none.
 
 import type { EndState, Hold } from "../board/task.ts";
-import { payloadBytesMax } from "../payload-size.ts";
 import type { Verdict } from "../verdict.ts";
 
 export interface Part {
@@ -62,7 +61,7 @@ export interface PartStore {
 /** Parts in one call: as many as take about 10 ms to write, so that no put holds up the others of its commit for long. */
 export const putPartsMax = 1_000;
 /** Text of the parts in one call, and about what a page holds: a commit of this size is still written without a noticeable pause. */
-export const partBytesMax = payloadBytesMax;
+export const partBytesMax = 8 * 1_024 * 1_024;
 /** Characters of a uid: it is written twice, and a hash or a path is far shorter. */
 export const uidLengthMax = 512;
 /** Parts of one page. */

@@ -2,11 +2,11 @@
 // of 10 MB would be 10 GB of text, and steps that each repeat the one before double with every step.
 
 import type { Json } from "../../json.ts";
-import { payloadBytesMax } from "../../payload-size.ts";
+import { payloadRequestBytes } from "../../payload-size.ts";
 import { textSize } from "../../text-size.ts";
 
 /** Characters of all references in one value, besides the largest of them: what is passed on as it is may be as large as it was. */
-export const grownCharsMax = payloadBytesMax;
+export const grownCharsMax = payloadRequestBytes;
 
 export class Growth {
   #chars = 0;

@@ -4,7 +4,7 @@ import type { HttpRequest } from "../../http.ts";
 import type { JsonObject } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
 import type { LogChunk } from "../../log/store.ts";
-import { payloadBytesMax, payloadRequestBytes } from "../../payload-size.ts";
+import { payloadBytesMax } from "../../payload-size.ts";
 import { badRequest, invalid } from "./replies.ts";
 import { flagIn, mapIn, numberIn, objectOf, textIn } from "./request.ts";
 
@@ -60,10 +60,13 @@ export function parseResult(request: HttpRequest): Report {
   return extendLease ? { ...whole, output: "{}" } : withOutput(whole, output, request);
 }
 
+/** What stands around the output in a report, at most: its reason and logs, mostly. */
+const aroundBytesMax = 1_048_576;
+
 /** An output too large to keep ends its task for good, with nothing in it: README.md, "Limits". */
 export function withOutput(report: Omit<Report, "output">, output: JsonObject, request: Pick<HttpRequest, "text">): Report {
-  // Of a body that is larger than any request with a payload the output is not even written.
-  const isHuge = request.text.length > payloadRequestBytes;
+  // Of a body that has room for nothing but a larger one the output is not even written.
+  const isHuge = request.text.length > payloadBytesMax + aroundBytesMax;
   const text = isHuge ? "{}" : writeExact(output);
   const bytes = isHuge ? request.text.length : Buffer.byteLength(text);
   if (bytes <= payloadBytesMax) return { ...report, output: text };

@@ -173,7 +173,7 @@ describe("a request that makes no sense", () => {
       sent.write("{");
     });
     expect(posted.status).toBe(413);
-    expect(JSON.parse(posted.text).error.message).toBe("The body is larger than 4194304 bytes, the limit of this route.");
+    expect(JSON.parse(posted.text).error.message).toBe("The body is larger than 16777216 bytes, the limit of this route.");
     const session = connect(url);
     const stream = session.request({
       ":method": "POST",
@@ -187,7 +187,7 @@ describe("a request that makes no sense", () => {
     session.destroy();
     expect([head["grpc-status"], head["grpc-message"]]).toEqual([
       String(GrpcCode.RESOURCE_EXHAUSTED),
-      expect.stringContaining("the limit is 4194304"),
+      expect.stringContaining("the limit is 16777216"),
     ]);
     expect((await run(oneStep("/builtin/noop", 1), [1])).summary.status).toBe(2);
   });

@@ -5,7 +5,7 @@ import type { Clock } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
-import { payloadRequestBytes } from "../../../payload-size.ts";
+import { partBytesMax } from "../../../part/store.ts";
 import {
   badField,
   bodyOf,
@@ -33,7 +33,7 @@ export interface ArtifactRoutesParts {
 }
 
 /** The values of a call with their names and the rest of the body around them. */
-const bodyMax = payloadRequestBytes;
+const bodyMax = partBytesMax + 1_048_576;
 /** Sources that one node reads; each costs a look for every wake. */
 const sourcesMax = 1_000;
 /** Below what proxies cut at. */

@@ -7,7 +7,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import { toError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
 import { parseExact } from "../../../json-exact.ts";
-import { payloadBytesMax } from "../../../payload-size.ts";
+import { payloadRequestBytes } from "../../../payload-size.ts";
 import { toJson } from "../../../to-json.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, failed, invalid, objectSchema, optionalText, textIn } from "./component.ts";
@@ -17,7 +17,7 @@ const formats = ["json", "yaml", "text"] as const;
 type Format = (typeof formats)[number];
 
 /** A file becomes the output of a step, which is kept with its run. */
-const fileBytesMax = payloadBytesMax;
+const fileBytesMax = payloadRequestBytes;
 
 export interface FlowFiles {
   readonly folder: string;
