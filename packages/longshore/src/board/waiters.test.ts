@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { Lanes, laneOf } from "./lanes.ts";
+import type { Task } from "./task.ts";
 import { Waiter } from "./waiters.ts";
+
+const t1 = { id: "t1" } as Task;
 
 function setup() {
   const lanes = new Lanes();
@@ -12,7 +15,7 @@ function setup() {
       holder,
       termMs: 1_000,
       arrival: ++arrival,
-      settle: (taskId) => settled.push([holder, taskId]),
+      settle: (task) => settled.push([holder, task?.id ?? null]),
     });
   const next = () => lanes.nextWaiter(laneOf("build"))?.holder;
   return { lanes, settled, wait, next };
@@ -59,7 +62,7 @@ describe("waiters", () => {
     const ann = wait("ann");
     ann.leave();
     ann.leave();
-    expect(ann.deliver("t1")).toBe(false);
+    expect(ann.deliver(t1)).toBe(false);
     expect(settled).toEqual([["ann", null]]);
     expect(next()).toBeUndefined();
   });
@@ -68,7 +71,7 @@ describe("waiters", () => {
     const { settled, wait } = setup();
     const ann = wait("ann");
     ann.reserve();
-    expect(ann.deliver("t1")).toBe(true);
+    expect(ann.deliver(t1)).toBe(true);
     ann.leave();
     expect(settled).toEqual([["ann", "t1"]]);
   });

@@ -3,6 +3,7 @@
 // gone by the time the transaction is durable, the task is given back.
 
 import type { ClaimGroup } from "./claim-group.ts";
+import type { Task } from "./task.ts";
 
 /** Two states: standing (in its group) and settled. Settling twice does nothing. */
 export class Waiter {
@@ -13,7 +14,7 @@ export class Waiter {
   readonly offerMs: number | undefined;
   /** Order of arrival over all groups. */
   readonly arrival: number;
-  readonly #settle: (taskId: string | null) => void;
+  readonly #settle: (task: Task | null) => void;
   #settled = false;
 
   /** `settle` is called once: with the task now handed out to it, or with null when it left empty-handed. */
@@ -23,7 +24,7 @@ export class Waiter {
     termMs: number;
     offerMs?: number;
     arrival: number;
-    settle: (taskId: string | null) => void;
+    settle: (task: Task | null) => void;
   }) {
     this.group = options.group;
     this.holder = options.holder;
@@ -45,10 +46,10 @@ export class Waiter {
   }
 
   /** The task is durably handed out to it. Answers false when the waiter had already left: the caller gives the task back. */
-  deliver(taskId: string): boolean {
+  deliver(task: Task): boolean {
     if (this.#settled) return false;
     this.#settled = true;
-    this.#settle(taskId);
+    this.#settle(task);
     return true;
   }
 

@@ -1,5 +1,6 @@
 // The server's door: one port for every protocol and for our own API, with what stands beside it: health, metrics and live changes.
 
+import { committed } from "../engine/tx.ts";
 import type { GrpcMethod } from "../grpc/service.ts";
 import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
@@ -117,7 +118,7 @@ export function grpcMethods(stepflow: StepflowServer): readonly GrpcMethod[] {
 
 export function changesOf(engine: Engine): Changes {
   const { clock, makeId, store, isHidden, listen: hear } = engine;
-  const workflowOf = (runId: string) => store.runs.runs.get(runId)?.workflow;
+  const workflowOf = (runId: string) => store.runs.runs.get(committed, runId)?.workflow;
   const changes = new Changes({ clock, epoch: makeId(clock.now()), workflowOf, isHidden });
   hear(changes);
   return changes;

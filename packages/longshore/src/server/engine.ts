@@ -11,6 +11,7 @@ import type { Workers } from "../board/workers.ts";
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
 import { type Clock, systemClock } from "../clock.ts";
+import { committed } from "../engine/tx.ts";
 import { idMaker, type MakeId } from "../ids.ts";
 import { Logs } from "../log/log.ts";
 import type { LogStore } from "../log/store.ts";
@@ -143,11 +144,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   const { trouble } = options;
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
-  const beside = orClose(store, directory, () => openBeside(store, { clock, directory, slices }));
+  const beside = await orClose(store, directory, () => openBeside(store, { clock, directory, slices }));
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices });
-  orClose(store, directory, () => {
-    store.recover();
+  await orClose(store, directory, async () => {
+    await store.recover();
     beside.recover();
     beside.retention.notePolicy(options.retention ?? retentionDefault);
   });
@@ -194,8 +195,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     deadLetters: async (task) => (await Promise.all([...deadLetterSources].map((source) => source.deadLetters(task)))).flat(),
     plan: (definition) => store.runs.definitions.planNow(definition),
     isHidden({ runId, node }) {
-      const run = runId === null ? null : store.runs.runs.get(runId);
-      const definition = run === null ? null : store.runs.definitions.byId(run.definitionId);
+      const run = runId === null ? null : store.runs.runs.get(committed, runId);
+      const definition = run === null ? null : store.runs.definitions.byId(committed, run.definitionId);
       return definition !== null && store.runs.definitions.planNow(definition).nodes[node]?.hidden === true;
     },
     listen(listener) {
@@ -208,7 +209,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         await retention.stop();
         await runs.close();
         beside.flush();
-        store.close();
+        await store.close();
         beside.close();
       })();
       return closing;
@@ -219,18 +220,18 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
 /** Parts are not counted: a task may have a million, and a request must not walk them. */
 function historyOf({ db, runs: { definitions } }: SqliteStore): HistoryReader {
   const startsRun = (definitionId: string, node: number) => {
-    const definition = definitions.byId(definitionId);
+    const definition = definitions.byId(committed, definitionId);
     return definition !== null && definitions.planNow(definition).nodes[node]?.kind === "run";
   };
   return new SqliteHistory({ db, startsRun, withParts: false });
 }
 
 /** What cannot be read or made at the start is reported like a data file that cannot be opened, and leaves nothing locked. */
-function orClose<T>(store: SqliteStore, directory: string | null, work: () => T): T {
+async function orClose<T>(store: SqliteStore, directory: string | null, work: () => T | Promise<T>): Promise<T> {
   try {
-    return work();
+    return await work();
   } catch (error) {
-    store.close();
+    await store.close();
     throw inWords(error, directory);
   }
 }

@@ -2,7 +2,7 @@
 // gone. A server without writes looks for its folder at each question (the look has a limit of its own), and tries to write now and then.
 
 import type { Clock } from "../clock.ts";
-import type { GroupCommit, Writable } from "../store/sqlite/commit.ts";
+import type { GroupCommit, Writable } from "../engine/commit.ts";
 import type { Database } from "../store/sqlite/driver.ts";
 
 export interface Health {
@@ -93,9 +93,9 @@ class Probe implements Writable {
 
   /** Resolves when the disk has taken it. */
   writeOnce(): Promise<void> {
-    return this.#commit.run(() => {
+    return this.#commit.run((tx) => {
       this.dirty = true;
-      this.#commit.undo(() => {
+      tx.undo(() => {
         this.dirty = false;
       });
     });

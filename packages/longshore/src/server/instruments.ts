@@ -2,8 +2,8 @@
 // log bytes are counted here, as they are heard of.
 
 import { type Workers, workerStatuses } from "../board/workers.ts";
+import type { Room } from "../engine/stored-bytes.ts";
 import type { Metrics, Sample } from "../metrics.ts";
-import type { Room } from "../store/sqlite/stored-bytes.ts";
 import type { Engine, EngineProbe } from "./engine.ts";
 import { LaneFigures } from "./lane-figures.ts";
 import type { Stopwatch } from "./watchdog.ts";

@@ -3,6 +3,7 @@
 
 import { type LaneQueue, laneKey, type Place } from "../board/lanes.ts";
 import type { Lane, Task, TaskHead } from "../board/task.ts";
+import { committed } from "../engine/tx.ts";
 import { type Slices, wholeRow } from "../slices.ts";
 import type { Engine } from "./engine.ts";
 
@@ -61,7 +62,7 @@ export async function stateOf({ store, slices }: Engine, queue: LaneQueue): Prom
   const { lanes, tasks } = store.board;
   const { lane } = queue;
   const standing = (place: Place) => {
-    const task = tasks.get(place.id);
+    const task = tasks.get(committed, place.id);
     if (task !== null) slices.spent(task.input.length);
     return task?.state === "queued" && task.sequence === place.sequence ? task : null;
   };

@@ -1,6 +1,7 @@
 // Inputs of runs and tasks as people see them: as they were given, also where their dialect keeps them in a form of its own.
 
 import type { Task } from "../board/task.ts";
+import { committed } from "../engine/tx.ts";
 import type { Dialect } from "../run/dialect.ts";
 import type { Run } from "../run/run.ts";
 import type { SqliteStore } from "../store/sqlite/store.ts";
@@ -12,7 +13,7 @@ export interface Shown {
 
 export function shownBy(dialects: ReadonlyMap<string, Dialect>, { runs: { runs, definitions } }: Pick<SqliteStore, "runs">): Shown {
   const forms = [...dialects.values()].flatMap(({ shown }) => shown ?? []);
-  const formOf = ({ definitionId }: Run) => dialects.get(definitions.byId(definitionId)?.dialect ?? "")?.shown;
+  const formOf = ({ definitionId }: Run) => dialects.get(definitions.byId(committed, definitionId)?.dialect ?? "")?.shown;
   /** Nearly all are no such values, and are not looked up. */
   const isPlain = (json: string) => !forms.some((form) => form.maybe(json));
   return {
@@ -21,7 +22,7 @@ export function shownBy(dialects: ReadonlyMap<string, Dialect>, { runs: { runs, 
       return form === undefined ? run : { ...run, input: form.runInput(run) };
     },
     task(task) {
-      const run = task.runId === null || isPlain(task.input) ? null : runs.get(task.runId);
+      const run = task.runId === null || isPlain(task.input) ? null : runs.get(committed, task.runId);
       const form = run === null ? undefined : formOf(run);
       return form === undefined ? task : { ...task, input: form.taskInput(task.input) };
     },

@@ -49,7 +49,7 @@ export class TestClock implements Clock {
    */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;
-    await turn();
+    await this.turn();
     for (let firings = 0; ; firings++) {
       if (firings > firingsMax)
         throw new Error(`More than ${firingsMax} timers fired within one advance: one of them arms itself for now.`);
@@ -58,7 +58,7 @@ export class TestClock implements Clock {
       this.#timers.delete(next);
       this.#nowMs = Math.max(this.#nowMs, next.atMs);
       next.fn();
-      await turn();
+      await this.turn();
     }
     this.#nowMs = Math.max(this.#nowMs, untilMs);
   }
@@ -82,6 +82,11 @@ export class TestClock implements Clock {
     });
   }
 
+  /** One turn of the event loop, for what a timer has woken. */
+  protected turn(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
   #next(): Timer | undefined {
     let next: Timer | undefined;
     for (const timer of this.#timers) {
@@ -89,8 +94,4 @@ export class TestClock implements Clock {
     }
     return next;
   }
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -3,9 +3,9 @@
 // of the event loop between them. What is counted is work in a turn, not time: steps of a slice, rows of a commit.
 
 import { expect, it, onTestFinished, vi } from "vitest";
+import { LocalBoard } from "../../src/engine/board/local-board.ts";
 import { startSteps, stepsMax } from "../../src/run/draft.ts";
 import { serve } from "../../src/server/server.ts";
-import { SqliteBoard } from "../../src/store/sqlite/board.ts";
 import { call } from "../support/http.ts";
 
 const json = { "content-type": "application/json" };
@@ -30,8 +30,8 @@ async function started() {
 /** Tasks that are placed on the board in the fullest turn of the event loop. */
 function fullestTurn(): () => number {
   let [count, most] = [0, 0];
-  const place = SqliteBoard.prototype.place;
-  const spy = vi.spyOn(SqliteBoard.prototype, "place").mockImplementation(function (this: SqliteBoard, ...given) {
+  const place = LocalBoard.prototype.place;
+  const spy = vi.spyOn(LocalBoard.prototype, "place").mockImplementation(function (this: LocalBoard, ...given) {
     if (count++ === 0) setImmediate(() => (count = 0));
     most = Math.max(most, count);
     return place.apply(this, given);
@@ -75,7 +75,7 @@ it("the steps of a wide flow of Stepflow are started in slices", async () => {
   const { flowId } = JSON.parse((await post("/api/v1/flows", { flow })).text) as { flowId: string };
   const most = fullestTurn();
   expect((await post("/api/v1/runs", { flowId, input: [{}] })).status).toBe(200);
-  await vi.waitFor(() => expect(vi.mocked(SqliteBoard.prototype.place).mock.calls.length).toBeGreaterThanOrEqual(many), 30_000);
+  await vi.waitFor(() => expect(vi.mocked(LocalBoard.prototype.place).mock.calls.length).toBeGreaterThanOrEqual(many), 30_000);
   expect(most()).toBeLessThanOrEqual(placedMax);
 });
 

@@ -2,11 +2,12 @@
 // read for a look at the newest one, which held the event loop for seconds, and thousands of large documents stayed in memory.
 
 import { expect, it, onTestFinished } from "vitest";
-import { GroupCommit } from "../../src/store/sqlite/commit.ts";
-import { SqliteDocuments } from "../../src/store/sqlite/documents.ts";
+import { GroupCommit } from "../../src/engine/commit.ts";
+import { LocalDocuments } from "../../src/engine/run/local-documents.ts";
+import { StoredBytes } from "../../src/engine/stored-bytes.ts";
 import { type Database, openDatabase, type Statement } from "../../src/store/sqlite/driver.ts";
+import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
-import { StoredBytes } from "../../src/store/sqlite/stored-bytes.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 /** Documents on a store that counts the rows that are read. */
@@ -27,7 +28,12 @@ async function counting() {
       read.rows += rows.length;
       return rows;
     },
-    iterate: (...values) => statement.iterate(...values),
+    *iterate(...values) {
+      for (const row of statement.iterate(...values)) {
+        read.rows++;
+        yield row;
+      }
+    },
   });
   const counter: Database = {
     prepare: (sql) => counted(db.prepare(sql)),
@@ -35,9 +41,10 @@ async function counting() {
     transaction: (work) => db.transaction(work),
     close: () => db.close(),
   };
-  const commit = new GroupCommit(counter, () => clock.now());
-  const stored = new StoredBytes(counter, commit);
-  return { documents: new SqliteDocuments({ db: counter, commit, clock, stored }), read };
+  const rows = sqliteRows(counter, () => null);
+  const commit = new GroupCommit(rows, () => clock.now());
+  const stored = new StoredBytes(rows, commit);
+  return { documents: new LocalDocuments({ store: rows, commit, clock, stored }), read };
 }
 
 const kind = "schema";

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Outgoing } from "../../src/bus/bus.ts";
 import { Outbox, type OutboxMessage } from "../../src/bus/outbox.ts";
+import { GroupCommit } from "../../src/engine/commit.ts";
 import { LongshoreError } from "../../src/errors.ts";
-import { GroupCommit } from "../../src/store/sqlite/commit.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SqliteOutbox } from "../../src/store/sqlite/outbox.ts";
+import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { deferred, until } from "../support/until.ts";
@@ -16,13 +17,16 @@ import { deferred, until } from "../support/until.ts";
 async function openStore(file = ":memory:", clock = new TestClock()) {
   const db = await openDatabase(file, { synchronous: "NORMAL" });
   migrate(db);
-  const commit = new GroupCommit(db, () => clock.now());
+  const commit = new GroupCommit(
+    sqliteRows(db, () => null),
+    () => clock.now(),
+  );
   const store = new SqliteOutbox({ db, commit, clock });
   let closed = false;
   const close = () => {
     if (closed) return;
     closed = true;
-    commit.close();
+    void commit.close();
     db.close();
   };
   onTestFinished(close);

@@ -2,11 +2,11 @@
 // which is kept up to date by what SQLite itself says has changed.
 
 import type { Task } from "../../src/board/task.ts";
+import { runColumns, runOf } from "../../src/engine/tables/run.ts";
+import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
 import type { Run } from "../../src/run/run.ts";
 import { type Database, openDatabase, type Statement } from "../../src/store/sqlite/driver.ts";
-import { runColumns, runOf } from "../../src/store/sqlite/run-rows.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
-import { taskColumns, taskOf } from "../../src/store/sqlite/task-rows.ts";
 
 export interface Stored {
   readonly tasks: ReadonlyMap<string, Task>;

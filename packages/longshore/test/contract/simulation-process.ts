@@ -10,6 +10,7 @@ import { brainOf, Runs } from "../../src/run/runs.ts";
 import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite/store.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import type { Random } from "../faults/random.ts";
+import { missingRows } from "./missing-rows.ts";
 import type { Disk } from "./simulation-disk.ts";
 import { flowDialect } from "./simulation-flows.ts";
 import type { Lives } from "./simulation-lives.ts";
@@ -35,6 +36,13 @@ const timersMax = 10_000;
 /** Notices what would keep a real machine busy for ever: a timer that arms itself for now, again and again. */
 export class WatchedClock extends TestClock {
   #armed = 0;
+  /** Resolves when the store has nothing to do. */
+  quiet: () => Promise<void> = () => Promise.resolve();
+
+  protected override async turn(): Promise<void> {
+    await super.turn();
+    await this.quiet();
+  }
 
   override at(atMs: number, fn: () => void): () => void {
     return ++this.#armed > timersMax ? () => {} : super.at(atMs, fn);
@@ -59,6 +67,8 @@ export interface Machine {
   failed(error: unknown): void;
   /** A disk that now and then says that it has written what it has not. For testing the simulation itself. */
   readonly lies: boolean;
+  /** Rows are read later and commits take a while, as with a database on another machine. */
+  readonly late: boolean;
 }
 
 export function machineIds(random: Random): MakeId {
@@ -79,6 +89,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
     random: () => random.next(),
     brain: machine.lives.watch(brainOf(dialects), (error) => machine.failed(error)),
     open: async () => ({ ...db, transaction, close: () => {} }),
+    wrap: machine.late ? (rows) => missingRows(rows, { misses: 0 }, () => random.between(0, 3)) : undefined,
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => {
@@ -124,7 +135,8 @@ export async function startProcess(machine: Machine): Promise<Process> {
     void runs.close();
   }
 
-  store.recover();
+  clock.quiet = () => store.commit.quiet();
+  await store.recover();
   return {
     store,
     board,

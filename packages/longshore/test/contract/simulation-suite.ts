@@ -1,15 +1,16 @@
 // Simulations by the hundred. `LONGSHORE_SIM_SEED=7 npx vitest run --project unit simulation` plays seed 7 alone.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { simulate } from "./simulation.ts";
+import { type How, simulate } from "./simulation.ts";
 import { type Disk, openDisk } from "./simulation-disk.ts";
 
 const perTest = 100;
 /** Far above what is needed: a loaded machine must not fail a simulation. */
 const timeoutMs = 120_000;
 
-export function simulationSuite(first: number, last: number): void {
-  describe("in a simulation, whatever the scheduler does", () => {
+export function simulationSuite(first: number, last: number, how: How = {}): void {
+  const place = how.late ? "on rows that are read later" : "in memory";
+  describe(`in a simulation ${place}, whatever the scheduler does`, () => {
     let disk: Disk;
     beforeAll(async () => {
       disk = await openDisk();
@@ -18,20 +19,20 @@ export function simulationSuite(first: number, last: number): void {
 
     const only = process.env.LONGSHORE_SIM_SEED;
     if (only !== undefined) {
-      it(`every promise holds with seed ${only}`, async () => void (await simulate(Number(only), disk)), timeoutMs);
+      it(`every promise holds with seed ${only}`, async () => void (await simulate(Number(only), disk, how)), timeoutMs);
       return;
     }
     for (let from = first; from <= last; from += perTest) {
       const to = Math.min(from + perTest - 1, last);
-      it(`every promise holds with seeds ${from} to ${to}`, () => playAll(from, to, disk), timeoutMs);
+      it(`every promise holds with seeds ${from} to ${to}`, () => playAll(from, to, disk, how), timeoutMs);
     }
   });
 }
 
-async function playAll(from: number, to: number, disk: Disk): Promise<void> {
+async function playAll(from: number, to: number, disk: Disk, how: How): Promise<void> {
   const total = { crashes: 0, refusals: 0, completions: 0 };
   for (let seed = from; seed <= to; seed++) {
-    const outcome = await simulate(seed, disk);
+    const outcome = await simulate(seed, disk, how);
     for (const key of ["crashes", "refusals", "completions"] as const) total[key] += outcome[key];
   }
   // A simulation in which nothing happens proves nothing.

@@ -25,13 +25,19 @@ const roundsMax = 120;
 /** What is remembered of the way to a failure. */
 const traceMax = 400;
 
+/** What is unusual about the disk: see Machine. */
+export interface How {
+  lies?: boolean;
+  late?: boolean;
+}
+
 /** Throws an error that names the seed and tells the way to the broken promise, which is played once more for that. */
-export async function simulate(seed: number, disk: Disk, lies = false): Promise<Outcome> {
-  const simulation = await Simulation.open(seed, disk, lies);
+export async function simulate(seed: number, disk: Disk, how: How = {}): Promise<Outcome> {
+  const simulation = await Simulation.open(seed, disk, how);
   try {
     return await simulation.play();
   } catch (error) {
-    const way = (await traceOf(seed, disk, lies)).slice(-traceMax).join("\n");
+    const way = (await traceOf(seed, disk, how)).slice(-traceMax).join("\n");
     throw new Error(`Seed ${seed}: ${(error as Error).message}. Play it again with LONGSHORE_SIM_SEED=${seed}.\n${way}`, { cause: error });
   } finally {
     simulation.close();
@@ -39,8 +45,8 @@ export async function simulate(seed: number, disk: Disk, lies = false): Promise<
 }
 
 /** What happens with a seed, in words, up to its end or to the first broken promise. */
-export async function traceOf(seed: number, disk: Disk, lies = false): Promise<string[]> {
-  const simulation = await Simulation.open(seed, disk, lies);
+export async function traceOf(seed: number, disk: Disk, how: How = {}): Promise<string[]> {
+  const simulation = await Simulation.open(seed, disk, how);
   simulation.trace = [];
   try {
     await simulation.play();
@@ -68,13 +74,13 @@ class Simulation {
   #process: Process;
   #failure: unknown;
 
-  static async open(seed: number, disk: Disk, lies: boolean): Promise<Simulation> {
+  static async open(seed: number, disk: Disk, { lies = false, late = false }: How): Promise<Simulation> {
     disk.wipe();
     const random = seededRandom(seed);
     const clock = new WatchedClock(1_000_000);
     const lives = new Lives();
     disk.watch = lives;
-    const machine: Machine = { disk, clock, random, lives, makeId: machineIds(random), lies, handedOut: () => {}, failed: () => {} };
+    const machine: Machine = { disk, clock, random, lives, makeId: machineIds(random), lies, late, handedOut: () => {}, failed: () => {} };
     return new Simulation(random, machine, await startProcess(machine));
   }
 
@@ -122,13 +128,26 @@ class Simulation {
     if (random.chance(0.1)) this.#arrange(random.pick(["disk-full", "crash-before-commit", "crash-after-commit"] as const) as Fault);
     // The event loop stood still: what is due has not been looked at when the next calls come.
     if (random.chance(0.05)) this.#clock.jump(random.pick([300, 1_200]) as number);
-    const calls = Array.from({ length: random.between(1, 5) }, () => this.#clients.call());
+    const calls: Promise<void>[] = [];
+    for (let left = random.between(1, 5); left > 0; left--) {
+      // Some come in the middle of a commit.
+      if (this.#machine.late && random.chance(0.5)) await turns(random.between(1, 6));
+      calls.push(this.#clients.call());
+    }
     if (random.chance(0.02)) this.#crash("in the middle of calls");
     await Promise.all(calls);
     if (random.chance(0.4)) await this.#pass(random.pick([1, 20, 60, 60, 260, 260, 500, 999, 1_000, 2_500]) as number);
-    await turns(1);
+    await this.#settle(1);
     if (random.chance(0.02)) this.#crash("between calls");
     this.#check();
+  }
+
+  /** Turns of the event loop, each until the store has nothing to do. */
+  async #settle(count: number): Promise<void> {
+    for (let turn = 0; turn < count; turn++) {
+      await turns(1);
+      await this.#process.store.commit.quiet();
+    }
   }
 
   async #pass(ms: number): Promise<void> {
@@ -207,14 +226,14 @@ class Simulation {
     if (!this.#process.alive) await this.#restart();
     this.#process.fault = null;
     this.#clients.hangUp();
-    await turns(2);
+    await this.#settle(2);
     let stored = this.#machine.disk.read();
     for (let round = 0; hasOpen(stored); round++) {
       this.#model.nextStep();
       if (round >= roundsMax) throw broken(`after ${roundsMax} seconds of peace there is still work: ${describeOpen(stored)}`);
       await this.#pass(1_000);
       await this.#workOff();
-      await turns(4);
+      await this.#settle(4);
       this.#check();
       stored = this.#machine.disk.read();
     }

@@ -3,21 +3,24 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { RowStore } from "../../src/engine/rows.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { openSqliteStore } from "../../src/store/sqlite/store.ts";
 import type { CommitProbe, StoreKind, StoreSetup } from "./world.ts";
 
-async function open(setup: StoreSetup) {
+async function open(setup: StoreSetup, wrap?: (rows: RowStore) => RowStore) {
   const { place, probe, ...rest } = setup;
   const store = await openSqliteStore({
     ...rest,
     directory: place,
+    wrap,
     open: async (file, options) => probed(await openDatabase(file, options), probe),
   });
   return {
     board: store.board,
     runs: store.runs,
     parts: store.parts,
+    quiet: () => store.commit.quiet(),
     commits: () => store.commit.commits,
     recover: () => store.recover(),
     close: () => store.close(),
@@ -39,7 +42,7 @@ function probed(db: Database, probe: CommitProbe): Database {
 }
 
 export const sqliteMemory: StoreKind = {
-  open,
+  open: (setup) => open(setup),
   place: () => null,
   copy: () => {
     throw new Error("Memory cannot be copied.");
@@ -47,12 +50,12 @@ export const sqliteMemory: StoreKind = {
 };
 
 /** Files in a folder that `clean` removes. */
-export function sqliteFiles(): StoreKind & { clean(): void } {
+export function sqliteFiles(wrap?: (rows: RowStore) => RowStore): StoreKind & { clean(): void } {
   const folder = mkdtempSync(join(tmpdir(), "longshore-contract-"));
   let places = 0;
   const place = () => join(folder, String(++places));
   return {
-    open,
+    open: (setup) => open(setup, wrap),
     place,
     copy(from) {
       const to = place();

@@ -44,11 +44,13 @@ export interface OpenedStore {
   readonly board: BoardStore;
   readonly runs: RunStore;
   readonly parts: PartStore;
+  /** Resolves when no operation is queued or under way. */
+  quiet(): Promise<void>;
   /** Transactions committed so far. */
   commits(): number;
   /** Brings memory up to what is stored; called once everybody listens. */
-  recover(): void;
-  close(): void;
+  recover(): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** One implementation of the store port. */
@@ -95,8 +97,19 @@ export interface WorldOptions {
   carries?: boolean;
 }
 
+/** Waits for a store that is still busy with what a timer has woken. */
+class QuietClock extends TestClock {
+  quiet: () => Promise<void> = () => Promise.resolve();
+
+  protected override async turn(): Promise<void> {
+    await super.turn();
+    await this.quiet();
+    await super.turn();
+  }
+}
+
 export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Promise<World> {
-  const clock = options.clock ?? new TestClock();
+  const clock = options.clock ?? new QuietClock();
   const place = options.place === undefined ? kind.place() : options.place;
   const dialects = new Map<string, Dialect>([codeDialect, tiedDialect, flowDialect].map((dialect) => [dialect.name, dialect]));
   const probe: CommitProbe = {};
@@ -117,7 +130,8 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
   });
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId: idMaker(), dialects });
-  store.recover();
+  if (clock instanceof QuietClock) clock.quiet = () => store.quiet();
+  await store.recover();
   const define: World["define"] = async (name, steps, parts = {}) => {
     const source = { name, steps, output: parts.output ?? null, timeoutMs: parts.timeoutMs };
     await runs.define({ name, dialect: parts.dialect ?? "code", source: JSON.stringify(source) });
@@ -149,7 +163,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
       closed = true;
       board.close();
       await runs.close();
-      store.close();
+      await store.close();
     },
   };
 }

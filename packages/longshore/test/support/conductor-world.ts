@@ -12,6 +12,7 @@ import { documentKinds, type Settings } from "../../src/dialect/conductor/settin
 import { childRequestOf, lookupsOf, snapshot, startInput } from "../../src/dialect/conductor/snapshot.ts";
 import { parseTaskDef } from "../../src/dialect/conductor/task-def.ts";
 import { parseWorkflowDef } from "../../src/dialect/conductor/workflow-def.ts";
+import { committed } from "../../src/engine/tx.ts";
 import { idMaker } from "../../src/ids.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import type { PlanNode } from "../../src/run/plan.ts";
@@ -53,11 +54,11 @@ export async function openConductor(options: { environment?: { [name: string]: s
   const board = new Board({ store: store.board, clock });
   const makeId = idMaker();
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
-  store.recover();
+  await store.recover();
   onTestFinished(async () => {
     board.close();
     await runs.close();
-    store.close();
+    await store.close();
   });
 
   const taskDefs = new Map<string, TaskDef>();
@@ -168,7 +169,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
     },
     /** Reports on a task by its reference name, whether anybody has polled it or not. */
     async report(runId: string, ref: string, status: string, output: Json = {}): Promise<void> {
-      const task = store.runs.decisions.records(runId).find((record) => record.step === ref) as Task;
+      const task = store.runs.decisions.records(committed, runId).find((record) => record.step === ref) as Task;
       const hold = { taskId: task.id, attempt: task.attempt };
       const text = JSON.stringify(output);
       if (status === "COMPLETED") await board.complete(hold, text);
@@ -188,7 +189,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
       const run = (await runs.run(id)) as Run;
       const plan = await planOf(run);
       return store.runs.decisions
-        .records(id)
+        .records(committed, id)
         .filter((task) => task.state !== "forgotten" && isShown(plan.nodes[task.node] as PlanNode, task))
         .sort((a, b) => a.ordinal - b.ordinal)
         .map((task) => {
@@ -215,7 +216,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
       return (await world.records(id)).map(({ ref, status }) => `${ref}:${status}`);
     },
     attemptId: (runId: string, ref: string, attempt = 0) => {
-      const task = store.runs.decisions.records(runId).find((record) => record.step === ref) as Task;
+      const task = store.runs.decisions.records(committed, runId).find((record) => record.step === ref) as Task;
       return attemptIdOf(task.id, attempt);
     },
   };

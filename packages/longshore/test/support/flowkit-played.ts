@@ -5,6 +5,8 @@ import { onTestFinished } from "vitest";
 import type { Bus } from "../../src/bus/bus.ts";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
+import { GroupCommit } from "../../src/engine/commit.ts";
+import { StoredBytes } from "../../src/engine/stored-bytes.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import type { ArtifactStore } from "../../src/protocol/flowkit/artifacts/artifacts.ts";
 import { decodeEnvelope } from "../../src/protocol/flowkit/decode.ts";
@@ -14,10 +16,9 @@ import { commandTopic, type Envelope, encodeEnvelope, nodeKey, statusTopic, topi
 import { flowkit } from "../../src/protocol/flowkit/worker.ts";
 import type { Notice } from "../../src/runner/notices.ts";
 import { SqliteBus } from "../../src/store/sqlite/bus.ts";
-import { GroupCommit } from "../../src/store/sqlite/commit.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
+import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
-import { StoredBytes } from "../../src/store/sqlite/stored-bytes.ts";
 import type { Task } from "../../src/task.ts";
 import { type WorkHandle, type WorkOptions, work } from "../../src/work.ts";
 import { MemoryArtifacts } from "./flowkit-memory.ts";
@@ -41,11 +42,12 @@ export interface Command {
 async function memoryBus(): Promise<Bus> {
   const db = await openDatabase(":memory:", { synchronous: "NORMAL" });
   migrate(db);
-  const commit = new GroupCommit(db, () => systemClock.now());
-  const bus = new EmbeddedBus(new SqliteBus({ db, commit, stored: new StoredBytes(db, commit), clock: systemClock }), { againMs: 1 });
+  const rows = sqliteRows(db, () => null);
+  const commit = new GroupCommit(rows, () => systemClock.now());
+  const bus = new EmbeddedBus(new SqliteBus({ db, commit, stored: new StoredBytes(rows, commit), clock: systemClock }), { againMs: 1 });
   onTestFinished(async () => {
     await bus.close();
-    commit.close();
+    void commit.close();
     db.close();
   });
   return bus;

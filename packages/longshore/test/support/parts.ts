@@ -5,6 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Task } from "../../src/board/task.ts";
+import { LocalBoard } from "../../src/engine/board/local-board.ts";
+import { GroupCommit } from "../../src/engine/commit.ts";
+import type { RowStore } from "../../src/engine/rows.ts";
+import { LocalDocuments } from "../../src/engine/run/local-documents.ts";
+import { LocalRuns } from "../../src/engine/run/local-runs.ts";
+import { StoredBytes } from "../../src/engine/stored-bytes.ts";
 import { idMaker, type MakeId } from "../../src/ids.ts";
 import type { Json } from "../../src/json.ts";
 import type { Quotas } from "../../src/quotas.ts";
@@ -13,14 +19,10 @@ import type { Dialect } from "../../src/run/dialect.ts";
 import { makePlan, type TaskNode } from "../../src/run/plan.ts";
 import { noRetry } from "../../src/run/retry.ts";
 import type { Run } from "../../src/run/run.ts";
-import { SqliteBoard } from "../../src/store/sqlite/board.ts";
-import { GroupCommit } from "../../src/store/sqlite/commit.ts";
 import { Counts } from "../../src/store/sqlite/counts.ts";
-import { SqliteDocuments } from "../../src/store/sqlite/documents.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { SqliteRuns } from "../../src/store/sqlite/runs.ts";
+import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
-import { StoredBytes } from "../../src/store/sqlite/stored-bytes.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 export const places = ["a file", "memory"] as const;
@@ -37,10 +39,11 @@ export interface Parts {
   clock: TestClock;
   folder: string;
   db: Awaited<ReturnType<typeof openDatabase>>;
+  store: RowStore;
   commit: GroupCommit;
   stored: StoredBytes;
-  board: SqliteBoard;
-  runs: SqliteRuns;
+  board: LocalBoard;
+  runs: LocalRuns;
   counts: Counts;
   makeId: MakeId;
   onTask: Set<(task: Task) => void>;
@@ -63,15 +66,16 @@ export async function openParts(place: Place, before?: Partial<Pick<Parts, "cloc
   // What a power cut would take is not what these tests are about, and waiting for the disk is most of their time.
   const db = await openDatabase(place === "memory" ? ":memory:" : join(folder, "test.db"), { synchronous: "NORMAL" });
   migrate(db);
-  const commit = new GroupCommit(db, () => clock.now());
-  const stored = new StoredBytes(db, commit, quotas);
+  const rows = sqliteRows(db, () => null);
+  const commit = new GroupCommit(rows, () => clock.now());
+  const stored = new StoredBytes(rows, commit, quotas);
   const counts = new Counts(db);
   const onTask = new Set<(task: Task) => void>();
   const changed = (task: Task) => {
     counts.taskChanged(task);
     for (const listener of onTask) listener(task);
   };
-  const board = new SqliteBoard({ db, commit, stored, clock, random: () => 0.5, changed, deadline: () => {} });
+  const board = new LocalBoard({ store: rows, commit, stored, clock, random: () => 0.5, changed, deadline: () => {} });
   const plan = (definition: { source: string }) => chain.compile(definition.source);
   const brain = { plan, planInTurns: async (definition: { source: string }) => plan(definition), decide: decideChain };
   const onRun = new Set<(run: Run) => void>();
@@ -79,9 +83,9 @@ export async function openParts(place: Place, before?: Partial<Pick<Parts, "cloc
     counts.runChanged(run);
     for (const listener of onRun) listener(run);
   };
-  const runs = new SqliteRuns({
-    documents: new SqliteDocuments({ db, commit, clock, stored }),
-    db,
+  const runs = new LocalRuns({
+    documents: new LocalDocuments({ store: rows, commit, clock, stored }),
+    store: rows,
     commit,
     clock,
     random: () => 0.5,
@@ -91,18 +95,34 @@ export async function openParts(place: Place, before?: Partial<Pick<Parts, "cloc
     deadline: () => {},
     left: () => {},
   });
-  board.recover();
-  runs.recover();
+  await stored.recover();
+  await board.recover();
+  await runs.recover();
   const makeId = idMaker();
   let closed = false;
   const close = () => {
     if (closed) return;
     closed = true;
-    commit.close();
+    void commit.close();
     db.close();
   };
   onTestFinished(close);
-  return { clock, folder, db, commit, stored, board, runs, counts, makeId, onTask, onRun, close, ...verbs({ clock, board, runs, makeId }) };
+  return {
+    clock,
+    folder,
+    db,
+    store: rows,
+    commit,
+    stored,
+    board,
+    runs,
+    counts,
+    makeId,
+    onTask,
+    onRun,
+    close,
+    ...verbs({ clock, board, runs, makeId }),
+  };
 }
 
 type Verbs = "define" | "start" | "claim" | "complete" | "fail" | "finish";
@@ -151,5 +171,5 @@ const chain: Dialect = {
   resolve: (_plan, template) => ({ value: (template ?? null) as Json }),
 };
 
-const decideChain: ConstructorParameters<typeof SqliteRuns>[0]["brain"]["decide"] = (plan, frontier, event) =>
+const decideChain: ConstructorParameters<typeof LocalRuns>[0]["brain"]["decide"] = (plan, frontier, event) =>
   decide(plan, chain, frontier, event);

@@ -8,6 +8,7 @@ import type { Workers } from "../../board/workers.ts";
 import type { BusLog } from "../../bus/log.ts";
 import type { OutboxStore } from "../../bus/outbox.ts";
 import type { Clock } from "../../clock.ts";
+import { taskColumns, taskOf } from "../../engine/tables/task.ts";
 import type { LogStore } from "../../log/store.ts";
 import type { Reader } from "../../run/reader.ts";
 import type { RetentionStore } from "../../run/retention.ts";
@@ -22,7 +23,6 @@ import { SqliteOutbox } from "./outbox.ts";
 import { SqliteReader } from "./reader.ts";
 import { SqliteRetention } from "./retention.ts";
 import type { SqliteStore } from "./store.ts";
-import { taskColumns, taskOf } from "./task-rows.ts";
 import { SqliteWorkers } from "./workers.ts";
 
 export interface Beside {

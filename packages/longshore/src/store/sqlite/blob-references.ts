@@ -3,12 +3,13 @@
 // referred to is a use, so that a blob outlives the run that needs it by as much as one that was read.
 
 import type { Task } from "../../board/task.ts";
+import type { Rows } from "../../engine/cached-rows.ts";
+import type { Definitions } from "../../engine/run/definitions.ts";
+import { committed, type ReadTx, type Tx } from "../../engine/tx.ts";
 import type { Run } from "../../run/run.ts";
 import type { SqliteBlobs } from "./blobs.ts";
-import type { Definitions } from "./definitions.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import type { SqliteParts } from "./parts.ts";
-import type { Rows } from "./rows.ts";
 
 export interface BlobReferencesOptions {
   db: Database;
@@ -54,11 +55,11 @@ export class BlobReferences {
     }
   }
 
-  /** Inside an operation: the hashes that earlier operations of the same batch have brought in. */
-  pending(): Set<string> {
+  /** The hashes that earlier operations of the same batch have brought in. */
+  pending(tx: Tx): Set<string> {
     const { tasks, runs, parts } = this.#options;
-    const texts = [...tasks.pending().flatMap(textsOfTask), ...runs.pending().flatMap((run) => this.#textsOfRun(run))];
-    return new Set([...texts, ...parts.pending().map(({ value }) => value)].flatMap(hashesIn));
+    const texts = [...tasks.pending(tx).flatMap(textsOfTask), ...runs.pending(tx).flatMap((run) => this.#textsOfRun(tx, run))];
+    return new Set([...texts, ...parts.pending(tx).map(({ value }) => value)].flatMap(hashesIn));
   }
 
   /** To be told of each task and run that a commit changed. */
@@ -67,7 +68,7 @@ export class BlobReferences {
   }
 
   runChanged(run: Run): void {
-    if (this.#usedBefore !== null) for (const text of this.#textsOfRun(run)) this.#note(text);
+    if (this.#usedBefore !== null) for (const text of this.#textsOfRun(committed, run)) this.#note(text);
   }
 
   #note(text: Text): void {
@@ -99,12 +100,12 @@ export class BlobReferences {
   #sourceOf(definitionId: string, seen: Set<string>): Text {
     if (seen.has(definitionId)) return null;
     seen.add(definitionId);
-    return this.#options.definitions.byId(definitionId)?.source ?? null;
+    return this.#options.definitions.byId(committed, definitionId)?.source ?? null;
   }
 
-  #textsOfRun(run: Run): Text[] {
+  #textsOfRun(tx: ReadTx, run: Run): Text[] {
     const { input, output, variables, settings, backlog } = run;
-    return [input, output, variables, settings, backlog, this.#options.definitions.byId(run.definitionId)?.source ?? null];
+    return [input, output, variables, settings, backlog, this.#options.definitions.byId(tx, run.definitionId)?.source ?? null];
   }
 }
 

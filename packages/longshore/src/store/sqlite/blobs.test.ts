@@ -218,7 +218,7 @@ describe("blobs over a restart", () => {
     const blobs = new SqliteBlobs({ ...parts, directory: null });
     async function* content() {
       yield randomBytes(10);
-      parts.commit.close();
+      await parts.commit.close();
       blobs.close();
       yield randomBytes(10);
     }

@@ -10,11 +10,12 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { type BlobStore, blobBytesMax, isBlobHash, type StoredBlob } from "../../blob/blob.ts";
 import type { Clock } from "../../clock.ts";
+import { Rows } from "../../engine/cached-rows.ts";
+import type { GroupCommit } from "../../engine/commit.ts";
+import type { Place, Room, StoredBytes } from "../../engine/stored-bytes.ts";
+import { committed, type Tx } from "../../engine/tx.ts";
 import { LongshoreError, toError } from "../../errors.ts";
-import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
-import { Rows } from "./rows.ts";
-import type { Place, Room, StoredBytes } from "./stored-bytes.ts";
 
 export interface SqliteBlobsOptions {
   db: Database;
@@ -125,7 +126,7 @@ export class SqliteBlobs implements BlobStore {
 
   /** Something open refers to it: a use, unless it was used at `usedBefore` or later anyhow. */
   refer(hash: string, usedBefore: number): void {
-    const blob = this.#rows.get(hash);
+    const blob = this.#rows.get(committed, hash);
     if (blob !== null && blob.usedAt < usedBefore) this.#uses.set(hash, this.#options.clock.now());
   }
 
@@ -133,17 +134,17 @@ export class SqliteBlobs implements BlobStore {
    * Removes up to a hundred blobs that nobody has used since `usedBefore`; answers how many. `needed` is asked inside the operation
    * for hashes that must stay all the same.
    */
-  async prune(usedBefore: number, needed: () => ReadonlySet<string> = () => new Set()): Promise<number> {
+  async prune(usedBefore: number, needed: (tx: Tx) => ReadonlySet<string> = () => new Set()): Promise<number> {
     if (!(await this.anyUnused(usedBefore))) return 0;
-    const removed = await this.#options.commit.run(() => {
-      const spared = needed();
+    const removed = await this.#options.commit.run((tx) => {
+      const spared = needed(tx);
       const isFree = (hash: string) => !this.#arriving.has(hash) && !this.#uses.has(hash) && !spared.has(hash);
       const stale = this.#oldest(usedBefore, pruneMax).filter(({ hash }) => isFree(hash));
       const aside = stale.map(({ hash }) => [this.#path(hash), this.#incoming()] as const);
-      for (const { hash } of stale) this.#rows.remove(hash);
-      this.#space.add(-stale.reduce((sum, { bytes }) => sum + bytes, 0));
+      for (const { hash } of stale) this.#rows.remove(tx, hash);
+      this.#space.add(tx, -stale.reduce((sum, { bytes }) => sum + bytes, 0));
       // Right after the commit and before anything else can run: the same content may be put again at once.
-      this.#options.commit.after(() => {
+      tx.after(() => {
         for (const [from, to] of aside) renameIfThere(from, to);
       });
       return aside.map(([, to]) => to);
@@ -160,7 +161,8 @@ export class SqliteBlobs implements BlobStore {
     for (const name of await readdir(folder).catch(() => [])) {
       const path = join(folder, name);
       const changedAt = (await stat(path).catch(() => null))?.mtimeMs ?? Number.POSITIVE_INFINITY;
-      if (this.#options.clock.now() - changedAt < litterMs || this.#arriving.has(name) || this.#rows.get(name) !== null) continue;
+      if (this.#options.clock.now() - changedAt < litterMs || this.#arriving.has(name) || this.#rows.get(committed, name) !== null)
+        continue;
       rmSync(path, { force: true });
       removed++;
     }
@@ -206,12 +208,12 @@ export class SqliteBlobs implements BlobStore {
     try {
       await rename(temporary, this.#path(hash));
       await syncFolder(folder);
-      return await this.#options.commit.run(() => {
+      return await this.#options.commit.run((tx) => {
         const now = this.#options.clock.now();
-        const known = this.#rows.get(hash);
+        const known = this.#rows.get(tx, hash);
         const blob = { hash, bytes, createdAt: known?.createdAt ?? now, usedAt: now, note: note ?? known?.note ?? null };
-        this.#rows.put(hash, blob, known === null);
-        if (known === null) place.keep(this.#options.commit);
+        this.#rows.put(tx, hash, blob, known === null);
+        if (known === null) place.keep(tx);
         return storedOf(blob);
       });
     } finally {
@@ -222,7 +224,7 @@ export class SqliteBlobs implements BlobStore {
   }
 
   #use(hash: string): Blob | null {
-    const blob = isBlobHash(hash) ? this.#rows.get(hash) : null;
+    const blob = isBlobHash(hash) ? this.#rows.get(committed, hash) : null;
     const now = this.#options.clock.now();
     if (blob !== null && now - blob.usedAt >= useMs && this.#uses.size < usesMax) this.#uses.set(hash, now);
     return blob;
@@ -231,11 +233,11 @@ export class SqliteBlobs implements BlobStore {
   /** Writes down the uses that wait for it. */
   async noteUses(): Promise<void> {
     while (this.#uses.size > 0) {
-      await this.#options.commit.run(() => {
+      await this.#options.commit.run((tx) => {
         for (const [hash, usedAt] of [...this.#uses].slice(0, pruneMax)) {
-          const blob = this.#rows.get(hash);
-          if (blob !== null) this.#rows.put(hash, { ...blob, usedAt });
-          this.#options.commit.after(() => this.#uses.delete(hash));
+          const blob = this.#rows.get(tx, hash);
+          if (blob !== null) this.#rows.put(tx, hash, { ...blob, usedAt });
+          tx.after(() => this.#uses.delete(hash));
         }
       });
     }

@@ -3,11 +3,12 @@
 import { groupIdleMs, groupMsMax, groupsMax, type Origin } from "../../bus/log.ts";
 import { Place, type Range } from "../../bus/place.ts";
 import type { Clock } from "../../clock.ts";
+import { Rows } from "../../engine/cached-rows.ts";
+import type { GroupCommit } from "../../engine/commit.ts";
+import type { Tx } from "../../engine/tx.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { BusTopics, Topic } from "./bus-topics.ts";
-import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
-import { Rows } from "./rows.ts";
 
 export interface Group {
   readonly name: string;
@@ -21,7 +22,6 @@ export interface Group {
 const lookMs = 60_000;
 
 export class BusGroups {
-  readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #rows: Rows<Group>;
   readonly #byTopic = new Map<Topic, Map<string, Group>>();
@@ -29,7 +29,6 @@ export class BusGroups {
   #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(db: Database, commit: GroupCommit, clock: Clock, topics: BusTopics) {
-    this.#commit = commit;
     this.#clock = clock;
     const save = db.prepare("INSERT OR REPLACE INTO bus_group (name, topic, position, done, seen_at) VALUES (?, ?, ?, ?, ?)");
     const remove = db.prepare("DELETE FROM bus_group WHERE topic = ? AND name = ?");
@@ -61,27 +60,25 @@ export class BusGroups {
     return this.#byTopic.get(topic)?.get(name);
   }
 
-  /** Inside an operation. */
-  join(name: string, topic: Topic, from: "earliest" | "latest", by: Origin = "own"): void {
-    this.#forgetIdle();
+  join(tx: Tx, name: string, topic: Topic, from: "earliest" | "latest", by: Origin = "own"): void {
+    this.#forgetIdle(tx);
     const known = this.find(name, topic);
     const position = from === "latest" ? topic.assigned : topic.first - 1;
     const group = known ?? { name, topic, place: new Place(position, []), seenAt: 0 };
     if (known === undefined) {
       if (by === "guest" && this.#count >= groupsMax) throw tooManyGroups(name);
       this.#keep(group);
-      this.#commit.undo(() => this.#drop(group));
+      tx.undo(() => this.#drop(group));
     }
-    this.#save(group);
+    this.#save(tx, group);
   }
 
-  /** Inside an operation. */
-  done(group: Group, range: Range): void {
+  done(tx: Tx, group: Group, range: Range): void {
     const { place } = group;
     const { position, done } = place;
     Object.assign(place, place.after(range));
-    this.#commit.undo(() => Object.assign(place, { position, done }));
-    this.#save(group);
+    tx.undo(() => Object.assign(place, { position, done }));
+    this.#save(tx, group);
   }
 
   /** The number up to which every group is done; null when there is no group. */
@@ -96,8 +93,8 @@ export class BusGroups {
     for (const { place } of this.#byTopic.get(topic)?.values() ?? []) place.skipTo(topic.first);
   }
 
-  /** Inside an operation: groups that no reader has come back to. Where there are as many as may be, a shorter absence is enough. */
-  #forgetIdle(): void {
+  /** Groups that no reader has come back to. Where there are as many as may be, a shorter absence is enough. */
+  #forgetIdle(tx: Tx): void {
     const now = this.#clock.now();
     if (now < this.#lookedAt + lookMs) return;
     this.#lookedAt = now;
@@ -106,15 +103,15 @@ export class BusGroups {
       for (const group of groups.values()) {
         if (group.seenAt >= before) continue;
         this.#drop(group);
-        this.#commit.undo(() => this.#keep(group));
-        this.#rows.remove(keyOf(group));
+        tx.undo(() => this.#keep(group));
+        this.#rows.remove(tx, keyOf(group));
       }
     }
   }
 
-  #save(group: Group): void {
+  #save(tx: Tx, group: Group): void {
     group.seenAt = this.#clock.now();
-    this.#rows.put(keyOf(group), group, true);
+    this.#rows.put(tx, keyOf(group), group, true);
   }
 
   #keep(group: Group): void {

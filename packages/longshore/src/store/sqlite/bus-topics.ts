@@ -3,11 +3,12 @@
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
 import { guestTopicsMax, type Origin, topicsMax } from "../../bus/log.ts";
 import type { Range } from "../../bus/place.ts";
+import { Additions } from "../../engine/cached-rows.ts";
+import type { GroupCommit } from "../../engine/commit.ts";
+import { type Room, rowBytes } from "../../engine/stored-bytes.ts";
+import type { Tx } from "../../engine/tx.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
-import { Additions } from "./rows.ts";
-import { type Room, rowBytes } from "./stored-bytes.ts";
 
 export interface Topic {
   readonly id: number;
@@ -35,7 +36,6 @@ const numbers = 2 ** 40;
 const removedBytesMax = 4 * 1_048_576;
 
 export class BusTopics {
-  readonly #commit: GroupCommit;
   readonly #byName = new Map<string, Topic>();
   readonly #byId = new Map<number, Topic>();
   #turn = 0;
@@ -48,7 +48,6 @@ export class BusTopics {
   readonly #older: (first: number, last: number, at: number) => number | null;
 
   constructor(db: Database, commit: GroupCommit, room: Room) {
-    this.#commit = commit;
     const createTopic = db.prepare("INSERT INTO bus_topic (id, name) VALUES (?, ?)");
     this.#created = new Additions(commit, (topic) => createTopic.run(topic.id, topic.name));
     const insert = db.prepare("INSERT INTO bus_record (id, key, value, at) VALUES (?, ?, ?, ?)");
@@ -66,8 +65,8 @@ export class BusTopics {
     );
     const remove = db.prepare("DELETE FROM bus_record WHERE id BETWEEN ? AND ?");
     this.#bytes = ({ first, last }) => Number(bytes.get(first, last)?.bytes);
-    this.#removals = new Additions(commit, (range) => {
-      room.addNow(-this.#bytes(range));
+    this.#removals = new Additions(commit, (range, tx) => {
+      room.addNow(tx, -this.#bytes(range));
       remove.run(range.first, range.last);
     });
     const sizes = db.prepare("SELECT id, octet_length(value) AS bytes FROM bus_record WHERE id BETWEEN ? AND ? ORDER BY id");
@@ -100,34 +99,33 @@ export class BusTopics {
     return topics;
   }
 
-  /** Inside an operation: finds it, or makes it. */
-  open(name: string, by: Origin = "own"): Topic {
+  /** Finds it, or makes it. */
+  open(tx: Tx, name: string, by: Origin = "own"): Topic {
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
     const max = by === "guest" ? guestTopicsMax : topicsMax;
     if (this.#byId.size >= max) throw tooManyTopics(name, max);
     const topic: Topic = { id: this.#byId.size + 1, name, first: 1, last: 0, assigned: 0, lookedAt: 0 };
     this.#keep(topic);
-    this.#commit.undo(() => {
+    tx.undo(() => {
       this.#byName.delete(name);
       this.#byId.delete(topic.id);
     });
-    this.#created.add(topic);
+    this.#created.add(tx, topic);
     return topic;
   }
 
-  /** Inside an operation. */
-  add(topic: Topic, records: readonly Outgoing[], at: number): void {
+  add(tx: Tx, topic: Topic, records: readonly Outgoing[], at: number): void {
     const before = topic.assigned;
     topic.assigned += records.length;
     const { assigned } = topic;
-    this.#commit.undo(() => {
+    tx.undo(() => {
       topic.assigned = before;
     });
-    this.#commit.after(() => {
+    tx.after(() => {
       topic.last = assigned;
     });
-    this.#records.add({ start: idOf(topic, before + 1), records, at });
+    this.#records.add(tx, { start: idOf(topic, before + 1), records, at });
   }
 
   /** Records of a range, up to `bytesMax` but at least one; `end` is the last number that was looked at. */
@@ -144,15 +142,15 @@ export class BusTopics {
     return { records, bytes, end: range.last };
   }
 
-  /** Inside an operation: removes what is kept up to a number, and less where that is long: the rest goes with the next operations. */
-  remove(topic: Topic, upTo: number): void {
+  /** Removes what is kept up to a number, and less where that is long: the rest goes with the next operations. */
+  remove(tx: Tx, topic: Topic, upTo: number): void {
     if (upTo < topic.first) return;
     const { first } = topic;
     const range = { first: idOf(topic, first), last: idOf(topic, upTo) };
     const last = this.#bytes(range) <= removedBytesMax ? range.last : this.#lastWithin(range);
-    this.#removals.add({ first: range.first, last });
+    this.#removals.add(tx, { first: range.first, last });
     topic.first = last - idOf(topic, 0) + 1;
-    this.#commit.undo(() => {
+    tx.undo(() => {
       topic.first = first;
     });
   }

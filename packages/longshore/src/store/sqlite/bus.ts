@@ -15,14 +15,15 @@ import {
 } from "../../bus/log.ts";
 import type { Range } from "../../bus/place.ts";
 import type { Clock } from "../../clock.ts";
+import type { GroupCommit } from "../../engine/commit.ts";
+import { type Room, rowBytes, type StoredBytes } from "../../engine/stored-bytes.ts";
+import type { Tx } from "../../engine/tx.ts";
 import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
 import { isQuotaReached } from "../../quotas.ts";
 import { BusGroups, type Group } from "./bus-groups.ts";
 import { BusTopics, type Topic } from "./bus-topics.ts";
-import type { GroupCommit } from "./commit.ts";
 import type { Database } from "./driver.ts";
-import { type Room, rowBytes, type StoredBytes } from "./stored-bytes.ts";
 
 export interface SqliteBusOptions {
   db: Database;
@@ -78,15 +79,15 @@ export class SqliteBus implements BusLog {
     if (records.length > appendedMax) throw tooMany(records.length);
     const byTopic = grouped(records);
     const bytes = records.reduce((sum, record) => sum + rowBytes + bytesOf(record), 0);
-    const append = () => {
+    const append = (tx: Tx) => {
       // What workers have filled must not keep the coordinator from leading them.
-      if (by === "guest") this.#room.take(bytes);
-      else this.#room.add(bytes);
+      if (by === "guest") this.#room.take(tx, bytes);
+      else this.#room.add(tx, bytes);
       const now = this.#clock.now();
       for (const [name, some] of byTopic) {
-        const topic = this.#topics.open(name, by);
-        this.#topics.add(topic, some, now);
-        this.#removeForgotten(topic, now);
+        const topic = this.#topics.open(tx, name, by);
+        this.#topics.add(tx, topic, some, now);
+        this.#removeForgotten(tx, topic, now);
       }
     };
     try {
@@ -101,8 +102,8 @@ export class SqliteBus implements BusLog {
   join(group: string, topics: readonly string[], from: "earliest" | "latest", by?: Origin): Promise<void> {
     checkName(group, "group");
     checkOutgoing(topics.map((topic) => ({ topic, key: null, value: "" })));
-    return this.#commit.run(() => {
-      for (const name of topics) this.#groups.join(group, this.#topics.open(name, by), from, by);
+    return this.#commit.run((tx) => {
+      for (const name of topics) this.#groups.join(tx, group, this.#topics.open(tx, name, by), from, by);
     });
   }
 
@@ -136,12 +137,12 @@ export class SqliteBus implements BusLog {
   commit(member: string, taken: number): Promise<boolean> {
     const out = this.#out.get(taken);
     if (out?.member !== member) return Promise.resolve(false);
-    return this.#commit.run(() => {
+    return this.#commit.run((tx) => {
       if (!this.#out.has(taken)) return false;
-      this.#commit.after(() => this.#out.delete(taken));
+      tx.after(() => this.#out.delete(taken));
       for (const { topic, group, range } of out.portions) {
-        this.#groups.done(group, range);
-        this.#removePassed(topic);
+        this.#groups.done(tx, group, range);
+        this.#removePassed(tx, topic);
       }
       return true;
     });
@@ -180,31 +181,31 @@ export class SqliteBus implements BusLog {
   }
 
   /** What every group has done with. A topic that nobody has read yet keeps all. */
-  #removePassed(topic: Topic): void {
+  #removePassed(tx: Tx, topic: Topic): void {
     const passed = this.#groups.passed(topic);
-    if (passed !== null) this.#topics.remove(topic, Math.min(passed, topic.first - 1 + removedMax));
+    if (passed !== null) this.#topics.remove(tx, topic, Math.min(passed, topic.first - 1 + removedMax));
   }
 
   /** Makes room for what comes later: topics that nobody appends to any more keep what is too old. */
   #removeOld(): Promise<void> {
-    return this.#commit.run(() => {
+    return this.#commit.run((tx) => {
       const now = this.#clock.now();
-      for (const topic of this.#topics.next(searchedMax)) this.#removeForgotten(topic, now);
+      for (const topic of this.#topics.next(searchedMax)) this.#removeForgotten(tx, topic, now);
     });
   }
 
   /** What nobody has read for too long, or is too much. */
-  #removeForgotten(topic: Topic, now: number): void {
+  #removeForgotten(tx: Tx, topic: Topic, now: number): void {
     let upTo = topic.assigned - this.#recordsMax;
     if (now >= topic.lookedAt + ageLookMs) {
       topic.lookedAt = now;
       upTo = Math.max(upTo, this.#topics.lastBefore(topic, now - recordMsMax, removedMax));
     }
     if (upTo < topic.first) return;
-    this.#topics.remove(topic, Math.min(upTo, topic.first - 1 + removedMax));
+    this.#topics.remove(tx, topic, Math.min(upTo, topic.first - 1 + removedMax));
     // There may be more: it is looked for again at once.
     topic.lookedAt = 0;
-    this.#commit.after(() => this.#groups.skip(topic));
+    tx.after(() => this.#groups.skip(topic));
   }
 }
 

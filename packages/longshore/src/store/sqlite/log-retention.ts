@@ -2,13 +2,14 @@
 // walked once, oldest first; what has been passed is not looked at again until the next start.
 
 import type { Task } from "../../board/task.ts";
+import { Additions, type Rows } from "../../engine/cached-rows.ts";
+import type { GroupCommit } from "../../engine/commit.ts";
+import type { Room, StoredBytes } from "../../engine/stored-bytes.ts";
+import { committed, type ReadTx, type Tx } from "../../engine/tx.ts";
 import { type Keep, lingerMs } from "../../run/retention.ts";
 import type { Run } from "../../run/run.ts";
-import type { GroupCommit } from "./commit.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
-import { Additions, type Rows } from "./rows.ts";
-import type { Room, StoredBytes } from "./stored-bytes.ts";
 
 export interface LogRetentionOptions {
   db: Database;
@@ -29,26 +30,26 @@ export class LogRetention {
   readonly #commit: GroupCommit;
   readonly #room: Room;
   /** Deletions that an operation has decided on; they are carried out inside its transaction. */
-  readonly #deletions: Additions<() => void>;
+  readonly #deletions: Additions<(tx: Tx) => void>;
   readonly #owners: Owners[];
 
   constructor({ db, commit, runs, tasks, counts, stored }: LogRetentionOptions) {
     this.#commit = commit;
     this.#room = stored.of("logs");
-    this.#deletions = new Additions(commit, (remove) => remove());
+    this.#deletions = new Additions(commit, (remove, tx) => remove(tx));
     this.#owners = [
       ownersOf(db, {
         table: "run",
         key: "run_id",
         where: "",
-        isEnded: (id) => runs.get(id)?.endedAt != null,
+        isEnded: (tx, id) => runs.get(tx, id)?.endedAt != null,
         count: () => counts.endedRuns,
       }),
       ownersOf(db, {
         table: "task",
         key: "task_id",
         where: " AND run_id IS NULL",
-        isEnded: (id) => tasks.get(id)?.endedAt != null,
+        isEnded: (tx, id) => tasks.get(tx, id)?.endedAt != null,
         count: () => counts.endedTasks,
       }),
     ];
@@ -71,32 +72,32 @@ export class LogRetention {
   }
 
   async #remove(owners: Owners, ids: readonly string[], signal: AbortSignal | undefined): Promise<number> {
-    const withLogs = () => ids.filter((id) => owners.hasLogs(id) && owners.isEnded(id));
+    const withLogs = () => ids.filter((id) => owners.hasLogs(id) && owners.isEnded(committed, id));
     const found = withLogs();
     for (let left = found; left.length > 0 && !signal?.aborted; left = withLogs()) {
-      await this.#commit.run(() => {
+      await this.#commit.run((tx) => {
         // A retry in the same batch may have opened it again.
-        const ended = left.filter((id) => owners.isEnded(id));
-        this.#deletions.add(() => this.#removeSlice(owners, ended));
+        const ended = left.filter((id) => owners.isEnded(tx, id));
+        this.#deletions.add(tx, (now) => this.#removeSlice(now, owners, ended));
       });
     }
     return found.filter((id) => !owners.hasLogs(id)).length;
   }
 
   /** Inside the transaction. */
-  #removeSlice(owners: Owners, ids: readonly string[]): void {
+  #removeSlice(tx: Tx, owners: Owners, ids: readonly string[]): void {
     let rows = 0;
     let bytes = 0;
     for (const id of ids) {
       for (const row of owners.logs(id, rowsMax - rows)) {
-        if (rows > 0 && bytes + row.bytes > bytesMax) return this.#room.addNow(-bytes);
+        if (rows > 0 && bytes + row.bytes > bytesMax) return this.#room.addNow(tx, -bytes);
         owners.remove(row.id);
         rows++;
         bytes += row.bytes;
       }
       if (rows >= rowsMax) break;
     }
-    this.#room.addNow(-bytes);
+    this.#room.addNow(tx, -bytes);
   }
 }
 
@@ -108,7 +109,7 @@ interface Owners {
   /** When the newest ended that is not among the `count` newest; before all time when there are no more than those. */
   endedAtRank(count: number): number;
   hasLogs(id: string): boolean;
-  isEnded(id: string): boolean;
+  isEnded(tx: ReadTx, id: string): boolean;
   /** Some of its log, as rows. */
   logs(id: string, limit: number): { id: number; bytes: number }[];
   remove(row: number): void;
@@ -118,7 +119,7 @@ interface About {
   table: "run" | "task";
   key: "run_id" | "task_id";
   where: string;
-  isEnded: (id: string) => boolean;
+  isEnded: (tx: ReadTx, id: string) => boolean;
   count: () => number;
 }
 

@@ -5,6 +5,10 @@
 // resends what it has not been answered for, never its whole log.
 
 import { hash } from "node:crypto";
+import { Additions } from "../../engine/cached-rows.ts";
+import type { GroupCommit } from "../../engine/commit.ts";
+import type { Room, StoredBytes } from "../../engine/stored-bytes.ts";
+import type { Tx } from "../../engine/tx.ts";
 import { LongshoreError } from "../../errors.ts";
 import {
   type Appended,
@@ -19,10 +23,7 @@ import {
   type StoredChunk,
   taskLogBytesMax,
 } from "../../log/store.ts";
-import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow } from "./driver.ts";
-import { Additions } from "./rows.ts";
-import type { Room, StoredBytes } from "./stored-bytes.ts";
 
 export interface SqliteLogsOptions {
   db: Database;
@@ -87,7 +88,7 @@ export class SqliteLogs implements LogStore {
       return Promise.reject(tooLarge(`${batch.chunks.length} chunks`, `at most ${pushChunksMax} chunks`));
     if (bytes > pushBytesMax) return Promise.reject(tooLarge(`${bytes} bytes of text`, `at most ${pushBytesMax} bytes`));
     if (batch.chunks.length === 0) return Promise.resolve({ stored: 0, repeated: 0, dropped: 0 });
-    return this.#commit.run(() => this.#appendNow(batch));
+    return this.#commit.run((tx) => this.#appendNow(tx, batch));
   }
 
   read(taskId: string, page: { after?: number; limit: number }): Promise<StoredChunk[]> {
@@ -110,7 +111,7 @@ export class SqliteLogs implements LogStore {
     return Promise.resolve(this.#reads.lastLine(taskId));
   }
 
-  #appendNow(batch: LogBatch): Appended {
+  #appendNow(tx: Tx, batch: LogBatch): Appended {
     const tail = this.#tail(batch.taskId);
     const known = this.#grant(tail, batch);
     const { fresh, keys } = freshOf(batch.chunks, known);
@@ -127,27 +128,27 @@ export class SqliteLogs implements LogStore {
     if (kept.length === 0 && !full) return appended;
     const chunks = full ? [...kept, fullMark(batch, this.#bytesMax)] : kept;
     // One byte above the limit marks the log as full, also for whoever reads it back.
-    this.#store({ id: ++this.#lastId, batch, chunks, bytes: full ? room + 1 : bytes }, tail);
-    this.#remember(known, keys.slice(0, kept.length));
-    this.#commit.after(() => this.#forgetQuiet());
+    this.#store(tx, { id: ++this.#lastId, batch, chunks, bytes: full ? room + 1 : bytes }, tail);
+    this.#remember(tx, known, keys.slice(0, kept.length));
+    tx.after(() => this.#forgetQuiet());
     return appended;
   }
 
-  #store(row: Row, tail: Tail): void {
-    this.#rows.add(row);
-    this.#room.add(row.bytes);
+  #store(tx: Tx, row: Row, tail: Tail): void {
+    this.#rows.add(tx, row);
+    this.#room.add(tx, row.bytes);
     tail.bytes += row.bytes;
-    this.#commit.undo(() => {
+    tx.undo(() => {
       tail.bytes -= row.bytes;
     });
   }
 
-  #remember(known: Map<string, number>, keys: readonly string[]): void {
+  #remember(tx: Tx, known: Map<string, number>, keys: readonly string[]): void {
     const before = known.size;
     for (const key of keys) known.set(key, (known.get(key) ?? 0) + 1);
     forgetOldest(known, comparedMax);
     this.#chunksKept += known.size - before;
-    this.#commit.undo(() => {
+    tx.undo(() => {
       const size = known.size;
       for (const key of keys) {
         const count = (known.get(key) ?? 0) - 1;

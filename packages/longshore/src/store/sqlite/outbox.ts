@@ -3,9 +3,10 @@
 
 import type { OutboxMessage, OutboxStore, Outcome, StoredMessage } from "../../bus/outbox.ts";
 import type { Clock } from "../../clock.ts";
-import type { GroupCommit } from "./commit.ts";
+import { Additions, Rows } from "../../engine/cached-rows.ts";
+import type { GroupCommit } from "../../engine/commit.ts";
+import type { Tx } from "../../engine/tx.ts";
 import type { Database, SqlRow } from "./driver.ts";
-import { Additions, Rows } from "./rows.ts";
 
 /** Longer than anybody goes on repeating. */
 const sentMsMax = 24 * 3_600_000;
@@ -66,27 +67,27 @@ export class SqliteOutbox implements OutboxStore {
 
   add(owner: string, message: OutboxMessage): Promise<StoredMessage | null> {
     this.#live.add(owner);
-    return this.#commit.run(() => {
+    return this.#commit.run((tx) => {
       const print = printOf(message);
-      if (this.#rows.get(print) !== null) return null;
+      if (this.#rows.get(tx, print) !== null) return null;
       const id = ++this.#lastId;
       const now = this.#clock.now();
       const row: OutboxRow = { ...message, id, owner, state: "pending", attempts: 0, dueAt: now, error: null, endedAt: null };
-      this.#rows.put(print, row, true);
-      this.#pruneSometimes(now);
+      this.#rows.put(tx, print, row, true);
+      this.#pruneSometimes(tx, now);
       return row;
     });
   }
 
   pending(owner: string, after: number, limit: number): Promise<StoredMessage[]> {
     this.#live.add(owner);
-    return this.#commit.run(() => {
+    return this.#commit.run((tx) => {
       const mine: StoredMessage[] = [];
       for (let from = after; mine.length < limit; ) {
         const page = this.#page(from, limit).map(rowOf);
         for (const row of page) {
           if (row.owner !== owner && this.#live.has(row.owner)) continue;
-          if (row.owner !== owner) this.#rows.put(printOf(row), { ...row, owner });
+          if (row.owner !== owner) this.#rows.put(tx, printOf(row), { ...row, owner });
           mine.push(row);
         }
         if (page.length < limit) break;
@@ -97,12 +98,12 @@ export class SqliteOutbox implements OutboxStore {
   }
 
   settle(message: StoredMessage, outcome: Outcome): Promise<void> {
-    return this.#commit.run(() => {
+    return this.#commit.run((tx) => {
       const print = printOf(message);
-      const row = this.#rows.get(print);
+      const row = this.#rows.get(tx, print);
       if (row === null || row.state !== "pending") return;
       const endedAt = outcome.state === "pending" ? null : this.#clock.now();
-      this.#rows.put(print, { ...row, error: null, ...outcome, endedAt });
+      this.#rows.put(tx, print, { ...row, error: null, ...outcome, endedAt });
     });
   }
 
@@ -110,10 +111,14 @@ export class SqliteOutbox implements OutboxStore {
     this.#live.delete(owner);
   }
 
-  #pruneSometimes(now: number): void {
+  #pruneSometimes(tx: Tx, now: number): void {
     if (now < this.#prunedAt + pruneMs) return;
+    const before = this.#prunedAt;
     this.#prunedAt = now;
-    this.#prunings.add(now);
+    tx.undo(() => {
+      this.#prunedAt = before;
+    });
+    this.#prunings.add(tx, now);
   }
 }
 

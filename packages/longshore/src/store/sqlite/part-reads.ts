@@ -2,9 +2,10 @@
 // many there are. Stretches never touch each other, so between two of them there is always a part that was left out.
 
 import type { Task } from "../../board/task.ts";
-import type { GroupCommit } from "./commit.ts";
+import { Additions } from "../../engine/cached-rows.ts";
+import type { GroupCommit } from "../../engine/commit.ts";
+import type { Tx } from "../../engine/tx.ts";
 import type { Database, SqlValue } from "./driver.ts";
-import { Additions } from "./rows.ts";
 
 export interface Finished {
   reader: Task;
@@ -28,9 +29,8 @@ export class PartReads {
     this.#finished = new Additions(commit, (finished) => this.#write(finished));
   }
 
-  /** Inside an operation. */
-  add(finished: Finished): void {
-    this.#finished.add(finished);
+  add(tx: Tx, finished: Finished): void {
+    this.#finished.add(tx, finished);
   }
 
   /** The stretches after `after` that the reader has not finished with, in order; the last has no end. */

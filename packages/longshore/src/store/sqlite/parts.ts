@@ -3,18 +3,19 @@
 
 import { fence, type Hold, isOpen, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
+import { Additions, type Rows } from "../../engine/cached-rows.ts";
+import type { GroupCommit } from "../../engine/commit.ts";
+import { type Room, rowBytes, type StoredBytes } from "../../engine/stored-bytes.ts";
+import type { ReadTx, Tx } from "../../engine/tx.ts";
 import { LongshoreError } from "../../errors.ts";
 import { checkParts, checkUids } from "../../part/check.ts";
 import { type NewPart, type Part, type PartPage, type PartStore, pagePartsMax, partBytesMax, taskPartsMax } from "../../part/store.ts";
 import { Watchers } from "../../part/watchers.ts";
 import type { Verdict } from "../../verdict.ts";
-import type { GroupCommit } from "./commit.ts";
 import type { Database, SqlRow, SqlValue } from "./driver.ts";
 import { PartReads } from "./part-reads.ts";
 import { RecentParts } from "./part-recent.ts";
 import { PartUids } from "./part-uids.ts";
-import { Additions, type Rows } from "./rows.ts";
-import { type Room, rowBytes, type StoredBytes } from "./stored-bytes.ts";
 
 export interface SqlitePartsOptions {
   db: Database;
@@ -22,8 +23,8 @@ export interface SqlitePartsOptions {
   clock: Clock;
   tasks: Rows<Task>;
   stored: StoredBytes;
-  /** Inside an operation: a step has given a part, for the first time by what its row says. True when its run waits for that. */
-  first: (task: Task) => boolean;
+  /** A step has given a part, for the first time by what its row says. True when its run waits for that. */
+  first: (tx: Tx, task: Task) => boolean;
 }
 
 interface Put {
@@ -57,7 +58,7 @@ export class SqliteParts implements PartStore {
     this.#uids = new PartUids(db);
     this.#puts = new Additions(
       commit,
-      (put) => this.#write(put),
+      (put, tx) => this.#write(put, tx),
       ({ parts }) => parts.reduce((chars, { value }) => chars + value.length, 0),
     );
     // After the parts: what is put and finished in one commit is there when it is finished.
@@ -66,70 +67,64 @@ export class SqliteParts implements PartStore {
 
   async put(hold: Hold, parts: readonly NewPart[]): Promise<Verdict> {
     checkParts(parts);
-    return this.#commit.run(() => this.#putNow(hold, parts));
+    return this.#commit.run((tx) => this.#putNow(tx, hold, parts));
   }
 
   unkept(hold: Hold, uids: readonly string[]): Promise<readonly string[]> {
-    const { verdict, task } = this.#fenced(hold);
-    if (verdict !== "ok" || task === null) return Promise.resolve(uids);
-    const isKept = this.#recent.of(task);
-    return Promise.resolve(uids.filter((uid) => !isKept(uid)));
+    return this.#commit.read((tx) => {
+      const { verdict, task } = this.#fenced(tx, hold);
+      if (verdict !== "ok" || task === null) return uids;
+      const isKept = this.#recent.of(task);
+      return uids.filter((uid) => !isKept(uid));
+    });
   }
 
   read(taskId: string, after: number, limit: number): Promise<PartPage> {
-    const source = this.#tasks.get(taskId);
-    if (!hasLife(source)) return Promise.resolve(notBegun());
-    const parts = this.#scan(source, { after, upTo: null, limit: Math.min(limit, pagePartsMax), bytes: partBytesMax });
-    return Promise.resolve({ parts, ended: endOf(source) });
+    return this.#commit.read((tx) => this.#page(this.#tasks.get(tx, taskId), after, limit));
   }
 
   count(taskId: string): Promise<number> {
-    const task = this.#tasks.get(taskId);
-    return Promise.resolve(hasLife(task) ? this.#uids.last(task) : 0);
+    return this.#commit.read((tx) => {
+      const task = this.#tasks.get(tx, taskId);
+      return hasLife(task) ? this.#uids.last(task) : 0;
+    });
   }
 
   absent(taskId: string, uids: readonly string[]): Promise<readonly string[]> {
-    const task = this.#tasks.get(taskId);
-    if (!hasLife(task)) return Promise.resolve(uids);
-    const known = this.#uids.of(task);
-    return Promise.resolve(uids.filter((uid) => this.#uids.sequence(task, uid, known) === null));
+    return this.#commit.read((tx) => {
+      const task = this.#tasks.get(tx, taskId);
+      if (!hasLife(task)) return uids;
+      const known = this.#uids.of(task);
+      return uids.filter((uid) => this.#uids.sequence(task, uid, known) === null);
+    });
   }
 
   async finish(reader: Hold, sourceId: string, uids: readonly string[]): Promise<Verdict> {
     checkUids(uids);
-    return this.#commit.run(() => {
-      const { verdict, task } = this.#fenced(reader);
-      const source = this.#tasks.get(sourceId);
+    return this.#commit.run((tx) => {
+      const { verdict, task } = this.#fenced(tx, reader);
+      const source = this.#tasks.get(tx, sourceId);
       if (verdict === "ok" && task !== null && source !== null && uids.length > 0)
-        this.#reads.add({ reader: task, source, uids, sequenceOf: (uid) => this.#uids.sequence(source, uid) });
+        this.#reads.add(tx, { reader: task, source, uids, sequenceOf: (uid) => this.#uids.sequence(source, uid) });
       return verdict;
     });
   }
 
   unread(readerId: string, taskId: string, after: number, limit: number): Promise<PartPage> {
-    const source = this.#tasks.get(taskId);
-    if (!hasLife(source)) return Promise.resolve(notBegun());
-    const reader = this.#tasks.get(readerId);
-    if (reader === null) return this.read(taskId, after, limit);
-    const parts: Part[] = [];
-    let bytes = partBytesMax;
-    for (const gap of this.#reads.gaps(reader, source, after)) {
-      const found = this.#scan(source, { ...gap, limit: Math.min(limit, pagePartsMax) - parts.length, bytes });
-      parts.push(...found);
-      for (const { value } of found) bytes -= value.length;
-      // Between two stretches that were finished there is at least one part: an empty gap is the last.
-      if (found.length === 0 || parts.length >= limit || bytes <= 0) break;
-    }
-    return Promise.resolve({ parts, ended: endOf(source) });
+    return this.#commit.read((tx) => {
+      const source = this.#tasks.get(tx, taskId);
+      const reader = this.#tasks.get(tx, readerId);
+      return reader === null || !hasLife(source) ? this.#page(source, after, limit) : this.#unreadPage(reader, source, after, limit);
+    });
   }
 
   watch(taskId: string, changed: () => void): () => void {
     return this.#watchers.watch(taskId, changed);
   }
 
-  /** Inside an operation: what earlier operations of the same batch have put. */
-  pending(): readonly NewPart[] {
-    return this.#puts.pending().flatMap(({ parts }) => parts);
+  /** What earlier operations of the same batch have put. */
+  pending(tx: Tx): readonly NewPart[] {
+    return this.#puts.pending(tx).flatMap(({ parts }) => parts);
   }
 
   /** To be called after each commit that changed this task. */
@@ -137,25 +132,28 @@ export class SqliteParts implements PartStore {
     if (!this.#watchers.idle && !isOpen(task.state)) this.#watchers.tell(task.id);
   }
 
-  #putNow(hold: Hold, parts: readonly NewPart[]): Verdict {
-    const { verdict, task } = this.#fenced(hold);
+  #putNow(tx: Tx, hold: Hold, parts: readonly NewPart[]): Verdict {
+    const { verdict, task } = this.#fenced(tx, hold);
     if (verdict === "stale" && task !== null && this.#wasPut(task, hold, parts)) return "again";
     if (verdict !== "ok" || task === null || parts.length === 0) return verdict;
     const isKept = this.#recent.of(task);
     // What this hand-out has put already stays as it is.
     const fresh = parts.filter(({ uid }) => !isKept(uid));
-    if (fresh.length > 0) this.#add(task, fresh);
-    if (task.runId !== null && !task.streamed && this.#first(task)) this.#tasks.put(task.id, { ...task, streamed: true });
+    if (fresh.length > 0) this.#add(tx, task, fresh);
+    if (task.runId !== null && !task.streamed && this.#first(tx, task)) this.#tasks.put(tx, task.id, { ...task, streamed: true });
     return verdict;
   }
 
-  #add(task: Task, parts: readonly NewPart[]): void {
+  #add(tx: Tx, task: Task, parts: readonly NewPart[]): void {
     if (this.#uids.last(task) + parts.length > taskPartsMax) throw tooMany(task.id);
     // As if all of them were new; what is not gives its room back when it is written.
-    this.#room.take(parts.reduce((sum, part) => sum + bytesOf(part), 0));
-    this.#puts.add({ task, parts, at: this.#clock.now() });
-    this.#commit.undo(() => this.#uids.drop(task));
-    this.#commit.after(() => {
+    this.#room.take(
+      tx,
+      parts.reduce((sum, part) => sum + bytesOf(part), 0),
+    );
+    this.#puts.add(tx, { task, parts, at: this.#clock.now() });
+    tx.undo(() => this.#uids.drop(task));
+    tx.after(() => {
       this.#recent.add(
         task,
         parts.map(({ uid }) => uid),
@@ -166,8 +164,8 @@ export class SqliteParts implements PartStore {
   }
 
   /** The task only where there is one. A task that is being cancelled takes no more part. */
-  #fenced(hold: Hold): { verdict: Verdict; task: Task | null } {
-    const task = this.#tasks.get(hold.taskId);
+  #fenced(tx: ReadTx, hold: Hold): { verdict: Verdict; task: Task | null } {
+    const task = this.#tasks.get(tx, hold.taskId);
     const verdict = fence(task ?? undefined, hold, "extend", this.#clock.now(), () => null);
     if (verdict !== "current") return { verdict, task };
     return { verdict: task?.state === "cancelling" ? "cancel" : "ok", task };
@@ -184,18 +182,37 @@ export class SqliteParts implements PartStore {
   }
 
   /** Inside the transaction. */
-  #write({ task, parts, at }: Put): void {
+  #write({ task, parts, at }: Put, tx: Tx): void {
     const known = this.#uids.of(task);
     const fresh = new Map<string, NewPart>();
     for (const part of parts) {
       // Of two in one call the first counts.
       const there = fresh.has(part.uid) ? null : this.#uids.sequence(task, part.uid, known);
-      if (there !== null) this.#room.addNow(this.#sql.replace(task, part, there, at) - bytesOf(part));
-      else if (fresh.has(part.uid)) this.#room.addNow(-bytesOf(part));
+      if (there !== null) this.#room.addNow(tx, this.#sql.replace(task, part, there, at) - bytesOf(part));
+      else if (fresh.has(part.uid)) this.#room.addNow(tx, -bytesOf(part));
       else fresh.set(part.uid, part);
     }
     this.#sql.insert(task, [...fresh.values()], known.last + 1, at);
     this.#uids.add(task, known, [...fresh.keys()]);
+  }
+
+  #page(source: Task | null, after: number, limit: number): PartPage {
+    if (!hasLife(source)) return notBegun();
+    const parts = this.#scan(source, { after, upTo: null, limit: Math.min(limit, pagePartsMax), bytes: partBytesMax });
+    return { parts, ended: endOf(source) };
+  }
+
+  #unreadPage(reader: Task, source: Task, after: number, limit: number): PartPage {
+    const parts: Part[] = [];
+    let bytes = partBytesMax;
+    for (const gap of this.#reads.gaps(reader, source, after)) {
+      const found = this.#scan(source, { ...gap, limit: Math.min(limit, pagePartsMax) - parts.length, bytes });
+      parts.push(...found);
+      for (const { value } of found) bytes -= value.length;
+      // Between two stretches that were finished there is at least one part: an empty gap is the last.
+      if (found.length === 0 || parts.length >= limit || bytes <= 0) break;
+    }
+    return { parts, ended: endOf(source) };
   }
 
   #scan(source: Task, page: { after: number; upTo: number | null; limit: number; bytes: number }): Part[] {

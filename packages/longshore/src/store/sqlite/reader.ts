@@ -3,6 +3,11 @@
 
 import type { Lanes } from "../../board/lanes.ts";
 import { type Fault, isOpen, type Task, type TaskHead, type Verb } from "../../board/task.ts";
+import type { Rows } from "../../engine/cached-rows.ts";
+import type { Definitions } from "../../engine/run/definitions.ts";
+import { runColumns, runOf } from "../../engine/tables/run.ts";
+import { headColumns, headOf, taskOf } from "../../engine/tables/task.ts";
+import { committed } from "../../engine/tx.ts";
 import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
 import type { Definition } from "../../run/dialect.ts";
 import {
@@ -21,16 +26,13 @@ import { isRunOpen, type Run, type RunState } from "../../run/run.ts";
 import { type Slices, turnRows, wholeRow } from "../../slices.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, SqlRow, Statement } from "./driver.ts";
-import type { Rows } from "./rows.ts";
-import { runColumns, runOf } from "./run-rows.ts";
 import { searchRuns } from "./search.ts";
-import { headColumns, headOf, taskOf } from "./task-rows.ts";
 
 export interface SqliteReaderOptions {
   db: Database;
   tasks: Rows<Task>;
   runs: Rows<Run>;
-  definitions: { newest(name: string): Definition | null; byId(id: string): Definition | null };
+  definitions: Pick<Definitions, "newest" | "byId">;
   lanes: Lanes;
   counts: Counts;
   slices: Slices;
@@ -189,7 +191,7 @@ export class SqliteReader implements Reader {
     const found: Definition[] = [];
     for (const row of this.#sql.names.all(dialect, dialect, limited(page.limit), page.offset ?? 0)) {
       await slices.turn(wholeRow);
-      const newest = definitions.newest(row.name as string);
+      const newest = definitions.newest(committed, row.name as string);
       if (newest === null) continue;
       slices.spent(newest.source.length);
       found.push(newest);
@@ -198,11 +200,11 @@ export class SqliteReader implements Reader {
   }
 
   definition(name: string): Promise<Definition | undefined> {
-    return Promise.resolve(this.#options.definitions.newest(name) ?? undefined);
+    return Promise.resolve(this.#options.definitions.newest(committed, name) ?? undefined);
   }
 
   definitionById(id: string): Promise<Definition | undefined> {
-    return Promise.resolve(this.#options.definitions.byId(id) ?? undefined);
+    return Promise.resolve(this.#options.definitions.byId(committed, id) ?? undefined);
   }
 
   async laneNames(): Promise<Set<string>> {
@@ -289,11 +291,11 @@ export class SqliteReader implements Reader {
   }
 
   #run(id: string): Run | undefined {
-    return this.#options.runs.get(id) ?? undefined;
+    return this.#options.runs.get(committed, id) ?? undefined;
   }
 
   #task(id: string): Task | undefined {
-    return this.#options.tasks.get(id) ?? undefined;
+    return this.#options.tasks.get(committed, id) ?? undefined;
   }
 
   /** A hold may have been renewed in memory since its row was written. */

@@ -1,9 +1,10 @@
 // Rows that belong to runs and tasks which were removed, a slice at a time. A slice is bounded in rows and in bytes: SQLite walks all pages
 // that it frees, and a single row may have thousands.
 
-import { attemptBytes } from "./attempts.ts";
+import { attemptBytes } from "../../engine/board/attempts.ts";
+import { type Room, rowBytes, type StoredBytes } from "../../engine/stored-bytes.ts";
+import type { Tx } from "../../engine/tx.ts";
 import type { Database, SqlValue } from "./driver.ts";
-import { type Room, rowBytes, type StoredBytes } from "./stored-bytes.ts";
 
 /** Rows that one transaction removes: about 2 ms. */
 const rowsMax = 200;
@@ -27,11 +28,11 @@ interface Table {
 }
 
 /** Inside a transaction: removes the next rows of what was noted. False when none are left. */
-export function prepareSlices(db: Database, stored: StoredBytes): () => boolean {
+export function prepareSlices(db: Database, stored: StoredBytes): (tx: Tx) => boolean {
   const steps = tablesOf(stored).map((table) => prepareTable(db, table));
-  return () => {
+  return (tx) => {
     const budget: Budget = { rows: rowsMax, bytes: bytesMax };
-    for (const remove of steps) if (!remove(budget)) return true;
+    for (const remove of steps) if (!remove(tx, budget)) return true;
     return false;
   };
 }
@@ -66,13 +67,13 @@ function tablesOf(stored: StoredBytes): Table[] {
 }
 
 /** Removes rows of one table. False when the budget ended before they did. */
-function prepareTable(db: Database, { name, key, on, bytes = String(rowBytes), room }: Table): (budget: Budget) => boolean {
+function prepareTable(db: Database, { name, key, on, bytes = String(rowBytes), room }: Table): (tx: Tx, budget: Budget) => boolean {
   const columns = key.split(", ");
   const keys = columns.map((column) => `${name}.${column} AS ${column}`).join(", ");
   // One statement for all noted ids: one for each id was four times as slow.
   const next = db.prepare(`SELECT ${keys}, ${bytes} AS bytes FROM pruned CROSS JOIN ${name} ON ${on} LIMIT ?`);
   const remove = db.prepare(`DELETE FROM ${name} WHERE ${columns.map((column) => `${column} = ?`).join(" AND ")}`);
-  return (budget) => {
+  return (tx, budget) => {
     const wanted = budget.rows;
     // At least one, so that a row above the budget goes as well; one by one, because only so the bytes end it.
     const rows = next.all(Math.max(1, wanted));
@@ -87,7 +88,7 @@ function prepareTable(db: Database, { name, key, on, bytes = String(rowBytes), r
     }
     budget.rows -= removed;
     budget.bytes -= freed;
-    room?.addNow(-freed);
+    room?.addNow(tx, -freed);
     return removed === rows.length && removed < Math.max(1, wanted);
   };
 }

@@ -277,7 +277,7 @@ describe.each(places)("retention in %s", (place) => {
       const hold = { taskId: task.id, grant: task.grant };
       expect(await streams.put(hold, [{ uid: "1", value: JSON.stringify(earlier.hash) }])).toBe("ok");
       await blobs.noteUses();
-      const prune = blobs.prune(usedBefore, () => references.pending());
+      const prune = blobs.prune(usedBefore, (tx) => references.pending(tx));
       expect(await streams.put(hold, [{ uid: "2", value: JSON.stringify(alongside.hash) }])).toBe("ok");
       removed = await prune;
     });
@@ -297,7 +297,7 @@ describe.each(places)("retention in %s", (place) => {
       await parts.start("w", { input: `"${earlier.hash}"` });
       await blobs.noteUses();
       const before = parts.commit.commits;
-      const prune = blobs.prune(usedBefore, () => references.pending());
+      const prune = blobs.prune(usedBefore, (tx) => references.pending(tx));
       await parts.start("w", { input: `"${alongside.hash}"` });
       removed = await prune;
       expect(parts.commit.commits - before).toBe(1);

@@ -3,20 +3,21 @@
 // pruning goes on with them.
 
 import type { Task } from "../../board/task.ts";
+import { Additions, type Rows } from "../../engine/cached-rows.ts";
+import type { GroupCommit } from "../../engine/commit.ts";
+import type { StoredBytes } from "../../engine/stored-bytes.ts";
+import type { Tx } from "../../engine/tx.ts";
 import type { AgeMark } from "../../run/age.ts";
 import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "../../run/retention.ts";
 import type { Run } from "../../run/run.ts";
 import type { BlobReferences } from "./blob-references.ts";
 import type { SqliteBlobs } from "./blobs.ts";
-import type { GroupCommit } from "./commit.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { writeKept } from "./kept.ts";
 import { LogRetention } from "./log-retention.ts";
 import { readProperty, writeProperty } from "./properties.ts";
 import { prepareSlices } from "./retention-slices.ts";
-import { Additions, type Rows } from "./rows.ts";
-import type { StoredBytes } from "./stored-bytes.ts";
 
 export interface SqliteRetentionOptions {
   db: Database;
@@ -39,13 +40,13 @@ const batchBytesMax = 4 * 1_048_576;
 export class SqliteRetention implements RetentionStore {
   readonly #options: SqliteRetentionOptions;
   /** What an operation has decided to delete or to note; it is carried out inside its transaction. */
-  readonly #changes: Additions<() => void>;
+  readonly #changes: Additions<(tx: Tx) => void>;
   readonly #sql: ReturnType<typeof prepareStatements>;
   readonly #logs: LogRetention;
 
   constructor(options: SqliteRetentionOptions) {
     this.#options = options;
-    this.#changes = new Additions(options.commit, (remove) => remove());
+    this.#changes = new Additions(options.commit, (remove, tx) => remove(tx));
     this.#sql = prepareStatements(options.db, options.stored);
     this.#logs = new LogRetention(options);
   }
@@ -80,7 +81,7 @@ export class SqliteRetention implements RetentionStore {
     if (!(await blobs.anyUnused(usedBefore))) return pruned;
     await references.spare(usedBefore, signal, () =>
       repeat(signal, async () => {
-        const removed = await blobs.prune(usedBefore, () => references.pending());
+        const removed = await blobs.prune(usedBefore, (tx) => references.pending(tx));
         pruned += removed;
         return removed > 0;
       }),
@@ -91,11 +92,11 @@ export class SqliteRetention implements RetentionStore {
   async removeRun(runId: string): Promise<boolean> {
     const { commit, runs, counts } = this.#options;
     await counts.counted();
-    const removed = await commit.run(() => {
-      if (runs.get(runId)?.endedAt == null) return false;
-      runs.remove(runId);
-      this.#changes.add(() => this.#sql.forgetRun(runId));
-      commit.after(() => counts.pruned({ runs: 1, tasks: 0 }));
+    const removed = await commit.run((tx) => {
+      if (runs.get(tx, runId)?.endedAt == null) return false;
+      runs.remove(tx, runId);
+      this.#changes.add(tx, () => this.#sql.forgetRun(runId));
+      tx.after(() => counts.pruned({ runs: 1, tasks: 0 }));
       return true;
     });
     if (removed) await this.#removeRest(undefined);
@@ -113,45 +114,45 @@ export class SqliteRetention implements RetentionStore {
 
   keepAge(mark: AgeMark): Promise<void> {
     const { commit, db } = this.#options;
-    return commit.run(() => this.#changes.add(() => writeProperty(db, ageProperty, JSON.stringify(mark))));
+    return commit.run((tx) => this.#changes.add(tx, () => writeProperty(db, ageProperty, JSON.stringify(mark))));
   }
 
   #pruneRuns(keep: Keep, now: number): Promise<number> {
-    const { commit, runs, counts } = this.#options;
-    return this.#whenAny(this.#sql.endedRuns, keep, counts.endedRuns, now, (ids) => {
+    const { runs, counts } = this.#options;
+    return this.#whenAny(this.#sql.endedRuns, keep, counts.endedRuns, now, (tx, ids) => {
       // A retry in the same batch may have opened it again.
-      const ended = ids.filter((id) => runs.get(id)?.endedAt != null);
+      const ended = ids.filter((id) => runs.get(tx, id)?.endedAt != null);
       for (const id of ended) {
-        runs.remove(id);
-        this.#changes.add(() => this.#sql.forgetRun(id));
+        runs.remove(tx, id);
+        this.#changes.add(tx, () => this.#sql.forgetRun(id));
       }
-      commit.after(() => counts.pruned({ runs: ended.length, tasks: 0 }));
+      tx.after(() => counts.pruned({ runs: ended.length, tasks: 0 }));
       return ended.length;
     });
   }
 
   #pruneTasks(keep: Keep, now: number): Promise<number> {
-    const { commit, tasks, counts } = this.#options;
-    return this.#whenAny(this.#sql.endedTasks, keep, counts.endedTasks, now, (ids) => {
+    const { tasks, counts } = this.#options;
+    return this.#whenAny(this.#sql.endedTasks, keep, counts.endedTasks, now, (tx, ids) => {
       for (const id of ids) {
-        tasks.remove(id);
-        this.#changes.add(() => this.#sql.forgetTask(id));
+        tasks.remove(tx, id);
+        this.#changes.add(tx, () => this.#sql.forgetTask(id));
       }
-      commit.after(() => counts.pruned({ runs: 0, tasks: ids.length }));
+      tx.after(() => counts.pruned({ runs: 0, tasks: ids.length }));
       return ids.length;
     });
   }
 
   /** Looks first, so that a pruning which finds nothing costs no transaction. */
-  #whenAny(find: Find, keep: Keep, count: number, now: number, remove: (ids: string[]) => number): Promise<number> {
+  #whenAny(find: Find, keep: Keep, count: number, now: number, remove: (tx: Tx, ids: string[]) => number): Promise<number> {
     const look = () => findExcess(find, keep, count, now);
-    return look().length === 0 ? Promise.resolve(0) : this.#options.commit.run(() => remove(look()));
+    return look().length === 0 ? Promise.resolve(0) : this.#options.commit.run((tx) => remove(tx, look()));
   }
 
   async #removeRest(signal: AbortSignal | undefined): Promise<void> {
     await repeat(signal, async () => {
       if (!this.#sql.hasRest()) return false;
-      await this.#options.commit.run(() => this.#changes.add(() => this.#sql.removeSlice()));
+      await this.#options.commit.run((tx) => this.#changes.add(tx, (now) => this.#sql.removeSlice(now)));
       return true;
     });
   }
@@ -198,8 +199,8 @@ function prepareStatements(db: Database, stored: StoredBytes) {
       if (hasMore.get(id) !== undefined) note.run(id);
     },
     hasRest: () => noted.get() !== undefined,
-    removeSlice(): void {
-      if (!removeSlice()) crossOff.run();
+    removeSlice(tx: Tx): void {
+      if (!removeSlice(tx)) crossOff.run();
     },
   };
 }

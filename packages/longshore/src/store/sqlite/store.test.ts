@@ -105,7 +105,7 @@ describe("the SQLite store", () => {
   it("refuses everything once it is closed", async () => {
     const { board, close } = await open(null);
     stores.pop();
-    close();
+    await close();
     await expect(board.claim({ reach: { names: ["work"], labels: [] }, holder: "ann", termMs: 1, max: 1 })).rejects.toMatchObject({
       code: "LONGSHORE_CLOSED",
     });

@@ -2,18 +2,20 @@
 
 import type { Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
+import { LocalBoard } from "../../engine/board/local-board.ts";
+import { GroupCommit } from "../../engine/commit.ts";
+import type { RowStore } from "../../engine/rows.ts";
+import { LocalDocuments } from "../../engine/run/local-documents.ts";
+import { LocalRuns } from "../../engine/run/local-runs.ts";
+import { StoredBytes } from "../../engine/stored-bytes.ts";
 import type { Quotas } from "../../quotas.ts";
 import type { Run } from "../../run/run.ts";
 import type { Brain } from "../../run/store.ts";
 import type { Slices } from "../../slices.ts";
-import { SqliteBoard } from "./board.ts";
-import { GroupCommit } from "./commit.ts";
 import { inWords, openDataFile } from "./data-file.ts";
-import { SqliteDocuments } from "./documents.ts";
 import type { Database, openDatabase } from "./driver.ts";
 import { SqliteParts } from "./parts.ts";
-import { SqliteRuns } from "./runs.ts";
-import { StoredBytes } from "./stored-bytes.ts";
+import { sqliteRows } from "./row-store.ts";
 
 /** Told after each commit. Hints for whoever waits or shows: correctness never depends on them. */
 export interface StoreHooks {
@@ -39,6 +41,8 @@ export interface SqliteStoreOptions {
   slices?: Slices;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: typeof openDatabase;
+  /** Replaces the rows in tests, by some that are read later. */
+  wrap?: (rows: RowStore) => RowStore;
   /** Serve a damaged data file: what can be read of it. */
   acceptDamage?: boolean;
   /** Gets what an operator should know about the data folder, in sentences. */
@@ -49,13 +53,13 @@ export interface SqliteStore {
   readonly db: Database;
   readonly commit: GroupCommit;
   readonly stored: StoredBytes;
-  readonly board: SqliteBoard;
-  readonly runs: SqliteRuns;
-  readonly documents: SqliteDocuments;
+  readonly board: LocalBoard;
+  readonly runs: LocalRuns;
+  readonly documents: LocalDocuments;
   readonly parts: SqliteParts;
   /** Brings memory up to what the file says; to be called once, when everybody listens. */
-  recover(): void;
-  close(): void;
+  recover(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
@@ -63,19 +67,20 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   const file = await openDataFile(directory, options);
   try {
     const { db } = file;
-    const commit = new GroupCommit(db, () => clock.now(), file.isGone);
+    const rows = options.wrap?.(sqliteRows(db, file.isGone)) ?? sqliteRows(db, file.isGone);
+    const commit = new GroupCommit(rows, () => clock.now());
     file.checkRest((damage) => commit.refuse(damage));
     const taskChanged = (task: Task) => {
       parts.taskChanged(task);
       hooks.taskChanged(task);
     };
-    const stored = new StoredBytes(db, commit, options.quotas);
-    const board = new SqliteBoard({ db, commit, stored, clock, random, changed: taskChanged, deadline: hooks.deadline });
-    const parts = new SqliteParts({ db, commit, stored, clock, tasks: board.tasks, first: (task) => runs.firstPart(task) });
-    const documents = new SqliteDocuments({ db, commit, clock, stored, slices: options.slices });
-    const runs = new SqliteRuns({
+    const stored = new StoredBytes(rows, commit, options.quotas);
+    const board = new LocalBoard({ store: rows, commit, stored, clock, random, changed: taskChanged, deadline: hooks.deadline });
+    const parts = new SqliteParts({ db, commit, stored, clock, tasks: board.tasks, first: (tx, task) => runs.firstPart(tx, task) });
+    const documents = new LocalDocuments({ store: rows, commit, clock, stored, slices: options.slices });
+    const runs = new LocalRuns({
       documents,
-      db,
+      store: rows,
       commit,
       clock,
       random,
@@ -94,13 +99,14 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       runs,
       documents,
       parts,
-      recover() {
-        board.recover();
-        runs.recover();
+      async recover() {
+        await stored.recover();
+        await board.recover();
+        await runs.recover();
         hooks.messagesLeft();
       },
-      close() {
-        commit.close();
+      async close() {
+        await commit.close();
         file.close();
       },
     };

@@ -3,8 +3,8 @@
 
 import { type Registration, Workers } from "../../board/workers.ts";
 import type { Clock } from "../../clock.ts";
+import type { GroupCommit, Writable } from "../../engine/commit.ts";
 import type { Slices } from "../../slices.ts";
-import type { GroupCommit, Writable } from "./commit.ts";
 import type { Database } from "./driver.ts";
 
 export interface SqliteWorkersOptions {

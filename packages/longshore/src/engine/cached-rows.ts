@@ -1,14 +1,17 @@
 // One table's rows as operations see them: what this batch has changed, over what is kept in memory, over what is on disk.
 
 import type { GroupCommit, Writable } from "./commit.ts";
+import type { Scan, TableRows, Value } from "./rows.ts";
+import type { ReadTx, Tx } from "./tx.ts";
 
 /** How a table's rows are read, written and kept. */
 export interface RowsOptions<R> {
+  /** May throw `Missing`. */
   load(key: string): R | null;
   /** Writes one row; `isNew` when there may be none on disk yet. `before` is what the last commit left in memory, if it left it there. */
   save(row: R, isNew: boolean, before: R | undefined): void;
   remove?(key: string): void;
-  /** Whether a row stays in memory after its commit. What is not kept is read again when it is asked for. */
+  /** Whether a row stays in memory after its commit. What is not kept is read again when it is needed. */
   keep(row: R): "always" | "while-room" | "no";
   /** How many characters of inputs, outputs and other texts of any length the row has; for tables that have such. */
   chars?(row: R): number;
@@ -35,44 +38,53 @@ export class Rows<R> implements Writable {
     commit.join(this);
   }
 
-  get(key: string): R | null {
-    const pending = this.#pending.get(key);
+  get(tx: ReadTx, key: string): R | null {
+    const pending = tx.isOperation ? this.#pending.get(key) : undefined;
     if (pending !== undefined) return pending.row;
     return this.#kept.get(key) ?? this.#options.load(key);
   }
 
+  /** What memory has made of a row that was read by another way; null when it was removed. */
+  newest(tx: ReadTx, key: string, stored: R): R | null {
+    const pending = tx.isOperation ? this.#pending.get(key) : undefined;
+    return pending === undefined ? (this.#kept.get(key) ?? stored) : pending.row;
+  }
+
   /** Whether this batch removes it. */
-  isRemoved(key: string): boolean {
-    return this.#pending.get(key)?.row === null;
+  isRemoved(tx: ReadTx, key: string): boolean {
+    return tx.isOperation && this.#pending.get(key)?.row === null;
   }
 
-  put(key: string, row: R, isNew = false): void {
+  put(tx: Tx, key: string, row: R, isNew = false): void {
     const pending = this.#pending.get(key);
-    if (this.#options.chars !== undefined) this.#commit.weigh(this.#options.chars(row));
-    this.#set(key, { row, isNew: isNew || pending?.isNew === true || pending?.row === null });
+    if (this.#options.chars !== undefined) tx.weigh(this.#options.chars(row));
+    this.#set(tx, key, { row, isNew: isNew || pending?.isNew === true || pending?.row === null });
   }
 
-  remove(key: string): void {
-    this.#set(key, { row: null, isNew: false });
+  remove(tx: Tx, key: string): void {
+    this.#set(tx, key, { row: null, isNew: false });
   }
 
   /**
    * Changes what is kept in memory, outside any batch. Only for what a restart restores by itself: it is written along with the next
-   * commit, whoever causes that.
+   * commit. False while a batch is being written, which may have changed the row: then it takes an operation.
    */
-  refresh(key: string, row: R): void {
+  refresh(key: string, row: R): boolean {
+    if (this.#commit.isWriting) return false;
     this.#kept.set(key, row);
     this.#refreshed.set(key, row);
+    return true;
   }
 
+  /** What the last commit left in memory. */
   kept(key: string): R | undefined {
     return this.#kept.get(key);
   }
 
   /** Rows of this batch that have not been written yet. */
-  pending(): R[] {
+  pending(tx: ReadTx): R[] {
     const rows: R[] = [];
-    for (const { row } of this.#pending.values()) if (row !== null) rows.push(row);
+    if (tx.isOperation) for (const { row } of this.#pending.values()) if (row !== null) rows.push(row);
     return rows;
   }
 
@@ -105,47 +117,64 @@ export class Rows<R> implements Writable {
     return keep === "always" || (keep === "while-room" && (this.#kept.size < this.#options.keptMax || this.#kept.has(key)));
   }
 
-  #set(key: string, pending: Pending<R>): void {
+  #set(tx: Tx, key: string, pending: Pending<R>): void {
     const before = this.#pending.get(key);
     this.#pending.set(key, pending);
-    this.#commit.undo(() => {
+    tx.undo(() => {
       if (before === undefined) this.#pending.delete(key);
       else this.#pending.set(key, before);
     });
   }
 }
 
+/** Rows that are read at once while the engine starts: each may have megabytes. */
+const pageRows = 500;
+
+export interface EachRow<R> {
+  /** Where a row is in the order of the scan. */
+  at(row: R): Value[];
+  take(row: R): void;
+}
+
+/** Takes every row of a scan, page by page. */
+export async function eachRow<R>(commit: GroupCommit, rows: TableRows<R>, scan: Scan, { at, take }: EachRow<R>): Promise<void> {
+  for (let above: Value[] | undefined; ; ) {
+    const page = await commit.read(() => [...rows.scan({ ...scan, above, limit: pageRows })]);
+    for (const row of page) take(row);
+    if (page.length < pageRows) return;
+    above = at(page.at(-1) as R);
+  }
+}
+
 /** Rows that are only ever added. */
 export class Additions<R> implements Writable {
-  readonly #commit: GroupCommit;
-  readonly #save: (row: R) => void;
+  readonly #save: (row: R, tx: Tx) => void;
   readonly #chars: ((row: R) => number) | undefined;
   #pending: R[] = [];
 
   /** `chars` as in RowsOptions. */
-  constructor(commit: GroupCommit, save: (row: R) => void, chars?: (row: R) => number) {
-    this.#commit = commit;
+  constructor(commit: GroupCommit, save: (row: R, tx: Tx) => void, chars?: (row: R) => number) {
     this.#save = save;
     this.#chars = chars;
     commit.join(this);
   }
 
-  add(row: R): void {
-    if (this.#chars !== undefined) this.#commit.weigh(this.#chars(row));
+  add(tx: Tx, row: R): void {
+    if (this.#chars !== undefined) tx.weigh(this.#chars(row));
     this.#pending.push(row);
-    this.#commit.undo(() => this.#pending.pop());
+    tx.undo(() => this.#pending.pop());
   }
 
   get dirty(): boolean {
     return this.#pending.length > 0;
   }
 
-  pending(): readonly R[] {
+  pending(_tx: Tx): readonly R[] {
     return this.#pending;
   }
 
-  write(): void {
-    for (const row of this.#pending) this.#save(row);
+  write(tx: Tx): void {
+    for (const row of this.#pending) this.#save(row, tx);
   }
 
   applied(): void {

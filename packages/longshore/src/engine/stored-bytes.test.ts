@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { openParts, type Parts } from "../../../test/support/parts.ts";
-import { type Quotas, storedKinds } from "../../quotas.ts";
-import { retentionPolicy } from "../../run/retention.ts";
-import { BlobReferences } from "./blob-references.ts";
-import { SqliteBlobs } from "./blobs.ts";
-import { SqliteBus } from "./bus.ts";
-import { SqliteDocuments } from "./documents.ts";
-import { SqliteLogs } from "./logs.ts";
-import { SqliteParts } from "./parts.ts";
-import { SqliteRetention } from "./retention.ts";
-import { countAmounts } from "./schema.ts";
+import { openParts, type Parts } from "../../test/support/parts.ts";
+import { type Quotas, storedKinds } from "../quotas.ts";
+import { retentionPolicy } from "../run/retention.ts";
+import { BlobReferences } from "../store/sqlite/blob-references.ts";
+import { SqliteBlobs } from "../store/sqlite/blobs.ts";
+import { SqliteBus } from "../store/sqlite/bus.ts";
+import { SqliteLogs } from "../store/sqlite/logs.ts";
+import { SqliteParts } from "../store/sqlite/parts.ts";
+import { SqliteRetention } from "../store/sqlite/retention.ts";
+import { countAmounts } from "../store/sqlite/schema.ts";
+import { LocalDocuments } from "./run/local-documents.ts";
 
 const dayMs = 86_400_000;
 
@@ -20,7 +20,7 @@ async function setup(before?: Parts, quotas: Partial<Quotas> = {}) {
   const streams = new SqliteParts({ ...parts, ...rowsOf, first: () => false });
   const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });
   const retention = new SqliteRetention({ ...parts, ...rowsOf, blobs, references });
-  const documents = new SqliteDocuments(parts);
+  const documents = new LocalDocuments(parts);
   const logs = new SqliteLogs(parts);
   const bus = new SqliteBus(parts);
   const post = async (id: string, policy: string | null = null) => {

@@ -1,10 +1,12 @@
 import { expect, it, onTestFinished } from "vitest";
 import { atOnceCharsMax, makePlan, type Plan } from "../../run/plan.ts";
+import { openDatabase } from "../../store/sqlite/driver.ts";
+import { sqliteRows } from "../../store/sqlite/row-store.ts";
+import { migrate } from "../../store/sqlite/schema.ts";
 import { TestClock } from "../../testing/clock.ts";
-import { GroupCommit, Postponed } from "./commit.ts";
+import { GroupCommit, Postponed } from "../commit.ts";
+import { committed } from "../tx.ts";
 import { Definitions } from "./definitions.ts";
-import { openDatabase } from "./driver.ts";
-import { migrate } from "./schema.ts";
 
 const plan = makePlan({ dialect: "d", nodes: [], output: null });
 const small = { id: "small", name: "small", dialect: "d", source: "{}" };
@@ -16,10 +18,11 @@ async function open() {
   onTestFinished(() => db.close());
   migrate(db);
   const clock = new TestClock();
-  const commit = new GroupCommit(db, () => clock.now());
+  const rows = sqliteRows(db, () => null);
+  const commit = new GroupCommit(rows, () => clock.now());
   const calls: string[] = [];
   const made = withResolvers<Plan>();
-  const definitions = new Definitions(db, commit, clock, {
+  const definitions = new Definitions(rows, commit, clock, {
     plan: ({ id }) => {
       calls.push(`at once ${id}`);
       return plan;
@@ -32,8 +35,8 @@ async function open() {
       throw new Error("Nothing is decided here.");
     },
   });
-  for (const one of [small, large]) await commit.run(() => definitions.keep(one));
-  return { commit, definitions, calls, made, planOf: (id: string) => commit.run(() => definitions.plan(definitions.byId(id)!)) };
+  for (const one of [small, large]) await commit.run((tx) => definitions.keep(tx, one));
+  return { commit, definitions, calls, made, planOf: (id: string) => commit.run((tx) => definitions.plan(tx, definitions.byId(tx, id)!)) };
 }
 
 it("an operation that needs the plan of a large definition waits for it, and no other does", async () => {
@@ -50,7 +53,7 @@ it("an operation that needs the plan of a large definition waits for it, and no 
 
 it("whoever gets a large definition gets it with its plan", async () => {
   const { definitions, calls, made } = await open();
-  const found = definitions.withPlan(definitions.byId("large"));
+  const found = definitions.withPlan(definitions.byId(committed, "large")!);
   made.resolve(plan);
   expect(definitions.planNow((await found)!)).toBe(plan);
   expect(calls).toEqual(["in turns large"]);
@@ -68,22 +71,22 @@ it("what an operation has changed before it is postponed is taken back", async (
   const { commit, definitions } = await open();
   const ready = withResolvers<void>();
   let tries = 0;
-  const kept = commit.run(() => {
-    definitions.keep({ ...small, id: `try-${++tries}`, name: "again" });
+  const kept = commit.run((tx) => {
+    definitions.keep(tx, { ...small, id: `try-${++tries}`, name: "again" });
     if (tries === 1) throw new Postponed(ready.promise);
   });
   await commit.run(() => {});
-  expect(await commit.run(() => definitions.newest("again"))).toBeNull();
+  expect(await commit.run((tx) => definitions.newest(tx, "again"))).toBeNull();
   ready.resolve();
   await kept;
-  expect(definitions.newest("again")).toMatchObject({ id: "try-2", version: 1 });
+  expect(definitions.newest(committed, "again")).toMatchObject({ id: "try-2", version: 1 });
 });
 
 it("a store that is closed refuses what was postponed", async () => {
   const { commit, planOf, made } = await open();
   const waiting = planOf("large");
   await commit.run(() => {});
-  commit.close();
+  await commit.close();
   made.resolve(plan);
   await expect(waiting).rejects.toMatchObject({ code: "LONGSHORE_CLOSED" });
 });

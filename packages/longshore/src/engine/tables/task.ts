@@ -1,21 +1,17 @@
-// Tasks as rows: how they are read, written, and which of them stay in memory.
+// The table of tasks: how they are read, written, and which of them stay in memory.
 
 import type { LimitKey } from "../../board/limits.ts";
 import type { Fault, Lane, Task, TaskHead, TaskState, Verb } from "../../board/task.ts";
 import { checkName } from "../../names.ts";
-import type { GroupCommit } from "./commit.ts";
-import type { Database, SqlRow } from "./driver.ts";
-import { Rows } from "./rows.ts";
+import { Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
 
 /** Queued tasks whose payloads stay in memory; those of a longer backlog are read when they are claimed. */
 const queuedKeptMax = 20_000;
 
-type Value = string | number | null;
-/** A column and what of a task stands in it. */
-type Column = readonly [name: string, value: (task: Task) => Value];
-
 /** Written once. */
-const fixed: readonly Column[] = [
+const fixed: readonly Column<Task>[] = [
   ["id", (task) => task.id],
   ["run_id", (task) => task.runId],
   ["node", (task) => task.node],
@@ -33,7 +29,7 @@ const fixed: readonly Column[] = [
   ["total_by", (task) => task.totalBy],
 ];
 /** Changes when it is queued, for the first time or again. */
-const queueing: readonly Column[] = [
+const queueing: readonly Column<Task>[] = [
   ["sequence", (task) => task.sequence],
   ["attempt", (task) => task.attempt],
   ["first_attempt", (task) => task.firstAttempt],
@@ -46,7 +42,7 @@ const queueing: readonly Column[] = [
   ["due_at", (task) => task.dueAt],
 ];
 /** Changes when it is handed out. */
-const holding: readonly Column[] = [
+const holding: readonly Column<Task>[] = [
   ["state", (task) => task.state],
   ["grant_count", (task) => task.grant],
   ["holder", (task) => task.holder],
@@ -58,7 +54,7 @@ const holding: readonly Column[] = [
   ["end_by", (task) => task.endBy],
 ];
 /** Changes when a report closes what was handed out. */
-const closing: readonly Column[] = [
+const closing: readonly Column<Task>[] = [
   ["output", (task) => task.output],
   ["error", (task) => task.error],
   ["fault", (task) => task.fault],
@@ -67,47 +63,45 @@ const closing: readonly Column[] = [
   ["closed_receipt", (task) => task.closedReceipt],
 ];
 /** A task that was open before has none on disk. Unwritten, it spares both indexes. */
-const ending: readonly Column[] = [["ended_at", (task) => task.endedAt]];
+const ending: readonly Column<Task>[] = [["ended_at", (task) => task.endedAt]];
 
-/** Set for few tasks, once: written only then, by a statement of its own. A new row has none. */
-const streaming: readonly Column[] = [["streamed", (task) => (task.streamed ? 1 : 0)]];
+/** Set for few tasks, once: written only then, by a statement of its own. */
+const streaming: readonly Column<Task>[] = [["streamed", (task) => (task.streamed ? 1 : 0)]];
 
-const all = [...fixed, ...queueing, ...holding, ...closing, ...ending];
+export const taskTable: TableSpec<Task> = {
+  name: "task",
+  key: ["id"],
+  columns: [...fixed, ...queueing, ...holding, ...closing, ...ending, ...streaming],
+  of: taskOf,
+};
 
-export const taskColumns: string = [...all, ...streaming].map(([name]) => name).join(", ");
+export const taskColumns: string = taskTable.columns.map(([name]) => name).join(", ");
 
 /** Without the texts. */
-export const headColumns: string = [...all, ...streaming]
+export const headColumns: string = taskTable.columns
   .map(([name]) => name)
   .filter((name) => name !== "input" && name !== "output")
   .join(", ");
 
-export function taskRows(db: Database, commit: GroupCommit, committed: (task: Task) => void): Rows<Task> {
-  const select = db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`);
-  const insert = db.prepare(
-    `INSERT OR REPLACE INTO task (${all.map(([name]) => name).join(", ")}) VALUES (${all.map(() => "?").join(", ")})`,
-  );
-  const goOn = update(db, [...queueing, ...holding, ...closing]);
-  const change = update(db, [...queueing, ...holding, ...closing, ...ending, ...streaming]);
-  const stream = update(db, streaming);
+export function taskRows(store: RowStore, commit: GroupCommit, committed: (task: Task) => void): Rows<Task> {
+  const rows = store.table(taskTable);
+  const goOn = rows.updater([...queueing, ...holding, ...closing]);
+  const change = rows.updater([...queueing, ...holding, ...closing, ...ending, ...streaming]);
+  const stream = rows.updater(streaming);
   // Most tasks are handed out once and end once. Binding a value costs about 0.1 us, and what has not changed need not be bound.
-  const handOut = update(db, holding);
-  const end = update(db, [...holding, ...closing, ...ending]);
-  const remove = db.prepare("DELETE FROM task WHERE id = ?");
+  const handOut = rows.updater(holding);
+  const end = rows.updater([...holding, ...closing, ...ending]);
   return new Rows<Task>(commit, {
-    load(id) {
-      const row = select.get(id);
-      return row === undefined ? null : taskOf(row);
-    },
+    load: (id) => rows.get(id),
     save(task, isNew, before) {
       checkNames(task, before);
-      if (isNew) insert.run(...all.map(([, value]) => value(task)));
-      else if (before === undefined || before.endedAt !== null) change(task);
+      if (isNew) return rows.upsert(task);
+      if (before === undefined || before.endedAt !== null) change(task);
       else if (task.endedAt !== null) (same(queueing, before, task) ? end : change)(task);
       else (same(queueing, before, task) && same(closing, before, task) ? handOut : goOn)(task);
       if (task.streamed && before?.streamed !== true) stream(task);
     },
-    remove: (id) => remove.run(id),
+    remove: (id) => rows.remove(id),
     chars: ({ input, output }) => input.length + (output?.length ?? 0),
     // Who holds a task, and until when, may be newer in memory than on disk.
     keep: (task) => (task.endedAt !== null ? "no" : task.state === "queued" ? "while-room" : "always"),
@@ -116,16 +110,7 @@ export function taskRows(db: Database, commit: GroupCommit, committed: (task: Ta
   });
 }
 
-function update(db: Database, changed: readonly Column[]): (task: Task) => void {
-  const statement = db.prepare(`UPDATE task SET ${changed.map(([name]) => `${name} = ?`).join(", ")} WHERE id = ?`);
-  return (task) => {
-    const values: Value[] = [];
-    for (const [, value] of changed) values.push(value(task));
-    statement.run(...values, task.id);
-  };
-}
-
-function same(columns: readonly Column[], one: Task, other: Task): boolean {
+function same(columns: readonly Column<Task>[], one: Task, other: Task): boolean {
   for (const [, value] of columns) if (value(one) !== value(other)) return false;
   return true;
 }
@@ -147,7 +132,7 @@ export function headOf(task: Task): TaskHead {
   return head;
 }
 
-export function taskOf(row: SqlRow): Task {
+export function taskOf(row: Row): Task {
   const lane: Lane | null =
     row.lane === null
       ? null

@@ -2,10 +2,11 @@
 // with the rows that change it (amounts.ts); content that is still arriving counts from its first byte on, so that uploads side by side
 // cannot pass the quota together.
 
-import { byteQuotas, type Quotas, quotaDefaults, quotaReached, type StoredKind, storedKinds } from "../../quotas.ts";
+import { byteQuotas, type Quotas, quotaDefaults, quotaReached, type StoredKind, storedKinds } from "../quotas.ts";
 import { type Amount, Amounts } from "./amounts.ts";
 import type { GroupCommit } from "./commit.ts";
-import type { Database } from "./driver.ts";
+import type { RowStore } from "./rows.ts";
+import type { Tx } from "./tx.ts";
 
 /** Counted for each row besides its texts, so that a flood of empty ones is bounded as well. */
 export const rowBytes = 64;
@@ -15,13 +16,17 @@ export class StoredBytes {
   readonly amounts: Amounts;
   readonly #byKind: ReadonlyMap<StoredKind, Room>;
 
-  constructor(db: Database, commit: GroupCommit, quotas: Partial<Quotas> = {}) {
-    this.amounts = new Amounts(db, commit);
+  constructor(store: RowStore, commit: GroupCommit, quotas: Partial<Quotas> = {}) {
+    this.amounts = new Amounts(store, commit);
     const room = (kind: StoredKind): [StoredKind, Room] => {
       const { quota } = byteQuotas[kind];
       return [kind, new Room(kind, this.amounts.of(`bytes of ${kind}`), quotas[quota] ?? quotaDefaults[quota])];
     };
     this.#byKind = new Map(storedKinds.map(room));
+  }
+
+  recover(): Promise<void> {
+    return this.amounts.recover();
   }
 
   of(kind: StoredKind): Room {
@@ -57,20 +62,20 @@ export class Room {
     return this.max - this.used;
   }
 
-  /** Inside an operation. Throws LONGSHORE_LIMIT when there is no room for so many bytes more. */
-  take(bytes: number): void {
+  /** Throws LONGSHORE_LIMIT when there is no room for so many bytes more. */
+  take(tx: Tx, bytes: number): void {
     this.#admit(bytes);
-    this.#kept.add(bytes);
+    this.#kept.add(tx, bytes);
   }
 
-  /** Inside an operation: gives room back, or takes it for what cannot be refused. */
-  add(bytes: number): void {
-    this.#kept.add(bytes);
+  /** Gives room back, or takes it for what cannot be refused. */
+  add(tx: Tx, bytes: number): void {
+    this.#kept.add(tx, bytes);
   }
 
-  /** Inside the transaction, while rows are written or removed: the same. */
-  addNow(bytes: number): void {
-    this.#kept.addNow(bytes);
+  /** While rows are written or removed: the same. */
+  addNow(tx: Tx, bytes: number): void {
+    this.#kept.addNow(tx, bytes);
   }
 
   /** A place for content that arrives. */
@@ -82,12 +87,12 @@ export class Room {
         this.#arriving += bytes;
         taken += bytes;
       },
-      keep: (commit) => {
+      keep: (tx) => {
         const bytes = taken;
-        this.#kept.add(bytes);
+        this.#kept.add(tx, bytes);
         this.#arriving -= bytes;
         taken = 0;
-        commit.undo(() => {
+        tx.undo(() => {
           this.#arriving += bytes;
           taken = bytes;
         });
@@ -109,8 +114,8 @@ export class Room {
 export interface Place {
   /** Throws LONGSHORE_LIMIT when there is no room for so many bytes more. */
   take(bytes: number): void;
-  /** Inside an operation: the content is kept, and not a second copy. Its room stays taken. */
-  keep(commit: GroupCommit): void;
+  /** The content is kept, and not a second copy. Its room stays taken. */
+  keep(tx: Tx): void;
   /** Gives back what was not kept. */
   close(): void;
 }

@@ -3,48 +3,48 @@ import { freshTask } from "../../board/fresh-task.ts";
 import { Lanes, laneOf } from "../../board/lanes.ts";
 import { Limits } from "../../board/limits.ts";
 import type { Task } from "../../board/task.ts";
-import type { GroupCommit } from "./commit.ts";
+import type { Rows } from "../cached-rows.ts";
+import type { Tx } from "../tx.ts";
 import type { HandOuts } from "./hand-outs.ts";
 import { Lines } from "./lines.ts";
-import type { Rows } from "./rows.ts";
 
 /** Lines over rows in a map that count how often they are asked for. */
 function setup() {
   const rows = new Map<string, Task>();
   const asked = { count: 0 };
   const tasks = {
-    get: (id: string) => {
+    get: (_tx: Tx, id: string) => {
       asked.count++;
       return rows.get(id) ?? null;
     },
-    put: (id: string, task: Task) => rows.set(id, task),
+    put: (_tx: Tx, id: string, task: Task) => rows.set(id, task),
   } as unknown as Rows<Task>;
-  const commit = { undo() {}, after() {} } as unknown as GroupCommit;
+  const tx: Tx = { isOperation: true, undo() {}, after() {}, spend() {}, weigh() {} };
   const lanes = new Lanes();
   const handOuts = { add() {} } as unknown as HandOuts;
-  const options = { tasks, lanes, limits: new Limits(), handOuts, commit, deadline() {}, handedOut() {}, giveBack: async () => {} };
-  return { lines: new Lines(options), lanes, rows, asked };
+  const options = { tasks, lanes, limits: new Limits(), handOuts, deadline() {}, handedOut() {}, giveBack: async () => {} };
+  return { tx, lines: new Lines(options), lanes, rows, asked };
 }
 
 it("the end of a hold costs the same however many wait for its limit", () => {
-  const { lines, lanes, rows, asked } = setup();
+  const { tx, lines, lanes, rows, asked } = setup();
   const limits = [{ key: "run", held: 10 }];
   const lane = laneOf("work");
   for (let at = 0; at < 10_000; at++) {
     const fresh = freshTask({ id: `t${at}`, step: "s", lanes: [lane], input: "null", policy: null, limits }, 0, lane);
     const task = { ...fresh, sequence: at };
     rows.set(task.id, task);
-    lines.join(task, 0);
+    lines.join(tx, task, 0);
   }
   const group = lanes.group({ names: ["work"], labels: [] }, 0);
   let looks = 0;
   const take = (): Task | null => {
     asked.count = 0;
-    const task = lines.take(group, 0);
+    const task = lines.take(tx, group, 0);
     expect(asked.count).toBeLessThanOrEqual(500);
     looks++;
     if (task === "more") return take();
-    return task === null ? null : lines.handOut(task, { holder: "ann", termMs: 0, now: 0 });
+    return task === null ? null : lines.handOut(tx, task, { holder: "ann", termMs: 0, now: 0 });
   };
   const held = Array.from({ length: 10 }, take) as Task[];
   // Those that have to wait for room are put aside, some at each look.
@@ -57,7 +57,7 @@ it("the end of a hold costs the same however many wait for its limit", () => {
     const ended = held.shift() as Task;
     rows.set(ended.id, { ...ended, state: "done" });
     asked.count = 0;
-    lines.leave(ended, 0);
+    lines.leave(tx, ended, 0);
     const woken = asked.count;
     const next = take() as Task;
     order.push(next.id);

@@ -1,4 +1,4 @@
-// Decisions about runs on SQLite: the decider is given the rows it asks for, in the middle of a group commit, and its changes become part of
+// Decisions about runs: the decider is given the rows it asks for, in the middle of a group commit, and its changes become part of
 // the same transaction.
 
 import { freshTask } from "../../board/fresh-task.ts";
@@ -11,13 +11,14 @@ import type { Plan } from "../../run/plan.ts";
 import type { NextTry } from "../../run/retry.ts";
 import { type Join, type Message, type Run, taskIdOf } from "../../run/run.ts";
 import type { Brain } from "../../run/store.ts";
-import type { SqliteBoard } from "./board.ts";
+import type { LocalBoard } from "../board/local-board.ts";
+import type { Rows } from "../cached-rows.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import { joinKey } from "../tables/run.ts";
+import { taskTable } from "../tables/task.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 import type { Definitions } from "./definitions.ts";
-import type { SqliteDocuments } from "./documents.ts";
-import type { Database, Statement } from "./driver.ts";
-import type { Rows } from "./rows.ts";
-import { joinKey } from "./run-rows.ts";
-import { taskColumns, taskOf } from "./task-rows.ts";
+import type { LocalDocuments } from "./local-documents.ts";
 
 /** How long a lane counts as polled after a claim asked for it. */
 const polledMsDefault = 60_000;
@@ -25,37 +26,37 @@ const polledMsDefault = 60_000;
 /** What decide's `now` and `random` are added to. */
 export type Happening = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, "now" | "random"> : never) : never;
 
-export interface DecisionsOptions {
-  db: Database;
+export interface DecisionsDeps {
+  store: RowStore;
   clock: Clock;
   random: () => number;
   brain: Brain;
-  board: SqliteBoard;
-  documents: SqliteDocuments;
+  board: LocalBoard;
+  documents: LocalDocuments;
   definitions: Definitions;
   runs: Rows<Run>;
   joins: Rows<Join>;
   /** What the decision means for another run. */
-  leave: (message: Message) => void;
+  leave: (tx: Tx, message: Message) => void;
 }
 
 export class Decisions {
-  readonly #options: DecisionsOptions;
-  readonly #records: Statement;
+  readonly #options: DecisionsDeps;
+  readonly #rows: TableRows<Task>;
 
-  constructor(options: DecisionsOptions) {
+  constructor(options: DecisionsDeps) {
     this.#options = options;
-    this.#records = options.db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`);
+    this.#rows = options.store.table(taskTable);
   }
 
-  planOf(run: Run): Plan {
-    const definition = this.#options.definitions.byId(run.definitionId);
+  planOf(tx: ReadTx, run: Run): Plan {
+    const definition = this.#options.definitions.byId(tx, run.definitionId);
     if (definition === null) throw new Error(`Run ${run.id} has no definition ${run.definitionId}.`);
-    return this.#options.definitions.plan(definition);
+    return this.#options.definitions.plan(tx, definition);
   }
 
-  decide(run: Run, happening: Happening): NextTry | null {
-    const plan = this.planOf(run);
+  decide(tx: Tx, run: Run, happening: Happening): NextTry | null {
+    const plan = this.planOf(tx, run);
     const event = { ...happening, now: this.#options.clock.now(), random: this.#options.random() } as RunEvent;
     const loaded = new Loaded(run);
     for (;;) {
@@ -64,58 +65,60 @@ export class Decisions {
         // In a run that is tried again, a step that starts may have left a row in its earlier life.
         const anew = run.retries > 0 || forEnded.has(event.kind) || event.kind === "reopen";
         const about: About = { run, plan, now: event.now, anew, closing: event.kind === "closed" ? event.node : null };
-        for (const change of decision.changes) this.#apply(about, change);
+        for (const change of decision.changes) this.#apply(tx, about, change);
         return decision.next;
       }
-      if (!this.#load(loaded, decision.need)) throw new Error(`The decision about run ${run.id} asks again for rows that it has seen.`);
+      if (!this.#load(tx, loaded, decision.need)) throw new Error(`The decision about run ${run.id} asks again for rows that it has seen.`);
     }
   }
 
   /** False when everything had been loaded before: asking on would never end. */
-  #load(loaded: Loaded, need: Need): boolean {
+  #load(tx: Tx, loaded: Loaded, need: Need): boolean {
     const { id } = loaded.run;
     const before = loaded.size;
-    for (const node of need.joins) loaded.joins.set(node, this.#options.joins.get(joinKey(id, node)));
+    for (const node of need.joins) loaded.joins.set(node, this.#options.joins.get(tx, joinKey(id, node)));
     for (const node of need.outputs) {
-      const task = this.#options.board.tasks.get(taskIdOf(id, node));
+      const task = this.#options.board.tasks.get(tx, taskIdOf(id, node));
       // What is forgotten has no output any more, though its row still says what it was.
       const output = task === null || task.state === "forgotten" ? null : task.output;
       loaded.outputs.set(node, output === null ? null : (parseExact(output) as Json));
     }
-    for (const node of need.records) loaded.tasks.set(node, this.#options.board.tasks.get(taskIdOf(id, node)));
+    for (const node of need.records) loaded.tasks.set(node, this.#options.board.tasks.get(tx, taskIdOf(id, node)));
     for (const { kind, name } of need.documents) {
-      const document = this.#options.documents.find(kind, name);
+      const document = this.#options.documents.find(tx, kind, name);
       loaded.documents.set(documentKey(kind, name), document === null ? null : (parseExact(document.body) as Json));
     }
-    if (need.all) loaded.all = new Map(this.records(id).map((task) => [task.node, task]));
+    if (need.all) loaded.all = new Map(this.records(tx, id).map((task) => [task.node, task]));
     return loaded.size > before;
   }
 
-  /** Inside an operation: every record of a run, as the batch has left it. */
-  records(runId: string): Task[] {
+  /** Every record of a run, as the batch has left it. */
+  records(tx: ReadTx, runId: string): Task[] {
     // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
-    const rows = this.#records.all(`${runId}.`, `${runId}/`);
-    const records = new Map(rows.map((row) => [row.id as string, taskOf(row)]));
-    for (const task of this.#options.board.tasks.pending()) if (task.runId === runId) records.set(task.id, task);
-    return [...records.keys()].map((id) => this.#options.board.tasks.get(id)).filter((task) => task !== null);
+    const { tasks } = this.#options.board;
+    const records = new Map<string, Task>();
+    const stored = this.#rows.scan({ by: ["id"], above: [`${runId}.`], below: [`${runId}/`] });
+    for (const task of stored) records.set(task.id, tasks.newest(tx, task.id, task) ?? task);
+    for (const task of tasks.pending(tx)) if (task.runId === runId) records.set(task.id, task);
+    return [...records.values()];
   }
 
-  #apply(about: About, change: Change): void {
+  #apply(tx: Tx, about: About, change: Change): void {
     const { run } = about;
-    if (change.kind === "post") this.#post(about, change);
-    else if (change.kind === "record") this.#record(about, change);
+    if (change.kind === "post") this.#post(tx, about, change);
+    else if (change.kind === "record") this.#record(tx, about, change);
     else if (change.kind === "join") {
       const { node, left, begun, missed } = change;
-      this.#options.joins.put(joinKey(run.id, node), { runId: run.id, node, left, begun, missed });
-    } else if (change.kind === "settle") this.#options.board.settleRecord(taskIdOf(run.id, change.node), change);
-    else if (change.kind === "reopen") this.#options.board.reopenRecord(taskIdOf(run.id, change.node));
-    else if (change.kind === "run") this.#options.runs.put(run.id, change.run);
-    else if (change.kind === "message") this.#options.leave(change.message);
-    else if (change.kind === "forget") this.#options.board.forget(taskIdOf(run.id, change.node));
-    else for (const { id, node } of this.records(run.id)) if (node !== about.closing) this.#options.board.cancelOne(id);
+      this.#options.joins.put(tx, joinKey(run.id, node), { runId: run.id, node, left, begun, missed });
+    } else if (change.kind === "settle") this.#options.board.settleRecord(tx, taskIdOf(run.id, change.node), change);
+    else if (change.kind === "reopen") this.#options.board.reopenRecord(tx, taskIdOf(run.id, change.node));
+    else if (change.kind === "run") this.#options.runs.put(tx, run.id, change.run);
+    else if (change.kind === "message") this.#options.leave(tx, change.message);
+    else if (change.kind === "forget") this.#options.board.forget(tx, taskIdOf(run.id, change.node));
+    else for (const { id, node } of this.records(tx, run.id)) if (node !== about.closing) this.#options.board.cancelOne(tx, id);
   }
 
-  #post({ run, plan, now, anew }: About, change: Change & { kind: "post" }): void {
+  #post(tx: Tx, { run, plan, now, anew }: About, change: Change & { kind: "post" }): void {
     const node = plan.nodes[change.node];
     if (node === undefined) throw new Error(`The plan of run ${run.id} has no node ${change.node}.`);
     const { board } = this.#options;
@@ -131,20 +134,20 @@ export class Decisions {
     };
     if (node.kind !== "task") {
       const delayMs = change.wakeAt === undefined ? 0 : change.wakeAt - now;
-      return board.place(freshTask({ ...base, lanes: [], delayMs }, now, null), anew, plan.keepsCounting);
+      return board.place(tx, freshTask({ ...base, lanes: [], delayMs }, now, null), anew, plan.keepsCounting);
     }
     const { lanes, priority, limits, delayMs, holdMs, polledMs = polledMsDefault } = change.placement ?? node;
     const lane = board.lanes.choose(lanes, now - polledMs);
     const task = { ...base, lanes, priority: priority + run.priority, limits, delayMs, holdMs };
-    board.place(freshTask(task, now, lane), anew, plan.keepsCounting);
+    board.place(tx, freshTask(task, now, lane), anew, plan.keepsCounting);
   }
 
-  #record({ run, plan, now, anew }: About, change: Change & { kind: "record" }): void {
+  #record(tx: Tx, { run, plan, now, anew }: About, change: Change & { kind: "record" }): void {
     const { node, ordinal, state, error } = change;
     const base = { id: taskIdOf(run.id, node), runId: run.id, node, ordinal, step: plan.nodes[node]?.id ?? "" };
     const task = freshTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, now, null);
     const result = { state, error, output: change.output ?? null, fault: change.fault ?? null, endedAt: now };
-    this.#options.board.place({ ...task, ...result }, anew, plan.keepsCounting);
+    this.#options.board.place(tx, { ...task, ...result }, anew, plan.keepsCounting);
   }
 }
 

@@ -5,14 +5,34 @@ import { checkName } from "../../names.ts";
 import type { Definition } from "../../run/dialect.ts";
 import { atOnceCharsMax, type Plan } from "../../run/plan.ts";
 import type { Brain } from "../../run/store.ts";
-import { type GroupCommit, Postponed } from "./commit.ts";
-import type { Database, SqlRow } from "./driver.ts";
-import { Rows } from "./rows.ts";
+import { Rows } from "../cached-rows.ts";
+import { type GroupCommit, Postponed } from "../commit.ts";
+import type { RowStore, TableRows, TableSpec } from "../rows.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 
 /** Definitions, names and plans kept in memory, each; the oldest go first. */
 const keptMax = 2_000;
 
-const columns = "id, name, version, dialect, source, created_at";
+const definitionTable: TableSpec<Definition> = {
+  name: "definition",
+  key: ["id"],
+  columns: [
+    ["id", (definition) => definition.id],
+    ["name", (definition) => definition.name],
+    ["version", (definition) => definition.version],
+    ["dialect", (definition) => definition.dialect],
+    ["source", (definition) => definition.source],
+    ["created_at", (definition) => definition.createdAt],
+  ],
+  of: (row) => ({
+    id: row.id as string,
+    name: row.name as string,
+    version: row.version as number,
+    dialect: row.dialect as string,
+    source: row.source as string,
+    createdAt: row.created_at as number,
+  }),
+};
 
 export class Definitions {
   readonly #rows: Rows<Definition>;
@@ -22,68 +42,67 @@ export class Definitions {
   /** Read or committed before: a start asks for them several times, and a row is dearer to read than all the rest of deciding. */
   readonly #known = new Map<string, Definition>();
   readonly #newest = new Map<string, Definition>();
-  readonly #readNewest: (name: string) => Definition | null;
+  readonly #stored: TableRows<Definition>;
   readonly #clock: Clock;
   readonly #brain: Brain;
 
-  constructor(db: Database, commit: GroupCommit, clock: Clock, brain: Brain) {
+  constructor(store: RowStore, commit: GroupCommit, clock: Clock, brain: Brain) {
     this.#clock = clock;
     this.#brain = brain;
-    const byId = db.prepare(`SELECT ${columns} FROM definition WHERE id = ?`);
-    const byName = db.prepare(`SELECT ${columns} FROM definition WHERE name = ? ORDER BY version DESC LIMIT 1`);
-    const insert = db.prepare(`INSERT INTO definition (${columns}) VALUES (?, ?, ?, ?, ?, ?)`);
+    this.#stored = store.table(definitionTable);
     this.#rows = new Rows<Definition>(commit, {
-      load: (id) => this.#known.get(id) ?? this.#learn(orNull(byId.get(id))),
-      save: (row) => insert.run(row.id, row.name, row.version, row.dialect, row.source, row.createdAt),
+      load: (id) => this.#known.get(id) ?? this.#learn(this.#stored.get(id)),
+      save: (row) => this.#stored.insert(row),
       chars: ({ source }) => source.length,
       keep: () => "no",
       keptMax: 0,
       committed: (row) => this.#learnNewest(row),
     });
-    this.#readNewest = (name) => this.#learnNewest(orNull(byName.get(name)));
   }
 
-  byId(id: string): Definition | null {
-    return this.#rows.get(id);
+  byId(tx: ReadTx, id: string): Definition | null {
+    return this.#rows.get(tx, id);
   }
 
-  newest(name: string): Definition | null {
+  newest(tx: ReadTx, name: string): Definition | null {
     let newest = this.#newest.get(name) ?? this.#readNewest(name);
-    for (const row of this.#rows.pending()) if (row.name === name && row.version > (newest?.version ?? 0)) newest = row;
+    for (const row of this.#rows.pending(tx)) if (row.name === name && row.version > (newest?.version ?? 0)) newest = row;
     return newest;
   }
 
-  /** Inside an operation. The same source again is no new version, nor is the same id: whoever makes ids from sources may come back to one. */
-  keep(wanted: Omit<Definition, "version" | "createdAt">): Definition {
-    const same = this.byId(wanted.id);
+  /** The same source again is no new version, nor is the same id: a caller that makes ids from sources may come back to one. */
+  keep(tx: Tx, wanted: Omit<Definition, "version" | "createdAt">): Definition {
+    const same = this.byId(tx, wanted.id);
     if (same !== null) return same;
-    const newest = this.newest(wanted.name);
+    const newest = this.newest(tx, wanted.name);
     if (newest !== null && newest.dialect === wanted.dialect && newest.source === wanted.source) return newest;
     checkName(wanted.id, "id");
     checkName(wanted.name, "name");
     const definition: Definition = { ...wanted, version: (newest?.version ?? 0) + 1, createdAt: this.#clock.now() };
-    this.#rows.put(definition.id, definition, true);
+    this.#rows.put(tx, definition.id, definition, true);
     return definition;
   }
 
-  /** Inside an operation, which is postponed when the plan of a large definition has to be made first. */
-  plan(definition: Definition): Plan {
+  /** For an operation, which is postponed when the plan of a large definition has to be made first. */
+  plan(_tx: ReadTx, definition: Definition): Plan {
     const known = this.#plans.get(definition.id);
     if (known !== undefined) return known;
     if (definition.source.length > atOnceCharsMax) throw new Postponed(this.#planLater(definition));
     return remember(this.#plans, definition.id, this.#brain.plan(definition));
   }
 
-  /** Outside of operations. Whoever got the definition from this store has waited for its plan, which is kept for long. */
+  /** Outside of operations. Who got the definition from this store has waited for its plan, which is kept for long. */
   planNow(definition: Definition): Plan {
     return this.#plans.get(definition.id) ?? remember(this.#plans, definition.id, this.#brain.plan(definition));
   }
 
-  /** Resolves with the definition when its plan is there. What is wrong with it is found when the plan is used. */
-  async withPlan(definition: Definition | null): Promise<Definition | undefined> {
-    if (definition === null) return undefined;
-    if (definition.source.length > atOnceCharsMax && !this.#plans.has(definition.id)) await this.#planLater(definition).catch(() => {});
-    return definition;
+  /** The definition, when its plan is there. What is wrong with it is found when the plan is used. */
+  withPlan(definition: Definition): Definition | Promise<Definition> {
+    if (definition.source.length <= atOnceCharsMax || this.#plans.has(definition.id)) return definition;
+    return this.#planLater(definition).then(
+      () => definition,
+      () => definition,
+    );
   }
 
   /** One at a time for each definition. */
@@ -96,6 +115,12 @@ export class Definitions {
       .finally(() => this.#making.delete(definition.id));
     this.#making.set(definition.id, made);
     return made;
+  }
+
+  #readNewest(name: string): Definition | null {
+    for (const row of this.#stored.scan({ by: ["name", "version"], equal: [name], backwards: true, limit: 1 }))
+      return this.#learnNewest(row);
+    return null;
   }
 
   #learn(row: Definition | null): Definition | null {
@@ -111,16 +136,4 @@ function remember<T>(values: Map<string, T>, key: string, value: T): T {
   if (values.size >= keptMax && !values.has(key)) values.delete(values.keys().next().value as string);
   values.set(key, value);
   return value;
-}
-
-function orNull(row: SqlRow | undefined): Definition | null {
-  if (row === undefined) return null;
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    version: row.version as number,
-    dialect: row.dialect as string,
-    source: row.source as string,
-    createdAt: row.created_at as number,
-  };
 }

@@ -1,35 +1,49 @@
 // Sums over tables that the data file keeps beside them, such as the bytes of all parts: known at the start without reading the tables, and
-// written with the rows that change them. Only the difference is written, so changes that are decided in an operation and those that are
-// found while rows are written go together in any order.
+// written with the rows that change them, in the same transaction.
 
 import type { GroupCommit, Writable } from "./commit.ts";
-import type { Database } from "./driver.ts";
+import type { RowStore, TableRows, TableSpec } from "./rows.ts";
+import type { Tx } from "./tx.ts";
+
+interface AmountRow {
+  readonly name: string;
+  readonly value: number;
+}
+
+const amountTable: TableSpec<AmountRow> = {
+  name: "amount",
+  key: ["name"],
+  columns: [
+    ["name", ({ name }) => name],
+    ["value", ({ value }) => value],
+  ],
+  of: (row) => ({ name: row.name as string, value: Number(row.value) }),
+};
 
 export class Amounts implements Writable {
   readonly #commit: GroupCommit;
+  readonly #rows: TableRows<AmountRow>;
   readonly #byName = new Map<string, Amount>();
   readonly #changed = new Set<Amount>();
-  readonly #read: (name: string) => number;
-  readonly #write: (name: string, difference: number) => void;
 
-  constructor(db: Database, commit: GroupCommit) {
+  constructor(store: RowStore, commit: GroupCommit) {
     this.#commit = commit;
-    const read = db.prepare("SELECT value FROM amount WHERE name = ?");
-    this.#read = (name) => Number(read.get(name)?.value ?? 0);
-    const write = db.prepare(
-      "INSERT INTO amount (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
-    );
-    this.#write = (name, difference) => write.run(name, difference);
+    this.#rows = store.table(amountTable);
     commit.join(this);
+  }
+
+  /** Reads what they are; they count from 0 before. */
+  async recover(): Promise<void> {
+    const stored = await this.#commit.read(() => [...this.#rows.scan({ by: ["name"] })]);
+    for (const { name, value } of stored) this.of(name).restore(value);
   }
 
   of(name: string): Amount {
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
-    const amount = new Amount(this.#read(name), {
-      commit: this.#commit,
+    const amount = new Amount({
       changed: (changed) => this.#changed.add(changed),
-      write: (difference) => this.#write(name, difference),
+      write: (value) => this.#rows.upsert({ name, value }),
     });
     this.#byName.set(name, amount);
     return amount;
@@ -51,20 +65,23 @@ export class Amounts implements Writable {
 }
 
 interface AmountOptions {
-  readonly commit: GroupCommit;
   readonly changed: (amount: Amount) => void;
-  readonly write: (difference: number) => void;
+  readonly write: (value: number) => void;
 }
 
 export class Amount {
   readonly #options: AmountOptions;
-  #value: number;
+  #value = 0;
   /** What operations of this batch have changed. */
   #difference = 0;
 
-  constructor(value: number, options: AmountOptions) {
-    this.#value = value;
+  constructor(options: AmountOptions) {
     this.#options = options;
+  }
+
+  /** What the data file says, before anything has changed it. */
+  restore(value: number): void {
+    this.#value = value;
   }
 
   /** With what the batch at hand has changed so far. */
@@ -72,26 +89,25 @@ export class Amount {
     return this.#value;
   }
 
-  /** Inside an operation. */
-  add(difference: number): void {
+  add(tx: Tx, difference: number): void {
     if (difference === 0) return;
     this.#value += difference;
     this.#difference += difference;
     this.#options.changed(this);
-    this.#options.commit.undo(() => {
+    tx.undo(() => {
       this.#value -= difference;
       this.#difference -= difference;
     });
   }
 
-  /** Inside the transaction, while rows are written or removed. */
-  addNow(difference: number): void {
+  /** While rows are written or removed. */
+  addNow(tx: Tx, difference: number): void {
     if (difference === 0) return;
-    this.#options.write(difference);
     this.#value += difference;
-    this.#options.commit.undo(() => {
+    tx.undo(() => {
       this.#value -= difference;
     });
+    this.#options.write(this.#value);
   }
 
   get dirty(): boolean {
@@ -99,7 +115,7 @@ export class Amount {
   }
 
   write(): void {
-    if (this.#difference !== 0) this.#options.write(this.#difference);
+    if (this.#difference !== 0) this.#options.write(this.#value);
   }
 
   applied(): void {

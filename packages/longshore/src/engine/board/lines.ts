@@ -7,16 +7,15 @@ import { type Blocked, type LimitKey, type Limits, type ParkingKey, parkingKey }
 import type { Leave, Standing } from "../../board/store.ts";
 import type { Task } from "../../board/task.ts";
 import { Waiter } from "../../board/waiters.ts";
-import type { GroupCommit } from "./commit.ts";
+import type { Rows } from "../cached-rows.ts";
+import type { Tx } from "../tx.ts";
 import type { HandOuts } from "./hand-outs.ts";
-import type { Rows } from "./rows.ts";
 
 export interface LinesOptions {
   tasks: Rows<Task>;
   lanes: Lanes;
   limits: Limits;
   handOuts: HandOuts;
-  commit: GroupCommit;
   deadline: (id: string, at: number | null) => void;
   /** Called after the commit of each hand-out. */
   handedOut: () => void;
@@ -49,25 +48,25 @@ export class Lines {
    * The best task that these claims may take. Leftover entries are dropped, blocked tasks parked, so neither stops the ones behind. Where
    * there are many of both, `more` is answered: what was dropped and parked stays so, and the next look goes on behind it.
    */
-  take(group: ClaimGroup, now: number): Task | null | "more" {
-    const { lanes, commit } = this.#options;
+  take(tx: Tx, group: ClaimGroup, now: number): Task | null | "more" {
+    const { lanes } = this.#options;
     for (let looked = 0; looked < looksMax; looked++) {
       const queue = lanes.first(group);
       if (queue === null) return null;
       const place = lanes.pop(queue) as Place;
       const { lane } = queue;
-      commit.undo(() => lanes.push(lane, place));
-      const task = this.#options.tasks.get(place.id);
+      tx.undo(() => lanes.push(lane, place));
+      const task = this.#options.tasks.get(tx, place.id);
       if (task === null || task.state !== "queued" || task.sequence !== place.sequence) continue;
       const blocked = this.#options.limits.blocked(task.limits, now);
       if (blocked === null) return task;
-      this.#park(task, blocked, now);
+      this.#park(tx, task, blocked, now);
     }
     return "more";
   }
 
   /** Without a holder it is an offer, and the attempt begins when somebody takes it up. */
-  handOut(task: Task, to: HandOut): Task {
+  handOut(tx: Tx, task: Task, to: HandOut): Task {
     const { holder, now } = to;
     const termMs = termOf(task, to.termMs);
     const lastsMs = holder === null ? (to.offerMs ?? termMs) : termMs;
@@ -75,17 +74,17 @@ export class Lines {
     const handed: Task = holder === null ? { ...out, state: "offered" } : begun(out, now);
     if (task.limits.length > 0) {
       this.#options.limits.take(task.limits, now);
-      this.#options.commit.undo(() => this.#options.limits.untake(task.limits, now));
-      this.#options.handOuts.add(task.limits, now);
+      tx.undo(() => this.#options.limits.untake(task.limits, now));
+      this.#options.handOuts.add(tx, task.limits, now);
     }
-    this.#options.tasks.put(handed.id, handed);
-    this.#options.commit.after(this.#options.handedOut);
-    this.#wakeAlike(task, now);
+    this.#options.tasks.put(tx, handed.id, handed);
+    tx.after(this.#options.handedOut);
+    this.#wakeAlike(tx, task, now);
     return handed;
   }
 
   /** A queued task that may be taken now goes straight to a waiting claim, else to its lane. */
-  join(task: Task, now: number): void {
+  join(tx: Tx, task: Task, now: number): void {
     if (task.lane === null || task.dueAt > now) return;
     const { lanes } = this.#options;
     const waiter = lanes.nextWaiter(task.lane);
@@ -93,43 +92,46 @@ export class Lines {
     // So that lists name the lane although nothing ever stands on it.
     lanes.queue(task.lane);
     const blocked = this.#options.limits.blocked(task.limits, now);
-    if (blocked !== null) return this.#park(task, blocked, now);
+    if (blocked !== null) return this.#park(tx, task, blocked, now);
     waiter.reserve();
-    this.#options.commit.undo(() => waiter.release());
+    tx.undo(() => waiter.release());
     const { holder, termMs, offerMs } = waiter;
-    const { id, grant } = this.handOut(task, { holder, termMs, offerMs, now });
-    this.#options.commit.after(() => {
-      if (waiter.deliver(id)) return;
+    const handed = this.handOut(tx, task, { holder, termMs, offerMs, now });
+    const { id, grant } = handed;
+    tx.after(() => {
+      // Others of the same batch may have changed it since.
+      if (waiter.deliver(this.#options.tasks.kept(id) ?? handed)) return;
       // Should the store be unable to write now, the hold ends by itself.
       this.#options.giveBack(id, grant).catch(() => {});
     });
   }
 
   /** It stands in no line any more. Were it held, its permits go back, and those who waited for them are tried again. */
-  leave(task: Task, now: number): void {
-    const { limits, commit } = this.#options;
+  leave(tx: Tx, task: Task, now: number): void {
+    const { limits } = this.#options;
     if (task.limits.length === 0) return;
     // Perhaps it was the one that was to try next.
-    if (task.state === "queued") return this.#wakeAlike(task, now);
+    if (task.state === "queued") return this.#wakeAlike(tx, task, now);
     limits.giveBack(task.limits);
-    commit.undo(() => limits.hold(task.limits));
-    for (const { key } of task.limits) this.#wake(limits.parked(key), now);
+    tx.undo(() => limits.hold(task.limits));
+    for (const { key } of task.limits) this.#wake(tx, limits.parked(key), now);
   }
 
   /** Lets the next of those like this one try, where there is room: only the first of them is awake. */
-  #wakeAlike(task: Task, now: number, except?: LimitKey): void {
+  #wakeAlike(tx: Tx, task: Task, now: number, except?: LimitKey): void {
     const { lane, limits } = task;
     if (lane === null) return;
     const roomy = limits.filter((limit) => limit !== except && this.#options.limits.hasRoom(limit));
     if (roomy.length > 0)
       this.#wake(
+        tx,
         roomy.map((limit) => parkingKey(limit, lane)),
         now,
       );
   }
 
   /** Those who are handed out at once may wake others; each comes in its turn, so that many are no deep recursion. */
-  #wake(parked: readonly ParkingKey[], now: number): void {
+  #wake(tx: Tx, parked: readonly ParkingKey[], now: number): void {
     if (this.#waking !== null) {
       this.#waking.push(...parked);
       return;
@@ -137,8 +139,8 @@ export class Lines {
     this.#waking = [...parked];
     try {
       for (const key of this.#waking) {
-        const task = this.#nextParked(key);
-        if (task !== null) this.join(this.#claimableFrom(task, now), now);
+        const task = this.#nextParked(tx, key);
+        if (task !== null) this.join(tx, this.#claimableFrom(tx, task, now), now);
       }
     } finally {
       this.#waking = null;
@@ -146,49 +148,49 @@ export class Lines {
   }
 
   /** From now on it can be taken, and not before. */
-  #claimableFrom(task: Task, now: number): Task {
+  #claimableFrom(tx: Tx, task: Task, now: number): Task {
     if (task.claimMs === null || !task.limits.some(({ pausesClaim }) => pausesClaim)) return task;
     const renewed = { ...task, claimBy: now + task.claimMs };
-    this.#options.tasks.put(task.id, renewed);
+    this.#options.tasks.put(tx, task.id, renewed);
     return renewed;
   }
 
-  #nextParked(key: ParkingKey): Task | null {
-    const { limits, commit, tasks } = this.#options;
+  #nextParked(tx: Tx, key: ParkingKey): Task | null {
+    const { limits, tasks } = this.#options;
     for (let place = limits.nextParked(key); place !== undefined; place = limits.nextParked(key)) {
       const parked = place;
-      commit.undo(() => limits.park(key, parked));
-      const task = tasks.get(parked.id);
+      tx.undo(() => limits.park(key, parked));
+      const task = tasks.get(tx, parked.id);
       if (task?.state === "queued" && task.sequence === parked.sequence) return task;
     }
     return null;
   }
 
   /** Stands in line until a task comes. */
-  wait(group: ClaimGroup, { holder, termMs, offerMs }: Omit<HandOut, "now">, standing: Standing): Leave {
+  wait(tx: Tx, group: ClaimGroup, { holder, termMs, offerMs }: Omit<HandOut, "now">, standing: Standing): Leave {
     const waiter = new Waiter({
       group,
       holder,
       termMs,
       offerMs,
       arrival: ++this.#arrivals,
-      settle: (taskId) => standing.settle(taskId === null ? null : this.#options.tasks.get(taskId)),
+      settle: (task) => standing.settle(task),
     });
-    this.#options.commit.undo(() => waiter.reserve());
+    tx.undo(() => waiter.reserve());
     return () => waiter.leave();
   }
 
-  #park(task: Task, blocked: Blocked, now: number): void {
-    const { limits, commit, deadline } = this.#options;
+  #park(tx: Tx, task: Task, blocked: Blocked, now: number): void {
+    const { limits, deadline } = this.#options;
     if (task.lane === null) return;
     const key = parkingKey(blocked.limit, task.lane);
     const place = placeOf(task);
     limits.park(key, place);
-    commit.undo(() => limits.unpark(key, place));
+    tx.undo(() => limits.unpark(key, place));
     // A window opens by itself; a permit comes back with the end of a hold.
-    if (blocked.freeAt !== null) commit.after(() => deadline(task.id, blocked.freeAt));
+    if (blocked.freeAt !== null) tx.after(() => deadline(task.id, blocked.freeAt));
     // It may have been woken for the room of another key, which it does not take now.
-    this.#wakeAlike(task, now, blocked.limit);
+    this.#wakeAlike(tx, task, now, blocked.limit);
   }
 }
 

@@ -1,4 +1,4 @@
-// The board's verbs on SQLite. Ready queues, waiting claims and limits live in memory and are rebuilt at start; a task's row is the
+// The board's verbs, in the process that owns the data. Ready queues, waiting claims and limits live in memory and are rebuilt at start; a task's row is the
 // truth. Every change goes through the group commit, which takes memory back when the write fails.
 
 import { freshTask } from "../../board/fresh-task.ts";
@@ -11,24 +11,25 @@ import { LongshoreError } from "../../errors.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Closure, NextTry } from "../../run/retry.ts";
 import type { Verdict } from "../../verdict.ts";
+import { eachRow, type Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import type { StoredBytes } from "../stored-bytes.ts";
+import { taskRows, taskTable } from "../tables/task.ts";
+import type { Tx } from "../tx.ts";
 import { Attempts, type Closing } from "./attempts.ts";
-import type { GroupCommit } from "./commit.ts";
-import type { Database } from "./driver.ts";
 import { HandOuts } from "./hand-outs.ts";
 import { begun, Lines, placeOf, termOf } from "./lines.ts";
-import type { Rows } from "./rows.ts";
-import type { StoredBytes } from "./stored-bytes.ts";
 import { TaskLife } from "./task-life.ts";
-import { taskColumns, taskOf, taskRows } from "./task-rows.ts";
 
-/** What a settled task means for its run; implemented by the run store, called inside the same operation. */
+/** What a settled task means for its run; implemented by the runs, called in the same operation. */
 export interface Follower {
-  done(task: Task): void;
-  closed(task: Task, closure: Closure): NextTry;
-  ended(task: Task, state: EndState, error: string | null): void;
+  done(tx: Tx, task: Task): void;
+  closed(tx: Tx, task: Task, closure: Closure): NextTry;
+  ended(tx: Tx, task: Task, state: EndState, error: string | null): void;
   /** An attempt of a record on no lane is over: what it stands for should stop too. */
-  abandoned(task: Task): void;
-  expireRun(runId: string): void;
+  abandoned(tx: Tx, task: Task): void;
+  expireRun(tx: Tx, runId: string): void;
 }
 
 /** How long a lane counts as polled after a claim asked for it. */
@@ -36,8 +37,8 @@ const polledMs = 60_000;
 /** Deadlines of runs share the heap with those of tasks. */
 export const runDeadlinePrefix = "run:";
 
-export interface SqliteBoardOptions {
-  db: Database;
+export interface LocalBoardDeps {
+  store: RowStore;
   commit: GroupCommit;
   stored: StoredBytes;
   clock: Clock;
@@ -54,43 +55,43 @@ interface Claimed {
   leave: Leave | null;
 }
 
-export class SqliteBoard implements BoardStore {
+export class LocalBoard implements BoardStore {
   readonly tasks: Rows<Task>;
   readonly lanes: Lanes = new Lanes();
   readonly limits: Limits = new Limits();
   /** What has happened since this process started, for people who watch. */
   readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
-  readonly #db: Database;
+  readonly #rows: TableRows<Task>;
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
-  readonly #deadline: SqliteBoardOptions["deadline"];
+  readonly #deadline: LocalBoardDeps["deadline"];
   readonly #attempts: Attempts;
   readonly #handOuts: HandOuts;
   #follower: Follower | null = null;
   readonly #lines: Lines;
   readonly #life: TaskLife;
 
-  constructor(options: SqliteBoardOptions) {
-    this.#db = options.db;
+  constructor(options: LocalBoardDeps) {
+    this.#rows = options.store.table(taskTable);
     this.#commit = options.commit;
     this.#clock = options.clock;
     this.#deadline = options.deadline;
-    this.tasks = taskRows(options.db, options.commit, (task) => {
+    this.tasks = taskRows(options.store, options.commit, (task) => {
       // As seen when it was queued: a delay that ends while its own commit is being written must still be noticed.
       options.deadline(task.id, nextDeadline(task, task.queuedAt));
       options.changed(task);
     });
-    this.#handOuts = new HandOuts(options.db, options.commit);
+    this.#handOuts = new HandOuts(options.store, options.commit);
     this.#lines = new Lines({
       ...{ tasks: this.tasks, lanes: this.lanes, limits: this.limits, handOuts: this.#handOuts },
-      ...{ commit: options.commit, deadline: options.deadline },
+      deadline: options.deadline,
       handedOut: () => this.counts.claimed++,
       giveBack: (taskId, grant) => this.settle({ verb: "defer", hold: { taskId, grant }, delayMs: 0, unseen: true }),
     });
-    this.#attempts = new Attempts(options.db, options.commit, options.stored);
+    this.#attempts = new Attempts(options.store, options.commit, options.stored);
     this.#life = new TaskLife({
       ...{ tasks: this.tasks, lines: this.#lines, attempts: this.#attempts, counts: this.counts },
-      ...{ commit: options.commit, clock: options.clock, random: options.random },
+      ...{ clock: options.clock, random: options.random },
       runs: () => this.#runs,
     });
   }
@@ -100,31 +101,31 @@ export class SqliteBoard implements BoardStore {
   }
 
   post(tasks: readonly NewTask[]): Promise<void> {
-    return this.#commit.run(() => {
+    return this.#commit.run((tx) => {
       const now = this.#clock.now();
       const before = this.lanes.steps;
-      for (const task of tasks) this.#life.place(freshTask(task, now, this.lanes.choose(task.lanes, now - polledMs)), false);
-      this.#commit.spend(this.lanes.steps - before);
+      for (const task of tasks) this.#life.place(tx, freshTask(task, now, this.lanes.choose(task.lanes, now - polledMs)), false);
+      tx.spend(this.lanes.steps - before);
     });
   }
 
   claim(request: ClaimRequest, standing?: Standing): Promise<Claimed> {
-    return this.#commit.run<Claimed>(() => {
+    return this.#commit.run<Claimed>((tx) => {
       const now = this.#clock.now();
       const before = this.lanes.steps;
       const group = this.lanes.group(request.reach, now);
       const tasks: Task[] = [];
       let task: Task | null | "more" = null;
       while (tasks.length < request.max) {
-        task = this.#lines.take(group, now);
+        task = this.#lines.take(tx, group, now);
         if (task === null || task === "more") break;
-        tasks.push(this.#lines.handOut(task, { ...request, now }));
+        tasks.push(this.#lines.handOut(tx, task, { ...request, now }));
       }
-      this.#commit.spend(this.lanes.steps - before);
+      tx.spend(this.lanes.steps - before);
       if (tasks.length > 0) return { tasks, leave: null };
       // Others have their turn before it looks further.
       if (task === "more") return this.claim(request, standing);
-      return { tasks, leave: standing === undefined ? null : this.#lines.wait(group, request, standing) };
+      return { tasks, leave: standing === undefined ? null : this.#lines.wait(tx, group, request, standing) };
     });
   }
 
@@ -132,7 +133,7 @@ export class SqliteBoard implements BoardStore {
     const plain = options.output === undefined;
     const renewed = plain ? this.#renewInMemory(hold, { lately: true, termMs: options.termMs }) : null;
     if (renewed !== null) return Promise.resolve(renewed);
-    const written = this.#commit.run(() => this.#extendNow(hold, options, this.#clock.now()));
+    const written = this.#commit.run((tx) => this.#extendNow(tx, hold, options, this.#clock.now()));
     if (!plain) return written;
     // A disk that is full must not end the holds of workers that are well: after a restart the hold would get its term all the same.
     return written.catch((error: unknown) => {
@@ -144,36 +145,37 @@ export class SqliteBoard implements BoardStore {
   }
 
   settle(report: Report): Promise<Verdict> {
-    return this.#commit.run(() => this.#settleNow(report));
+    return this.#commit.run((tx) => this.#settleNow(tx, report));
   }
 
   receipt(taskId: string, grant: number): Promise<string | undefined> {
-    const task = this.tasks.get(taskId);
-    const receipt = task?.closedGrant === grant ? task.closedReceipt : this.#attempts.closing(taskId, grant)?.receipt;
-    return Promise.resolve(receipt ?? undefined);
+    return this.#commit.read((tx) => {
+      const task = this.tasks.get(tx, taskId);
+      return (task?.closedGrant === grant ? task.closedReceipt : this.#attempts.closing(tx, taskId, grant)?.receipt) ?? undefined;
+    });
   }
 
   cancelTask(taskId: string): Promise<boolean> {
-    return this.#commit.run(() => {
-      const task = this.tasks.get(taskId);
+    return this.#commit.run((tx) => {
+      const task = this.tasks.get(tx, taskId);
       if (task === null || !isOpen(task.state) || task.state === "cancelling") return false;
-      this.cancelOne(taskId);
-      if (task.runId !== null) this.#runs.ended(task, "cancelled", null);
+      this.cancelOne(tx, taskId);
+      if (task.runId !== null) this.#runs.ended(tx, task, "cancelled", null);
       return true;
     });
   }
 
   withdraw(hold: Hold, why: { error: string; output?: string; by?: string }): Promise<Verdict> {
-    return this.#commit.run(() => {
+    return this.#commit.run((tx) => {
       const now = this.#clock.now();
-      const task = this.tasks.get(hold.taskId) ?? undefined;
+      const task = this.tasks.get(tx, hold.taskId) ?? undefined;
       const fenced = fence(task, hold, "fail", now, () => null);
       if (fenced !== "current" || task === undefined) return fenced as Verdict;
       const error = withoutNul(why.error);
       const closing: Closing = { now, by: "cancel", receipt: null, holder: why.by };
-      this.#life.end(task, "cancelled", closing, { output: why.output ?? task.output, error });
+      this.#life.end(tx, task, "cancelled", closing, { output: why.output ?? task.output, error });
       // A run that cancelled it knows already.
-      if (task.runId !== null && task.state !== "cancelling") this.#runs.ended(task, "cancelled", error);
+      if (task.runId !== null && task.state !== "cancelling") this.#runs.ended(tx, task, "cancelled", error);
       return "ok";
     });
   }
@@ -181,9 +183,9 @@ export class SqliteBoard implements BoardStore {
   /** An operation each, so that one which cannot be carried out holds up no other. */
   async expire(ids: readonly string[]): Promise<void> {
     const expiries = ids.map((id) =>
-      this.#commit.run(() => {
-        if (id.startsWith(runDeadlinePrefix)) this.#runs.expireRun(id.slice(runDeadlinePrefix.length));
-        else this.#expireTask(id);
+      this.#commit.run((tx) => {
+        if (id.startsWith(runDeadlinePrefix)) this.#runs.expireRun(tx, id.slice(runDeadlinePrefix.length));
+        else this.#expireTask(tx, id);
       }),
     );
     const failed = (await Promise.allSettled(expiries)).find((expiry) => expiry.status === "rejected");
@@ -191,105 +193,121 @@ export class SqliteBoard implements BoardStore {
   }
 
   task(taskId: string): Promise<Task | undefined> {
-    return Promise.resolve(this.tasks.get(taskId) ?? undefined);
+    return this.#commit.read((tx) => this.tasks.get(tx, taskId) ?? undefined);
   }
 
-  /** Inside an operation: puts a new task on the board, or a record beside it when it has no lane. `anew`: it may have lived before. */
-  place(task: Task, anew: boolean, keepsCounting = false): void {
-    this.#life.place(task, anew, keepsCounting);
+  /** Puts a new task on the board, or a record beside it when it has no lane. `anew`: it may have lived before. */
+  place(tx: Tx, task: Task, anew: boolean, keepsCounting = false): void {
+    this.#life.place(tx, task, anew, keepsCounting);
   }
 
-  /** Inside an operation: a record that waited for something has come to its end, and its run knows. */
-  settleRecord(taskId: string, how: { state: EndState; output: string | null; error: string | null; fault?: Fault }): void {
-    const task = this.tasks.get(taskId);
+  /** A record that waited for something has come to its end, and its run knows. */
+  settleRecord(tx: Tx, taskId: string, how: { state: EndState; output: string | null; error: string | null; fault?: Fault }): void {
+    const task = this.tasks.get(tx, taskId);
     if (task === null || task.state !== "queued") return;
     const ended = { state: how.state, output: how.output, error: how.error, fault: how.fault ?? null };
-    this.tasks.put(taskId, { ...task, ...ended, endedAt: this.#clock.now(), claimBy: null });
+    this.tasks.put(tx, taskId, { ...task, ...ended, endedAt: this.#clock.now(), claimBy: null });
   }
 
-  /** Inside an operation: an attempt of a record closed without a result, as its child run says. */
-  closeRecord(task: Task, closure: Closure): void {
-    this.#life.close(task, { now: this.#clock.now(), by: "fail", receipt: null }, closure);
+  /** An attempt of a record closed without a result, as its child run says. */
+  closeRecord(tx: Tx, task: Task, closure: Closure): void {
+    this.#life.close(tx, task, { now: this.#clock.now(), by: "fail", receipt: null }, closure);
   }
 
-  /** Inside an operation: a record that had ended waits again, as the same attempt. */
-  reopenRecord(taskId: string): void {
-    const task = this.tasks.get(taskId);
+  /** A record that had ended waits again, as the same attempt. */
+  reopenRecord(tx: Tx, taskId: string): void {
+    const task = this.tasks.get(tx, taskId);
     if (task === null || isOpen(task.state)) return;
     const now = this.#clock.now();
     const waiting = { state: "queued", output: null, error: null, fault: null, endedAt: null, streamed: false } as const;
-    this.tasks.put(taskId, { ...task, ...waiting, queuedAt: now, dueAt: now });
+    this.tasks.put(tx, taskId, { ...task, ...waiting, queuedAt: now, dueAt: now });
   }
 
-  /** Inside an operation: an attempt that ended while its run was paused is followed by another after all. */
-  tryAgain(taskId: string, next: NextTry & { again: true }): void {
-    const task = this.tasks.get(taskId);
+  /** An attempt that ended while its run was paused is followed by another after all. */
+  tryAgain(tx: Tx, taskId: string, next: NextTry & { again: true }): void {
+    const task = this.tasks.get(tx, taskId);
     if (task === null || isOpen(task.state)) return;
     const closing: Closing = { now: this.#clock.now(), by: task.closedBy ?? "fail", receipt: task.closedReceipt };
-    this.#life.nextAttempt(task, closing, { error: task.error, fault: task.fault }, next);
+    this.#life.nextAttempt(tx, task, closing, { error: task.error, fault: task.fault }, next);
   }
 
-  /** Inside an operation: a delay is over before its time. */
-  hasten(taskId: string): void {
-    const task = this.tasks.get(taskId);
+  /** A delay is over before its time. */
+  hasten(tx: Tx, taskId: string): void {
+    const task = this.tasks.get(tx, taskId);
     const now = this.#clock.now();
     if (task?.state !== "queued" || task.lane === null || task.dueAt <= now) return;
     const due = { ...task, dueAt: now };
-    this.tasks.put(taskId, due);
-    this.#lines.join(due, now);
+    this.tasks.put(tx, taskId, due);
+    this.#lines.join(tx, due, now);
   }
 
-  /** Inside an operation: cancels an open task without telling its run. */
-  cancelOne(taskId: string): void {
-    const task = this.tasks.get(taskId);
+  /** Cancels an open task without telling its run. */
+  cancelOne(tx: Tx, taskId: string): void {
+    const task = this.tasks.get(tx, taskId);
     const next = task === null ? null : cell(task.state, "cancel");
     if (task === null || next === null) return;
-    if (next.to === "cancelling") this.tasks.put(task.id, { ...task, state: "cancelling" });
-    else this.#life.end(task, "cancelled", { now: this.#clock.now(), by: "cancel", receipt: null }, { output: task.output, error: null });
+    if (next.to === "cancelling") this.tasks.put(tx, task.id, { ...task, state: "cancelling" });
+    else
+      this.#life.end(tx, task, "cancelled", { now: this.#clock.now(), by: "cancel", receipt: null }, { output: task.output, error: null });
   }
 
-  /** Inside an operation: what is recorded about a step is void, but its grants go on counting. */
-  forget(taskId: string): void {
-    const task = this.tasks.get(taskId);
+  /** What is recorded about a step is void, but its grants go on counting. */
+  forget(tx: Tx, taskId: string): void {
+    const task = this.tasks.get(tx, taskId);
     if (task === null) return;
     const now = this.#clock.now();
     const grant = task.grant + (task.grant % 2);
-    this.tasks.put(taskId, { ...task, state: "forgotten", endedAt: now, holdUntil: null, grant, streamed: false });
-    this.#life.leaveLife(task, now);
+    this.tasks.put(tx, taskId, { ...task, state: "forgotten", endedAt: now, holdUntil: null, grant, streamed: false });
+    this.#life.leaveLife(tx, task, now);
   }
 
   /**
    * Brings memory up to what the file says. Every live hold gets one full term: its holder may have renewed it unwritten. So does every
    * offer, and as long to be taken up as it had at most: nobody could say so while the server was away.
    */
-  recover(): void {
+  async recover(): Promise<void> {
     const now = this.#clock.now();
-    this.#handOuts.recover(this.limits, now);
-    for (const row of this.#db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL`).iterate()) {
-      const stored = taskOf(row);
-      this.#life.seen(stored);
-      // A delay is never longer than it was at its beginning, even if the machine's clock has been set back since.
-      const dueAt = Math.min(stored.dueAt, now + stored.dueAt - stored.queuedAt);
-      const lastsMs = stored.state === "offered" ? (stored.holdUntil ?? 0) - (stored.claimedAt ?? 0) : stored.termMs;
-      const holdUntil = stored.holdUntil === null ? null : now + lastsMs;
-      const claimBy =
-        stored.state === "offered" && stored.claimBy !== null
-          ? Math.max(stored.claimBy, now + Math.min(lastsMs, stored.claimMs ?? lastsMs))
-          : stored.claimBy;
-      // An offer lasts from when it was made, so it is made anew: or it would last longer with each restart.
-      const claimedAt = stored.state === "offered" ? now : stored.claimedAt;
-      const task =
-        stored.state === "queued"
-          ? { ...stored, dueAt: stored.lane === null ? stored.dueAt : dueAt }
-          : { ...stored, holdUntil, claimBy, claimedAt };
-      if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
-      if (task.state !== "queued") {
-        this.limits.hold(task.limits);
-      } else if (task.lane !== null && task.dueAt <= now) this.lanes.push(task.lane, placeOf(task));
-      // As seen when it was queued: what waited for a time that came while nobody was there is overdue.
-      const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
-      if (next !== null) this.#deadline(task.id, next);
-    }
+    // Noted at the end: until then, what is due would be found as it was before the restart.
+    const due: (readonly [id: string, at: number])[] = [];
+    await this.#commit.read(() => this.#handOuts.recover(this.limits, now));
+    await eachRow(
+      this.#commit,
+      this.#rows,
+      { by: ["id"], without: "ended_at" },
+      {
+        at: ({ id }) => [id],
+        take: (task) => {
+          const next = this.#restore(task, now);
+          if (next !== null) due.push([task.id, next]);
+        },
+      },
+    );
+    for (const [id, at] of due) this.#deadline(id, at);
+  }
+
+  /** Returns when something next happens to it by itself. */
+  #restore(stored: Task, now: number): number | null {
+    this.#life.seen(stored);
+    // A delay is never longer than it was at its beginning, even if the machine's clock has been set back since.
+    const dueAt = Math.min(stored.dueAt, now + stored.dueAt - stored.queuedAt);
+    const lastsMs = stored.state === "offered" ? (stored.holdUntil ?? 0) - (stored.claimedAt ?? 0) : stored.termMs;
+    const holdUntil = stored.holdUntil === null ? null : now + lastsMs;
+    const claimBy =
+      stored.state === "offered" && stored.claimBy !== null
+        ? Math.max(stored.claimBy, now + Math.min(lastsMs, stored.claimMs ?? lastsMs))
+        : stored.claimBy;
+    // An offer lasts from when it was made, so it is made anew: or it would last longer with each restart.
+    const claimedAt = stored.state === "offered" ? now : stored.claimedAt;
+    const task =
+      stored.state === "queued"
+        ? { ...stored, dueAt: stored.lane === null ? stored.dueAt : dueAt }
+        : { ...stored, holdUntil, claimBy, claimedAt };
+    if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
+    if (task.state !== "queued") {
+      this.limits.hold(task.limits);
+    } else if (task.lane !== null && task.dueAt <= now) this.lanes.push(task.lane, placeOf(task));
+    // As seen when it was queued: what waited for a time that came while nobody was there is overdue.
+    return nextDeadline(task, task.lane === null ? task.queuedAt : now);
   }
 
   get #runs(): Follower {
@@ -309,12 +327,11 @@ export class SqliteBoard implements BoardStore {
     if (lately && now - (task.holdUntil - task.termMs) >= task.termMs / 3) return null;
     if (fence(task, hold, "extend", now, () => null) !== "current") return null;
     const holdUntil = now + task.termMs;
-    this.tasks.refresh(task.id, { ...task, holdUntil });
-    return { verdict: "ok", holdUntil };
+    return this.tasks.refresh(task.id, { ...task, holdUntil }) ? { verdict: "ok", holdUntil } : null;
   }
 
-  #extendNow(hold: Hold, options: Extending, now: number): Extension {
-    const task = this.tasks.get(hold.taskId) ?? undefined;
+  #extendNow(tx: Tx, hold: Hold, options: Extending, now: number): Extension {
+    const task = this.tasks.get(tx, hold.taskId) ?? undefined;
     const verdict = fence(task, hold, "extend", now, () => null);
     if (verdict !== "current" || task === undefined) return { verdict: verdict as Verdict, holdUntil: null };
     const next = cell(task.state, "extend");
@@ -323,18 +340,18 @@ export class SqliteBoard implements BoardStore {
     const holdUntil = task.state === "queued" || termMs === 0 ? null : now + termMs;
     const taken = task.state === "offered" ? begun(task, now) : task;
     const holder = task.state === "queued" ? null : (task.holder ?? options.holder ?? null);
-    this.tasks.put(task.id, { ...taken, termMs, holdUntil, holder, output: options.output ?? task.output });
+    this.tasks.put(tx, task.id, { ...taken, termMs, holdUntil, holder, output: options.output ?? task.output });
     return { verdict: "ok", holdUntil };
   }
 
-  #settleNow(report: Report): Verdict {
+  #settleNow(tx: Tx, report: Report): Verdict {
     const { verb } = report;
     const now = this.#clock.now();
-    const found = this.tasks.get(report.hold.taskId) ?? undefined;
+    const found = this.tasks.get(tx, report.hold.taskId) ?? undefined;
     // Whoever reports on an offer has worked on it since it was handed out.
     const task = found?.state === "offered" && verb !== "defer" ? { ...found, startedAt: found.startedAt ?? found.claimedAt } : found;
     const closedBy = (grant: number) =>
-      task?.closedGrant === grant ? task.closedBy : (this.#attempts.closing(report.hold.taskId, grant)?.by ?? null);
+      task?.closedGrant === grant ? task.closedBy : (this.#attempts.closing(tx, report.hold.taskId, grant)?.by ?? null);
     const fenced = fence(task, report.hold, verb, now, closedBy);
     if (fenced !== "current" || task === undefined) return fenced as Verdict;
     const next = cell(task.state, verb);
@@ -343,37 +360,37 @@ export class SqliteBoard implements BoardStore {
     const closing: Closing = { now, by: verb, receipt: (verb === "defer" ? undefined : report.receipt) ?? null, holder: report.by };
     if (next.to === "cancelled") {
       const output = verb === "complete" ? report.output : task.output;
-      this.#life.end(task, "cancelled", closing, { output, error: verb === "fail" ? withoutNul(report.error) : null });
+      this.#life.end(tx, task, "cancelled", closing, { output, error: verb === "fail" ? withoutNul(report.error) : null });
     } else if (verb === "complete") {
-      const done = this.#life.end(task, "done", closing, { output: merged(task, report), error: null });
-      if (done.runId !== null) this.#runs.done(done);
-    } else if (verb === "defer") this.#life.defer(task, report, closing);
+      const done = this.#life.end(tx, task, "done", closing, { output: merged(task, report), error: null });
+      if (done.runId !== null) this.#runs.done(tx, done);
+    } else if (verb === "defer") this.#life.defer(tx, task, report, closing);
     else {
       const { retryable, spends, delayMs, output = task.output } = report;
-      this.#life.close({ ...task, output }, closing, { kind: "failed", error: withoutNul(report.error), retryable, spends, delayMs });
+      this.#life.close(tx, { ...task, output }, closing, { kind: "failed", error: withoutNul(report.error), retryable, spends, delayMs });
     }
     return next.verdict;
   }
 
-  #expireTask(id: string): void {
+  #expireTask(tx: Tx, id: string): void {
     const now = this.#clock.now();
-    const task = this.tasks.get(id);
+    const task = this.tasks.get(tx, id);
     if (task === null || !isOpen(task.state)) return;
     const passed = passedDeadline(task, now);
     const closing: Closing = { now, by: "expire", receipt: null };
-    if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now) this.#life.wake(task, closing);
+    if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now) this.#life.wake(tx, task, closing);
     else if (passed === null) {
       // Its delay is over, or a window that it was parked on has opened; a deadline that moved is only noted anew.
-      if (task.state === "queued" && task.dueAt <= now) this.#lines.join(task, now);
+      if (task.state === "queued" && task.dueAt <= now) this.#lines.join(tx, task, now);
       const next = nextDeadline(task, now);
-      if (next !== null) this.#commit.after(() => this.#deadline(id, next));
-    } else if (task.state === "cancelling") this.#life.end(task, "cancelled", closing, { output: task.output, error: null });
+      if (next !== null) tx.after(() => this.#deadline(id, next));
+    } else if (task.state === "cancelling") this.#life.end(tx, task, "cancelled", closing, { output: task.output, error: null });
     else if (passed === "claimBy" && this.#mayNotBeTaken(task, now)) {
       const later = Math.min(now + (task.claimMs as number), task.totalBy ?? Number.POSITIVE_INFINITY);
-      this.#commit.after(() => this.#deadline(id, later));
+      tx.after(() => this.#deadline(id, later));
     } else if (task.state === "offered" && passed === "holdUntil")
-      this.#life.requeue(task, closing, task, { keepsPlace: true, claimBy: task.claimBy });
-    else this.#life.close(task, closing, passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed });
+      this.#life.requeue(tx, task, closing, task, { keepsPlace: true, claimBy: task.claimBy });
+    else this.#life.close(tx, task, closing, passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed });
   }
 
   /** It waits for room under a limit, and its time to be taken does not run. */

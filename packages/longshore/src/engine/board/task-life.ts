@@ -1,4 +1,4 @@
-// What becomes of a task inside an operation: how it comes to its lane, back to it, to its next attempt and to its end. The verbs that lead
+// What becomes of a task: how it comes to its lane, back to it, to its next attempt and to its end. The verbs that lead
 // there are in board.ts.
 
 import type { Report } from "../../board/store.ts";
@@ -6,11 +6,11 @@ import { type EndState, type Fault, isOpen, type Task } from "../../board/task.t
 import type { Clock } from "../../clock.ts";
 import type { RetryPolicy } from "../../run/plan.ts";
 import { type Closure, faultOf, type NextTry, nextTry, noRetry } from "../../run/retry.ts";
+import type { Rows } from "../cached-rows.ts";
+import type { Tx } from "../tx.ts";
 import type { Attempts, Closing, Why } from "./attempts.ts";
-import type { Follower } from "./board.ts";
-import type { GroupCommit } from "./commit.ts";
 import type { Lines } from "./lines.ts";
-import type { Rows } from "./rows.ts";
+import type { Follower } from "./local-board.ts";
 
 /** How a task comes back to its lane. */
 interface Queueing {
@@ -29,7 +29,6 @@ export interface TaskLifeOptions {
   tasks: Rows<Task>;
   lines: Lines;
   attempts: Attempts;
-  commit: GroupCommit;
   clock: Clock;
   random: () => number;
   counts: Record<Closure["kind"], number>;
@@ -49,53 +48,53 @@ export class TaskLife {
     this.#sequence = Math.max(this.#sequence, sequence);
   }
 
-  /** Inside an operation: puts a new task on the board, or a record beside it when it has no lane. `anew`: it may have lived before. */
-  place(task: Task, anew: boolean, keepsCounting = false): void {
-    const before = anew ? this.#options.tasks.get(task.id) : null;
+  /** Puts a new task on the board, or a record beside it when it has no lane. `anew`: it may have lived before. */
+  place(tx: Tx, task: Task, anew: boolean, keepsCounting = false): void {
+    const before = anew ? this.#options.tasks.get(tx, task.id) : null;
     const placed = { ...(before === null ? task : counted(task, before, keepsCounting)), sequence: ++this.#sequence };
-    this.#options.tasks.put(placed.id, placed, true);
-    if (before !== null) this.leaveLife(before, placed.queuedAt, keepsCounting);
-    if (isOpen(placed.state)) this.#options.lines.join(placed, placed.queuedAt);
+    this.#options.tasks.put(tx, placed.id, placed, true);
+    if (before !== null) this.leaveLife(tx, before, placed.queuedAt, keepsCounting);
+    if (isOpen(placed.state)) this.#options.lines.join(tx, placed, placed.queuedAt);
   }
 
   /** Back in line; the attempt goes on and neither budget is spent. */
-  defer(task: Task, report: Report & { verb: "defer" }, closing: Closing): void {
-    if (report.unseen) return this.#comeBackUnseen(task, closing);
+  defer(tx: Tx, task: Task, report: Report & { verb: "defer" }, closing: Closing): void {
+    if (report.unseen) return this.#comeBackUnseen(tx, task, closing);
     const deferrals = task.deferrals + (task.state === "queued" ? 0 : 1);
     const dueAt = closing.now + report.delayMs;
-    this.requeue(task, closing, { ...task, deferrals, dueAt, output: report.output ?? task.output });
+    this.requeue(tx, task, closing, { ...task, deferrals, dueAt, output: report.output ?? task.output });
   }
 
   /** As if it had not been handed out, but with its full time to be taken; not for ever, or a task that ends whoever reads it never would. */
-  #comeBackUnseen(task: Task, closing: Closing): void {
+  #comeBackUnseen(tx: Tx, task: Task, closing: Closing): void {
     const { claimMs, dueAt } = task;
     const claimBy = claimMs === null ? null : Math.min(closing.now + claimMs, dueAt + unseenClaimsMax * claimMs);
-    this.requeue(task, closing, task, { keepsPlace: true, claimBy });
+    this.requeue(tx, task, closing, task, { keepsPlace: true, claimBy });
   }
 
   /** An attempt is over without a result: policy says whether another follows. */
-  close(task: Task, closing: Closing, closure: Closure): void {
+  close(tx: Tx, task: Task, closing: Closing, closure: Closure): void {
     const { now } = closing;
-    this.#options.commit.after(() => {
+    tx.after(() => {
       this.#options.counts[closure.kind]++;
     });
     const fault = faultOf(closure);
     const next =
       task.runId === null
         ? nextTry(policyOf(task), task, closure, now, this.#options.random())
-        : this.#options.runs().closed(task, closure);
+        : this.#options.runs().closed(tx, task, closure);
     if (!next.again) {
       const counted = { ...task, failures: next.failures, lost: next.lost };
-      this.end(counted, "failed", closing, { output: task.output, error: next.error, fault });
+      this.end(tx, counted, "failed", closing, { output: task.output, error: next.error, fault });
       return;
     }
     const error = closure.kind === "failed" ? closure.error : closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
-    this.nextAttempt(task, closing, { error, fault }, next);
+    this.nextAttempt(tx, task, closing, { error, fault }, next);
   }
 
-  nextAttempt(task: Task, closing: Closing, why: Why, next: NextTry & { again: true }): void {
+  nextAttempt(tx: Tx, task: Task, closing: Closing, why: Why, next: NextTry & { again: true }): void {
     const input = next.input ?? task.input;
-    this.#options.attempts.add(task, closing, why, input === task.input ? null : task.input);
+    this.#options.attempts.add(tx, task, closing, why, input === task.input ? null : task.input);
     const { failures, lost } = next;
     const fresh = {
       startedAt: null,
@@ -110,22 +109,22 @@ export class TaskLife {
     // What stands on no lane has no delay: it waits for something else, from now on.
     const dueAt = task.lane === null ? wakeTime(next.wakeAt, closing.now) : next.dueAt;
     const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal: next.ordinal ?? task.ordinal };
-    this.#abandon(task);
-    this.requeue(task, closing, counted, { rewritten: input !== task.input });
+    this.#abandon(tx, task);
+    this.requeue(tx, task, closing, counted, { rewritten: input !== task.input });
   }
 
   /** What an attempt on no lane stood for stops with it: no step waits for it any more. */
-  #abandon(task: Task): void {
-    if (task.lane === null && task.runId !== null) this.#options.runs().abandoned(task);
+  #abandon(tx: Tx, task: Task): void {
+    if (task.lane === null && task.runId !== null) this.#options.runs().abandoned(tx, task);
   }
 
   /** What a record waited for was a time, and it has come. */
-  wake(task: Task, closing: Closing): void {
-    const done = this.end(task, "done", closing, { output: task.output ?? "{}", error: null });
-    if (done.runId !== null) this.#options.runs().done(done);
+  wake(tx: Tx, task: Task, closing: Closing): void {
+    const done = this.end(tx, task, "done", closing, { output: task.output ?? "{}", error: null });
+    if (done.runId !== null) this.#options.runs().done(tx, done);
   }
 
-  requeue(before: Task, { now, by, receipt }: Closing, task: Task, queueing: Queueing = {}): void {
+  requeue(tx: Tx, before: Task, { now, by, receipt }: Closing, task: Task, queueing: Queueing = {}): void {
     const { rewritten = false, keepsPlace = false, claimBy = task.claimMs === null ? null : task.dueAt + task.claimMs } = queueing;
     const queued: Task = {
       ...task,
@@ -142,13 +141,13 @@ export class TaskLife {
       closedBy: by,
       closedReceipt: receipt,
     };
-    this.#options.tasks.put(queued.id, queued, rewritten);
-    if (isOpen(before.state)) this.#options.lines.leave(before, now);
+    this.#options.tasks.put(tx, queued.id, queued, rewritten);
+    if (isOpen(before.state)) this.#options.lines.leave(tx, before, now);
     // The clock may have moved on while it was decided that there is no delay.
-    this.#options.lines.join(queued, this.#options.clock.now());
+    this.#options.lines.join(tx, queued, this.#options.clock.now());
   }
 
-  end(task: Task, state: EndState, closing: Closing, result: { output: string | null; error: string | null; fault?: Fault }): Task {
+  end(tx: Tx, task: Task, state: EndState, closing: Closing, result: { output: string | null; error: string | null; fault?: Fault }): Task {
     const ended: Task = {
       ...task,
       state,
@@ -163,19 +162,19 @@ export class TaskLife {
       closedBy: closing.by,
       closedReceipt: closing.receipt,
     };
-    this.#options.tasks.put(ended.id, ended);
-    this.#options.lines.leave(task, closing.now);
-    this.#abandon(task);
+    this.#options.tasks.put(tx, ended.id, ended);
+    this.#options.lines.leave(tx, task, closing.now);
+    this.#abandon(tx, task);
     return ended;
   }
 
   /** A step starts anew: how its last attempt ended goes to its history, and whoever still works on it holds nothing any more. */
-  leaveLife(task: Task, now: number, keepsCounting = false): void {
+  leaveLife(tx: Tx, task: Task, now: number, keepsCounting = false): void {
     if ((task.startedAt !== null || keepsCounting) && task.state !== "forgotten") {
       const closing = { now: task.endedAt ?? now, by: task.closedBy ?? "cancel", receipt: task.closedReceipt };
-      this.#options.attempts.add(task, closing, { error: task.error, fault: task.fault }, task.input);
+      this.#options.attempts.add(tx, task, closing, { error: task.error, fault: task.fault }, task.input);
     }
-    if (isOpen(task.state)) this.#options.lines.leave(task, now);
+    if (isOpen(task.state)) this.#options.lines.leave(tx, task, now);
   }
 }
 

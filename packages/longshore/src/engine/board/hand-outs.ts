@@ -1,0 +1,48 @@
+// Hand-outs under keys with a rate, as rows: a window that was full before a restart is full after it, whatever has become of the
+// tasks since. Each is written in the commit of its claim, and goes with a later one once its window has passed it by.
+
+import type { LimitKey, Limits } from "../../board/limits.ts";
+import { Additions } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore, TableRows, TableSpec } from "../rows.ts";
+import type { Tx } from "../tx.ts";
+
+interface HandOut {
+  key: string;
+  at: number;
+  until: number;
+}
+
+const handOutTable: TableSpec<HandOut> = {
+  name: "hand_out",
+  key: [],
+  columns: [
+    ["key", ({ key }) => key],
+    ["at", ({ at }) => at],
+    ["until", ({ until }) => until],
+  ],
+  of: (row) => ({ key: row.key as string, at: row.at as number, until: row.until as number }),
+};
+
+export class HandOuts {
+  readonly #rows: TableRows<HandOut>;
+  readonly #additions: Additions<HandOut>;
+
+  constructor(store: RowStore, commit: GroupCommit) {
+    this.#rows = store.table(handOutTable);
+    this.#additions = new Additions(commit, (handOut) => {
+      this.#rows.removeAll({ by: ["until"], below: [handOut.at + 1] });
+      this.#rows.insert(handOut);
+    });
+  }
+
+  /** A task with these limits is handed out. */
+  add(tx: Tx, limits: readonly LimitKey[], at: number): void {
+    for (const { key, rate } of limits) if (rate !== undefined) this.#additions.add(tx, { key, at, until: at + rate.windowMs });
+  }
+
+  /** Tells `limits` what their windows still hold. A clock that was set back meanwhile makes no window longer. */
+  recover(limits: Limits, now: number): void {
+    for (const { key, at } of this.#rows.scan({ by: ["until"], above: [now] })) limits.remember(key, Math.min(at, now));
+  }
+}

@@ -1,0 +1,382 @@
+// Group commit: operations that arrive together run one after the other on memory, then all rows they touched are written in one
+// transaction, and each caller is answered after that COMMIT. An operation that throws takes back its own changes only. When the
+// transaction itself fails, everything of the batch is taken back and its operations are tried one by one, so that a row which
+// cannot be written fails no one but its writer.
+//
+// A store may answer later: a read that is not at hand throws `Missing`, and a commit may be a promise. Then the batch takes back what it
+// did from the first such operation on, loads all that was missing at once, and performs those operations again in their order. The next
+// batch begins when this one is committed. A store that answers at once never waits here.
+
+import { LongshoreError, toError } from "../errors.ts";
+import { Missing, type RowStore } from "./rows.ts";
+import { committed, type ReadTx, type Tx } from "./tx.ts";
+
+/**
+ * Thrown by an operation that needs something which takes long to make, such as the plan of a large definition. What it has changed is taken
+ * back, and it is performed again as soon as that is there; other operations go on meanwhile.
+ */
+export class Postponed extends Error {
+  /** When it rejects, the operation fails with the same error. */
+  readonly until: Promise<unknown>;
+
+  constructor(until: Promise<unknown>) {
+    super("The operation is performed again when what it needs is there.");
+    this.until = until;
+    // Where the operation has failed for another reason by then, no one waits for it.
+    until.catch(() => {});
+  }
+}
+
+interface Job {
+  work: (tx: Tx) => unknown;
+  resolve: (value: never) => void;
+  reject: (error: Error) => void;
+  value: unknown;
+  error: Error | null;
+  /** It has not been performed yet: it waits for this. */
+  until: Promise<unknown> | null;
+}
+
+/** What a batch has changed; implemented by `Rows` and `Additions`. */
+export interface Writable {
+  /** True when something has to be written. */
+  readonly dirty: boolean;
+  /** Called in every transaction, dirty or not: what can wait is written along. */
+  write(tx: Tx): void;
+  /** The batch is over. What is still pending is durable: what failed was taken back before. */
+  applied(): void;
+}
+
+type Later<T> = T | Promise<T>;
+
+/** Operations of one transaction at most: keeps the longest pause of the event loop near 20 ms. */
+const batchMax = 500;
+/** Steps that operations report, after which a transaction takes no more of them: some milliseconds. */
+const stepsMax = 50_000;
+/** Characters of stored texts that count as one step: a transaction takes no more operations once it has 1.6 M characters to write. */
+const stepChars = 32;
+/** After the disk refused a commit, callers are refused for this long before the next try. */
+const restMs = 250;
+/** Times that a batch or a read is performed again for rows that were missing: each needs at least one more row, so this is a defect. */
+const loadsMax = 10_000;
+
+export class GroupCommit {
+  readonly #store: RowStore;
+  readonly #parts: Writable[] = [];
+  readonly #undo: (() => void)[] = [];
+  readonly #after: (() => void)[] = [];
+  readonly #now: () => number;
+  readonly #tx: Tx;
+  #queue: Job[] = [];
+  #scheduled = false;
+  /** The batch that waits for its store; null between batches. */
+  #underWay: Promise<void> | null = null;
+  /** From the first operation of a batch to its answers. */
+  #isWriting = false;
+  #closed = false;
+  #restUntil = 0;
+  #commits = 0;
+  #steps = 0;
+  /** Why commits do not last: the data file is not in its place any more. */
+  #gone: LongshoreError | null = null;
+  #refusal: LongshoreError | null = null;
+  #listener: (why: Error | null) => void = () => {};
+  #told = false;
+
+  constructor(store: RowStore, now: () => number) {
+    this.#store = store;
+    this.#now = now;
+    this.#tx = {
+      isOperation: true,
+      undo: (takeBack) => this.#undo.push(takeBack),
+      after: (then) => this.#after.push(then),
+      spend: (steps) => {
+        this.#steps += steps;
+      },
+      weigh: (chars) => {
+        this.#steps += chars / stepChars;
+      },
+    };
+  }
+
+  /** Takes part in every commit from now on. */
+  join(part: Writable): void {
+    this.#parts.push(part);
+  }
+
+  /**
+   * Runs `work` in the next batch. It must not await, and must make its changes through parts of this commit. Where it returns the
+   * promise of another operation, its caller waits for that one too.
+   */
+  run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError());
+    return new Promise<T>((resolve, reject) => this.#add({ work, resolve, reject, value: undefined, error: null, until: null }));
+  }
+
+  /** Reads what is committed, outside of any batch: at once where the store can. */
+  read<T>(work: (tx: ReadTx) => T | Promise<T>, loads = 0): Promise<T> {
+    try {
+      return Promise.resolve(work(committed));
+    } catch (thrown) {
+      if (!(thrown instanceof Missing) || loads === loadsMax) return Promise.reject(thrown);
+      return this.#store.load([thrown]).then(() => this.read(work, loads + 1));
+    }
+  }
+
+  /** Whether a batch is under way: what is kept in memory may be older than what it makes durable. */
+  get isWriting(): boolean {
+    return this.#isWriting;
+  }
+
+  /** Resolves when no operation is queued or under way. */
+  async quiet(): Promise<void> {
+    while (this.#underWay !== null || this.#queue.length > 0) await (this.#underWay ?? new Promise((resolve) => setImmediate(resolve)));
+  }
+
+  /** How many transactions were committed; the proof of how few are needed. */
+  get commits(): number {
+    return this.#commits;
+  }
+
+  /** Null when writing works; else why it does not. */
+  get unavailable(): LongshoreError | null {
+    return this.#refusal ?? this.#gone ?? (this.#restUntil === 0 ? null : unavailableError(undefined));
+  }
+
+  /** Looks for the data file in its place, for a store that is not written to. */
+  lookForFile(): void {
+    if (this.#gone !== null) return;
+    this.#gone = this.#store.isGone();
+    this.#tell(this.#gone);
+  }
+
+  /** From now on nothing is written: each operation that would change something fails with `error`. Reading goes on. */
+  refuse(error: LongshoreError): void {
+    this.#refusal = error;
+    this.#tell(error);
+  }
+
+  /** Notified when writing has become impossible, with the reason, and when it works again, with null. */
+  hear(listener: (why: Error | null) => void): void {
+    this.#listener = listener;
+  }
+
+  /** Carries out what is queued, then refuses everything. */
+  close(): Later<void> {
+    while (this.#underWay === null && this.#queue.length > 0) this.#drain();
+    if (this.#underWay !== null) return this.#underWay.then(() => this.close());
+    this.#closed = true;
+  }
+
+  #add(job: Job): void {
+    this.#queue.push(job);
+    this.#schedule();
+  }
+
+  #addLater(job: Job, until: Promise<unknown>): void {
+    job.until = null;
+    until.then(
+      () => (this.#closed ? job.reject(closedError()) : this.#add(job)),
+      (error: unknown) => job.reject(toError(error)),
+    );
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#underWay !== null) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#drain());
+  }
+
+  #drain(): void {
+    this.#scheduled = false;
+    if (this.#underWay !== null) return;
+    this.#isWriting = true;
+    const jobs = this.#performSome();
+    const done = jobs instanceof Promise ? jobs.then((some) => this.#commit(some)) : this.#commit(jobs);
+    if (done instanceof Promise) {
+      this.#underWay = done.finally(() => {
+        this.#underWay = null;
+        if (this.#queue.length > 0) this.#schedule();
+      });
+    } else if (this.#queue.length > 0) this.#schedule();
+  }
+
+  #performSome(): Later<Job[]> {
+    // What operations add to the queue themselves comes after them, in another transaction.
+    const most = Math.min(batchMax, this.#queue.length);
+    this.#steps = 0;
+    let at = 0;
+    let firstMissing: Later<Job[]> | null = null;
+    while (at < most && this.#steps < stepsMax) {
+      const job = this.#queue[at++] as Job;
+      const missing = this.#perform(job);
+      if (missing === null) continue;
+      const jobs = this.#queue.splice(0, most);
+      firstMissing = this.#loadAndPerform(jobs, at - 1, missing);
+      break;
+    }
+    return firstMissing ?? this.#queue.splice(0, at);
+  }
+
+  /** Performs the jobs from `from` on once what they miss is there. What they did is taken back, so that they run in their order. */
+  async #loadAndPerform(jobs: Job[], from: number, first: Missing): Promise<Job[]> {
+    for (let loads = 0, missing = first, at = from; loads < loadsMax; loads++) {
+      await this.#store.load([missing, ...this.#missedBy(jobs.slice(at + 1))]);
+      let next: Missing | null = null;
+      while (at < jobs.length) {
+        next = this.#perform(jobs[at] as Job);
+        if (next !== null) break;
+        at++;
+      }
+      if (next === null) return jobs;
+      missing = next;
+    }
+    throw new Error(`A batch was performed ${loadsMax} times and still misses rows.`);
+  }
+
+  /** What operations would miss, found by trying; nothing of what they do remains. */
+  #missedBy(jobs: readonly Job[]): Missing[] {
+    const undoFrom = this.#undo.length;
+    const afterFrom = this.#after.length;
+    const missed: Missing[] = [];
+    for (const job of jobs) {
+      const missing = this.#perform(job);
+      if (missing !== null) missed.push(missing);
+    }
+    this.#takeBack(undoFrom);
+    this.#after.length = afterFrom;
+    for (const job of jobs) forget(job);
+    return missed;
+  }
+
+  #commit(jobs: Job[]): Later<void> {
+    const commitsBefore = this.#commits;
+    const failure = this.#write();
+    const end = (reason: Error | null) => this.#end(jobs, reason, commitsBefore);
+    return failure instanceof Promise ? failure.then(end) : end(failure);
+  }
+
+  #end(jobs: Job[], failure: Error | null, commitsBefore: number): Later<void> {
+    // What was committed stays so in memory as well: the file may come back. But no caller may rely on it.
+    if (failure === null) return this.#answer(jobs, this.#commits === commitsBefore ? null : this.#gone);
+    this.#takeBack(0);
+    this.#after.length = 0;
+    if (jobs.length > 1) return this.#oneByOne(jobs, 0);
+    (jobs[0] as Job).error ??= failure;
+    (jobs[0] as Job).until = null;
+    return this.#answer(jobs, null);
+  }
+
+  #oneByOne(jobs: readonly Job[], from: number): Later<void> {
+    for (let at = from; at < jobs.length; at++) {
+      const job = jobs[at] as Job;
+      forget(job);
+      this.#isWriting = true;
+      const missing = this.#perform(job);
+      const done = missing === null ? this.#commit([job]) : this.#loadAndPerform([job], 0, missing).then((some) => this.#commit(some));
+      if (done instanceof Promise) return done.then(() => this.#oneByOne(jobs, at + 1));
+    }
+  }
+
+  /** Returns what it misses, if it misses something; then nothing of it remains. */
+  #perform(job: Job): Missing | null {
+    const undoFrom = this.#undo.length;
+    const afterFrom = this.#after.length;
+    try {
+      job.value = job.work(this.#tx);
+      return null;
+    } catch (thrown) {
+      this.#takeBack(undoFrom);
+      this.#after.length = afterFrom;
+      if (thrown instanceof Missing) return thrown;
+      if (thrown instanceof Postponed) job.until = thrown.until;
+      else job.error = toError(thrown);
+      return null;
+    }
+  }
+
+  #write(): Later<Error | null> {
+    if (!this.#parts.some((part) => part.dirty)) return null;
+    const failure = this.#writeNow();
+    const tell = (reason: Error | null) => {
+      this.#tell(reason);
+      return reason;
+    };
+    return failure instanceof Promise ? failure.then(tell) : tell(failure);
+  }
+
+  #tell(failure: Error | null): void {
+    const away = this.unavailable;
+    if ((away !== null) === this.#told) return;
+    this.#told = away !== null;
+    this.#listener(away === null ? null : (failure ?? away));
+  }
+
+  #writeNow(): Later<Error | null> {
+    // The rest matters only here: operations that change nothing are answered all the same.
+    if (this.#refusal !== null) return this.#refusal;
+    if (this.#gone !== null) this.#gone = this.#store.isGone();
+    if (this.#gone !== null) return this.#gone;
+    if (this.#restUntil > this.#now()) return unavailableError(undefined);
+    try {
+      const written = this.#store.commit(this.#writeParts);
+      return written instanceof Promise ? written.then(this.#written, this.#unwritten) : this.#written();
+    } catch (thrown) {
+      return this.#unwritten(thrown);
+    }
+  }
+
+  readonly #writeParts = (): void => {
+    for (const part of this.#parts) part.write(this.#tx);
+  };
+
+  readonly #written = (): null => {
+    this.#commits++;
+    this.#restUntil = 0;
+    this.#gone = this.#store.isGone();
+    return null;
+  };
+
+  readonly #unwritten = (thrown: unknown): Error => {
+    if (!this.#store.isUnavailable(thrown)) return toError(thrown);
+    this.#restUntil = this.#now() + restMs;
+    return unavailableError(thrown);
+  };
+
+  #answer(jobs: Job[], doubt: LongshoreError | null): void {
+    this.#undo.length = 0;
+    this.#isWriting = false;
+    for (const part of this.#parts) part.applied();
+    const after = this.#after.splice(0);
+    for (const then of after) then();
+    for (const job of jobs) {
+      const error = job.error ?? doubt;
+      if (job.until !== null) this.#addLater(job, job.until);
+      else if (error === null) job.resolve(job.value as never);
+      else job.reject(error);
+    }
+  }
+
+  #takeBack(from: number): void {
+    while (this.#undo.length > from) this.#undo.pop()?.();
+  }
+}
+
+/** It is performed again: how it ended before means nothing. */
+function forget(job: Job): void {
+  job.error = null;
+  job.until = null;
+}
+
+function closedError(): LongshoreError {
+  return new LongshoreError("LONGSHORE_CLOSED", "The store has been closed.");
+}
+
+function unavailableError(cause: unknown): LongshoreError {
+  const why = cause === undefined ? "" : `: ${toError(cause).message}`;
+  return new LongshoreError(
+    "LONGSHORE_STORE_UNAVAILABLE",
+    `The data file cannot be written now${why}. Make room on the disk; service resumes by itself.`,
+    { cause },
+  );
+}

@@ -1,0 +1,76 @@
+// The row-level port that a store implements: tables described as data, rows by key and by index, and one transaction at a time. A store
+// decides nothing: what a row means and when it changes is the engine's business.
+
+import type { LongshoreError } from "../errors.ts";
+
+export type Value = string | number | null | Uint8Array;
+
+/** A row as the database has it, by the names of its columns. */
+export type Row = { readonly [column: string]: unknown };
+
+/** A column, and what of a record stands in it. */
+export type Column<R> = readonly [name: string, value: (record: R) => Value];
+
+/** A table: what its rows are made from, and what is made from them. */
+export interface TableSpec<R> {
+  readonly name: string;
+  /** The columns of its primary key, in order. */
+  readonly key: readonly string[];
+  /** All columns that are written and read. */
+  readonly columns: readonly Column<R>[];
+  of(row: Row): R;
+}
+
+/** Rows in the order of an index. */
+export interface Scan {
+  /** The columns of the index, or the first of them. */
+  readonly by: readonly string[];
+  /** Values of the first columns of `by`. */
+  readonly equal?: readonly Value[];
+  /** For the columns after those: only rows behind these values. */
+  readonly above?: readonly Value[];
+  /** Only rows before these values. */
+  readonly below?: readonly Value[];
+  /** A column that must be null. */
+  readonly without?: string;
+  /** From the end. */
+  readonly backwards?: boolean;
+  readonly limit?: number;
+}
+
+/** The rows of one table. Reads may throw `Missing`; changes belong into a transaction. */
+export interface TableRows<R> {
+  get(...key: Value[]): R | null;
+  scan(scan: Scan): Iterable<R>;
+  /** Writes all columns, over the row with the same key if there is one. */
+  upsert(record: R): void;
+  insert(record: R): void;
+  /** Made once for each set of columns: writes these columns of the row with the record's key. */
+  updater(columns: readonly Column<R>[]): (record: R) => void;
+  remove(...key: Value[]): void;
+  /** Removes all rows of a scan, whose order and limit do not count. */
+  removeAll(scan: Scan): void;
+}
+
+export interface RowStore {
+  table<R>(spec: TableSpec<R>): TableRows<R>;
+  /** Makes all that `write` changes durable, or nothing of it. */
+  commit(write: () => void): void | Promise<void>;
+  /** Reads what was missing, so that it is at hand for the operations that are performed again. */
+  load(missing: readonly Missing[]): Promise<void>;
+  /** Whether an error of `commit` is about the machine and not about the rows: the same rows may be written later. */
+  isUnavailable(error: unknown): boolean;
+  /** An error when what was committed cannot be found again: it was written to a file that is not in its place any more. */
+  isGone(): LongshoreError | null;
+}
+
+/** Thrown by a read that the store cannot answer at once. The group commit takes the operation back, loads, and performs it again. */
+export class Missing extends Error {
+  /** What the store needs to load it. */
+  readonly read: unknown;
+
+  constructor(read: unknown) {
+    super("The rows are not at hand.");
+    this.read = read;
+  }
+}

@@ -1,0 +1,224 @@
+// Documents as rows, read whole from the file: they are few, and asked for seldom.
+
+import type { Clock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
+import { checkName } from "../../names.ts";
+import { type Document, type DocumentStore, documentsMax } from "../../run/documents.ts";
+import { Slices, wholeRow } from "../../slices.ts";
+import type { Amount } from "../amounts.ts";
+import { Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore, Scan, TableRows, TableSpec } from "../rows.ts";
+import { rowBytes, type StoredBytes } from "../stored-bytes.ts";
+import type { ReadTx, Tx } from "../tx.ts";
+
+/** Documents kept in memory: those that runs ask for while they are decided. */
+const keptMax = 2_000;
+/** Longer ones are read from the file each time: workers write documents, and 2,000 of the largest would be gigabytes. */
+const keptCharsMax = 16_384;
+
+const separator = "\u0000";
+
+/** Documents that a list reads without a pause, and their text: each may have megabytes. */
+const rowsMax = 250;
+const charsMax = 1_048_576;
+
+const by = ["kind", "name", "version"];
+
+const documentTable: TableSpec<Document> = {
+  name: "document",
+  key: by,
+  columns: [
+    ["kind", ({ kind }) => kind],
+    ["name", ({ name }) => name],
+    ["version", ({ version }) => version],
+    ["body", ({ body }) => body],
+    ["created_at", ({ createdAt }) => createdAt],
+    ["updated_at", ({ updatedAt }) => updatedAt],
+  ],
+  of: (row) => ({
+    kind: row.kind as string,
+    name: row.name as string,
+    version: row.version as number,
+    body: row.body as string,
+    createdAt: row.created_at as number,
+    updatedAt: row.updated_at as number,
+  }),
+};
+
+/** Bodies may be long. */
+const versionTable: TableSpec<Pick<Document, "version">> = {
+  ...{ name: "document", key: by, columns: [["version", ({ version }) => version]] },
+  of: (row) => ({ version: row.version as number }),
+};
+
+export interface LocalDocumentsDeps {
+  store: RowStore;
+  commit: GroupCommit;
+  clock: Clock;
+  stored: StoredBytes;
+  slices?: Slices;
+}
+
+export class LocalDocuments implements DocumentStore {
+  readonly #commit: GroupCommit;
+  readonly #clock: Clock;
+  readonly #rows: Rows<Document>;
+  readonly #stored: TableRows<Document>;
+  readonly #versions: TableRows<Pick<Document, "version">>;
+  readonly #slices: Slices;
+  readonly #bytes: StoredBytes;
+
+  constructor({ store, commit, clock, stored, slices = new Slices() }: LocalDocumentsDeps) {
+    this.#bytes = stored;
+    this.#slices = slices;
+    this.#commit = commit;
+    this.#clock = clock;
+    this.#stored = store.table(documentTable);
+    this.#versions = store.table(versionTable);
+    this.#rows = new Rows<Document>(commit, {
+      load: (key) => this.#stored.get(...partsOf(key)),
+      save: (row) => this.#stored.upsert(row),
+      remove: (key) => this.#stored.remove(...partsOf(key)),
+      chars: ({ body }) => body.length,
+      keep: ({ body }) => (body.length <= keptCharsMax ? "while-room" : "no"),
+      keptMax,
+    });
+  }
+
+  document(kind: string, name: string, version?: number): Promise<Document | undefined> {
+    return this.#commit.read((tx) => this.find(tx, kind, name, version) ?? undefined);
+  }
+
+  async documents(kind: string, name?: string): Promise<Document[]> {
+    const all: Document[] = [];
+    for await (const document of this.eachDocument(kind, name)) all.push(document);
+    return all;
+  }
+
+  async *eachDocument(kind: string, name?: string): AsyncGenerator<Document, void, void> {
+    for (let last = { name: name ?? "", version: -1 }; ; ) {
+      await this.#slices.turn(rowsMax * wholeRow);
+      const behind: Scan =
+        name === undefined ? { by, equal: [kind], above: [last.name, last.version] } : { by, equal: [kind, name], above: [last.version] };
+      const { some, more } = await this.#commit.read(() => this.#page(this.#stored.scan({ ...behind, limit: rowsMax })));
+      yield* some;
+      if (!more) return;
+      last = some.at(-1) as Document;
+    }
+  }
+
+  /** As many rows as may be read without a pause. */
+  #page(documents: Iterable<Document>): { some: Document[]; more: boolean } {
+    const some: Document[] = [];
+    let chars = 0;
+    for (const document of documents) {
+      some.push(document);
+      chars += document.body.length;
+      if (chars >= charsMax) break;
+    }
+    this.#slices.spent(chars);
+    return { some, more: some.length === rowsMax || chars >= charsMax };
+  }
+
+  keepDocument(
+    wanted: { kind: string; name: string; version: number; body: string },
+    options: { unlessThere?: boolean; own?: boolean } = {},
+  ): Promise<boolean> {
+    return this.#commit.run((tx) => {
+      checkName(wanted.name, "name");
+      const key = keyOf(wanted.kind, wanted.name, wanted.version);
+      const before = this.#rows.get(tx, key);
+      if (before !== null && options.unlessThere) return false;
+      this.#admit(tx, wanted, before, options.own === true);
+      const now = this.#clock.now();
+      this.#rows.put(tx, key, { ...wanted, createdAt: before?.createdAt ?? now, updatedAt: now }, true);
+      return true;
+    });
+  }
+
+  removeDocument(kind: string, name: string, version?: number): Promise<number> {
+    return this.#commit.run((tx) => {
+      const versions = this.#allVersions(tx, kind, name).filter((each) => version === undefined || each === version);
+      for (const each of versions) this.#remove(tx, kind, name, each);
+      return versions.length;
+    });
+  }
+
+  #admit(tx: Tx, wanted: Pick<Document, "kind" | "name" | "body">, before: Document | null, own: boolean): void {
+    const count = this.#countOf(wanted.kind);
+    if (before === null && count.value >= documentsMax) throw tooMany(wanted.kind);
+    const more = bytesOf(wanted) - (before === null ? 0 : bytesOf(before));
+    const room = this.#bytes.of("documents");
+    // What gets smaller is always taken.
+    if (more > 0 && !own) room.take(tx, more);
+    else room.add(tx, more);
+    if (before === null) count.add(tx, 1);
+  }
+
+  #remove(tx: Tx, kind: string, name: string, version: number): void {
+    const key = keyOf(kind, name, version);
+    const before = this.#rows.get(tx, key);
+    if (before === null) return;
+    this.#bytes.of("documents").add(tx, -bytesOf(before));
+    this.#countOf(kind).add(tx, -1);
+    this.#rows.remove(tx, key);
+  }
+
+  #countOf(kind: string): Amount {
+    return this.#bytes.amounts.of(`documents of ${kind}`);
+  }
+
+  /** One version, or the highest. */
+  find(tx: ReadTx, kind: string, name: string, version?: number): Document | null {
+    return version === undefined ? this.#highest(tx, kind, name) : this.#rows.get(tx, keyOf(kind, name, version));
+  }
+
+  /** Costs what this batch has changed, not how many versions there are. */
+  #highest(tx: ReadTx, kind: string, name: string): Document | null {
+    let found: Document | null = null;
+    for (const row of this.#rows.pending(tx)) {
+      if (row.kind === kind && row.name === name && row.version > (found?.version ?? -1)) found = row;
+    }
+    let version = this.#highestBelow(kind, name, Number.MAX_SAFE_INTEGER);
+    while (version !== undefined && version > (found?.version ?? -1)) {
+      if (!this.#rows.isRemoved(tx, keyOf(kind, name, version))) return this.#rows.get(tx, keyOf(kind, name, version));
+      version = this.#highestBelow(kind, name, version);
+    }
+    return found;
+  }
+
+  /** The highest version below another one; undefined when there is none. */
+  #highestBelow(kind: string, name: string, version: number): number | undefined {
+    const below = { by, equal: [kind, name], below: [version], backwards: true, limit: 1 };
+    for (const found of this.#versions.scan(below)) return found.version;
+    return undefined;
+  }
+
+  #allVersions(tx: ReadTx, kind: string, name: string): number[] {
+    const versions = new Set<number>();
+    for (const { version } of this.#versions.scan({ by, equal: [kind, name] })) versions.add(version);
+    for (const row of this.#rows.pending(tx)) if (row.kind === kind && row.name === name) versions.add(row.version);
+    return [...versions].filter((version) => !this.#rows.isRemoved(tx, keyOf(kind, name, version)));
+  }
+}
+
+function bytesOf({ name, body }: Pick<Document, "name" | "body">): number {
+  return rowBytes + Buffer.byteLength(name) + Buffer.byteLength(body);
+}
+
+function keyOf(kind: string, name: string, version: number): string {
+  return [kind, name, version].join(separator);
+}
+
+function partsOf(key: string): [string, string, number] {
+  const [kind, name, version] = key.split(separator) as [string, string, string];
+  return [kind, name, Number(version)];
+}
+
+function tooMany(kind: string): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_LIMIT",
+    `There are ${documentsMax} documents of kind ${kind} already, which is the limit: remove some first.`,
+  );
+}

@@ -1,0 +1,293 @@
+// Runs, in the process that owns the data: start, tell, and what a settled task means for its run. The decider is called in the middle of a group commit,
+// with the rows it asks for, and its changes become part of the same transaction.
+
+import type { EndState, Task } from "../../board/task.ts";
+import type { Clock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
+import { checkName } from "../../names.ts";
+import type { Definition } from "../../run/dialect.ts";
+import { Families } from "../../run/families.ts";
+import { freshRun } from "../../run/fresh-run.ts";
+import type { RetryPolicy } from "../../run/plan.ts";
+import type { Closure, NextTry } from "../../run/retry.ts";
+import { isRunOpen, type Run, type StoredMessage, taskIdOf } from "../../run/run.ts";
+import type { Brain, NewChild, NewRun, Order, RunStore } from "../../run/store.ts";
+import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/local-board.ts";
+import { Additions, eachRow, type Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore, TableRows, TableSpec } from "../rows.ts";
+import { joinRows, type OpenRun, openRunTable, runRows } from "../tables/run.ts";
+import type { Tx } from "../tx.ts";
+import { Decisions, forEnded, type Happening } from "./decisions.ts";
+import { Definitions } from "./definitions.ts";
+import type { LocalDocuments } from "./local-documents.ts";
+import { Messages } from "./messages.ts";
+
+export interface LocalRunsDeps {
+  store: RowStore;
+  commit: GroupCommit;
+  clock: Clock;
+  random: () => number;
+  brain: Brain;
+  board: LocalBoard;
+  documents: LocalDocuments;
+  changed: (run: Run) => void;
+  deadline: (id: string, at: number | null) => void;
+  /** There are messages to carry out. */
+  left: () => void;
+  /** Open runs below one root. */
+  familyRunsMax?: number;
+}
+
+export class LocalRuns implements RunStore, Follower {
+  readonly runs: Rows<Run>;
+  readonly definitions: Definitions;
+  readonly #options: LocalRunsDeps;
+  readonly #open: TableRows<OpenRun>;
+  readonly #keyed: TableRows<StartKey>;
+  readonly decisions: Decisions;
+  readonly #messages: Messages;
+  readonly #families: Families;
+  readonly #keys: Additions<StartKey>;
+
+  constructor(options: LocalRunsDeps) {
+    const { store, commit } = options;
+    this.#options = options;
+    this.#open = store.table(openRunTable);
+    this.#keyed = store.table(keyTable);
+    this.runs = runRows(store, commit, (run) => {
+      options.deadline(runDeadlinePrefix + run.id, run.endedAt === null ? run.endBy : null);
+      this.#families.changed(run);
+      options.changed(run);
+    });
+    this.#families = new Families(options.familyRunsMax);
+    this.definitions = new Definitions(store, commit, options.clock, options.brain);
+    this.#keys = new Additions(commit, (key) => this.#keyed.insert(key));
+    this.decisions = new Decisions({
+      ...options,
+      ...{ definitions: this.definitions, runs: this.runs, joins: joinRows(store, commit) },
+      leave: (tx, message) => this.#messages.leave(tx, message),
+    });
+    this.#messages = new Messages({
+      ...options,
+      ...{ runs: this.runs, decisions: this.decisions },
+      start: (tx, child) => this.#startNow(tx, child),
+      tell: (tx, task, happening) => this.#tellAbout(tx, task, happening),
+    });
+    options.board.follow(this);
+  }
+
+  define(definition: Omit<Definition, "version" | "createdAt">): Promise<Definition> {
+    return this.#options.commit.run((tx) => this.definitions.keep(tx, definition));
+  }
+
+  definition(name: string): Promise<Definition | undefined> {
+    return this.#options.commit.read((tx) => this.#withPlan(this.definitions.newest(tx, name)));
+  }
+
+  definitionById(id: string): Promise<Definition | undefined> {
+    return this.#options.commit.read((tx) => this.#withPlan(this.definitions.byId(tx, id)));
+  }
+
+  start(wanted: NewRun): Promise<{ run: Run; created: boolean }> {
+    return this.#options.commit.run((tx) => {
+      checkName(wanted.id, "id");
+      checkName(wanted.workflow, "workflow");
+      if (wanted.key) checkName(wanted.key, "key");
+      if (wanted.alias) checkName(wanted.alias, "alias");
+      return this.#startNow(tx, wanted);
+    });
+  }
+
+  run(id: string): Promise<Run | undefined> {
+    return this.#options.commit.read((tx) => this.runs.get(tx, id) ?? undefined);
+  }
+
+  tell(runId: string, order: Order): Promise<Run | undefined> {
+    return this.#options.commit.run((tx) => {
+      const run = this.runs.get(tx, runId);
+      if (run === null) return undefined;
+      if (isRunOpen(run.state) !== forEnded.has(order.kind)) this.#obey(tx, run, order);
+      return this.runs.get(tx, runId) ?? undefined;
+    });
+  }
+
+  hasten(runId: string): Promise<boolean> {
+    return this.#options.commit.run((tx) => {
+      const run = this.runs.get(tx, runId);
+      if (run === null || !isRunOpen(run.state)) return false;
+      for (const { id } of this.decisions.records(tx, runId)) this.#options.board.hasten(tx, id);
+      return true;
+    });
+  }
+
+  messages(): Promise<StoredMessage[]> {
+    return this.#options.commit.read(() => this.#messages.stored());
+  }
+
+  deliver(stored: StoredMessage, child: NewChild | null): Promise<void> {
+    return this.#options.commit.run((tx) => this.#messages.deliver(tx, stored, child));
+  }
+
+  // What the board reports, in its own operations.
+
+  done(tx: Tx, task: Task): void {
+    this.#tellAbout(tx, task, { kind: "done", node: task.node });
+  }
+
+  closed(tx: Tx, task: Task, closure: Closure): NextTry {
+    const { node, failures, lost, attempt, postedAt, output } = task;
+    const policy = task.policy === null ? undefined : (JSON.parse(task.policy) as RetryPolicy);
+    const next = this.#tellAbout(tx, task, { kind: "closed", node, closure, failures, lost, attempt, postedAt, output, policy });
+    // The run has ended, or is paused: for now it may not be tried again.
+    return next ?? { again: false, error: errorOf(closure), failures, lost };
+  }
+
+  ended(tx: Tx, task: Task, state: EndState, error: string | null): void {
+    this.#tellAbout(tx, task, { kind: "ended", node: task.node, state, error });
+  }
+
+  abandoned(tx: Tx, task: Task): void {
+    this.#messages.abandoned(tx, task);
+  }
+
+  /** A step has given a part, and its row does not say that it has before. True when its run waits for that. */
+  firstPart(tx: Tx, task: Task): boolean {
+    const run = task.runId === null ? null : this.runs.get(tx, task.runId);
+    if (run === null || !isRunOpen(run.state) || !this.decisions.planOf(tx, run).onFirstPart.has(task.node)) return false;
+    this.#tellAbout(tx, task, { kind: "part", node: task.node });
+    return true;
+  }
+
+  expireRun(tx: Tx, runId: string): void {
+    const run = this.runs.get(tx, runId);
+    if (run === null || !isRunOpen(run.state) || run.endBy === null) return;
+    if (run.endBy <= this.#options.clock.now()) this.decisions.decide(tx, run, { kind: "timeout" });
+    else tx.after(() => this.#options.deadline(runDeadlinePrefix + runId, run.endBy));
+  }
+
+  async recover(): Promise<void> {
+    const { commit, deadline } = this.#options;
+    const due: (readonly [id: string, at: number])[] = [];
+    await this.#messages.recover();
+    await eachRow(
+      commit,
+      this.#open,
+      { by: ["workflow", "id"], without: "ended_at" },
+      {
+        at: ({ workflow, id }) => [workflow, id],
+        take: (run) => {
+          if (run.endBy !== null) due.push([runDeadlinePrefix + run.id, run.endBy]);
+          if (run.rootId !== null) this.#families.changed({ ...run, endedAt: null });
+        },
+      },
+    );
+    for (const [id, at] of due) deadline(id, at);
+  }
+
+  #withPlan(found: Definition | null): Definition | undefined | Promise<Definition | undefined> {
+    return found === null ? undefined : this.definitions.withPlan(found);
+  }
+
+  #startNow(tx: Tx, wanted: NewRun): { run: Run; created: boolean } {
+    const earlier = this.#earlier(tx, wanted);
+    if (earlier !== null) return { run: earlier, created: false };
+    const definition = this.definitions.byId(tx, wanted.definitionId);
+    if (definition === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${wanted.definitionId}.`);
+    const { timeoutMs } = this.definitions.plan(tx, definition);
+    const now = this.#options.clock.now();
+    const rootId = this.#rootOf(tx, wanted);
+    if (rootId !== null) this.#families.admit(rootId);
+    const run = freshRun({ ...wanted, rootId }, now, timeoutMs);
+    this.runs.put(tx, run.id, run, true);
+    if (wanted.key) this.#keys.add(tx, { workflow: wanted.workflow, key: wanted.key, runId: run.id });
+    this.decisions.decide(tx, run, { kind: "start" });
+    return { run: this.runs.get(tx, run.id) as Run, created: true };
+  }
+
+  #rootOf(tx: Tx, { rootId, parentTaskId }: NewRun): string | null {
+    if (rootId !== undefined || parentTaskId == null) return rootId ?? null;
+    const parentId = this.#options.board.tasks.get(tx, parentTaskId)?.runId ?? null;
+    return parentId === null ? null : (this.runs.get(tx, parentId)?.rootId ?? parentId);
+  }
+
+  /** The run that an id, a key, a parent or `unlessRunning` points to, in this batch or before it. */
+  #earlier(tx: Tx, wanted: NewRun): Run | null {
+    const same = wanted.unlessThere ? this.runs.get(tx, wanted.id) : null;
+    if (same !== null) return same;
+    if (wanted.key) {
+      const pending = this.#keys.pending(tx).find((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
+      const id = pending ?? this.#keyed.get(wanted.workflow, wanted.key)?.runId;
+      if (id !== undefined) return this.runs.get(tx, id);
+    }
+    if (wanted.parentTaskId) {
+      const child = this.#messages.childOf(tx, wanted.parentTaskId, wanted.parentAttempt ?? 0);
+      if (child !== null) return child;
+    }
+    return wanted.unlessRunning ? this.openRun(tx, wanted.workflow) : null;
+  }
+
+  /** A run of this workflow that is going on. */
+  openRun(tx: Tx, workflow: string): Run | null {
+    const fresh = this.runs.pending(tx).find((run) => run.workflow === workflow && isRunOpen(run.state));
+    if (fresh !== undefined) return fresh;
+    for (const { id } of this.#open.scan({ by: ["workflow"], equal: [workflow], without: "ended_at" })) {
+      const run = this.runs.get(tx, id);
+      if (run !== null && isRunOpen(run.state)) return run;
+    }
+    return null;
+  }
+
+  #obey(tx: Tx, run: Run, order: Order): void {
+    if (order.kind === "restart") return this.#restart(tx, run, order);
+    this.decisions.decide(tx, run, order);
+    if (order.kind !== "resume" || run.backlog === null) return;
+    for (const happening of JSON.parse(run.backlog) as Happening[]) {
+      const now = this.runs.get(tx, run.id);
+      if (now === null || !isRunOpen(now.state)) return;
+      const next = this.decisions.decide(tx, now, happening);
+      if (next?.again && "node" in happening) this.#options.board.tryAgain(tx, taskIdOf(run.id, happening.node), next);
+    }
+  }
+
+  #restart(tx: Tx, run: Run, order: Order & { kind: "restart" }): void {
+    const { definitionId = run.definitionId, input = run.input, settings = run.settings, alias = run.alias, variables = null } = order;
+    const begun: Run = { ...run, definitionId, input, settings, alias, variables, createdAt: this.#options.clock.now() };
+    this.runs.put(tx, run.id, begun, true);
+    this.decisions.decide(tx, begun, { kind: "restart" });
+  }
+
+  #tellAbout(tx: Tx, task: Task, what: Happening): NextTry | null {
+    const happening = task.streamed ? { ...what, streamed: true } : what;
+    const run = task.runId === null ? null : this.runs.get(tx, task.runId);
+    // A run that ended takes no more part; the task's own row still says what became of it.
+    if (run === null || !isRunOpen(run.state)) return null;
+    if (run.state !== "paused") return this.decisions.decide(tx, run, happening);
+    const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);
+    this.runs.put(tx, run.id, { ...run, backlog: JSON.stringify([...backlog, happening]) });
+    return null;
+  }
+}
+
+/** A run that was started with a key: the key finds it again. */
+interface StartKey {
+  workflow: string;
+  key: string;
+  runId: string;
+}
+
+const keyTable: TableSpec<StartKey> = {
+  name: "run_key",
+  key: ["workflow", "key"],
+  columns: [
+    ["workflow", ({ workflow }) => workflow],
+    ["key", ({ key }) => key],
+    ["run_id", ({ runId }) => runId],
+  ],
+  of: (row) => ({ workflow: row.workflow as string, key: row.key as string, runId: row.run_id as string }),
+};
+
+function errorOf(closure: Closure): string {
+  if (closure.kind === "failed") return closure.error;
+  return closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
+}

@@ -1,0 +1,214 @@
+// Messages between runs: what a decision about one run means for its parent, its child or its successor. A message is written in
+// the transaction of that decision and carried out in one of its own. Whatever it is about may have moved on by then: a message about an
+// earlier attempt of a step, or an earlier life of a child, is dropped (run/run.ts).
+
+import { type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
+import { LongshoreError } from "../../errors.ts";
+import { backlogOf, isRunOpen, type Message, type Run, type StoredMessage, successorIdOf } from "../../run/run.ts";
+import type { NewChild, NewRun } from "../../run/store.ts";
+import type { LocalBoard } from "../board/local-board.ts";
+import { Additions, type Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore, TableRows, TableSpec } from "../rows.ts";
+import { runIdTable } from "../tables/run.ts";
+import type { Tx } from "../tx.ts";
+import type { Decisions, Happening } from "./decisions.ts";
+
+export interface MessagesDeps {
+  store: RowStore;
+  commit: GroupCommit;
+  board: LocalBoard;
+  runs: Rows<Run>;
+  decisions: Decisions;
+  /** Starts a run, unless it is there. Throws LONGSHORE_LIMIT before it has changed anything. */
+  start: (tx: Tx, run: NewRun) => void;
+  /** What became of a step, for its run. */
+  tell: (tx: Tx, task: Task, happening: Happening) => void;
+  /** There are messages to carry out. */
+  left: () => void;
+}
+
+/** How a record ends. */
+interface Ending {
+  state: EndState;
+  output: string | null;
+  error: string | null;
+  fault: Fault | null;
+}
+
+export class Messages {
+  readonly #options: MessagesDeps;
+  readonly #rows: TableRows<StoredMessage>;
+  readonly #children: TableRows<Pick<Run, "id">>;
+  readonly #added: Additions<StoredMessage>;
+  readonly #done: Additions<number>;
+  #newest = 0;
+
+  constructor(options: MessagesDeps) {
+    const { store, commit } = options;
+    this.#options = options;
+    this.#rows = store.table(messageTable);
+    this.#children = store.table(runIdTable);
+    this.#added = new Additions(commit, (message) => this.#rows.insert(message));
+    this.#done = new Additions(commit, (id) => this.#rows.remove(id));
+  }
+
+  /** Goes on counting where the stored ones end. */
+  async recover(): Promise<void> {
+    await this.#options.commit.read(() => {
+      for (const { id } of this.#rows.scan({ by: ["id"], backwards: true, limit: 1 })) this.#newest = id;
+    });
+  }
+
+  /** The oldest of those that have not been carried out. */
+  stored(): StoredMessage[] {
+    return [...this.#rows.scan({ by: ["id"], limit: pageMax })];
+  }
+
+  /** A parent waits again as soon as its child lives again: the caller that restarted the child finds both running. */
+  leave(tx: Tx, message: Message): void {
+    if (message.kind === "reopen-task") return this.#reopenParent(tx, message);
+    this.#added.add(tx, { id: ++this.#newest, message });
+    tx.after(this.#options.left);
+  }
+
+  /** Carries a message out and forgets it. */
+  deliver(tx: Tx, { id, message }: StoredMessage, child: NewChild | null): void {
+    this.#done.add(tx, id);
+    if (message.kind === "start-run") this.#startChild(tx, message, child);
+    else if (message.kind === "settle-task") this.#settleTask(tx, message);
+    else if (message.kind === "cancel-child") this.#cancelChild(tx, message);
+    else if (message.kind === "go-on") this.#goOn(tx, message);
+    else this.#reopenParent(tx, message);
+  }
+
+  /**
+   * A record has ended, and its child should stop too. One that is still to be started finds that the step has ended;
+   * one that has ended itself has nothing to stop.
+   */
+  abandoned(tx: Tx, { id: parentTaskId, runId, node, attempt }: Task): void {
+    const run = runId === null ? null : this.#options.runs.get(tx, runId);
+    if (run === null || this.#options.decisions.planOf(tx, run).nodes[node]?.kind !== "run") return;
+    const child = this.childOf(tx, parentTaskId, attempt);
+    if (child !== null && isRunOpen(child.state)) this.leave(tx, { kind: "cancel-child", parentTaskId, attempt, life: child.retries });
+  }
+
+  /** The run that an attempt of a step has started, in this batch or before it. */
+  childOf(tx: Tx, parentTaskId: string, parentAttempt: number): Run | null {
+    const { runs } = this.#options;
+    const children = this.#children.scan({ by: ["parent_task_id", "parent_attempt"], equal: [parentTaskId, parentAttempt] });
+    for (const { id } of children) return runs.get(tx, id);
+    return runs.pending(tx).find((run) => run.parentTaskId === parentTaskId && run.parentAttempt === parentAttempt) ?? null;
+  }
+
+  #startChild(tx: Tx, { parentTaskId, attempt, from, runId }: Message & { kind: "start-run" }, child: NewChild | null): void {
+    const parent = parentTaskId === null ? null : this.#options.board.tasks.get(tx, parentTaskId);
+    if (parentTaskId !== null && (parent?.state !== "queued" || isOther(attempt, parent.attempt))) return;
+    const run = { parentTaskId, parentAttempt: attempt ?? parent?.attempt ?? 0 };
+    const error = child === null ? "it could not be started" : "failed" in child ? child.failed : this.#refusal(tx, { ...child, ...run });
+    if (error === null) return;
+    if (parent !== null) this.#settleRecord(tx, parent, { state: "failed", output: null, error, fault: "final" });
+    const before = parentTaskId === null ? this.#options.runs.get(tx, from) : null;
+    // Unless it lives again.
+    if (before !== null && !isRunOpen(before.state) && successorIdOf(before) === runId)
+      this.#options.decisions.decide(tx, before, { kind: "unfollowed", error });
+  }
+
+  /** Starts a run, unless it is there. Null when there was room for it. */
+  #refusal(tx: Tx, run: NewRun): string | null {
+    try {
+      if (this.#options.runs.get(tx, run.id) === null) this.#options.start(tx, run);
+      return null;
+    } catch (error) {
+      if (error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT") return error.message;
+      throw error;
+    }
+  }
+
+  #settleTask(tx: Tx, message: Message & { kind: "settle-task" }): void {
+    const child = message.from === undefined ? null : this.#options.runs.get(tx, message.from);
+    // A child that lives again is waited for: its end in this life is the one that counts. One that was removed has no other.
+    if (child !== null && isOther(message.life, child.retries)) return;
+    const task = this.#options.board.tasks.get(tx, message.taskId);
+    if (task?.state === "queued" && task.lane === null && task.attempt === message.attempt) this.#settleRecord(tx, task, message);
+  }
+
+  #cancelChild(tx: Tx, { parentTaskId, attempt, life }: Message & { kind: "cancel-child" }): void {
+    const { board, runs, decisions } = this.#options;
+    const child = this.childOf(tx, parentTaskId, attempt);
+    if (child === null || !isRunOpen(child.state) || isOther(life, child.retries)) return;
+    const parentId = board.tasks.get(tx, parentTaskId)?.runId ?? null;
+    const error = parentId === null ? null : (runs.get(tx, parentId)?.error ?? null);
+    decisions.decide(tx, child, { kind: "cancel", parent: { error } });
+  }
+
+  /** A run that is paused goes on when it is resumed; of one that has ended, a retry knows what was left. */
+  #goOn(tx: Tx, { runId }: Message & { kind: "go-on" }): void {
+    const { runs, decisions } = this.#options;
+    const run = runs.get(tx, runId);
+    if (run?.state !== "running") return;
+    const [first, ...others] = backlogOf(run);
+    if (first?.rest === undefined) return;
+    const taken = { ...run, backlog: others.length === 0 ? null : JSON.stringify(others) };
+    runs.put(tx, runId, taken);
+    decisions.decide(tx, taken, { kind: "go-on", rest: first.rest });
+  }
+
+  /** A child is alive again: its parent waits for it again, unless it has gone its way without it. */
+  #reopenParent(tx: Tx, { taskId, attempt }: Message & { kind: "reopen-task" }): void {
+    const { board, runs, decisions } = this.#options;
+    const task = board.tasks.get(tx, taskId);
+    const run = task?.runId == null ? null : runs.get(tx, task.runId);
+    if (task === null || run === null || task.attempt !== attempt) return;
+    if (isOpen(task.state) || task.state === "done" || task.state === "forgotten") return;
+    if (decisions.planOf(tx, run).nodes[task.node]?.onFailure === "tolerate") return;
+    if (run.state === "paused") this.#waitOn(tx, run, task);
+    else if (!isRunOpen(run.state)) decisions.decide(tx, run, { kind: "reopen", node: task.node });
+  }
+
+  /** The run is paused and has not acted on the end of this step yet: that end is void. */
+  #waitOn(tx: Tx, run: Run, task: Task): void {
+    const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);
+    const left = backlog.filter((happening) => !("node" in happening) || happening.node !== task.node);
+    if (left.length === backlog.length) return;
+    this.#options.runs.put(tx, run.id, { ...run, backlog: left.length === 0 ? null : JSON.stringify(left) });
+    this.#options.board.reopenRecord(tx, task.id);
+  }
+
+  #settleRecord(tx: Tx, task: Task, how: Ending): void {
+    const { board } = this.#options;
+    const { state, error } = how;
+    // Its run goes on without it, unlike a step that is cancelled along with its run.
+    const fault = state === "cancelled" ? "failed" : how.fault;
+    if (state === "failed") {
+      const failed = { kind: "failed" as const, error: error ?? "failed", retryable: fault !== "final" };
+      board.closeRecord(
+        tx,
+        how.output === null ? task : { ...task, output: how.output },
+        fault === "timed-out" ? { kind: "lost" } : failed,
+      );
+      return;
+    }
+    board.settleRecord(tx, task.id, { ...how, fault: fault ?? undefined });
+    const { node } = task;
+    this.#options.tell(tx, task, state === "done" ? { kind: "done", node } : { kind: "ended", node, state, error, fault });
+  }
+}
+
+/** What a message says against what is: true when there is a newer one. */
+function isOther(said: number | undefined, is: number): boolean {
+  return said !== undefined && said !== is;
+}
+
+/** Messages that are read at once: the next follow when these have been carried out. */
+const pageMax = 1_000;
+
+const messageTable: TableSpec<StoredMessage> = {
+  name: "message",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["body", ({ message }) => JSON.stringify(message)],
+  ],
+  of: (row) => ({ id: row.id as number, message: JSON.parse(row.body as string) as Message }),
+};

@@ -1,0 +1,158 @@
+// The tables of runs and of joins.
+
+import type { Join, Run, RunState } from "../../run/run.ts";
+import { Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
+
+/** Open runs that stay in memory; others are read when something happens to them. */
+const runsKeptMax = 20_000;
+
+/** Written once. */
+const fixed: readonly Column<Run>[] = [
+  ["id", (run) => run.id],
+  ["workflow", (run) => run.workflow],
+  ["definition_id", (run) => run.definitionId],
+  ["input", (run) => run.input],
+  ["created_at", (run) => run.createdAt],
+  ["alias", (run) => run.alias],
+  ["parent_task_id", (run) => run.parentTaskId],
+  ["parent_attempt", (run) => run.parentAttempt],
+  ["settings", (run) => run.settings],
+  ["priority", (run) => run.priority],
+  ["root_id", (run) => run.rootId],
+];
+const changing: readonly Column<Run>[] = [
+  ["state", (run) => run.state],
+  ["output", (run) => run.output],
+  ["error", (run) => run.error],
+  ["end_by", (run) => run.endBy],
+  ["active_count", (run) => run.active],
+  ["left_count", (run) => run.left],
+  ["failed_count", (run) => run.failed],
+  ["recorded_count", (run) => run.recorded],
+  ["retries", (run) => run.retries],
+  ["counted_from", (run) => run.countedFrom],
+  ["variables", (run) => run.variables],
+  ["backlog", (run) => run.backlog],
+  ["skips", (run) => run.skips],
+];
+/** A run that was open before has none on disk. Unwritten, it spares the index of open runs. */
+const ending: readonly Column<Run>[] = [["ended_at", (run) => run.endedAt]];
+
+const runTable: TableSpec<Run> = { name: "run", key: ["id"], columns: [...fixed, ...changing, ...ending], of: runOf };
+
+/** Where only some columns are read: payloads may be long. */
+export const runIdTable: TableSpec<Pick<Run, "id">> = {
+  name: "run",
+  key: ["id"],
+  columns: [["id", (run) => run.id]],
+  of: (row) => ({ id: row.id as string }),
+};
+
+export type OpenRun = Pick<Run, "id" | "workflow" | "endBy" | "rootId">;
+
+export const openRunTable: TableSpec<OpenRun> = {
+  name: "run",
+  key: ["id"],
+  columns: [
+    ["id", (run) => run.id],
+    ["workflow", (run) => run.workflow],
+    ["end_by", (run) => run.endBy],
+    ["root_id", (run) => run.rootId],
+  ],
+  of: (row) => ({
+    id: row.id as string,
+    workflow: row.workflow as string,
+    endBy: row.end_by as number | null,
+    rootId: row.root_id as string | null,
+  }),
+};
+
+export const runColumns: string = runTable.columns.map(([name]) => name).join(", ");
+
+export function runRows(store: RowStore, commit: GroupCommit, committed: (run: Run) => void): Rows<Run> {
+  const rows = store.table(runTable);
+  const updateOpen = rows.updater(changing);
+  const update = rows.updater([...changing, ...ending]);
+  return new Rows<Run>(commit, {
+    load: (id) => rows.get(id),
+    save(run, isNew, before) {
+      // A run that begins again is written whole, over its earlier self.
+      if (isNew) rows.upsert(run);
+      else if (run.endedAt === null && before?.endedAt === null) updateOpen(run);
+      else update(run);
+    },
+    remove: (id) => rows.remove(id),
+    chars: ({ input, output, variables }) => input.length + (output?.length ?? 0) + (variables?.length ?? 0),
+    keep: (run) => (run.endedAt === null ? "while-room" : "no"),
+    keptMax: runsKeptMax,
+    committed,
+  });
+}
+
+export function runOf(row: Row): Run {
+  return {
+    id: row.id as string,
+    workflow: row.workflow as string,
+    definitionId: row.definition_id as string,
+    state: row.state as RunState,
+    input: row.input as string,
+    output: row.output as string | null,
+    error: row.error as string | null,
+    createdAt: row.created_at as number,
+    endedAt: row.ended_at as number | null,
+    endBy: row.end_by as number | null,
+    active: row.active_count as number,
+    left: row.left_count as number,
+    failed: row.failed_count as number,
+    recorded: row.recorded_count as number,
+    retries: row.retries as number,
+    countedFrom: row.counted_from as number,
+    priority: row.priority as number,
+    variables: row.variables as string | null,
+    settings: row.settings as string | null,
+    backlog: row.backlog as string | null,
+    skips: row.skips as string | null,
+    alias: row.alias as string | null,
+    parentTaskId: row.parent_task_id as string | null,
+    parentAttempt: row.parent_attempt as number,
+    rootId: row.root_id as string | null,
+  };
+}
+
+export function joinKey(runId: string, node: number): string {
+  return `${runId}.${node}`;
+}
+
+const joinTable: TableSpec<Join> = {
+  name: "node_join",
+  key: ["run_id", "node"],
+  columns: [
+    ["run_id", (join) => join.runId],
+    ["node", (join) => join.node],
+    ["left_count", (join) => join.left],
+    ["begun", (join) => (join.begun ? 1 : 0)],
+    ["missed", (join) => join.missed],
+  ],
+  of: (row) => ({
+    runId: row.run_id as string,
+    node: row.node as number,
+    left: row.left_count as number,
+    begun: row.begun === 1,
+    missed: row.missed as number,
+  }),
+};
+
+export function joinRows(store: RowStore, commit: GroupCommit): Rows<Join> {
+  const rows = store.table(joinTable);
+  return new Rows<Join>(commit, {
+    load(key) {
+      const dot = key.lastIndexOf(".");
+      return rows.get(key.slice(0, dot), Number(key.slice(dot + 1)));
+    },
+    save: (join) => rows.upsert(join),
+    keep: () => "no",
+    keptMax: 0,
+  });
+}

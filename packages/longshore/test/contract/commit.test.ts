@@ -1,0 +1,170 @@
+// The group commit on a store that answers later: what misses rows is performed again, and nobody sees anything of the first time.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Rows } from "../../src/engine/cached-rows.ts";
+import { GroupCommit } from "../../src/engine/commit.ts";
+import type { Missing, RowStore, TableSpec } from "../../src/engine/rows.ts";
+import type { Tx } from "../../src/engine/tx.ts";
+import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
+import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
+import { missingRows } from "./missing-rows.ts";
+import { diskFull } from "./sqlite.ts";
+
+interface Item {
+  readonly id: string;
+  readonly count: number;
+}
+
+const itemTable: TableSpec<Item> = {
+  name: "item",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["count", ({ count }) => count],
+  ],
+  of: (row) => ({ id: row.id as string, count: row.count as number }),
+};
+
+describe("a batch on rows that are read later", () => {
+  let db: Database;
+  let commit: GroupCommit;
+  let items: Rows<Item>;
+  /** How many reads each load was asked for. */
+  let loads: number[];
+  let fails: Error | null;
+
+  beforeEach(async () => {
+    db = await openDatabase(":memory:");
+    db.exec("CREATE TABLE item (id TEXT PRIMARY KEY, count INTEGER NOT NULL)");
+    for (const id of ["a", "b", "c"]) db.exec(`INSERT INTO item VALUES ('${id}', 0)`);
+    loads = [];
+    fails = null;
+    const later = missingRows(sqliteRows({ ...db, transaction }, () => null));
+    const store: RowStore = { ...later, load: counted(later.load) };
+    commit = new GroupCommit(store, () => 0);
+    const rows = store.table(itemTable);
+    items = new Rows<Item>(commit, {
+      load: (id) => rows.get(id),
+      save: (item) => rows.upsert(item),
+      keep: () => "no",
+      keptMax: 0,
+    });
+  });
+
+  afterEach(() => db.close());
+
+  function transaction(work: () => void): void {
+    db.transaction(() => {
+      work();
+      if (fails !== null) throw fails;
+    });
+  }
+
+  function counted(load: RowStore["load"]): RowStore["load"] {
+    return (missing: readonly Missing[]) => {
+      loads.push(missing.length);
+      return load(missing);
+    };
+  }
+
+  const add = (tx: Tx, id: string): number => {
+    const count = (items.get(tx, id)?.count ?? 0) + 1;
+    items.put(tx, id, { id, count });
+    return count;
+  };
+  const stored = () =>
+    Object.fromEntries(
+      db
+        .prepare("SELECT id, count FROM item ORDER BY id")
+        .all()
+        .map((row) => [row.id, row.count]),
+    );
+
+  it("runs in the order of arrival, also what misses nothing", async () => {
+    const order: string[] = [];
+    const note = (tx: Tx, name: string) => {
+      order.push(name);
+      tx.undo(() => order.pop());
+    };
+    await Promise.all([
+      commit.run((tx) => note(tx, "first")),
+      commit.run((tx) => {
+        note(tx, "second");
+        add(tx, "a");
+      }),
+      commit.run((tx) => note(tx, "third")),
+    ]);
+    expect(order).toEqual(["first", "second", "third"]);
+  });
+
+  it("loads what all of its operations miss at once", async () => {
+    expect(await Promise.all(["a", "b", "c"].map((id) => commit.run((tx) => add(tx, id))))).toEqual([1, 1, 1]);
+    expect(loads).toEqual([3]);
+    expect(stored()).toEqual({ a: 1, b: 1, c: 1 });
+    expect(commit.commits).toBe(1);
+  });
+
+  it("performs an operation as often as it misses something, and keeps one of its changes", async () => {
+    let performed = 0;
+    const sum = await commit.run((tx) => {
+      performed++;
+      return add(tx, "a") + add(tx, "b") + add(tx, "a");
+    });
+    expect({ sum, performed, loads }).toEqual({ sum: 4, performed: 3, loads: [1, 1] });
+    expect(stored()).toEqual({ a: 2, b: 1, c: 0 });
+  });
+
+  it("fails only the operation that throws once its rows are there", async () => {
+    const outcomes = await Promise.allSettled([
+      commit.run((tx) => add(tx, "a")),
+      commit.run((tx) => {
+        add(tx, "b");
+        throw new Error("no");
+      }),
+      commit.run((tx) => add(tx, "b")),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(stored()).toEqual({ a: 1, b: 1, c: 0 });
+  });
+
+  it("shows nothing to readers before it is committed", async () => {
+    const seen: (number | undefined)[] = [];
+    const read = async () => {
+      seen.push(await commit.read((tx) => items.get(tx, "a")?.count));
+    };
+    const reads: Promise<void>[] = [];
+    const done = commit.run((tx) => {
+      const count = add(tx, "a");
+      // Between here and the commit.
+      reads.push(read());
+      return count;
+    });
+    expect(await done).toBe(1);
+    await Promise.all(reads);
+    expect(new Set(seen)).toEqual(new Set([0]));
+    expect(await commit.read((tx) => items.get(tx, "a")?.count)).toBe(1);
+  });
+
+  it("is taken back when the store refuses it, and later ones are refused for a while", async () => {
+    fails = diskFull();
+    await expect(commit.run((tx) => add(tx, "a"))).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
+    fails = null;
+    await expect(commit.run((tx) => add(tx, "a"))).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
+    expect(stored()).toEqual({ a: 0, b: 0, c: 0 });
+  });
+
+  it("whose rows cannot be written is tried one by one", async () => {
+    fails = new Error("a row that cannot be written");
+    const failing = Promise.allSettled(["a", "b"].map((id) => commit.run((tx) => add(tx, id))));
+    expect((await failing).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    fails = null;
+    expect(await commit.run((tx) => add(tx, "a"))).toBe(1);
+  });
+
+  it("is carried out before the store closes", async () => {
+    const last = commit.run((tx) => add(tx, "a"));
+    await commit.close();
+    expect(await last).toBe(1);
+    await expect(commit.run((tx) => add(tx, "a"))).rejects.toMatchObject({ code: "LONGSHORE_CLOSED" });
+  });
+});
