@@ -115,16 +115,18 @@ async function report(execution: Execution, outcome: Outcome | undefined): Promi
   const answer = wanted ? await tellOutcome(execution, outcome) : undefined;
   const logEnded = execution.endLog(answer !== undefined);
   if (logEnded !== undefined) await logEnded;
-  if (execution.around.events.wants("taskEnded")) tellEnd(execution, outcome, answer);
+  const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
+  const kind = arrived && outcome !== undefined ? outcome.kind : "lost";
+  execution.around.ended(kind);
+  if (execution.around.events.wants("taskEnded")) tellEnd(execution, kind, outcome, answer);
   return answer?.next;
 }
 
-function tellEnd(execution: Execution, outcome: Outcome | undefined, answer: ReportAnswer | undefined): void {
+function tellEnd(execution: Execution, kind: Outcome["kind"] | "lost", outcome: Outcome | undefined, answer?: ReportAnswer): void {
   const { config, events } = execution.around;
-  const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
   events.emit("taskEnded", {
     ...execution.event(),
-    kind: arrived && outcome !== undefined ? outcome.kind : "lost",
+    kind,
     durationMs: config.clock.now() - execution.startedMs,
     error: outcome?.kind === "failed" ? outcome.error : undefined,
     verdict: answer?.acknowledged === false ? undefined : answer?.verdict,

@@ -10,7 +10,7 @@ import { Hold } from "./heartbeat.ts";
 import type { Isolates } from "./isolate/isolates.ts";
 import { logBatchDefault, TaskLog } from "./logs.ts";
 import type { Span, Tracer } from "./telemetry.ts";
-import type { Assignment, Control, HoldTerms, Transport } from "./transport.ts";
+import type { Assignment, Control, HoldTerms, Outcome, Transport } from "./transport.ts";
 
 /** What every execution of one transport shares. */
 export interface Surroundings {
@@ -26,6 +26,8 @@ export interface Surroundings {
   /** Aborts when the worker cannot wait for anything any longer. */
   readonly giveUp: AbortSignal;
   readonly wantNext: () => boolean;
+  /** How a task has ended, for the counters. */
+  readonly ended: (kind: Outcome["kind"] | "lost") => void;
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
 }

@@ -183,6 +183,9 @@ export class Runner {
       },
       draining: this.#draining.signal,
       giveUp: this.#giveUp.signal,
+      ended: (kind) => {
+        this.#counts[kind]++;
+      },
       wantNext: () => !this.#draining.signal.aborted && !this.#pool.wantedByOthers(transport),
       failing: (what, error) => {
         if (!episodes.failing(what, error)) return;

@@ -32,9 +32,9 @@ export interface Counts {
   eventsDropped: number;
 }
 
+/** Ends of tasks are counted by who reports them: every task has one, and an event for it is made only where a listener wants it. */
 export function countEvents(events: Events): Counts {
   const counts: Counts = { done: 0, failed: 0, deferred: 0, lost: 0, abandoned: 0, logLinesDropped: 0, eventsDropped: 0 };
-  events.watch("taskEnded", ({ kind }) => counts[kind]++);
   events.watch("taskAbandoned", () => counts.abandoned++);
   events.watch("logsDropped", ({ lines }) => {
     counts.logLinesDropped += lines;
