@@ -5,7 +5,7 @@ import type { Report } from "../../board/store.ts";
 import { type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import type { RetryPolicy } from "../../run/plan.ts";
-import { type Closure, faultOf, type NextTry, nextTry, noRetry } from "../../run/retry.ts";
+import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry } from "../../run/retry.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { Tx } from "../tx.ts";
 import type { Attempts, Closing, Why } from "./attempts.ts";
@@ -88,8 +88,7 @@ export class TaskLife {
       this.end(tx, counted, "failed", closing, { output: task.output, error: next.error, fault });
       return;
     }
-    const error = closure.kind === "failed" ? closure.error : closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
-    this.nextAttempt(tx, task, closing, { error, fault }, next);
+    this.nextAttempt(tx, task, closing, { error: errorOf(closure), fault }, next);
   }
 
   nextAttempt(tx: Tx, task: Task, closing: Closing, why: Why, next: NextTry & { again: true }): void {

@@ -9,7 +9,7 @@ import type { Definition } from "../../run/dialect.ts";
 import { Families } from "../../run/families.ts";
 import { freshRun } from "../../run/fresh-run.ts";
 import type { RetryPolicy } from "../../run/plan.ts";
-import type { Closure, NextTry } from "../../run/retry.ts";
+import { type Closure, errorOf, type NextTry } from "../../run/retry.ts";
 import { isRunOpen, type Run, type StoredMessage, taskIdOf } from "../../run/run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "../../run/store.ts";
 import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/local-board.ts";
@@ -286,8 +286,3 @@ const keyTable: TableSpec<StartKey> = {
   ],
   of: (row) => ({ workflow: row.workflow as string, key: row.key as string, runId: row.run_id as string }),
 };
-
-function errorOf(closure: Closure): string {
-  if (closure.kind === "failed") return closure.error;
-  return closure.kind === "lost" ? "lease expired" : `timed out (${closure.which})`;
-}

@@ -71,6 +71,22 @@ it("[C60] ends the run with a task that nobody polls in time", async () => {
   expect(await c.status(id)).toBe("TIMED_OUT");
 });
 
+it("shows the poll timeout of an attempt that no worker polled, also when another attempt follows", async () => {
+  const c = await startConductor();
+  await c.taskDef({ name: "t", pollTimeoutSeconds: 5, timeoutPolicy: "RETRY", retryCount: 1, retryDelaySeconds: 0 });
+  const id = await c.begin([simple("t")]);
+  for (let tries = 0; tries < 2; tries++) {
+    await c.clock.advance(5 * second);
+    await c.settle();
+  }
+  const reason = "Task poll timed out after 5 seconds. Poll timeout configured as 5 seconds. Timeout policy configured to RETRY";
+  const { tasks } = (await c.run(id)) as { tasks: { status: string; reasonForIncompletion: string }[] };
+  expect(tasks.map(({ status, reasonForIncompletion }) => [status, reasonForIncompletion])).toEqual([
+    ["TIMED_OUT", reason],
+    ["TIMED_OUT", reason],
+  ]);
+});
+
 it("[C61] times a whole run out, and gives it a fresh window when it is retried", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")], { timeoutSeconds: 5, timeoutPolicy: "TIME_OUT_WF" });
