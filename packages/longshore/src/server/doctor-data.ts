@@ -4,7 +4,7 @@ import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { toError } from "../errors.ts";
 import { checkFile } from "../store/sqlite/file-check.ts";
-import { blobFolderName, dataFileName, openness } from "../store/sqlite/folder.ts";
+import { blobFolderName, dataFileName, openness, strangeFile } from "../store/sqlite/folder.ts";
 import { checkBytesAtStart, checkIdleFile } from "../store/sqlite/integrity.ts";
 import { schemaVersion, tooNew } from "../store/sqlite/schema.ts";
 import type { Finding } from "./doctor.ts";
@@ -19,6 +19,8 @@ export async function examineData(folder: string, deep: boolean): Promise<Findin
   if (found !== undefined && !found.isDirectory())
     return { about, state: "bad", seen: `${folder} is a file`, advice: "Choose a folder with --data." };
   try {
+    const strange = strangeFile(folder);
+    if (strange !== null) return { about, state: "bad", ...strange };
     return await examineFiles(folder, deep);
   } catch (error) {
     return { about, state: "bad", seen: `cannot be read: ${toError(error).message}`, advice: `Allow this user to read ${folder}.` };

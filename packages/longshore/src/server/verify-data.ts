@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { LongshoreError, toError } from "../errors.ts";
 import type { Plan } from "../run/plan.ts";
 import { type Database, isLocked, openDatabase } from "../store/sqlite/driver.ts";
+import { refuseStrangeFiles } from "../store/sqlite/folder.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
 import { refuseNewer, schemaVersion } from "../store/sqlite/schema.ts";
 import { type Finding, finding } from "../verify/finding.ts";
@@ -21,6 +22,7 @@ export async function openDataFolder(directory: string): Promise<{ source: Histo
   if (!existsSync(file)) {
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no data file in ${folder}: name the folder of a server with --data.`);
   }
+  refuseStrangeFiles(folder);
   const db = await openReadOnly(file);
   try {
     refuseOlder(refuseNewer(db, file), file);

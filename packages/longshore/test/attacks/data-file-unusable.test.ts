@@ -1,13 +1,16 @@
 // What is in the place of the data file is not a data file that this version can serve. The server says so once, with the path and what
 // to do, and leaves it alone; the doctor finds the same.
 
-import { readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { longshore, temporaryFolder } from "../support/cli.ts";
+import { longshore, startLongshore, temporaryFolder } from "../support/cli.ts";
 import { dataFolder, startRunServer } from "../support/run-server.ts";
 
 const pageBytes = 4_096;
+/** Commands end within seconds on a loaded machine. */
+const hangMs = 20_000;
 
 /** A folder with the data of 200 runs, whose server has ended. */
 async function filledFolder(end: "stop" | "crash" = "stop"): Promise<string> {
@@ -57,6 +60,37 @@ it("a file in the place of the folder", async () => {
   );
   await expectFound(file, /is a file.*Choose a folder with --data/);
 });
+
+// To open a FIFO waits for a writer that never comes, and no signal ends that wait.
+const makeFifo = (path: string) => void execFileSync("mkfifo", [path]);
+const strange: readonly [name: string, what: string, make: (path: string) => void][] = [
+  ["longshore.db", "a FIFO", makeFifo],
+  ["longshore.db-wal", "a FIFO", makeFifo],
+  ["lock", "a FIFO", makeFifo],
+  ["longshore.db", "a folder", (path) => mkdirSync(path)],
+  ["longshore.db", "a device", (path) => symlinkSync("/dev/zero", path)],
+];
+
+it.each(strange)("in the place of %s, %s, which every command refuses before it is opened", async (name, what, make) => {
+  const data = temporaryFolder();
+  // `verify` refuses a folder without a data file before it looks at the others.
+  if (name !== "longshore.db") writeFileSync(join(data, "longshore.db"), "");
+  make(join(data, name));
+  const expected = `longshore: ${join(data, name)} is ${what}, expected a file. Remove it, restore the folder from a backup, or choose another folder with --data.\n`;
+  for (const args of [["start", "--port", "0", "--log-level", "warn"], ["verify"], ["backup", join(data, "copy")]]) {
+    const { code, stderr } = await bounded([...args, "--data", data]);
+    expect({ command: args[0], code, stderr }).toEqual({ command: args[0], code: 2, stderr: expected });
+  }
+  const { stdout } = await bounded(["doctor", "--json", "--port", "0", "--data", data]);
+  expect(stdout).toContain(`${join(data, name)} is ${what}, expected a file.`);
+});
+
+/** A command that hangs is ended, so that the test reports which. */
+async function bounded(args: string[]) {
+  const command = startLongshore(args);
+  const timer = setTimeout(() => command.kill("SIGKILL"), hangMs);
+  return command.ended.finally(() => clearTimeout(timer));
+}
 
 it("a file that is no database", async () => {
   const data = await filledFolder();

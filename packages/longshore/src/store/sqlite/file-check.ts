@@ -3,7 +3,7 @@
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { dataFileName } from "./folder.ts";
+import { dataFileName, refuseStrangeFiles } from "./folder.ts";
 import { readWal, type WalReport } from "./wal-check.ts";
 
 export interface FileReport {
@@ -25,6 +25,7 @@ const magic = "SQLite format 3\0";
 /** `hadData`: the folder is known to have had a data file. */
 export function checkFile(directory: string, hadData = false): FileReport {
   const file = join(directory, dataFileName);
+  refuseStrangeFiles(directory);
   const wal = readWal(`${file}-wal`);
   const start = readStart(file);
   if (start === null || start.bytes === 0) return { schemaVersion: null, damage: missing(file, start !== null, wal, hadData) };

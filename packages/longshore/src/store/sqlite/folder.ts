@@ -1,6 +1,6 @@
 // The data folder: made for its owner only, with files that only the owner may read.
 
-import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { LongshoreError } from "../../errors.ts";
 
@@ -8,6 +8,8 @@ export const dataFileName = "longshore.db";
 export const lockFileName = "lock";
 export const blobFolderName = "blobs";
 
+/** What SQLite and the checks open by name. */
+const openedNames = [lockFileName, ...["", "-wal", "-shm", "-journal"].map((suffix) => `${dataFileName}${suffix}`)];
 const folderMode = 0o700;
 const fileMode = 0o600;
 const othersBits = 0o077;
@@ -17,6 +19,7 @@ const stickyBit = 0o1000;
 /** Makes the folder when there is none, and the files in it private. `warn` gets what only its owner should change. */
 export function prepareFolder(directory: string, warn: (message: string) => void = () => {}): void {
   makeFolder(directory);
+  refuseStrangeFiles(directory);
   // SQLite gives the files beside a database the mode of the database.
   createPrivate(join(directory, lockFileName));
   for (const name of readdirSync(directory)) if (isOurs(name)) makePrivate(join(directory, name), warn);
@@ -29,6 +32,30 @@ export function createDataFile(directory: string): string {
   const file = join(directory, dataFileName);
   createPrivate(file);
   return file;
+}
+
+/** Throws when something else stands where a file belongs: to open a FIFO, or to read a device, would wait without an end. */
+export function refuseStrangeFiles(directory: string): void {
+  const strange = strangeFile(directory);
+  if (strange !== null) throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${strange.seen} ${strange.advice}`);
+}
+
+/** What is wrong and what to do about it; null when each file that SQLite would open is a file, or is not there. Opens nothing. */
+export function strangeFile(directory: string): { readonly seen: string; readonly advice: string } | null {
+  for (const name of openedNames) {
+    const path = join(directory, name);
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined || found.isFile()) continue;
+    const seen = `${path} is ${kindOf(found)}, expected a file.`;
+    return { seen, advice: "Remove it, restore the folder from a backup, or choose another folder with --data." };
+  }
+  return null;
+}
+
+function kindOf(found: Stats): string {
+  if (found.isDirectory()) return "a folder";
+  if (found.isFIFO()) return "a FIFO";
+  return found.isSocket() ? "a socket" : "a device";
 }
 
 /** A sentence when other users may look into the folder or change it, with what to do; else null. */
