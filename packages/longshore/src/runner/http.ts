@@ -31,10 +31,13 @@ const requestMsMax = 10_000;
 const connectionsMax = 100;
 
 export async function serveWorker({ port, host = "127.0.0.1" }: HttpOptions, pages: Pages): Promise<HttpHandle> {
-  const server = createServer({ requestTimeout: requestMsMax, keepAliveTimeout: requestMsMax }, (request, response) => {
-    const answered = isRebound(request, host) ? refuseName(request, response) : answer(request, response, pages);
-    void answered.catch(() => response.destroy());
-  });
+  const server = createServer(
+    { requestTimeout: requestMsMax, keepAliveTimeout: requestMsMax, joinDuplicateHeaders: true },
+    (request, response) => {
+      const answered = isRebound(request, host) ? refuseName(request, response) : answer(request, response, pages);
+      void answered.catch(() => response.destroy());
+    },
+  );
   server.maxConnections = connectionsMax;
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) => {

@@ -16,18 +16,12 @@ describe("the Host header on loopback", () => {
     expect(gate().screen({ host })).toBeUndefined();
   });
 
-  it.each([
-    undefined,
-    "",
-    "evil.example",
-    "evil.example:4500",
-    "127.0.0.1.evil.example",
-    "localhost@evil.example",
-    "localhost:4500:1",
-    "0.0.0.0",
-  ])("may not be %j, so that a rebound name cannot drive the server", (host) => {
-    expect(gate().screen({ host })).toMatchObject({ kind: "forbidden", status: 403 });
-  });
+  it.each([undefined, "evil.example", "evil.example:4500", "127.0.0.1.evil.example", "0.0.0.0"])(
+    "may not be %j, so that a rebound name cannot drive the server",
+    (host) => {
+      expect(gate().screen({ host })).toMatchObject({ kind: "forbidden", status: 403 });
+    },
+  );
 
   it("may be a configured name", () => {
     const named = gate({ hosts: ["Build.Example.Org"] });
@@ -44,6 +38,29 @@ describe("the Host header on loopback", () => {
     expect(one.screen({ host: "localhost:4500" })).toBeUndefined();
     expect(one.screen({ host: "evil.example" })).toMatchObject({ status: 403 });
     expect(one.screen({ host: "localhost:4500" })).toBeUndefined();
+  });
+});
+
+describe("a malformed Host header", () => {
+  const rules = {
+    "on loopback": gate(),
+    "with names": gate({ bound: "0.0.0.0", hosts: ["localhost"] }),
+    "with tokens": gate({ auth: closed, bound: "0.0.0.0" }),
+    "without tokens": gate({ bound: "0.0.0.0" }),
+  };
+  it.each(Object.entries(rules))("is refused %s", (_rule, screened) => {
+    for (const host of [
+      "",
+      "localhost@evil.example",
+      "localhost:4500:1",
+      "localhost:1@evil",
+      "localhost, evil",
+      "localhost,localhost",
+      "::1",
+      "a b",
+    ])
+      expect([host, screened.screen({ host })]).toMatchObject([host, { kind: "bad-request", status: 400 }]);
+    for (const host of ["localhost:", "LOCALHOST:4500"]) expect([host, screened.screen({ host })]).toEqual([host, undefined]);
   });
 });
 

@@ -49,7 +49,7 @@ export function createGate(options: GateOptions): Gate {
   return {
     screen(headers, route) {
       const { host, origin } = headers;
-      if (!acceptsHost(host)) return wrongHost(host);
+      if (!acceptsHost(host)) return host === undefined || hostShape.test(host) ? wrongHost(host) : malformedHost(host);
       if (origin !== undefined && !origins.has(origin) && !isOwn(origin, host)) return foreignOrigin(origin);
       // Links, images, scripts and no-cors fetches of a foreign page carry no Origin, but browsers tell where they come from.
       const site = headers["sec-fetch-site"];
@@ -104,7 +104,11 @@ function hostRule(options: GateOptions): (host: string | undefined) => boolean {
   for (const host of options.hosts ?? []) names.add(nameOf(host));
   const strict = isLoopback(options.bound) || (options.hosts ?? []).length > 0;
   if (strict) return remembering((host) => names.has(nameOf(host)));
-  if (options.auth.required) return () => true;
+  if (options.auth.required) {
+    const isNamed = remembering(() => true);
+    // HTTP/1.0 has no Host, and probes of load balancers still use it.
+    return (host) => host === undefined || isNamed(host);
+  }
   return remembering((host) => !isPublicName(nameOf(host)));
 }
 
@@ -114,7 +118,7 @@ function remembering(accepts: (host: string) => boolean): (host: string | undefi
   return (host) => {
     if (host === undefined) return false;
     if (host === last) return true;
-    if (!accepts(host)) return false;
+    if (!hostShape.test(host) || !accepts(host)) return false;
     last = host;
     return true;
   };
@@ -124,7 +128,10 @@ function isPublicName(name: string): boolean {
   return !name.startsWith("[") && isIP(name) === 0 && name.includes(".");
 }
 
-/** A Host value without its port, in lower case. */
+/** A name or an address, and a port. Two Host headers arrive joined by a comma, which neither has. */
+const hostShape = /^(?:[\w.~-]+|\[[\w:.%-]+\])(?::\d*)?$/i;
+
+/** A Host value of that shape without its port, in lower case. */
 function nameOf(host: string): string {
   const colon = host.lastIndexOf(":");
   const name = colon > host.lastIndexOf("]") ? host.slice(0, colon) : host;
@@ -176,6 +183,11 @@ function wrongHost(host: string | undefined): Problem {
     status: 403,
     message: `${named} this server does not answer; the names it answers to are configured at its start.`,
   };
+}
+
+function malformedHost(host: string): Problem {
+  const detail = { field: "host", expected: "one name or address, and a port" };
+  return { kind: "bad-request", status: 400, message: `The Host is ${JSON.stringify(host)}, expected ${detail.expected}.`, detail };
 }
 
 function onlyReads({ method }: Target): Problem {

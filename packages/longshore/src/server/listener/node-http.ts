@@ -40,6 +40,8 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
   const server = createServer({
     IncomingMessage: BodyRequest,
     maxHeaderSize: limits.headerBytes,
+    // Of two Host or Authorization headers Node takes the first, and a proxy in front may have judged the other. Joined they are neither.
+    joinDuplicateHeaders: true,
     headersTimeout: Math.min(limits.headersMs, limits.requestMs),
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: limits.checkMs,

@@ -37,9 +37,12 @@ const connectionsMax = 10_000;
 
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const { host, port } = options.settings;
-  const server = createServer({ keepAliveTimeout: keepAliveMs, requestTimeout: requestMsMax }, (request, response) => {
-    void answer(request, response, options);
-  });
+  const server = createServer(
+    { keepAliveTimeout: keepAliveMs, requestTimeout: requestMsMax, joinDuplicateHeaders: true },
+    (request, response) => {
+      void answer(request, response, options);
+    },
+  );
   server.maxConnections = connectionsMax;
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) => {
