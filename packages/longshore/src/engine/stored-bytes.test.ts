@@ -62,7 +62,8 @@ describe("stored bytes", () => {
   it("are what the tables hold after rows were added, replaced and removed, also after a restart", async () => {
     const world = await setup();
     const { parts, streams, document, documents, bus, log, blobs, post } = world;
-    await blobs.put(Buffer.from("some content"));
+    await blobs.put(Buffer.from("some content"), { note: "a note" });
+    await blobs.put(Buffer.from("some content"), { note: "a longer note, ü" });
     await blobs.put(Buffer.from("some content"));
     await document("a", '"long text"');
     await document("b", '"ü"');

@@ -6,6 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { attemptsKeptMax } from "../../src/engine/board/attempts.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { serve } from "../../src/server/index.ts";
+import { blobFileBytes } from "../../src/store/sqlite/blobs.ts";
 import { startAdminServer } from "../support/admin.ts";
 import { startConductor } from "../support/conductor-rest.ts";
 import { simple } from "../support/conductor-world.ts";
@@ -14,19 +15,35 @@ import { eventually } from "../support/workflow-graph.ts";
 const bytes = { "content-type": "application/octet-stream" };
 
 it("blobs are refused when all of them together reach the quota, also after a restart", async () => {
-  const before = await startAdminServer({ quotas: { blobBytes: 1_000 } });
+  const quotas = { blobBytes: 3 * (blobFileBytes + 300) + blobFileBytes + 100 };
+  const before = await startAdminServer({ quotas });
   const put = (server: typeof before, content: string) => server.api("POST", "/blobs", content, bytes);
   const kept = await Promise.all(["a", "b", "c", "d"].map((letter) => put(before, letter.repeat(300))));
   expect(kept.map(({ status }) => status).sort()).toEqual([201, 201, 201, 507]);
   const refused = kept.find(({ status }) => status === 507);
-  expect(refused?.body.error).toMatchObject({ code: "LONGSHORE_LIMIT", field: "quotas.blobBytes", expected: "at most 1000 bytes" });
+  const expected = `at most ${quotas.blobBytes} bytes`;
+  expect(refused?.body.error).toMatchObject({ code: "LONGSHORE_LIMIT", field: "quotas.blobBytes", expected });
   // What was refused left nothing behind, and a copy takes no room.
-  expect((await put(before, "e".repeat(50))).status).toBe(201);
-  expect((await put(before, "e".repeat(50))).status).toBe(201);
+  expect((await put(before, "a".repeat(300))).status).toBe(507);
+  expect((await put(before, "e".repeat(100))).status).toBe(201);
   await before.close();
-  const after = await startAdminServer({ quotas: { blobBytes: 1_000 } }, before);
+  const after = await startAdminServer({ quotas: { blobBytes: quotas.blobBytes + blobFileBytes + 50 } }, before);
   expect((await put(after, "f".repeat(60))).status).toBe(507);
   expect((await put(after, "f".repeat(50))).status).toBe(201);
+});
+
+it("blobs of a few bytes count for the files that they are, and their names count too", async () => {
+  const engine = await openEngine({ directory: null, quotas: { blobBytes: 100_000 } });
+  onTestFinished(() => engine.close());
+  let kept = 0;
+  await expect(
+    (async () => {
+      for (; kept < 1_000; kept++) await engine.blobs.put(Buffer.from(`${kept}`));
+    })(),
+  ).rejects.toMatchObject({ detail: { field: "quotas.blobBytes" } });
+  expect(kept).toBe(Math.floor(100_000 / (blobFileBytes + 2)));
+  const note = (text: string) => engine.blobs.put(Buffer.from("0"), { note: text });
+  await expect(note("n".repeat(100_000))).rejects.toMatchObject({ detail: { field: "quotas.blobBytes" } });
 });
 
 it("task definitions of a worker token are refused at their quota, and the metrics tell so", async () => {

@@ -5,7 +5,10 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { BlobStore, StoredBlob } from "../../blob/blob.ts";
 import { JsonScan } from "../../json-scan.ts";
+import { isName } from "../../names.ts";
 import { payloadRequestBytes } from "../../payload-size.ts";
+import { shown } from "../../text.ts";
+import { invalid } from "./refuse.ts";
 
 export const blobTypes = ["data", "flow", "binary"] as const;
 export type BlobType = (typeof blobTypes)[number];
@@ -30,6 +33,8 @@ export const jsonBlobBytesMax = 16 * 1_024 * 1_024;
 /** JSON that a reader gets as a value, in one message or as the output of a step. What is larger is read as it was stored. */
 export const jsonValueBytesMax = payloadRequestBytes;
 
+/** A file's name is shown to people, stands in a header and is kept beside the content. */
+const filenameCharsMax = 255;
 /** JSON values of a blob that somebody wants as values: as many as a request may bring. */
 const jsonBlobValuesMax = 131_072;
 
@@ -79,6 +84,7 @@ export class BlobLibrary {
   }
 
   async #put(content: AsyncIterable<Uint8Array> | Uint8Array, note: Note): Promise<{ blobId: string; filename?: string }> {
+    if (note.filename !== undefined) checkFilename(note.filename);
     const { hash } = await this.#store.put(content, { note: JSON.stringify(note) });
     return { blobId: hash, ...(note.filename === undefined ? {} : { filename: note.filename }) };
   }
@@ -87,6 +93,11 @@ export class BlobLibrary {
   #noteOf({ note }: StoredBlob): Note {
     return note === null ? { type: "data" } : (JSON.parse(note) as Note);
   }
+}
+
+function checkFilename(name: string): void {
+  if (name.length > filenameCharsMax) throw invalid("filename", `has ${name.length} characters, expected at most ${filenameCharsMax}`);
+  if (!isName(name)) throw invalid("filename", `is ${shown(name)}, expected valid Unicode without the NUL character`);
 }
 
 /** The same pieces, counted as they pass. */

@@ -41,6 +41,8 @@ const columns = "hash, bytes, created_at, used_at, note";
 const useMs = 3_600_000;
 /** Uses that wait to be noted. A use that finds no room is forgotten: the blob then counts as unused a while longer than it is. */
 const usesMax = 10_000;
+/** Counted for each blob besides its content and its note: a file takes a block of the disk and an entry, however short it is. */
+export const blobFileBytes = 4_096;
 /** Blobs that one transaction of pruning removes. */
 const pruneMax = 100;
 /** Files younger than this may belong to an upload whose row is on its way. */
@@ -80,6 +82,7 @@ export class SqliteBlobs implements BlobStore {
     const temporary = this.#incoming();
     const place = this.#space.open();
     try {
+      place.take(countOf(0, note ?? null));
       if (!this.#prepared) this.#prepare();
       const blob = await this.#receive(temporary, content instanceof Uint8Array ? piecesOf(content) : content, place);
       if (hash !== undefined && hash !== blob.hash) throw mismatch(hash, blob.hash);
@@ -142,7 +145,7 @@ export class SqliteBlobs implements BlobStore {
       const stale = this.#oldest(usedBefore, pruneMax).filter(({ hash }) => isFree(hash));
       const aside = stale.map(({ hash }) => [this.#path(hash), this.#incoming()] as const);
       for (const { hash } of stale) this.#rows.remove(tx, hash);
-      this.#space.add(tx, -stale.reduce((sum, { bytes }) => sum + bytes, 0));
+      this.#space.add(tx, -stale.reduce((sum, { bytes, note }) => sum + countOf(bytes, note), 0));
       // Right after the commit and before anything else can run: the same content may be put again at once.
       tx.after(() => {
         for (const [from, to] of aside) renameIfThere(from, to);
@@ -214,6 +217,8 @@ export class SqliteBlobs implements BlobStore {
         const blob = { hash, bytes, createdAt: known?.createdAt ?? now, usedAt: now, note: note ?? known?.note ?? null };
         this.#rows.put(tx, hash, blob, known === null);
         if (known === null) place.keep(tx);
+        // Room for the whole was taken while it arrived, so there is room for another note.
+        else this.#space.add(tx, countOf(bytes, blob.note) - countOf(bytes, known.note));
         return storedOf(blob);
       });
     } finally {
@@ -270,6 +275,11 @@ function blobRows(db: Database, commit: GroupCommit): Rows<Blob> {
     keep: () => "no",
     keptMax: 0,
   });
+}
+
+/** What a blob takes of the quota; the schema counts the same. */
+function countOf(bytes: number, note: string | null): number {
+  return blobFileBytes + bytes + (note === null ? 0 : Buffer.byteLength(note));
 }
 
 function blobOf(row: SqlRow): Blob {

@@ -6,7 +6,7 @@ import type { Database } from "./driver.ts";
 
 /** Fills `amount` from the tables that it sums up. Each row counts what the store counts for it: a test compares them. */
 export const countAmounts = `
-  INSERT INTO amount SELECT 'bytes of blobs', coalesce(sum(bytes), 0) FROM blob;
+  INSERT INTO amount SELECT 'bytes of blobs', coalesce(sum(4096 + bytes + coalesce(octet_length(note), 0)), 0) FROM blob;
   INSERT INTO amount SELECT 'bytes of logs', coalesce(sum(bytes), 0) FROM log;
   INSERT INTO amount SELECT 'bytes of documents', coalesce(sum(64 + octet_length(name) + octet_length(body)), 0) FROM document;
   INSERT INTO amount SELECT 'documents of ' || kind, count(*) FROM document GROUP BY kind;

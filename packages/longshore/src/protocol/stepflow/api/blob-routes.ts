@@ -6,7 +6,6 @@ import { blobBytesMax } from "../../../blob/blob.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
 import { inBodyTurns, parseLarge } from "../../../json-sliced.ts";
 import { compactText, memberTexts } from "../../../json-text.ts";
-import { checkName } from "../../../names.ts";
 import { blobIdIn } from "../blob-id.ts";
 import { type BlobLibrary, type BlobType, blobTypes, type FoundBlob, jsonBlobBytesMax } from "../blob-library.ts";
 import { invalid, notFound } from "../refuse.ts";
@@ -14,8 +13,6 @@ import { json } from "./rest-json.ts";
 import * as read from "./rest-request.ts";
 
 const bytesType = "application/octet-stream";
-/** A file's name is shown to people and stands in a header. */
-const filenameCharsMax = 255;
 
 export class BlobRoutes {
   readonly #blobs: BlobLibrary;
@@ -55,7 +52,7 @@ export class BlobRoutes {
     // The text and not the value: its id is the hash of how it was written.
     const data = members.get("data") ?? members.get("jsonData") ?? members.get("json_data");
     if (data === undefined) throw invalid("data", "is missing, expected any JSON");
-    const filename = checkFilename(read.textOf(parsed, "filename"));
+    const filename = read.textOf(parsed, "filename");
     const options = { type: typeOf(read.textOf(parsed, "blobType")), ...(filename === undefined ? {} : { filename }) };
     return json(await this.#blobs.putJson(await inBodyTurns(data, compactText(data)), options));
   }
@@ -110,12 +107,5 @@ function typeOf(said: string | undefined): BlobType {
 /** Headers are bytes; what is no ASCII comes as UTF-8. */
 function filenameIn(request: HttpRequest): string | undefined {
   const name = request.headers["x-blob-filename"];
-  return typeof name === "string" && name !== "" ? checkFilename(Buffer.from(name, "latin1").toString("utf8")) : undefined;
-}
-
-function checkFilename(name: string | undefined): string | undefined {
-  if (name === undefined) return undefined;
-  if (name.length > filenameCharsMax) throw invalid("filename", `has ${name.length} characters, expected at most ${filenameCharsMax}`);
-  checkName(name, "filename");
-  return name;
+  return typeof name === "string" && name !== "" ? Buffer.from(name, "latin1").toString("utf8") : undefined;
 }
