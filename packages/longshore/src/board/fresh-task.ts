@@ -24,6 +24,7 @@ export function freshTask(task: NewTask & { runId?: string; node?: number; ordin
     output: null,
     error: null,
     fault: null,
+    overdue: null,
     failures: 0,
     lost: 0,
     deferrals: 0,

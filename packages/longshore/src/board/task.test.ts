@@ -222,6 +222,7 @@ function taskIn(state: Task["state"], parts: Partial<Task> = {}): Task {
     output: null,
     error: null,
     fault: null,
+    overdue: null,
     failures: 0,
     lost: 0,
     deferrals: 0,

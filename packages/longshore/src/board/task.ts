@@ -62,6 +62,8 @@ export interface Task {
   readonly error: string | null;
   /** Null unless it has failed. */
   readonly fault: Fault | null;
+  /** The deadline that was missed, where the fault is that one was. */
+  readonly overdue: Deadline | null;
   /** Attempts that failed, and holds that were lost: two budgets. */
   readonly failures: number;
   readonly lost: number;

@@ -9,7 +9,7 @@ import { Deciding } from "./deciding.ts";
 import type { Dialect } from "./dialect.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
-import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry } from "./retry.ts";
+import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "./retry.ts";
 import type { Join, Message, Rest, Run } from "./run.ts";
 
 /** `streamed`: the step's first part has been told before, so that whoever waited for no more has heard of it already. */
@@ -171,12 +171,13 @@ function close(deciding: Deciding, plan: Plan, event: RunEvent & { kind: "closed
   const attempt = event.attempt ?? 0;
   const next = nextTry(policy, event, event.closure, event.now, event.random);
   const fault = faultOf(event.closure);
+  const overdue = overdueOf(event.closure);
   if (fault === "timed-out" && policy.timeoutEndsRun) {
     const error = errorOf(event.closure);
-    deciding.endsRun(event.node, { state: "failed", error, fault, attempt, output: event.output });
+    deciding.endsRun(event.node, { state: "failed", error, fault, overdue, attempt, output: event.output });
     return { again: false, error, failures: next.failures, lost: next.lost };
   }
   if (next.again) return deciding.tryAgain(event.node, next, attempt + 1);
-  deciding.end(event.node, { state: "failed", error: next.error, fault, attempt, output: event.output });
+  deciding.end(event.node, { state: "failed", error: next.error, fault, overdue, attempt, output: event.output });
   return next;
 }

@@ -172,8 +172,8 @@ export class Deciding {
     this.#draft.revive({ backlog: null });
     this.#draft.update({ left: again.all.size });
     for (const node of again.permitted) {
-      const { error, fault, attempt } = records.get(node) as Task;
-      this.#draft.countFailure(node, { state: "failed", error, fault, attempt });
+      const { error, fault, overdue, attempt } = records.get(node) as Task;
+      this.#draft.countFailure(node, { state: "failed", error, fault, overdue, attempt });
     }
     for (const node of again.forget) this.#draft.forget(node);
     // The step that was named begins as if it had never been tried.

@@ -1,6 +1,6 @@
 // The port between the decider and the languages that workflows are written in.
 
-import type { EndState, Fault, Task } from "../board/task.ts";
+import type { Deadline, EndState, Fault, Task } from "../board/task.ts";
 import type { Json } from "../json.ts";
 import type { Sliced } from "../sliced.ts";
 import type { DocumentKey } from "./documents.ts";
@@ -71,6 +71,8 @@ export interface StepFailure {
   readonly attempt: number;
   readonly state: EndState;
   readonly fault: Fault | null;
+  /** The deadline that was missed, where the fault is that one was. */
+  readonly overdue?: Deadline | null;
   readonly error: string | null;
 }
 

@@ -2,7 +2,7 @@
 // from what; here is how that is written down.
 
 import { freshTask } from "../board/fresh-task.ts";
-import type { EndState, Fault, Task } from "../board/task.ts";
+import type { Deadline, EndState, Fault, Task } from "../board/task.ts";
 import { isObject, type Json } from "../json.ts";
 import { parseExact, writeExact } from "../json-exact.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
@@ -30,6 +30,8 @@ export interface Failing {
   state: EndState;
   error: string | null;
   fault: Fault | null;
+  /** The deadline that was missed, where the fault is that one was. */
+  overdue?: Deadline | null;
   attempt: number;
   /** JSON text of what it gave all the same; absent when its row says so already. */
   output?: string | null;
@@ -218,8 +220,8 @@ export class Draft {
   }
 
   /** What is worked out from here on sees how it ended. */
-  noteFailed(at: number, { state, error, fault, output }: Failing): void {
-    this.known.end(at, { state, error, fault, endedAt: this.now, ...(output === undefined ? {} : { output }) });
+  noteFailed(at: number, { state, error, fault, overdue = null, output }: Failing): void {
+    this.known.end(at, { state, error, fault, overdue, endedAt: this.now, ...(output === undefined ? {} : { output }) });
   }
 
   countFailure(at: number, failing: Failing): void {

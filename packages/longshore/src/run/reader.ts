@@ -1,6 +1,6 @@
 // Reading for people and pages: a port of its own, so that no view can change anything, and no view adds to what a store must write.
 
-import type { Fault, Task, TaskHead, TaskState, Verb } from "../board/task.ts";
+import type { Deadline, Fault, Task, TaskHead, TaskState, Verb } from "../board/task.ts";
 import type { Growth, ListOptions } from "../list-text.ts";
 import type { Definition } from "./dialect.ts";
 import type { Run, RunState } from "./run.ts";
@@ -38,6 +38,8 @@ export interface AttemptView {
   readonly endedAt: number | null;
   readonly closedBy: Verb | null;
   readonly fault: Fault | null;
+  /** The deadline that was missed, where the fault is that one was. */
+  readonly overdue: Deadline | null;
   /** Place among the records of its run. */
   readonly ordinal: number;
   readonly deferrals: number;

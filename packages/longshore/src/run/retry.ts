@@ -1,7 +1,7 @@
 // Whether an attempt that closed is followed by another, and when. Policy only: pure, and no part of the board.
 
 import { backoffMs } from "../backoff.ts";
-import type { Fault } from "../board/task.ts";
+import type { Deadline, Fault } from "../board/task.ts";
 import type { RetryPolicy } from "./plan.ts";
 
 /** How an attempt came to its end without a result. A failure that `spends` what lost holds do was none of the task's own. */
@@ -57,6 +57,12 @@ function lostDelay({ lostBackoff }: RetryPolicy, lost: number, random: number): 
 export function faultOf(closure: Closure): Fault {
   if (closure.kind !== "failed") return closure.kind;
   return closure.retryable ? (closure.spends ?? "failed") : "final";
+}
+
+/** The deadline that was missed; null where it was no deadline. */
+export function overdueOf(closure: Closure): Deadline | null {
+  if (closure.kind === "failed") return null;
+  return closure.kind === "lost" ? "holdUntil" : closure.which;
 }
 
 /** What people are told of it. */

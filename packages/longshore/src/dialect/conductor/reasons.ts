@@ -15,7 +15,7 @@ export function isMappingFault(error: string | null): boolean {
 }
 
 /** What has to be known of an attempt to tell why it came to nothing. */
-export type Ended = Pick<Task, "id" | "attempt" | "error" | "fault">;
+export type Ended = Pick<Task, "id" | "attempt" | "error" | "fault" | "overdue">;
 
 /** `reasonForIncompletion` of an attempt; null when there is none. */
 export function reasonOf(node: PlanNode, task: Ended): string | null {
@@ -25,7 +25,7 @@ export function reasonOf(node: PlanNode, task: Ended): string | null {
   // A worker that gave no reason has given none; only a JOIN has an empty one.
   const told = task.error === "" && node.kind !== "join" ? null : task.error;
   if (definition === undefined || task.fault === null) return told;
-  return faultReason(definition, { ...task, taskId: task.id }) ?? told;
+  return overdueReason(definition, task) ?? told;
 }
 
 /** A child that failed is named by workflow, version and id. */
@@ -37,34 +37,30 @@ function childReason(param: SubWorkflowParam | undefined, { id, attempt, error, 
   return `Sub workflow ${inline?.name ?? param?.name}.${inline?.version ?? param?.version}/${childId} failure reason: ${error}`;
 }
 
-function faultReason(
-  definition: TaskDef,
-  { fault, error, taskId, attempt }: { fault: Task["fault"]; error: string | null; taskId: string; attempt: number },
-): string | null {
+/** Null where no deadline was missed. */
+function overdueReason(definition: TaskDef, { id, attempt, overdue }: Ended): string | null {
+  if (overdue === null) return null;
   const policy = `Timeout policy configured to ${definition.timeoutPolicy}`;
-  if (fault === "lost") {
-    if (error !== null && error !== "lease expired") return null;
-    const id = attemptIdOf(taskId, attempt);
-    return `responseTimeout: ${definition.responseTimeoutSeconds} exceeded for the taskId: ${id} with Task Definition: ${definition.name}`;
+  if (overdue === "holdUntil") {
+    const taskId = attemptIdOf(id, attempt);
+    return `responseTimeout: ${definition.responseTimeoutSeconds} exceeded for the taskId: ${taskId} with Task Definition: ${definition.name}`;
   }
-  if (fault !== "timed-out") return null;
-  if (error?.includes("nobody took it") && definition.pollTimeoutSeconds) {
+  if (overdue === "claimBy" && definition.pollTimeoutSeconds) {
     const seconds = definition.pollTimeoutSeconds;
     return `Task poll timed out after ${seconds} seconds. Poll timeout configured as ${seconds} seconds. ${policy}`;
   }
-  const total = error?.includes("the task took too long") ?? false;
-  const seconds = total ? definition.totalTimeoutSeconds : definition.timeoutSeconds;
+  const seconds = overdue === "totalBy" ? definition.totalTimeoutSeconds : definition.timeoutSeconds;
   return `Task timed out after ${seconds} seconds. Timeout configured as ${seconds} seconds. ${policy}`;
 }
 
 /** What a run says of a step that failed. Those of permissive steps stand one after the other. */
 export function explain(plan: Plan, failure: StepFailure, before: string | null): string {
   const node = plan.nodes[failure.node] as PlanNode;
-  const { taskId, attempt, fault, error } = failure;
+  const { taskId, attempt, fault, overdue = null, error } = failure;
   if (isMappingFault(error)) return error as string;
   const timedOut = fault === "timed-out" || fault === "lost";
   const status = failure.state === "cancelled" ? "TERMINATED" : timedOut ? "TIMED_OUT" : "FAILED";
-  const reason = reasonOf(node, { id: taskId, attempt, error, fault });
+  const reason = reasonOf(node, { id: taskId, attempt, error, fault, overdue });
   const text = `Task ${attemptIdOf(taskId, attempt)} failed with status: ${status} and reason: '${reason}'`;
   return before !== null && node.onFailure === "permit" ? `${before}. ${text}` : text;
 }

@@ -1,10 +1,11 @@
 // Attempts that are over and were followed by another, as rows. The newest attempt of a task is in the task's own row.
 
-import type { Fault, Task, Verb } from "../../board/task.ts";
+import type { Deadline, Fault, Task, Verb } from "../../board/task.ts";
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
+import { faultText } from "../tables/fault.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 
 /** How an attempt, or a hold of it, came to its end. */
@@ -19,6 +20,7 @@ export interface Closing {
 export interface Why {
   error: string | null;
   fault: Fault | null;
+  overdue: Deadline | null;
 }
 
 /** The task is as it was while the attempt lasted. */
@@ -53,7 +55,7 @@ const attemptTable: TableSpec<Attempt> = {
     ["closed_by", ({ closing }) => closing.by],
     ["holder", ({ task }) => task.holder],
     ["error", ({ why }) => why.error],
-    ["fault", ({ why }) => why.fault],
+    ["fault", ({ why }) => faultText(why)],
     ["queued_at", ({ task }) => task.queuedAt],
     ["started_at", ({ task }) => task.startedAt],
     ["ended_at", ({ closing }) => closing.now],

@@ -205,7 +205,7 @@ export class LocalBoard implements BoardStore {
   settleRecord(tx: Tx, taskId: string, how: { state: EndState; output: string | null; error: string | null; fault?: Fault }): void {
     const task = this.tasks.get(tx, taskId);
     if (task === null || task.state !== "queued") return;
-    const ended = { state: how.state, output: how.output, error: how.error, fault: how.fault ?? null };
+    const ended = { state: how.state, output: how.output, error: how.error, fault: how.fault ?? null, overdue: null };
     this.tasks.put(tx, taskId, { ...task, ...ended, endedAt: this.#clock.now(), claimBy: null });
   }
 
@@ -219,7 +219,7 @@ export class LocalBoard implements BoardStore {
     const task = this.tasks.get(tx, taskId);
     if (task === null || isOpen(task.state)) return;
     const now = this.#clock.now();
-    const waiting = { state: "queued", output: null, error: null, fault: null, endedAt: null, streamed: false } as const;
+    const waiting = { state: "queued", output: null, error: null, fault: null, overdue: null, endedAt: null, streamed: false } as const;
     this.tasks.put(tx, taskId, { ...task, ...waiting, queuedAt: now, dueAt: now });
   }
 
@@ -228,7 +228,7 @@ export class LocalBoard implements BoardStore {
     const task = this.tasks.get(tx, taskId);
     if (task === null || isOpen(task.state)) return;
     const closing: Closing = { now: this.#clock.now(), by: task.closedBy ?? "fail", receipt: task.closedReceipt };
-    this.#life.nextAttempt(tx, task, closing, { error: task.error, fault: task.fault }, next);
+    this.#life.nextAttempt(tx, task, closing, { error: task.error, fault: task.fault, overdue: task.overdue }, next);
   }
 
   /** A delay is over before its time. */

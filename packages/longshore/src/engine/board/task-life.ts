@@ -2,10 +2,10 @@
 // there are in board.ts.
 
 import type { Report } from "../../board/store.ts";
-import { type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
+import { type Deadline, type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import type { RetryPolicy } from "../../run/plan.ts";
-import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry } from "../../run/retry.ts";
+import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "../../run/retry.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { Tx } from "../tx.ts";
 import type { Attempts, Closing, Why } from "./attempts.ts";
@@ -20,6 +20,14 @@ interface Queueing {
   keepsPlace?: boolean;
   /** Until when somebody must have taken it; a full length from now on when absent. */
   claimBy?: number | null;
+}
+
+/** What a task ends with. */
+interface Result {
+  output: string | null;
+  error: string | null;
+  fault?: Fault;
+  overdue?: Deadline | null;
 }
 
 /** A task that comes back unseen again and again has this many times as long to be taken, in all: a few workers may go, not any number. */
@@ -79,16 +87,17 @@ export class TaskLife {
       this.#options.counts[closure.kind]++;
     });
     const fault = faultOf(closure);
+    const overdue = overdueOf(closure);
     const next =
       task.runId === null
         ? nextTry(policyOf(task), task, closure, now, this.#options.random())
         : this.#options.runs().closed(tx, task, closure);
     if (!next.again) {
       const counted = { ...task, failures: next.failures, lost: next.lost };
-      this.end(tx, counted, "failed", closing, { output: task.output, error: next.error, fault });
+      this.end(tx, counted, "failed", closing, { output: task.output, error: next.error, fault, overdue });
       return;
     }
-    this.nextAttempt(tx, task, closing, { error: errorOf(closure), fault }, next);
+    this.nextAttempt(tx, task, closing, { error: errorOf(closure), fault, overdue }, next);
   }
 
   nextAttempt(tx: Tx, task: Task, closing: Closing, why: Why, next: NextTry & { again: true }): void {
@@ -102,6 +111,7 @@ export class TaskLife {
       output: null,
       error: null,
       fault: null,
+      overdue: null,
       deferrals: 0,
       attemptAt: closing.now,
     };
@@ -146,7 +156,7 @@ export class TaskLife {
     this.#options.lines.join(tx, queued, this.#options.clock.now());
   }
 
-  end(tx: Tx, task: Task, state: EndState, closing: Closing, result: { output: string | null; error: string | null; fault?: Fault }): Task {
+  end(tx: Tx, task: Task, state: EndState, closing: Closing, result: Result): Task {
     const ended: Task = {
       ...task,
       state,
@@ -154,6 +164,7 @@ export class TaskLife {
       output: result.output,
       error: result.error,
       fault: result.fault ?? null,
+      overdue: result.overdue ?? null,
       endedAt: closing.now,
       holdUntil: null,
       claimBy: null,
@@ -171,7 +182,7 @@ export class TaskLife {
   leaveLife(tx: Tx, task: Task, now: number, keepsCounting = false): void {
     if ((task.startedAt !== null || keepsCounting) && task.state !== "forgotten") {
       const closing = { now: task.endedAt ?? now, by: task.closedBy ?? "cancel", receipt: task.closedReceipt };
-      this.#options.attempts.add(tx, task, closing, { error: task.error, fault: task.fault }, task.input);
+      this.#options.attempts.add(tx, task, closing, { error: task.error, fault: task.fault, overdue: task.overdue }, task.input);
     }
     if (isOpen(task.state)) this.#options.lines.leave(tx, task, now);
   }

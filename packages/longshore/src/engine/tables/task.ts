@@ -1,11 +1,12 @@
 // The table of tasks: how they are read, written, and which of them stay in memory.
 
 import type { LimitKey } from "../../board/limits.ts";
-import type { Fault, Lane, Task, TaskHead, TaskState, Verb } from "../../board/task.ts";
+import type { Lane, Task, TaskHead, TaskState, Verb } from "../../board/task.ts";
 import { checkName } from "../../names.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
+import { faultOfText, faultText } from "./fault.ts";
 
 /** Queued tasks whose payloads stay in memory; those of a longer backlog are read when they are claimed. */
 const queuedKeptMax = 20_000;
@@ -57,7 +58,7 @@ const holding: readonly Column<Task>[] = [
 const closing: readonly Column<Task>[] = [
   ["output", (task) => task.output],
   ["error", (task) => task.error],
-  ["fault", (task) => task.fault],
+  ["fault", faultText],
   ["closed_grant", (task) => task.closedGrant],
   ["closed_by", (task) => task.closedBy],
   ["closed_receipt", (task) => task.closedReceipt],
@@ -155,7 +156,7 @@ export function taskOf(row: Row): Task {
     input: row.input as string,
     output: row.output as string | null,
     error: row.error as string | null,
-    fault: row.fault as Fault | null,
+    ...faultOfText(row.fault as string | null, row.error as string | null),
     failures: row.failures as number,
     lost: row.lost as number,
     deferrals: row.deferrals as number,

@@ -2,9 +2,10 @@
 // several pages rather than a pause for everybody.
 
 import type { Lanes } from "../../board/lanes.ts";
-import { type Fault, isOpen, type Task, type TaskHead, type Verb } from "../../board/task.ts";
+import { isOpen, type Task, type TaskHead, type Verb } from "../../board/task.ts";
 import type { Rows } from "../../engine/cached-rows.ts";
 import type { Definitions } from "../../engine/run/definitions.ts";
+import { faultOfText } from "../../engine/tables/fault.ts";
 import { runColumns, runOf } from "../../engine/tables/run.ts";
 import { headColumns, headOf, taskOf } from "../../engine/tables/task.ts";
 import { committed } from "../../engine/tx.ts";
@@ -405,7 +406,7 @@ function attemptOf(row: SqlRow): AttemptView {
     startedAt: row.started_at as number | null,
     endedAt: row.ended_at as number,
     closedBy: row.closed_by as Verb,
-    fault: row.fault as Fault | null,
+    ...faultOfText(row.fault as string | null, row.error as string | null),
     ordinal: row.ordinal as number,
     deferrals: row.deferrals as number,
     attemptAt: row.attempt_at as number,
@@ -428,6 +429,7 @@ function currentAttempt(task: Task): AttemptView {
     endedAt: task.endedAt,
     closedBy: ended ? task.closedBy : null,
     fault: task.fault,
+    overdue: task.overdue,
     ordinal: task.ordinal,
     deferrals: task.deferrals,
     attemptAt: task.attemptAt,
