@@ -7,10 +7,12 @@ import { againMsDefault, type BusConsumer, type BusRecord, handledRecordsMax, ty
 import { Gate } from "../gate.ts";
 import { clientOptions, hangUp, hungUpHint, type KafkaModule, messageOf, refusalOf, within } from "./client.ts";
 import { Closing } from "./closing.ts";
+import { rawFetches } from "./fetch.ts";
 import { Generation } from "./generation.ts";
 import { Membership } from "./membership.ts";
 import type { KafkaBusOptions } from "./options.ts";
 import type { KafkaTopics } from "./topics.ts";
+import { unpacker } from "./unpack.ts";
 
 /** As Python's clients have it: members of one group should be found missing after the same time. */
 const sessionMsDefault = 10_000;
@@ -37,10 +39,13 @@ export class KafkaConsumer implements BusConsumer {
   readonly #gate = new Gate();
   readonly #membership: Membership;
   readonly #what: string;
+  readonly #reading: string;
   readonly #again: () => Promise<void>;
   #waiting: { topics: readonly string[]; resolve(): void; reject(error: unknown): void }[] = [];
   #topics: readonly string[];
   #paused = false;
+  /** A batch was left out since records were last handled. */
+  #hasUnreadable = false;
   #generation: Generation | undefined;
   /** The call of `handle` that is under way: there is never a second one, whatever becomes of the group. */
   #handling: Promise<unknown> = Promise.resolve();
@@ -53,6 +58,7 @@ export class KafkaConsumer implements BusConsumer {
     this.#topics = [...new Set(subscription.topics)];
     this.#membership = new Membership({ kafka: parts.kafka, group: subscription.group, sessionMs, beatMs, closing: this.#closing });
     this.#what = `taking records of the group ${subscription.group} from ${parts.name}`;
+    this.#reading = `reading records of the group ${subscription.group}`;
     this.#again = () => pause(this.#clock, againMs, this.#closing.begun);
     this.ready = this.#received(this.#topics);
     this.ready.catch(() => {
@@ -122,7 +128,9 @@ export class KafkaConsumer implements BusConsumer {
         const { assignment, added } = await membership.join(wanted);
         const generation = new Generation({
           client,
-          fetching,
+          fetching: rawFetches(this.#parts.kafka, fetching),
+          unpack: unpacker(this.#parts.kafka),
+          unreadable: (place, reason) => this.#unreadable(place, reason),
           assignment,
           from: this.#subscription.from,
           added,
@@ -137,6 +145,12 @@ export class KafkaConsumer implements BusConsumer {
       this.#generation = undefined;
       await hangUp(client, fetching);
     }
+  }
+
+  #unreadable(place: string, reason: string): void {
+    const message = `The batch of records at ${place} cannot be read and is left out: ${reason}. Look at what writes to this topic.`;
+    this.#hasUnreadable = true;
+    this.#parts.options.trouble?.failing(this.#reading, new LongshoreError("LONGSHORE_LIMIT", message));
   }
 
   #dial() {
@@ -223,6 +237,8 @@ export class KafkaConsumer implements BusConsumer {
       try {
         await generation.patiently(call);
         trouble?.working(what);
+        if (this.#hasUnreadable) trouble?.working(this.#reading);
+        this.#hasUnreadable = false;
         generation.done();
         return;
       } catch (error) {

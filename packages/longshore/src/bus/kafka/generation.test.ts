@@ -13,6 +13,8 @@ function generationOf(client: object): Generation {
     from: "latest",
     added: {},
     late: new AbortController().signal,
+    unpack: async (packed) => packed,
+    unreadable() {},
     wake() {},
   });
 }

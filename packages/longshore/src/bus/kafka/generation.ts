@@ -6,14 +6,16 @@ import type { BusRecord } from "../bus.ts";
 import { Gate } from "../gate.ts";
 import type { Assignment } from "./assignment.ts";
 import { isStale, named, requestMsMax, within } from "./client.ts";
+import type { FetchAnswer } from "./fetch.ts";
 import { rebalanceMs } from "./membership.ts";
 import { type Fetched, fetchedOf } from "./records.ts";
+import type { Unpack } from "./unpack.ts";
 
 type Metadata = Awaited<ReturnType<Consumer["metadata"]>>;
 
 export interface GenerationParts {
   readonly client: Consumer;
-  /** Fetches wait at the broker, so they have connections of their own. */
+  /** Fetches wait at the broker, so they have connections of their own, which read answers as `fetch.ts` has it. */
   readonly fetching: ConnectionPool;
   readonly assignment: Assignment;
   readonly from: "earliest" | "latest";
@@ -21,6 +23,9 @@ export interface GenerationParts {
   readonly added: { readonly [topic: string]: number };
   /** Nothing is waited for any longer when it aborts. */
   readonly late: AbortSignal;
+  readonly unpack: Unpack;
+  /** A batch that cannot be read is left out; `place` is where it begins. */
+  unreadable(place: string, reason: string): void;
   /** There may be something to take. */
   wake(): void;
 }
@@ -168,6 +173,8 @@ export class Generation {
   async #fetchRound(): Promise<void> {
     const metadata = await this.#soon(this.#parts.client.metadata({ topics: [...this.#parts.client.topics.current] }));
     const byLeader = new Map<number, Partition[]>();
+    // Each comes first in turn: what is read of one fetch is bounded, and the last would wait for all others.
+    this.#partitions.push(this.#partitions.shift() as Partition);
     for (const partition of this.#partitions) {
       const leader = metadata.topics.get(partition.topic)?.partitions[partition.index]?.leader ?? -1;
       if (metadata.brokers.has(leader)) byLeader.set(leader, [...(byLeader.get(leader) ?? []), partition]);
@@ -186,19 +193,21 @@ export class Generation {
     try {
       const how = { maxWaitTime: fetchWaitMs, minBytes: 1, maxBytes: fetchBytesMax, isolationLevel: 0 as const };
       const answer = await this.#soon(client.fetch({ ...how, node: leader, topics, connectionPool: fetching }));
-      this.#received(answer, names);
+      await this.#received(answer as unknown as FetchAnswer, names);
     } catch (error) {
-      const answer = (error as { response?: Parameters<typeof fetchedOf>[0] }).response;
+      const answer = (error as { response?: FetchAnswer }).response;
       if (named(error, "OFFSET_OUT_OF_RANGE") !== undefined && answer !== undefined) await this.#backInRange(answer, names);
       else if (isStale(error)) await this.#stale();
       else throw error;
     }
   }
 
-  #received(answer: Parameters<typeof fetchedOf>[0], names: ReadonlyMap<string, string>): void {
-    if (this.over.aborted) return;
+  async #received(answer: FetchAnswer, names: ReadonlyMap<string, string>): Promise<void> {
+    const { unpack, unreadable } = this.#parts;
+    const positionOf = (topic: string, index: number) => this.#byPlace.get(placeOf(topic, index))?.position ?? 0n;
     let some = false;
-    for (const fetched of fetchedOf(answer, names, (topic, index) => this.#byPlace.get(placeOf(topic, index))?.position ?? 0n)) {
+    for await (const fetched of fetchedOf(answer, { names, unpack, unreadable, positionOf })) {
+      if (this.over.aborted) return;
       const partition = this.#byPlace.get(placeOf(fetched.topic, fetched.index)) as Partition;
       partition.position = fetched.next;
       this.#ahead.push(fetched);
@@ -209,7 +218,7 @@ export class Generation {
   }
 
   /** What we were to read is gone, because it was too old: we go on with the oldest that is there. */
-  async #backInRange(answer: Parameters<typeof fetchedOf>[0], names: ReadonlyMap<string, string>): Promise<void> {
+  async #backInRange(answer: FetchAnswer, names: ReadonlyMap<string, string>): Promise<void> {
     const lost: Partition[] = [];
     for (const { topicId, partitions } of answer.responses) {
       for (const { partitionIndex, errorCode } of partitions) {

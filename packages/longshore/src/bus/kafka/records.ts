@@ -1,32 +1,14 @@
-// Records as a broker sends them: in batches, which are handed on as they are.
+// Records as a broker sends them: in batches, which are handed on as they are. A batch that cannot be read is left out and reported: to fetch it
+// again would hold up all that comes behind it.
 
+import { toError } from "../../errors.ts";
 import type { BusRecord } from "../bus.ts";
+import type { FetchAnswer } from "./fetch.ts";
+import { type BatchRecord, batchesOf, type PackedBatch, recordsOf } from "./read-batch.ts";
+import { type Unpack, unpackedBytesMax } from "./unpack.ts";
 
-/** The part of a fetch's answer that is read here. */
-export interface FetchAnswer {
-  readonly responses: readonly {
-    readonly topicId: string;
-    readonly partitions: readonly {
-      readonly partitionIndex: number;
-      readonly errorCode: number;
-      readonly records?: readonly {
-        readonly firstOffset: bigint;
-        readonly firstTimestamp: bigint;
-        readonly lastOffsetDelta: number;
-        readonly attributes: number;
-        readonly records: readonly {
-          readonly offsetDelta: number;
-          readonly timestampDelta: bigint;
-          readonly key: Buffer | null;
-          readonly value: Buffer | null;
-        }[];
-      }[];
-    }[];
-  }[];
-}
-
-/** Set in the attributes of a batch that is the broker's own, such as the end of a transaction. */
-const isControl = 1 << 5;
+/** What a record takes besides its bytes. */
+const recordObjectBytes = 200;
 
 /** Consecutive records of one partition. */
 export class Fetched {
@@ -60,33 +42,57 @@ export class Fetched {
   }
 }
 
-/** What of an answer has not been read yet. A broker begins with the batch that has the position in it, not with the position. */
-export function* fetchedOf(
-  answer: FetchAnswer,
-  names: ReadonlyMap<string, string>,
-  positionOf: (topic: string, index: number) => bigint,
-): Iterable<Fetched> {
+export interface Reading {
+  /** The names of topics by their ids. */
+  readonly names: ReadonlyMap<string, string>;
+  readonly unpack: Unpack;
+  positionOf(topic: string, index: number): bigint;
+  /** A batch is left out; `place` is where it begins. */
+  unreadable(place: string, reason: string): void;
+}
+
+/**
+ * What of an answer has not been read yet. A broker begins with the batch that has the position in it, not with the position. Once packed
+ * batches have come to the limit of one, the others are left for the next fetch.
+ */
+export async function* fetchedOf(answer: FetchAnswer, reading: Reading): AsyncGenerator<Fetched, void, void> {
+  let unpackedBytes = 0;
   for (const { topicId, partitions } of answer.responses) {
-    const topic = names.get(topicId);
+    const topic = reading.names.get(topicId);
     if (topic === undefined) continue;
-    for (const { partitionIndex, records: batches = [] } of partitions) {
-      const position = positionOf(topic, partitionIndex);
+    for (const { partitionIndex, records } of partitions) {
+      const position = reading.positionOf(topic, partitionIndex);
       const found: KafkaRecord[] = [];
       let next = position;
-      for (const batch of batches) {
-        const end = batch.firstOffset + BigInt(batch.lastOffsetDelta) + 1n;
-        if (end > next) next = end;
-        if ((batch.attributes & isControl) !== 0) continue;
-        const firstAt = Number(batch.firstTimestamp);
-        // Numbers are compared instead of bigints, which cost more than all else here.
-        const skip = Number(position - batch.firstOffset);
-        for (const { offsetDelta, timestampDelta, key, value } of batch.records) {
-          if (offsetDelta < skip) continue;
-          found.push(new KafkaRecord(topic, partitionIndex, batch.firstOffset, offsetDelta, key, value, firstAt + Number(timestampDelta)));
+      for (const batch of batchesOf(records)) {
+        if (unpackedBytes >= unpackedBytesMax) break;
+        if (batch.end > next) next = batch.end;
+        if (batch.isControl || batch.end <= position) continue;
+        try {
+          const body = batch.codec === 0 ? batch.body : await reading.unpack(batch.body, batch.codec);
+          if (batch.codec !== 0) unpackedBytes += body.length + batch.count * recordObjectBytes;
+          addRecords(found, { topic, index: partitionIndex, position }, batch, body);
+        } catch (error) {
+          reading.unreadable(`${topic}[${partitionIndex}]@${batch.firstOffset}`, toError(error).message);
         }
       }
       if (next > position) yield new Fetched(topic, partitionIndex, found, next);
     }
+  }
+}
+
+interface At {
+  readonly topic: string;
+  readonly index: number;
+  readonly position: bigint;
+}
+
+function addRecords(found: KafkaRecord[], { topic, index, position }: At, batch: PackedBatch, body: Buffer): void {
+  const { firstOffset, firstTimestamp, count } = batch;
+  // Numbers are compared instead of bigints, which cost more than all else here.
+  const skip = Number(position - firstOffset);
+  for (const record of recordsOf(body, count)) {
+    if (record.offsetDelta >= skip) found.push(new KafkaRecord(topic, index, firstOffset, record, firstTimestamp));
   }
 }
 
@@ -100,15 +106,19 @@ class KafkaRecord implements BusRecord {
   readonly #index: number;
   readonly #first: bigint;
   readonly #delta: number;
+  /** What it keeps in memory. */
+  readonly bytes: number;
 
-  constructor(topic: string, index: number, first: bigint, delta: number, key: Buffer | null, value: Buffer | null, at: number) {
+  constructor(topic: string, index: number, first: bigint, record: BatchRecord, firstAt: number) {
+    const { offsetDelta, timestampDelta, key, value, bytes } = record;
     this.topic = topic;
     this.key = key === null ? null : key.toString("utf8");
     this.value = value ?? empty;
-    this.at = at;
+    this.at = firstAt + timestampDelta;
+    this.bytes = bytes + recordObjectBytes;
     this.#index = index;
     this.#first = first;
-    this.#delta = delta;
+    this.#delta = offsetDelta;
   }
 
   get offset(): bigint {
@@ -123,6 +133,6 @@ class KafkaRecord implements BusRecord {
 
 function bytesOf(records: readonly KafkaRecord[]): number {
   let bytes = 0;
-  for (const { value } of records) bytes += value.byteLength;
+  for (const record of records) bytes += record.bytes;
   return bytes;
 }

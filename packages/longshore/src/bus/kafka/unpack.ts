@@ -1,0 +1,98 @@
+// Unpacks a batch of records. Brokers limit the packed size alone, and a megabyte may unpack to gigabytes, so the size is bounded before or
+// while it comes out. gzip and Zstandard are unpacked beside the event loop and stop at the limit. The library unpacks snappy and LZ4 in one
+// go, so what their heads promise is added up first.
+
+import { promisify } from "node:util";
+import zlib from "node:zlib";
+import type { KafkaModule } from "./client.ts";
+
+/** As much as a request to the server may have. Producers of usual settings close a batch at 1 MiB before it is packed. */
+export const unpackedBytesMax = 16 * 1024 * 1024;
+
+/** The codec of a batch, as its attributes have it. */
+const codecs = ["none", "gzip", "snappy", "lz4", "zstd"] as const;
+
+type Unpacker = (packed: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+
+const gunzip: Unpacker = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip);
+
+export type Unpack = (packed: Buffer, codec: number) => Promise<Buffer>;
+
+/** Rejects for a batch that is too large, damaged, or packed in a way that this Node does not have. */
+export function unpacker({ compressionsAlgorithms }: Pick<KafkaModule, "compressionsAlgorithms">): Unpack {
+  return async (packed, codec) => {
+    switch (codecs[codec]) {
+      case "gzip":
+        return bounded(gunzip, packed);
+      case "zstd":
+        return unzstd(packed);
+      case "snappy":
+        checkSize(snappyBytes(packed));
+        return compressionsAlgorithms.snappy.decompressSync(packed);
+      case "lz4":
+        checkSize(lz4BytesMax(packed));
+        return compressionsAlgorithms.lz4.decompressSync(packed);
+      default:
+        throw new Error(`it is packed with the unknown codec ${codec}`);
+    }
+  };
+}
+
+async function unzstd(packed: Buffer): Promise<Buffer> {
+  // Not in Node 20.
+  const { zstdDecompress } = zlib as { zstdDecompress?: Parameters<typeof promisify>[0] };
+  if (zstdDecompress === undefined) throw new Error("it is packed with Zstandard, which Node has from 22.15 on");
+  return bounded(promisify(zstdDecompress) as Unpacker, packed);
+}
+
+async function bounded(unpack: Unpacker, packed: Buffer): Promise<Buffer> {
+  try {
+    return await unpack(packed, { maxOutputLength: unpackedBytesMax });
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ERR_BUFFER_TOO_LARGE") throw error;
+    throw new RangeError(`it has more than ${unpackedBytesMax} bytes when unpacked`, { cause: error });
+  }
+}
+
+function checkSize(bytes: number): void {
+  if (bytes > unpackedBytesMax) throw new RangeError(`it has up to ${bytes} bytes when unpacked, more than ${unpackedBytesMax}`);
+}
+
+/** Java's clients cut what they pack into blocks, behind these bytes and two numbers. */
+const snappyBlocks = Buffer.from("\x82SNAPPY\0", "latin1");
+
+function snappyBytes(packed: Buffer): number {
+  if (!packed.subarray(0, snappyBlocks.length).equals(snappyBlocks)) return varintAt(packed, 0);
+  let bytes = 0;
+  for (let at = snappyBlocks.length + 8; at + 4 < packed.length; at += 4 + packed.readUInt32BE(at)) bytes += varintAt(packed, at + 4);
+  return bytes;
+}
+
+/** Unsigned, seven bits a byte, the lowest first. */
+function varintAt(bytes: Buffer, from: number): number {
+  let value = 0;
+  for (let at = from, weight = 1; at < from + 5; at++, weight *= 128) {
+    const byte = bytes.readUInt8(at);
+    value += (byte & 0x7f) * weight;
+    if (byte < 0x80) break;
+  }
+  return value;
+}
+
+/** Every block counts as full: no more can come out. Layout: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md */
+function lz4BytesMax(packed: Buffer): number {
+  const flags = packed.readUInt8(4);
+  const blockBytes = 2 ** (8 + 2 * ((packed.readUInt8(5) >> 4) & 7));
+  const checksum = flags & 0x10 ? 4 : 0;
+  let at = 7 + (flags & 0x08 ? 8 : 0) + (flags & 0x01 ? 4 : 0);
+  let bytes = 0;
+  while (at + 4 <= packed.length) {
+    const size = packed.readUInt32LE(at) & 0x7fffffff;
+    if (size === 0) break;
+    bytes += blockBytes;
+    at += 4 + size + checksum;
+  }
+  // A second frame behind the first one is not counted, and Kafka's clients write none.
+  if (at + 4 + (flags & 0x04 ? 4 : 0) < packed.length) throw new Error("it has bytes behind its end");
+  return bytes;
+}
