@@ -29,7 +29,7 @@ const headBytes = 61;
 const codecBits = 0b111;
 const controlBit = 1 << 5;
 /** As many as one request may have values: each becomes an object, and the smallest has 7 bytes. */
-export const batchRecordsMax = 131_072;
+const batchRecordsMax = 131_072;
 
 /** The batches of one partition. The last may be cut off by the size of a fetch, and comes again. */
 export function* batchesOf(bytes: Buffer): Generator<PackedBatch, void, void> {
