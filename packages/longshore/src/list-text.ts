@@ -1,5 +1,6 @@
 // The JSON text of a list whose length others decide: item by item, in turns with everything else that the server does, and the long ones one
-// after another. So many readers of a long list have one copy of it in memory, besides the texts that wait to be sent, which have a budget.
+// after another. So many readers of a long list have one copy of it in memory, besides the texts that wait to be sent, which have a budget. A list
+// that has to wait drops what it has read, and reads that again when its turn has come: a first item may have megabytes.
 
 import { LongshoreError } from "./errors.ts";
 import type { Slices } from "./slices.ts";
@@ -20,7 +21,7 @@ export interface Growth {
   fits(chars: number): boolean;
   /** Throws LONGSHORE_LIMIT when there are too many. */
   count(chars: number): void;
-  /** Waits until a long text may go on. */
+  /** Waits until a long text may go on; throws when others are before it, and the text is made again in its turn. */
   turn(): Promise<void>;
 }
 
@@ -41,20 +42,21 @@ export class ListTexts {
   readonly #slices: Slices;
   /** Ends when all long lists that have come so far are made. */
   #line: Promise<void> = Promise.resolve();
+  #inLine = 0;
 
   constructor(slices: Slices) {
     this.#slices = slices;
   }
 
   /**
-   * `items` gives JSON texts, and is read no further than needed while the list waits. With `alone` it waits before the first of them is read:
-   * for items that can be given only when all of them are in memory. With `cut` a list that is too long ends before the item that exceeds the
-   * limit: for pages, whose reader goes on behind what came.
+   * `items` begins to give JSON texts, and is called once more when the list had to wait. With `alone` it waits before the first of them is
+   * read: for items that can be given only when all of them are in memory. With `cut` a list that is too long ends before the item that
+   * exceeds the limit: for pages, whose reader goes on behind what came.
    */
-  async of(items: AsyncIterable<string> | Iterable<string>, { alone = false, cut = false }: ListOptions = {}): Promise<string> {
-    const texts: string[] = [];
+  async of(items: () => AsyncIterable<string> | Iterable<string>, { alone = false, cut = false }: ListOptions = {}): Promise<string> {
     return this.text(async (grew) => {
-      for await (const text of items) {
+      const texts: string[] = [];
+      for await (const text of items()) {
         if (cut && texts.length > 0 && !grew.fits(text.length)) break;
         grew.count(text.length);
         texts.push(text);
@@ -64,10 +66,23 @@ export class ListTexts {
     }, alone);
   }
 
-  /** A text that is made of pieces: `make` counts each of them, and takes a turn before the next. Not inside another one: both would wait. */
+  /**
+   * A text that is made of pieces: `make` counts each of them, and takes a turn before the next. When a turn throws, `make` lets go of what it has
+   * and is called once more. Not inside another one: both would wait.
+   */
   async text(make: (growth: Growth) => Promise<string>, alone = false): Promise<string> {
+    if (alone) return this.#made(make, await this.#enter());
+    try {
+      return await this.#made(make);
+    } catch (error) {
+      if (!(error instanceof MustWait)) throw error;
+    }
+    return this.#made(make, await this.#enter());
+  }
+
+  async #made(make: (growth: Growth) => Promise<string>, entered?: () => void): Promise<string> {
     let chars = 0;
-    let leave = alone ? await this.#enter() : undefined;
+    let leave = entered;
     const growth: Growth = {
       fits: (more) => chars + more <= listBytesMax,
       count: (more) => {
@@ -77,6 +92,7 @@ export class ListTexts {
       },
       turn: async () => {
         if (chars <= shortBytes) return;
+        if (leave === undefined && this.#inLine > 0) throw new MustWait();
         leave ??= await this.#enter();
         await this.#slices.turn(1);
       },
@@ -90,14 +106,21 @@ export class ListTexts {
 
   async #enter(): Promise<() => void> {
     const before = this.#line;
+    this.#inLine++;
     let leave = () => {};
     this.#line = new Promise((resolve) => {
-      leave = resolve;
+      leave = () => {
+        this.#inLine--;
+        resolve();
+      };
     });
     await before;
     return leave;
   }
 }
+
+/** Others are before this text: what it has read so far must not wait in memory. */
+class MustWait extends Error {}
 
 function tooLong(): LongshoreError {
   const expected = `at most ${listBytesMax} characters`;

@@ -117,9 +117,9 @@ export interface Reader {
   counts(): Promise<CountsView>;
   /** Resolves when so many whole rows may be worked on in this turn of the event loop: for views that make much of what was read. */
   turn(rows: number): Promise<void>;
-  /** The JSON text of a list of JSON texts, however many they are: list-text.ts. */
-  listText(items: AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string>;
-  /** A text that is made of pieces, however many they are. */
+  /** The JSON text of a list of JSON texts, however many they are. `items` may be called twice: list-text.ts. */
+  listText(items: () => AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string>;
+  /** A text that is made of pieces, however many they are. `make` may be called twice. */
   longText(make: (growth: Growth) => Promise<string>): Promise<string>;
 }
 

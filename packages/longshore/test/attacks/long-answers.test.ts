@@ -1,7 +1,7 @@
 // The attacker holds a worker token and stores large texts where the server sets a limit on their number only; then a read token asks for many
 // of them at once. All of them were read, and made into one answer, without a pause.
 
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openEngine } from "../../src/server/engine.ts";
 import { sentTasks } from "../../src/server/queues.ts";
 import { turnRows } from "../../src/slices.ts";
@@ -123,6 +123,65 @@ describe("a workflow of many large tasks", () => {
     await c.work("last", { status: "FAILED_WITH_TERMINAL_ERROR" });
     const found = await c.read<{ results: object[] }>(`/workflow/search?query=${encodeURIComponent(`workflowId=${id}`)}`);
     expect(found.results).toMatchObject([{ status: "FAILED", failedReferenceTaskNames: "last" }]);
+  });
+});
+
+describe("waiting for a workflow of large tasks", () => {
+  const large = "x".repeat(3_000_000);
+
+  /** The longest text that is taken apart or written in one call while `act` runs, of all that the server does. */
+  async function longest(act: () => Promise<void>): Promise<{ parsed: number; written: number }> {
+    const seen = { parsed: 0, written: 0 };
+    const { parse, stringify } = JSON;
+    const parsing = vi.spyOn(JSON, "parse").mockImplementation((text, reviver) => {
+      seen.parsed = Math.max(seen.parsed, text.length);
+      return parse(text, reviver) as unknown;
+    });
+    const writing = vi.spyOn(JSON, "stringify").mockImplementation((value: unknown, ...more: unknown[]) => {
+      const text = stringify(value, ...(more as []));
+      seen.written = Math.max(seen.written, text?.length ?? 0);
+      return text;
+    });
+    try {
+      await act();
+    } finally {
+      parsing.mockRestore();
+      writing.mockRestore();
+    }
+    return seen;
+  }
+
+  const wait = (name: string) => ({ name, taskReferenceName: name, type: "WAIT" });
+
+  it.each(["TARGET_WORKFLOW", "BLOCKING_WORKFLOW"])("takes none of their texts apart for %s", async (strategy) => {
+    const c = await startConductor();
+    const id = await c.begin([{ name: "t", taskReferenceName: "t", type: "SIMPLE" }, wait("one"), wait("two")]);
+    await c.work("t", { output: { large } });
+    let text = "";
+    const seen = await longest(async () => {
+      ({ text } = await c.send("POST", `/tasks/${id}/COMPLETED/signal/sync?returnStrategy=${strategy}`, {}));
+    });
+    expect(text).toContain(large);
+    expect(JSON.parse(text)).toMatchObject({ responseType: strategy, workflowId: id, targetWorkflowStatus: "RUNNING" });
+    expect(seen.parsed).toBeLessThan(megabyte);
+    expect(seen.written).toBeLessThan(megabyte);
+  });
+
+  it("reads a failed one in slices for the workflow that follows its failure", async () => {
+    const c = await startConductor();
+    const tasks = ["t", "u"].map((name) => ({ name, taskReferenceName: name, type: "SIMPLE", retryCount: 0 }));
+    await c.workflow({ name: "after", tasks: [{ name: "v", taskReferenceName: "v", type: "SIMPLE" }] });
+    await c.workflow({ name: "first", failureWorkflow: "after", tasks });
+    const id = await c.start("first", {});
+    await c.work("t", { output: { large } });
+    const { parsed } = await longest(async () => {
+      await c.work("u", { status: "FAILED_WITH_TERMINAL_ERROR" });
+      await vi.waitFor(async () => expect(await c.read("/workflow/running/after")).toHaveLength(1));
+    });
+    expect(parsed).toBeLessThan(megabyte);
+    const [after] = await c.read<string[]>("/workflow/running/after");
+    const { input } = await c.read<{ input: object }>(`/workflow/${after}`);
+    expect(input).toMatchObject({ workflowId: id, failureStatus: "FAILED", failedWorkflow: { tasks: [{ outputData: { large } }, {}] } });
   });
 });
 

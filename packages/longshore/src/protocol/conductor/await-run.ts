@@ -7,11 +7,11 @@ import { attemptIdOf } from "../../dialect/conductor/ids.ts";
 import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { settingsOf } from "../../dialect/conductor/settings.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
-import { parseExact } from "../../json-exact.ts";
 import type { Reader } from "../../run/reader.ts";
 import { isRunOpen, type Run } from "../../run/run.ts";
 import type { RunRenderer } from "./render-run.ts";
-import { badRequest, json, nothing } from "./replies.ts";
+import { namesOf, objectText } from "./render-task.ts";
+import { badRequest, jsonText, notFound, nothing } from "./replies.ts";
 import { textInQuery } from "./request.ts";
 
 export interface Awaiting {
@@ -22,11 +22,17 @@ export interface Awaiting {
   listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
 }
 
+/** What was found, by ids: texts of runs and tasks may have megabytes, and are read when the answer is made. */
 export interface Found {
-  readonly run: Run;
+  readonly run: Pick<Run, "id" | "state">;
   /** The step at which it stands, and the run that it is a step of. */
-  readonly blocking: { readonly task: Task; readonly run: Run } | undefined;
+  readonly blocking: Blocking | undefined;
   readonly timedOut: boolean;
+}
+
+interface Blocking {
+  readonly taskId: string;
+  readonly runId: string;
 }
 
 export async function awaitRun(
@@ -38,16 +44,20 @@ export async function awaitRun(
   for (;;) {
     const change = nextChange(deps, endsAt, options.signal);
     try {
-      const run = await deps.reader.run(runId);
-      if (run === undefined) throw new Error(`Run ${runId} has disappeared.`);
-      const blocking = await findBlocking(deps, run, options.references);
-      if (!isRunOpen(run.state) || blocking !== undefined) return { run, blocking, timedOut: false };
-      if (deps.clock.now() >= endsAt || options.signal.aborted) return { run, blocking: undefined, timedOut: true };
+      const found = await look(deps, runId, options.references);
+      if (!isRunOpen(found.run.state) || found.blocking !== undefined) return { ...found, timedOut: false };
+      if (deps.clock.now() >= endsAt || options.signal.aborted) return { ...found, timedOut: true };
       await change.happened;
     } finally {
       change.stop();
     }
   }
+}
+
+async function look(deps: Awaiting, runId: string, references: readonly string[]): Promise<Omit<Found, "timedOut">> {
+  const run = await deps.reader.run(runId);
+  if (run === undefined) throw new Error(`Run ${runId} has disappeared.`);
+  return { run: { id: run.id, state: run.state }, blocking: await findBlocking(deps, run, references) };
 }
 
 /** Listens from before the look, so that no change falls between the look and the wait. */
@@ -73,19 +83,14 @@ async function findBlocking(deps: Awaiting, run: Run, references: readonly strin
   const view = await deps.renderer.viewOf(run);
   for (const task of await deps.reader.heads(run.id)) {
     const type = view.steps[task.node]?.task.type;
-    if (references.includes(task.step) && !isOpen(task.state) && task.state !== "forgotten") return blockedAt(deps, run, task.id);
+    if (references.includes(task.step) && !isOpen(task.state) && task.state !== "forgotten") return { taskId: task.id, runId: run.id };
     if (task.state !== "queued" || task.lane !== null) continue;
-    if (type === "WAIT" && task.dueAt === task.queuedAt) return blockedAt(deps, run, task.id);
+    if (type === "WAIT" && task.dueAt === task.queuedAt) return { taskId: task.id, runId: run.id };
     const child = type === "SUB_WORKFLOW" ? await deps.reader.childOf(task.id, task.attempt) : undefined;
     const inside = child !== undefined && isRunOpen(child.state) ? await findBlocking(deps, child, references) : undefined;
     if (inside !== undefined) return inside;
   }
   return undefined;
-}
-
-async function blockedAt(deps: Awaiting, run: Run, taskId: string): Promise<Found["blocking"]> {
-  const task = await deps.reader.task(taskId);
-  return task === undefined ? undefined : { task, run };
 }
 
 const strategies = ["TARGET_WORKFLOW", "BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"] as const;
@@ -109,40 +114,60 @@ export async function renderSignal(deps: Awaiting, found: Found, options: { stra
     signalTimeout: found.timedOut,
   };
   if (strategy === "BLOCKING_TASK" || strategy === "BLOCKING_TASK_INPUT") {
-    return found.blocking === undefined ? nothing : json({ ...common, ...(await taskPart(deps, found.blocking)) });
+    return found.blocking === undefined ? nothing : jsonText(await withTask(deps, common, found.blocking));
   }
-  const shown = strategy === "TARGET_WORKFLOW" ? target : (found.blocking?.run ?? target);
-  return json({ ...common, ...(await runPart(deps, shown)) });
+  const id = strategy === "TARGET_WORKFLOW" ? target.id : (found.blocking?.runId ?? target.id);
+  return jsonText(await deps.renderer.answerWith({ ...common, workflowId: id }, () => knownRun(deps, id), shownFields));
 }
 
-async function runPart(deps: Awaiting, run: Run): Promise<object> {
-  const whole = parseExact(await deps.renderer.run(run, true)) as { [field: string]: unknown };
-  const { correlationId, input, output, priority, variables, tasks, createdBy, createTime, status, updateTime } = whole;
-  return { workflowId: run.id, correlationId, input, output, priority, variables, tasks, createdBy, createTime, status, updateTime };
-}
+/** Of a run, in the order of the wire. */
+const shownFields = [
+  "correlationId",
+  "input",
+  "output",
+  "priority",
+  "variables",
+  "tasks",
+  "createdBy",
+  "createTime",
+  "status",
+  "updateTime",
+];
 
-async function taskPart(deps: Awaiting, { task, run }: { task: Task; run: Run }): Promise<object> {
+/** The texts of the task, which may have megabytes, are put in as they are. */
+async function withTask(deps: Awaiting, common: object, { taskId, runId }: Blocking): Promise<string> {
+  const run = await knownRun(deps, runId);
+  const task = await deps.reader.task(taskId);
   const view = await deps.renderer.viewOf(run);
-  const recorded = (await deps.renderer.recordsOf(task, view)).at(-1);
+  const recorded = task === undefined ? undefined : (await deps.renderer.recordsOf(task, view)).at(-1);
+  if (task === undefined || recorded === undefined) throw notFound(`No such task found by id: ${taskId}`);
   const settings = settingsOf(run);
-  const shown = recorded === undefined ? {} : (parseExact(deps.renderer.taskText(recorded, run, settings)) as { [field: string]: unknown });
-  return {
-    workflowId: run.id,
-    correlationId: settings.correlationId,
-    input: shown.inputData,
-    output: shown.outputData,
-    taskType: shown.taskType,
+  const { shown, step } = recorded;
+  const bare = deps.renderer.taskText({ ...recorded, shown: { ...shown, input: "{}", output: "{}" } }, run, settings);
+  const fields = JSON.parse(bare) as { [field: string]: unknown };
+  const names = namesOf(step, shown.input);
+  const first = { ...common, workflowId: run.id, correlationId: settings.correlationId };
+  const rest = {
+    taskType: names.type,
     taskId: attemptIdOf(task.id, task.attempt),
     referenceTaskName: task.step,
-    retryCount: shown.retryCount,
-    taskDefName: shown.taskDefName,
-    retriedTaskId: shown.retriedTaskId,
+    retryCount: fields.retryCount,
+    taskDefName: names.definitionName,
+    retriedTaskId: fields.retriedTaskId,
     workflowType: run.workflow,
-    reasonForIncompletion: shown.reasonForIncompletion,
+    reasonForIncompletion: fields.reasonForIncompletion,
     priority: settings.priority,
-    createdBy: shown.workerId,
-    createTime: shown.startTime,
-    updateTime: shown.updateTime,
-    status: shown.status,
+    createdBy: fields.workerId,
+    createTime: fields.startTime,
+    updateTime: fields.updateTime,
+    status: fields.status,
   };
+  const texts = `"input":${objectText(shown.input, "input")},"output":${objectText(shown.output ?? "{}", "result")}`;
+  return `${JSON.stringify(first).slice(0, -1)},${texts},${JSON.stringify(rest).slice(1)}`;
+}
+
+async function knownRun({ reader }: Awaiting, id: string): Promise<Run> {
+  const run = await reader.run(id);
+  if (run === undefined) throw notFound(`No such workflow found by id: ${id}`);
+  return run;
 }

@@ -59,7 +59,8 @@ export class Bulk {
   search = async (request: HttpRequest): Promise<HttpReply> => {
     const withTasks = flagInQuery(request, "includeTasks", true);
     const failed: { [id: string]: string } = {};
-    const found = await this.#reader.listText(this.#found(idsOf(request, "searchWorkflow.arg0", idsMax), withTasks, failed));
+    const ids = idsOf(request, "searchWorkflow.arg0", idsMax);
+    const found = await this.#reader.listText(() => this.#found(ids, withTasks, failed));
     return jsonText(`{"bulkErrorResults":${JSON.stringify(failed)},"bulkSuccessfulResults":${found}}`);
   };
 

@@ -45,12 +45,8 @@ export class ByReference {
   };
 
   updateSync = async (request: HttpRequest): Promise<HttpReply> => {
-    const run = await this.#run(request);
-    const reference = request.params.reference as string;
-    const task = await this.#pending(run, reference);
-    if (task === undefined) throw notFound(`Found no running task ${reference} of workflow ${run.id} to update`);
-    await this.#settle(task, reportOf(request, task));
-    return jsonText(await this.#deps.renderer.answer((await this.#deps.runs.run(run.id)) ?? run, true));
+    await this.#settlePending(request);
+    return jsonText(await this.#deps.renderer.answer(() => this.#run(request), true));
   };
 
   signal = async (request: HttpRequest): Promise<HttpReply> => {
@@ -72,6 +68,14 @@ export class ByReference {
     const found = await awaitRun(this.#deps, run.id, { references: [], waitMs, signal: request.gone });
     return renderSignal(this.#deps, found, { strategy, requestId: randomUUID() });
   };
+
+  async #settlePending(request: HttpRequest): Promise<void> {
+    const run = await this.#run(request);
+    const reference = request.params.reference as string;
+    const task = await this.#pending(run, reference);
+    if (task === undefined) throw notFound(`Found no running task ${reference} of workflow ${run.id} to update`);
+    await this.#settle(task, reportOf(request, task));
+  }
 
   #settle(task: Task, report: Report): Promise<unknown> {
     return settle(this.#deps.board, { taskId: task.id, attempt: task.attempt }, task, report);

@@ -56,7 +56,7 @@ export class Metadata {
     );
   }
 
-  taskDefs = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(this.#registry.taskDefs()));
+  taskDefs = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => this.#registry.taskDefs()));
 
   taskDef = async (request: HttpRequest): Promise<HttpReply> => {
     const name = request.params.name as string;
@@ -105,7 +105,7 @@ export class Metadata {
     return nothing;
   };
 
-  workflows = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(textsOf(this.#registry.workflows())));
+  workflows = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => textsOf(this.#registry.workflows())));
 
   workflow = async (request: HttpRequest): Promise<HttpReply> => {
     const name = request.params.name as string;
@@ -133,9 +133,9 @@ export class Metadata {
   };
 
   versions = async (request: HttpRequest): Promise<HttpReply> =>
-    jsonText(await this.#reader.listText(textsOf(this.#registry.workflows(request.params.name as string), summaryOf)));
+    jsonText(await this.#reader.listText(() => textsOf(this.#registry.workflows(request.params.name as string), summaryOf)));
 
-  latest = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(textsOf(newestOf(this.#registry.workflows()))));
+  latest = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => textsOf(newestOf(this.#registry.workflows()))));
 
   removeWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
     const { name, version } = request.params as { name: string; version: string };
@@ -152,7 +152,7 @@ export class Metadata {
     return nothing;
   };
 
-  schemas = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(this.#registry.schemas()));
+  schemas = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => this.#registry.schemas()));
 
   schema = async (request: HttpRequest): Promise<HttpReply> => {
     const { name, version } = request.params as { name: string; version?: string };

@@ -35,14 +35,14 @@ export class RunRenderer {
     this.#now = now;
   }
 
-  async viewOf(run: Run): Promise<DefinitionView> {
+  async viewOf(run: Pick<Run, "id" | "definitionId">): Promise<DefinitionView> {
     const definition = await this.#reader.definitionById(run.definitionId);
     if (definition === undefined) throw new Error(`Run ${run.id} has no definition ${run.definitionId}.`);
     return this.#views.of(definition);
   }
 
   /** Every try of every step that has begun, in the order of the steps. One step at a time: all of them may have gigabytes. */
-  async *records(run: Run, view: DefinitionView): AsyncGenerator<Recorded, void, void> {
+  async *records(run: Pick<Run, "id">, view: DefinitionView): AsyncGenerator<Recorded, void, void> {
     for await (const task of this.#reader.records(run.id)) if (task.state !== "forgotten") yield* await this.recordsOf(task, view);
   }
 
@@ -74,14 +74,23 @@ export class RunRenderer {
     return child === undefined ? { ...recorded, childId: undefined, shown: { ...shown, output: null } } : recorded;
   }
 
-  taskText(recorded: Recorded, run: Run, settings: Settings): string {
+  taskText(recorded: Recorded, run: Pick<Run, "id" | "workflow">, settings: Settings): string {
     const { shown, step, reasonBefore, childId } = recorded;
     return renderTask(shown, { step, workflowId: run.id, workflowType: run.workflow, settings, childId, reasonBefore, now: this.#now() });
   }
 
-  /** As an answer of its own. Not inside a list, which takes the turns of its items. */
-  answer(run: Run, withTasks: boolean): Promise<string> {
-    return this.#reader.longText((growth) => this.run(run, withTasks, growth));
+  /** As an answer of its own. Not inside a list, which takes the turns of its items. `find` reads the run when its turn has come. */
+  answer(find: () => Promise<Run>, withTasks: boolean): Promise<string> {
+    return this.#reader.longText(async (growth) => this.run(await find(), withTasks, growth));
+  }
+
+  /** Some fields of a run, in their order, as an answer that begins with what is given. No text of the run is taken apart for it. */
+  answerWith(given: object, find: () => Promise<Run>, names: readonly string[]): Promise<string> {
+    return this.#reader.longText(async (growth) => {
+      const fields = await this.#fields(await find(), true, growth);
+      const members = names.flatMap((name) => (fields.has(name) ? `"${name}":${fields.get(name)}` : []));
+      return [JSON.stringify(given).slice(0, -1), ...members].join(",").concat("}");
+    });
   }
 
   /** The steps that failed, each once, in the order of Conductor's `seq`. */
@@ -93,10 +102,17 @@ export class RunRenderer {
   }
 
   async run(run: Run, withTasks: boolean, growth: Growth = limitedGrowth()): Promise<string> {
+    const fields = await this.#fields(run, withTasks, growth);
+    return `{${[...fields].map(([name, text]) => `"${name}":${text}`).join(",")}}`;
+  }
+
+  /** The JSON text of each field. */
+  async #fields(run: Run, withTasks: boolean, growth: Growth): Promise<Map<string, string>> {
     const view = await this.viewOf(run);
     const settings = settingsOf(run);
     const lines: Line[] = [];
     growth.count(run.input.length + (run.output?.length ?? 0));
+    await growth.turn();
     for await (const recorded of this.records(run, view)) {
       const line = lineOf(recorded, withTasks ? this.taskText(recorded, run, settings) : "");
       growth.count(line.text.length);
@@ -108,38 +124,38 @@ export class RunRenderer {
     // Told when a run ends; one that was tried again still says it.
     const tells = ended || run.retries > 0;
     const failed = tells ? failedIn(lines) : { references: [], names: [] };
-    const parts: (string | undefined)[] = [
-      '"ownerApp":""',
-      `"createTime":${run.createdAt}`,
-      `"updateTime":${run.endedAt ?? lastChange(lines, run)}`,
-      maybe("createdBy", settings.createdBy),
-      `"status":"${workflowStatusOf(run.state)}"`,
-      `"endTime":${run.endedAt ?? 0}`,
-      `"workflowId":${JSON.stringify(run.id)}`,
-      maybe("parentWorkflowId", settings.parentWorkflowId),
-      maybe("parentWorkflowTaskId", settings.parentWorkflowTaskId),
-      `"tasks":[${withTasks ? lines.map(({ text }) => text).join(",") : ""}]`,
-      `"input":${objectText(shownInput(run), "input")}`,
-      `"output":${objectText(run.output ?? "{}", "result")}`,
-      maybe("correlationId", settings.correlationId),
+    const fields: [name: string, text: string | null][] = [
+      ["ownerApp", '""'],
+      ["createTime", `${run.createdAt}`],
+      ["updateTime", `${run.endedAt ?? lastChange(lines, run)}`],
+      ["createdBy", maybe(settings.createdBy)],
+      ["status", `"${workflowStatusOf(run.state)}"`],
+      ["endTime", `${run.endedAt ?? 0}`],
+      ["workflowId", `${JSON.stringify(run.id)}`],
+      ["parentWorkflowId", maybe(settings.parentWorkflowId)],
+      ["parentWorkflowTaskId", maybe(settings.parentWorkflowTaskId)],
+      ["tasks", `[${withTasks ? lines.map(({ text }) => text).join(",") : ""}]`],
+      ["input", `${objectText(shownInput(run), "input")}`],
+      ["output", `${objectText(run.output ?? "{}", "result")}`],
+      ["correlationId", maybe(settings.correlationId)],
       // What a permissive task said so far is told at the end.
-      maybe("reasonForIncompletion", ended ? run.error : null),
-      maybe("event", settings.event),
-      `"taskToDomain":${JSON.stringify(settings.taskToDomain ?? {})}`,
-      `"failedReferenceTaskNames":${JSON.stringify(failed.references)}`,
-      `"workflowDefinition":${view.text}`,
-      `"priority":${settings.priority}`,
-      `"variables":${shownVariables(run, view)}`,
-      `"lastRetriedTime":${run.retries > 0 && run.countedFrom > run.createdAt ? run.countedFrom : 0}`,
-      `"failedTaskNames":${JSON.stringify(failed.names)}`,
-      '"history":[]',
-      maybe("idempotencyKey", settings.idempotencyKey),
-      '"rateLimited":false',
-      `"startTime":${run.createdAt}`,
-      `"workflowName":${JSON.stringify(run.workflow)}`,
-      `"workflowVersion":${view.version}`,
+      ["reasonForIncompletion", maybe(ended ? run.error : null)],
+      ["event", maybe(settings.event)],
+      ["taskToDomain", `${JSON.stringify(settings.taskToDomain ?? {})}`],
+      ["failedReferenceTaskNames", `${JSON.stringify(failed.references)}`],
+      ["workflowDefinition", `${view.text}`],
+      ["priority", `${settings.priority}`],
+      ["variables", `${shownVariables(run, view)}`],
+      ["lastRetriedTime", `${run.retries > 0 && run.countedFrom > run.createdAt ? run.countedFrom : 0}`],
+      ["failedTaskNames", `${JSON.stringify(failed.names)}`],
+      ["history", "[]"],
+      ["idempotencyKey", maybe(settings.idempotencyKey)],
+      ["rateLimited", "false"],
+      ["startTime", `${run.createdAt}`],
+      ["workflowName", `${JSON.stringify(run.workflow)}`],
+      ["workflowVersion", `${view.version}`],
     ];
-    return `{${parts.filter((part) => part !== undefined).join(",")}}`;
+    return new Map(fields.filter((field): field is [string, string] => field[1] !== null));
   }
 }
 
@@ -196,6 +212,6 @@ function failedIn(lines: readonly Line[]): { references: string[]; names: string
   return { references: [...new Set(failed.map(({ reference }) => reference))], names: [...new Set(failed.map(({ name }) => name))] };
 }
 
-function maybe(name: string, value: string | null | undefined): string | undefined {
-  return value === null || value === undefined ? undefined : `"${name}":${JSON.stringify(value)}`;
+function maybe(value: string | null | undefined): string | null {
+  return value === null || value === undefined ? null : JSON.stringify(value);
 }

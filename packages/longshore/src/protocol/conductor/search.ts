@@ -48,32 +48,58 @@ export class Search {
 
   workflows = async (request: HttpRequest): Promise<HttpReply> => {
     const { total, runs } = await this.#findRuns(request);
-    return this.#page(total, runs, async (run) => writeExact(await this.#summary(run)));
+    return this.#page(
+      total,
+      () => runs,
+      async (run) => writeExact(await this.#summary(run)),
+    );
   };
 
   workflowsWhole = async (request: HttpRequest): Promise<HttpReply> => {
     const { total, runs } = await this.#findRuns(request);
-    return this.#page(total, runs, (run) => this.#deps.renderer.run(run, false));
+    return this.#page(
+      total,
+      () => runs,
+      (run) => this.#deps.renderer.run(run, false),
+    );
   };
 
   byTasks = async (request: HttpRequest): Promise<HttpReply> => {
     const { hits, total } = await this.#findTasks(request);
-    return this.#page(total, this.#runsOf(hits), async (run) => writeExact(await this.#summary(run)), { cut: false });
+    return this.#page(
+      total,
+      () => this.#runsOf(hits),
+      async (run) => writeExact(await this.#summary(run)),
+      { cut: false },
+    );
   };
 
   byTasksWhole = async (request: HttpRequest): Promise<HttpReply> => {
     const { hits, total } = await this.#findTasks(request);
-    return this.#page(total, this.#runsOf(hits), (run) => this.#deps.renderer.run(run, false), { cut: false });
+    return this.#page(
+      total,
+      () => this.#runsOf(hits),
+      (run) => this.#deps.renderer.run(run, false),
+      { cut: false },
+    );
   };
 
   tasks = async (request: HttpRequest): Promise<HttpReply> => {
     const { hits, total } = await this.#findTasks(request);
-    return this.#page(total, this.#triesOf(hits), ({ recorded, run }) => writeExact(taskSummary(recorded, run)));
+    return this.#page(
+      total,
+      () => this.#triesOf(hits),
+      ({ recorded, run }) => writeExact(taskSummary(recorded, run)),
+    );
   };
 
   tasksWhole = async (request: HttpRequest): Promise<HttpReply> => {
     const { hits, total } = await this.#findTasks(request);
-    return this.#page(total, this.#triesOf(hits), ({ recorded, run }) => this.#deps.renderer.taskText(recorded, run, settingsOf(run)));
+    return this.#page(
+      total,
+      () => this.#triesOf(hits),
+      ({ recorded, run }) => this.#deps.renderer.taskText(recorded, run, settingsOf(run)),
+    );
   };
 
   /**
@@ -82,14 +108,14 @@ export class Search {
    */
   async #page<T>(
     total: number,
-    found: AsyncIterable<T>,
+    found: () => AsyncIterable<T>,
     write: (result: T) => string | Promise<string>,
     { cut = true }: { cut?: boolean } = {},
   ): Promise<HttpReply> {
     const texts = async function* () {
-      for await (const result of found) yield await write(result);
+      for await (const result of found()) yield await write(result);
     };
-    return jsonText(`{"totalHits":${total},"results":${await this.#deps.reader.listText(texts(), { cut })}}`);
+    return jsonText(`{"totalHits":${total},"results":${await this.#deps.reader.listText(texts, { cut })}}`);
   }
 
   #findRuns(request: HttpRequest): Promise<{ total: number; runs: AsyncIterable<Run> }> {

@@ -14,6 +14,7 @@ import { parseInSlices } from "../../dialect/conductor/workflow-def.ts";
 import type { HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
+import { inBodyTurns, parseInSlices as parseJsonInSlices } from "../../json-sliced.ts";
 import { payloadBytesMax } from "../../payload-size.ts";
 import type { Definition } from "../../run/dialect.ts";
 import { isRunOpen, type Message, type Run } from "../../run/run.ts";
@@ -181,7 +182,8 @@ export class Starter {
       const reason = `No such workflow defined. name=${name}, version=${source.failureWorkflowVersion ?? null}`;
       return { failed: `Error workflow ${name} failed to start.  reason: ${reason}` };
     }
-    const shown = parseExact(await this.#deps.shown(failed)) as JsonObject;
+    const text = await this.#deps.shown(failed);
+    const shown = (await inBodyTurns(text, parseJsonInSlices(text))) as JsonObject;
     const settings = settingsOf(failed);
     const about = {
       workflowId: failed.id,

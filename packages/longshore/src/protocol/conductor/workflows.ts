@@ -65,8 +65,8 @@ export class Workflows {
   };
 
   get = async (request: HttpRequest): Promise<HttpReply> => {
-    const run = await this.known(request.params.workflow as string);
-    return jsonText(await this.#deps.renderer.answer(run, flagInQuery(request, "includeTasks", true)));
+    const id = request.params.workflow as string;
+    return jsonText(await this.#deps.renderer.answer(() => this.known(id), flagInQuery(request, "includeTasks", true)));
   };
 
   status = async (request: HttpRequest): Promise<HttpReply> => {
@@ -85,28 +85,29 @@ export class Workflows {
   };
 
   tasks = async (request: HttpRequest): Promise<HttpReply> => {
-    const run = await this.known(request.params.workflow as string);
+    const shown = headOf(await this.known(request.params.workflow as string));
     const wanted = request.query.getAll("status").flatMap((each) => each.split(","));
     const start = Math.max(0, wholeIn(request, "start", 0));
     const end = start + Math.max(0, wholeIn(request, "count", 15));
     const { renderer, reader } = this.#deps;
-    const view = await renderer.viewOf(run);
+    const view = await renderer.viewOf(shown);
     // Without their texts, which are read for those that are shown.
     const matching: Pick<Try, "taskId" | "attempt" | "ordinal">[] = [];
-    for await (const { shown } of renderer.records(run, view)) {
-      const { taskId, attempt, ordinal } = shown;
-      if (wanted.length === 0 || wanted.includes(shown.status)) matching.push({ taskId, attempt, ordinal });
+    for await (const record of renderer.records(shown, view)) {
+      const { taskId, attempt, ordinal, status } = record.shown;
+      if (wanted.length === 0 || wanted.includes(status)) matching.push({ taskId, attempt, ordinal });
     }
     matching.sort((a, b) => a.ordinal - b.ordinal);
+    const settings = settingsOf(shown);
     const texts = async function* () {
       for (const { taskId, attempt } of matching.slice(start, end)) {
         const task = await reader.task(taskId);
         const records = task === undefined ? [] : await renderer.recordsOf(task, view);
-        const recorded = records.find(({ shown }) => shown.attempt === attempt);
-        if (recorded !== undefined) yield renderer.taskText(recorded, run, settingsOf(run));
+        const recorded = records.find((record) => record.shown.attempt === attempt);
+        if (recorded !== undefined) yield renderer.taskText(recorded, shown, settings);
       }
     };
-    return jsonText(`{"totalHits":${matching.length},"results":${await reader.listText(texts(), { cut: true })}}`);
+    return jsonText(`{"totalHits":${matching.length},"results":${await reader.listText(texts, { cut: true })}}`);
   };
 
   running = async (request: HttpRequest): Promise<HttpReply> => {
@@ -122,12 +123,12 @@ export class Workflows {
 
   correlated = async (request: HttpRequest): Promise<HttpReply> => {
     const { name, correlation } = request.params as { name: string; correlation: string };
-    return jsonText(await this.#deps.reader.listText(this.#correlated(request, name, correlation)));
+    return jsonText(await this.#deps.reader.listText(() => this.#correlated(request, name, correlation)));
   };
 
   correlatedList = async (request: HttpRequest): Promise<HttpReply> => {
     const ids = idsOf(request, "getWorkflows.arg1", correlatedMax);
-    const list = await this.#deps.reader.listText(this.#correlatedEntries(request, request.params.name as string, ids));
+    const list = await this.#deps.reader.listText(() => this.#correlatedEntries(request, request.params.name as string, ids));
     return jsonText(`{${list.slice(1, -1)}}`);
   };
 
@@ -359,4 +360,9 @@ const ancestorsMax = 100;
 /** The input that somebody gives to a task instead of its own, as a record keeps it. */
 function taskInputText(given: JsonObject, { dialect }: DefinitionView): string {
   return writeExact(dialect === dialectName ? quote(given) : given);
+}
+
+/** Without its texts, which a list that waits must not hold. */
+function headOf({ id, workflow, definitionId, settings }: Run): Pick<Run, "id" | "workflow" | "definitionId" | "settings"> {
+  return { id, workflow, definitionId, settings };
 }

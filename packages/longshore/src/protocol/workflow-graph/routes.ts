@@ -131,7 +131,7 @@ class Jobs {
   };
 
   workers = async (): Promise<HttpReply> => {
-    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(this.#workerTexts()) };
+    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(() => this.#workerTexts()) };
   };
 
   async *#workerTexts(): AsyncGenerator<string, void, void> {

@@ -84,7 +84,7 @@ export class Workflows {
     const taskId = found?.run === undefined ? undefined : taskIdIn(found.view, found.run, jobId);
     if (found?.run === undefined || taskId === undefined) return emptyList;
     const { run } = found;
-    const texts = this.#logTexts(taskId, (stored) => chunkOf(id, jobId, run, stored));
+    const texts = () => this.#logTexts(taskId, (stored) => chunkOf(id, jobId, run, stored));
     return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(texts) };
   };
 

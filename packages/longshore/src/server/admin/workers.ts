@@ -96,7 +96,7 @@ async function workerPage({ workers, reader }: Engine, { limit: most, after }: {
       count++;
     }
   }
-  const list = await reader.listText(items());
+  const list = await reader.listText(items);
   return `{"items":${list},"next":${JSON.stringify(next)}}`;
 }
 

@@ -239,7 +239,7 @@ export class SqliteReader implements Reader {
     return { openRuns: counts.openRuns, endedRuns: counts.endedRuns, endedTasks: counts.endedTasks };
   }
 
-  listText(items: AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string> {
+  listText(items: () => AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string> {
     return this.#lists.of(items, options);
   }
 

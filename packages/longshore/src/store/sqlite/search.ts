@@ -35,7 +35,7 @@ export async function searchRuns(db: Database, slices: Slices, search: RunSearch
   for await (const ids of idsInSlices(db, slices, search)) hits.push(...look(ids));
   const ordered = await inOrder(hits, slices, by !== "created", down);
   const wanted = ordered.slice(search.offset, search.offset + search.limit);
-  return { total: hits.length, runs: loaded(db, slices, wanted) };
+  return { total: hits.length, runs: { [Symbol.asyncIterator]: () => loaded(db, slices, wanted) } };
 }
 
 /** Ids that lie side by side in the file, newest first; each list is a slice that may be looked into now. */
