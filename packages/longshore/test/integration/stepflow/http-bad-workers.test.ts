@@ -115,7 +115,7 @@ describe("a worker's bad answer", () => {
       more();
     });
     expect(await world.run("/x", null, { lost: 3 })).toMatchObject({
-      error: { code: "WORKER_ERROR", message: expect.stringContaining("larger than 67108864 bytes") },
+      error: { code: "WORKER_ERROR", message: expect.stringContaining("larger than 16777216 bytes") },
       task: { attempt: 0 },
     });
     expect(await world.run("/x", "next")).toEqual({ output: "next" });

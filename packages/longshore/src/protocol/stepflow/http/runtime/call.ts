@@ -12,7 +12,7 @@ import { StepFailure } from "../../lane.ts";
 import type { TaskErrorCode } from "../../messages.ts";
 import type { PluginLog } from "../../plugins/log.ts";
 import { RpcError } from "../../rpc-error.ts";
-import { TooLarge, type WorkerReply } from "./exchange.ts";
+import { NoRoom, TooLarge, type WorkerReply } from "./exchange.ts";
 import { flowError, statusCode, wantsHandshake } from "./failure.ts";
 import { type Asked, type Asking, answerRequest, refusalText } from "./requests.ts";
 import type { Session } from "./session.ts";
@@ -207,6 +207,7 @@ const shownCharsMax = 200;
 
 function lost(error: unknown): StepFailure {
   if (error instanceof TooLarge) return failure("WORKER_ERROR", `The worker's answer is not taken: ${error.message}`, error);
+  if (error instanceof NoRoom) return failure("UNREACHABLE", error.message, error);
   return new Disconnected({ code: "UNREACHABLE", message: `The worker could not be reached: ${describe(error)}` }, { cause: error });
 }
 

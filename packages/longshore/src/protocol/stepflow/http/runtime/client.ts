@@ -2,6 +2,7 @@
 // Calls of components have connections of their own, so that an answer never waits behind a call that waits for it.
 
 import type { Dispatcher } from "undici";
+import { ByteBudget } from "../../../../byte-budget.ts";
 import { LongshoreError, toError } from "../../../../errors.ts";
 import type { Json, JsonObject } from "../../../../json.ts";
 import { notificationText, parseRpc, type RpcErrorBody, requestText } from "../../json-rpc.ts";
@@ -12,7 +13,11 @@ export interface WorkerClientOptions {
   /** Requests go to exactly this address. */
   readonly url: URL;
   makeId(): string;
+  readonly receivingBytes?: number;
 }
+
+/** Of all answers of one worker that are not whole yet: half of what all callers of the server share. */
+const receivingBytesDefault = 128 * 1024 * 1024;
 
 /** For everything but calls of components, which take as long as they take. */
 const controlMs = 30_000;
@@ -30,6 +35,7 @@ export class WorkerClient {
   readonly #makeId: () => string;
   readonly #calls: Dispatcher;
   readonly #control: Dispatcher;
+  readonly #receiving: ByteBudget;
 
   /** Loads the HTTP library only now: a server without such plugins never needs it. */
   static async open(options: WorkerClientOptions): Promise<WorkerClient> {
@@ -44,11 +50,21 @@ export class WorkerClient {
     return new WorkerClient(options, calls, new Pool(options.url.origin, { ...common, connections: controlConnectionsMax }));
   }
 
-  private constructor({ url, makeId }: WorkerClientOptions, calls: Dispatcher, control: Dispatcher) {
+  private constructor(
+    { url, makeId, receivingBytes = receivingBytesDefault }: WorkerClientOptions,
+    calls: Dispatcher,
+    control: Dispatcher,
+  ) {
     this.#url = url;
     this.#makeId = makeId;
     this.#calls = calls;
     this.#control = control;
+    this.#receiving = new ByteBudget(receivingBytes);
+  }
+
+  /** Of answers that are not whole yet. */
+  get receivedBytes(): number {
+    return this.#receiving.held;
   }
 
   get url(): string {
@@ -61,7 +77,7 @@ export class WorkerClient {
 
   /** A call of a component, under way until its answer is whole. */
   execute(body: string, handOut: string, how: Exchange): Promise<WorkerReply> {
-    return exchange(this.#calls, this.#post(body, { [handOutHeader]: encodeURIComponent(handOut) }), how);
+    return exchange(this.#calls, this.#post(body, { [handOutHeader]: encodeURIComponent(handOut) }), how, this.#receiving);
   }
 
   /** A request that is answered at once. Throws LONGSHORE_UNREACHABLE for anything but a result or an error of JSON-RPC. */
@@ -92,7 +108,7 @@ export class WorkerClient {
   /** The status of a GET below the worker's origin, for its health. */
   async get(path: string, signal: AbortSignal): Promise<number> {
     const options = { origin: this.#url.origin, path, method: "GET" as const, headersTimeout: controlMs, bodyTimeout: controlMs };
-    return (await exchange(this.#control, options, { signal })).status;
+    return (await exchange(this.#control, options, { signal }, this.#receiving)).status;
   }
 
   /** Lets what is under way end, and takes nothing more. */
@@ -109,7 +125,7 @@ export class WorkerClient {
   async #send(body: string, extra: Record<string, string>, what: string, signal: AbortSignal): Promise<WorkerReply> {
     const options = { ...this.#post(body, extra), headersTimeout: controlMs, bodyTimeout: controlMs };
     try {
-      return await exchange(this.#control, options, { signal });
+      return await exchange(this.#control, options, { signal }, this.#receiving);
     } catch (error) {
       throw this.#unreachable(`${what} could not be sent to the worker: ${toError(error).message}`, error);
     }

@@ -2,6 +2,9 @@
 // most answers are one small body, and a stream object for each would cost more than the rest.
 
 import type { Dispatcher } from "undici";
+import type { ByteBudget } from "../../../../byte-budget.ts";
+import { JsonScan } from "../../../../json-scan.ts";
+import { payloadRequestBytes } from "../../../../payload-size.ts";
 import { EventParser } from "../../../../read-events.ts";
 import { instanceHeader } from "../headers.ts";
 
@@ -20,19 +23,31 @@ export interface Exchange {
   readonly signal: AbortSignal;
 }
 
-/** Larger answers, and larger events of one, are refused: they are held in memory whole, and the board would not keep them. */
-const answerBytesMax = 64 * 1024 * 1024;
+/** Larger answers, and larger events of one, are refused: they are held in memory whole. A worker that reports by itself may send as much. */
+const answerBytesMax = payloadRequestBytes;
+/** As many as a report of a worker may have (`payloadValues`). Fewer bytes cannot hold more, and are not counted. */
+const answerValuesMax = 131_072;
 
 /** The answer is beyond what is taken. To try again would bring it again. */
 export class TooLarge extends Error {
   override readonly name = "TooLarge";
 }
 
-/** Rejects with TooLarge, with what the signal was aborted with, or with an error of the connection. */
-export function exchange(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions, how: Exchange): Promise<WorkerReply> {
+/** All answers that are being received have too much together. To try again later may do. */
+export class NoRoom extends Error {
+  override readonly name = "NoRoom";
+}
+
+/** Rejects with TooLarge or NoRoom, with what the signal was aborted with, or with an error of the connection. */
+export function exchange(
+  dispatcher: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  how: Exchange,
+  receiving: ByteBudget,
+): Promise<WorkerReply> {
   return new Promise((resolve, reject) => {
     if (how.signal.aborted) return reject(how.signal.reason);
-    dispatcher.dispatch(options, new Handler(how, resolve, reject));
+    dispatcher.dispatch(options, new Handler(how, receiving, resolve, reject));
   });
 }
 
@@ -40,16 +55,19 @@ class Handler implements Dispatcher.DispatchHandler {
   readonly #how: Exchange;
   readonly #resolve: (reply: WorkerReply) => void;
   readonly #reject: (error: unknown) => void;
+  readonly #receiving: ByteBudget;
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
+  /** Of the answer, or of the event that is not whole yet; as many are taken from the budget. */
   #bytes = 0;
   #status = 0;
   #events: EventParser | null = null;
   #instanceId: string | null = null;
   #dropped = false;
 
-  constructor(how: Exchange, resolve: (reply: WorkerReply) => void, reject: (error: unknown) => void) {
+  constructor(how: Exchange, receiving: ByteBudget, resolve: (reply: WorkerReply) => void, reject: (error: unknown) => void) {
     this.#how = how;
+    this.#receiving = receiving;
     this.#resolve = resolve;
     this.#reject = reject;
     how.signal.addEventListener("abort", this.#onAbort, { once: true });
@@ -81,8 +99,8 @@ class Handler implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     try {
+      this.#hold(chunk.length);
       if (this.#events !== null) return this.#takeEvents(controller, this.#events.push(chunk));
-      this.#bytes += chunk.length;
       if (this.#bytes > answerBytesMax) throw new RangeError(`It is larger than ${answerBytesMax} bytes.`);
       this.#chunks.push(chunk);
     } catch (error) {
@@ -93,8 +111,9 @@ class Handler implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     this.#finish();
     const [first, second] = this.#chunks;
-    const body = first === undefined ? "" : second === undefined ? first.toString() : Buffer.concat(this.#chunks).toString();
-    this.#resolve({ status: this.#status, body, streamed: this.#events !== null });
+    const bytes = first === undefined || second === undefined ? first : Buffer.concat(this.#chunks);
+    if (bytes !== undefined && hasManyValues(bytes)) return this.#reject(new TooLarge(manyValuesText));
+    this.#resolve({ status: this.#status, body: bytes?.toString() ?? "", streamed: this.#events !== null });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -105,11 +124,26 @@ class Handler implements Dispatcher.DispatchHandler {
 
   #takeEvents(controller: Dispatcher.DispatchController, events: readonly { data: string }[]): void {
     let more = true;
+    if (events.length > 0) this.#release();
+    for (const { data } of events)
+      if (data.length > answerValuesMax && hasManyValues(Buffer.from(data))) throw new RangeError(manyValuesText);
     for (const { data } of events) more = (this.#how.event?.(data, this.#instanceId) ?? true) && more;
     if (!more) controller.pause();
   }
 
+  #hold(bytes: number): void {
+    if (!this.#receiving.take(bytes))
+      throw new NoRoom(`The worker has sent ${this.#receiving.max} bytes of its answers that are not whole yet.`);
+    this.#bytes += bytes;
+  }
+
+  #release(): void {
+    this.#receiving.give(this.#bytes);
+    this.#bytes = 0;
+  }
+
   #finish(): void {
+    this.#release();
     this.#how.signal.removeEventListener("abort", this.#onAbort);
   }
 
@@ -118,6 +152,15 @@ class Handler implements Dispatcher.DispatchHandler {
     this.#controller?.abort(toAbort(reason));
     this.#reject(reason);
   };
+}
+
+const manyValuesText = `It has more than ${answerValuesMax} values.`;
+
+function hasManyValues(json: Buffer): boolean {
+  if (json.length <= answerValuesMax) return false;
+  const scan = new JsonScan();
+  scan.push(json);
+  return scan.values > answerValuesMax;
 }
 
 function toAbort(reason: unknown): Error {
