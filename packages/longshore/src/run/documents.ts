@@ -16,9 +16,7 @@ export interface Document extends DocumentKey {
 export interface DocumentStore {
   /** One version, or the highest one. */
   document(kind: string, name: string, version?: number): Promise<Document | undefined>;
-  /** Ordered by name, then version; with a name only that one's versions. At most `documentsMax`. */
-  documents(kind: string, name?: string): Promise<Document[]>;
-  /** The same without having all of them in memory at once. */
+  /** Ordered by name, then version; with a name only that one's versions. They are never all in memory at once. */
   eachDocument(kind: string, name?: string): AsyncIterable<Document>;
   /**
    * Keeps a version, replacing what it said before. With `unlessThere` an existing one is left alone and false is answered. With `own` it is what
@@ -32,5 +30,5 @@ export interface DocumentStore {
   removeDocument(kind: string, name: string, version?: number): Promise<number>;
 }
 
-/** Documents of one kind. They are read whole for lists; more than this is a generated mistake. */
+/** Documents of one kind. Each list walks over all of them; more than this is a generated mistake. */
 export const documentsMax = 100_000;

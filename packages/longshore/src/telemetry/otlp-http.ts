@@ -2,6 +2,7 @@
 
 import type { Clock } from "../clock.ts";
 import { isObject } from "../json.ts";
+import { readAnswer } from "../read-answer.ts";
 import { ExportError, type Exporter, exportMsMax } from "./exporter.ts";
 
 export interface OtlpHttpOptions {
@@ -14,7 +15,7 @@ export interface OtlpHttpOptions {
 const laterStatuses = new Set([429, 502, 503, 504]);
 const shownCharsMax = 200;
 /** More than a collector has to say. */
-const answerCharsMax = 64 * 1024;
+const answerBytesMax = 64 * 1024;
 
 export function otlpHttp({ endpoint, headers, clock }: OtlpHttpOptions): Exporter {
   // The address may be that of one signal already.
@@ -28,8 +29,10 @@ export function otlpHttp({ endpoint, headers, clock }: OtlpHttpOptions): Exporte
         headers: { "content-type": "application/json", ...headers },
         body: JSON.stringify(request),
         signal: AbortSignal.any([signal, timeout.signal]),
+        // The headers may hold a key, which is meant for this address alone.
+        redirect: "manual",
       });
-      check(`${base}${path}`, response.status, (await response.text()).slice(0, answerCharsMax));
+      check(`${base}${path}`, response.status, (await readAnswer(response, answerBytesMax)).toString());
     } finally {
       disarm();
     }

@@ -6,6 +6,7 @@ import { openEngine } from "../../src/server/engine.ts";
 import { sentTasks } from "../../src/server/queues.ts";
 import { turnRows } from "../../src/slices.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { all } from "../support/all.ts";
 import { startConductor } from "../support/conductor-rest.ts";
 import { job, startGraphServer } from "../support/workflow-graph.ts";
 
@@ -215,7 +216,7 @@ describe("large documents of one kind", () => {
     const count = 40;
     for (let at = 0; at < count; at++)
       await engine.documents.keepDocument({ kind: "schema", name: `s${at}`, version: 1, body: JSON.stringify("x".repeat(megabyte / 2)) });
-    expect(await engine.documents.documents("schema")).toHaveLength(count);
+    expect(await all(engine.documents.eachDocument("schema"))).toHaveLength(count);
     // The rows that a slice is given, and a row for each kilobyte of the megabyte that it may read.
     expect(engine.slices.longest).toBeLessThan(2 * turnRows);
   });

@@ -90,12 +90,6 @@ export class LocalDocuments implements DocumentStore {
     return this.#commit.read((tx) => this.find(tx, kind, name, version) ?? undefined);
   }
 
-  async documents(kind: string, name?: string): Promise<Document[]> {
-    const all: Document[] = [];
-    for await (const document of this.eachDocument(kind, name)) all.push(document);
-    return all;
-  }
-
   async *eachDocument(kind: string, name?: string): AsyncGenerator<Document, void, void> {
     for (let last = { name: name ?? "", version: -1 }; ; ) {
       await this.#slices.turn(rowsMax * wholeRow);

@@ -108,11 +108,7 @@ function inheritedEnv(): NodeJS.ProcessEnv {
 }
 
 function upstreamEnv(job: QueuedJob): { [name: string]: string } {
-  const env: { [name: string]: string } = {
-    WFG_WORKFLOW_ID: job.workflow_id,
-    WFG_JOB_ID: job.job_id,
-    WFG_ATTEMPT: String(job.attempt + 1),
-  };
+  const env: { [name: string]: string } = {};
   let bytes = 0;
   for (const [jobId, outputs] of Object.entries(job.upstream_outputs)) {
     for (const [key, value] of Object.entries(outputs)) {
@@ -124,7 +120,8 @@ function upstreamEnv(job: QueuedJob): { [name: string]: string } {
       env[name] = value;
     }
   }
-  return env;
+  // These count whatever a job before it is called: one named `workflow` may give an `id`.
+  return { ...env, WFG_WORKFLOW_ID: job.workflow_id, WFG_JOB_ID: job.job_id, WFG_ATTEMPT: String(job.attempt + 1) };
 }
 
 function upperSnake(text: string): string {

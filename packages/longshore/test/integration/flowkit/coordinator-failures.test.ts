@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
 import { deadLettersOf } from "../../../src/protocol/flowkit/coordinator/dead-letters.ts";
+import { all } from "../../support/all.ts";
 import { fn, node, pulls, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 
@@ -156,7 +157,7 @@ describe("a batch that keeps failing", () => {
     expect(second.payload.dead_letters).toEqual(["poison"]);
     await worker.done(second);
     expect((await world.ended(run)).state).toBe("succeeded");
-    await world.until(async () => (await world.engine.documents.documents("flowkit-batches")).length === 0);
+    await world.until(async () => (await all(world.engine.documents.eachDocument("flowkit-batches"))).length === 0);
   });
 
   it("fails the node with its reason when it is not to be put aside", async () => {

@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { Workers } from "../../../src/board/workers.ts";
 import { Registry } from "../../../src/protocol/flowkit/coordinator/registry.ts";
 import { TaskViews } from "../../../src/protocol/flowkit/task-views.ts";
+import { all } from "../../support/all.ts";
 import { node, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 
@@ -298,13 +299,13 @@ describe("a coordinator that comes back", () => {
   it("knows its workers before they announce themselves again, and forgets those that are silent", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
-    await world.until(async () => (await world.engine.documents.documents("flowkit-worker")).length === 1);
+    await world.until(async () => (await all(world.engine.documents.eachDocument("flowkit-worker"))).length === 1);
     await world.restartCoordinator();
     const run = await world.submit({ nodes: [node("a", "indexer")] });
     await worker.done(await worker.accept());
     expect((await world.ended(run)).state).toBe("succeeded");
     await world.clock.advance(300_000);
-    await world.until(async () => (await world.engine.documents.documents("flowkit-worker")).length === 0);
+    await world.until(async () => (await all(world.engine.documents.eachDocument("flowkit-worker"))).length === 0);
     expect(world.engine.workers.get("w")?.status).toBe("offline");
     const waiting = await world.submit({ nodes: [node("b", "indexer")] });
     expect(await world.task(waiting, "b")).toMatchObject({ state: "queued" });

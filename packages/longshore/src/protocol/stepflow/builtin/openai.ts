@@ -4,6 +4,7 @@
 import type { Environment } from "../../../environment.ts";
 import { toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { readAnswer } from "../../../read-answer.ts";
 import { shown, withoutEndSlashes } from "../../../text.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, invalid, listIn, objectIn, objectSchema, optionalText, optionalWhole } from "./component.ts";
@@ -110,14 +111,9 @@ async function ask(call: ComponentWork, { address, key, body, fetch }: Question)
 }
 
 async function limited(answer: Response): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of answer.body ?? []) {
-    bytes += piece.byteLength;
-    if (bytes > answerBytesMax) throw new Error(`the answer is larger than ${answerBytesMax} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString("utf8");
+  const body = await readAnswer(answer, answerBytesMax);
+  if (body.length > answerBytesMax) throw new Error(`the answer is larger than ${answerBytesMax} bytes`);
+  return body.toString("utf8");
 }
 
 function responseIn(text: string): string {

@@ -3,6 +3,7 @@
 import { type Clock, pause } from "../../../clock.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
 import { isObject, type Json } from "../../../json.ts";
+import { readAnswer } from "../../../read-answer.ts";
 import { type SpanIds, traceparent } from "../../../trace.ts";
 
 export interface BlobApiOptions {
@@ -61,9 +62,12 @@ async function sendOnce(path: string, request: RequestInit, { url, clock, signal
   const disarm = clock.at(clock.now() + tryMsMax, () => timeout.abort(new LongshoreError("LONGSHORE_DEADLINE", "the try took too long")));
   try {
     const headers = { ...request.headers, ...(trace === undefined ? {} : { traceparent: traceparent(trace) }) };
-    const response = await fetch(`${url}${path}`, { ...request, headers, signal: AbortSignal.any([signal, timeout.signal]) });
-    const body = await read(response);
-    return response.ok ? body : refusalOf(response.status, Buffer.from(body).toString(), url);
+    const until = AbortSignal.any([signal, timeout.signal]);
+    // A redirect would lead the worker to addresses that only it can reach.
+    const response = await fetch(`${url}${path}`, { ...request, headers, signal: until, redirect: "manual" });
+    const body = await readAnswer(response, answerBytesMax);
+    if (body.length > answerBytesMax) throw new LongshoreError("LONGSHORE_LIMIT", `A blob is larger than ${answerBytesMax} bytes.`);
+    return response.ok ? body : refusalOf(response.status, body.toString(), url);
   } catch (error) {
     // Whoever was told to stop does not try again.
     if (signal.aborted) throw signal.reason;
@@ -74,17 +78,6 @@ async function sendOnce(path: string, request: RequestInit, { url, clock, signal
   } finally {
     disarm();
   }
-}
-
-async function read(response: Response): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > answerBytesMax) throw new LongshoreError("LONGSHORE_LIMIT", `A blob is larger than ${answerBytesMax} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 const shownCharsMax = 200;

@@ -1,0 +1,75 @@
+// The attacker answers in the place of a service that a worker calls: the blob API of a Stepflow runtime, or a collector of telemetry. The answer leads
+// the worker on to an address that only the worker reaches, with the worker's headers, or does not end. The worker must not follow, and must read no
+// more than it can use.
+
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { getBlob, putJson } from "../../src/protocol/stepflow/http/blob-api.ts";
+import { otlpHttp } from "../../src/telemetry/otlp-http.ts";
+import { TestClock } from "../../src/testing/clock.ts";
+
+async function serving(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** An address that the attacker cannot reach, and one that leads there. */
+async function inside() {
+  const reached: string[] = [];
+  const secret = await serving((request, response) => {
+    reached.push(`${request.method} ${request.headers["x-key"] ?? ""}`);
+    response.end('{"data":"secret","blobId":"secret"}');
+  });
+  const leading = await serving((request, response) => {
+    request.resume();
+    response.writeHead(307, { location: `${secret}/internal` }).end();
+  });
+  return { reached, leading };
+}
+
+it("blobs are not fetched from where a redirect leads", async () => {
+  const { reached, leading } = await inside();
+  const options = { url: leading, clock: new TestClock(), signal: new AbortController().signal, trace: undefined };
+  await expect(getBlob("any", options)).rejects.toThrow(/answered 307/);
+  await expect(putJson("any", "data", options)).rejects.toThrow(/answered 307/);
+  expect(reached).toEqual([]);
+});
+
+it("telemetry and its key are not sent to where a redirect leads", async () => {
+  const { reached, leading } = await inside();
+  const exporter = otlpHttp({ endpoint: new URL(leading), headers: { "x-key": "key" }, clock: new TestClock() });
+  await expect(exporter.logs({ resourceLogs: [] }, new AbortController().signal)).rejects.toThrow(/answered 307/);
+  expect(reached).toEqual([]);
+});
+
+it("an answer of a collector that does not end is read to where it can be used", async () => {
+  const piece = Buffer.alloc(1_048_576, "x");
+  const piecesMax = 64;
+  let written = 0;
+  let closed = () => {};
+  const over = new Promise<void>((resolve) => {
+    closed = resolve;
+  });
+  const endless = await serving((request, response) => {
+    request.resume();
+    response.once("close", closed);
+    const write = () => {
+      while (written < piecesMax && !response.destroyed) {
+        written++;
+        if (!response.write(piece)) return void response.once("drain", write);
+      }
+      response.end();
+    };
+    write();
+  });
+  const exporter = otlpHttp({ endpoint: new URL(endless), headers: {}, clock: new TestClock() });
+  await exporter.logs({ resourceLogs: [] }, new AbortController().signal);
+  await over;
+  expect(written).toBeLessThan(piecesMax / 2);
+});
