@@ -1,7 +1,8 @@
 // The attacker holds a worker token of a server that is FlowKit's coordinator, and joins ever more groups and topics on its bus. Groups grew without
-// an end, each join looked at all of them, and topics, which are kept for good, ran out for the coordinator.
+// an end, each join looked at all of them, and topics, which are kept for good, ran out for the coordinator. Takes that waited watched a thousand
+// topics each, however many they were.
 
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { groupIdleMs, groupsMax, guestTopicsMax } from "../../src/bus/log.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { serve } from "../../src/server/index.ts";
@@ -51,4 +52,23 @@ it("remembers a bounded number of topics of those who come over HTTP", async () 
   expect(statuses.indexOf(429)).toBe(200);
   await join("member0", true);
   expect(await join("another", false)).toBe(200);
+});
+
+it("watches a bounded number of topics for takes that wait, and answers the oldest when there are more", async () => {
+  const server = await serve({ ephemeral: true, port: 0, tokens: [`worker:${worker}:worker`], logger: { level: "silent" } });
+  onTestFinished(() => server.close(0));
+  const leaving = new AbortController();
+  const headers = { authorization: `Bearer ${worker}` };
+  const body = JSON.stringify({ group: "workers", member: "m", topics: thousand("t"), commit: [], max: 1, waitMs: 30_000 });
+  const answered: string[] = [];
+  const takes = Array.from({ length: 130 }, async () => {
+    const init = { method: "POST", headers, body, signal: leaving.signal };
+    const answer = await fetch(`${server.url}/flowkit/v1/bus/take`, init).catch(() => undefined);
+    if (answer !== undefined) answered.push(await answer.text());
+  });
+  // A hundred of them have room; the others are told that there is nothing, and come again.
+  await vi.waitFor(() => expect(answered).toHaveLength(30), { timeout: 10_000 });
+  expect(new Set(answered)).toEqual(new Set(['{"taken":null,"records":[]}']));
+  leaving.abort();
+  await Promise.all(takes);
 });

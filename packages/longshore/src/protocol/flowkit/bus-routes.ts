@@ -48,6 +48,8 @@ interface Member {
 const membersMax = 10_000;
 /** Topics that all members have joined together: a name is kept for each. Most members have three. */
 const joinedMax = 200_000;
+/** Topics for which all takes that wait are watching together: each record wakes those of its topic. Most takes have one to three. */
+const watchedMax = 100_000;
 
 const jsonHeaders = { "content-type": "application/json" };
 const nothing: TakeAnswer = { taken: null, records: [] };
@@ -94,7 +96,10 @@ class Members {
   readonly #log: BusLog;
   readonly #clock: Clock;
   readonly #members = new Map<string, Member>();
+  /** What answers each take that waits; the one that has waited longest comes first. */
   readonly #waiting = new Set<() => void>();
+  /** Topics of all takes that wait. */
+  #watched = 0;
   /** Topics of all members. */
   #joined = 0;
   #sweeping = false;
@@ -151,24 +156,38 @@ class Members {
       if (gone.aborted || this.#dismissed) return null;
       const taken = this.#log.take(asked);
       if (taken !== null || this.#clock.now() >= until) return taken;
-      await this.#changed(asked.topics, until, gone);
+      if (!(await this.#changed(asked.topics, until, gone))) return null;
     }
   }
 
-  #changed(topics: readonly string[], until: number, gone: AbortSignal): Promise<void> {
+  /** False when it has to make room for others that wait: its member comes again. */
+  #changed(topics: readonly string[], until: number, gone: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
-      const over = () => {
+      const over = (mayGoOn: boolean) => {
         unwatch();
         cancel();
-        gone.removeEventListener("abort", over);
-        this.#waiting.delete(over);
-        resolve();
+        gone.removeEventListener("abort", changed);
+        this.#waiting.delete(dismissed);
+        this.#watched -= topics.length;
+        resolve(mayGoOn);
       };
-      const unwatch = this.#log.watch(topics, over);
-      const cancel = this.#clock.at(until, over);
-      gone.addEventListener("abort", over, { once: true });
-      this.#waiting.add(over);
+      const changed = () => over(true);
+      const dismissed = () => over(false);
+      const unwatch = this.#log.watch(topics, changed);
+      const cancel = this.#clock.at(until, changed);
+      gone.addEventListener("abort", changed, { once: true });
+      this.#waiting.add(dismissed);
+      this.#watched += topics.length;
+      this.#makeRoom();
     });
+  }
+
+  /** Who has waited longest is answered first, so that no caller keeps others from waiting. */
+  #makeRoom(): void {
+    for (const dismiss of this.#waiting) {
+      if (this.#watched <= watchedMax) return;
+      dismiss();
+    }
   }
 
   #touch(name: string): Member {
