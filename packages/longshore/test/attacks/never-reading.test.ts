@@ -7,6 +7,7 @@ import { connect, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { expect, it, onTestFinished } from "vitest";
 import { unary } from "../../src/grpc/service.ts";
+import type { EventSink } from "../../src/http.ts";
 import { httpLimits } from "../../src/server/listener/limits.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { Echo, grpcHead } from "../support/grpc.ts";
@@ -135,4 +136,28 @@ it("a large blob is sent as JSON without being held whole", async () => {
   expect(most).toBeLessThan(1_000_000);
   expect((await ask("GET", `/blobs/${body.blobId}`)).body).toMatchObject({ data: text, blobId: body.blobId });
   expect(engine.store).toBeDefined();
+});
+
+it("readers of events that never read share one budget: beyond it the slow ones are cut, and one that reads is served", async () => {
+  const clock = new TestClock();
+  const sinks: EventSink[] = [];
+  const events = route("GET /events", () => ({ status: 200, events: (sink) => void sinks.push(sink) }), { openEnded: true });
+  const server = await startServer({ groups: [groupOf("main", [events])], clock, limits: { eventBytes: 600_000 } });
+  for (let readers = 0; readers < 8; readers++) ask(server, "/events");
+  while (sinks.length < 8) await turn();
+  // Each may have 256 KiB in memory, after what the system takes.
+  const data = "z".repeat(60_000);
+  const left = () => sinks.filter(({ gone }) => !gone.aborted).length;
+  for (let turns = 0; turns < 2_000; turns++) {
+    for (const sink of sinks) sink.send({ data });
+    await turn();
+  }
+  expect([1, 2]).toContain(left());
+  const reading = ask(server, "/events");
+  reading.resume();
+  while (sinks.length < 9) await turn();
+  sinks.at(-1)?.send({ data: "small" });
+  const text = await new Promise<string>((resolve) => reading.once("data", (bytes) => resolve(String(bytes))));
+  expect(text).toContain("200 OK");
+  expect(sinks.at(-1)?.gone.aborted).toBe(false);
 });

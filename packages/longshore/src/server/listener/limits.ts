@@ -55,6 +55,8 @@ export interface HttpLimits extends ValueLimits {
   probeMs: number;
   /** What may wait in memory for one reader of server-sent events before `send` answers false. */
   eventBufferBytes: number;
+  /** The same for all readers of events together: the largest share of 256 of them. One that needs more is cut, and may resume. */
+  eventBytes: number;
   /** Quiet time after which an event stream gets a comment: below the 30 s to 60 s after which proxies cut. */
   eventQuietMs: number;
   /** Quiet periods in which a reader may take nothing before it is cut: half a minute with the defaults. */
@@ -103,6 +105,7 @@ export const httpLimits: Readonly<HttpLimits> = {
   keepAliveMs: 95_000,
   probeMs: 30_000,
   eventBufferBytes: 262_144,
+  eventBytes: 67_108_864,
   eventQuietMs: 15_000,
   eventStallsMax: 2,
   messageBytes: grpcLimits.messageBytes,

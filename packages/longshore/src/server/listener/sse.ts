@@ -2,6 +2,7 @@
 // false until it has caught up; a stream that is quiet gets a comment now and then, so that proxies keep it and dead readers are noticed.
 
 import type { ServerResponse } from "node:http";
+import { ByteBudget } from "../../byte-budget.ts";
 import type { Clock } from "../../clock.ts";
 import type { EventSink, ServerSentEvent } from "../../http.ts";
 import type { HttpLimits } from "./limits.ts";
@@ -13,7 +14,7 @@ export interface EventStreams {
   endAll(): void;
 }
 
-export type EventLimits = Pick<HttpLimits, "eventBufferBytes" | "eventQuietMs" | "eventStallsMax">;
+export type EventLimits = Pick<HttpLimits, "eventBufferBytes" | "eventBytes" | "eventQuietMs" | "eventStallsMax">;
 
 export const eventHeaders = {
   "content-type": "text/event-stream",
@@ -25,6 +26,7 @@ export const eventHeaders = {
 /** One timer serves all streams, and only while there are any. */
 export function createEventStreams(clock: Clock, limits: EventLimits): EventStreams {
   const open = new Set<EventStream>();
+  const budget = new ByteBudget(limits.eventBytes);
   let cancelTick: (() => void) | undefined;
 
   function tick(): void {
@@ -41,7 +43,7 @@ export function createEventStreams(clock: Clock, limits: EventLimits): EventStre
 
   return {
     open(response) {
-      const stream = new EventStream(response, limits, closed);
+      const stream = new EventStream(response, { limits, budget, closed });
       open.add(stream);
       cancelTick ??= clock.at(clock.now() + limits.eventQuietMs, tick);
       return stream;
@@ -55,10 +57,17 @@ export function createEventStreams(clock: Clock, limits: EventLimits): EventStre
   };
 }
 
+interface Surroundings {
+  readonly limits: EventLimits;
+  /** What all readers together have not taken. */
+  readonly budget: ByteBudget;
+  closed(stream: EventStream): void;
+}
+
 export class EventStream implements EventSink {
   private readonly response: ServerResponse;
   private readonly limits: EventLimits;
-  private readonly onClosed: (stream: EventStream) => void;
+  private readonly around: Surroundings;
   private readonly controller = new AbortController();
   private pending = "";
   private flushing = false;
@@ -66,12 +75,15 @@ export class EventStream implements EventSink {
   private quiet = true;
   private stalls = 0;
   private waiting: (() => void)[] = [];
+  /** Taken from the budget until the reader has caught up. */
+  private held = 0;
 
-  constructor(response: ServerResponse, limits: EventLimits, onClosed: (stream: EventStream) => void) {
+  constructor(response: ServerResponse, around: Surroundings) {
     this.response = response;
-    this.limits = limits;
-    this.onClosed = onClosed;
+    this.limits = around.limits;
+    this.around = around;
     response.on("drain", () => this.caughtUp());
+    response.once("close", () => this.giveBack());
   }
 
   get gone(): AbortSignal {
@@ -124,10 +136,29 @@ export class EventStream implements EventSink {
     this.pending = "";
     // A write that was taken at once emits no drain, so whoever waited for the frames of this tick is let go here.
     if (this.response.write(text)) this.caughtUp();
+    else this.hold();
+  }
+
+  /** The reader has not taken everything. Where there is no room for what waits, the slow reader goes: it can resume. */
+  private hold(): void {
+    const more = this.response.writableLength - this.held;
+    if (more <= 0) return;
+    if (this.around.budget.take(more)) this.held += more;
+    else this.response.destroy();
+  }
+
+  private giveBack(): void {
+    this.around.budget.give(this.held);
+    this.held = 0;
   }
 
   private caughtUp(): void {
     this.stalls = 0;
+    this.giveBack();
+    this.letGo();
+  }
+
+  private letGo(): void {
     const waiting = this.waiting;
     this.waiting = [];
     for (const resolve of waiting) resolve();
@@ -136,8 +167,8 @@ export class EventStream implements EventSink {
   private close(): void {
     if (this.closed) return;
     this.closed = true;
-    this.caughtUp();
-    this.onClosed(this);
+    this.letGo();
+    this.around.closed(this);
   }
 
   private isFull(): boolean {
