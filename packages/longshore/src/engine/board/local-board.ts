@@ -123,10 +123,14 @@ export class LocalBoard implements BoardStore {
       }
       tx.spend(this.lanes.steps - before);
       if (tasks.length > 0) return { tasks, leave: null };
-      // Others have their turn before it looks further.
-      if (task === "more") return this.claim(request, standing);
+      if (task === "more") return this.#lookFurther(tx, request, standing);
       return { tasks, leave: standing === undefined ? null : this.#lines.wait(tx, group, request, standing) };
     });
+  }
+
+  /** Others have their turn before. Only after the commit: an operation that is taken back must leave no other behind. */
+  #lookFurther(tx: Tx, request: ClaimRequest, standing: Standing | undefined): Promise<Claimed> {
+    return new Promise((resolve, reject) => tx.after(() => this.claim(request, standing).then(resolve, reject)));
   }
 
   extend(hold: Hold, options: Extending = {}): Promise<Extension> {
