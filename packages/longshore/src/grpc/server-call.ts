@@ -22,6 +22,8 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   method: GrpcMethod | undefined = undefined;
   /** The host's: which place among the calls under way it has. */
   place: string | undefined = undefined;
+  /** The host's: whose place it has among those whose answers are made. */
+  making: string | undefined = undefined;
   readonly #server: GrpcServer;
   readonly #stream: ServerHttp2Stream;
   readonly #answer: CallAnswer;
@@ -58,6 +60,8 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   }
 
   get gone(): AbortSignal {
+    // It waits for something to happen.
+    this.#server.host.leave?.(this);
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.#lost) this.#controller.abort();
@@ -118,7 +122,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     try {
       const request = method.request.decode(bytes, valuesMaxOf(method.action, this.#server.limits));
       this.#request?.release();
-      if (method.kind === "unary") this.#runUnary(method, request);
+      if (method.kind === "unary") this.#runUnary(method, request, bytes.length);
       else this.#runStream(method, request);
     } catch (error) {
       this.#fail(error);
@@ -126,13 +130,32 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.#server.host.ran?.(this, performance.now() - startedAt);
   }
 
-  #runUnary(method: GrpcMethod, request: unknown): void {
-    const response = method.unary?.(request, this);
-    if (!(response instanceof Promise)) return this.#respond(response);
-    response.then(
-      (settled) => this.#respond(settled),
-      (error: unknown) => this.#fail(error),
-    );
+  #runUnary(method: GrpcMethod, request: unknown, bytes: number): void {
+    const turn = this.#server.host.enter?.(this, method, bytes);
+    if (turn === undefined) this.#handle(method, request);
+    else void turn.then(() => this.#handle(method, request));
+  }
+
+  #handle(method: GrpcMethod, request: unknown): void {
+    const { host } = this.#server;
+    try {
+      const response = this.#over ? undefined : method.unary?.(request, this);
+      if (response instanceof Promise) {
+        return void response
+          .then((settled) => this.#respond(settled))
+          .then(
+            () => host.leave?.(this),
+            (error: unknown) => {
+              this.#fail(error);
+              host.leave?.(this);
+            },
+          );
+      }
+      this.#respond(response);
+    } catch (error) {
+      this.#fail(error);
+    }
+    host.leave?.(this);
   }
 
   #runStream(method: GrpcMethod, request: unknown): void {

@@ -24,6 +24,10 @@ export interface GrpcHost {
   begin(call: ServerCall): (code: GrpcCode) => void;
   /** Called before the body is read, to set the caller. Returns the refusal, if any. `method` is absent when there is none of that name. */
   admit(call: ServerCall, method: GrpcMethod | undefined): GrpcError | undefined;
+  /** A unary call, with a request of so many bytes, is about to be handled. Undefined when it may; else it resolves when its turn has come. */
+  enter?(call: ServerCall, method: GrpcMethod, bytes: number): Promise<void> | undefined;
+  /** Its answer is made, or it waits for something else to happen. Called for every unary call, and perhaps again. */
+  leave?(call: ServerCall): void;
   /** What an error that is no GrpcError means for the caller. */
   explain(error: unknown, call: ServerCall): GrpcError;
   /** A request over HTTP/2 that is no gRPC was refused with this status. */

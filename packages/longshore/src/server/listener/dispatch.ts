@@ -14,6 +14,7 @@ import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
+import type { Making } from "./making.ts";
 import {
   badRequest,
   bodyStalled,
@@ -33,6 +34,7 @@ export interface DispatchOptions {
   gate: Gate;
   connections: Connections;
   places: Admission;
+  making: Making;
   writer: ReplyWriter;
   traffic: Traffic;
   logger: Logger;
@@ -45,7 +47,7 @@ export interface DispatchOptions {
 export type Dispatch = (exchange: Exchange, match: Match) => void;
 
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { gate, connections, places, writer, traffic, logger, limits, watch } = options;
+  const { gate, connections, places, making, writer, traffic, logger, limits, watch } = options;
 
   function dispatch(exchange: Exchange, match: Match): void {
     connections.begin(exchange.connection, exchange);
@@ -102,6 +104,24 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   function run(exchange: Exchange, route: Route): void {
+    if (route.openEnded || !making.counts(route.action)) return handle(exchange, route);
+    try {
+      const turn = making.enter(exchange, exchange.text.length, exchange.caller.name);
+      if (turn === undefined) make(exchange, route);
+      else void turn.then(() => make(exchange, route));
+    } catch (error) {
+      fail(exchange, error);
+    }
+  }
+
+  /** Has the answer made on the place that the exchange has, and leaves it. */
+  function make(exchange: Exchange, route: Route): void {
+    exchange.waits = () => making.leave(exchange);
+    if (exchange.connection.socket.writable) handle(exchange, route);
+    else answer(exchange, { status: 204 });
+  }
+
+  function handle(exchange: Exchange, route: Route): void {
     let reply: HttpReply | Promise<HttpReply>;
     const startedAt = performance.now();
     try {
@@ -123,8 +143,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       writer.write(exchange, reply);
       traffic.answered(exchange, reply.status);
     } catch (error) {
-      fail(exchange, error);
+      return fail(exchange, error);
     }
+    making.leave(exchange);
   }
 
   function fail(exchange: Exchange, error: unknown): void {
@@ -132,6 +153,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     if (incident !== undefined) {
       logger.error("A request failed", { incident, method: exchange.method, route: exchange.entry?.route.path, error });
     }
+    making.leave(exchange);
     if (exchange.begun) exchange.connection.socket.destroy();
     else refuse(exchange, problem);
   }

@@ -25,6 +25,9 @@ export abstract class Exchange implements HttpRequest {
   parsed: Parsed | undefined = undefined;
   caller: Caller = stranger;
   place: string | undefined = undefined;
+  making: string | undefined = undefined;
+  /** Called when the handler turns out to wait for something to happen. */
+  waits: (() => void) | undefined = undefined;
   /** A foreign web origin that may read the answer. */
   allowedOrigin: string | undefined = undefined;
   /** What to do when the client goes before the answer has left. */
@@ -87,6 +90,7 @@ export abstract class Exchange implements HttpRequest {
   }
 
   get gone(): AbortSignal {
+    this.waits?.();
     if (this.controller === undefined) {
       this.controller = new AbortController();
       if (this.lost) this.controller.abort();

@@ -18,6 +18,7 @@ import type { Admission } from "./admission.ts";
 import type { Connections } from "./connections.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
+import type { Making } from "./making.ts";
 import { problemOf } from "./problems.ts";
 import type { Traffic } from "./traffic.ts";
 
@@ -26,6 +27,7 @@ export interface GrpcPartOptions {
   gate: Gate;
   connections: Connections;
   places: Admission;
+  making: Making;
   traffic: Traffic;
   logger: Logger;
   limits: HttpLimits;
@@ -53,6 +55,7 @@ export function createGrpc({
   gate,
   connections,
   places,
+  making,
   traffic,
   logger,
   limits,
@@ -95,6 +98,8 @@ export function createGrpc({
         const full = connection && places.enter(connection, call, caller.name, method.action);
         return full && refuse(call, full);
       },
+      enter: (call, { action }, bytes) => (making.counts(action) ? making.enter(call, bytes, call.caller.name) : undefined),
+      leave: (call) => making.leave(call),
       explain(error, call) {
         const { problem, incident } = problemOf(error);
         if (incident !== undefined) logger.error("A request failed", { incident, method: "gRPC", route: call.method?.path, error });

@@ -21,6 +21,7 @@ import { createDispatch } from "./dispatch.ts";
 import { createGate } from "./gate.ts";
 import { createGrpc } from "./grpc.ts";
 import { type HttpLimits, httpLimits } from "./limits.ts";
+import { Making } from "./making.ts";
 import { createNodeHttp, hangUp } from "./node-http.ts";
 import { createReplyWriter } from "./reply.ts";
 import { createRouter } from "./router.ts";
@@ -80,6 +81,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   refuseOpenDoor(host, auth, options.insecure ?? false);
 
   const places = new Admission(limits);
+  const making = new Making();
   const connections = new Connections(places);
   const streams = createEventStreams(clock, limits);
   const router = createRouter(options.groups, options.fallback ?? first);
@@ -90,7 +92,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const sending = new Sending(sendingBytes, sendStalls);
   const writer = createReplyWriter({ connections, streams, sending, logger, onUndelivered: traffic.undelivered });
   const gate = createGate({ auth, bound: host, hosts: options.hosts, origins: options.origins });
-  const dispatch = createDispatch({ gate, connections, places, writer, traffic, logger, limits, watch: options.watch });
+  const dispatch = createDispatch({ gate, connections, places, making, writer, traffic, logger, limits, watch: options.watch });
   const receiving = new ByteBudget(limits.receivingBytes);
   metrics.sampled("gauge", "longshore_http_receiving_bytes", "Bytes of bodies and messages that are being received.", () => receiving.held);
   metrics.sampled("gauge", "longshore_http_sending_bytes", "Bytes of answers that their readers have not taken.", () => sendingBytes.held);
@@ -101,6 +103,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     gate,
     connections,
     places,
+    making,
     traffic,
     logger,
     limits,

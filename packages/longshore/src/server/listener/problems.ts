@@ -96,6 +96,12 @@ export function noRoomForBody(bytesMax: number): Problem {
   return { kind: "overloaded", status: 503, message, headers: { "retry-after": overloadedSecs } };
 }
 
+/** Requests whose answers are made later. */
+export function noRoomToWait(charsMax: number): Problem {
+  const message = `Requests of ${charsMax} characters wait for their answers to be made, which is the limit. Try again in a moment.`;
+  return { kind: "overloaded", status: 503, message, headers: { "retry-after": overloadedSecs } };
+}
+
 export function urlTooLong(charsMax: number): Problem {
   const detail = { field: "url", expected: `at most ${charsMax} characters` };
   return { kind: "too-large", status: 414, message: `The URL is longer than ${charsMax} characters.`, detail };

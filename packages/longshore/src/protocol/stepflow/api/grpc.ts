@@ -35,7 +35,7 @@ function flowMethods({ flows }: Services): GrpcMethod[] {
 function runMethods({ runs, events }: Services): GrpcMethod[] {
   const patience = (request: { wait: boolean; timeoutSecs?: number }, call: GrpcCall) => {
     const { wait, timeoutSecs } = request;
-    return { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+    return { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
   };
   return [
     unary(RunsService.CreateRun, "run.start", ({ input, ...request }, call) =>

@@ -62,14 +62,14 @@ function runRoutes({ runs, events }: Services): Route[] {
   const id = ({ params }: HttpRequest) => params.run as string;
   const patience = (request: HttpRequest) => {
     const timeoutSecs = read.queryWhole(request, "timeoutSecs");
-    return { wait: read.queryFlag(request, "wait"), gone: request.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+    return { wait: read.queryFlag(request, "wait"), gone: () => request.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
   };
   return [
     route("POST", "/runs", "run.start", async (request) => {
       const { wish, wait, timeoutSecs } = runRequest(read.objectIn(request));
       const { summary, results } = await runs.create(wish, {
         wait,
-        gone: request.gone,
+        gone: () => request.gone,
         ...(timeoutSecs === undefined ? {} : { timeoutSecs }),
       });
       return json({ summary: summaryJson(summary), results: results.map(itemJson) });

@@ -36,7 +36,8 @@ export interface RunServiceDeps {
 export interface Patience {
   readonly wait: boolean;
   readonly timeoutSecs?: number;
-  readonly gone: AbortSignal;
+  /** Asked for only when the client really has to wait. */
+  readonly gone: () => AbortSignal;
 }
 
 /** Of the reference. */
@@ -163,7 +164,7 @@ export class RunService {
     const untilMs = clock.now() + Math.min(timeoutSecs, waitSecsMax) * 1_000;
     const ended = await runs.result(run.id, (leave) => {
       const stop = clock.at(untilMs, leave);
-      const stay = whenAborted(gone)(leave);
+      const stay = whenAborted(gone())(leave);
       return () => {
         stop();
         stay();

@@ -30,7 +30,7 @@ async function setup(called: Caller = everyone) {
   /** A step that a worker holds. */
   const held = async () => {
     const flowId = await store(oneStep("/hold", {}));
-    await runs.create({ flowId, inputs: [{}] }, { wait: false, gone: signal });
+    await runs.create({ flowId, inputs: [{}] }, { wait: false, gone: () => signal });
     const reach = { names: ["hold"], labels: [] };
     return (await engine.board.claim({ reach, holder: "ann", termMs: 60_000, waitMs: 60_000 }))[0]!;
   };

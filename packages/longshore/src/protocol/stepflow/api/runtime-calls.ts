@@ -39,12 +39,12 @@ export function runtimeCalls({ blobs, runs, caller }: RuntimeCallParts): Runtime
       }),
     submitRun: ({ wait, timeoutSecs, subflowKey, ...wish }, from, signal) =>
       told("sub-run.start", async () => {
-        const patience = { wait, gone: signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        const patience = { wait, gone: () => signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
         return runStatusJson(await runs.submit(wish, { caller, asker: { taskId: from } }, subflowKey, patience));
       }),
     getRun: ({ runId, wait, timeoutSecs, includeResults, order }, from, signal) =>
       told("sub-run.read", async () => {
-        const patience = { wait, gone: signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        const patience = { wait, gone: () => signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
         const wanted = order === "by_completion" ? ResultOrder.BY_COMPLETION : ResultOrder.BY_INDEX;
         return runStatusJson(await runs.get(runId, { caller, asker: { taskId: from } }, includeResults ? wanted : undefined, patience));
       }),

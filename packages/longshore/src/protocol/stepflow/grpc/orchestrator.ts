@@ -26,7 +26,7 @@ export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
       if (runRequest === undefined) throw invalid("run_request", "is missing, expected the flow and its inputs");
       const { input, wait, timeoutSecs, ...wish } = runRequest;
       const asker = rootRunId ? { rootRunId: runIdIn("root_run_id", rootRunId) } : undefined;
-      const patience = { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+      const patience = { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
       const from = { caller: call.caller, ...(asker === undefined ? {} : { asker }) };
       return orchestratorStatus(await runs.submit({ ...wish, inputs: input }, from, subflowKey || undefined, patience));
     }),
@@ -35,7 +35,7 @@ export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
       "sub-run.read",
       async ({ runId, wait, timeoutSecs, includeResults, resultOrder, rootRunId }, call) => {
         if (rootRunId) runIdIn("root_run_id", rootRunId);
-        const patience = { wait, gone: call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        const patience = { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
         const order = includeResults ? enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX : undefined;
         return orchestratorStatus(await runs.get(runIdIn("run_id", runId), { caller: call.caller }, order, patience));
       },

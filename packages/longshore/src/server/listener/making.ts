@@ -1,0 +1,80 @@
+// How many answers of one caller are made at once. A request that reads may hold megabytes of what is stored while it waits for its next turn
+// of the event loop, and a caller may have thousands of them under way. So few of each caller are at work; the others wait in line with
+// nothing in memory but what was sent.
+//
+// A handler that waits for something to happen, such as the end of a run, gives its place to the next as soon as it asks whether its
+// client is gone: a long poll would keep it for long, and holds nothing meanwhile.
+
+import { type Action, actions } from "../../actions.ts";
+import { noRoomToWait, problemError } from "./problems.ts";
+
+/** More gain nothing, because the loop does one thing at a time; each may hold a page of 8 Mi characters. */
+export const madeAtOnce = 16;
+
+/** Characters of all requests that wait in lines: a quarter of what may be received at once. */
+const waitingCharsMax = 67_108_864;
+
+/** A request or call whose answer is made. */
+export interface Made {
+  /** Who the place belongs to; undefined while it has none. */
+  making: string | undefined;
+}
+
+interface Line {
+  atWork: number;
+  readonly waiting: (() => void)[];
+}
+
+export class Making {
+  readonly #lines = new Map<string, Line>();
+  #waitingChars = 0;
+
+  /** Whether answers to it count: what everyone may read, and figures, are short. */
+  counts(action: Action): boolean {
+    const { who, reads, vital } = actions[action];
+    return reads === true && who !== "anyone" && !vital;
+  }
+
+  /**
+   * Takes a place for the caller of this name. Undefined when there was one; else it resolves when there is. Throws a refusal when requests
+   * that wait have too many characters together; this one has so many.
+   */
+  enter(made: Made, chars: number, caller = ""): Promise<void> | undefined {
+    const line = this.#lines.get(caller);
+    if (line === undefined) this.#lines.set(caller, { atWork: 1, waiting: [] });
+    else if (line.atWork < madeAtOnce) line.atWork++;
+    else return this.#wait(line, made, chars, caller);
+    made.making = caller;
+    return undefined;
+  }
+
+  #wait(line: Line, made: Made, chars: number, caller: string): Promise<void> {
+    if (this.#waitingChars + chars > waitingCharsMax) throw problemError(noRoomToWait(waitingCharsMax));
+    this.#waitingChars += chars;
+    return new Promise((resolve) =>
+      line.waiting.push(() => {
+        this.#waitingChars -= chars;
+        made.making = caller;
+        resolve();
+      }),
+    );
+  }
+
+  /** The answer is made, or waits for something else. Again is harmless. */
+  leave(made: Made): void {
+    const { making } = made;
+    if (making === undefined) return;
+    made.making = undefined;
+    const line = this.#lines.get(making) as Line;
+    const next = line.waiting.shift();
+    if (next !== undefined) next();
+    else if (--line.atWork === 0) this.#lines.delete(making);
+  }
+
+  /** Answers that wait for a place. */
+  get waiting(): number {
+    let count = 0;
+    for (const { waiting } of this.#lines.values()) count += waiting.length;
+    return count;
+  }
+}
