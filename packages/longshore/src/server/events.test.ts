@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/support/until.ts";
+import type { Task } from "../board/task.ts";
 import type { Run } from "../run/run.ts";
 import { TestClock } from "../testing/clock.ts";
 import { Changes } from "./events.ts";
@@ -9,7 +10,7 @@ function setup() {
   const changes = new Changes({ clock, epoch: "e1", workflowOf: () => "w" });
   let count = 0;
   const change = (times = 1) => {
-    for (let at = 0; at < times; at++) changes.run({ id: `r${++count}`, workflow: "w", state: "running" } as Run);
+    for (let at = 0; at < times; at++) changes.run({ id: `r${++count}`, workflow: "w", state: "running", error: null } as Run);
   };
   const seen = (number: number) => changes.after(number).changes.map(({ change: { id } }) => id);
   return { clock, changes, change, seen };
@@ -31,6 +32,18 @@ describe("changes", () => {
     expect(seen(3)).toEqual([]);
     change(2_000);
     expect(changes.after(0).changes).toHaveLength(500);
+  });
+
+  it("have the head and the tail of an error that is megabytes long", () => {
+    const { changes } = setup();
+    changes.read(() => {});
+    const error = `first ${"x".repeat(5_000_000)} last`;
+    changes.run({ id: "r", workflow: "w", state: "failed", error } as Run);
+    changes.task({ id: "t", runId: "r", step: "s", state: "failed", attempt: 0, error } as Task);
+    for (const { change } of changes.after(0).changes) {
+      expect(change.error?.length).toBeLessThanOrEqual(2_000);
+      expect([change.error?.startsWith("first "), change.error?.endsWith(" last")]).toEqual([true, true]);
+    }
   });
 
   it("that were overwritten are counted as missed", () => {

@@ -7,6 +7,7 @@
 import type { Task } from "../board/task.ts";
 import type { Clock } from "../clock.ts";
 import type { Run, RunState } from "../run/run.ts";
+import { cutMiddle } from "../text.ts";
 
 export interface RunChange {
   readonly kind: "run";
@@ -72,6 +73,15 @@ export interface ChangesOptions {
   keptMax?: number;
 }
 
+/** Of an error; the whole of it is with the run or the task. A worker may report one of megabytes, and each reader is sent each change. */
+const errorCharsMax = 2_000;
+
+function shortened(error: string | null): string | null {
+  if (error === null || error.length <= errorCharsMax) return error;
+  // Copied: a part of a text keeps the whole of it in memory.
+  return Buffer.from(cutMiddle(error, errorCharsMax)).toString();
+}
+
 /** About 2 MB. */
 const keptMaxDefault = 8_192;
 /** Changes that one look brings, so that one reader does not keep the others waiting. */
@@ -108,14 +118,26 @@ export class Changes {
   run(run: Run): void {
     if (!this.#noting) return;
     const { id, workflow, state, left, failed, error, createdAt, endedAt } = run;
-    this.#note({ kind: "run", id, workflow, state, left, failed, error, createdAt, endedAt });
+    this.#note({ kind: "run", id, workflow, state, left, failed, error: shortened(error), createdAt, endedAt });
   }
 
   task(task: Task): void {
     if (!this.#noting || this.#options.isHidden?.(task)) return;
     const { id, runId, step, state, holder, error, startedAt, endedAt } = task;
     const workflow = runId === null ? null : (this.#options.workflowOf(runId) ?? null);
-    this.#note({ kind: "task", id, runId, workflow, step, state, attempt: task.attempt + 1, holder, error, startedAt, endedAt });
+    this.#note({
+      kind: "task",
+      id,
+      runId,
+      workflow,
+      step,
+      state,
+      attempt: task.attempt + 1,
+      holder,
+      error: shortened(error),
+      startedAt,
+      endedAt,
+    });
   }
 
   /** Begins to read. `wake` is called, once per turn of the event loop, when there may be something new. Ends with what is returned. */
