@@ -1,6 +1,6 @@
 // `longshore backup`, and what a server makes of the copy.
 
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { longshore, temporaryFolder } from "../support/cli.ts";
@@ -64,6 +64,18 @@ describe("longshore backup", () => {
     const nothing = await longshore(["backup", join(taken, "new"), "--data", temporaryFolder()]);
     expect(nothing).toMatchObject({ code: 2, stderr: expect.stringContaining("There is no data file in") });
     expect(existsSync(join(taken, "new"))).toBe(false);
+  });
+
+  it("refuses a link to nothing, and a folder inside of the data", async () => {
+    const data = dataFolder();
+    await (await startRunServer(data)).stop();
+    const link = join(temporaryFolder(), "link");
+    symlinkSync(join(temporaryFolder(), "absent"), link);
+    const dangling = await longshore(["backup", link, "--data", data]);
+    expect(dangling).toMatchObject({ code: 2, stderr: expect.stringContaining(`${link} is not an empty folder`) });
+    const inside = await longshore(["backup", join(data, "copy"), "--data", data]);
+    expect(inside).toMatchObject({ code: 2, stderr: expect.stringContaining("is inside of the data folder") });
+    expect(existsSync(join(data, "copy"))).toBe(false);
   });
 
   it("refuses a damaged source, and leaves nothing that a server would take for a backup", async () => {

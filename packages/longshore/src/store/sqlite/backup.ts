@@ -2,7 +2,7 @@
 // is consistent, and blobs never change: a blob that the copy names was there before it was made.
 
 import { closeSync, copyFileSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve, sep } from "node:path";
 import { LongshoreError, toError } from "../../errors.ts";
 import { runChild } from "./child.ts";
 import { openDatabase } from "./driver.ts";
@@ -33,7 +33,7 @@ const lookMs = 200;
 export async function backUp(directory: string, target: string, progress: (news: BackupProgress) => void): Promise<BackedUp> {
   const source = join(directory, dataFileName);
   const total = await refuseUnfit(directory, source);
-  prepareTarget(target);
+  prepareTarget(target, directory);
   const partial = join(target, `${dataFileName}${partialSuffix}`);
   closeSync(openSync(partial, "wx", 0o600));
   await copyData(source, partial, (done) => progress({ what: "data", done, total }));
@@ -66,12 +66,16 @@ async function refuseUnfit(directory: string, source: string): Promise<number> {
   }
 }
 
-function prepareTarget(target: string): void {
+function prepareTarget(target: string, directory: string): void {
+  // By what it is called: the links of a path that is not there yet cannot be followed.
+  if (resolve(target).startsWith(`${resolve(directory)}${sep}`))
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${target} is inside of the data folder ${directory}. Name a folder outside of it.`);
   try {
     mkdirSync(target, { recursive: true, mode: 0o700 });
     if (readdirSync(target).length === 0) return;
   } catch (cause) {
-    if (!["EEXIST", "ENOTDIR"].includes(String((cause as { code?: unknown }).code))) throw cause;
+    // The last is what a link to nothing gives.
+    if (!["EEXIST", "ENOTDIR", "ENOENT"].includes(String((cause as { code?: unknown }).code))) throw cause;
   }
   throw new LongshoreError(
     "LONGSHORE_BAD_CONFIG",
