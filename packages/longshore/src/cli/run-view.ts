@@ -1,7 +1,7 @@
 // How a run looks in a terminal: a line a step with its state, its time and what it said last. For files and pipes, a line a change.
 
 import { formatDuration } from "../duration.ts";
-import { isRunOpen } from "../run/run.ts";
+import { isRunOpen } from "../engine/run/run.ts";
 import type { Run, Step } from "./api.ts";
 import { isStuck } from "./stuck.ts";
 import { fit, type Paint, pad, printable, type Style, widthOf } from "./terminal.ts";

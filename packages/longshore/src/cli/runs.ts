@@ -2,7 +2,7 @@
 
 import { Command, Option } from "commander";
 import { formatDuration } from "../duration.ts";
-import { isRunOpen } from "../run/run.ts";
+import { isRunOpen } from "../engine/run/run.ts";
 import { counted } from "../text.ts";
 import type { Page, Run } from "./api.ts";
 import { connect } from "./client.ts";

@@ -1,7 +1,7 @@
 // A running server as the source of the checker, over its API.
 
-import type { ChildHistory, RunHistory, TaskHistory } from "../run/history.ts";
-import { type Keep, keepOf } from "../run/retention.ts";
+import type { ChildHistory, RunHistory, TaskHistory } from "../engine/run/history.ts";
+import { type Keep, keepOf } from "../engine/run/retention.ts";
 import type { HistorySource } from "../verify/verify.ts";
 import type { Page } from "./api.ts";
 import { type Client, Refusal } from "./client.ts";

@@ -1,6 +1,6 @@
 // Follows one run to its end: the run and all its steps, whenever something about them may have changed.
 
-import { isRunOpen } from "../run/run.ts";
+import { isRunOpen } from "../engine/run/run.ts";
 import type { Page, Run, Step } from "./api.ts";
 import type { Client } from "./client.ts";
 import { patiently } from "./follow.ts";

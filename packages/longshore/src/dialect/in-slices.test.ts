@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { mockRouter } from "../../test/support/flow-world.ts";
-import type { Dialect } from "../run/dialect.ts";
+import type { Dialect } from "../engine/run/dialect.ts";
 import { type Sliced, sliceItems } from "../sliced.ts";
 import { codeDialect } from "./code/dialect.ts";
 import { conductorDialect } from "./conductor/dialect.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts } from "../../test/support/parts.ts";
 import { type Quotas, storedKinds } from "../quotas.ts";
-import { retentionPolicy } from "../run/retention.ts";
 import { BlobReferences } from "../store/sqlite/blob-references.ts";
 import { SqliteBlobs } from "../store/sqlite/blobs.ts";
 import { SqliteBus } from "../store/sqlite/bus.ts";
@@ -10,6 +9,7 @@ import { SqliteParts } from "../store/sqlite/parts.ts";
 import { SqliteRetention } from "../store/sqlite/retention.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
 import { LocalDocuments } from "./run/local-documents.ts";
+import { retentionPolicy } from "./run/retention.ts";
 
 const dayMs = 86_400_000;
 

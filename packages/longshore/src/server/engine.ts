@@ -1,30 +1,30 @@
 // The server without its doors: a store, the board, runs, and what stands beside them. Everything that serves or works is built on one
 // of these, whether over a socket or in the same process.
 
-import type { BlobStore } from "../blob/blob.ts";
-import { Board } from "../board/board.ts";
-import { Crews } from "../board/crews.ts";
-import type { DeadLetter, DeadLetterSource } from "../board/dead-letter.ts";
-import type { Task, TaskHead } from "../board/task.ts";
-import { type Carrier, type Waiting, whyWaiting } from "../board/why.ts";
-import type { Workers } from "../board/workers.ts";
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
 import { type Clock, systemClock } from "../clock.ts";
+import type { BlobStore } from "../engine/blob/blob.ts";
+import { Board } from "../engine/board/board.ts";
+import { Crews } from "../engine/board/crews.ts";
+import type { DeadLetter, DeadLetterSource } from "../engine/board/dead-letter.ts";
+import type { Task, TaskHead } from "../engine/board/task.ts";
+import { type Carrier, type Waiting, whyWaiting } from "../engine/board/why.ts";
+import type { Workers } from "../engine/board/workers.ts";
+import { Logs } from "../engine/log/log.ts";
+import type { LogStore } from "../engine/log/store.ts";
+import type { PartStore } from "../engine/part/store.ts";
+import type { Definition } from "../engine/run/dialect.ts";
+import type { DocumentStore } from "../engine/run/documents.ts";
+import type { HistoryReader } from "../engine/run/history.ts";
+import type { Plan } from "../engine/run/plan.ts";
+import type { Reader } from "../engine/run/reader.ts";
+import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
+import type { Run } from "../engine/run/run.ts";
+import { brainOf, Runs } from "../engine/run/runs.ts";
 import { committed } from "../engine/tx.ts";
 import { idMaker, type MakeId } from "../ids.ts";
-import { Logs } from "../log/log.ts";
-import type { LogStore } from "../log/store.ts";
-import type { PartStore } from "../part/store.ts";
 import type { Quotas } from "../quotas.ts";
-import type { Definition } from "../run/dialect.ts";
-import type { DocumentStore } from "../run/documents.ts";
-import type { HistoryReader } from "../run/history.ts";
-import type { Plan } from "../run/plan.ts";
-import type { Reader } from "../run/reader.ts";
-import { Retention, type RetentionPolicy, retentionDefault } from "../run/retention.ts";
-import type { Run } from "../run/run.ts";
-import { brainOf, Runs } from "../run/runs.ts";
 import { Slices } from "../slices.ts";
 import { openBeside } from "../store/sqlite/beside.ts";
 import { inWords } from "../store/sqlite/data-file.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/support/until.ts";
-import type { Task } from "../board/task.ts";
-import type { Run } from "../run/run.ts";
+import type { Task } from "../engine/board/task.ts";
+import type { Run } from "../engine/run/run.ts";
 import { TestClock } from "../testing/clock.ts";
 import { Changes } from "./events.ts";
 

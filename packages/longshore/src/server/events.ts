@@ -4,9 +4,9 @@
 // Nothing is noted while nobody reads; noting goes on for a while after the last reader left, so that one who comes back can resume.
 // Changes are hints for whoever shows something: a task that moved twice within one commit is told once.
 
-import type { Task } from "../board/task.ts";
 import type { Clock } from "../clock.ts";
-import type { Run, RunState } from "../run/run.ts";
+import type { Task } from "../engine/board/task.ts";
+import type { Run, RunState } from "../engine/run/run.ts";
 import { cutMiddle } from "../text.ts";
 
 export interface RunChange {

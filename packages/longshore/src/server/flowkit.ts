@@ -1,8 +1,5 @@
 // FlowKit's coordinator on this server's engine: with a broker that it is told of, else on the bus in the data file.
 
-import type { DeadLetterSource } from "../board/dead-letter.ts";
-import type { Hold } from "../board/task.ts";
-import type { Carrier } from "../board/why.ts";
 import type { Bus } from "../bus/bus.ts";
 import { EmbeddedBus } from "../bus/embedded.ts";
 import { kafkaSecurityIn } from "../bus/kafka/environment.ts";
@@ -10,6 +7,9 @@ import type { KafkaBusOptions } from "../bus/kafka/options.ts";
 import { Outbox } from "../bus/outbox.ts";
 import { BusReach } from "../bus/reach.ts";
 import { type IsSensitive, loadDetector } from "../dialect/flowkit/sensitive.ts";
+import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
+import type { Hold } from "../engine/board/task.ts";
+import type { Carrier } from "../engine/board/why.ts";
 import type { JsonObject } from "../json.ts";
 import type { MirrorOptions } from "../protocol/flowkit/artifacts/mirror.ts";
 import { brokersOf } from "../protocol/flowkit/connect.ts";

@@ -1,15 +1,15 @@
 // A server as a program sees it: workflows defined, runs started and awaited, tasks called, workers attached.
 
 import { buffer } from "node:stream/consumers";
-import type { BlobStore } from "../blob/blob.ts";
-import type { Task as BoardTask } from "../board/task.ts";
 import type { Blobs } from "../context.ts";
 import { type Duration, durationMs } from "../duration.ts";
+import type { BlobStore } from "../engine/blob/blob.ts";
+import type { Task as BoardTask } from "../engine/board/task.ts";
+import type { Definition } from "../engine/run/dialect.ts";
+import { noRetry } from "../engine/run/retry.ts";
+import type { Run, RunState } from "../engine/run/run.ts";
 import { LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
-import type { Definition } from "../run/dialect.ts";
-import { noRetry } from "../run/retry.ts";
-import type { Run, RunState } from "../run/run.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
 import type { RetryHint, Task } from "../task.ts";
 import { toJson } from "../to-json.ts";

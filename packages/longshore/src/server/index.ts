@@ -1,6 +1,6 @@
 // The server side of Longshore.
 
-export type { RetentionPolicy, RetentionSettings } from "../run/retention.ts";
+export type { RetentionPolicy, RetentionSettings } from "../engine/run/retention.ts";
 export { dataDefault, portDefault, type ServeOptions } from "./config.ts";
 export type { CallOptions, RunResult, Server } from "./handle.ts";
 export type { HttpLimits } from "./listener/limits.ts";

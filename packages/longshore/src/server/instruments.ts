@@ -1,7 +1,7 @@
 // What /metrics tells about the engine. Counters that somebody keeps anyway are read when they are asked for; only endings, commits and
 // log bytes are counted here, as they are heard of.
 
-import { type Workers, workerStatuses } from "../board/workers.ts";
+import { type Workers, workerStatuses } from "../engine/board/workers.ts";
 import type { Room } from "../engine/stored-bytes.ts";
 import type { Metrics, Sample } from "../metrics.ts";
 import type { Engine, EngineProbe } from "./engine.ts";

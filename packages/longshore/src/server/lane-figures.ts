@@ -1,7 +1,7 @@
 // What /metrics tells of lanes. Labels make lanes, so there may be very many: the fullest get a series of their own.
 
-import { Heap } from "../board/heap.ts";
-import type { LaneQueue } from "../board/lanes.ts";
+import { Heap } from "../engine/board/heap.ts";
+import type { LaneQueue } from "../engine/board/lanes.ts";
 import type { Sample } from "../metrics.ts";
 import type { Engine } from "./engine.ts";
 import { lanesAfter, type QueueState, stateOf } from "./queues.ts";

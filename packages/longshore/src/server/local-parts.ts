@@ -1,11 +1,11 @@
 // The parts of one step for a handler in this process that belongs to another step of the same run.
 
-import type { EndState, Task } from "../board/task.ts";
 import type { StepPart } from "../context.ts";
+import type { EndState, Task } from "../engine/board/task.ts";
+import { nextPage } from "../engine/part/follow.ts";
+import type { PartStore } from "../engine/part/store.ts";
 import { refusal } from "../errors.ts";
 import type { Json } from "../json.ts";
-import { nextPage } from "../part/follow.ts";
-import type { PartStore } from "../part/store.ts";
 import type { PartReader } from "../runner/transport.ts";
 
 export interface LocalPartsOptions {

@@ -1,17 +1,17 @@
 // Workers in the server's own process: the same runner and the same board, with no socket between them. A report and the claim of the
 // next task are sent in the same tick, so they share a commit.
 
-import type { Board } from "../board/board.ts";
-import { isKeptLane, keptForServer } from "../board/kept-lanes.ts";
-import type { Reach } from "../board/lanes.ts";
-import type { Task as BoardTask, Hold } from "../board/task.ts";
-import type { Workers } from "../board/workers.ts";
 import { pause } from "../clock.ts";
 import type { Blobs, StepPart } from "../context.ts";
+import type { Board } from "../engine/board/board.ts";
+import { isKeptLane, keptForServer } from "../engine/board/kept-lanes.ts";
+import type { Reach } from "../engine/board/lanes.ts";
+import type { Task as BoardTask, Hold } from "../engine/board/task.ts";
+import type { Workers } from "../engine/board/workers.ts";
+import type { Logs } from "../engine/log/log.ts";
+import type { PartStore } from "../engine/part/store.ts";
 import { LongshoreError, refusal } from "../errors.ts";
 import type { Json } from "../json.ts";
-import type { Logs } from "../log/log.ts";
-import type { PartStore } from "../part/store.ts";
 import type {
   Assignment,
   BeatAnswer,

@@ -1,8 +1,8 @@
 // What stands in each lane, and what has left it without being anybody's yet. A lane's heap may still hold places of tasks that were cancelled
 // or moved on meanwhile; they are dropped when a claim meets them, and left out here.
 
-import { type LaneQueue, laneKey, type Place } from "../board/lanes.ts";
-import type { Lane, Task, TaskHead } from "../board/task.ts";
+import { type LaneQueue, laneKey, type Place } from "../engine/board/lanes.ts";
+import type { Lane, Task, TaskHead } from "../engine/board/task.ts";
 import { committed } from "../engine/tx.ts";
 import { type Slices, wholeRow } from "../slices.ts";
 import type { Engine } from "./engine.ts";

@@ -4,12 +4,12 @@
 import { systemClock } from "../clock.ts";
 import { sampleId, sampleSource } from "../dialect/workflow-graph/sample.ts";
 import { dialectName } from "../dialect/workflow-graph/source.ts";
+import { retentionPolicy } from "../engine/run/retention.ts";
 import { createMetrics } from "../metrics.ts";
 import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
 import { defaultConfig } from "../protocol/stepflow/config/default.ts";
 import { makeRouter } from "../protocol/stepflow/config/router.ts";
 import { quotasOf } from "../quotas.ts";
-import { retentionPolicy } from "../run/retention.ts";
 import { stayAlive } from "../stay-alive.ts";
 import { packageVersion } from "../version.ts";
 import { directoryOf, loggerOf, type ServeOptions, type StepflowOptions, tokensOf } from "./config.ts";

@@ -1,9 +1,9 @@
 // Inputs of runs and tasks as people see them: as they were given, also where their dialect keeps them in a form of its own.
 
-import type { Task } from "../board/task.ts";
+import type { Task } from "../engine/board/task.ts";
+import type { Dialect } from "../engine/run/dialect.ts";
+import type { Run } from "../engine/run/run.ts";
 import { committed } from "../engine/tx.ts";
-import type { Dialect } from "../run/dialect.ts";
-import type { Run } from "../run/run.ts";
 import type { SqliteStore } from "../store/sqlite/store.ts";
 
 export interface Shown {

@@ -1,6 +1,6 @@
 // Where a step of a run is recorded.
 
-import { taskIdOf } from "../run/run.ts";
+import { taskIdOf } from "../engine/run/run.ts";
 import type { Engine } from "./engine.ts";
 
 /** The task that stands for a step, begun or not; undefined when the run has no such step, or there is no such run. */

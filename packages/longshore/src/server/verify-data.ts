@@ -3,8 +3,8 @@
 
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { Plan } from "../engine/run/plan.ts";
 import { LongshoreError, toError } from "../errors.ts";
-import type { Plan } from "../run/plan.ts";
 import { type Database, isLocked, openDatabase } from "../store/sqlite/driver.ts";
 import { refuseStrangeFiles } from "../store/sqlite/folder.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";

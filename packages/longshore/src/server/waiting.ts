@@ -1,8 +1,8 @@
 // Notices tasks that wait and says why, once for each cause, and again when that is over. For a person at a terminal: nothing here
 // decides anything. An idle server pays nothing for it: it looks only after a task has changed, and while something is queued.
 
-import { isOpen, type TaskHead } from "../board/task.ts";
-import type { WaitReason } from "../board/why.ts";
+import { isOpen, type TaskHead } from "../engine/board/task.ts";
+import type { WaitReason } from "../engine/board/why.ts";
 import type { Engine } from "./engine.ts";
 import { lanesAfter, stateOf } from "./queues.ts";
 

@@ -2,9 +2,9 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Definition } from "../engine/run/dialect.ts";
+import type { Runs } from "../engine/run/runs.ts";
 import { LongshoreError } from "../errors.ts";
-import type { Definition } from "../run/dialect.ts";
-import type { Runs } from "../run/runs.ts";
 import type { DefinitionFile } from "./definition-file.ts";
 
 export interface LoadedWorkflows {

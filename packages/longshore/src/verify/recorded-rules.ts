@@ -1,9 +1,9 @@
 // What workers and clients were told, against what the server kept. A rule reports only what leaves no doubt: where no answer came, both
 // outcomes are allowed, and what retention may have removed is counted and not judged.
 
+import type { TaskHistory } from "../engine/run/history.ts";
+import { isRunOpen, type RunState } from "../engine/run/run.ts";
 import type { RecordedLine, RecordedWork } from "../recording.ts";
-import type { TaskHistory } from "../run/history.ts";
-import { isRunOpen, type RunState } from "../run/run.ts";
 import { type Address, addressesOf, attemptAt, runIdOf } from "./address.ts";
 import { type Finding, finding } from "./finding.ts";
 

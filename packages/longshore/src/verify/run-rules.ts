@@ -1,8 +1,8 @@
 // What must be true of one run with all of its tasks: it has ended, or something can move it.
 
-import { isOpen } from "../board/task.ts";
-import type { RunHistory, TaskHistory } from "../run/history.ts";
-import { isRunOpen, type Message } from "../run/run.ts";
+import { isOpen } from "../engine/board/task.ts";
+import type { RunHistory, TaskHistory } from "../engine/run/history.ts";
+import { isRunOpen, type Message } from "../engine/run/run.ts";
 import { type Finding, finding } from "./finding.ts";
 
 export function checkRun(run: RunHistory): Finding[] {

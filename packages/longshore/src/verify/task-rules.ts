@@ -1,7 +1,7 @@
 // What must be true of one task and its attempts, whatever has happened to it.
 
-import { isOpen } from "../board/task.ts";
-import type { AttemptHistory, TaskHistory } from "../run/history.ts";
+import { isOpen } from "../engine/board/task.ts";
+import type { AttemptHistory, TaskHistory } from "../engine/run/history.ts";
 import { type Finding, finding } from "./finding.ts";
 
 export function checkTask(task: TaskHistory): Finding[] {

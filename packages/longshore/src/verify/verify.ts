@@ -1,8 +1,8 @@
 // The checker: walks everything that a server keeps, one run at a time, then compares it with recordings. It is the same for a data file and
 // for a live server; only the source differs.
 
-import type { RunHistory, TaskHistory } from "../run/history.ts";
-import { type Keep, lingerMs, retentionDefault } from "../run/retention.ts";
+import type { RunHistory, TaskHistory } from "../engine/run/history.ts";
+import { type Keep, lingerMs, retentionDefault } from "../engine/run/retention.ts";
 import type { Finding } from "./finding.ts";
 import { checkRecorded, type PlacedLine, type Rows } from "./recorded-rules.ts";
 import { checkRun } from "./run-rules.ts";

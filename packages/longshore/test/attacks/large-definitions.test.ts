@@ -4,7 +4,7 @@
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { LocalBoard } from "../../src/engine/board/local-board.ts";
-import { startSteps, stepsMax } from "../../src/run/draft.ts";
+import { startSteps, stepsMax } from "../../src/engine/run/draft.ts";
 import { serve } from "../../src/server/server.ts";
 import { call } from "../support/http.ts";
 

@@ -2,7 +2,7 @@
 // one claim and one post cost must not depend on how many lanes there are, nor on how many other claims wait.
 
 import { expect, it, onTestFinished } from "vitest";
-import type { NewTask } from "../../src/board/store.ts";
+import type { NewTask } from "../../src/engine/board/store.ts";
 import { openEngine } from "../../src/server/engine.ts";
 
 const lanesCount = 20_000;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { sampleSource } from "../../src/dialect/workflow-graph/sample.ts";
 import { dialectName } from "../../src/dialect/workflow-graph/source.ts";
-import { retentionPolicy } from "../../src/run/retention.ts";
+import { retentionPolicy } from "../../src/engine/run/retention.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { openBeside } from "../../src/store/sqlite/beside.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";

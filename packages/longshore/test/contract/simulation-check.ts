@@ -1,8 +1,8 @@
 // What must be true of the stored rows after every commit, and of memory beside them.
 
-import { isOpen, type Task } from "../../src/board/task.ts";
-import type { Plan, PlanNode } from "../../src/run/plan.ts";
-import type { Run } from "../../src/run/run.ts";
+import { isOpen, type Task } from "../../src/engine/board/task.ts";
+import type { Plan, PlanNode } from "../../src/engine/run/plan.ts";
+import type { Run } from "../../src/engine/run/run.ts";
 import type { SqliteStore } from "../../src/store/sqlite/store.ts";
 import type { Stored } from "./simulation-disk.ts";
 import { broken } from "./simulation-model.ts";

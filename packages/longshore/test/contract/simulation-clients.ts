@@ -1,8 +1,8 @@
 // The outside world of a simulation: workers and operators that call the server, believe its answers, and tell the model of them.
 
-import { isOpen, type Task } from "../../src/board/task.ts";
-import { isRunOpen, type Run } from "../../src/run/run.ts";
-import type { Order } from "../../src/run/store.ts";
+import { isOpen, type Task } from "../../src/engine/board/task.ts";
+import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
+import type { Order } from "../../src/engine/run/store.ts";
 import type { Random } from "../faults/random.ts";
 import { broken, type KnownHold, type Model, type Verb } from "./simulation-model.ts";
 import type { Machine, Process } from "./simulation-process.ts";

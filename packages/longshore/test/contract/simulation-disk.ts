@@ -1,10 +1,10 @@
 // The disk of simulated servers: one database in memory, used by one life after the other, and a mirror of its rows for the checks,
 // which is kept up to date by what SQLite itself says has changed.
 
-import type { Task } from "../../src/board/task.ts";
+import type { Task } from "../../src/engine/board/task.ts";
+import type { Run } from "../../src/engine/run/run.ts";
 import { runColumns, runOf } from "../../src/engine/tables/run.ts";
 import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
-import type { Run } from "../../src/run/run.ts";
 import { type Database, openDatabase, type Statement } from "../../src/store/sqlite/driver.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 

@@ -1,11 +1,11 @@
 // What runs may hear of each other: a run that was restarted after its end is never ended by a message about an earlier life. Every decision
 // passes here, and is held against what the disk says of the other run.
 
-import { isOpen, type Task } from "../../src/board/task.ts";
-import type { RunEvent } from "../../src/run/decide.ts";
-import type { Plan } from "../../src/run/plan.ts";
-import { isRunOpen, type Run, taskIdOf } from "../../src/run/run.ts";
-import type { Brain } from "../../src/run/store.ts";
+import { isOpen, type Task } from "../../src/engine/board/task.ts";
+import type { RunEvent } from "../../src/engine/run/decide.ts";
+import type { Plan } from "../../src/engine/run/plan.ts";
+import { isRunOpen, type Run, taskIdOf } from "../../src/engine/run/run.ts";
+import type { Brain } from "../../src/engine/run/store.ts";
 import { broken } from "./simulation-model.ts";
 
 export class Lives {

@@ -1,7 +1,7 @@
 // What the outside world has been told, and what may therefore never be. Every answer goes through here; a broken promise throws.
 
-import type { Task } from "../../src/board/task.ts";
-import type { Run } from "../../src/run/run.ts";
+import type { Task } from "../../src/engine/board/task.ts";
+import type { Run } from "../../src/engine/run/run.ts";
 import type { Verdict } from "../../src/verdict.ts";
 
 export interface KnownHold {

@@ -2,10 +2,10 @@
 // try again, a clock that jumps, a disk that fills up, and a server that crashes between any two calls. Everything but time, chance and
 // the disk's bad days is the real thing. After every step the model and the stored rows are compared; at the end, in peace, every run ends.
 
-import { isOpen, type Task } from "../../src/board/task.ts";
-import type { RunHistory } from "../../src/run/history.ts";
-import type { Plan } from "../../src/run/plan.ts";
-import type { Run } from "../../src/run/run.ts";
+import { isOpen, type Task } from "../../src/engine/board/task.ts";
+import type { RunHistory } from "../../src/engine/run/history.ts";
+import type { Plan } from "../../src/engine/run/plan.ts";
+import type { Run } from "../../src/engine/run/run.ts";
 import { SqliteHistory } from "../../src/store/sqlite/history.ts";
 import { checkHistory } from "../../src/verify/verify.ts";
 import { type Random, seededRandom } from "../faults/random.ts";

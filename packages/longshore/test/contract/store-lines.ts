@@ -1,8 +1,8 @@
 // Who gets what, and in which order: lanes, priorities, delays, limits, and claims that wait.
 
 import { describe, expect, it } from "vitest";
-import type { Claim } from "../../src/board/board.ts";
-import { laneOf } from "../../src/board/lanes.ts";
+import type { Claim } from "../../src/engine/board/board.ts";
+import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { Setup } from "./store.ts";
 import { holdOf, policy, termMs, turns, type World } from "./world.ts";
 

@@ -2,8 +2,8 @@
 // nothing: tried at every point between the end of a run and the last message about it.
 
 import { describe, expect, it } from "vitest";
-import { isRunOpen } from "../../src/run/run.ts";
-import type { NewChild } from "../../src/run/store.ts";
+import { isRunOpen } from "../../src/engine/run/run.ts";
+import type { NewChild } from "../../src/engine/run/store.ts";
 import type { Setup } from "./store.ts";
 import { holdOf, step, termMs, turns, type World } from "./world.ts";
 

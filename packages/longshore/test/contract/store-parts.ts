@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import type { StepSource } from "../../src/dialect/code/source.ts";
-import { followParts, pollParts } from "../../src/part/follow.ts";
-import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "../../src/part/store.ts";
+import { followParts, pollParts } from "../../src/engine/part/follow.ts";
+import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "../../src/engine/part/store.ts";
 import { diskFull } from "./sqlite.ts";
 import type { Setup } from "./store.ts";
 import { holdOf, policy, step, termMs, turns, type World } from "./world.ts";

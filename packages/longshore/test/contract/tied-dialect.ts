@@ -2,7 +2,7 @@
 // child that lives again makes its parent wait for it again.
 
 import { codeDialect } from "../../src/dialect/code/dialect.ts";
-import type { Dialect } from "../../src/run/dialect.ts";
+import type { Dialect } from "../../src/engine/run/dialect.ts";
 
 const name = "tied";
 

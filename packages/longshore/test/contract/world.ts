@@ -1,19 +1,19 @@
 // A store with the board and runs on it, under a clock that the test owns: everything of a server but its doors.
 
-import { Board } from "../../src/board/board.ts";
-import type { Reach } from "../../src/board/lanes.ts";
-import { laneOf } from "../../src/board/lanes.ts";
-import type { BoardStore, NewTask } from "../../src/board/store.ts";
-import type { Hold, Task } from "../../src/board/task.ts";
 import type { Clock } from "../../src/clock.ts";
 import { codeDialect } from "../../src/dialect/code/dialect.ts";
 import type { StepSource, Value } from "../../src/dialect/code/source.ts";
+import { Board } from "../../src/engine/board/board.ts";
+import type { Reach } from "../../src/engine/board/lanes.ts";
+import { laneOf } from "../../src/engine/board/lanes.ts";
+import type { BoardStore, NewTask } from "../../src/engine/board/store.ts";
+import type { Hold, Task } from "../../src/engine/board/task.ts";
+import type { PartStore } from "../../src/engine/part/store.ts";
+import type { Dialect } from "../../src/engine/run/dialect.ts";
+import type { Run } from "../../src/engine/run/run.ts";
+import { brainOf, Runs } from "../../src/engine/run/runs.ts";
+import type { Brain, RunStore } from "../../src/engine/run/store.ts";
 import { idMaker } from "../../src/ids.ts";
-import type { PartStore } from "../../src/part/store.ts";
-import type { Dialect } from "../../src/run/dialect.ts";
-import type { Run } from "../../src/run/run.ts";
-import { brainOf, Runs } from "../../src/run/runs.ts";
-import type { Brain, RunStore } from "../../src/run/store.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { flowDialect } from "./simulation-flows.ts";
 import { tiedDialect } from "./tied-dialect.ts";

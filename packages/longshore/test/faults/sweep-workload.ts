@@ -3,9 +3,9 @@
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { laneOf } from "../../src/board/lanes.ts";
-import type { Hold, Task } from "../../src/board/task.ts";
-import { retentionPolicy } from "../../src/run/retention.ts";
+import { laneOf } from "../../src/engine/board/lanes.ts";
+import type { Hold, Task } from "../../src/engine/board/task.ts";
+import { retentionPolicy } from "../../src/engine/run/retention.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

@@ -1,8 +1,6 @@
 // Workflows of Conductor on a real store, under a clock that the test owns: everything of a server but its doors.
 
 import { onTestFinished } from "vitest";
-import { Board } from "../../src/board/board.ts";
-import type { Task } from "../../src/board/task.ts";
 import { conductorDialect } from "../../src/dialect/conductor/dialect.ts";
 import { attemptIdOf } from "../../src/dialect/conductor/ids.ts";
 import type { TaskDef, WorkflowDef } from "../../src/dialect/conductor/model.ts";
@@ -12,13 +10,15 @@ import { documentKinds, type Settings } from "../../src/dialect/conductor/settin
 import { childRequestOf, lookupsOf, snapshot, startInput } from "../../src/dialect/conductor/snapshot.ts";
 import { parseTaskDef } from "../../src/dialect/conductor/task-def.ts";
 import { parseWorkflowDef } from "../../src/dialect/conductor/workflow-def.ts";
+import { Board } from "../../src/engine/board/board.ts";
+import type { Task } from "../../src/engine/board/task.ts";
+import type { PlanNode } from "../../src/engine/run/plan.ts";
+import type { Run } from "../../src/engine/run/run.ts";
+import { brainOf, Runs } from "../../src/engine/run/runs.ts";
+import type { NewChild } from "../../src/engine/run/store.ts";
 import { committed } from "../../src/engine/tx.ts";
 import { idMaker } from "../../src/ids.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
-import type { PlanNode } from "../../src/run/plan.ts";
-import type { Run } from "../../src/run/run.ts";
-import { brainOf, Runs } from "../../src/run/runs.ts";
-import type { NewChild } from "../../src/run/store.ts";
 import { openSqliteStore } from "../../src/store/sqlite/store.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

@@ -2,16 +2,16 @@
 // `/mock/x` stands on the lane `x` and is given its bare input.
 
 import { onTestFinished } from "vitest";
-import { laneOf } from "../../src/board/lanes.ts";
-import type { Task } from "../../src/board/task.ts";
 import { stepOf } from "../../src/dialect/stepflow/compile.ts";
 import { stepResult } from "../../src/dialect/stepflow/resolve.ts";
 import { type FlowError, type FlowResult, failureReport, flowResultOf } from "../../src/dialect/stepflow/result.ts";
 import type { Routed, Router } from "../../src/dialect/stepflow/router.ts";
 import { encodeFlow } from "../../src/dialect/stepflow/source.ts";
 import { prepareRun, type RunWish } from "../../src/dialect/stepflow/start.ts";
+import { laneOf } from "../../src/engine/board/lanes.ts";
+import type { Task } from "../../src/engine/board/task.ts";
+import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
-import { isRunOpen, type Run } from "../../src/run/run.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

@@ -2,8 +2,8 @@
 // may do them as well.
 
 import type { Clock } from "../../src/clock.ts";
+import { taskIdOf } from "../../src/engine/run/run.ts";
 import { OwnArtifacts } from "../../src/protocol/flowkit/artifacts/own.ts";
-import { taskIdOf } from "../../src/run/run.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import type { ArtifactWorld } from "../contract/flowkit-artifacts.ts";
 

@@ -1,11 +1,11 @@
 // Graphs of FlowKit on a whole engine whose workers a test plays by hand: tasks are taken from the lane of their type.
 
 import { onTestFinished } from "vitest";
-import type { Task } from "../../src/board/task.ts";
 import type { Clock } from "../../src/clock.ts";
+import type { Task } from "../../src/engine/board/task.ts";
+import type { Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { FlowkitTasks } from "../../src/protocol/flowkit/coordinator/tasks.ts";
-import type { Run } from "../../src/run/run.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

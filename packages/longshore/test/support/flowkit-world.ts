@@ -2,13 +2,14 @@
 
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
-import type { Task } from "../../src/board/task.ts";
 import type { Bus, BusConsumer } from "../../src/bus/bus.ts";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
 import { Outbox } from "../../src/bus/outbox.ts";
 import { varsOf } from "../../src/dialect/flowkit/resolve.ts";
+import type { Task } from "../../src/engine/board/task.ts";
+import type { Part } from "../../src/engine/part/store.ts";
+import type { Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
-import type { Part } from "../../src/part/store.ts";
 import { type CoordinatorConfig, readCoordinatorConfig } from "../../src/protocol/flowkit/coordinator/config.ts";
 import { Coordinator, type CoordinatorOptions } from "../../src/protocol/flowkit/coordinator/coordinator.ts";
 import { directOutbox } from "../../src/protocol/flowkit/coordinator/direct-outbox.ts";
@@ -25,7 +26,6 @@ import {
   statusTopic,
   topicNamesDefault,
 } from "../../src/protocol/flowkit/wire.ts";
-import type { Run } from "../../src/run/run.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

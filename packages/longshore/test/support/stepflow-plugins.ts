@@ -1,9 +1,9 @@
 // Plugins on a board of their own, without flows: a test posts a step's task and looks at how it ended.
 
 import { onTestFinished } from "vitest";
-import type { Task } from "../../src/board/task.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import type { FlowError } from "../../src/dialect/stepflow/result.ts";
+import type { Task } from "../../src/engine/board/task.ts";
 import { LongshoreError } from "../../src/errors.ts";
 import { uuidOf } from "../../src/ids.ts";
 import type { Json } from "../../src/json.ts";

@@ -2,9 +2,9 @@
 // exactly what a test tells them.
 
 import { onTestFinished } from "vitest";
-import { laneOf } from "../../src/board/lanes.ts";
-import type { NewTask } from "../../src/board/store.ts";
-import type { Task } from "../../src/board/task.ts";
+import { laneOf } from "../../src/engine/board/lanes.ts";
+import type { NewTask } from "../../src/engine/board/store.ts";
+import type { Task } from "../../src/engine/board/task.ts";
 import { LongshoreError } from "../../src/errors.ts";
 import type { GrpcChannel } from "../../src/grpc/client.ts";
 import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";

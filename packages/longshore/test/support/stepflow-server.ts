@@ -3,8 +3,8 @@
 // would, and opened again on the same data.
 
 import { onTestFinished } from "vitest";
-import type { Task } from "../../src/board/task.ts";
 import { systemClock } from "../../src/clock.ts";
+import type { Task } from "../../src/engine/board/task.ts";
 import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { createMetrics } from "../../src/metrics.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { scopeOf } from "../../../test/support/scope.ts";
-import type { Scope } from "../../run/dialect.ts";
-import type { TaskNode } from "../../run/plan.ts";
+import type { Scope } from "../../engine/run/dialect.ts";
+import type { TaskNode } from "../../engine/run/plan.ts";
 import { codeDialect } from "./dialect.ts";
 import { references, type StepSource, type Value } from "./source.ts";
 

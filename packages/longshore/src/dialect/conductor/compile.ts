@@ -4,11 +4,19 @@
 // A list of tasks is a chain. A task that branches goes on from wherever its branches end: whoever comes after a SWITCH waits for any of
 // its cases to end, because only one is ever taken.
 
-import { laneOf } from "../../board/lanes.ts";
+import { laneOf } from "../../engine/board/lanes.ts";
+import {
+  findCycle,
+  type InstantNode,
+  makePlanInSlices,
+  nodesMax,
+  type OnFailure,
+  type Plan,
+  type PlanNode,
+} from "../../engine/run/plan.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
 import { parseInSlices } from "../../json-sliced.ts";
-import { findCycle, type InstantNode, makePlanInSlices, nodesMax, type OnFailure, type Plan, type PlanNode } from "../../run/plan.ts";
 import { mapInSlices, type Sliced, sliceItems } from "../../sliced.ts";
 import { compileValue } from "./expression.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";

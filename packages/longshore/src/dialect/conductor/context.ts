@@ -1,12 +1,12 @@
 // What expressions read, taken from a run: the context document, entry by entry, and only as far as it is
 // asked for. Whatever has not been loaded is noted down.
 
-import type { Task } from "../../board/task.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { Needs, Scope } from "../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../engine/run/plan.ts";
+import { taskIdOf } from "../../engine/run/run.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
-import type { Needs, Scope } from "../../run/dialect.ts";
-import type { Plan, PlanNode } from "../../run/plan.ts";
-import { taskIdOf } from "../../run/run.ts";
 import { isGate } from "./compile.ts";
 import type { Context } from "./fill.ts";
 import { attemptIdOf } from "./ids.ts";

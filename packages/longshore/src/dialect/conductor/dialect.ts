@@ -1,6 +1,6 @@
 // Workflows written as Conductor's JSON.
 
-import type { Dialect } from "../../run/dialect.ts";
+import type { Dialect } from "../../engine/run/dialect.ts";
 import { atOnce } from "../../sliced.ts";
 import { compileSource, dialectName } from "./compile.ts";
 import type { Environment } from "./context.ts";

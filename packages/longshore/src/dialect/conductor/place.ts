@@ -1,11 +1,11 @@
 // On which lane a worker's task stands. A lane is called as Conductor calls its queue: the task's type,
 // with the domain before it and a colon between.
 
-import { laneOf } from "../../board/lanes.ts";
-import type { Lane } from "../../board/task.ts";
+import { laneOf } from "../../engine/board/lanes.ts";
+import type { Lane } from "../../engine/board/task.ts";
+import type { Dialect, Needs, Scope } from "../../engine/run/dialect.ts";
+import type { Placement, TaskNode } from "../../engine/run/plan.ts";
 import { isObject, type Json } from "../../json.ts";
-import type { Dialect, Needs, Scope } from "../../run/dialect.ts";
-import type { Placement, TaskNode } from "../../run/plan.ts";
 import { workerTypeOf } from "./compile.ts";
 import { javaText } from "./java-text.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";

@@ -1,9 +1,9 @@
 // How a task definition becomes the policies that the core runs by.
 
 import type { Backoff } from "../../backoff.ts";
-import type { LimitKey } from "../../board/limits.ts";
-import type { Lane } from "../../board/task.ts";
-import type { Placement, RetryPolicy, Timeouts } from "../../run/plan.ts";
+import type { LimitKey } from "../../engine/board/limits.ts";
+import type { Lane } from "../../engine/board/task.ts";
+import type { Placement, RetryPolicy, Timeouts } from "../../engine/run/plan.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";
 
 /** A task may be tried again so often; more is a loop. */

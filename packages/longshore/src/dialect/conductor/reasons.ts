@@ -1,9 +1,9 @@
 // Why something came to nothing, in Conductor's words.
 
-import type { Task } from "../../board/task.ts";
-import type { StepFailure } from "../../run/dialect.ts";
-import type { Plan, PlanNode } from "../../run/plan.ts";
-import { childIdOf } from "../../run/run.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { StepFailure } from "../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../engine/run/plan.ts";
+import { childIdOf } from "../../engine/run/run.ts";
 import { attemptIdOf } from "./ids.ts";
 import type { SubWorkflowParam, TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";
 

@@ -1,10 +1,10 @@
 // What is recorded about a step, in Conductor's words.
 
-import { isOpen, type Task } from "../../board/task.ts";
+import { isOpen, type Task } from "../../engine/board/task.ts";
+import type { Plan, PlanNode } from "../../engine/run/plan.ts";
+import { childIdOf, type Run, type RunState } from "../../engine/run/run.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
-import type { Plan, PlanNode } from "../../run/plan.ts";
-import { childIdOf, type Run, type RunState } from "../../run/run.ts";
 import { attemptIdOf } from "./ids.ts";
 import type { WorkflowDef, WorkflowTask } from "./model.ts";
 import { operatorOf } from "./operators.ts";

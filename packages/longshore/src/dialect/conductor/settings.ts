@@ -1,6 +1,6 @@
 // What a run of this dialect carries beside its input, and the names under which Conductor's documents are kept.
 
-import type { Run } from "../../run/run.ts";
+import type { Run } from "../../engine/run/run.ts";
 
 /** The newest task definition of a name, workflow definitions by name and version, schemas by name and version. */
 export const documentKinds = { task: "conductor-task", workflow: "conductor-workflow", schema: "conductor-schema" } as const;

@@ -1,9 +1,9 @@
 // From a graph to a plan. A worker's node is a task on the lane of its type; variables change in an instant; other functions of the
 // coordinator are tasks on a lane that this server works on itself.
 
-import type { LimitKey } from "../../board/limits.ts";
+import type { LimitKey } from "../../engine/board/limits.ts";
+import { findCycle, makePlanInSlices, type OnFailure, type Plan, type PlanNode, type RetryPolicy } from "../../engine/run/plan.ts";
 import type { JsonObject } from "../../json.ts";
-import { findCycle, makePlanInSlices, type OnFailure, type Plan, type PlanNode, type RetryPolicy } from "../../run/plan.ts";
 import { atOnce, mapInSlices, type Sliced } from "../../sliced.ts";
 import { refusal } from "./fields.ts";
 import { functionType, type Graph, type GraphNode } from "./graph.ts";

@@ -1,9 +1,9 @@
 // Graphs of FlowKit.
 
+import type { Dialect } from "../../engine/run/dialect.ts";
+import type { Plan } from "../../engine/run/plan.ts";
 import { writeExact } from "../../json-exact.ts";
 import { parseInSlices } from "../../json-sliced.ts";
-import type { Dialect } from "../../run/dialect.ts";
-import type { Plan } from "../../run/plan.ts";
 import { atOnce, type Sliced } from "../../sliced.ts";
 import { dialectName, type FlowkitLimits, planInSlices } from "./compile.ts";
 import { type Graph, readInSlices } from "./graph.ts";

@@ -1,8 +1,8 @@
 // What the templates of a FlowKit plan stand for.
 
+import type { Resolved, Scope } from "../../engine/run/dialect.ts";
+import type { Plan, Template } from "../../engine/run/plan.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
-import type { Resolved, Scope } from "../../run/dialect.ts";
-import type { Plan, Template } from "../../run/plan.ts";
 import { type Condition, holds } from "./condition.ts";
 import type { Graph } from "./graph.ts";
 import type { IsSensitive } from "./sensitive.ts";

@@ -1,6 +1,6 @@
 // How often a node is tried, and what of it is final. The reference documents `max` and `permanent_on` and enforces neither; here both hold.
 
-import type { RetryPolicy } from "../../run/plan.ts";
+import type { RetryPolicy } from "../../engine/run/plan.ts";
 import type { Fields } from "./fields.ts";
 
 export interface RetrySettings {

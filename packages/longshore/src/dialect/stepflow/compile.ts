@@ -8,8 +8,8 @@
 //
 // What is worked out in the end is the expression itself, from what became of the steps.
 
+import { makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../engine/run/plan.ts";
 import { LongshoreError } from "../../errors.ts";
-import { makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../run/plan.ts";
 import { atOnce, eachInSlices, type Sliced } from "../../sliced.ts";
 import { fatalsInSlices } from "./diagnose-fatal.ts";
 import type { Expression } from "./expression.ts";

@@ -1,6 +1,6 @@
 // Flows of Stepflow.
 
-import type { Dialect } from "../../run/dialect.ts";
+import type { Dialect } from "../../engine/run/dialect.ts";
 import { compileFlow, compileInSlices } from "./compile.ts";
 import { placeBy } from "./place.ts";
 import { type ResultCache, resolve } from "./resolve.ts";

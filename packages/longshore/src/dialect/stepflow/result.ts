@@ -1,12 +1,12 @@
 // What becomes of a step and of a flow: FlowResult, and how a component's error stands on the board. The message is the record's error;
 // the whole of it, with code and data, is its output, as FlowResult.
 
-import type { FailureReport } from "../../board/board.ts";
-import type { Task } from "../../board/task.ts";
+import type { FailureReport } from "../../engine/board/board.ts";
+import type { Task } from "../../engine/board/task.ts";
+import { isRunOpen, type Run } from "../../engine/run/run.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
 import type { TaskErrorCode } from "../../protocol/stepflow/messages.ts";
-import { isRunOpen, type Run } from "../../run/run.ts";
 
 export interface FlowError {
   readonly code: TaskErrorCode;

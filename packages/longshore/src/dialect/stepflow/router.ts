@@ -2,11 +2,11 @@
 // it keeps to what it is given: the same path, input and registrations must lead to the same place, for a decision may be made twice.
 
 import type { Backoff } from "../../backoff.ts";
-import type { Lane } from "../../board/task.ts";
+import type { Lane } from "../../engine/board/task.ts";
+import type { DocumentKey } from "../../engine/run/documents.ts";
+import type { Timeouts } from "../../engine/run/plan.ts";
 import type { Json } from "../../json.ts";
 import type { TaskErrorCode } from "../../protocol/stepflow/messages.ts";
-import type { DocumentKey } from "../../run/documents.ts";
-import type { Timeouts } from "../../run/plan.ts";
 
 export interface Router {
   /** `component` is the path as the step has it, such as `/python/udf`; `input` what the step was worked out to be given. */

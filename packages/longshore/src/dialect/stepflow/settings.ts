@@ -1,6 +1,6 @@
 // What a run of a flow carries beside its input and variables.
 
-import type { Run } from "../../run/run.ts";
+import type { Run } from "../../engine/run/run.ts";
 
 export interface FlowSettings {
   /** The flow as it was stored; a run with overrides has a definition of its own. */

@@ -1,10 +1,10 @@
 // What it takes to start a run of a flow: overrides make a definition of its own, variables and limits go with the run.
 
+import type { NewRun } from "../../engine/run/store.ts";
 import { LongshoreError } from "../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
 import { parseInSlices } from "../../json-sliced.ts";
-import type { NewRun } from "../../run/store.ts";
 import { atOnce, type Sliced } from "../../sliced.ts";
 import { compileInSlices } from "./compile.ts";
 import type { Flow } from "./flow.ts";

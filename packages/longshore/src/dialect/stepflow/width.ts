@@ -1,7 +1,7 @@
 // How many steps of a flow can be in flight at once, at most. Steps of one chain never are, so as many chains as cover all steps are a
 // bound: found in one pass, enough to tell that a sequence needs no limit, and never too small.
 
-import type { PlanNode } from "../../run/plan.ts";
+import type { PlanNode } from "../../engine/run/plan.ts";
 
 /** `steps` is how many of the nodes, the first ones, are steps. */
 export function widthOf(nodes: readonly PlanNode[], steps: number): number {

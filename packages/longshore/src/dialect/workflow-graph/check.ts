@@ -1,10 +1,10 @@
 // What must be true of any workflow-graph definition, wherever it came from. A refusal names the field as a path, so that whoever
 // holds the text can add line and column.
 
+import { findCycle, nodesMax } from "../../engine/run/plan.ts";
 import { LongshoreError } from "../../errors.ts";
 import { type JsonPath, pathText } from "../../json-position.ts";
 import { readCommand } from "../../protocol/workflow-graph/command.ts";
-import { findCycle, nodesMax } from "../../run/plan.ts";
 import { atOnce, eachInSlices, mapInSlices, type Sliced } from "../../sliced.ts";
 import type { GraphJob, GraphSource } from "./source.ts";
 

@@ -3,15 +3,15 @@
 // command and the outputs of its direct dependencies; its output is a flat map of texts. A run as a whole has no output.
 
 import type { Backoff } from "../../backoff.ts";
-import { ownLane } from "../../board/kept-lanes.ts";
-import { laneOf } from "../../board/lanes.ts";
+import { ownLane } from "../../engine/board/kept-lanes.ts";
+import { laneOf } from "../../engine/board/lanes.ts";
+import type { Dialect, Resolved, Scope } from "../../engine/run/dialect.ts";
+import { makePlanInSlices, type Plan, type TaskNode, type Template } from "../../engine/run/plan.ts";
 import { isObject, type Json } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
 import { parseInSlices } from "../../json-sliced.ts";
 import { handlerLabelOf, readCommand } from "../../protocol/workflow-graph/command.ts";
 import type { Outputs, WireBackoff } from "../../protocol/workflow-graph/wire.ts";
-import type { Dialect, Resolved, Scope } from "../../run/dialect.ts";
-import { makePlanInSlices, type Plan, type TaskNode, type Template } from "../../run/plan.ts";
 import { atOnce, mapInSlices, type Sliced } from "../../sliced.ts";
 import { checkInSlices, refuse } from "./check.ts";
 import { dialectName, type GraphJob, type GraphSource } from "./source.ts";

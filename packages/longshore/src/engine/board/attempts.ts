@@ -1,12 +1,12 @@
 // Attempts that are over and were followed by another, as rows. The newest attempt of a task is in the task's own row.
 
-import type { Deadline, Fault, Task, Verb } from "../../board/task.ts";
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import { faultText } from "../tables/fault.ts";
 import type { ReadTx, Tx } from "../tx.ts";
+import type { Deadline, Fault, Task, Verb } from "./task.ts";
 
 /** How an attempt, or a hold of it, came to its end. */
 export interface Closing {

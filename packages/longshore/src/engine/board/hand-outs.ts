@@ -1,11 +1,11 @@
 // Hand-outs under keys with a rate, as rows: a window that was full before a restart is full after it, whatever has become of the
 // tasks since. Each is written in the commit of its claim, and goes with a later one once its window has passed it by.
 
-import type { LimitKey, Limits } from "../../board/limits.ts";
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import type { Tx } from "../tx.ts";
+import type { LimitKey, Limits } from "./limits.ts";
 
 interface HandOut {
   key: string;

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import { freshTask } from "../../board/fresh-task.ts";
-import { Lanes, laneOf } from "../../board/lanes.ts";
-import { Limits } from "../../board/limits.ts";
-import type { Task } from "../../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { Tx } from "../tx.ts";
+import { freshTask } from "./fresh-task.ts";
 import type { HandOuts } from "./hand-outs.ts";
+import { Lanes, laneOf } from "./lanes.ts";
+import { Limits } from "./limits.ts";
 import { Lines } from "./lines.ts";
+import type { Task } from "./task.ts";
 
 /** Lines over rows in a map that count how often they are asked for. */
 function setup() {

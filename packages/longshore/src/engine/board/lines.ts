@@ -1,15 +1,15 @@
 // Who gets which task next: ready queues, waiting claims and limits. All of it is memory, rebuilt at start; what is done here happens
 // inside operations of the group commit, which takes it back when the write fails.
 
-import type { ClaimGroup } from "../../board/claim-group.ts";
-import type { Lanes, Place } from "../../board/lanes.ts";
-import { type Blocked, type LimitKey, type Limits, type ParkingKey, parkingKey } from "../../board/limits.ts";
-import type { Leave, Standing } from "../../board/store.ts";
-import type { Task } from "../../board/task.ts";
-import { Waiter } from "../../board/waiters.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { Tx } from "../tx.ts";
+import type { ClaimGroup } from "./claim-group.ts";
 import type { HandOuts } from "./hand-outs.ts";
+import type { Lanes, Place } from "./lanes.ts";
+import { type Blocked, type LimitKey, type Limits, type ParkingKey, parkingKey } from "./limits.ts";
+import type { Leave, Standing } from "./store.ts";
+import type { Task } from "./task.ts";
+import { Waiter } from "./waiters.ts";
 
 export interface LinesOptions {
   tasks: Rows<Task>;

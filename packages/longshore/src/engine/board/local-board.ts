@@ -1,25 +1,25 @@
 // The board's verbs, in the process that owns the data. Ready queues, waiting claims and limits live in memory and are rebuilt at start; a task's row is the
 // truth. Every change goes through the group commit, which takes memory back when the write fails.
 
-import { freshTask } from "../../board/fresh-task.ts";
-import { Lanes } from "../../board/lanes.ts";
-import { Limits, parkingKey } from "../../board/limits.ts";
-import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Report, Standing } from "../../board/store.ts";
-import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
-import type { Closure, NextTry } from "../../run/retry.ts";
 import type { Verdict } from "../../verdict.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
+import type { Closure, NextTry } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
 import { taskRows, taskTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { Attempts, type Closing } from "./attempts.ts";
+import { freshTask } from "./fresh-task.ts";
 import { HandOuts } from "./hand-outs.ts";
+import { Lanes } from "./lanes.ts";
+import { Limits, parkingKey } from "./limits.ts";
 import { begun, Lines, placeOf, termOf } from "./lines.ts";
+import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Report, Standing } from "./store.ts";
+import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "./task.ts";
 import { TaskLife } from "./task-life.ts";
 
 /** What a settled task means for its run; implemented by the runs, called in the same operation. */

@@ -1,16 +1,16 @@
 // What becomes of a task: how it comes to its lane, back to it, to its next attempt and to its end. The verbs that lead
 // there are in board.ts.
 
-import type { Report } from "../../board/store.ts";
-import { type Deadline, type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
-import type { RetryPolicy } from "../../run/plan.ts";
-import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "../../run/retry.ts";
 import type { Rows } from "../cached-rows.ts";
+import type { RetryPolicy } from "../run/plan.ts";
+import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "../run/retry.ts";
 import type { Tx } from "../tx.ts";
 import type { Attempts, Closing, Why } from "./attempts.ts";
 import type { Lines } from "./lines.ts";
 import type { Follower } from "./local-board.ts";
+import type { Report } from "./store.ts";
+import { type Deadline, type EndState, type Fault, isOpen, type Task } from "./task.ts";
 
 /** How a task comes back to its lane. */
 interface Queueing {

@@ -1,24 +1,24 @@
 // Decisions about runs: the decider is given the rows it asks for, in the middle of a group commit, and its changes become part of
 // the same transaction.
 
-import { freshTask } from "../../board/fresh-task.ts";
-import type { Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import type { Json } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
-import type { Change, Frontier, Need, RunEvent } from "../../run/decide.ts";
-import type { Plan } from "../../run/plan.ts";
-import type { NextTry } from "../../run/retry.ts";
-import { type Join, type Message, type Run, taskIdOf } from "../../run/run.ts";
-import type { Brain } from "../../run/store.ts";
+import { freshTask } from "../board/fresh-task.ts";
 import type { LocalBoard } from "../board/local-board.ts";
+import type { Task } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { joinKey } from "../tables/run.ts";
 import { taskTable } from "../tables/task.ts";
 import type { ReadTx, Tx } from "../tx.ts";
+import type { Change, Frontier, Need, RunEvent } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
 import type { LocalDocuments } from "./local-documents.ts";
+import type { Plan } from "./plan.ts";
+import type { NextTry } from "./retry.ts";
+import { type Join, type Message, type Run, taskIdOf } from "./run.ts";
+import type { Brain } from "./store.ts";
 
 /** How long a lane counts as polled after a claim asked for it. */
 const polledMsDefault = 60_000;

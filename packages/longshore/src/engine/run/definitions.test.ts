@@ -1,5 +1,4 @@
 import { expect, it, onTestFinished } from "vitest";
-import { atOnceCharsMax, makePlan, type Plan } from "../../run/plan.ts";
 import { openDatabase } from "../../store/sqlite/driver.ts";
 import { sqliteRows } from "../../store/sqlite/row-store.ts";
 import { migrate } from "../../store/sqlite/schema.ts";
@@ -7,6 +6,7 @@ import { TestClock } from "../../testing/clock.ts";
 import { GroupCommit, Postponed } from "../commit.ts";
 import { committed } from "../tx.ts";
 import { Definitions } from "./definitions.ts";
+import { atOnceCharsMax, makePlan, type Plan } from "./plan.ts";
 
 const plan = makePlan({ dialect: "d", nodes: [], output: null });
 const small = { id: "small", name: "small", dialect: "d", source: "{}" };

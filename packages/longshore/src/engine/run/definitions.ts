@@ -2,13 +2,13 @@
 
 import type { Clock } from "../../clock.ts";
 import { checkName } from "../../names.ts";
-import type { Definition } from "../../run/dialect.ts";
-import { atOnceCharsMax, type Plan } from "../../run/plan.ts";
-import type { Brain } from "../../run/store.ts";
 import { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import type { ReadTx, Tx } from "../tx.ts";
+import type { Definition } from "./dialect.ts";
+import { atOnceCharsMax, type Plan } from "./plan.ts";
+import type { Brain } from "./store.ts";
 
 /** Definitions, names and plans kept in memory, each; the oldest go first. */
 const keptMax = 2_000;

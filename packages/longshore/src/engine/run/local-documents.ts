@@ -3,7 +3,6 @@
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
-import { type Document, type DocumentStore, documentsMax } from "../../run/documents.ts";
 import { Slices, wholeRow } from "../../slices.ts";
 import type { Amount } from "../amounts.ts";
 import { Rows } from "../cached-rows.ts";
@@ -11,6 +10,7 @@ import type { GroupCommit } from "../commit.ts";
 import type { RowStore, Scan, TableRows, TableSpec } from "../rows.ts";
 import { rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import type { ReadTx, Tx } from "../tx.ts";
+import { type Document, type DocumentStore, documentsMax } from "./documents.ts";
 
 /** Documents kept in memory: those that runs ask for while they are decided. */
 const keptMax = 2_000;

@@ -1,18 +1,11 @@
 // Runs, in the process that owns the data: start, tell, and what a settled task means for its run. The decider is called in the middle of a group commit,
 // with the rows it asks for, and its changes become part of the same transaction.
 
-import type { EndState, Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
-import type { Definition } from "../../run/dialect.ts";
-import { Families } from "../../run/families.ts";
-import { freshRun } from "../../run/fresh-run.ts";
-import type { RetryPolicy } from "../../run/plan.ts";
-import { type Closure, errorOf, type NextTry } from "../../run/retry.ts";
-import { isRunOpen, type Run, type StoredMessage, taskIdOf } from "../../run/run.ts";
-import type { Brain, NewChild, NewRun, Order, RunStore } from "../../run/store.ts";
 import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/local-board.ts";
+import type { EndState, Task } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
@@ -20,8 +13,15 @@ import { joinRows, type OpenRun, openRunTable, runRows } from "../tables/run.ts"
 import type { Tx } from "../tx.ts";
 import { Decisions, forEnded, type Happening } from "./decisions.ts";
 import { Definitions } from "./definitions.ts";
+import type { Definition } from "./dialect.ts";
+import { Families } from "./families.ts";
+import { freshRun } from "./fresh-run.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { Messages } from "./messages.ts";
+import type { RetryPolicy } from "./plan.ts";
+import { type Closure, errorOf, type NextTry } from "./retry.ts";
+import { isRunOpen, type Run, type StoredMessage, taskIdOf } from "./run.ts";
+import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
 
 export interface LocalRunsDeps {
   store: RowStore;

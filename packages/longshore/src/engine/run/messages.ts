@@ -2,17 +2,17 @@
 // the transaction of that decision and carried out in one of its own. Whatever it is about may have moved on by then: a message about an
 // earlier attempt of a step, or an earlier life of a child, is dropped (run/run.ts).
 
-import { type EndState, type Fault, isOpen, type Task } from "../../board/task.ts";
 import { LongshoreError } from "../../errors.ts";
-import { backlogOf, isRunOpen, type Message, type Run, type StoredMessage, successorIdOf } from "../../run/run.ts";
-import type { NewChild, NewRun } from "../../run/store.ts";
 import type { LocalBoard } from "../board/local-board.ts";
+import { type EndState, type Fault, isOpen, type Task } from "../board/task.ts";
 import { Additions, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import { runIdTable } from "../tables/run.ts";
 import type { Tx } from "../tx.ts";
 import type { Decisions, Happening } from "./decisions.ts";
+import { backlogOf, isRunOpen, type Message, type Run, type StoredMessage, successorIdOf } from "./run.ts";
+import type { NewChild, NewRun } from "./store.ts";
 
 export interface MessagesDeps {
   store: RowStore;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Deadline, Fault } from "../../board/task.ts";
+import type { Deadline, Fault } from "../board/task.ts";
 import { faultOfText, faultText } from "./fault.ts";
 
 const faults: (Fault | null)[] = [null, "failed", "final", "lost", "timed-out"];

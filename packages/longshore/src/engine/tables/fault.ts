@@ -1,6 +1,6 @@
 // The fault of a task or an attempt as one text: `failed`, or with the deadline that was missed, `timed-out:claimBy`.
 
-import type { Deadline, Fault, Task } from "../../board/task.ts";
+import type { Deadline, Fault, Task } from "../board/task.ts";
 
 type Faulty = Pick<Task, "fault" | "overdue">;
 

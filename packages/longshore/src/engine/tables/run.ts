@@ -1,9 +1,9 @@
 // The tables of runs and of joins.
 
-import type { Join, Run, RunState } from "../../run/run.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
+import type { Join, Run, RunState } from "../run/run.ts";
 
 /** Open runs that stay in memory; others are read when something happens to them. */
 const runsKeptMax = 20_000;

@@ -1,8 +1,8 @@
 // The table of tasks: how they are read, written, and which of them stay in memory.
 
-import type { LimitKey } from "../../board/limits.ts";
-import type { Lane, Task, TaskHead, TaskState, Verb } from "../../board/task.ts";
 import { checkName } from "../../names.ts";
+import type { LimitKey } from "../board/limits.ts";
+import type { Lane, Task, TaskHead, TaskState, Verb } from "../board/task.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";

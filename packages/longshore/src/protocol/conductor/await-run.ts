@@ -1,14 +1,14 @@
 // Waiting for a run: until it has ended, or stands still at a step that waits for a signal, or a named step has ended; and what is
 // answered then.
 
-import { isOpen, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
 import { attemptIdOf } from "../../dialect/conductor/ids.ts";
 import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { settingsOf } from "../../dialect/conductor/settings.ts";
+import { isOpen, type Task } from "../../engine/board/task.ts";
+import type { Reader } from "../../engine/run/reader.ts";
+import { isRunOpen, type Run } from "../../engine/run/run.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
-import type { Reader } from "../../run/reader.ts";
-import { isRunOpen, type Run } from "../../run/run.ts";
 import type { RunRenderer } from "./render-run.ts";
 import { namesOf, objectText } from "./render-task.ts";
 import { badRequest, jsonText, notFound, nothing } from "./replies.ts";

@@ -1,15 +1,15 @@
 // Reports by somebody who knows the run and the step, not the task's id; and signals, which go to whatever step waits for one.
 
 import { randomUUID } from "node:crypto";
-import type { Board } from "../../board/board.ts";
-import { isOpen, type Task } from "../../board/task.ts";
 import { attemptIdOf } from "../../dialect/conductor/ids.ts";
+import type { Board } from "../../engine/board/board.ts";
+import { isOpen, type Task } from "../../engine/board/task.ts";
+import type { Reader } from "../../engine/run/reader.ts";
+import { isRunOpen, type Run } from "../../engine/run/run.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
-import type { Reader } from "../../run/reader.ts";
-import { isRunOpen, type Run } from "../../run/run.ts";
-import type { Runs } from "../../run/runs.ts";
 import { type Awaiting, awaitRun, parseStrategy, renderSignal } from "./await-run.ts";
 import type { RunRenderer } from "./render-run.ts";
 import { jsonText, notFound, nothing, text } from "./replies.ts";

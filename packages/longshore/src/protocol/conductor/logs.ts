@@ -1,12 +1,12 @@
 // Log lines of a task by its id.
 
-import type { Board } from "../../board/board.ts";
 import type { Clock } from "../../clock.ts";
 import { parseAttemptId } from "../../dialect/conductor/ids.ts";
+import type { Board } from "../../engine/board/board.ts";
+import type { Logs } from "../../engine/log/log.ts";
+import type { StoredChunk } from "../../engine/log/store.ts";
+import type { Reader } from "../../engine/run/reader.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
-import type { Logs } from "../../log/log.ts";
-import type { StoredChunk } from "../../log/store.ts";
-import type { Reader } from "../../run/reader.ts";
 import { jsonText, noContent, nothing } from "./replies.ts";
 
 /** Entries in one answer: the newest are left out beyond it. */

@@ -41,7 +41,7 @@ const limits: readonly [row: string, file: string, name: string, unit: number][]
   ["a path in an expression", "../../dialect/conductor/json-path/parse.ts", "deepMax", 1],
   ["`validationErrors` in one answer", "../../dialect/conductor/violation.ts", "violationsMax", 1],
   ["results of a search", "./search.ts", "sizeMax", 1],
-  ["runs that a search looks at", "../../run/reader.ts", "searchMax", 1],
+  ["runs that a search looks at", "../../engine/run/reader.ts", "searchMax", 1],
   ["tasks that a search of tasks looks at", "./search.ts", "tasksMax", 1],
   ["a `query`", "./query.ts", "queryCharsMax", 1],
   ["ids of `running`, runs of one correlation id", "./workflows.ts", "runningMax", 1],

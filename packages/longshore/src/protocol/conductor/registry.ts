@@ -7,12 +7,12 @@ import { dialectName } from "../../dialect/conductor/compile.ts";
 import type { TaskDef, WorkflowDef } from "../../dialect/conductor/model.ts";
 import { documentKinds } from "../../dialect/conductor/settings.ts";
 import { lookupsOf, snapshotChars, snapshotInSlices } from "../../dialect/conductor/snapshot.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { Document, DocumentStore } from "../../engine/run/documents.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
 import { parseInSlices } from "../../json-sliced.ts";
-import type { Definition } from "../../run/dialect.ts";
-import type { Document, DocumentStore } from "../../run/documents.ts";
-import type { Runs } from "../../run/runs.ts";
 import { atOnce, inTurns, type Sliced, sliceItems } from "../../sliced.ts";
 import { Refused } from "./replies.ts";
 

@@ -1,14 +1,14 @@
 // A run as Conductor's wire has it: README.md, "A workflow". Every try of every task is a record of its own, in the order in which they
 // were scheduled.
 
-import type { Task } from "../../board/task.ts";
 import { dialectName } from "../../dialect/conductor/compile.ts";
 import { unquoteJson } from "../../dialect/conductor/quoting.ts";
 import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { type Settings, settingsOf } from "../../dialect/conductor/settings.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { AttemptView, Reader } from "../../engine/run/reader.ts";
+import { childIdOf, isRunOpen, type Run, type RunState } from "../../engine/run/run.ts";
 import { type Growth, limitedGrowth } from "../../list-text.ts";
-import type { AttemptView, Reader } from "../../run/reader.ts";
-import { childIdOf, isRunOpen, type Run, type RunState } from "../../run/run.ts";
 import { currentTry, earlierTry, namesOf, objectText, renderTask, type Try } from "./render-task.ts";
 import type { DefinitionView, StepView, Views } from "./view.ts";
 

@@ -2,15 +2,15 @@
 // task of a step were written out before.
 
 import { backoffMs } from "../../backoff.ts";
-import type { Task } from "../../board/task.ts";
 import { attemptIdOf } from "../../dialect/conductor/ids.ts";
 import { reasonOf } from "../../dialect/conductor/reasons.ts";
 import { closedStatus, outputOf, statusOf, taskDefNameOf, taskTypeOf } from "../../dialect/conductor/records.ts";
 import type { Settings } from "../../dialect/conductor/settings.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { PlanNode, RetryPolicy } from "../../engine/run/plan.ts";
+import type { AttemptView } from "../../engine/run/reader.ts";
 import type { Json } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
-import type { PlanNode, RetryPolicy } from "../../run/plan.ts";
-import type { AttemptView } from "../../run/reader.ts";
 import type { StepView } from "./view.ts";
 import type { TaskStatus } from "./wire.ts";
 

@@ -1,9 +1,9 @@
 // A task result as a worker sends it: what it must say, and what it may.
 
+import type { LogChunk } from "../../engine/log/store.ts";
 import type { HttpRequest } from "../../http.ts";
 import type { JsonObject } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
-import type { LogChunk } from "../../log/store.ts";
 import { payloadBytesMax } from "../../payload-size.ts";
 import { badRequest, invalid } from "./replies.ts";
 import { flagIn, mapIn, numberIn, objectOf, textIn } from "./request.ts";

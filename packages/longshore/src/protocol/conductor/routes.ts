@@ -4,18 +4,18 @@
 // ordinary runs: workers of other protocols may take their tasks, and workers of this one take those of other dialects.
 
 import type { Action } from "../../actions.ts";
-import type { Board } from "../../board/board.ts";
-import type { Workers } from "../../board/workers.ts";
 import type { Clock } from "../../clock.ts";
 import { dialectName } from "../../dialect/conductor/compile.ts";
 import { environmentValue, secretValue } from "../../dialect/conductor/environment.ts";
+import type { Board } from "../../engine/board/board.ts";
+import type { Workers } from "../../engine/board/workers.ts";
+import type { Logs } from "../../engine/log/log.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { DocumentStore } from "../../engine/run/documents.ts";
+import type { Plan } from "../../engine/run/plan.ts";
+import type { Reader } from "../../engine/run/reader.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../http.ts";
-import type { Logs } from "../../log/log.ts";
-import type { Definition } from "../../run/dialect.ts";
-import type { DocumentStore } from "../../run/documents.ts";
-import type { Plan } from "../../run/plan.ts";
-import type { Reader } from "../../run/reader.ts";
-import type { Runs } from "../../run/runs.ts";
 import type { Awaiting } from "./await-run.ts";
 import { Bulk } from "./bulk.ts";
 import { ByReference } from "./by-reference.ts";

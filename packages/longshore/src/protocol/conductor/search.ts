@@ -2,11 +2,11 @@
 
 import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { settingsOf } from "../../dialect/conductor/settings.ts";
+import { pageMax, type Reader, type RunSearch, searchMax } from "../../engine/run/reader.ts";
+import type { Run } from "../../engine/run/run.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { writeExact } from "../../json-exact.ts";
-import { pageMax, type Reader, type RunSearch, searchMax } from "../../run/reader.ts";
-import type { Run } from "../../run/run.ts";
-import type { Runs } from "../../run/runs.ts";
 import { type Condition, parseQuery, parseSort, satisfies } from "./query.ts";
 import { type Recorded, type RunRenderer, shownInput, stateOfStatus } from "./render-run.ts";
 import { namesOf, objectText } from "./render-task.ts";

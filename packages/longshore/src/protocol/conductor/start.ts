@@ -1,7 +1,6 @@
 // Starting runs: by request, by name, by a step of another run, and after a failure. All end in one place, with what Conductor keeps
 // beside a run's input.
 
-import type { Board } from "../../board/board.ts";
 import type { Clock } from "../../clock.ts";
 import { dialectName } from "../../dialect/conductor/compile.ts";
 import { attemptIdOf, parseAttemptId } from "../../dialect/conductor/ids.ts";
@@ -11,15 +10,16 @@ import { namesSecret } from "../../dialect/conductor/secrets.ts";
 import { type Settings, settingsOf } from "../../dialect/conductor/settings.ts";
 import { childInput } from "../../dialect/conductor/snapshot.ts";
 import { parseInSlices } from "../../dialect/conductor/workflow-def.ts";
+import type { Board } from "../../engine/board/board.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import { isRunOpen, type Message, type Run } from "../../engine/run/run.ts";
+import type { Runs } from "../../engine/run/runs.ts";
+import type { NewChild } from "../../engine/run/store.ts";
 import type { HttpRequest } from "../../http.ts";
 import { isObject, type JsonObject } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
 import { inBodyTurns, parseInSlices as parseJsonInSlices } from "../../json-sliced.ts";
 import { payloadBytesMax } from "../../payload-size.ts";
-import type { Definition } from "../../run/dialect.ts";
-import { isRunOpen, type Message, type Run } from "../../run/run.ts";
-import type { Runs } from "../../run/runs.ts";
-import type { NewChild } from "../../run/store.ts";
 import { inTurns } from "../../sliced.ts";
 import type { Registry } from "./registry.ts";
 import { badRequest, conflict, invalid, notFound, Refused, refusedByCore } from "./replies.ts";

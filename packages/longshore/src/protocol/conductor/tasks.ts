@@ -3,20 +3,20 @@
 // What happens when a worker polls: `poll` below -> board/board.ts `claim` -> the store's board. A task's id on this wire names the task
 // and the try, so a report on a try that is over proves by itself that it is late.
 
-import type { Board } from "../../board/board.ts";
-import { type Hold, isOpen, type Task } from "../../board/task.ts";
-import type { Workers } from "../../board/workers.ts";
 import type { Clock } from "../../clock.ts";
 import { dialectName } from "../../dialect/conductor/compile.ts";
 import { parseAttemptId } from "../../dialect/conductor/ids.ts";
 import { fillSecrets, namesSecret } from "../../dialect/conductor/secrets.ts";
 import { settingsOf } from "../../dialect/conductor/settings.ts";
+import type { Board } from "../../engine/board/board.ts";
+import { type Hold, isOpen, type Task } from "../../engine/board/task.ts";
+import type { Workers } from "../../engine/board/workers.ts";
+import type { Logs } from "../../engine/log/log.ts";
+import type { Reader } from "../../engine/run/reader.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import type { Json } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
-import type { Logs } from "../../log/log.ts";
-import type { Reader } from "../../run/reader.ts";
-import type { Runs } from "../../run/runs.ts";
 import { laneName, Polls } from "./polls.ts";
 import type { Registry } from "./registry.ts";
 import type { RunRenderer } from "./render-run.ts";

@@ -1,15 +1,15 @@
 // A definition as this wire shows it: which of Conductor's tasks stands behind each step, with the parts that never change written out
 // once. A definition of another dialect is shown as if each of its steps were a SIMPLE task.
 
-import type { Task } from "../../board/task.ts";
 import { dialectName } from "../../dialect/conductor/compile.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "../../dialect/conductor/model.ts";
 import { definitionOf, workflowTaskOf } from "../../dialect/conductor/records.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../engine/run/plan.ts";
+import { DefinitionViews } from "../../engine/run/views.ts";
 import type { JsonObject } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
-import type { Definition } from "../../run/dialect.ts";
-import type { Plan, PlanNode } from "../../run/plan.ts";
-import { DefinitionViews } from "../../run/views.ts";
 
 /** One step on the wire. */
 export interface StepView {

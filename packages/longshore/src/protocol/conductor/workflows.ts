@@ -1,17 +1,17 @@
 // Runs from the outside: starting, reading and steering them. README.md, "The life of a workflow".
 
-import { isOpen } from "../../board/task.ts";
 import { dialectName } from "../../dialect/conductor/compile.ts";
 import { parseAttemptId } from "../../dialect/conductor/ids.ts";
 import { quote } from "../../dialect/conductor/quoting.ts";
 import { workflowStatusOf } from "../../dialect/conductor/records.ts";
 import { settingsOf } from "../../dialect/conductor/settings.ts";
+import { isOpen } from "../../engine/board/task.ts";
+import type { Reader } from "../../engine/run/reader.ts";
+import { isRunOpen, type Run } from "../../engine/run/run.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import type { JsonObject } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
-import type { Reader } from "../../run/reader.ts";
-import { isRunOpen, type Run } from "../../run/run.ts";
-import type { Runs } from "../../run/runs.ts";
 import type { Registry } from "./registry.ts";
 import { type RunRenderer, shownVariables } from "./render-run.ts";
 import type { Try } from "./render-task.ts";

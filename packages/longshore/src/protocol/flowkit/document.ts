@@ -14,13 +14,13 @@
 //            failed              failed
 //            cancelled           deferred, or queued when it never began, with `coordinator.cancelled`
 
-import { isOpen, type Task } from "../../board/task.ts";
 import { functionType, type Graph } from "../../dialect/flowkit/graph.ts";
 import { varsOf } from "../../dialect/flowkit/resolve.ts";
+import { isOpen, type Task } from "../../engine/board/task.ts";
+import type { Plan, PlanNode } from "../../engine/run/plan.ts";
+import { isRunOpen, type Run } from "../../engine/run/run.ts";
 import { isObject, type Json, type JsonObject } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
-import type { Plan, PlanNode } from "../../run/plan.ts";
-import { isRunOpen, type Run } from "../../run/run.ts";
 import type { TaskStatus } from "./tasks-routes.ts";
 
 /** How a moment is written: as a text, or as a date of MongoDB. */

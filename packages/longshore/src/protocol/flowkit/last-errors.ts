@@ -1,7 +1,7 @@
 // Why nodes that wait for another attempt have to: their records tell of errors only at the end.
 
-import type { Task } from "../../board/task.ts";
-import type { Reader } from "../../run/reader.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { Reader } from "../../engine/run/reader.ts";
 
 /** By task. Costs a look for each that waits, and nothing for the others. */
 export async function lastErrors(reader: Pick<Reader, "attempts">, tasks: readonly Task[]): Promise<ReadonlyMap<string, string>> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { partBytesMax, putPartsMax, uidLengthMax } from "../../part/store.ts";
+import { partBytesMax, putPartsMax, uidLengthMax } from "../../engine/part/store.ts";
 import { partGroups, partUidOf } from "./part-groups.ts";
 
 const sizes = (count: number, value: string) =>

@@ -1,6 +1,6 @@
 // Batches as parts of a task: under names that the store takes, and not more in one call than it does.
 
-import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "../../part/store.ts";
+import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "../../engine/part/store.ts";
 import { grouped } from "./artifacts/groups.ts";
 
 /** SQLite's texts end at the first NUL, and a longer one is refused: a batch with such a name is kept under what it can have. */

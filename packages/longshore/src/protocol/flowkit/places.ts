@@ -1,12 +1,12 @@
 // Which task of the board a record on the wire is about, and the other way round. `task_id` is a run and `node_id` a step of it; a task
 // without a run is its own `task_id`, and its step's name the `node_id`.
 
-import type { Board } from "../../board/board.ts";
-import type { Task } from "../../board/task.ts";
-import type { Definition } from "../../run/dialect.ts";
-import type { Plan, PlanNode } from "../../run/plan.ts";
-import { taskIdOf } from "../../run/run.ts";
-import type { Runs } from "../../run/runs.ts";
+import type { Board } from "../../engine/board/board.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../engine/run/plan.ts";
+import { taskIdOf } from "../../engine/run/run.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 
 export interface Place {
   /** The board's id. */

@@ -1,15 +1,15 @@
 // The server half of FlowKit over HTTP: what workers need that have neither Kafka nor MongoDB, and tasks for whoever submits and watches
 // them. Refusals are those of our own API.
 
-import type { Board } from "../../board/board.ts";
+import type { Board } from "../../engine/board/board.ts";
+import type { PartStore } from "../../engine/part/store.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { DocumentStore } from "../../engine/run/documents.ts";
+import type { Plan } from "../../engine/run/plan.ts";
+import type { Reader } from "../../engine/run/reader.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 import type { RouteGroup } from "../../http.ts";
-import type { PartStore } from "../../part/store.ts";
 import { refuse } from "../../problem.ts";
-import type { Definition } from "../../run/dialect.ts";
-import type { DocumentStore } from "../../run/documents.ts";
-import type { Plan } from "../../run/plan.ts";
-import type { Reader } from "../../run/reader.ts";
-import type { Runs } from "../../run/runs.ts";
 import { OwnArtifacts } from "./artifacts/own.ts";
 import { artifactRoutes } from "./artifacts/routes.ts";
 import { type BusRoutesDeps, busRoutes } from "./bus-routes.ts";

@@ -1,15 +1,15 @@
 // Tasks as the HTTP API shows them, from runs, records and parts.
 
+import type { Part, PartStore } from "../../engine/part/store.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { DocumentStore } from "../../engine/run/documents.ts";
+import type { Plan } from "../../engine/run/plan.ts";
+import type { Reader } from "../../engine/run/reader.ts";
+import { type Run, taskIdOf } from "../../engine/run/run.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { JsonObject } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
-import type { Part, PartStore } from "../../part/store.ts";
-import type { Definition } from "../../run/dialect.ts";
-import type { DocumentStore } from "../../run/documents.ts";
-import type { Plan } from "../../run/plan.ts";
-import type { Reader } from "../../run/reader.ts";
-import { type Run, taskIdOf } from "../../run/run.ts";
-import type { Runs } from "../../run/runs.ts";
 import { metaOf } from "./artifacts/own.ts";
 import { deadLettersOf } from "./coordinator/dead-letters.ts";
 import { isGraphRun, type Submitted } from "./coordinator/tasks.ts";

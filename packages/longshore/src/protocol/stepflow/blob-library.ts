@@ -3,7 +3,7 @@
 
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import type { BlobStore, StoredBlob } from "../../blob/blob.ts";
+import type { BlobStore, StoredBlob } from "../../engine/blob/blob.ts";
 import { JsonScan } from "../../json-scan.ts";
 import { isName } from "../../names.ts";
 import { payloadRequestBytes } from "../../payload-size.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../../test/support/parts.ts";
-import { NotBegun } from "../../board/lane-worker.ts";
-import type { Task } from "../../board/task.ts";
+import { NotBegun } from "../../engine/board/lane-worker.ts";
+import type { Task } from "../../engine/board/task.ts";
 import type { Json } from "../../json.ts";
 import { openEngine } from "../../server/engine.ts";
 import { TestClock } from "../../testing/clock.ts";

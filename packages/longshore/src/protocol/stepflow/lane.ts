@@ -1,9 +1,9 @@
 // Components that are carried out from here: a worker of a lane (board/lane-worker.ts) whose work and failures are Stepflow's.
 
-import { isAboutTheStore, LaneFailure, type LaneOptions, LaneWorker, NoRoomToWait, NotBegun } from "../../board/lane-worker.ts";
-import type { Task } from "../../board/task.ts";
 import { type FlowError, failureReport } from "../../dialect/stepflow/result.ts";
 import type { ComponentTask } from "../../dialect/stepflow/router.ts";
+import { isAboutTheStore, LaneFailure, type LaneOptions, LaneWorker, NoRoomToWait, NotBegun } from "../../engine/board/lane-worker.ts";
+import type { Task } from "../../engine/board/task.ts";
 import { toError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";

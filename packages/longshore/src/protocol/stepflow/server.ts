@@ -3,16 +3,16 @@
 
 import { randomUUID } from "node:crypto";
 import { calledWorker, everyone } from "../../actions.ts";
-import type { BlobStore } from "../../blob/blob.ts";
-import type { Task } from "../../board/task.ts";
-import type { Workers } from "../../board/workers.ts";
+import type { BlobStore } from "../../engine/blob/blob.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { Workers } from "../../engine/board/workers.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { Plan } from "../../engine/run/plan.ts";
+import type { Reader } from "../../engine/run/reader.ts";
+import type { Run } from "../../engine/run/run.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 import type { GrpcMethod } from "../../grpc/service.ts";
 import type { RouteGroup } from "../../http.ts";
-import type { Definition } from "../../run/dialect.ts";
-import type { Plan } from "../../run/plan.ts";
-import type { Reader } from "../../run/reader.ts";
-import type { Run } from "../../run/run.ts";
-import type { Runs } from "../../run/runs.ts";
 import type { Trouble } from "../../trouble.ts";
 import { type Addresses, addressesOf, isOnLoopback, parseAddress } from "./address.ts";
 import { openStepflowApi, type StepflowApi } from "./api/open.ts";

@@ -1,9 +1,9 @@
 // Which run an id on this wire means. Three kinds of ids stand in the same place of a path: a workflow's id, which means its newest
 // run; the alias that a run was given out under; and a run's own id, which claims carry when two runs of one workflow overlap.
 
-import type { Definition } from "../../run/dialect.ts";
-import type { Plan } from "../../run/plan.ts";
-import { isRunOpen, type Run, taskIdOf } from "../../run/run.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { Plan } from "../../engine/run/plan.ts";
+import { isRunOpen, type Run, taskIdOf } from "../../engine/run/run.ts";
 import { Memory, type View, viewOf } from "./view.ts";
 
 /** Jobs of all views together, at about a kilobyte each. Above the largest definition, so that the one in use always fits. */

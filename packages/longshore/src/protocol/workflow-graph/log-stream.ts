@@ -6,11 +6,11 @@
 //
 // Only `log` frames carry an id, so that a client never resumes from a control frame.
 
-import { isOpen, type Task } from "../../board/task.ts";
+import { isOpen, type Task } from "../../engine/board/task.ts";
+import type { FollowOptions, LogEvent } from "../../engine/log/log.ts";
+import type { LogSource, StoredChunk } from "../../engine/log/store.ts";
+import { isRunOpen, type Run } from "../../engine/run/run.ts";
 import type { EventSink } from "../../http.ts";
-import type { FollowOptions, LogEvent } from "../../log/log.ts";
-import type { LogSource, StoredChunk } from "../../log/store.ts";
-import { isRunOpen, type Run } from "../../run/run.ts";
 import { isRecorded } from "./render.ts";
 import type { LogChunk } from "./wire.ts";
 

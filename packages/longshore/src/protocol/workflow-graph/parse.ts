@@ -2,10 +2,10 @@
 // `JSON.parse` and a few comparisons, and all care for places and words is left to refuse.ts. Unknown fields are ignored.
 
 import type { IncomingHttpHeaders } from "node:http";
+import { pushChunksMax } from "../../engine/log/store.ts";
 import { deeperThan, isObject, jsonDepthMax } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Parsed } from "../../json-sliced.ts";
-import { pushChunksMax } from "../../log/store.ts";
 import { isName } from "../../names.ts";
 import { cutMiddle } from "../../text.ts";
 import { misshapen, missing, notJson, notJsonType, Refused, wrongField, wrongType } from "./refuse.ts";

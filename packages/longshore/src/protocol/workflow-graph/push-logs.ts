@@ -1,7 +1,7 @@
 // Log lines of a job: README.md, "Logs". A lease is asked first, so that nobody writes into a log that was never theirs.
 
-import type { Task } from "../../board/task.ts";
-import { isOpen } from "../../board/task.ts";
+import type { Task } from "../../engine/board/task.ts";
+import { isOpen } from "../../engine/board/task.ts";
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import type { Finder } from "./find.ts";
 import { expectJson, parseLogs } from "./parse.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { freshTask } from "../../board/fresh-task.ts";
-import type { Task, TaskState } from "../../board/task.ts";
 import { workflowGraphDialect } from "../../dialect/workflow-graph/compile.ts";
 import { encodeSource, type GraphJob, plainJob } from "../../dialect/workflow-graph/source.ts";
-import type { Definition } from "../../run/dialect.ts";
-import { makePlan } from "../../run/plan.ts";
-import type { Run } from "../../run/run.ts";
+import { freshTask } from "../../engine/board/fresh-task.ts";
+import type { Task, TaskState } from "../../engine/board/task.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import { makePlan } from "../../engine/run/plan.ts";
+import type { Run } from "../../engine/run/run.ts";
 import { attemptOf, lateLogMs } from "./push-logs.ts";
 import { leaseIdOf, parseLeaseId, renderClaim, renderWorkflow } from "./render.ts";
 import { loosePart, Memory, viewOf } from "./view.ts";

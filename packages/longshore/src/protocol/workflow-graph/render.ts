@@ -1,10 +1,10 @@
 // Our records in this wire's words.
 
-import type { Task, TaskHead, TaskState } from "../../board/task.ts";
 import { type GraphJob, maxLostLeasesDefault } from "../../dialect/workflow-graph/source.ts";
+import type { Task, TaskHead, TaskState } from "../../engine/board/task.ts";
+import { isRunOpen, type Run } from "../../engine/run/run.ts";
 import { isObject } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
-import { isRunOpen, type Run } from "../../run/run.ts";
 import type { NodePart, View } from "./view.ts";
 import type { Job, JobStatus, Workflow } from "./wire.ts";
 

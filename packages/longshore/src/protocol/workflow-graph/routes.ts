@@ -4,18 +4,18 @@
 // task and the grant, so a report on a lease that is over proves by itself that it is late.
 
 import type { Action } from "../../actions.ts";
-import type { Board } from "../../board/board.ts";
-import type { Hold, Task } from "../../board/task.ts";
-import type { Workers } from "../../board/workers.ts";
 import type { Clock } from "../../clock.ts";
 import { commandLane } from "../../dialect/workflow-graph/compile.ts";
+import type { Board } from "../../engine/board/board.ts";
+import type { Hold, Task } from "../../engine/board/task.ts";
+import type { Workers } from "../../engine/board/workers.ts";
+import type { Logs } from "../../engine/log/log.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { Plan } from "../../engine/run/plan.ts";
+import type { Reader } from "../../engine/run/reader.ts";
+import type { Runs } from "../../engine/run/runs.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../http.ts";
-import type { Logs } from "../../log/log.ts";
-import type { Definition } from "../../run/dialect.ts";
-import type { Plan } from "../../run/plan.ts";
-import type { Reader } from "../../run/reader.ts";
-import type { Runs } from "../../run/runs.ts";
 import type { Verdict } from "../../verdict.ts";
 import { statusOfVerdict } from "./codes.ts";
 import { type ClaimedRun, Finder, taskIdIn } from "./find.ts";

@@ -3,8 +3,8 @@
 
 import type { Backoff } from "../../backoff.ts";
 import { decodeSource, dialectName, type GraphJob, type GraphSource, plainJob } from "../../dialect/workflow-graph/source.ts";
-import type { Definition } from "../../run/dialect.ts";
-import type { Plan, PlanNode } from "../../run/plan.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../engine/run/plan.ts";
 import { readCommand } from "./command.ts";
 import type { JobKind, WireBackoff } from "./wire.ts";
 

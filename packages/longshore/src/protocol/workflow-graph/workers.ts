@@ -1,6 +1,6 @@
 // The list of workers in this wire's words.
 
-import type { WorkerView } from "../../board/workers.ts";
+import type { WorkerView } from "../../engine/board/workers.ts";
 import type { WorkerInfo } from "./wire.ts";
 
 /** What workers of this wire are known by in the registry. */

@@ -1,7 +1,7 @@
 // Blobs: bytes too large to travel inside inputs and outputs, addressed by the SHA-256 of their content.
 
 import { z } from "zod";
-import { blobBytesMax } from "../../blob/blob.ts";
+import { blobBytesMax } from "../../engine/blob/blob.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { HttpRequest } from "../../http.ts";
 import type { Engine } from "../engine.ts";

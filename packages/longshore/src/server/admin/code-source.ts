@@ -2,8 +2,8 @@
 
 import { z } from "zod";
 import type { WorkflowSource } from "../../dialect/code/source.ts";
+import { nodesMax } from "../../engine/run/plan.ts";
 import { isObject } from "../../json.ts";
-import { nodesMax } from "../../run/plan.ts";
 
 /** What a step may ask for; above these a number is a mistake. */
 const retriesMax = 1_000;

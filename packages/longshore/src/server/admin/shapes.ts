@@ -2,15 +2,15 @@
 // milliseconds; inputs and outputs are the JSON values themselves.
 
 import { z } from "zod";
-import type { DeadLetter } from "../../board/dead-letter.ts";
-import type { Task } from "../../board/task.ts";
-import type { Waiting } from "../../board/why.ts";
+import type { DeadLetter } from "../../engine/board/dead-letter.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { Waiting } from "../../engine/board/why.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../engine/run/plan.ts";
+import type { AttemptView } from "../../engine/run/reader.ts";
+import type { Run } from "../../engine/run/run.ts";
 import type { Json } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
-import type { Definition } from "../../run/dialect.ts";
-import type { Plan, PlanNode } from "../../run/plan.ts";
-import type { AttemptView } from "../../run/reader.ts";
-import type { Run } from "../../run/run.ts";
 
 const time = z.number().int();
 const maybeTime = time.nullable();

@@ -1,11 +1,11 @@
 // Tasks and their attempts, and the steps of a run whether or not their turn has come.
 
 import { z } from "zod";
-import type { Task } from "../../board/task.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { PlanNode } from "../../engine/run/plan.ts";
+import { pageCharsMax } from "../../engine/run/reader.ts";
+import { taskIdOf } from "../../engine/run/run.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { PlanNode } from "../../run/plan.ts";
-import { pageCharsMax } from "../../run/reader.ts";
-import { taskIdOf } from "../../run/run.ts";
 import { wholeRow } from "../../slices.ts";
 import type { Engine } from "../engine.ts";
 import { json, type Operation, operation } from "./operation.ts";

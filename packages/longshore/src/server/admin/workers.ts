@@ -1,10 +1,10 @@
 // Workers and queues: who could take what, and why anything waits.
 
 import { z } from "zod";
-import { Crews } from "../../board/crews.ts";
-import { laneKey } from "../../board/lanes.ts";
-import type { TaskHead } from "../../board/task.ts";
-import { type Arrival, type WorkerView, workerStatuses } from "../../board/workers.ts";
+import { Crews } from "../../engine/board/crews.ts";
+import { laneKey } from "../../engine/board/lanes.ts";
+import type { TaskHead } from "../../engine/board/task.ts";
+import { type Arrival, type WorkerView, workerStatuses } from "../../engine/board/workers.ts";
 import type { Engine } from "../engine.ts";
 import { lanesAfter, type QueueState, type SentTasks, sentTasks, stateOf } from "../queues.ts";
 import { json, jsonText, type Operation, operation } from "./operation.ts";

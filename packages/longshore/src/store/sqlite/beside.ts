@@ -2,17 +2,17 @@
 // store itself, which works without any of it.
 
 import { join } from "node:path";
-import type { BlobStore } from "../../blob/blob.ts";
-import type { Task } from "../../board/task.ts";
-import type { Workers } from "../../board/workers.ts";
 import type { BusLog } from "../../bus/log.ts";
 import type { OutboxStore } from "../../bus/outbox.ts";
 import type { Clock } from "../../clock.ts";
+import type { BlobStore } from "../../engine/blob/blob.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { Workers } from "../../engine/board/workers.ts";
+import type { LogStore } from "../../engine/log/store.ts";
+import type { Reader } from "../../engine/run/reader.ts";
+import type { RetentionStore } from "../../engine/run/retention.ts";
+import type { Run } from "../../engine/run/run.ts";
 import { taskColumns, taskOf } from "../../engine/tables/task.ts";
-import type { LogStore } from "../../log/store.ts";
-import type { Reader } from "../../run/reader.ts";
-import type { RetentionStore } from "../../run/retention.ts";
-import type { Run } from "../../run/run.ts";
 import type { Slices } from "../../slices.ts";
 import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";

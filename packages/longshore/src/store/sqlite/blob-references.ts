@@ -2,11 +2,11 @@
 // by, or in a part that they have put: handlers pass hashes on as they like, so nothing else would find them all. Looked for only when there are blobs to prune. Being
 // referred to is a use, so that a blob outlives the run that needs it by as much as one that was read.
 
-import type { Task } from "../../board/task.ts";
+import type { Task } from "../../engine/board/task.ts";
 import type { Rows } from "../../engine/cached-rows.ts";
 import type { Definitions } from "../../engine/run/definitions.ts";
+import type { Run } from "../../engine/run/run.ts";
 import { committed, type ReadTx, type Tx } from "../../engine/tx.ts";
-import type { Run } from "../../run/run.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import type { SqliteParts } from "./parts.ts";

@@ -8,8 +8,8 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { type BlobStore, blobBytesMax, isBlobHash, type StoredBlob } from "../../blob/blob.ts";
 import type { Clock } from "../../clock.ts";
+import { type BlobStore, blobBytesMax, isBlobHash, type StoredBlob } from "../../engine/blob/blob.ts";
 import { Rows } from "../../engine/cached-rows.ts";
 import type { GroupCommit } from "../../engine/commit.ts";
 import type { Place, Room, StoredBytes } from "../../engine/stored-bytes.ts";

@@ -1,8 +1,8 @@
 // How many runs and tasks there are. Kept while they change; what the file held before is counted once, when first asked for, a slice
 // at a time so that nobody waits for it.
 
-import type { Task } from "../../board/task.ts";
-import type { Run } from "../../run/run.ts";
+import type { Task } from "../../engine/board/task.ts";
+import type { Run } from "../../engine/run/run.ts";
 import type { Database } from "./driver.ts";
 
 /** Index entries counted without a pause: about a millisecond. */

@@ -1,9 +1,9 @@
 // Histories of runs on SQLite, for the checker. It reads columns only, no payloads, so a run costs what its number of tasks does.
 
-import type { TaskState, Verb } from "../../board/task.ts";
-import type { AttemptHistory, ChildHistory, HistoryReader, PartsHistory, RunHistory, TaskHistory } from "../../run/history.ts";
-import type { Keep } from "../../run/retention.ts";
-import { backlogOf, type Message, type RunState, taskIdOf } from "../../run/run.ts";
+import type { TaskState, Verb } from "../../engine/board/task.ts";
+import type { AttemptHistory, ChildHistory, HistoryReader, PartsHistory, RunHistory, TaskHistory } from "../../engine/run/history.ts";
+import type { Keep } from "../../engine/run/retention.ts";
+import { backlogOf, type Message, type RunState, taskIdOf } from "../../engine/run/run.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { readKept } from "./kept.ts";
 

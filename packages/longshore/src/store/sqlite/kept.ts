@@ -1,7 +1,7 @@
 // How long the server that last opened a data file keeps runs after their end, as a fact about the file: a checker needs it to tell what
 // retention removed from what was lost.
 
-import { type Keep, keepOf } from "../../run/retention.ts";
+import { type Keep, keepOf } from "../../engine/run/retention.ts";
 import type { Database } from "./driver.ts";
 import { readProperty, writeProperty } from "./properties.ts";
 

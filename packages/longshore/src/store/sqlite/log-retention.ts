@@ -1,13 +1,13 @@
 // Pruning of logs alone: those of runs and tasks that have ended go before what they belong to when the policy says so. Endings are
 // walked once, oldest first; what has been passed is not looked at again until the next start.
 
-import type { Task } from "../../board/task.ts";
+import type { Task } from "../../engine/board/task.ts";
 import { Additions, type Rows } from "../../engine/cached-rows.ts";
 import type { GroupCommit } from "../../engine/commit.ts";
+import { type Keep, lingerMs } from "../../engine/run/retention.ts";
+import type { Run } from "../../engine/run/run.ts";
 import type { Room, StoredBytes } from "../../engine/stored-bytes.ts";
 import { committed, type ReadTx, type Tx } from "../../engine/tx.ts";
-import { type Keep, lingerMs } from "../../run/retention.ts";
-import type { Run } from "../../run/run.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 

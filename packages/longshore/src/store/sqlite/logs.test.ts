@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openParts, type Place, places } from "../../../test/support/parts.ts";
-import { type LogBatch, type LogChunk, pushBytesMax, pushChunksMax } from "../../log/store.ts";
+import { type LogBatch, type LogChunk, pushBytesMax, pushChunksMax } from "../../engine/log/store.ts";
 import { SqliteLogs } from "./logs.ts";
 
 const at = Date.UTC(2020, 0, 1);

@@ -7,9 +7,6 @@
 import { hash } from "node:crypto";
 import { Additions } from "../../engine/cached-rows.ts";
 import type { GroupCommit } from "../../engine/commit.ts";
-import type { Room, StoredBytes } from "../../engine/stored-bytes.ts";
-import type { Tx } from "../../engine/tx.ts";
-import { LongshoreError } from "../../errors.ts";
 import {
   type Appended,
   chunkBytes,
@@ -22,7 +19,10 @@ import {
   pushChunksMax,
   type StoredChunk,
   taskLogBytesMax,
-} from "../../log/store.ts";
+} from "../../engine/log/store.ts";
+import type { Room, StoredBytes } from "../../engine/stored-bytes.ts";
+import type { Tx } from "../../engine/tx.ts";
+import { LongshoreError } from "../../errors.ts";
 import type { Database, SqlRow } from "./driver.ts";
 
 export interface SqliteLogsOptions {

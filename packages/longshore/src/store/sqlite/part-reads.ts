@@ -1,7 +1,7 @@
 // Which parts of other tasks a task has finished with, as stretches of their numbers: whoever finishes them in order has one row, however
 // many there are. Stretches never touch each other, so between two of them there is always a part that was left out.
 
-import type { Task } from "../../board/task.ts";
+import type { Task } from "../../engine/board/task.ts";
 import { Additions } from "../../engine/cached-rows.ts";
 import type { GroupCommit } from "../../engine/commit.ts";
 import type { Tx } from "../../engine/tx.ts";

@@ -1,7 +1,7 @@
 // The uids that were put last, of the tasks that are put to now: who repeats a put, or is told by another way of what is kept, gets its
 // answer without a look at the disk. What is not in here may be there all the same.
 
-import type { Task } from "../../board/task.ts";
+import type { Task } from "../../engine/board/task.ts";
 
 /** Of one task: as many as may be on their way by another road, such as events in a broker. The older half goes when the newer one is full. */
 const halfMax = 8_000;

@@ -1,16 +1,24 @@
 // Parts on SQLite. What a put costs does not depend on how many parts its task has: it reads none of them, knows by part-uids.ts which uids
 // are new, and writes at the end of its tables only.
 
-import { fence, type Hold, isOpen, type Task } from "../../board/task.ts";
 import type { Clock } from "../../clock.ts";
+import { fence, type Hold, isOpen, type Task } from "../../engine/board/task.ts";
 import { Additions, type Rows } from "../../engine/cached-rows.ts";
 import type { GroupCommit } from "../../engine/commit.ts";
+import { checkParts, checkUids } from "../../engine/part/check.ts";
+import {
+  type NewPart,
+  type Part,
+  type PartPage,
+  type PartStore,
+  pagePartsMax,
+  partBytesMax,
+  taskPartsMax,
+} from "../../engine/part/store.ts";
+import { Watchers } from "../../engine/part/watchers.ts";
 import { type Room, rowBytes, type StoredBytes } from "../../engine/stored-bytes.ts";
 import type { ReadTx, Tx } from "../../engine/tx.ts";
 import { LongshoreError } from "../../errors.ts";
-import { checkParts, checkUids } from "../../part/check.ts";
-import { type NewPart, type Part, type PartPage, type PartStore, pagePartsMax, partBytesMax, taskPartsMax } from "../../part/store.ts";
-import { Watchers } from "../../part/watchers.ts";
 import type { Verdict } from "../../verdict.ts";
 import type { Database, SqlRow, SqlValue } from "./driver.ts";
 import { PartReads } from "./part-reads.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openParts, places } from "../../../test/support/parts.ts";
-import { type Page, pageMax } from "../../run/reader.ts";
+import { type Page, pageMax } from "../../engine/run/reader.ts";
 import { Slices } from "../../slices.ts";
 import { SqliteReader } from "./reader.ts";
 

@@ -1,16 +1,11 @@
 // Reading on SQLite. Every list walks an index from the newest entry and looks at a bounded number of rows, so a rare filter costs
 // several pages rather than a pause for everybody.
 
-import type { Lanes } from "../../board/lanes.ts";
-import { isOpen, type Task, type TaskHead, type Verb } from "../../board/task.ts";
+import type { Lanes } from "../../engine/board/lanes.ts";
+import { isOpen, type Task, type TaskHead, type Verb } from "../../engine/board/task.ts";
 import type { Rows } from "../../engine/cached-rows.ts";
 import type { Definitions } from "../../engine/run/definitions.ts";
-import { faultOfText } from "../../engine/tables/fault.ts";
-import { runColumns, runOf } from "../../engine/tables/run.ts";
-import { headColumns, headOf, taskOf } from "../../engine/tables/task.ts";
-import { committed } from "../../engine/tx.ts";
-import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
-import type { Definition } from "../../run/dialect.ts";
+import type { Definition } from "../../engine/run/dialect.ts";
 import {
   type AttemptView,
   type CountsView,
@@ -22,8 +17,13 @@ import {
   type RunQuery,
   type RunSearch,
   type TaskQuery,
-} from "../../run/reader.ts";
-import { isRunOpen, type Run, type RunState } from "../../run/run.ts";
+} from "../../engine/run/reader.ts";
+import { isRunOpen, type Run, type RunState } from "../../engine/run/run.ts";
+import { faultOfText } from "../../engine/tables/fault.ts";
+import { runColumns, runOf } from "../../engine/tables/run.ts";
+import { headColumns, headOf, taskOf } from "../../engine/tables/task.ts";
+import { committed } from "../../engine/tx.ts";
+import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
 import { type Slices, turnRows, wholeRow } from "../../slices.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, SqlRow, Statement } from "./driver.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts, type Place, places } from "../../../test/support/parts.ts";
-import { lingerMs, type RetentionPolicy } from "../../run/retention.ts";
+import { lingerMs, type RetentionPolicy } from "../../engine/run/retention.ts";
 import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { SqliteLogs } from "./logs.ts";

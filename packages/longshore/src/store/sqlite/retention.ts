@@ -2,14 +2,14 @@
 // to it in other tables follow in slices, so that a run of ten thousand steps stalls nobody. The noted ids survive a crash: the next
 // pruning goes on with them.
 
-import type { Task } from "../../board/task.ts";
+import type { Task } from "../../engine/board/task.ts";
 import { Additions, type Rows } from "../../engine/cached-rows.ts";
 import type { GroupCommit } from "../../engine/commit.ts";
+import type { AgeMark } from "../../engine/run/age.ts";
+import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "../../engine/run/retention.ts";
+import type { Run } from "../../engine/run/run.ts";
 import type { StoredBytes } from "../../engine/stored-bytes.ts";
 import type { Tx } from "../../engine/tx.ts";
-import type { AgeMark } from "../../run/age.ts";
-import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "../../run/retention.ts";
-import type { Run } from "../../run/run.ts";
 import type { BlobReferences } from "./blob-references.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { Counts } from "./counts.ts";

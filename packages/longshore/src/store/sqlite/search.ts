@@ -4,9 +4,9 @@
 // A row is as long as the texts in it, and even a column behind them is read through them. So the lengths are asked for first, which
 // stand at the beginning of a row, and a slice has so many bytes as well as so many rows.
 
+import { type RunSearch, searchMax } from "../../engine/run/reader.ts";
+import type { Run } from "../../engine/run/run.ts";
 import { runColumns, runOf } from "../../engine/tables/run.ts";
-import { type RunSearch, searchMax } from "../../run/reader.ts";
-import type { Run } from "../../run/run.ts";
 import { type Slices, wholeRow } from "../../slices.ts";
 import { sortInSlices } from "../../sort-slices.ts";
 import type { Database, SqlRow } from "./driver.ts";

@@ -1,8 +1,8 @@
 // Registrations of workers on SQLite. They ride along with whatever is committed anyway; when nothing else is, they are written
 // within a second. No poll or heartbeat ever costs a commit of its own.
 
-import { type Registration, Workers } from "../../board/workers.ts";
 import type { Clock } from "../../clock.ts";
+import { type Registration, Workers } from "../../engine/board/workers.ts";
 import type { GroupCommit, Writable } from "../../engine/commit.ts";
 import type { Slices } from "../../slices.ts";
 import type { Database } from "./driver.ts";

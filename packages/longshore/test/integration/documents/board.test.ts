@@ -1,7 +1,7 @@
 // The transition table is data in board/task.ts. Two documents show it; one of them also draws it.
 
 import { describe, expect, it } from "vitest";
-import { type Cell, table, type Verb } from "../../../src/board/task.ts";
+import { type Cell, table, type Verb } from "../../../src/engine/board/task.ts";
 import { readDocument, type Section, section } from "../../support/markdown.ts";
 
 const verbs: readonly Verb[] = ["claim", "offer", "extend", "complete", "fail", "defer", "cancel", "expire"];

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Workers } from "../../../src/board/workers.ts";
+import { Workers } from "../../../src/engine/board/workers.ts";
 import { Registry } from "../../../src/protocol/flowkit/coordinator/registry.ts";
 import { TaskViews } from "../../../src/protocol/flowkit/task-views.ts";
 import { all } from "../../support/all.ts";

@@ -1,8 +1,8 @@
 // What an operator is told about FlowKit's tasks that do not move.
 
 import { expect, it, onTestFinished } from "vitest";
-import type { Task } from "../../../src/board/task.ts";
 import { openHttpBus } from "../../../src/bus/http.ts";
+import type { Task } from "../../../src/engine/board/task.ts";
 import { flowkit } from "../../../src/protocol/flowkit/index.ts";
 import { streamTask } from "../../../src/protocol/flowkit/stream-task.ts";
 import { sentTasks } from "../../../src/server/queues.ts";

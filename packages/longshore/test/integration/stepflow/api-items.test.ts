@@ -1,7 +1,7 @@
 // Runs with several items: each stands for itself, no more go on at once than the run allows, and a restart starts nothing twice.
 
 import { describe, expect, it } from "vitest";
-import type { Task } from "../../../src/board/task.ts";
+import type { Task } from "../../../src/engine/board/task.ts";
 import type { JsonObject } from "../../../src/json.ts";
 import { oneStep, type StepflowServer, startStepflow } from "../../support/stepflow-server.ts";
 

@@ -2,8 +2,8 @@
 // round and round, for runs that are not there any more. So nothing is missed over a crash, and nothing has to be remembered.
 
 import { randomUUID } from "node:crypto";
-import type { DocumentStore } from "../../../run/documents.ts";
-import type { Runs } from "../../../run/runs.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
 import { asking, type MongoDb, type MongoDocument } from "./mongo-db.ts";
 
 export interface MirrorPruningOptions {

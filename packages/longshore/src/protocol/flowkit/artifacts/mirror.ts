@@ -6,17 +6,17 @@
 // document does not say that it has ended, and every run that is younger than the last moment at which all was mirrored. That moment is kept
 // in MongoDB, where it cannot run ahead of what it is about.
 
-import type { Hold, Task } from "../../../board/task.ts";
-import { isOpen } from "../../../board/task.ts";
 import { type Clock, pause } from "../../../clock.ts";
+import type { Hold, Task } from "../../../engine/board/task.ts";
+import { isOpen } from "../../../engine/board/task.ts";
+import type { PartStore } from "../../../engine/part/store.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import { pageMax, type Reader } from "../../../engine/run/reader.ts";
+import { isRunOpen, type Run, taskIdOf } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
 import type { JsonObject } from "../../../json.ts";
-import type { PartStore } from "../../../part/store.ts";
-import type { Definition } from "../../../run/dialect.ts";
-import type { DocumentStore } from "../../../run/documents.ts";
-import type { Plan } from "../../../run/plan.ts";
-import { pageMax, type Reader } from "../../../run/reader.ts";
-import { isRunOpen, type Run, taskIdOf } from "../../../run/run.ts";
-import type { Runs } from "../../../run/runs.ts";
 import type { Trouble } from "../../../trouble.ts";
 import { isGraphRun } from "../coordinator/tasks.ts";
 import { aggregates, nodeDocument, summaryDocument, taskDocument, withoutTexts } from "../document.ts";

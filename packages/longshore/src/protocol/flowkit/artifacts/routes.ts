@@ -2,10 +2,10 @@
 
 import type { Action } from "../../../actions.ts";
 import type { Clock } from "../../../clock.ts";
+import { partBytesMax } from "../../../engine/part/store.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
 import type { JsonObject } from "../../../json.ts";
-import { partBytesMax } from "../../../part/store.ts";
 import {
   badField,
   bodyOf,

@@ -2,8 +2,8 @@
 // left belongs to workers that are busy or have died.
 
 import type { Clock } from "../../../clock.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
 import { isObject } from "../../../json.ts";
-import type { DocumentStore } from "../../../run/documents.ts";
 import type { ActiveRun } from "../wire.ts";
 
 const kind = "flowkit-worker-state";

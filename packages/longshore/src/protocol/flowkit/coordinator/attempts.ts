@@ -1,13 +1,13 @@
 // What a worker says about one attempt, done to the board: signs of life extend its hold, batches are parts of its task, and its last word
 // ends it. An attempt that is over is told to stop, unless its worker has just said that it did.
 
-import { type Hold, isOpen } from "../../../board/task.ts";
 import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
 import { backoffMsOf, type RetrySettings } from "../../../dialect/flowkit/retry-policy.ts";
+import { type Hold, isOpen } from "../../../engine/board/task.ts";
+import type { NewPart } from "../../../engine/part/store.ts";
 import type { Json, JsonObject } from "../../../json.ts";
 import { writeExact } from "../../../json-exact.ts";
-import type { NewPart } from "../../../part/store.ts";
 import type { Verdict } from "../../../verdict.ts";
 import { partGroups, partUidOf } from "../part-groups.ts";
 import type { Place, Places, WireName } from "../places.ts";

@@ -3,8 +3,8 @@
 // counts once. So is how often a node missed some of its input.
 
 import type { BatchSettings } from "../../../dialect/flowkit/retry-policy.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
 import type { Json, JsonObject } from "../../../json.ts";
-import type { DocumentStore } from "../../../run/documents.ts";
 import type { StatusEvent } from "../wire.ts";
 
 export type BatchFailure = Pick<Extract<StatusEvent, { kind: "BATCH_FAILED" }>, "batch_uid" | "reason_code" | "permanent" | "error">;

@@ -1,7 +1,7 @@
 // The name of a coordinator's consumer groups.
 
 import { randomBytes } from "node:crypto";
-import type { DocumentStore } from "../../../run/documents.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
 
 const kind = "flowkit-cluster";
 

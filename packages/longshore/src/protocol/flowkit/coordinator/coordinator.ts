@@ -1,12 +1,12 @@
 // FlowKit's coordinator, put together on the board and the runs of this server: it sends tasks to workers, hears what becomes of them, and
 // tells them to stop. It keeps nothing of its own but which workers there are: the board is the record.
 
-import { LaneFailure, LaneWorker } from "../../../board/lane-worker.ts";
-import { type Hold, isOpen, type Task, type TaskHead } from "../../../board/task.ts";
 import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../bus/bus.ts";
 import { pause } from "../../../clock.ts";
 import type { GraphChecks } from "../../../dialect/flowkit/check.ts";
 import { functionLane } from "../../../dialect/flowkit/compile.ts";
+import { LaneFailure, LaneWorker } from "../../../engine/board/lane-worker.ts";
+import { type Hold, isOpen, type Task, type TaskHead } from "../../../engine/board/task.ts";
 import { toError } from "../../../errors.ts";
 import type { Json, JsonObject } from "../../../json.ts";
 import { parseExact } from "../../../json-exact.ts";

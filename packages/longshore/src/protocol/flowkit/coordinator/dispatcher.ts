@@ -6,15 +6,15 @@
 // worker cannot take (because it lies in the partition of a busy one, or its role runs as often as it may) would be the only one that is sent,
 // again and again, and hold up all that others could take.
 
-import { isKeptLane } from "../../../board/kept-lanes.ts";
-import type { Hold, Task, TaskHead } from "../../../board/task.ts";
 import { pause } from "../../../clock.ts";
 import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
+import { isKeptLane } from "../../../engine/board/kept-lanes.ts";
+import type { Hold, Task, TaskHead } from "../../../engine/board/task.ts";
+import { taskIdOf } from "../../../engine/run/run.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";
-import { taskIdOf } from "../../../run/run.ts";
 import type { Place, Places, WireName } from "../places.ts";
 import type { TopicNames } from "../wire.ts";
 import type { BatchRecords } from "./batches.ts";

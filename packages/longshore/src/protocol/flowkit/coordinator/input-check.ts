@@ -5,11 +5,11 @@
 // A node that misses something is not done: it is done again once its sources have ended, with all of its input there. One that still misses
 // something then fails.
 
-import { type Hold, isOpen } from "../../../board/task.ts";
 import { dialectName } from "../../../dialect/flowkit/compile.ts";
 import type { GraphNode } from "../../../dialect/flowkit/graph.ts";
+import { type Hold, isOpen } from "../../../engine/board/task.ts";
+import type { Part } from "../../../engine/part/store.ts";
 import type { JsonObject } from "../../../json.ts";
-import type { Part } from "../../../part/store.ts";
 import { argDefaults, checkAdapterArgs, type PullArgs, type RechunkArgs } from "../adapter-args.ts";
 import { namedBySource } from "../adapters/pull.ts";
 import { itemsOf } from "../adapters/rechunk.ts";

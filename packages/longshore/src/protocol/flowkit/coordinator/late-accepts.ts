@@ -2,7 +2,7 @@
 // runs whatever command it reads, and does not stop for a later one. So while no worker has taken up the newest offer, the one that works
 // becomes its holder: what it reports about its own epoch counts for that offer. One document for each such task, until the task ends.
 
-import type { DocumentStore } from "../../../run/documents.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
 
 interface LateAccept {
   /** As the worker reports it. */

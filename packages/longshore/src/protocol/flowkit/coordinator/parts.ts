@@ -1,16 +1,16 @@
 // What the parts of the coordinator have in common.
 
-import type { Board } from "../../../board/board.ts";
-import type { Task } from "../../../board/task.ts";
-import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
-import type { PartStore } from "../../../part/store.ts";
-import type { Definition } from "../../../run/dialect.ts";
-import type { DocumentStore } from "../../../run/documents.ts";
-import type { Plan } from "../../../run/plan.ts";
-import type { Reader } from "../../../run/reader.ts";
-import type { Run } from "../../../run/run.ts";
-import type { Runs } from "../../../run/runs.ts";
+import type { Board } from "../../../engine/board/board.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Workers } from "../../../engine/board/workers.ts";
+import type { PartStore } from "../../../engine/part/store.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Run } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
 
 /** What it needs of the server around it. */
 export interface CoordinatorEngine {

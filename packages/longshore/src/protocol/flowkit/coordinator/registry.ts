@@ -2,8 +2,8 @@
 // itself rarely. Who is silent for three announcements is gone; one whose hold was lost is given nothing before it is heard of again. A name
 // that only speaks of tasks is known, so that it can be told to stop, but it is nobody's worker: it has no room, and is shown while it holds.
 
-import type { Task } from "../../../board/task.ts";
-import type { Sign } from "../../../board/workers.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Sign } from "../../../engine/board/workers.ts";
 import type { JsonObject } from "../../../json.ts";
 import type { Announcement } from "../wire.ts";
 import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";

@@ -1,8 +1,8 @@
 // Tells workers to stop: those whose task was cancelled, and those whose attempt is over without their knowing. A worker that has not
 // stopped by the deadline that it was told is not waited for.
 
-import type { Task } from "../../../board/task.ts";
-import { isRunOpen } from "../../../run/run.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import { isRunOpen } from "../../../engine/run/run.ts";
 import type { Places } from "../places.ts";
 import type { TopicNames } from "../wire.ts";
 import { cancelMessage, type WireAttempt } from "./messages.ts";

@@ -2,7 +2,7 @@
 // is wanted.
 
 import { Readable } from "node:stream";
-import { blobBytesMax } from "../../../blob/blob.ts";
+import { blobBytesMax } from "../../../engine/blob/blob.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
 import { inBodyTurns, parseLarge } from "../../../json-sliced.ts";
 import { compactText, memberTexts } from "../../../json-text.ts";

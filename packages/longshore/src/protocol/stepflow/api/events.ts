@@ -2,13 +2,13 @@
 // millisecond is over, for then no other can come before it: every change of a millisecond is committed within it. So whoever reads the
 // records later finds the same events in the same order under the same numbers.
 
-import type { Task } from "../../../board/task.ts";
 import type { Clock } from "../../../clock.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Run } from "../../../engine/run/run.ts";
 import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
-import type { Reader } from "../../../run/reader.ts";
-import type { Run } from "../../../run/run.ts";
 import type { StatusEvent } from "../api-messages.ts";
 import { wireRun } from "../run-id.ts";
 import type { ItemRuns } from "./items.ts";

@@ -2,8 +2,8 @@
 // by an index.
 
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
-import type { Reader } from "../../../run/reader.ts";
-import type { Run } from "../../../run/run.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Run } from "../../../engine/run/run.ts";
 
 /** Open runs of one family that are looked at: more than are ever going on at once. */
 const openMax = 100_000;

@@ -1,20 +1,20 @@
 // The work of a run with items: a run for each of them, no more at once than the run allows, and their ends counted. What is found started
 // after a restart is waited for, not started again.
 
-import type { Task } from "../../../board/task.ts";
 import { flowPlanOf } from "../../../dialect/stepflow/compile.ts";
 import type { ItemCounts } from "../../../dialect/stepflow/items.ts";
 import { limitKeyOf } from "../../../dialect/stepflow/place.ts";
 import { type FlowSettings, settingsOf } from "../../../dialect/stepflow/settings.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import { isRunOpen, type Run, type RunState } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";
 import { whenAborted } from "../../../results.ts";
-import type { Definition } from "../../../run/dialect.ts";
-import type { Plan } from "../../../run/plan.ts";
-import type { Reader } from "../../../run/reader.ts";
-import { isRunOpen, type Run, type RunState } from "../../../run/run.ts";
-import type { Runs } from "../../../run/runs.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { itemPrefix, itemRunId, wireRun } from "../run-id.ts";
 

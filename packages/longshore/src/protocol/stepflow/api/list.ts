@@ -2,8 +2,8 @@
 // that index: the walk steps over all of them at once.
 
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
-import type { Reader } from "../../../run/reader.ts";
-import type { Run, RunState } from "../../../run/run.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Run, RunState } from "../../../engine/run/run.ts";
 import { invalid } from "../refuse.ts";
 import { itemPrefix, ownRunId, wireRun } from "../run-id.ts";
 import { statesOf } from "./render.ts";

@@ -1,23 +1,23 @@
 // Puts the API together: its services, both faces, and the work that this server does itself for flows.
 
 import type { Caller } from "../../../actions.ts";
-import type { BlobStore } from "../../../blob/blob.ts";
-import type { Board } from "../../../board/board.ts";
-import type { LaneWorker } from "../../../board/lane-worker.ts";
-import type { Lane, Task } from "../../../board/task.ts";
-import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
 import { itemsLane } from "../../../dialect/stepflow/items.ts";
 import type { RouteFacts } from "../../../dialect/stepflow/route-facts.ts";
+import type { BlobStore } from "../../../engine/blob/blob.ts";
+import type { Board } from "../../../engine/board/board.ts";
+import type { LaneWorker } from "../../../engine/board/lane-worker.ts";
+import type { Lane, Task } from "../../../engine/board/task.ts";
+import type { Workers } from "../../../engine/board/workers.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Run } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
 import type { Environment } from "../../../environment.ts";
 import type { GrpcMethod } from "../../../grpc/service.ts";
 import type { RouteGroup } from "../../../http.ts";
 import type { MakeId } from "../../../ids.ts";
-import type { Definition } from "../../../run/dialect.ts";
-import type { Plan } from "../../../run/plan.ts";
-import type { Reader } from "../../../run/reader.ts";
-import type { Run } from "../../../run/run.ts";
-import type { Runs } from "../../../run/runs.ts";
 import { BlobLibrary } from "../blob-library.ts";
 import type { Component } from "../builtin/component.ts";
 import { BuiltinLibrary } from "../builtin/library.ts";

@@ -1,17 +1,17 @@
 // Runs as this wire has them: summaries, the results of items, the states of steps. What is rendered here is what both faces send: gRPC as
 // messages, REST as JSON (api/rest-json.ts writes its times as texts).
 
-import type { Task } from "../../../board/task.ts";
-import { isOpen } from "../../../board/task.ts";
 import { countsIn, type ItemCounts } from "../../../dialect/stepflow/items.ts";
 import { stepResult } from "../../../dialect/stepflow/resolve.ts";
 import { errorOf, type FlowError, type FlowResult, failed, flowResultOf, success } from "../../../dialect/stepflow/result.ts";
 import { type FlowSettings, settingsOf } from "../../../dialect/stepflow/settings.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import { isOpen } from "../../../engine/board/task.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import { isRunOpen, type Run, type RunState } from "../../../engine/run/run.ts";
 import type { Json } from "../../../json.ts";
 import { parseExact } from "../../../json-exact.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
-import type { Reader } from "../../../run/reader.ts";
-import { isRunOpen, type Run, type RunState } from "../../../run/run.ts";
 import type { RunSummary, StepStatus } from "../api-messages.ts";
 import { ExecutionStatus, type ItemResult, type ItemStatistics, TaskErrorCode } from "../messages.ts";
 import { itemPrefix, wireRunId } from "../run-id.ts";

@@ -2,13 +2,13 @@
 
 import type { Clock } from "../../../clock.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import { isRunOpen, type Run, taskIdOf } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
 import { parseExact } from "../../../json-exact.ts";
 import { whenAborted } from "../../../results.ts";
-import type { Reader } from "../../../run/reader.ts";
-import { isRunOpen, type Run, taskIdOf } from "../../../run/run.ts";
-import type { Runs } from "../../../run/runs.ts";
 import { ResultOrder } from "../messages.ts";
 import { invalid, notFound, precondition } from "../refuse.ts";
 import { itemRunId, ownRunId } from "../run-id.ts";

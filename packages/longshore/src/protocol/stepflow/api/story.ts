@@ -1,13 +1,13 @@
 // What happened in a run, worked out from its records: the events that clients follow. There is no journal beside the records, so there is
 // nothing that could disagree with them or be missing after a restart.
 
-import type { Task } from "../../../board/task.ts";
-import { isOpen } from "../../../board/task.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import { isOpen } from "../../../engine/board/task.ts";
+import type { AttemptView } from "../../../engine/run/reader.ts";
+import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { Json } from "../../../json.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
-import type { AttemptView } from "../../../run/reader.ts";
-import { isRunOpen, type Run } from "../../../run/run.ts";
 import { type StatusEvent, StatusEventType } from "../api-messages.ts";
 import { wireRun, wireRunId } from "../run-id.ts";
 import { flowIdOf, resultOf, statusOf, stepResultOf, stepStatusOf } from "./render.ts";

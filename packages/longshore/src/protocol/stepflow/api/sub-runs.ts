@@ -1,13 +1,13 @@
 // Runs that steps of this server start: those of eval, map and iterate. They are found again by the step and a key, so a step that is
 // carried out again after a restart starts nothing twice.
 
-import type { Task } from "../../../board/task.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Run } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
 import { GrpcError } from "../../../grpc/status.ts";
 import { whenAborted } from "../../../results.ts";
-import type { Reader } from "../../../run/reader.ts";
-import type { Run } from "../../../run/run.ts";
-import type { Runs } from "../../../run/runs.ts";
 import type { SubRun, SubRunResult, SubRuns } from "../builtin/flows.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { wireRunId } from "../run-id.ts";

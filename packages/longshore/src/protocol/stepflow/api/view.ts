@@ -5,11 +5,11 @@
 import { stepOf } from "../../../dialect/stepflow/compile.ts";
 import type { Step } from "../../../dialect/stepflow/flow.ts";
 import { dialectName } from "../../../dialect/stepflow/source.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
+import { DefinitionViews } from "../../../engine/run/views.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { parseExact } from "../../../json-exact.ts";
-import type { Definition } from "../../../run/dialect.ts";
-import type { Plan, PlanNode } from "../../../run/plan.ts";
-import { DefinitionViews } from "../../../run/views.ts";
 
 export interface StepView {
   readonly stepId: string;

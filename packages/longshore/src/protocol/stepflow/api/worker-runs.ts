@@ -2,13 +2,13 @@
 // runs/get of JSON-RPC. They belong to the run whose step asks.
 
 import type { Caller } from "../../../actions.ts";
-import type { Task } from "../../../board/task.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Run } from "../../../engine/run/run.ts";
 import type { GrpcError } from "../../../grpc/status.ts";
 import type { Json, JsonObject } from "../../../json.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
-import type { Reader } from "../../../run/reader.ts";
-import type { Run } from "../../../run/run.ts";
 import { taskErrorNames } from "../codes.ts";
 import { ExecutionStatus, type OrchestratorRunStatus, ResultOrder, type TaskErrorCode } from "../messages.ts";
 import type { Observability } from "../observability.ts";

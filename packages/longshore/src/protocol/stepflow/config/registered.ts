@@ -2,8 +2,8 @@
 // back. A worker names a component by an id, which it is sent back unchanged, and by a path below its route, in which `{x}` stands for one
 // segment and `{*x}` for all that follow.
 
+import type { Document, DocumentStore } from "../../../engine/run/documents.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import type { Document, DocumentStore } from "../../../run/documents.ts";
 import { type RoutePattern, routePattern, withSlash } from "./route.ts";
 
 export interface RegisteredComponent {

@@ -5,13 +5,13 @@
 // anything, else the first, whose worker will say itself that it has no such component.
 
 import { isDeepStrictEqual } from "node:util";
-import { isKeptLane } from "../../../board/kept-lanes.ts";
 import { follow } from "../../../dialect/stepflow/path.ts";
 import type { ComponentTask, Documents, Routed, Router, Unrouted } from "../../../dialect/stepflow/router.ts";
 import { retriesUnlimited } from "../../../dialect/stepflow/router.ts";
+import { isKeptLane } from "../../../engine/board/kept-lanes.ts";
+import type { DocumentKey } from "../../../engine/run/documents.ts";
+import type { Timeouts } from "../../../engine/run/plan.ts";
 import type { Json } from "../../../json.ts";
-import type { DocumentKey } from "../../../run/documents.ts";
-import type { Timeouts } from "../../../run/plan.ts";
 import { builtinPaths } from "./builtin-paths.ts";
 import type { Plugin, PluginTimeouts, StepflowConfig, TransportRetry } from "./config.ts";
 import { builtinLane, pluginLane, queueLane, queueOf } from "./queues.ts";

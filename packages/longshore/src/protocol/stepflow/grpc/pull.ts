@@ -6,8 +6,8 @@
 // would lie in its stream, to be read and thrown away.
 
 import { setMaxListeners } from "node:events";
-import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
+import type { Workers } from "../../../engine/board/workers.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { GrpcSink } from "../../../grpc/service.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";

@@ -5,8 +5,8 @@
 // connection that breaks during a call loses that call alone. The handshake is made anew then, since it may be another process by now;
 // and a worker of our own that does not even answer that is started again.
 
-import { type LaneWorker, NotBegun } from "../../../board/lane-worker.ts";
-import type { Task } from "../../../board/task.ts";
+import { type LaneWorker, NotBegun } from "../../../engine/board/lane-worker.ts";
+import type { Task } from "../../../engine/board/task.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
 import type { Json, JsonObject } from "../../../json.ts";
 import { replaceLarge, resolveBlobs } from "../blob-refs.ts";

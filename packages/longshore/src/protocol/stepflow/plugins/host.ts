@@ -1,12 +1,12 @@
 // What plugins need of the server around them.
 
-import type { Board } from "../../../board/board.ts";
-import type { Task } from "../../../board/task.ts";
-import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
+import type { Board } from "../../../engine/board/board.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Workers } from "../../../engine/board/workers.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
 import type { ProcessGroups } from "../../../process-groups.ts";
-import type { DocumentStore } from "../../../run/documents.ts";
-import type { Reader } from "../../../run/reader.ts";
 import type { BlobApi } from "../config/config.ts";
 import type { RuntimeCalls } from "../http/runtime/requests.ts";
 import type { Observability } from "../observability.ts";

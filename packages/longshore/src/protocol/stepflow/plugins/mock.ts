@@ -1,7 +1,7 @@
 // Components whose answers stand in the configuration: for trying out flows without their workers.
 
 import { isDeepStrictEqual } from "node:util";
-import type { LaneWorker } from "../../../board/lane-worker.ts";
+import type { LaneWorker } from "../../../engine/board/lane-worker.ts";
 import type { Json } from "../../../json.ts";
 import type { MockPlugin } from "../config/config.ts";
 import { pluginLane } from "../config/queues.ts";

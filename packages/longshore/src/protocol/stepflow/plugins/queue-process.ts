@@ -1,7 +1,7 @@
 // The worker process of a queue: it is started and told where its queue is, and then pulls on its own. It is started again when it ends;
 // and when a task of its queue was lost while nobody else holds one, for then it is there but does not work.
 
-import type { Task } from "../../../board/task.ts";
+import type { Task } from "../../../engine/board/task.ts";
 import type { Launch } from "../config/config.ts";
 import { type QueuePlugin, queueLane, queueOf } from "../config/queues.ts";
 import { queueEnvironment } from "./environment.ts";

@@ -1,11 +1,11 @@
 // A task of the board as its worker is given it.
 
-import type { Task } from "../../../board/task.ts";
 import type { ComponentTask } from "../../../dialect/stepflow/router.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Run } from "../../../engine/run/run.ts";
 import { parseExact } from "../../../json-exact.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
-import type { Run } from "../../../run/run.ts";
 import { flowIdOf } from "../api/render.ts";
 import { findComponent, type RegisteredComponent } from "../config/registered.ts";
 import type { TaskAssignment } from "../messages.ts";

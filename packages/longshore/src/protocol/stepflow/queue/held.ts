@@ -1,7 +1,7 @@
 // How many tasks each worker of the queues holds. Nothing on the wire tells how many a worker runs at once, so a backend that knows its
 // worker reckons with this. All of it is memory: what a worker held before a restart is counted from its next report on.
 
-import type { Task } from "../../../board/task.ts";
+import type { Task } from "../../../engine/board/task.ts";
 
 interface Worker {
   count: number;

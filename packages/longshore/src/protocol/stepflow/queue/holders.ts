@@ -2,10 +2,10 @@
 // names no task there, only the root of its family. Kept for tokens that may do so for nothing else; a report with the task's id is the proof.
 
 import type { Caller } from "../../../actions.ts";
-import type { Board } from "../../../board/board.ts";
-import type { Task } from "../../../board/task.ts";
 import { settingsOf } from "../../../dialect/stepflow/settings.ts";
-import type { Runs } from "../../../run/runs.ts";
+import type { Board } from "../../../engine/board/board.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
 
 export interface HolderParts {
   readonly board: Pick<Board, "task">;

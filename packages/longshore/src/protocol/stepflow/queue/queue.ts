@@ -2,19 +2,19 @@
 // the next task and delivers its assignment; workers of every backend report over the same services. So the life of a task is the same
 // for all of them: offered when it is delivered, held from its first heartbeat on, and back in its lane when nobody takes it up.
 
-import type { Board } from "../../../board/board.ts";
-import { isKeptLane } from "../../../board/kept-lanes.ts";
-import type { Reach } from "../../../board/lanes.ts";
-import type { Lane, Task } from "../../../board/task.ts";
 import type { Clock } from "../../../clock.ts";
 import { type FlowError, failureReport } from "../../../dialect/stepflow/result.ts";
 import type { ComponentTask } from "../../../dialect/stepflow/router.ts";
+import type { Board } from "../../../engine/board/board.ts";
+import { isKeptLane } from "../../../engine/board/kept-lanes.ts";
+import type { Reach } from "../../../engine/board/lanes.ts";
+import type { Lane, Task } from "../../../engine/board/task.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
 import { parseExact } from "../../../json-exact.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
-import type { DocumentStore } from "../../../run/documents.ts";
-import type { Runs } from "../../../run/runs.ts";
 import { queueLane } from "../config/queues.ts";
 import type { RegisteredComponent } from "../config/registered.ts";
 import { queueHoldMs } from "../config/router.ts";

@@ -2,7 +2,7 @@
 // component differently, and each is sent the name that it gave. What all of them can do together is kept as a document, so that a server
 // which has just started knows it before they come back.
 
-import type { DocumentStore } from "../../../run/documents.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
 import { componentsBody, componentsMax, componentsOn, keepComponents, type RegisteredComponent } from "../config/registered.ts";
 
 interface Told {

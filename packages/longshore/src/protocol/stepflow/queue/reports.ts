@@ -2,12 +2,12 @@
 // over is NOT_FOUND, which tells a worker to forget it.
 
 import type { Caller } from "../../../actions.ts";
-import type { Board } from "../../../board/board.ts";
-import type { Workers } from "../../../board/workers.ts";
 import type { Clock } from "../../../clock.ts";
 import { failureReport } from "../../../dialect/stepflow/result.ts";
+import type { Board } from "../../../engine/board/board.ts";
+import type { Workers } from "../../../engine/board/workers.ts";
+import type { Logs } from "../../../engine/log/log.ts";
 import type { Json } from "../../../json.ts";
-import type { Logs } from "../../../log/log.ts";
 import type { Encodable } from "../../../protobuf/protobuf.ts";
 import { cutMiddle } from "../../../text.ts";
 import type { Verdict } from "../../../verdict.ts";

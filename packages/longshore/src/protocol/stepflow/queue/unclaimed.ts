@@ -2,7 +2,7 @@
 // lapsed, because its time was over or the task was not wanted any more. A worker may still speak of one that has lapsed: then it has at
 // least read it, and can be given another.
 
-import { isOpen, type Task } from "../../../board/task.ts";
+import { isOpen, type Task } from "../../../engine/board/task.ts";
 
 export type Outcome = "taken" | "lapsed";
 

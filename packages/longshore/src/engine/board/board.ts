@@ -1,0 +1,256 @@
+// The only place where a task's state changes: the verbs that every protocol pours its own words onto. The store applies them; here
+// are the things that need time and patience: claims that wait, deadlines, and results that somebody waits for.
+
+import type { Clock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
+import { Results } from "../../results.ts";
+import type { Verdict } from "../../verdict.ts";
+import { Deadlines } from "./deadlines.ts";
+import { foreignLane, keptForServer, refusedClaim } from "./kept-lanes.ts";
+import type { Reach } from "./lanes.ts";
+import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask } from "./store.ts";
+import { type Hold, isOpen, type Task } from "./task.ts";
+
+export interface Claim extends Omit<Offer, "offerMs"> {
+  holder: string;
+}
+
+/** Asks for tasks whose owner becomes known at its first extend. */
+export interface Offer {
+  reach: Reach;
+  /** The lane among those of `reach` that the server keeps and that this claim is made for. No other kept lane is taken from. */
+  serves?: string;
+  termMs: number;
+  /** How long an offer waits to be taken up, where that is not how long a hold lasts. */
+  offerMs?: number;
+  max?: number;
+  /** How long to wait for work when there is none; 0 or absent answers at once. */
+  waitMs?: number;
+  /** Aborted when the client has gone: the claim leaves the line, or its task goes back. */
+  signal?: AbortSignal;
+}
+
+/** `output` is JSON text of what there is to show all the same; `by` tells who reports, should nobody have held the task. */
+export interface FailureReport {
+  error: string;
+  retryable: boolean;
+  /** It was not the task's own fault: another attempt is taken from the budget of lost holds instead of that of failures. */
+  spends?: "lost";
+  delayMs?: number;
+  receipt?: string;
+  output?: string;
+  by?: string;
+}
+
+/** Idle long polls held at once; each costs about a kilobyte. Above it, workers are told to come back later. */
+export const waitersMax = 20_000;
+/** When the store could not be written, what is due is looked at again after this long. */
+const retryMs = 1_000;
+
+export class Board {
+  readonly #store: BoardStore;
+  readonly #clock: Clock;
+  readonly #deadlines: Deadlines;
+  readonly #results = new Results<Task>();
+  /** Lets each waiting claim and offer go. */
+  readonly #standing = new Set<Leave>();
+  #waiting = 0;
+  readonly #dismissal = new AbortController();
+
+  constructor(options: { store: BoardStore; clock: Clock }) {
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#deadlines = new Deadlines(options.clock, (ids) => this.#expire(ids));
+  }
+
+  async post(tasks: readonly NewTask[]): Promise<void> {
+    tasks.forEach(refuseKeptName);
+    await this.#store.post(tasks);
+  }
+
+  /** Posts a task and waits for its end. */
+  async perform(task: NewTask): Promise<Task> {
+    refuseKeptName(task);
+    const { ended, leave } = this.#results.expect(task.id);
+    try {
+      await this.#store.post([task]);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    return ended;
+  }
+
+  /** Hands out tasks to a known owner, best first. Empty when there are none and the wait is over. */
+  claim(claim: Claim): Promise<Task[]> {
+    return this.#handOut(claim, claim.holder);
+  }
+
+  /**
+   * Hands out tasks whose owner becomes known at its first extend. Waits like a claim. What nobody takes up in time goes back to its lane
+   * by itself, with nothing spent.
+   */
+  offer(offer: Offer): Promise<Task[]> {
+    return this.#handOut(offer, null);
+  }
+
+  extend(hold: Hold, options?: Extending): Promise<Extension> {
+    return this.#store.extend(hold, options);
+  }
+
+  /** `output` is JSON text. With `merge` it is laid over what was told on the way, else it replaces that. */
+  complete(hold: Hold, output: string, options: { merge?: boolean; receipt?: string; by?: string } = {}): Promise<Verdict> {
+    return this.#store.settle({ verb: "complete", hold, output, ...options });
+  }
+
+  fail(hold: Hold, failure: FailureReport): Promise<Verdict> {
+    return this.#store.settle({ verb: "fail", hold, ...failure });
+  }
+
+  /** What the report that closed this grant left to be recognised by; undefined when it left nothing. */
+  receipt(taskId: string, grant: number): Promise<string | undefined> {
+    return this.#store.receipt(taskId, grant);
+  }
+
+  /** Later, please: spends no budget. */
+  defer(hold: Hold, delayMs: number, output?: string): Promise<Verdict> {
+    return this.#store.settle({ verb: "defer", hold, delayMs, output });
+  }
+
+  /** Back to the line at once: the claim did not reach its client. */
+  giveBack(hold: Hold): Promise<Verdict> {
+    return this.#store.settle({ verb: "defer", hold, delayMs: 0, unseen: true });
+  }
+
+  /** Takes back an offer that reached nobody: to its place, at once. Whoever has taken it up keeps it, and `busy` is answered. */
+  retract(hold: Hold): Promise<Verdict> {
+    return this.#store.settle({ verb: "defer", hold, delayMs: 0, unseen: true, unlessTaken: true });
+  }
+
+  /** False when it had ended already. A holder learns of it by its next extend. */
+  cancel(taskId: string): Promise<boolean> {
+    return this.#store.cancelTask(taskId);
+  }
+
+  /** The holder's own word that the task was cancelled. It ends at once, and is not tried again. */
+  withdraw(hold: Hold, why: { error: string; output?: string; by?: string }): Promise<Verdict> {
+    return this.#store.withdraw(hold, why);
+  }
+
+  task(taskId: string): Promise<Task | undefined> {
+    return this.#store.task(taskId);
+  }
+
+  /** Resolves with the task once it has ended; undefined when there is no such task. */
+  result(taskId: string): Promise<Task | undefined> {
+    return this.#results.of(
+      taskId,
+      () => this.#store.task(taskId),
+      (task) => isOpen(task.state),
+    );
+  }
+
+  /** Aborts when the server is closing: whoever lets others wait answers them now. */
+  get dismissed(): AbortSignal {
+    return this.#dismissal.signal;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** The server is closing: answers every waiting claim empty and refuses further ones. Reports are taken as before. */
+  dismiss(): void {
+    this.#dismissal.abort();
+    for (const leave of [...this.#standing]) leave();
+  }
+
+  /** To be called by the store: when something next happens to `id` by itself. */
+  deadline(id: string, at: number | null): void {
+    if (at === null) this.#deadlines.drop(id);
+    else this.#deadlines.add(id, at);
+  }
+
+  /** To be called by the store after each commit that changed this task. */
+  changed(task: Task): void {
+    if (this.#results.size > 0 && !isOpen(task.state)) this.#results.tell(task.id, task);
+  }
+
+  close(): void {
+    this.#deadlines.close();
+    this.#results.close(new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the task ended."));
+  }
+
+  #handOut({ reach, serves, termMs, offerMs, max = 1, waitMs, signal }: Offer, holder: string | null): Promise<Task[]> {
+    const refused = refusedClaim(reach.names, serves);
+    if (refused !== undefined) return Promise.reject(refused);
+    const request = { reach, holder, termMs, offerMs, max };
+    if (this.dismissed.aborted)
+      return Promise.reject(new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work."));
+    if (!waitMs) return this.#store.claim(request).then(({ tasks }) => this.#unlessGone(tasks, signal));
+    if (this.#waiting >= waitersMax) {
+      const message = `${waitersMax} claims are waiting already, which is the limit: ask again later without waiting.`;
+      return Promise.reject(new LongshoreError("LONGSHORE_LIMIT", message));
+    }
+    return this.#waitFor(request, waitMs, signal);
+  }
+
+  /** One promise and no more: between a commit and the answer to the claim that it feeds, every turn counts. */
+  #waitFor(request: ClaimRequest, waitMs: number, signal: AbortSignal | undefined): Promise<Task[]> {
+    this.#waiting++;
+    return new Promise((resolve, reject) => {
+      let leave: Leave = () => {};
+      let stopTimer = () => {};
+      let over = false;
+      const gone = () => leave();
+      const finish = (tasks: Task[]) => {
+        over = true;
+        this.#waiting--;
+        this.#standing.delete(leave);
+        stopTimer();
+        signal?.removeEventListener("abort", gone);
+        resolve(this.#unlessGone(tasks, signal));
+      };
+      const standing = { settle: (task: Task | null) => finish(task === null ? [] : [task]) };
+      this.#store.claim(request, standing).then(
+        (answer) => {
+          if (answer.leave === null) return finish(answer.tasks);
+          if (over) return;
+          leave = answer.leave;
+          if (signal?.aborted || this.dismissed.aborted) return leave();
+          this.#standing.add(leave);
+          stopTimer = this.#clock.at(this.#clock.now() + waitMs, leave);
+          signal?.addEventListener("abort", gone, { once: true });
+        },
+        (error) => {
+          this.#waiting--;
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** What was handed out to a client that has gone meanwhile goes back. */
+  #unlessGone(tasks: Task[], signal: AbortSignal | undefined): Task[] | Promise<Task[]> {
+    return signal?.aborted && tasks.length > 0 ? this.#giveAllBack(tasks) : tasks;
+  }
+
+  async #giveAllBack(tasks: readonly Task[]): Promise<Task[]> {
+    // Should the store be unable to write now, the holds end by themselves.
+    await Promise.allSettled(tasks.map(({ id: taskId, grant }) => this.giveBack({ taskId, grant })));
+    return [];
+  }
+
+  #expire(ids: string[]): void {
+    this.#store.expire(ids).catch(() => {
+      // The store says by itself that it cannot be written; what is due stays due.
+      const at = this.#clock.now() + retryMs;
+      for (const id of ids) this.#deadlines.add(id, at);
+    });
+  }
+}
+
+function refuseKeptName({ lanes }: NewTask): void {
+  const kept = foreignLane(lanes);
+  if (kept !== undefined) throw new LongshoreError("LONGSHORE_BAD_INPUT", keptForServer(kept.name), { detail: { field: "name" } });
+}

@@ -1,0 +1,114 @@
+// Who could take from a lane. A fleet may have thousands of workers and a list thousands of lanes, so workers are found by the names they
+// ask for, in slices, once for each lane.
+
+import type { Slices } from "../../slices.ts";
+import { laneKey } from "./lanes.ts";
+import type { Lane } from "./task.ts";
+import type { Workers, WorkerView } from "./workers.ts";
+
+/** Ids of workers that are named in answers; the count tells of the rest. */
+const shownMax = 100;
+/** Workers that are looked at without a pause. */
+const pieceMax = 250;
+
+/** What is known of the live workers for one lane. */
+export class Crew {
+  readonly lane: Lane;
+  /** Live workers of any kind. */
+  readonly live: number;
+  /** Those that ask for the lane's name, or have not said what they ask for. */
+  near = 0;
+  /** Those that could take from it. */
+  able = 0;
+  idle = 0;
+  busy = 0;
+  /** Some of those that could. */
+  readonly ids: string[] = [];
+  readonly protocols = new Set<string>();
+  /** Labels of the lane that none of those near has. */
+  readonly missing: Set<string>;
+
+  constructor(lane: Lane, live: number) {
+    this.lane = lane;
+    this.live = live;
+    this.missing = new Set(lane.labels);
+  }
+
+  /** A live worker that asks for the lane's name, or has not said what it asks for. */
+  add({ id, protocol, status, reach, labels }: WorkerView): void {
+    const has = reach?.labels ?? labels;
+    this.near++;
+    let missing = 0;
+    for (const label of this.lane.labels) {
+      if (has.includes(label)) this.missing.delete(label);
+      else missing++;
+    }
+    if (missing > 0) return;
+    this.able++;
+    if (status === "idle") this.idle++;
+    if (status === "busy") this.busy++;
+    if (this.ids.length < shownMax) this.ids.push(id);
+    this.protocols.add(protocol);
+  }
+}
+
+/** The crews of lanes as they stand while one request is answered. */
+export class Crews {
+  readonly #workers: Workers;
+  readonly #slices: Slices;
+  readonly #known = new Map<string, Promise<Crew>>();
+  #roll: Promise<Roll> | null = null;
+
+  constructor(workers: Workers, slices: Slices) {
+    this.#workers = workers;
+    this.#slices = slices;
+  }
+
+  of(lane: Lane): Promise<Crew> {
+    const key = laneKey(lane);
+    let crew = this.#known.get(key);
+    if (crew === undefined) {
+      crew = this.#gather(lane);
+      this.#known.set(key, crew);
+    }
+    return crew;
+  }
+
+  async #gather(lane: Lane): Promise<Crew> {
+    this.#roll ??= callRoll(this.#workers, this.#slices);
+    const { live, byName, others } = await this.#roll;
+    const crew = new Crew(lane, live);
+    for (const near of [byName.get(lane.name) ?? [], others]) {
+      for (let at = 0; at < near.length; at += pieceMax) {
+        const piece = near.slice(at, at + pieceMax);
+        await this.#slices.turn(piece.length);
+        for (const worker of piece) crew.add(worker);
+      }
+    }
+    return crew;
+  }
+}
+
+/** Live workers by the names they ask for. */
+interface Roll {
+  live: number;
+  readonly byName: Map<string, WorkerView[]>;
+  /** Those that have not claimed since the server started, and so may ask for anything. */
+  readonly others: WorkerView[];
+}
+
+async function callRoll(workers: Workers, slices: Slices): Promise<Roll> {
+  const roll: Roll = { live: 0, byName: new Map(), others: [] };
+  for (const worker of workers.views()) {
+    await slices.turn(1 + (worker.reach?.names.length ?? 0));
+    if (worker.status === "offline") continue;
+    roll.live++;
+    if (worker.reach === null) roll.others.push(worker);
+    for (const name of worker.reach?.names ?? []) {
+      const asking = roll.byName.get(name);
+      if (asking === undefined) roll.byName.set(name, [worker]);
+      else asking.push(worker);
+    }
+  }
+  return roll;
+}

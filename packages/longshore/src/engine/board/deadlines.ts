@@ -1,0 +1,95 @@
+// Everything that happens by itself at a time (a lease ends, a delay is over, a run takes too long) sits in one heap, and one
+// timer waits for its top. Entries are hints: a deadline that moved simply fires early, is looked at, and found not due.
+
+import type { Clock } from "../../clock.ts";
+import { Heap } from "./heap.ts";
+
+interface Entry {
+  at: number;
+  id: string;
+}
+
+/** How many due ids one call hands over: keeps a burst of expiries from starving everything else. */
+const dueMax = 500;
+/** Leftovers are swept out of the heap when they outnumber what counts by this factor, and are not just a few. */
+const leftoversFactor = 4;
+const leftoversMin = 1_000;
+
+export class Deadlines {
+  #heap = newHeap();
+  /** The one entry of an id that counts; others in the heap are leftovers. */
+  readonly #pending = new Map<string, number>();
+  readonly #clock: Clock;
+  readonly #fire: (ids: string[]) => void;
+  #cancel: (() => void) | null = null;
+  #armedAt = Number.POSITIVE_INFINITY;
+  #closed = false;
+
+  /** `fire` gets ids whose time has come; it looks up what is really due. */
+  constructor(clock: Clock, fire: (ids: string[]) => void) {
+    this.#clock = clock;
+    this.#fire = fire;
+  }
+
+  /** Makes sure that `id` fires at `at` or before. A deadline that moves later needs no call: it is found not due and added again. */
+  add(id: string, at: number): void {
+    const known = this.#pending.get(id);
+    if (this.#closed || (known !== undefined && known <= at)) return;
+    this.#pending.set(id, at);
+    this.#heap.push({ at, id });
+    if (at < this.#armedAt) this.#arm();
+  }
+
+  drop(id: string): void {
+    this.#pending.delete(id);
+    if (this.#heap.size > leftoversMin && this.#heap.size > leftoversFactor * this.#pending.size) this.#sweepOutLeftovers();
+  }
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  /** Entries carried, leftovers included. */
+  get carried(): number {
+    return this.#heap.size;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+
+  /** Tasks that end in time leave their deadlines behind; a busy server must not carry a day's worth of them. */
+  #sweepOutLeftovers(): void {
+    this.#heap = newHeap();
+    for (const [id, at] of this.#pending) this.#heap.push({ at, id });
+    this.#arm();
+  }
+
+  #arm(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+    const top = this.#heap.peek();
+    this.#armedAt = top?.at ?? Number.POSITIVE_INFINITY;
+    if (top !== undefined) this.#cancel = this.#clock.at(top.at, () => this.#sweep());
+  }
+
+  #sweep(): void {
+    if (this.#closed) return;
+    const now = this.#clock.now();
+    const due = new Set<string>();
+    for (let top = this.#heap.peek(); top !== undefined && top.at <= now && due.size < dueMax; top = this.#heap.peek()) {
+      this.#heap.pop();
+      if (this.#pending.get(top.id) !== top.at) continue;
+      this.#pending.delete(top.id);
+      due.add(top.id);
+    }
+    this.#arm();
+    if (due.size > 0) this.#fire([...due]);
+  }
+}
+
+function newHeap(): Heap<Entry> {
+  return new Heap((a, b) => a.at < b.at);
+}

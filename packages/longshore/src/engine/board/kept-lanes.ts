@@ -1,0 +1,49 @@
+// Lanes that the server keeps: what stands on them is run by the server itself, handed on by it, or run in a shell. So each belongs to one
+// dialect, a task of another is never posted there whatever its name is, and a claim takes from one only when the server made it for that lane.
+
+import { LongshoreError } from "../../errors.ts";
+import type { Lane } from "./task.ts";
+
+/** How the names begin that belong to no dialect unless the table below has one. */
+const ownMark = "$";
+
+/** The dialects of each kept name. Data files hold these names, so they stay as they are. */
+const keepers: readonly { readonly names: RegExp; readonly dialects: readonly string[] }[] = [
+  { names: /^\$command$/, dialects: ["workflow-graph"] },
+  { names: /^stepflow[:-]/, dialects: ["stepflow", "stepflow-items"] },
+  { names: /^flowkit-fn$/, dialects: ["flowkit"] },
+];
+
+/** All of them at once: nearly every name is none of them, and this runs for each task and claim. */
+const keptName = /^(?:\$|stepflow[:-]|flowkit-fn$)/;
+
+export function ownLane(name: string): string {
+  return ownMark + name;
+}
+
+export function isKeptLane(name: string): boolean {
+  return keptName.test(name);
+}
+
+/** The first of these lanes on which no task of this dialect may stand; undefined for none. Without a dialect every kept lane is foreign. */
+export function foreignLane(lanes: readonly Lane[], dialect?: string): Lane | undefined {
+  return lanes.find(({ name }) => isKeptLane(name) && !belongsTo(name, dialect));
+}
+
+export function keptForServer(name: string): string {
+  return `No task may be called ${JSON.stringify(name)}: the server keeps this name for itself. Give the task another name.`;
+}
+
+/** Why a claim is refused that names a kept lane other than `serves`, the one that the server makes it for; undefined when it names none. */
+export function refusedClaim(names: readonly string[], serves: string | undefined): LongshoreError | undefined {
+  for (const name of names) {
+    if (name === serves || !isKeptLane(name)) continue;
+    const message = `No worker may ask for ${JSON.stringify(name)}: the server keeps this name for itself. Ask for the names of tasks that the worker has.`;
+    return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field: "name" } });
+  }
+  return undefined;
+}
+
+function belongsTo(name: string, dialect: string | undefined): boolean {
+  return dialect !== undefined && keepers.some(({ names, dialects }) => names.test(name) && dialects.includes(dialect));
+}

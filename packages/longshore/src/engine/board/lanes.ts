@@ -1,0 +1,261 @@
+// Lanes and who may take from them. A lane is an interned {name, labels}; a claim names {names, labels}; it is eligible for a lane
+// when the name is one of its names and the lane's labels are a subset of its labels. Lanes are found by their name and labels
+// (lane-tree.ts), waiting claims by the names they ask for; so neither a claim nor a post looks through all of them.
+
+import { LongshoreError } from "../../errors.ts";
+import { ClaimGroup, type GroupKeeper, type Reach } from "./claim-group.ts";
+import { Heap } from "./heap.ts";
+import { firstLane, goesBefore, LaneNode, type LaneQueue, type Place } from "./lane-tree.ts";
+import type { Lane } from "./task.ts";
+import type { Waiter } from "./waiters.ts";
+
+export type { Reach } from "./claim-group.ts";
+export { goesBefore, type LaneQueue, type Place } from "./lane-tree.ts";
+
+/** Distinct claims remembered while no claim waits in them, for when a lane was last asked for. */
+const groupsMax = 2_000;
+/** Distinct claims that wait for one name. A post compares them, so a thousand posts at once compare a million: about 20 ms. */
+const standingMax = 1_000;
+/** Characters of the names and labels of all distinct claims that are remembered: 64 MB at most. */
+const reachCharsMax = 33_554_432;
+/** Names that were asked for, to tell when. */
+const askedMax = 20_000;
+/** Lanes remembered although nothing stands on them. Labels may be made up per task, and a lane for each would never go. */
+const emptyMax = 10_000;
+
+const separator = "\u0000";
+const none: ReadonlySet<ClaimGroup> = new Set();
+
+export function laneOf(name: string, labels: Iterable<string> = []): Lane {
+  return { name, labels: [...new Set(labels)].sort() };
+}
+
+export function laneKey(lane: Lane): string {
+  return lane.labels.length === 0 ? lane.name : lane.name + separator + lane.labels.join(separator);
+}
+
+export class Lanes implements GroupKeeper {
+  readonly #lanes = new Map<string, LaneQueue>();
+  readonly #trees = new Map<string, LaneNode>();
+  /** Those on which nothing stands, the longest empty first. */
+  readonly #empty = new Set<LaneQueue>();
+  readonly #groups = new Map<string, ClaimGroup>();
+  /** Those in which no claim waits, the longest idle first. */
+  readonly #idle = new Set<ClaimGroup>();
+  /** Those in which one does, by each name they ask for. */
+  readonly #standing = new Map<string, Set<ClaimGroup>>();
+  /** When each name was last asked for, the longest ago first, by and large. */
+  readonly #asked = new Map<string, number>();
+  #positions = 0;
+  #reachChars = 0;
+  #steps = 0;
+
+  /** Nodes and groups that were looked at so far: what the work here has cost. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  queue(lane: Lane): LaneQueue {
+    const key = laneKey(lane);
+    const known = this.#lanes.get(key);
+    if (known !== undefined) return known;
+    let tree = this.#trees.get(lane.name);
+    if (tree === undefined) {
+      tree = new LaneNode();
+      this.#trees.set(lane.name, tree);
+    }
+    const node = tree.at(lane.labels);
+    const queue: LaneQueue = { lane, position: ++this.#positions, ready: new Heap(goesBefore), node };
+    node.queue = queue;
+    this.#lanes.set(key, queue);
+    this.#empty.add(queue);
+    this.#forgetEmpty(queue);
+    return queue;
+  }
+
+  /** A task stands on its lane. */
+  push(lane: Lane, place: Place): void {
+    const queue = this.queue(lane);
+    if (queue.ready.size === 0) this.#empty.delete(queue);
+    queue.ready.push(place);
+    if (lane.labels.length > 0 && queue.ready.peek() === place) queue.node.rose(place);
+  }
+
+  /** Takes the first task off its lane. */
+  pop(queue: LaneQueue): Place | undefined {
+    const place = queue.ready.pop();
+    if (queue.ready.size === 0) this.#empty.add(queue);
+    return place;
+  }
+
+  group(reach: Reach, now: number): ClaimGroup {
+    const key = `${reach.names.join(separator)}${separator}${separator}${reach.labels.join(separator)}`;
+    let group = this.#groups.get(key);
+    if (group === undefined) {
+      group = new ClaimGroup(key, reach, this);
+      this.#groups.set(key, group);
+      this.#idle.add(group);
+      this.#reachChars += key.length;
+      this.#forgetIdle();
+    }
+    if (group.usedAt !== now) {
+      group.usedAt = now;
+      for (const name of reach.names) this.#note(name, now);
+    }
+    return group;
+  }
+
+  /** The lane whose first task comes first among those that these claims may take from. */
+  first({ reach, labels }: ClaimGroup): LaneQueue | null {
+    const [name] = reach.names;
+    const tree = reach.names.length === 1 ? this.#trees.get(name as string) : undefined;
+    const trees = tree === undefined ? this.#treesOf(reach.names) : [tree];
+    return firstLane(trees, labels, (nodes) => {
+      this.#steps += nodes;
+    });
+  }
+
+  /** The longest waiting claim that may take from this lane. */
+  nextWaiter(lane: Lane): Waiter | undefined {
+    let found: Waiter | undefined;
+    for (const group of this.#standing.get(lane.name) ?? none) {
+      this.#steps++;
+      if (!group.carries(lane)) continue;
+      const first = group.first();
+      if (first !== undefined && (found === undefined || first.arrival < found.arrival)) found = first;
+    }
+    return found;
+  }
+
+  /** The first lane with a recent or waiting poller, else the last: a task that may stand on several is never stranded on a deserted one. */
+  choose(lanes: readonly Lane[], polledSince: number): Lane {
+    if (lanes.length === 1) return lanes[0] as Lane;
+    for (const lane of lanes) {
+      const polledAt = this.polledAt(lane);
+      if ((polledAt > 0 && polledAt >= polledSince) || this.isAwaited(lane)) return lane;
+    }
+    const last = lanes[lanes.length - 1];
+    if (last === undefined) throw new Error("A task needs at least one lane.");
+    return last;
+  }
+
+  /** When a worker last asked for this lane's tasks; 0 for never, or so long ago that it is forgotten. */
+  polledAt(lane: Lane): number {
+    if (lane.labels.length === 0) return this.#asked.get(lane.name) ?? 0;
+    let at = 0;
+    for (const group of this.#groups.values()) if (group.usedAt > at && eligible(lane, group.reach)) at = group.usedAt;
+    return at;
+  }
+
+  /** Whether a claim that may take from this lane waits. */
+  isAwaited(lane: Lane): boolean {
+    for (const group of this.#standing.get(lane.name) ?? none) if (group.carries(lane)) return true;
+    return false;
+  }
+
+  /** How many claims wait that may take from this lane. */
+  awaiting(lane: Lane): number {
+    let count = 0;
+    for (const group of this.#standing.get(lane.name) ?? none) if (group.carries(lane)) count += group.size;
+    return count;
+  }
+
+  knows(lane: Lane): boolean {
+    return this.#lanes.has(laneKey(lane));
+  }
+
+  get size(): number {
+    return this.#lanes.size;
+  }
+
+  all(): IterableIterator<LaneQueue> {
+    return this.#lanes.values();
+  }
+
+  stands(group: ClaimGroup): void {
+    const lines = group.reach.names.map((name) => this.#lineOf(name));
+    const crowded = lines.findIndex((line) => line.size >= standingMax && !line.has(group));
+    if (crowded >= 0) throw tooManyKinds(group.reach.names[crowded] as string);
+    if (this.#reachChars > reachCharsMax) throw tooLongKinds();
+    this.#idle.delete(group);
+    // It may have been forgotten while a transaction had its only claim.
+    if (!this.#groups.has(group.key)) {
+      this.#groups.set(group.key, group);
+      this.#reachChars += group.key.length;
+    }
+    for (const line of lines) line.add(group);
+  }
+
+  rests(group: ClaimGroup): void {
+    for (const name of group.reach.names) {
+      const line = this.#standing.get(name);
+      line?.delete(group);
+      if (line?.size === 0) this.#standing.delete(name);
+    }
+    this.#idle.add(group);
+    this.#forgetIdle();
+  }
+
+  #lineOf(name: string): Set<ClaimGroup> {
+    let line = this.#standing.get(name);
+    if (line === undefined) {
+      line = new Set();
+      this.#standing.set(name, line);
+    }
+    return line;
+  }
+
+  #treesOf(names: readonly string[]): LaneNode[] {
+    const trees: LaneNode[] = [];
+    this.#steps += names.length;
+    for (const name of names) {
+      const tree = this.#trees.get(name);
+      if (tree !== undefined) trees.push(tree);
+    }
+    return trees;
+  }
+
+  #note(name: string, now: number): void {
+    if (!this.#asked.has(name) && this.#asked.size >= askedMax) {
+      const [longestAgo] = this.#asked.keys();
+      this.#asked.delete(longestAgo as string);
+    }
+    this.#asked.set(name, now);
+  }
+
+  /** What a batch has emptied may yet be put back: `push` makes the lane again. */
+  #forgetEmpty(except: LaneQueue): void {
+    for (const queue of this.#empty) {
+      if (this.#empty.size <= emptyMax) return;
+      if (queue === except) continue;
+      this.#empty.delete(queue);
+      this.#lanes.delete(laneKey(queue.lane));
+      queue.node.prune();
+      if (this.#trees.get(queue.lane.name)?.isBare) this.#trees.delete(queue.lane.name);
+    }
+  }
+
+  #forgetIdle(): void {
+    for (const group of this.#idle) {
+      if (this.#idle.size <= groupsMax && this.#reachChars <= reachCharsMax) return;
+      this.#idle.delete(group);
+      if (this.#groups.get(group.key) !== group) continue;
+      this.#groups.delete(group.key);
+      this.#reachChars -= group.key.length;
+    }
+  }
+}
+
+export function eligible(lane: Lane, reach: Reach): boolean {
+  return reach.names.includes(lane.name) && lane.labels.every((label) => reach.labels.includes(label));
+}
+
+function tooManyKinds(name: string): LongshoreError {
+  const message = `Claims with ${standingMax} different sets of names and labels wait for ${name}, which is the limit: ask again later without waiting, or with labels that other workers have.`;
+  return new LongshoreError("LONGSHORE_LIMIT", message);
+}
+
+function tooLongKinds(): LongshoreError {
+  const message = `The names and labels of the claims that wait have ${reachCharsMax} characters together, which is the limit: ask again later without waiting.`;
+  return new LongshoreError("LONGSHORE_LIMIT", message);
+}

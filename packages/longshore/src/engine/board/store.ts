@@ -1,0 +1,95 @@
+// The board's port to a store. Narrow and batch-shaped: each verb is one durable step, and calls that arrive together share a commit.
+// A promise resolves only after the commit that holds the change; it rejects with LONGSHORE_STORE_UNAVAILABLE when nothing can be
+// written now, and then nothing has changed.
+
+import type { Verdict } from "../../verdict.ts";
+import type { Reach } from "./lanes.ts";
+import type { LimitKey } from "./limits.ts";
+import type { Hold, Lane, Task } from "./task.ts";
+
+export interface ClaimRequest {
+  reach: Reach;
+  /** Null for an offer: the owner becomes known at its first extend. */
+  holder: string | null;
+  /** How long a hold lasts without an extend. */
+  termMs: number;
+  /** How long an offer waits for its first extend; as long as a hold lasts when absent. */
+  offerMs?: number;
+  /** At most this many tasks; the store may answer fewer. */
+  max: number;
+}
+
+/** A claim or an offer that found nothing and is willing to wait for one task. */
+export interface Standing {
+  /** Called once, after the commit that holds the task for it; or with null when it left. Never both. */
+  settle(task: Task | null): void;
+}
+
+/** Lets a standing claim go. Safe to call at any time, more than once. */
+export type Leave = () => void;
+
+/** `receipt` is kept with what the report closes, for whoever has to tell a repeat of it from another report; opaque to the store. */
+export type Report = { hold: Hold /** Who reports, when nobody has held it. */; by?: string } & (
+  | { verb: "complete"; output: string; merge?: boolean; receipt?: string }
+  | { verb: "fail"; error: string; retryable: boolean; spends?: "lost"; delayMs?: number; receipt?: string; output?: string }
+  /**
+   * `unseen`: nobody has worked on it, so that this hand-out does not count as a deferral. `unlessTaken`: only while it is offered; `busy`
+   * is answered when somebody has taken it up.
+   */
+  | { verb: "defer"; delayMs: number; output?: string; unseen?: boolean; unlessTaken?: boolean }
+);
+
+/** What an extend may say besides that the holder is alive. */
+export interface Extending {
+  /** JSON text that replaces the output so far. */
+  output?: string;
+  /** Becomes the owner of an offered task. */
+  holder?: string;
+  /** How long the hold lasts from now on without an extend, for a holder that says so itself. The task's own `holdMs` is still the most. */
+  termMs?: number;
+}
+
+export interface Extension {
+  verdict: Verdict;
+  /** End of the hold after this extend; null unless the verdict is `ok` or `cancel`. */
+  holdUntil: number | null;
+}
+
+/** A task that belongs to no run. */
+export interface NewTask {
+  id: string;
+  step: string;
+  lanes: readonly Lane[];
+  input: string;
+  priority?: number;
+  delayMs?: number;
+  policy: string | null;
+  limits?: readonly LimitKey[];
+  holdMs?: number;
+  claimMs?: number;
+  endMs?: number;
+  totalMs?: number;
+}
+
+export interface BoardStore {
+  /** Posts tasks that belong to no run. Their ids must be new. */
+  post(tasks: readonly NewTask[]): Promise<void>;
+  /**
+   * Hands out up to `max` queued tasks, best first: held, or offered where the request names no holder. With `standing` and nothing to hand out, the claim stands in line until it is settled
+   * or let go; `leave` is given before the promise resolves.
+   */
+  claim(request: ClaimRequest, standing?: Standing): Promise<{ tasks: Task[]; leave: Leave | null }>;
+  /** Renews a hold. Unless it says something new, nothing need be written: at start every live hold gets a full term. */
+  extend(hold: Hold, options?: Extending): Promise<Extension>;
+  /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
+  settle(report: Report): Promise<Verdict>;
+  /** The receipt of the report that closed this grant; undefined when there was none, or it left none. */
+  receipt(taskId: string, grant: number): Promise<string | undefined>;
+  /** Cancels one task, whoever has it. Answers false when it had ended. */
+  cancelTask(taskId: string): Promise<boolean>;
+  /** Its holder says that it was cancelled: nobody has to be told to stop. */
+  withdraw(hold: Hold, why: { error: string; output?: string; by?: string }): Promise<Verdict>;
+  /** Looks at tasks and runs whose deadline may have passed, and does what is due. */
+  expire(ids: readonly string[]): Promise<void>;
+  task(taskId: string): Promise<Task | undefined>;
+}

@@ -1,0 +1,241 @@
+// What a task is, and the only rules by which its state changes.
+//
+// A task is one activation of a step. An attempt is one try of it. A grant is one hand-out of an attempt: the counter rises
+// when the task leaves `queued` and again when it comes back, so a hold is current only while its grant is the task's.
+//
+//   queued      nobody has it; claimable from `dueAt` on
+//   offered     handed out, owner not yet known; its first extend names the owner, and the attempt begins. Without one it goes back
+//   held        a holder works on it until `holdUntil`
+//   cancelling  held, but no longer wanted; ends as cancelled however the holder reports
+//   done, failed, cancelled, skipped   ended; nothing moves it but pruning, or a retry of its run
+//   forgotten   ended in an earlier life of its run, to be started anew; kept so that its grants go on counting
+//
+// `table` is the whole machine as data. docs/concepts/board.md draws it and a test walks it cell by cell.
+
+import type { Verdict } from "../../verdict.ts";
+import type { LimitKey } from "./limits.ts";
+
+export type OpenState = "queued" | "offered" | "held" | "cancelling";
+export type EndState = "done" | "failed" | "cancelled" | "skipped" | "forgotten";
+/** Why a task, or an attempt of it, ended without a result: it failed, failed for good, its holder vanished, or its time was over. */
+export type Fault = "failed" | "final" | "lost" | "timed-out";
+export type TaskState = OpenState | EndState;
+export type Verb = "claim" | "offer" | "extend" | "complete" | "fail" | "defer" | "cancel" | "expire";
+/** The verbs that a holder reports with. */
+export type ReportVerb = "extend" | "complete" | "fail" | "defer";
+/** Which of a task's deadlines has passed. */
+export type Deadline = "claimBy" | "holdUntil" | "endBy" | "totalBy";
+
+export interface Lane {
+  readonly name: string;
+  /** Sorted, without repeats. A claim must carry all of them. */
+  readonly labels: readonly string[];
+}
+
+export interface Task {
+  /** `<run id>.<address>` for a step of a run, else an id of its own. */
+  readonly id: string;
+  readonly runId: string | null;
+  /** Index of the plan's node; 0 for a task without a run. */
+  readonly node: number;
+  /** What people call it: the step's id, or the handler's name for a task without a run. */
+  readonly step: string;
+  /** Null for a record that nobody claims (a wait, a child run, a skipped step). */
+  readonly lane: Lane | null;
+  readonly priority: number;
+  readonly state: TaskState;
+  /** Place in its lane: set anew whenever it is queued, so a retried task goes behind those already waiting. */
+  readonly sequence: number;
+  /** Number of the current try, from 0; and the first one of the life that its run is in. */
+  readonly attempt: number;
+  readonly firstAttempt: number;
+  /** The current try's place among the records of its run, from 1; 0 for none. */
+  readonly ordinal: number;
+  readonly grant: number;
+  readonly holder: string | null;
+  /** How long one hold lasts without an extend. */
+  readonly termMs: number;
+  /** JSON text. */
+  readonly input: string;
+  /** JSON text of the result, or of what was told last on the way to it; null when there is none. */
+  readonly output: string | null;
+  readonly error: string | null;
+  /** Null unless it has failed. */
+  readonly fault: Fault | null;
+  /** The deadline that was missed, where the fault is that one was. */
+  readonly overdue: Deadline | null;
+  /** Attempts that failed, and holds that were lost: two budgets. */
+  readonly failures: number;
+  readonly lost: number;
+  /** How often the current attempt was deferred. */
+  readonly deferrals: number;
+  /** JSON text of the retry policy; null for a step whose plan carries it. */
+  readonly policy: string | null;
+  readonly limits: readonly LimitKey[];
+  /** How long a hold lasts at most, whatever the claim asks for; 0 for ever, null as the claim asks. */
+  readonly holdMs: number | null;
+  /** Lengths from which `claimBy` and `endBy` are set for each attempt. */
+  readonly claimMs: number | null;
+  readonly endMs: number | null;
+  /** When it was first queued, when this attempt was, and when it last was. */
+  readonly postedAt: number;
+  readonly attemptAt: number;
+  readonly queuedAt: number;
+  readonly dueAt: number;
+  /** When this attempt was first claimed, and when the current hold began. */
+  readonly startedAt: number | null;
+  readonly claimedAt: number | null;
+  readonly endedAt: number | null;
+  readonly claimBy: number | null;
+  readonly holdUntil: number | null;
+  readonly endBy: number | null;
+  readonly totalBy: number | null;
+  /** How the newest closed grant was closed. */
+  readonly closedGrant: number;
+  readonly closedBy: Verb | null;
+  /** What the report that closed it can be recognised by when it is repeated; null when its reporter left nothing. */
+  readonly closedReceipt: string | null;
+  /** It has given a part in this life of its run, and its run was told, because somebody waits for that. */
+  readonly streamed: boolean;
+}
+
+/** What a reporter can prove about the task it reports on. Absent fields are not compared. */
+/** A task without its texts, which may have megabytes. */
+export type TaskHead = Omit<Task, "input" | "output">;
+
+export interface Hold {
+  taskId: string;
+  attempt?: number;
+  grant?: number;
+  holder?: string;
+}
+
+/** Where a verb leads: a state, `close` (the attempt is over; policy decides what follows), or `same`. */
+export interface Cell {
+  to: TaskState | "close" | "same";
+  verdict: Verdict;
+}
+type Row = { readonly [verb in Verb]: Cell | null };
+
+const to = (state: Cell["to"], verdict: Verdict = "ok"): Cell => ({ to: state, verdict });
+
+/** Null marks what cannot be asked: only a queued task is handed out, and cancelling twice changes nothing. */
+export const table: { readonly [state in OpenState | "ended"]: Row } = {
+  queued: {
+    claim: to("held"),
+    offer: to("offered"),
+    extend: to("queued"),
+    complete: to("done"),
+    fail: to("close"),
+    defer: to("queued"),
+    cancel: to("cancelled"),
+    expire: to("close"),
+  },
+  offered: {
+    claim: null,
+    offer: null,
+    extend: to("held"),
+    complete: to("done"),
+    fail: to("close"),
+    defer: to("queued"),
+    cancel: to("cancelled"),
+    // The end of the offer itself. The deadlines of the task close it, as they close a queued one.
+    expire: to("queued"),
+  },
+  held: {
+    claim: null,
+    offer: null,
+    extend: to("held"),
+    complete: to("done"),
+    fail: to("close"),
+    defer: to("queued"),
+    cancel: to("cancelling"),
+    expire: to("close"),
+  },
+  cancelling: {
+    claim: null,
+    offer: null,
+    extend: to("same", "cancel"),
+    complete: to("cancelled", "cancel"),
+    fail: to("cancelled", "cancel"),
+    defer: to("cancelled", "cancel"),
+    cancel: null,
+    expire: to("cancelled"),
+  },
+  ended: {
+    claim: null,
+    offer: null,
+    extend: to("same", "stale"),
+    complete: to("same", "stale"),
+    fail: to("same", "stale"),
+    defer: to("same", "stale"),
+    cancel: null,
+    expire: null,
+  },
+};
+
+export function isOpen(state: TaskState): state is OpenState {
+  return state === "queued" || state === "offered" || state === "held" || state === "cancelling";
+}
+
+export function cell(state: TaskState, verb: Verb): Cell | null {
+  return table[isOpen(state) ? state : "ended"][verb];
+}
+
+/**
+ * Whether `hold` may speak for `task` with this verb: `current`, or the verdict that refuses it.
+ * `closedBy` tells how an older grant was closed; it is asked only for reports that come late.
+ */
+export function fence(
+  task: Task | undefined,
+  hold: Hold,
+  verb: ReportVerb,
+  now: number,
+  closedBy: (grant: number) => Verb | null,
+): Verdict | "current" {
+  if (task === undefined) return "gone";
+  if (hold.grant !== undefined && hold.grant !== task.grant) {
+    if (hold.grant > task.grant) return "gone";
+    return late(verb, closedBy(hold.grant));
+  }
+  if (hold.attempt !== undefined && hold.attempt !== task.attempt) return hold.attempt > task.attempt ? "gone" : late(verb, task.closedBy);
+  if (!isOpen(task.state)) return late(verb, task.closedBy);
+  if (hold.holder !== undefined && task.holder !== null && hold.holder !== task.holder) return "busy";
+  if (task.state !== "queued" && task.holdUntil !== null && now >= task.holdUntil) return "stale";
+  return "current";
+}
+
+/** A report that was applied before is answered `again`; an extend is never remembered. */
+function late(verb: ReportVerb, closedBy: Verb | null): Verdict {
+  return verb !== "extend" && verb === closedBy ? "again" : "stale";
+}
+
+/** The earliest moment after `now` at which something happens to this task by itself, or the earliest that has passed unnoticed. */
+export function nextDeadline(task: Task, now: number): number | null {
+  if (!isOpen(task.state)) return null;
+  let next = Number.POSITIVE_INFINITY;
+  for (const which of deadlinesOf[task.state]) next = Math.min(next, task[which] ?? next);
+  // A delay that is over is no deadline any more: the task stands in its lane.
+  if (task.state === "queued" && task.dueAt > now) next = Math.min(next, task.dueAt);
+  return next === Number.POSITIVE_INFINITY ? null : next;
+}
+
+/** The deadline that has passed, the earliest when there are several; null when none has. An offer's own end counts after all others. */
+export function passedDeadline(task: Task, now: number): Deadline | null {
+  if (!isOpen(task.state)) return null;
+  let passed: Deadline | null = null;
+  for (const which of deadlinesOf[task.state]) {
+    const at = task[which];
+    if (at === null || at > now || (task.state === "offered" && which === "holdUntil" && passed !== null)) continue;
+    if (passed === null || at < (task[passed] as number)) passed = which;
+  }
+  return passed;
+}
+
+/** Of several that pass at one moment the first counts: what ends more comes first. */
+const deadlinesOf: { readonly [state in OpenState]: readonly Deadline[] } = {
+  queued: ["totalBy", "claimBy"],
+  offered: ["totalBy", "endBy", "claimBy", "holdUntil"],
+  held: ["totalBy", "endBy", "holdUntil"],
+  cancelling: ["holdUntil"],
+};

@@ -1,0 +1,274 @@
+import { describe, expect, it } from "vitest";
+import { TestClock } from "../../testing/clock.ts";
+import { freshTask } from "./fresh-task.ts";
+import type { Task } from "./task.ts";
+import { Workers } from "./workers.ts";
+
+const reach = { names: ["command"], labels: ["linux"] };
+
+describe("the registry of workers", () => {
+  function setup() {
+    const clock = new TestClock();
+    let asked = 0;
+    const workers = new Workers({
+      clock,
+      changed: () => {
+        asked++;
+      },
+    });
+    const status = (id: string) => workers.get(id)?.status;
+    return { clock, workers, status, asked: () => asked };
+  }
+
+  function held(id: string, holder: string, more: Partial<Task> = {}): Task {
+    const task = freshTask({ id, step: `step of ${id}`, lanes: [], input: "null", policy: null }, 0, { name: "command", labels: [] });
+    return { ...task, state: "held", grant: 1, holder, termMs: 30_000, claimedAt: 0, ...more };
+  }
+
+  it("a worker that registers is known and idle", () => {
+    const { clock, workers } = setup();
+    workers.register("w1", "workflow-graph", ["linux", "docker"]);
+    expect(workers.known("w1")).toBe(true);
+    expect([...workers.views()]).toEqual([
+      {
+        id: "w1",
+        protocol: "workflow-graph",
+        labels: ["linux", "docker"],
+        registeredAt: clock.now(),
+        seenAt: clock.now(),
+        registered: true,
+        reach: null,
+        does: [],
+        status: "idle",
+        tasks: [],
+      },
+    ]);
+  });
+
+  it("a worker that only claims is listed, but not known as registered", () => {
+    const { workers } = setup();
+    workers.seen("w1", { protocol: "workflow-graph", reach });
+    expect(workers.known("w1")).toBe(false);
+    expect([...workers.views()]).toMatchObject([{ id: "w1", registered: false, labels: ["linux"], reach }]);
+  });
+
+  it("a worker that asks for one kind after the other reaches all that it has asked for lately", () => {
+    const { clock, workers } = setup();
+    const ask = (...names: string[]) => workers.seen("w1", { protocol: "conductor", reach: { names, labels: [] } });
+    for (const name of ["pack", "ship", "pack", "bill"]) {
+      ask(name);
+      clock.jump(1_000);
+    }
+    expect(workers.get("w1")).toMatchObject({ reach: { names: ["bill", "pack", "ship"] }, does: ["bill", "pack", "ship"] });
+    for (let poll = 0; poll < 30; poll++) {
+      clock.jump(1_000);
+      ask(poll % 2 === 0 ? "pack" : "bill");
+    }
+    expect(workers.get("w1")?.does).toEqual(["bill", "pack"]);
+    workers.register("w1", "conductor", []);
+    expect(workers.get("w1")).toMatchObject({ reach: null, does: [] });
+  });
+
+  it("a worker whose claims do not name what it does may say it otherwise", () => {
+    const { workers } = setup();
+    workers.seen("w1", { protocol: "stepflow", reach: { names: ["stepflow:python"], labels: [] } });
+    expect(workers.get("w1")?.does).toEqual(["stepflow:python"]);
+    workers.seen("w1", { does: ["/echo", "/core/{*path}"] });
+    workers.seen("w1", { reach: { names: ["stepflow:python"], labels: [] } });
+    expect(workers.get("w1")).toMatchObject({ reach: { names: ["stepflow:python"] }, does: ["/echo", "/core/{*path}"] });
+  });
+
+  it("a thousand names are remembered of a worker that asks for ever others", () => {
+    const { workers } = setup();
+    for (let n = 0; n < 1_500; n++) workers.seen("w1", { reach: { names: [`t${n}`], labels: [] } });
+    const { does = [] } = workers.get("w1") ?? {};
+    expect([does.length, does[0], does.at(-1)]).toEqual([1_001, "t1499", "t499"]);
+  });
+
+  it("registering again replaces the labels", () => {
+    const { clock, workers } = setup();
+    workers.register("w1", "p", ["a"]);
+    clock.jump(5);
+    workers.register("w1", "p", ["b"]);
+    expect([...workers.views()]).toMatchObject([{ labels: ["b"], registeredAt: clock.now() }]);
+  });
+
+  it("[G51] a worker is busy while it holds a task and idle after its report", () => {
+    const { workers, status } = setup();
+    workers.register("w1", "p", []);
+    workers.changed(held("T1", "w1"));
+    expect(status("w1")).toBe("busy");
+    workers.changed(held("T1", "w1", { state: "done", endedAt: 1 }));
+    expect(status("w1")).toBe("idle");
+    expect(workers.get("w1")?.tasks).toEqual([]);
+  });
+
+  it("[G51] a worker turns idle when its lease is lost, and the next holder busy", () => {
+    const { workers, status } = setup();
+    workers.register("w1", "p", []);
+    workers.register("w2", "p", []);
+    workers.changed(held("T1", "w1"));
+    workers.changed(held("T1", "w1", { state: "queued", holder: null, grant: 2 }));
+    expect([status("w1"), status("w2")]).toEqual(["idle", "idle"]);
+    workers.changed(held("T1", "w2", { grant: 3 }));
+    expect([status("w1"), status("w2")]).toEqual(["idle", "busy"]);
+  });
+
+  it("a task that changes hands within one commit is shown with its new holder only", () => {
+    const { workers, status } = setup();
+    workers.changed(held("T1", "w1"));
+    workers.changed(held("T1", "w2", { grant: 3 }));
+    expect([status("w1"), status("w2")]).toEqual(["idle", "busy"]);
+  });
+
+  it("[G51] a worker with several leases shows all of its jobs", () => {
+    const { workers } = setup();
+    workers.changed(held("R.0", "w1", { runId: "R", claimedAt: 1 }));
+    workers.changed(held("R.1", "w1", { runId: "R", claimedAt: 2, state: "cancelling" }));
+    expect(workers.get("w1")?.tasks).toEqual([
+      { taskId: "R.0", runId: "R", step: "step of R.0", claimedAt: 1 },
+      { taskId: "R.1", runId: "R", step: "step of R.1", claimedAt: 2 },
+    ]);
+    workers.changed(held("R.0", "w1", { state: "done", endedAt: 1 }));
+    expect(workers.get("w1")).toMatchObject({ status: "busy", tasks: [{ taskId: "R.1" }] });
+  });
+
+  it("[G51] a worker is offline after three silent intervals, and any sign of life brings it back", () => {
+    const { clock, workers, status } = setup();
+    workers.register("w1", "p", []);
+    clock.jump(29_999);
+    expect(status("w1")).toBe("idle");
+    clock.jump(1);
+    expect(status("w1")).toBe("offline");
+    workers.seen("w1");
+    expect(status("w1")).toBe("idle");
+  });
+
+  it("[G51] the heartbeat of a lease counts as a sign of life", () => {
+    const { clock, workers, status } = setup();
+    workers.register("w1", "p", []);
+    workers.changed(held("T1", "w1"));
+    for (let beat = 0; beat < 10; beat++) {
+      clock.jump(20_000);
+      workers.seen("w1");
+      expect(status("w1")).toBe("busy");
+    }
+  });
+
+  it("a worker of an earlier process is unheard of until it gives a sign of life, and offline when it gives none", () => {
+    const { clock } = setup();
+    const row = { protocol: "p", labels: [], registeredAt: 0, seenAt: clock.now() - 5_000 };
+    const ids = ["seen", "registers", "reports", "silent"];
+    const workers = new Workers({ clock, registrations: ids.map((id) => ({ id, ...row })) });
+    for (const id of ids) workers.changed(held(`T of ${id}`, id, { termMs: 0 }));
+    expect([...workers.views()].map(({ status }) => status)).toEqual(ids.map(() => "unheard"));
+    workers.seen("seen");
+    workers.register("registers", "p", []);
+    workers.changed(held("T of reports", "reports", { state: "done", endedAt: 1, closedBy: "complete" }));
+    expect(ids.map((id) => workers.get(id)?.status)).toEqual(["busy", "busy", "idle", "unheard"]);
+    clock.jump(25_000);
+    expect(workers.get("silent")?.status).toBe("offline");
+  });
+
+  it("a worker that is recalled is waited for from then on, whenever it was seen, unless it has been heard of", () => {
+    const { clock } = setup();
+    clock.jump(200_000_000);
+    const workers = new Workers({ clock, registrations: [{ id: "w1", protocol: "p", labels: [], registeredAt: 0, seenAt: 7 }] });
+    workers.recall("w1", { protocol: "flowkit", reach, everyMs: 60_000 });
+    expect([...workers.views()]).toMatchObject([{ id: "w1", protocol: "flowkit", status: "unheard", seenAt: 7, does: ["command"] }]);
+    clock.jump(179_999);
+    expect(workers.get("w1")?.status).toBe("unheard");
+    clock.jump(1);
+    expect(workers.get("w1")?.status).toBe("offline");
+    workers.seen("w1");
+    workers.recall("w1", { protocol: "flowkit", reach, everyMs: 60_000 });
+    expect(workers.get("w1")?.status).toBe("idle");
+  });
+
+  it("a worker that says that it goes is offline at once, and any sign of life brings it back", () => {
+    const { workers, status } = setup();
+    workers.register("w1", "conductor", []);
+    workers.left("w1");
+    expect(status("w1")).toBe("offline");
+    workers.seen("w1");
+    expect(status("w1")).toBe("idle");
+    workers.left("w1");
+    workers.register("w1", "conductor", []);
+    expect(status("w1")).toBe("idle");
+    workers.left("nobody");
+    expect(workers.get("nobody")).toBeUndefined();
+  });
+
+  it("a holder may be silent for its whole term before it counts as offline", () => {
+    const { clock, workers, status } = setup();
+    workers.seen("w1");
+    workers.changed(held("T1", "w1", { termMs: 60_000 }));
+    clock.jump(59_999);
+    expect(status("w1")).toBe("busy");
+    clock.jump(1);
+    expect(status("w1")).toBe("offline");
+  });
+
+  it("a long poll is waited for as long as it may take", () => {
+    const { clock, workers, status } = setup();
+    workers.seen("w1", { reach, everyMs: 30_000 });
+    clock.jump(89_999);
+    expect(status("w1")).toBe("idle");
+    clock.jump(1);
+    expect(status("w1")).toBe("offline");
+  });
+
+  it("[G51] a worker is forgotten after a day of silence, unless it holds something", () => {
+    const { clock, workers } = setup();
+    workers.register("silent", "p", []);
+    workers.register("holder", "p", []);
+    workers.changed(held("T1", "holder"));
+    workers.written();
+    clock.jump(86_400_001);
+    workers.register("new", "p", []);
+    expect([...workers.views()].map((worker) => worker.id)).toEqual(["holder", "new"]);
+    expect(workers.known("silent")).toBe(false);
+    expect(workers.unwritten().forgotten).toEqual(["silent"]);
+  });
+
+  it("ten thousand workers are remembered, then the longest silent ones go", () => {
+    const { clock, workers } = setup();
+    workers.register("first", "p", []);
+    workers.changed(held("T1", "first"));
+    for (let n = 0; n < 10_500; n++) {
+      clock.jump(1);
+      workers.seen(`w${n}`);
+    }
+    const ids = [...workers.views()].map((worker) => worker.id);
+    expect(ids.length).toBeLessThanOrEqual(10_000);
+    expect(ids).toContain("first");
+    expect(ids).not.toContain("w0");
+    expect(ids).toContain("w10499");
+  });
+
+  it("a registration asks once to be written, signs of life only now and then", () => {
+    const { clock, workers, asked } = setup();
+    workers.register("w1", "p", ["a"]);
+    workers.register("w2", "p", []);
+    expect(asked()).toBe(1);
+    expect(workers.unwritten().registrations.map((row) => row.id)).toEqual(["w1", "w2"]);
+    workers.written();
+    for (let poll = 0; poll < 59; poll++) {
+      clock.jump(1_000);
+      workers.seen("w1", { reach });
+    }
+    expect(asked()).toBe(1);
+    clock.jump(1_000);
+    workers.seen("w1", { reach });
+    expect(asked()).toBe(2);
+    expect(workers.unwritten().registrations).toMatchObject([{ id: "w1", labels: ["a"], seenAt: clock.now() }]);
+  });
+
+  it("workers that never registered are never written", () => {
+    const { clock, workers, asked } = setup();
+    workers.seen("w1", { reach });
+    clock.jump(3_600_000);
+    workers.seen("w1", { reach });
+    expect(asked()).toBe(0);
+  });
+});

@@ -1,0 +1,365 @@
+// Who works: every worker that registered, claimed or holds a task. Nothing here decides anything; it is for people, and for saying
+// why a task waits. All of it lives in memory. Registrations are written down now and then, so that they outlast a restart.
+//
+//   busy     holds at least one task
+//   idle     holds none, and has been heard of lately
+//   unheard  is known from before the server started, and has not been heard of since: it may be there or not
+//   offline  has said that it goes, or was not heard of for three of its intervals; a report, claim or heartbeat of any kind brings it back
+
+import type { Clock } from "../../clock.ts";
+import { checkName } from "../../names.ts";
+import { Slices, wholeRow } from "../../slices.ts";
+import { sortInSlices } from "../../sort-slices.ts";
+import type { Reach } from "./lanes.ts";
+import { isOpen, type Task } from "./task.ts";
+
+export const workerStatuses = ["idle", "busy", "unheard", "offline"] as const;
+export type WorkerStatus = (typeof workerStatuses)[number];
+
+/** What a restart must not forget. */
+export interface Registration {
+  readonly id: string;
+  readonly protocol: string;
+  readonly labels: readonly string[];
+  readonly registeredAt: number;
+  readonly seenAt: number;
+}
+
+export interface WorkerHold {
+  readonly taskId: string;
+  readonly runId: string | null;
+  readonly step: string;
+  readonly claimedAt: number;
+}
+
+export interface WorkerView extends Registration {
+  /** False for one that only ever claimed; its `registeredAt` is when it was first seen. */
+  readonly registered: boolean;
+  /** What its claims have asked for lately, the newest first; null when it has not claimed since the server started. */
+  readonly reach: Reach | null;
+  /** What it does in the words of its protocol: handlers, types of tasks, components, roles. */
+  readonly does: readonly string[];
+  readonly status: WorkerStatus;
+  /** What it holds now, oldest first. */
+  readonly tasks: readonly WorkerHold[];
+}
+
+/** What a sign of life tells besides being one. */
+export interface Sign {
+  protocol?: string;
+  /** What a claim asked for. */
+  reach?: Reach;
+  /** What it does, where that is not what its claims name. */
+  does?: readonly string[];
+  /** When to expect the next sign at the latest, such as the wait of a long poll. */
+  everyMs?: number;
+}
+
+interface Worker {
+  id: string;
+  protocol: string;
+  labels: readonly string[];
+  registered: boolean;
+  registeredAt: number;
+  seenAt: number;
+  reach: Reach | null;
+  does: readonly string[] | null;
+  /** What its earlier claims asked for and the newest does not, and when they last did; the longest ago first. */
+  readonly asked: Map<string, number>;
+  everyMs: number;
+  readonly holds: Map<string, WorkerHold>;
+  /** The longest term among what it holds, from which its heartbeats are expected. */
+  termMs: number;
+  /** Its `seenAt` as it was last written down. */
+  writtenAt: number;
+  /** It has said that it goes. */
+  left: boolean;
+  /** False for one of an earlier process, until it is heard of. */
+  heard: boolean;
+  /** From when its silence counts, if that is later than it was seen. */
+  awaitedAt: number;
+}
+
+/** A worker's place in the order in which they came. */
+export interface Arrival {
+  readonly id: string;
+  readonly registeredAt: number;
+}
+
+export interface WorkersOptions {
+  clock: Clock;
+  /** For lists, which may be long. */
+  slices?: Slices;
+  /** Those of earlier processes. */
+  registrations?: Iterable<Registration>;
+  /** There is something to write down: see `unwritten`. Called again only after `written`. */
+  changed?: () => void;
+}
+
+/** How often a worker is expected to be heard of when it does not say: common pollers ask every 2 s and beat every 10 s. */
+const intervalMs = 10_000;
+const intervalsMissedMax = 3;
+/** Silent for this long, a worker is forgotten. */
+const forgetMs = 86_400_000;
+/** A sign of life is written down at most this often; a restart asks for no more. */
+const writeMs = 60_000;
+/** Workers remembered. Above this the longest silent ones go, a tenth at a time. */
+const workersMax = 10_000;
+/** Names that one worker asks for by one claim after the other. Above this the longest ago are forgotten. */
+const askedMax = 1_000;
+/** Labels, names and tasks of a worker that count as one more row of a list. */
+const wordsPerRow = 16;
+
+export class Workers {
+  readonly #options: WorkersOptions;
+  readonly #clock: Clock;
+  readonly #slices: Slices;
+  readonly #workers = new Map<string, Worker>();
+  readonly #holders = new Map<string, string>();
+  readonly #unwritten = new Set<string>();
+  readonly #forgotten = new Set<string>();
+
+  constructor(options: WorkersOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+    this.#slices = options.slices ?? new Slices();
+    for (const { id, ...row } of options.registrations ?? [])
+      Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt, heard: false });
+  }
+
+  /** What is known of a worker from before the start, though it is no sign of life. It is waited for as if it had just been heard of. */
+  recall(id: string, { protocol = "", reach, everyMs = 0 }: Sign): void {
+    if (this.#workers.get(id)?.heard === true) return;
+    const known = { protocol, reach: reach ?? null, everyMs: Math.max(intervalMs, everyMs) };
+    Object.assign(this.#of(id), known, { registered: true, heard: false, awaitedAt: this.#clock.now() });
+  }
+
+  /** A worker says who it is. Saying it again begins anew: other labels replace the earlier ones. */
+  register(id: string, protocol: string, labels: readonly string[]): void {
+    const worker = this.#of(id);
+    const now = this.#clock.now();
+    Object.assign(worker, {
+      protocol,
+      labels: [...labels],
+      registered: true,
+      registeredAt: now,
+      seenAt: now,
+      reach: null,
+      does: null,
+      everyMs: intervalMs,
+      left: false,
+      heard: true,
+    });
+    worker.asked.clear();
+    this.#write(this.#unwritten, id);
+  }
+
+  /** Any sign of life: a claim, a heartbeat, a report. Cheap, and remembers workers that never registered. */
+  seen(id: string, sign: Sign = {}): void {
+    const worker = this.#of(id);
+    const before = worker.seenAt;
+    worker.seenAt = this.#clock.now();
+    worker.left = false;
+    worker.heard = true;
+    if (sign.protocol !== undefined) worker.protocol = sign.protocol;
+    if (sign.does !== undefined) worker.does = sign.does;
+    if (sign.reach !== undefined) {
+      asks(worker, sign.reach, before);
+      if (!worker.registered) worker.labels = sign.reach.labels;
+      worker.everyMs = Math.max(intervalMs, sign.everyMs ?? 0);
+    }
+    if (worker.registered && worker.seenAt - worker.writtenAt >= writeMs) this.#write(this.#unwritten, id);
+  }
+
+  /** It says that it goes: offline at once, until it is heard of again. */
+  left(id: string): void {
+    const worker = this.#workers.get(id);
+    if (worker !== undefined) worker.left = true;
+  }
+
+  /** True for a worker that registered, now or before a restart, and has not been forgotten. */
+  known(id: string): boolean {
+    return this.#workers.get(id)?.registered === true;
+  }
+
+  /** To be told of each task that a commit changed, and at start of each task that is held. */
+  changed(task: Task): void {
+    const holder = task.holder !== null && isOpen(task.state) && task.state !== "queued" ? task.holder : null;
+    const before = this.#holders.get(task.id);
+    if (before !== undefined && before !== holder) this.#drop(before, task);
+    if (holder === null) return;
+    const worker = this.#of(holder);
+    this.#holders.set(task.id, holder);
+    worker.holds.set(task.id, { taskId: task.id, runId: task.runId, step: task.step, claimedAt: task.claimedAt ?? task.queuedAt });
+    worker.termMs = Math.max(worker.termMs, task.termMs);
+  }
+
+  /** All of them, each as it is when its turn comes. */
+  *views(): IterableIterator<WorkerView> {
+    this.#forgetSilent();
+    for (const worker of this.#workers.values()) yield viewOf(worker, this.#clock.now());
+  }
+
+  /** In the order in which they came, behind `after`, in slices. */
+  async *inOrder(after?: Arrival): AsyncGenerator<WorkerView> {
+    this.#forgetSilent();
+    const arrivals: Arrival[] = [];
+    for (const { id, registeredAt } of this.#workers.values()) {
+      if (after === undefined || compareArrivals({ id, registeredAt }, after) > 0) arrivals.push({ id, registeredAt });
+    }
+    for (const { id } of await sortInSlices(arrivals, compareArrivals, this.#slices)) {
+      const view = this.get(id);
+      if (view === undefined) continue;
+      await this.#slices.turn(wholeRow + Math.floor((view.labels.length + view.does.length + view.tasks.length) / wordsPerRow));
+      yield view;
+    }
+  }
+
+  countByStatus(): Record<WorkerStatus, number> {
+    this.#forgetSilent();
+    const counts = { idle: 0, busy: 0, unheard: 0, offline: 0 };
+    const now = this.#clock.now();
+    for (const worker of this.#workers.values()) counts[statusOf(worker, now)]++;
+    return counts;
+  }
+
+  get(id: string): WorkerView | undefined {
+    const worker = this.#workers.get(id);
+    return worker === undefined ? undefined : viewOf(worker, this.#clock.now());
+  }
+
+  /** What has to be written down. It stays so until `written` is called. */
+  unwritten(): { registrations: Registration[]; forgotten: string[] } {
+    const registrations: Registration[] = [];
+    for (const id of this.#unwritten) {
+      const worker = this.#workers.get(id);
+      if (worker === undefined) continue;
+      registrations.push({
+        id,
+        protocol: worker.protocol,
+        labels: worker.labels,
+        registeredAt: worker.registeredAt,
+        seenAt: worker.seenAt,
+      });
+    }
+    return { registrations, forgotten: [...this.#forgotten] };
+  }
+
+  /** Everything that `unwritten` answers is durable. To be called before anything else can change. */
+  written(): void {
+    for (const id of this.#unwritten) {
+      const worker = this.#workers.get(id);
+      if (worker !== undefined) worker.writtenAt = worker.seenAt;
+    }
+    this.#unwritten.clear();
+    this.#forgotten.clear();
+  }
+
+  #write(list: Set<string>, id: string): void {
+    const first = this.#unwritten.size + this.#forgotten.size === 0;
+    list.add(id);
+    if (first) this.#options.changed?.();
+  }
+
+  #of(id: string): Worker {
+    const known = this.#workers.get(id);
+    if (known !== undefined) return known;
+    checkName(id, "id", "a worker");
+    if (this.#workers.size >= workersMax) this.#makeRoom();
+    const now = this.#clock.now();
+    const fresh = { id, protocol: "", labels: [], registered: false, registeredAt: now, seenAt: now, reach: null, does: null };
+    const kept = { asked: new Map<string, number>(), holds: new Map<string, WorkerHold>() };
+    const worker: Worker = { ...fresh, ...kept, everyMs: intervalMs, termMs: 0, writtenAt: 0, left: false, heard: true, awaitedAt: 0 };
+    this.#workers.set(id, worker);
+    this.#forgotten.delete(id);
+    return worker;
+  }
+
+  #drop(holder: string, task: Task): void {
+    this.#holders.delete(task.id);
+    const worker = this.#workers.get(holder);
+    if (worker === undefined) return;
+    worker.holds.delete(task.id);
+    if (worker.holds.size === 0) worker.termMs = 0;
+    // Its own report is a sign of life: after a long task it may be the first in a while.
+    if (task.closedBy !== "complete" && task.closedBy !== "fail") return;
+    worker.seenAt = this.#clock.now();
+    worker.heard = true;
+  }
+
+  #forgetSilent(): void {
+    const before = this.#clock.now() - forgetMs;
+    for (const worker of this.#workers.values()) if (silentSince(worker) < before && worker.holds.size === 0) this.#forget(worker);
+  }
+
+  #makeRoom(): void {
+    const idle = [...this.#workers.values()].filter((worker) => worker.holds.size === 0).sort((a, b) => a.seenAt - b.seenAt);
+    for (const worker of idle.slice(0, workersMax / 10)) this.#forget(worker);
+  }
+
+  #forget(worker: Worker): void {
+    this.#workers.delete(worker.id);
+    this.#unwritten.delete(worker.id);
+    if (worker.registered) this.#write(this.#forgotten, worker.id);
+  }
+}
+
+/** Some workers ask for one kind of task after the other: each claim tells a part of what they do. */
+function asks(worker: Worker, reach: Reach, before: number): void {
+  const { asked, reach: last } = worker;
+  worker.reach = reach;
+  if (last === null || sameNames(last.names, reach.names)) return;
+  for (const name of last.names) {
+    asked.delete(name);
+    asked.set(name, before);
+  }
+  for (const name of reach.names) asked.delete(name);
+  for (const name of asked.keys()) {
+    if (asked.size <= askedMax) break;
+    asked.delete(name);
+  }
+}
+
+function sameNames(some: readonly string[], others: readonly string[]): boolean {
+  return some === others || (some.length === others.length && some.every((name, at) => name === others[at]));
+}
+
+/** A name counts for as long as silence would. */
+function reachOf({ reach, asked, everyMs }: Worker, now: number): Reach | null {
+  if (reach === null || asked.size === 0) return reach;
+  const lately = [...asked].filter(([, at]) => now - at < intervalsMissedMax * everyMs).map(([name]) => name);
+  return { names: [...reach.names, ...lately.reverse()], labels: reach.labels };
+}
+
+function viewOf(worker: Worker, now: number): WorkerView {
+  const { id, protocol, labels, registeredAt, seenAt, registered, does } = worker;
+  const reach = reachOf(worker, now);
+  return {
+    id,
+    protocol,
+    labels,
+    registeredAt,
+    seenAt,
+    registered,
+    reach,
+    does: does ?? reach?.names ?? [],
+    status: statusOf(worker, now),
+    tasks: [...worker.holds.values()],
+  };
+}
+
+/** A holder may be silent for its whole term: not every worker beats while it works. */
+function statusOf(worker: Worker, now: number): WorkerStatus {
+  const patienceMs = Math.max(intervalsMissedMax * worker.everyMs, worker.termMs);
+  if (worker.left || now - silentSince(worker) >= patienceMs) return "offline";
+  if (!worker.heard) return "unheard";
+  return worker.holds.size > 0 ? "busy" : "idle";
+}
+
+function compareArrivals(a: Arrival, b: Arrival): number {
+  return a.registeredAt - b.registeredAt || (a.id < b.id ? -1 : Number(a.id > b.id));
+}
+
+function silentSince({ seenAt, awaitedAt }: Worker): number {
+  return Math.max(seenAt, awaitedAt);
+}

@@ -1,0 +1,183 @@
+// What follows from what happened in a run. Pure: no clock, no randomness, no I/O; `now` and `random` come with the event.
+// The answer is a list of changes to rows, or `need`: rows it has to see first, after which it is called again with the same
+// event. It looks only at the nodes that an event touches, so the ten-thousandth step costs what the tenth does.
+// deciding.ts holds one decision in the making; here is what each event means.
+
+import type { Json } from "../../json.ts";
+import type { EndState, Fault, Task } from "../board/task.ts";
+import { Deciding } from "./deciding.ts";
+import type { Dialect } from "./dialect.ts";
+import type { DocumentKey } from "./documents.ts";
+import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
+import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "./retry.ts";
+import type { Join, Message, Rest, Run } from "./run.ts";
+
+/** `streamed`: the step's first part has been told before, so that whoever waited for no more has heard of it already. */
+export type RunEvent = { now: number; random: number } & (
+  | { kind: "start" }
+  /** A step has given its first part, and some node waits for that. */
+  | { kind: "part"; node: number }
+  /** What an earlier decision left. */
+  | { kind: "go-on"; rest: Rest }
+  /** A step has its result. */
+  | { kind: "done"; node: number; streamed?: boolean }
+  /** An attempt of a step closed without a result. `policy` is the task's own, when it has one; else the plan's applies. */
+  | ({ kind: "closed"; node: number; streamed?: boolean; closure: Closure; policy?: RetryPolicy | null } & Tries)
+  /** A step ended otherwise: its child run did not succeed, or somebody cancelled the step alone. */
+  | { kind: "ended"; node: number; streamed?: boolean; state: EndState; error: string | null; fault?: Fault | null }
+  /** `parent`: because the run that waited for it has ended, saying this. */
+  | { kind: "cancel"; error?: string | null; parent?: { error: string | null } }
+  | { kind: "timeout" }
+  /** The run that was to follow this one's failure could not be started. */
+  | { kind: "unfollowed"; error: string }
+  /** Try again what did not succeed and what came after it; keep the rest. */
+  | { kind: "retry" }
+  /** The same from this step on, whatever had become of it, with another input if there is one (JSON text). */
+  | { kind: "rerun"; node: number; input?: string }
+  /** Begin anew. What the run is given may have been changed before. */
+  | { kind: "restart" }
+  /** The child run that this step stands for is alive again. */
+  | { kind: "reopen"; node: number }
+  | { kind: "pause" }
+  | { kind: "resume" }
+  /** Do not start this step when it is reached; go on as if it had given this output (JSON text). */
+  | { kind: "skip"; node: number; input: string; output: string }
+);
+
+/** How often it was tried before this attempt closed, and since when. */
+export interface Tries {
+  failures: number;
+  lost: number;
+  /** The number of the attempt that closed. */
+  attempt?: number;
+  /** When the task was first queued. */
+  postedAt?: number;
+  /** JSON text of what the attempt gave all the same. */
+  output?: string | null;
+}
+
+/** What the store has loaded so far. `undefined` means not looked at yet; `null` means there is no such row. */
+export interface Frontier {
+  readonly run: Run;
+  join(node: number): Join | null | undefined;
+  output(node: number): Json | undefined;
+  /** Forgotten ones too: they tell which attempt comes next. */
+  record(node: number): Task | null | undefined;
+  /** Every record of the run; only loaded when asked for. */
+  records(): ReadonlyMap<number, Task> | undefined;
+  document(kind: string, name: string): Json | undefined;
+}
+
+export interface Need {
+  joins: number[];
+  outputs: number[];
+  records: number[];
+  /** Every record. */
+  all: boolean;
+  documents: DocumentKey[];
+}
+
+export type Change =
+  /** Put a step's work on the board, or a record that waits for something else when the node has no lane. */
+  | { kind: "post"; node: number; ordinal: number; input: string; placement?: Placement; wakeAt?: number }
+  /** A step that ended without ever being on the board. */
+  | ({ kind: "record"; node: number; ordinal: number } & Recorded)
+  /** A record that waited has ended. */
+  | { kind: "settle"; node: number; state: EndState; error: string | null; output: string | null; fault?: Fault }
+  /** A record that had ended waits again. */
+  | { kind: "reopen"; node: number }
+  | { kind: "join"; node: number; left: number; begun: boolean; missed: number }
+  | { kind: "run"; run: Run }
+  | { kind: "message"; message: Message }
+  /** What was recorded about a step is void: it will be started anew. */
+  | { kind: "forget"; node: number }
+  /** Cancel whatever is still open on the board. */
+  | { kind: "cancel-open" };
+
+/** How a record begins that is over at once. Texts are JSON. */
+export interface Recorded {
+  state: EndState;
+  error: string | null;
+  input?: string;
+  output?: string | null;
+  fault?: Fault;
+}
+
+export type Decision = { need: Need } | { changes: Change[]; next: NextTry | null };
+
+export function decide(plan: Plan, dialect: Dialect, frontier: Frontier, event: RunEvent): Decision {
+  const deciding = new Deciding(plan, dialect, frontier, event.now);
+  const next = react(deciding, plan, event);
+  return deciding.answer(next);
+}
+
+function react(deciding: Deciding, plan: Plan, event: RunEvent): NextTry | null {
+  if ("streamed" in event && event.streamed) deciding.streamed(event.node);
+  switch (event.kind) {
+    case "closed":
+      return close(deciding, plan, event);
+    case "start":
+      deciding.begin();
+      break;
+    case "go-on":
+      deciding.goOn(event.rest);
+      break;
+    case "part":
+      deciding.part(event.node);
+      break;
+    case "done":
+      deciding.succeed(event.node);
+      break;
+    case "ended":
+      deciding.end(event.node, { state: event.state, error: event.error, fault: event.fault ?? null, attempt: 0 });
+      break;
+    case "cancel":
+      deciding.cancel(event.error ?? null, event.parent);
+      break;
+    case "timeout":
+      deciding.timeOut();
+      break;
+    case "unfollowed":
+      deciding.unfollowed(event.error);
+      break;
+    case "retry":
+      deciding.again({});
+      break;
+    case "rerun":
+      deciding.again({ from: event.node, input: event.input });
+      break;
+    case "reopen":
+      deciding.again({ reopen: event.node });
+      break;
+    case "restart":
+      deciding.restart();
+      break;
+    case "pause":
+      deciding.pause();
+      break;
+    case "resume":
+      deciding.resume();
+      break;
+    case "skip":
+      deciding.skip(event.node, event.input, event.output);
+      break;
+  }
+  return null;
+}
+
+function close(deciding: Deciding, plan: Plan, event: RunEvent & { kind: "closed" }): NextTry | null {
+  const node = plan.nodes[event.node] as PlanNode;
+  const policy = event.policy ?? node.retry ?? noRetry;
+  const attempt = event.attempt ?? 0;
+  const next = nextTry(policy, event, event.closure, event.now, event.random);
+  const fault = faultOf(event.closure);
+  const overdue = overdueOf(event.closure);
+  if (fault === "timed-out" && policy.timeoutEndsRun) {
+    const error = errorOf(event.closure);
+    deciding.endsRun(event.node, { state: "failed", error, fault, overdue, attempt, output: event.output });
+    return { again: false, error, failures: next.failures, lost: next.lost };
+  }
+  if (next.again) return deciding.tryAgain(event.node, next, attempt + 1);
+  deciding.end(event.node, { state: "failed", error: next.error, fault, overdue, attempt, output: event.output });
+  return next;
+}

@@ -1,0 +1,310 @@
+// What follows from what: which steps begin, are skipped, fail or end their run. starting.ts starts them, draft.ts writes it down.
+
+import { writeExact } from "../../json-exact.ts";
+import type { Task } from "../board/task.ts";
+import { planAgain } from "./again.ts";
+import type { Decision, Frontier } from "./decide.ts";
+import type { Dialect } from "./dialect.ts";
+import { Draft, type Failing } from "./draft.ts";
+import { Joins } from "./joins.ts";
+import { type Plan, type PlanNode, requiredOf } from "./plan.ts";
+import type { NextTry } from "./retry.ts";
+import { backlogOf, type Rest, type Run, type Settled } from "./run.ts";
+import { Starting } from "./starting.ts";
+
+export class Deciding {
+  readonly #draft: Draft;
+  readonly #joins: Joins;
+  readonly #starting: Starting;
+  readonly #settled: Settled[] = [];
+  /** Nodes of a lazy plan that have become wanted in this decision, in order. */
+  readonly #wanted: number[] = [];
+  /** Nodes that are to start in the next decision, because this one is large enough. */
+  readonly #later: number[] = [];
+  readonly #skips: ReadonlySet<number>;
+  /** Nodes whose first part was told in an earlier decision. */
+  readonly #streamed = new Set<number>();
+
+  constructor(plan: Plan, dialect: Dialect, frontier: Frontier, now: number) {
+    this.#draft = new Draft(plan, dialect, frontier, now);
+    this.#joins = new Joins(frontier, this.#draft.need, plan.lazy);
+    this.#skips = new Set(frontier.run.skips === null ? [] : (JSON.parse(frontier.run.skips) as number[]));
+    this.#starting = new Starting(this.#draft, this.#joins, this.#skips, {
+      settled: (settled) => this.#settled.push(settled),
+      wanted: (nodes) => {
+        for (const node of nodes) this.#wanted.push(node);
+      },
+      later: (nodes) => {
+        for (const node of nodes) this.#later.push(node);
+      },
+      failed: (node, failing) => this.#fail(node, failing),
+    });
+  }
+
+  answer(next: NextTry | null): Decision {
+    return this.#draft.answer(this.#joins.changes(), next);
+  }
+
+  begin(): void {
+    this.#draft.update({ left: this.#draft.plan.nodes.length });
+    const first: number[] = [];
+    this.#draft.plan.nodes.forEach((node, at) => {
+      if (node.after.length === 0 && !node.demanded) first.push(at);
+    });
+    this.#starting.activateEach(first);
+    this.#pursue();
+  }
+
+  /** What an earlier decision left. */
+  goOn({ starts, settled, wanted }: Rest): void {
+    this.#draft.leave();
+    this.#starting.activateAll(starts);
+    for (const one of settled) this.#settled.push(one);
+    for (const node of wanted) this.#wanted.push(node);
+    this.#pursue();
+  }
+
+  streamed(node: number): void {
+    this.#streamed.add(node);
+  }
+
+  /** Whoever waits for no more than a part of the node may begin; the others hear of its end. */
+  part(node: number): void {
+    this.#settled.push({ node, succeeded: true, part: "first" });
+    this.#pursue();
+  }
+
+  succeed(node: number): void {
+    this.#draft.leave();
+    this.#settled.push({ node, succeeded: true });
+    this.#pursue();
+  }
+
+  /** A node that was begun ended otherwise than by a result. */
+  end(node: number, failing: Failing): void {
+    this.#draft.leave();
+    if (failing.state === "done") this.#settled.push({ node, succeeded: true });
+    else this.#fail(node, failing);
+    this.#pursue();
+  }
+
+  /** It ended, and the run ends with it, whatever the node says about failures. */
+  endsRun(node: number, failing: Failing): void {
+    this.#draft.leave();
+    this.#endRun(node, failing);
+  }
+
+  /** Another attempt follows: what it is given is worked out anew where the plan says so, and a child run is started for it. */
+  tryAgain(at: number, next: NextTry & { again: true }, attempt: number): NextTry {
+    const node = this.#draft.plan.nodes[at] as PlanNode;
+    const self = { node: at, attempt };
+    const input = node.freshInput || node.kind === "run" ? this.#draft.resolve(node.input, self) : null;
+    const until = node.kind === "wait" ? this.#draft.resolve(node.until, self) : null;
+    const text = input !== null && "value" in input ? writeExact(input.value) : undefined;
+    if (node.kind === "run" && text !== undefined) this.#draft.startChild(at, node.workflow, text, attempt);
+    const wakes = until !== null && "value" in until && typeof until.value === "number";
+    // Where nobody asks for the order of attempts, one more changes nothing in the run.
+    const ordinal = this.#draft.plan.keepsCounting ? { ordinal: this.#draft.nextOrdinal() } : {};
+    return { ...next, ...ordinal, ...(text === undefined ? {} : { input: text }), ...(wakes ? { wakeAt: until.value as number } : {}) };
+  }
+
+  cancel(error: string | null, parent?: { error: string | null }): void {
+    const why = parent === undefined ? error : (this.#draft.dialect.orphaned?.(parent.error) ?? null);
+    // Why it was cancelled, where somebody said so, and not which step had failed before: that is the step's own error.
+    this.stop("cancelled", why ?? this.#draft.run.error);
+  }
+
+  timeOut(): void {
+    this.stop("timed-out", this.#draft.run.error ?? this.#draft.dialect.timedOut?.(this.#draft.plan) ?? "the run took too long");
+  }
+
+  stop(state: "cancelled" | "timed-out", error: string | null): void {
+    this.#draft.change({ kind: "cancel-open" });
+    this.#draft.close(state, error);
+  }
+
+  unfollowed(error: string): void {
+    const output = this.#draft.dialect.unfollowed?.(this.#draft.run.output, error);
+    if (output !== undefined) this.#draft.update({ output });
+  }
+
+  pause(): void {
+    if (this.#draft.run.state === "running") this.#draft.update({ state: "paused" });
+  }
+
+  /** What happened meanwhile is told to it afterwards, one by one. */
+  resume(): void {
+    if (this.#draft.run.state === "paused") this.#draft.update({ state: "running", backlog: null, ...this.#draft.counted() });
+  }
+
+  skip(node: number, input: string, output: string): void {
+    this.#draft.change({ kind: "record", node, ordinal: 0, state: "skipped", error: null, input, output });
+    this.#draft.update({ skips: JSON.stringify([...this.#skips, node]) });
+  }
+
+  restart(): void {
+    const records = this.#draft.frontier.records();
+    if (records === undefined) {
+      this.#draft.need.all = true;
+      return;
+    }
+    for (const [node, task] of records) if (task.state !== "forgotten") this.#draft.forget(node);
+    this.#draft.plan.nodes.forEach((node, at) => {
+      const counts = node.after.length > 1 || node.kind === "join" || (this.#draft.plan.lazy && node.demanded);
+      if (counts) this.#joins.set(at, { left: requiredOf(node), begun: false, missed: 0 });
+    });
+    // It begins anew, which is not a retry: it counts from its beginning, however much later this is decided.
+    this.#draft.revive({ skips: null, backlog: null, recorded: 0, countedFrom: this.#draft.run.createdAt });
+    this.begin();
+  }
+
+  /** Tries again what did not succeed and what came after it; with `from`, that step and what came after it as well. */
+  again(how: { from?: number; input?: string; reopen?: number }): void {
+    const records = this.#draft.frontier.records();
+    if (records === undefined) {
+      this.#draft.need.all = true;
+      return;
+    }
+    const begun = this.#begunBefore();
+    if (begun === null) return;
+    const due = dueIn(this.#draft.run, this.#draft.plan);
+    const again = planAgain(this.#draft.plan, records, { ...how, skips: this.#skips, begun: new Set([...begun, ...due]), due });
+    this.#draft.revive({ backlog: null });
+    this.#draft.update({ left: again.all.size });
+    for (const node of again.permitted) {
+      const { error, fault, overdue, attempt } = records.get(node) as Task;
+      this.#draft.countFailure(node, { state: "failed", error, fault, overdue, attempt });
+    }
+    for (const node of again.forget) this.#draft.forget(node);
+    // The step that was named begins as if it had never been tried.
+    if (how.from !== undefined && records.has(how.from) && !again.forget.includes(how.from)) this.#draft.forget(how.from);
+    for (const [node, counter] of again.joins) this.#joins.set(node, counter);
+    for (const node of again.reopen) this.#draft.reopen(node);
+    // Only now: a step that is skipped at once reaches others, whose counters must be right by then.
+    for (const node of again.start) {
+      // The step that was named has an input of its own, so it is started in this decision.
+      if (node !== how.from && this.#draft.spent) this.#later.push(node);
+      else this.#starting.activate(node, node === how.from ? how.input : undefined);
+    }
+    this.#pursue();
+  }
+
+  /** Which nodes were wanted in the run's last life; null when that has to be loaded first. */
+  #begunBefore(): ReadonlySet<number> | null {
+    const { plan, frontier, need } = this.#draft;
+    const begun = new Set<number>();
+    if (!plan.lazy) return begun;
+    plan.nodes.forEach((node, at) => {
+      if (!node.demanded) return;
+      const join = frontier.join(at);
+      if (join === undefined) need.joins.push(at);
+      else if (join?.begun) begun.add(at);
+    });
+    return need.joins.length > 0 ? null : begun;
+  }
+
+  /**
+   * Follows the edges of what has settled, and of what settles or is wanted because of it, and leaves what is too much for one decision; then
+   * finds whether the run is over.
+   */
+  #pursue(): void {
+    let [settled, wanted] = [0, 0];
+    while (!this.#draft.over && !this.#draft.spent) {
+      if (settled < this.#settled.length) {
+        const next = this.#follow(this.#settled[settled] as Settled);
+        if (next === null) settled++;
+        else this.#settled[settled] = next;
+      } else if (wanted < this.#wanted.length) this.#want(this.#wanted[wanted++] as number);
+      else break;
+    }
+    const rest = {
+      starts: this.#later.splice(0),
+      settled: this.#settled.slice(settled).map(this.#marked),
+      wanted: this.#wanted.slice(wanted),
+    };
+    this.#settled.length = 0;
+    this.#wanted.length = 0;
+    if (!this.#draft.over && rest.starts.length + rest.settled.length + rest.wanted.length > 0) this.#draft.goOnLater(rest);
+    // While rows are missing nothing has really come to an end, and the output need not be looked at.
+    if (!this.#draft.over && !this.#draft.lacks && this.#draft.run.active === 0) this.#finish();
+  }
+
+  /** The node is wanted, and so is what it cannot do without. */
+  #want(at: number): void {
+    this.#draft.spend(1);
+    const node = this.#draft.plan.nodes[at] as PlanNode;
+    const next = this.#joins.want(at, node);
+    if (next === "leave") return;
+    for (const demanded of node.demands ?? []) this.#wanted.push(demanded);
+    if (next === "start") this.#starting.activateAll([at]);
+    else if (next === "skip") this.#starting.skip(at);
+  }
+
+  /** The next decision does not know whose first part was told before. */
+  readonly #marked = (settled: Settled): Settled => {
+    return settled.part === undefined && this.#streamed.has(settled.node) ? { ...settled, part: "before" } : settled;
+  };
+
+  /** Null when all of its edges were followed; else what is left of them. */
+  #follow(settled: Settled): Settled | null {
+    const { node, from = 0, part = this.#streamed.has(node) ? "before" : undefined } = settled;
+    if (from === 0 && part !== "first") this.#draft.update({ left: this.#draft.run.left - 1 });
+    const reached = part === undefined ? undefined : this.#draft.plan.onFirstPart.get(node);
+    const dependents = part === "first" ? [...(reached ?? [])] : (this.#draft.plan.dependents[node] ?? []);
+    for (let edge = from; edge < dependents.length && !this.#draft.over; edge++) {
+      if (this.#draft.spent) return { ...settled, ...(part === undefined ? {} : { part }), from: edge };
+      const dependent = dependents[edge] as number;
+      const { kind } = this.#draft.plan.nodes[dependent] as PlanNode;
+      if ((settled.chose && kind !== "join") || (part === "before" && reached?.has(dependent))) continue;
+      this.#reach(dependent, settled.succeeded);
+    }
+    return null;
+  }
+
+  /** One of those that the node waits for has come, or never will. */
+  #reach(at: number, succeeded: boolean): void {
+    this.#draft.spend(1);
+    const node = this.#draft.plan.nodes[at] as PlanNode;
+    const blocked = !succeeded && node.waitsFor === "done";
+    if (!this.#joins.arrive(at, node, blocked)) return;
+    if (node.kind === "join") this.#starting.complete(at, node);
+    else if (blocked) this.#starting.skip(at);
+    else this.#starting.activate(at);
+  }
+
+  /** What a failure means for the rest of the run. A cancelled step fails its run like a failed one does. */
+  #fail(at: number, failing: Failing): void {
+    const { onFailure = "skip" } = this.#draft.plan.nodes[at] as PlanNode;
+    if (onFailure === "end") return this.#endRun(at, failing);
+    this.#draft.noteFailed(at, failing);
+    if (onFailure !== "tolerate") this.#draft.countFailure(at, failing);
+    this.#settled.push({ node: at, succeeded: onFailure !== "skip" });
+  }
+
+  #endRun(at: number, failing: Failing): void {
+    this.#draft.noteFailed(at, failing);
+    this.#draft.countFailure(at, failing);
+    this.#draft.change({ kind: "cancel-open" });
+    const timedOut = failing.fault === "timed-out" || failing.fault === "lost";
+    this.#draft.close(failing.state === "cancelled" ? "cancelled" : timedOut ? "timed-out" : "failed", this.#draft.run.error);
+  }
+
+  #finish(): void {
+    const { run, plan } = this.#draft;
+    if (run.failed > 0 && !plan.judgedByOutput) return this.#draft.close("failed", run.error);
+    this.#draft.close("succeeded", null);
+  }
+}
+
+/** Nodes that the run was about to start, or to reach, when it ended: they have no records yet. */
+function dueIn(run: Run, plan: Plan): ReadonlySet<number> {
+  const due = new Set<number>();
+  for (const { kind, rest } of backlogOf(run)) {
+    if (kind !== "go-on" || rest === undefined) continue;
+    for (const node of [...rest.starts, ...rest.wanted]) due.add(node);
+    // Of those that wait for several nodes, planAgain counts what has come by itself.
+    for (const { node, chose } of rest.settled)
+      if (!chose) for (const next of plan.dependents[node] ?? []) if (plan.nodes[next]?.waitsFor === "any") due.add(next);
+  }
+  return due;
+}

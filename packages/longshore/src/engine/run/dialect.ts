@@ -1,0 +1,114 @@
+// The port between the decider and the languages that workflows are written in.
+
+import type { Json } from "../../json.ts";
+import type { Sliced } from "../../sliced.ts";
+import type { Deadline, EndState, Fault, Task } from "../board/task.ts";
+import type { DocumentKey } from "./documents.ts";
+import type { Placement, Plan, TaskNode, Template } from "./plan.ts";
+import type { Run } from "./run.ts";
+import type { NewRun } from "./store.ts";
+
+/** A definition as it is kept: the source verbatim, and what it is called. */
+export interface Definition {
+  readonly id: string;
+  /** One that begins with a dot is for runs that were made for themselves: it is in no list. */
+  readonly name: string;
+  /** Counts from 1 for each name. Runs keep the version they started with. */
+  readonly version: number;
+  readonly dialect: string;
+  /** JSON text in the dialect's own form. */
+  readonly source: string;
+  readonly createdAt: number;
+}
+
+/** What a template may read: the run, and the records of steps that settled. */
+export interface Scope {
+  readonly run: Run;
+  /** The run's input. */
+  input(): Json;
+  /** The run's variables; an object. */
+  variables(): { readonly [name: string]: Json };
+  /** The output of a step; undefined when it has not been loaded, null when it has none (skipped, failed, or empty). */
+  output(node: number): Json | undefined;
+  /** All that is recorded about a step; undefined when it has not been loaded, null when it has not begun. */
+  record(node: number): Task | null | undefined;
+  /** Every record by node; undefined when they have not been loaded. Costs as much as the run has steps. */
+  records(): ReadonlyMap<number, Task> | undefined;
+  /** The newest document of a kind under a name; undefined when it has not been loaded, null when there is none. */
+  document(kind: string, name: string): Json | undefined;
+  /** Told how many values a template looked at, which counts towards the size of the decision. */
+  looked?(values: number): void;
+  /** The try that is being worked out, where there is one. */
+  readonly self: { readonly node: number; readonly attempt: number } | null;
+  readonly now: number;
+}
+
+/** What a template still has to see. */
+export interface Needs {
+  needs: readonly number[];
+  records?: readonly number[];
+  all?: boolean;
+  documents?: readonly DocumentKey[];
+}
+
+/**
+ * `warning` is kept with the record of a step that succeeds in spite of it. What fails may have an output all the same: a step that cannot
+ * begin, a join, a run.
+ */
+export type Resolved = { value: Json; warning?: string } | Needs | { failed: string; fault?: Fault; output?: Json };
+
+/** A task that has no place fails. */
+export interface Unplaced {
+  failed: string;
+  fault?: Fault;
+  output?: Json;
+}
+
+/** How a step came to end without a result, as far as its dialect tells them apart. */
+export interface StepFailure {
+  readonly node: number;
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly state: EndState;
+  readonly fault: Fault | null;
+  /** The deadline that was missed, where the fault is that one was. */
+  readonly overdue?: Deadline | null;
+  readonly error: string | null;
+}
+
+/** How inputs look that a dialect keeps in a form of its own. All of them are JSON text. */
+export interface ShownForm {
+  /** False for a text that is surely kept as it was given. Called for inputs of every dialect. */
+  maybe(json: string): boolean;
+  runInput(run: Run): string;
+  taskInput(json: string): string;
+}
+
+export interface Dialect {
+  readonly name: string;
+  /** Absent where inputs are kept as they were given. */
+  readonly shown?: ShownForm;
+  /** Turns a stored source into a plan. Throws LONGSHORE_BAD_DEFINITION, which can only happen for sources that `parse` never saw. */
+  compile(source: string): Plan;
+  /** The same in slices, for a source that is large. Default: at once, for a dialect whose plans are small. */
+  compileInSlices?(source: string): Sliced<Plan>;
+  /** Works out a template. Pure; asks for what it lacks by `needs`. */
+  resolve(plan: Plan, template: Template, scope: Scope): Resolved;
+  /**
+   * How a task is placed in this run, for nodes that say `placed`; null for as its node says. `given` is what whoever takes it there is
+   * given instead of the input.
+   */
+  place?(plan: Plan, node: TaskNode, input: Json, scope: Scope): { placement: Placement | null; given?: Json } | Needs | Unplaced;
+  /** What a run says of the failures of its steps; `before` is what it said so far. Default: the first one. */
+  explain?(plan: Plan, failure: StepFailure, before: string | null): string;
+  /** What a child run says that is cancelled because its parent has ended; `reason` is what the parent says. */
+  orphaned?(reason: string | null): string;
+  /** The output of a run (JSON text) whose successor could not be started, for this reason. Default: as it was. */
+  unfollowed?(output: string | null, error: string): string;
+  /** What a new run begins with that is to be like this one, besides its definition and input. Default: nothing. */
+  anew?(run: Run): Pick<NewRun, "settings" | "variables" | "priority">;
+  /** What a run says whose output could not be worked out, for this reason. */
+  outputFailed?(plan: Plan, reason: string): string;
+  /** What a run says when its own time is over. */
+  timedOut?(plan: Plan): string;
+}

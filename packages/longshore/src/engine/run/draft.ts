@@ -1,0 +1,271 @@
+// What one decision has come to so far: changes to rows, the run as it will be, and what is still missing. deciding.ts says what follows
+// from what; here is how that is written down.
+
+import { isObject, type Json } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
+import { freshTask } from "../board/fresh-task.ts";
+import type { Deadline, EndState, Fault, Task } from "../board/task.ts";
+import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
+import type { Dialect, Needs, Resolved, Scope } from "./dialect.ts";
+import { Known } from "./known.ts";
+import type { Placement, Plan, Template } from "./plan.ts";
+import type { NextTry } from "./retry.ts";
+import { backlogOf, childIdOf, isRunOpen, type Message, type Rest, type Run, type RunState, successorIdOf, taskIdOf } from "./run.ts";
+
+/**
+ * How much one decision may do: its nodes are started or reached in some milliseconds. What is left is decided next, in a transaction of its
+ * own, after other requests have had their turn.
+ */
+export const stepsMax = 800;
+/** What the start of a node counts, which is a row or two of 60 us; to reach one is a counter. */
+export const startSteps = 4;
+/** Characters of an input that count as one more step: about as long as it takes to write them. */
+const stepChars = 4_096;
+
+/** Values that a template looks at which count as one more step, at up to 0.3 us each. */
+const stepValues = 80;
+
+/** How a step ended without a result. */
+export interface Failing {
+  state: EndState;
+  error: string | null;
+  fault: Fault | null;
+  /** The deadline that was missed, where the fault is that one was. */
+  overdue?: Deadline | null;
+  attempt: number;
+  /** JSON text of what it gave all the same; absent when its row says so already. */
+  output?: string | null;
+}
+
+export class Draft {
+  readonly plan: Plan;
+  readonly dialect: Dialect;
+  readonly frontier: Frontier;
+  readonly now: number;
+  readonly known: Known;
+  readonly need: Need = { joins: [], outputs: [], records: [], all: false, documents: [] };
+  /** The run has come to its end in this decision. */
+  over = false;
+  /** As it will be; a copy of its own from the first change on. */
+  run: Run;
+  readonly #changes: Change[] = [];
+  readonly #messages: Message[] = [];
+  #steps = 0;
+  #input: Json | undefined;
+  #variables: { [name: string]: Json } | undefined;
+
+  constructor(plan: Plan, dialect: Dialect, frontier: Frontier, now: number) {
+    this.plan = plan;
+    this.dialect = dialect;
+    this.frontier = frontier;
+    this.now = now;
+    this.known = new Known(frontier);
+    this.run = frontier.run;
+  }
+
+  answer(joins: readonly Change[], next: NextTry | null): Decision {
+    if (this.lacks) return { need: this.need };
+    this.#changes.push(...joins);
+    if (this.run !== this.frontier.run) this.#changes.push({ kind: "run", run: this.run });
+    // Last: what they mean for another run may depend on what became of this one.
+    for (const message of this.#messages) this.#changes.push({ kind: "message", message });
+    return { changes: this.#changes, next };
+  }
+
+  /** There are rows to be seen before anything is decided. */
+  get lacks(): boolean {
+    const { joins, outputs, records, documents, all } = this.need;
+    return all || joins.length + outputs.length + records.length + documents.length > 0;
+  }
+
+  update(parts: Partial<Run>): void {
+    if (this.run === this.frontier.run) this.run = { ...this.run };
+    Object.assign(this.run, parts);
+  }
+
+  /** Counts what was done. */
+  spend(steps: number): void {
+    this.#steps += steps;
+  }
+
+  /** This decision is large enough. */
+  get spent(): boolean {
+    return this.#steps >= stepsMax;
+  }
+
+  /** Leaves the rest for the next decision. The run has not ended before that. */
+  goOnLater(rest: Rest): void {
+    this.enter();
+    this.update({ backlog: JSON.stringify([...backlogOf(this.run), { kind: "go-on", rest }]) });
+    this.tell({ kind: "go-on", runId: this.run.id });
+  }
+
+  change(change: Change): void {
+    this.#changes.push(change);
+  }
+
+  tell(message: Message): void {
+    this.#messages.push(message);
+  }
+
+  /** Something has begun that must come to an end, and has come to it. */
+  enter(): void {
+    this.update({ active: this.run.active + 1 });
+  }
+
+  leave(): void {
+    this.update({ active: this.run.active - 1 });
+  }
+
+  /** The next place among the run's records. */
+  nextOrdinal(): number {
+    this.update({ recorded: this.run.recorded + 1 });
+    return this.run.recorded;
+  }
+
+  post(node: number, input: string, parts: { placement?: Placement; wakeAt?: number } = {}): void {
+    this.change({ kind: "post", node, ordinal: this.nextOrdinal(), input, ...parts });
+    this.spend(Math.floor(input.length / stepChars));
+    this.enter();
+  }
+
+  record(node: number, parts: Recorded, ordinal: number = this.nextOrdinal()): void {
+    const { input = "null", output = null } = parts;
+    this.change({ kind: "record", node, ordinal, ...parts });
+    const record = { ...this.blank(node, input), ...parts, ordinal, input, output };
+    this.known.add(node, { ...record, fault: parts.fault ?? null, endedAt: this.now });
+  }
+
+  forget(node: number): void {
+    this.change({ kind: "forget", node });
+    this.known.forget(node);
+  }
+
+  reopen(node: number): void {
+    this.change({ kind: "reopen", node });
+    this.enter();
+  }
+
+  /** A step that has just begun, as whatever is worked out from it sees it. */
+  blank(node: number, input: string): Task {
+    const step = this.plan.nodes[node]?.id ?? "";
+    const { id: runId } = this.run;
+    return freshTask({ id: taskIdOf(runId, node), runId, node, step, lanes: [], input, policy: null }, this.now, null);
+  }
+
+  startChild(at: number, workflow: string | null, input: string, attempt: number): void {
+    const { id } = this.run;
+    const { dialect } = this.plan;
+    const named = workflow === null ? { runId: childIdOf(id, at, attempt) } : {};
+    this.tell({ kind: "start-run", workflow, dialect, input, parentTaskId: taskIdOf(id, at), attempt, from: id, ...named });
+  }
+
+  resolve(template: Template, self: Scope["self"]): Resolved {
+    const resolved = this.dialect.resolve(this.plan, template, this.scope(self));
+    if ("needs" in resolved) this.ask(resolved);
+    return resolved;
+  }
+
+  ask(needs: Needs): void {
+    this.need.outputs.push(...needs.needs);
+    this.need.records.push(...(needs.records ?? []));
+    this.need.documents.push(...(needs.documents ?? []));
+    if (needs.all) this.need.all = true;
+  }
+
+  scope(self: Scope["self"]): Scope {
+    const { frontier, known } = this;
+    return {
+      run: this.run,
+      self,
+      now: this.now,
+      looked: (values) => this.spend(Math.floor(values / stepValues)),
+      input: () => {
+        this.#input ??= parseExact(frontier.run.input) as Json;
+        return this.#input;
+      },
+      variables: () => this.#readVariables(),
+      output: (node) => known.output(node),
+      record: (node) => known.record(node),
+      records: () => known.records(),
+      document: (kind, name) => frontier.document(kind, name),
+    };
+  }
+
+  /** Lays an object over the run's variables. */
+  setVariables(value: Json): void {
+    if (!isObject(value)) return;
+    this.#variables = { ...this.#readVariables(), ...(value as { [name: string]: Json }) };
+    this.update({ variables: writeExact(this.#variables) });
+  }
+
+  #readVariables(): { [name: string]: Json } {
+    const { variables } = this.run;
+    this.#variables ??= variables === null ? {} : (parseExact(variables) as { [name: string]: Json });
+    return this.#variables;
+  }
+
+  /** The run lives again. */
+  revive(parts: Partial<Run>): void {
+    const { parentTaskId: taskId, parentAttempt: attempt, state } = this.run;
+    if (taskId !== null && this.plan.reopensParent && !isRunOpen(state)) this.tell({ kind: "reopen-task", taskId, attempt });
+    const life = { state: "running" as const, error: null, output: null, endedAt: null, failed: 0, active: 0 };
+    this.update({ ...life, retries: this.run.retries + 1, ...this.counted(), ...parts });
+  }
+
+  /** Time begins to count anew. */
+  counted(): Pick<Run, "countedFrom" | "endBy"> {
+    const { timeoutMs } = this.plan;
+    return { countedFrom: this.now, endBy: timeoutMs === null ? null : this.now + timeoutMs };
+  }
+
+  /** What is worked out from here on sees how it ended. */
+  noteFailed(at: number, { state, error, fault, overdue = null, output }: Failing): void {
+    this.known.end(at, { state, error, fault, overdue, endedAt: this.now, ...(output === undefined ? {} : { output }) });
+  }
+
+  countFailure(at: number, failing: Failing): void {
+    const failure = { ...failing, node: at, taskId: taskIdOf(this.run.id, at) };
+    const { error: before } = this.run;
+    const first = `step ${this.plan.nodes[at]?.id ?? ""} ${failing.state}${failing.error ? `: ${failing.error}` : ""}`;
+    const error = this.dialect.explain?.(this.plan, failure, before) ?? before ?? first;
+    this.update({ failed: this.run.failed + 1, error });
+  }
+
+  /** The run ends. `output` is JSON text; worked out from the plan when absent. */
+  close(state: RunState, error: string | null, output?: string): void {
+    this.over = true;
+    this.update({ state, error });
+    if (state === "succeeded" || this.plan.outputAlways) {
+      const worked: Resolved = output === undefined ? this.resolve(this.plan.output, null) : { value: null };
+      if ("needs" in worked) return;
+      if ("failed" in worked && state === "succeeded") return this.#closeWithout(worked);
+      this.update({ output: output ?? ("value" in worked ? writeExact(worked.value) : null) });
+    }
+    this.update({ endedAt: this.now, active: 0, ...(state === "succeeded" ? { left: 0 } : {}) });
+    this.#tellOthers(output !== undefined);
+  }
+
+  /** Its output could not be worked out. There may be something to show in its place. */
+  #closeWithout({ failed, output }: { failed: string; output?: Json }): void {
+    const error = this.dialect.outputFailed?.(this.plan, failed) ?? `the output could not be worked out: ${failed}`;
+    const text = output === undefined ? null : writeExact(output);
+    this.update({ output: text });
+    this.close("failed", error, text ?? "null");
+  }
+
+  /** A child's end settles a step of its parent; a failed run may be followed by another. */
+  #tellOthers(ended: boolean): void {
+    const { id: from, retries: life, state, output, error, parentTaskId: taskId, parentAttempt: attempt } = this.run;
+    const failed = state === "failed" || state === "timed-out" || (ended && state === "cancelled");
+    if (failed && this.plan.successor) {
+      const { dialect } = this.plan;
+      const runId = successorIdOf(this.run);
+      this.tell({ kind: "start-run", workflow: null, dialect, input: "null", parentTaskId: null, runId, from });
+    }
+    if (taskId === null) return;
+    const ending: EndState = state === "succeeded" ? "done" : state === "cancelled" ? "cancelled" : "failed";
+    const fault = ending === "failed" ? (state === "timed-out" ? "timed-out" : "failed") : null;
+    this.tell({ kind: "settle-task", taskId, attempt, from, life, state: ending, fault, output, error });
+  }
+}

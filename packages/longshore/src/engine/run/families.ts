@@ -1,0 +1,34 @@
+// Families of runs: a root, and all that its steps have started, and theirs. A definition that starts itself twice doubles with every level,
+// so the open runs of one root have a limit of their own.
+
+import { LongshoreError } from "../../errors.ts";
+import { quotaDefaults } from "../../quotas.ts";
+import type { Run } from "./run.ts";
+
+export class Families {
+  readonly #max: number;
+  /** The open runs below each root, by the root's id. */
+  readonly #open = new Map<string, Set<string>>();
+
+  constructor(max: number = quotaDefaults.familyRuns) {
+    this.#max = max;
+  }
+
+  /** Throws LONGSHORE_LIMIT when the family has no room for one more. What a batch has not committed yet is not counted. */
+  admit(rootId: string): void {
+    if ((this.#open.get(rootId)?.size ?? 0) < this.#max) return;
+    const message = `${this.#max} runs that run ${rootId} has started, directly or through others, are open, which is the limit.`;
+    const detail = { field: "rootId", expected: `at most ${this.#max} open runs below one root` };
+    throw new LongshoreError("LONGSHORE_LIMIT", `${message} Wait until some have ended, or start fewer at once.`, { detail });
+  }
+
+  /** To be called for each run that a commit changed, and for each open run at the start. */
+  changed({ id, rootId, endedAt }: Pick<Run, "id" | "rootId" | "endedAt">): void {
+    if (rootId === null) return;
+    const open = this.#open.get(rootId);
+    if (endedAt === null) {
+      if (open === undefined) this.#open.set(rootId, new Set([id]));
+      else open.add(id);
+    } else if (open?.delete(id) && open.size === 0) this.#open.delete(rootId);
+  }
+}

@@ -1,0 +1,75 @@
+// What a decision knows of a run's steps: what the store has loaded, under what the decision itself has made of them so far. Rows are
+// written only after the decision, so whatever follows from it must be read from here.
+
+import type { Json } from "../../json.ts";
+import { parseExact } from "../../json-exact.ts";
+import type { Task } from "../board/task.ts";
+import type { Frontier } from "./decide.ts";
+
+export class Known {
+  readonly #frontier: Pick<Frontier, "output" | "record" | "records">;
+  /** Records that this decision has made. */
+  readonly #fresh = new Map<number, Task>();
+  /** How steps ended in this decision whose rows still say that they are going on. */
+  readonly #ends = new Map<number, Partial<Task>>();
+  readonly #forgotten = new Set<number>();
+
+  constructor(frontier: Pick<Frontier, "output" | "record" | "records">) {
+    this.#frontier = frontier;
+  }
+
+  add(node: number, record: Task): void {
+    this.#fresh.set(node, record);
+  }
+
+  end(node: number, parts: Partial<Task>): void {
+    this.#ends.set(node, { ...this.#ends.get(node), ...parts });
+  }
+
+  forget(node: number): void {
+    this.#forgotten.add(node);
+  }
+
+  /** While `work` goes on, the step is known by this record. */
+  during<Result>(node: number, record: Task, work: () => Result): Result {
+    const before = this.#fresh.get(node);
+    this.#fresh.set(node, record);
+    const result = work();
+    if (before === undefined) this.#fresh.delete(node);
+    else this.#fresh.set(node, before);
+    return result;
+  }
+
+  /** Undefined when it has not been loaded, null when there is none. */
+  output(node: number): Json | undefined {
+    const given = this.#ends.get(node)?.output;
+    if (given !== undefined) return given === null ? null : (parseExact(given) as Json);
+    const record = this.#fresh.get(node);
+    if (record !== undefined) return record.output === null ? null : (parseExact(record.output) as Json);
+    // What its row says is from an earlier life of the run.
+    return this.#forgotten.has(node) ? null : this.#frontier.output(node);
+  }
+
+  /** Undefined when it has not been loaded, null when the step has not begun in this life of the run. */
+  record(node: number): Task | null | undefined {
+    const fresh = this.#fresh.get(node);
+    if (fresh === undefined && this.#forgotten.has(node)) return null;
+    const record = fresh ?? this.#frontier.record(node);
+    return record?.state === "forgotten" ? null : record && this.#asItEnded(node, record);
+  }
+
+  records(): ReadonlyMap<number, Task> | undefined {
+    const loaded = this.#frontier.records();
+    if (loaded === undefined) return undefined;
+    const living = new Map<number, Task>();
+    for (const [node, record] of loaded) if (!this.#forgotten.has(node) && record.state !== "forgotten") living.set(node, record);
+    for (const [node, record] of this.#fresh) living.set(node, record);
+    for (const [node, record] of living) living.set(node, this.#asItEnded(node, record));
+    return living;
+  }
+
+  #asItEnded(node: number, record: Task): Task {
+    const end = this.#ends.get(node);
+    return end === undefined ? record : { ...record, ...end };
+  }
+}

@@ -1,0 +1,133 @@
+// Reading for people and pages: a port of its own, so that no view can change anything, and no view adds to what a store must write.
+
+import type { Growth, ListOptions } from "../../list-text.ts";
+import type { Deadline, Fault, Task, TaskHead, TaskState, Verb } from "../board/task.ts";
+import type { Definition } from "./dialect.ts";
+import type { Run, RunState } from "./run.ts";
+
+/** `next` is the `before` of the following page; null when there is none. A page may be short, even empty, and still have a next. */
+export interface Page<T> {
+  items: T[];
+  next: string | null;
+}
+
+export interface RunQuery {
+  workflow?: string;
+  state?: RunState;
+  before?: string;
+  limit: number;
+}
+
+export interface TaskQuery {
+  state?: TaskState;
+  /** The lane's name, whatever its labels. */
+  lane?: string;
+  runId?: string;
+  before?: string;
+  limit: number;
+}
+
+/** One try of a task. The last of a list is the current one; it has not ended when `endedAt` is null. */
+export interface AttemptView {
+  readonly attempt: number;
+  readonly grant: number;
+  readonly holder: string | null;
+  readonly error: string | null;
+  readonly queuedAt: number;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  readonly closedBy: Verb | null;
+  readonly fault: Fault | null;
+  /** The deadline that was missed, where the fault is that one was. */
+  readonly overdue: Deadline | null;
+  /** Place among the records of its run. */
+  readonly ordinal: number;
+  readonly deferrals: number;
+  /** When the attempt was first queued, when it could be taken, and when it was last taken. */
+  readonly attemptAt: number;
+  readonly dueAt: number;
+  readonly claimedAt: number | null;
+  /** JSON texts; the input only where it differs from that of the next attempt. */
+  readonly input: string | null;
+  readonly output: string | null;
+}
+
+/** What a search looks for; what is absent is not asked. Times are milliseconds since 1970, and bounds are not included. */
+export interface RunSearch {
+  readonly ids?: readonly string[];
+  readonly workflows?: readonly string[];
+  readonly states?: readonly RunState[];
+  readonly aliases?: readonly string[];
+  /** Patterns in which `*` stands for anything, whatever the case. */
+  readonly like?: { readonly id?: string; readonly workflow?: string; readonly alias?: string };
+  readonly created?: { readonly after?: number; readonly before?: number };
+  readonly ended?: { readonly after?: number; readonly before?: number };
+  /** Anywhere in its id, workflow, alias, input, output or error, whatever the case. */
+  readonly text?: string;
+  readonly order?: { readonly by: "created" | "ended" | "workflow" | "state"; readonly down: boolean };
+  readonly offset: number;
+  readonly limit: number;
+}
+
+export interface CountsView {
+  readonly openRuns: number;
+  /** Ended and still kept. */
+  readonly endedRuns: number;
+  /** Tasks without a run that ended and are still kept. */
+  readonly endedTasks: number;
+}
+
+/** A run without its texts. */
+export type RunHead = Pick<Run, "id" | "createdAt" | "settings">;
+
+/** Lists are newest first unless said otherwise. */
+export interface Reader {
+  run(id: string): Promise<Run | undefined>;
+  runs(query: RunQuery): Promise<Page<Run>>;
+  /** Looks at no more than the newest `searchMax` runs. Those that it finds are read one by one, when they are taken. */
+  search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run> }>;
+  /** The runs whose ids begin like this, in the order of their ids: a family that was named together. Read one by one, when they are taken. */
+  runsUnder(prefix: string): AsyncIterable<Run>;
+  /** How many of them are in each state; those that nobody is in are left out. */
+  statesUnder(prefix: string): Promise<Map<RunState, number>>;
+  /** The run that an attempt of a step stands for. */
+  childOf(taskId: string, attempt: number): Promise<Run | undefined>;
+  newestRun(workflow: string): Promise<Run | undefined>;
+  openRuns(workflow: string, limit?: number): Promise<RunHead[]>;
+  /** The newest run that goes by this outside id. */
+  runByAlias(alias: string): Promise<Run | undefined>;
+  /** Every record of a run, in the order of the plan's nodes. Read one by one, when they are taken: together they may have gigabytes. */
+  records(runId: string): AsyncIterable<Task>;
+  /** The same without their texts, all at once. */
+  heads(runId: string): Promise<TaskHead[]>;
+  task(id: string): Promise<Task | undefined>;
+  tasks(query: TaskQuery): Promise<Page<Task>>;
+  /** The same without their texts: a page is not shorter because they are large. */
+  taskHeads(query: TaskQuery): Promise<Page<TaskHead>>;
+  /** Oldest first; empty when there is no such task. Where they have very long texts, the oldest come without them. */
+  attempts(taskId: string): Promise<AttemptView[]>;
+  /** The newest version of each name, in the order in which the names were first defined; without those that nobody starts by name. */
+  definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]>;
+  definition(name: string): Promise<Definition | undefined>;
+  definitionById(id: string): Promise<Definition | undefined>;
+  /** Names of lanes that are known: asked for or stood on lately. */
+  laneNames(): Promise<ReadonlySet<string>>;
+  /** How many tasks nobody has, delayed and limited ones among them, by the name of their lane. */
+  queued(): Promise<Map<string, number>>;
+  counts(): Promise<CountsView>;
+  /** Resolves when so many whole rows may be worked on in this turn of the event loop: for views that make much of what was read. */
+  turn(rows: number): Promise<void>;
+  /** The JSON text of a list of JSON texts, however many they are. `items` may be called twice: list-text.ts. */
+  listText(items: () => AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string>;
+  /** A text that is made of pieces, however many they are. `make` may be called twice. */
+  longText(make: (growth: Growth) => Promise<string>): Promise<string>;
+}
+
+/** How many runs a search looks at: below a second even when every text is read, in slices. */
+export const searchMax = 200_000;
+
+/** Inputs and outputs in one page, and what the last of them has above it: a thousand rows may have gigabytes together. */
+export const pageCharsMax = 8 * 1_048_576;
+
+/** The largest page; more is asked for in several. */
+export const pageMax = 1_000;

@@ -1,0 +1,142 @@
+// How long what has ended is kept, and the loop that sees to it.
+
+import type { Clock } from "../../clock.ts";
+import { Age, type AgeMark } from "./age.ts";
+
+export interface Keep {
+  /** Counted from the end, or from the last use. */
+  readonly ageMs: number;
+  /** Above this many the oldest go, whatever their age. */
+  readonly count: number;
+}
+
+export interface RetentionPolicy {
+  /** Runs that ended, with their tasks, attempts and logs. */
+  readonly runs: Keep;
+  /** Tasks that ended and belong to no run. */
+  readonly tasks: Keep;
+  /** Logs, where they go before the run or task that they belong to; the count is how many of those keep theirs. */
+  readonly logs: Keep;
+  /** Blobs; their age counts from when somebody last stored, read or asked for them, or an open run needed them. */
+  readonly blobs: Keep;
+}
+
+/** What was written as JSON, which has null for what has no end. */
+export function keepOf({ ageMs, count }: { readonly [Field in keyof Keep]: number | null }): Keep {
+  return { ageMs: ageMs ?? Number.POSITIVE_INFINITY, count: count ?? Number.POSITIVE_INFINITY };
+}
+
+/** What is not told is as by default. */
+export type RetentionSettings = { readonly [What in keyof RetentionPolicy]?: Partial<RetentionPolicy[What]> };
+
+const dayMs = 86_400_000;
+
+/** A month of history, or what a laptop's disk takes without notice: a small run with its task is about 1 KB. */
+export const retentionDefault: RetentionPolicy = {
+  runs: { ageMs: 30 * dayMs, count: 500_000 },
+  tasks: { ageMs: 7 * dayMs, count: 500_000 },
+  logs: { ageMs: 30 * dayMs, count: 500_000 },
+  blobs: { ageMs: 30 * dayMs, count: 100_000 },
+};
+
+export function retentionPolicy({ runs, tasks, logs, blobs }: RetentionSettings = {}): RetentionPolicy {
+  return {
+    runs: keep(runs, retentionDefault.runs),
+    tasks: keep(tasks, retentionDefault.tasks),
+    logs: keep(logs, retentionDefault.logs),
+    blobs: keep(blobs, retentionDefault.blobs),
+  };
+}
+
+function keep(told: Partial<Keep> = {}, unlessTold: Keep): Keep {
+  return { ageMs: told.ageMs ?? unlessTold.ageMs, count: told.count ?? unlessTold.count };
+}
+
+/**
+ * What has just ended is not pruned by count: whoever started it still reads its result, and a worker that repeats its report still
+ * gets the same answer.
+ */
+export const lingerMs = 300_000;
+
+export interface Pruned {
+  runs: number;
+  tasks: number;
+  /** Runs and tasks that are kept without their logs from now on. */
+  logs: number;
+  blobs: number;
+}
+
+export interface RetentionStore {
+  /**
+   * Removes what the policy no longer keeps, a small transaction at a time. Safe to break off: the next call goes on. When `signal`
+   * aborts it stops after the transaction at hand.
+   */
+  prune(policy: RetentionPolicy, now: number, signal?: AbortSignal): Promise<Pruned>;
+  /** Removes a run that has ended, at once for every reader. False when there is none. */
+  removeRun(runId: string): Promise<boolean>;
+  /** What `keepAge` kept last; null when there is none. */
+  age(): AgeMark | null;
+  keepAge(mark: AgeMark): Promise<void>;
+  /** Notes how long runs are kept, for checkers. To be called before anything is served. */
+  notePolicy(policy: RetentionPolicy): void;
+}
+
+export interface RetentionOptions {
+  store: RetentionStore;
+  clock: Clock;
+  policy?: RetentionPolicy;
+  pruned?: (pruned: Pruned) => void;
+  /** Told when pruning failed, such as on a full disk. It is tried again a minute later. */
+  failed?: (error: unknown) => void;
+}
+
+/** Between the end of one pruning and the begin of the next. */
+const everyMs = 60_000;
+/** The age of the file is written this often: what a crash takes of it counts as absence. */
+const keepAgeMs = 3_600_000;
+
+export class Retention {
+  readonly #options: RetentionOptions;
+  readonly #stopping = new AbortController();
+  #cancelTimer: (() => void) | null = null;
+  #pruning: Promise<void> | null = null;
+  readonly #age: Age;
+  #ageKeptAt = Number.NEGATIVE_INFINITY;
+
+  /** Prunes a minute from now for the first time, then each minute. */
+  constructor(options: RetentionOptions) {
+    this.#options = options;
+    this.#age = new Age(options.store.age(), options.clock.now());
+    this.#arm();
+  }
+
+  /** Resolves when no pruning is going on any more. May be called twice. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#cancelTimer?.();
+    await this.#pruning;
+  }
+
+  #arm(): void {
+    if (this.#stopping.signal.aborted) return;
+    const { clock } = this.#options;
+    this.#cancelTimer = clock.at(clock.now() + everyMs, () => {
+      this.#pruning = this.#prune().finally(() => this.#arm());
+    });
+  }
+
+  async #prune(): Promise<void> {
+    const { store, clock, policy = retentionDefault } = this.#options;
+    const now = clock.now();
+    try {
+      const pruned = await store.prune(policy, this.#age.at(now), this.#stopping.signal);
+      if (pruned.runs + pruned.tasks + pruned.logs + pruned.blobs > 0) this.#options.pruned?.(pruned);
+      if (now - this.#ageKeptAt >= keepAgeMs) {
+        await store.keepAge(this.#age.mark);
+        this.#ageKeptAt = now;
+      }
+    } catch (error) {
+      this.#options.failed?.(error);
+    }
+  }
+}

@@ -1,0 +1,74 @@
+// Whether an attempt that closed is followed by another, and when. Policy only: pure, and no part of the board.
+
+import { backoffMs } from "../../backoff.ts";
+import type { Deadline, Fault } from "../board/task.ts";
+import type { RetryPolicy } from "./plan.ts";
+
+/** How an attempt came to its end without a result. A failure that `spends` what lost holds do was none of the task's own. */
+export type Closure =
+  | { kind: "failed"; error: string; retryable: boolean; delayMs?: number; spends?: "lost" }
+  | { kind: "lost" }
+  | { kind: "timed-out"; which: "claimBy" | "endBy" | "totalBy" };
+
+/** `ordinal` is the new attempt's place among the run's records; `input` replaces the task's where it is worked out for each attempt. */
+export type NextTry =
+  | { again: true; dueAt: number; failures: number; lost: number; ordinal?: number; input?: string; wakeAt?: number }
+  | { again: false; error: string; failures: number; lost: number };
+
+export const noRetry: RetryPolicy = { failures: 0, lost: 1, backoff: { kind: "fixed", delayMs: 0 } };
+
+/** `failures` and `lost` are the counts before this closure; `random` lies in [0, 1). */
+export function nextTry(
+  policy: RetryPolicy,
+  counts: { failures: number; lost: number; postedAt?: number },
+  closure: Closure,
+  now: number,
+  random: number,
+): NextTry {
+  const spendsLost = budgetOf(policy, closure) === "lost" && policy.lost !== "as-failure";
+  const failures = counts.failures + (spendsLost ? 0 : 1);
+  const lost = counts.lost + (spendsLost ? 1 : 0);
+  const spent = spendsLost ? lost > (policy.lost as number) : failures > policy.failures;
+  const final = { again: false as const, error: errorOf(closure), failures, lost };
+  if (spent || isFinal(policy, closure)) return final;
+  if (policy.withinMs !== undefined && counts.postedAt !== undefined && now - counts.postedAt >= policy.withinMs) return final;
+  const asked = closure.kind === "failed" ? closure.delayMs : undefined;
+  const delay = asked ?? (spendsLost ? lostDelay(policy, lost, random) : backoffMs(policy.backoff, failures, random));
+  return { again: true, dueAt: now + delay, failures, lost };
+}
+
+function budgetOf(policy: RetryPolicy, closure: Closure): "failures" | "lost" {
+  if (closure.kind === "lost") return "lost";
+  return (closure.kind === "failed" ? closure.spends : policy.timeoutSpends) ?? "failures";
+}
+
+/** Said to be final, or out of time altogether, or nobody came to take it: trying again would come to the same. */
+function isFinal(policy: RetryPolicy, closure: Closure): boolean {
+  if (closure.kind === "failed") return !closure.retryable;
+  if (closure.kind === "lost") return false;
+  return closure.which === "totalBy" || (closure.which === "claimBy" && !policy.retryUnclaimed);
+}
+
+function lostDelay({ lostBackoff }: RetryPolicy, lost: number, random: number): number {
+  return lostBackoff === undefined ? 0 : backoffMs(lostBackoff, lost, random);
+}
+
+/** What a record keeps of it. */
+export function faultOf(closure: Closure): Fault {
+  if (closure.kind !== "failed") return closure.kind;
+  return closure.retryable ? (closure.spends ?? "failed") : "final";
+}
+
+/** The deadline that was missed; null where it was no deadline. */
+export function overdueOf(closure: Closure): Deadline | null {
+  if (closure.kind === "failed") return null;
+  return closure.kind === "lost" ? "holdUntil" : closure.which;
+}
+
+/** What people are told of it. */
+export function errorOf(closure: Closure): string {
+  if (closure.kind === "failed") return closure.error;
+  if (closure.kind === "lost") return "lease expired";
+  if (closure.which === "claimBy") return "timed out: nobody took it in time";
+  return closure.which === "endBy" ? "timed out: the attempt took too long" : "timed out: the task took too long";
+}

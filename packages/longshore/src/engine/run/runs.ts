@@ -1,0 +1,266 @@
+// Runs from the outside: definitions, starting, cancelling, trying again, waiting for the result; and the messages that runs and
+// their children leave for each other, carried out one after the other.
+
+import type { Clock } from "../../clock.ts";
+import { LongshoreError } from "../../errors.ts";
+import type { MakeId } from "../../ids.ts";
+import { checkName } from "../../names.ts";
+import { type GiveUp, Results } from "../../results.ts";
+import { inTurns } from "../../sliced.ts";
+import { Slices } from "../../slices.ts";
+import { decide } from "./decide.ts";
+import type { Definition, Dialect } from "./dialect.ts";
+import { atOnceCharsMax, type Plan } from "./plan.ts";
+import { isRunOpen, type Message, type Run, type StoredMessage } from "./run.ts";
+import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
+
+export interface StartOptions {
+  workflow: string;
+  /** JSON text. */
+  input: string;
+  /** Starting twice with one key starts one run. */
+  key?: string;
+  alias?: string;
+  unlessRunning?: boolean;
+}
+
+/** Answers what to start, under this id, for a run that said it in words of its dialect. */
+export type Starter = (message: Message & { kind: "start-run" }, id: string) => Promise<NewChild>;
+
+/** When a message could not be carried out, it is tried again after this long. */
+const retryMs = 1_000;
+
+export class Runs {
+  readonly #store: RunStore;
+  readonly #clock: Clock;
+  readonly #makeId: MakeId;
+  readonly #dialects: ReadonlyMap<string, Dialect>;
+  readonly #slices: Slices;
+  readonly #results = new Results<Run>();
+  #carrying: Promise<void> | null = null;
+  #moreLeft = false;
+  readonly #starters = new Map<string, Starter>();
+  #closed = false;
+
+  constructor(options: { store: RunStore; clock: Clock; makeId: MakeId; dialects: ReadonlyMap<string, Dialect>; slices?: Slices }) {
+    this.#slices = options.slices ?? new Slices();
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#makeId = options.makeId;
+    this.#dialects = options.dialects;
+  }
+
+  /** Says what is started when a run of this dialect asks for another in its own words. To be called before any message is carried. */
+  startsFor(dialect: string, starter: Starter): void {
+    this.#starters.set(dialect, starter);
+  }
+
+  /** Rejects with LONGSHORE_BAD_DEFINITION for a source that could not run. A large one is compiled in turns. */
+  async check(dialect: string, source: string): Promise<void> {
+    const { nodes } = await compileInTurns(dialectOf(this.#dialects, dialect), source, this.#slices);
+    for (const { id } of nodes) checkName(id, "name", "a step");
+  }
+
+  /** Keeps a definition under its name. `source` has been through its dialect's parser; compiling it here proves that it can run. */
+  async define(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
+    await this.check(definition.dialect, definition.source);
+    return this.#store.define({
+      id: definition.id ?? this.#makeId(this.#clock.now()),
+      name: definition.name,
+      dialect: definition.dialect,
+      source: definition.source,
+    });
+  }
+
+  definition(name: string): Promise<Definition | undefined> {
+    return this.#store.definition(name);
+  }
+
+  definitionById(id: string): Promise<Definition | undefined> {
+    return this.#store.definitionById(id);
+  }
+
+  /** Starts a run of one definition, whatever the newest under its name is. Without a `workflow` it has no name but its own id. */
+  begin(run: Omit<NewRun, "id" | "workflow"> & { id?: string; workflow?: string }): Promise<{ run: Run; created: boolean }> {
+    const id = run.id ?? this.#makeId(this.#clock.now());
+    return this.#store.start({ ...run, id, workflow: run.workflow ?? id });
+  }
+
+  /** The run afterwards; undefined when there is none. Orders that mean nothing in its state change nothing. */
+  tell(runId: string, order: Order): Promise<Run | undefined> {
+    return this.#store.tell(runId, order);
+  }
+
+  /** Ends the delays of its queued tasks. */
+  hasten(runId: string): Promise<boolean> {
+    return this.#store.hasten(runId);
+  }
+
+  async start(options: StartOptions): Promise<{ run: Run; created: boolean }> {
+    const definition = await this.#store.definition(options.workflow);
+    if (definition === undefined) throw unknownWorkflow(options.workflow);
+    return this.#store.start({ ...options, id: this.#makeId(this.#clock.now()), definitionId: definition.id });
+  }
+
+  run(runId: string): Promise<Run | undefined> {
+    return this.#store.run(runId);
+  }
+
+  /** The run afterwards, with the reason as its error; undefined when there is none. A run that has ended stays as it is. */
+  cancel(runId: string, reason?: string): Promise<Run | undefined> {
+    return this.#store.tell(runId, reason === undefined ? { kind: "cancel" } : { kind: "cancel", error: reason });
+  }
+
+  /** Tries again whatever did not succeed, in the same run, keeping what did. */
+  async retry(runId: string): Promise<Run | undefined> {
+    const run = await this.#store.run(runId);
+    if (run === undefined) return undefined;
+    if (isRunOpen(run.state))
+      throw new LongshoreError("LONGSHORE_CONFLICT", `Run ${runId} is still running: cancel it first, or wait for its end.`);
+    if (run.state === "succeeded")
+      throw new LongshoreError("LONGSHORE_CONFLICT", `Run ${runId} has succeeded: there is nothing to try again. Use rerun for a new run.`);
+    return this.#store.tell(runId, { kind: "retry" });
+  }
+
+  /** A new run of the same version with the same input. */
+  async rerun(runId: string): Promise<Run | undefined> {
+    const run = await this.#store.run(runId);
+    if (run === undefined) return undefined;
+    const { definitionId, input } = run;
+    const id = this.#makeId(this.#clock.now());
+    const workflow = run.workflow === run.id ? id : run.workflow;
+    const definition = await this.#store.definitionById(definitionId);
+    const kept = definition === undefined ? {} : dialectOf(this.#dialects, definition.dialect).anew?.(run);
+    return (await this.#store.start({ ...kept, id, workflow, definitionId, input })).run;
+  }
+
+  /** Resolves with the run once it has ended, or as it stands when the caller gives up; undefined when there is no such run. */
+  result(runId: string, giveUp?: GiveUp): Promise<Run | undefined> {
+    return this.#results.of(
+      runId,
+      () => this.#store.run(runId),
+      (run) => isRunOpen(run.state),
+      giveUp,
+    );
+  }
+
+  /** To be called by the store after each commit that changed this run. */
+  changed(run: Run): void {
+    if (!isRunOpen(run.state)) this.#results.tell(run.id, run);
+  }
+
+  /** To be called by the store when messages were left, and once at start. */
+  carry(): void {
+    this.#moreLeft = true;
+    if (this.#carrying !== null || this.#closed) return;
+    this.#carrying = this.#carryAll().finally(() => {
+      this.#carrying = null;
+      if (this.#moreLeft) this.carry();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#results.close(
+      new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the run ended; it goes on at the next start."),
+    );
+    await this.#carrying;
+  }
+
+  async #carryAll(): Promise<void> {
+    while (this.#moreLeft && !this.#closed) {
+      this.#moreLeft = false;
+      try {
+        await this.#carryOnce();
+      } catch {
+        // The store cannot be written now, or has been closed, or a message is stuck. Messages are durable, so they only come later.
+        this.#clock.at(this.#clock.now() + retryMs, () => this.carry());
+        return;
+      }
+    }
+  }
+
+  async #carryOnce(): Promise<void> {
+    const stuck = new Map<number, unknown>();
+    for (let carried = true; carried && !this.#closed; ) {
+      carried = false;
+      for (const stored of await this.#store.messages()) {
+        if (stuck.has(stored.id)) continue;
+        try {
+          await this.#deliver(stored);
+          carried = true;
+        } catch (error) {
+          if (isAboutTheStore(error)) throw error;
+          // One that cannot be carried out, such as a start in a dialect that this server does not have, holds up no other.
+          stuck.set(stored.id, error);
+        }
+      }
+    }
+    for (const error of stuck.values()) throw error;
+  }
+
+  async #deliver(stored: StoredMessage): Promise<void> {
+    const { message } = stored;
+    await this.#store.deliver(stored, message.kind === "start-run" ? await this.#childFor(message) : null);
+  }
+
+  async #childFor(message: Message & { kind: "start-run" }): Promise<NewChild> {
+    const id = message.runId ?? this.#makeId(this.#clock.now());
+    const { workflow, input } = message;
+    if (workflow === null) {
+      const starter = this.#starters.get(message.dialect);
+      if (starter === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `Nobody here starts runs of ${message.dialect} yet.`);
+      try {
+        return await starter(message, id);
+      } catch (error) {
+        if (isRefusal(error)) return { failed: error.message };
+        throw error;
+      }
+    }
+    const definition = await this.#store.definition(workflow);
+    return definition === undefined ? { failed: `there is no workflow ${workflow}` } : { id, definitionId: definition.id, workflow, input };
+  }
+}
+
+function isAboutTheStore(error: unknown): boolean {
+  return error instanceof LongshoreError && (error.code === "LONGSHORE_STORE_UNAVAILABLE" || error.code === "LONGSHORE_CLOSED");
+}
+
+/** What is asked for can never be started, however often it is tried: the step that waits for it fails. */
+function isRefusal(error: unknown): error is LongshoreError {
+  return error instanceof LongshoreError && ["LONGSHORE_BAD_INPUT", "LONGSHORE_BAD_DEFINITION"].includes(error.code);
+}
+
+/** The pure half that a store is opened with. */
+export function brainOf(dialects: ReadonlyMap<string, Dialect>, slices: Slices = new Slices()): Brain {
+  return {
+    plan: (definition) => dialectOf(dialects, definition.dialect).compile(definition.source),
+    planInTurns: (definition) => compileInTurns(dialectOf(dialects, definition.dialect), definition.source, slices),
+    decide: (plan, frontier, event) => decide(plan, dialectOf(dialects, plan.dialect), frontier, event),
+  };
+}
+
+async function compileInTurns(dialect: Dialect, source: string, slices: Slices): Promise<Plan> {
+  const work = source.length > atOnceCharsMax ? dialect.compileInSlices?.(source) : undefined;
+  return work === undefined ? dialect.compile(source) : inTurns(work, slices);
+}
+
+function dialectOf(dialects: ReadonlyMap<string, Dialect>, name: string): Dialect {
+  const dialect = dialects.get(name);
+  if (dialect === undefined)
+    throw new LongshoreError(
+      "LONGSHORE_BAD_DEFINITION",
+      `There is no dialect ${name}, expected one of ${[...dialects.keys()].join(", ")}.`,
+    );
+  return dialect;
+}
+
+function unknownWorkflow(name: string): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_NOT_FOUND",
+    `There is no workflow ${JSON.stringify(name)}. Define it first, or look at the list of definitions.`,
+    {
+      detail: { field: "workflow", expected: "the name of a definition" },
+    },
+  );
+}

@@ -1,0 +1,213 @@
+// The start of a node whose turn has come: it is posted for a worker, waits, or is over at once. What that means for the nodes after it
+// is deciding.ts's.
+
+import type { Json } from "../../json.ts";
+import { parseExact, writeExact } from "../../json-exact.ts";
+import { foreignLane, keptForServer } from "../board/kept-lanes.ts";
+import type { Fault } from "../board/task.ts";
+import type { Recorded } from "./decide.ts";
+import type { Resolved, Scope } from "./dialect.ts";
+import { type Draft, type Failing, startSteps } from "./draft.ts";
+import type { Joins } from "./joins.ts";
+import type { Ending, InstantNode, JoinNode, Placement, PlanNode, TaskNode, Template } from "./plan.ts";
+import type { Settled } from "./run.ts";
+
+/** How the run goes on after a start. Nothing is followed before the start is through. */
+export interface Onward {
+  settled(settled: Settled): void;
+  /** Nodes of a lazy plan that have become wanted. */
+  wanted(nodes: readonly number[]): void;
+  failed(node: number, failing: Failing): void;
+  /** Nodes that are to start, and for which this decision has no more room. */
+  later(nodes: readonly number[]): void;
+}
+
+export class Starting {
+  readonly #draft: Draft;
+  readonly #joins: Joins;
+  /** Nodes that somebody has settled before their turn. */
+  readonly #skips: ReadonlySet<number>;
+  readonly #onward: Onward;
+  /** Ends of the run that wait until everything that begins along with them has begun. */
+  readonly #endings: number[] = [];
+  /** Places among the records that were kept for them. */
+  readonly #reserved = new Map<number, number>();
+  #beginning = 0;
+
+  constructor(draft: Draft, joins: Joins, skips: ReadonlySet<number>, onward: Onward) {
+    this.#draft = draft;
+    this.#joins = joins;
+    this.#skips = skips;
+    this.#onward = onward;
+  }
+
+  /** Starts nodes that begin together; an end of the run among them comes last. */
+  activateAll(nodes: readonly number[]): void {
+    this.#beginning++;
+    this.activateEach(nodes);
+    this.#beginning--;
+    if (this.#beginning === 0) this.activateEach(this.#endings.splice(0));
+  }
+
+  /** Starts nodes one after the other; those for which the decision has no room are left for the next. */
+  activateEach(nodes: readonly number[]): void {
+    let begun = 0;
+    while (begun < nodes.length && !this.#draft.spent) this.activate(nodes[begun++] as number);
+    if (begun < nodes.length) this.#onward.later(nodes.slice(begun));
+  }
+
+  /** Starts a node whose upstreams allow it, unless the run is over. `given` is an input that was decided elsewhere, as JSON text. */
+  activate(at: number, given?: string): void {
+    if (this.#draft.over) return;
+    this.#draft.spend(startSteps);
+    const node = this.#draft.plan.nodes[at] as PlanNode;
+    if (node.kind === "end" && this.#beginning > 0) {
+      // The first one ends the run, as a rule; a place for another would stay empty.
+      if (this.#endings.length === 0) this.#reserved.set(at, this.#draft.nextOrdinal());
+      this.#endings.push(at);
+      return;
+    }
+    if (this.#skips.has(at)) {
+      this.#onward.settled({ node: at, succeeded: true });
+      return;
+    }
+    if (node.kind === "join") return this.#wait(at, node);
+    const self = this.#selfOf(at, node);
+    if (self === undefined) return;
+    const when: Resolved = node.when === undefined ? { value: true } : this.#draft.resolve(node.when, self);
+    if ("needs" in when) return;
+    if ("value" in when && when.value === false) return this.skip(at);
+    const input =
+      "failed" in when ? when : given === undefined ? this.#draft.resolve(node.input, self) : { value: parseExact(given) as Json };
+    if ("needs" in input) return;
+    if ("failed" in input) this.#failAtOnce(at, input);
+    else this.#begin(at, node, input.value, self?.attempt ?? 0);
+  }
+
+  /** What it waited for did not succeed. */
+  skip(at: number): void {
+    this.#record(at, { state: "skipped", error: null });
+    this.#onward.settled({ node: at, succeeded: false });
+  }
+
+  /** Which attempt this will be. Only a step that lived before, and whose input or child run tells, has to be looked at. */
+  #selfOf(at: number, node: PlanNode): Scope["self"] | undefined {
+    const tells = node.freshInput || node.kind === "run";
+    if (this.#draft.run.retries === 0 || !tells) return { node: at, attempt: 0 };
+    const before = this.#draft.frontier.record(at);
+    if (before === undefined) {
+      this.#draft.need.records.push(at);
+      return undefined;
+    }
+    return { node: at, attempt: before === null ? 0 : before.attempt + 1 };
+  }
+
+  #begin(at: number, node: Exclude<PlanNode, JoinNode>, input: Json, attempt: number): void {
+    const text = writeExact(input);
+    if (node.kind === "instant") return this.#instant(at, node, text);
+    if (node.kind === "end") return this.#endHere(at, node.ending, text);
+    if (node.kind === "wait") return this.#waitUntil(at, node.until, text);
+    if (node.kind === "run") {
+      this.#draft.post(at, text);
+      return this.#draft.startChild(at, node.workflow, text, attempt);
+    }
+    const placed = node.placed ? this.#place(at, node, input) : {};
+    if (placed === null) return;
+    const { placement, given } = placed;
+    const foreign = foreignLane((placement ?? node).lanes, this.#draft.dialect.name);
+    if (foreign !== undefined) return this.#failAtOnce(at, { failed: keptForServer(foreign.name) }, text);
+    this.#draft.post(at, given === undefined ? text : writeExact(given), placement === undefined ? {} : { placement });
+  }
+
+  /** Null when it cannot be placed, or not yet. */
+  #place(at: number, node: TaskNode, input: Json): { placement?: Placement; given?: Json } | null {
+    const placed = this.#draft.dialect.place?.(this.#draft.plan, node, input, this.#draft.scope({ node: at, attempt: 0 }));
+    if (placed === undefined) throw new Error(`The dialect ${this.#draft.dialect.name} places no tasks.`);
+    if ("placement" in placed) return { ...(placed.placement && { placement: placed.placement }), given: placed.given };
+    if ("failed" in placed) this.#failAtOnce(at, placed);
+    else this.#draft.ask(placed);
+    return null;
+  }
+
+  #instant(at: number, node: InstantNode, input: string): void {
+    const output = this.#resolveObject(at, node.output, input);
+    const set = node.variables === undefined ? null : this.#draft.resolve(node.variables, { node: at, attempt: 0 });
+    const by = node.choice === undefined ? null : this.#draft.resolve(node.choice.by, { node: at, attempt: 0 });
+    for (const part of [output, set, by]) if (part !== null && "failed" in part) return this.#failAtOnce(at, part, input);
+    if (!("value" in output) || (set !== null && !("value" in set)) || (by !== null && !("value" in by))) return;
+    this.#record(at, { state: "done", error: output.warning ?? null, input, output: writeExact(output.value) });
+    if (set !== null) this.#draft.setVariables(set.value);
+    const chosen = node.choice === undefined || by === null ? [] : (node.choice.cases.get(String(by.value)) ?? node.choice.otherwise);
+    const started = [...chosen, ...(node.starts ?? [])];
+    if (this.#draft.plan.lazy) this.#onward.wanted(started);
+    else this.activateAll(started);
+    // A branch that was chosen leads on by itself.
+    this.#onward.settled({ node: at, succeeded: true, chose: chosen.length > 0 });
+  }
+
+  /** While its own output is worked out, a step is not recorded yet, but its input is known. */
+  #resolveObject(at: number, template: Template, input: string): Resolved {
+    return this.#draft.known.during(at, this.#draft.blank(at, input), () => this.#draft.resolve(template, { node: at, attempt: 0 }));
+  }
+
+  #waitUntil(at: number, until: Template, input: string): void {
+    const resolved = this.#draft.resolve(until, { node: at, attempt: 0 });
+    if ("needs" in resolved) return;
+    if ("failed" in resolved) return this.#failAtOnce(at, resolved, input);
+    if (typeof resolved.value === "number" && resolved.value <= this.#draft.now) {
+      this.#record(at, { state: "done", error: null, input, output: "{}" });
+      this.#onward.settled({ node: at, succeeded: true });
+    } else this.#draft.post(at, input, typeof resolved.value === "number" ? { wakeAt: resolved.value } : {});
+  }
+
+  /** A join begins to wait; what it waits for may have settled before. */
+  #wait(at: number, node: JoinNode): void {
+    const counter = this.#joins.of(at, node);
+    const input = this.#draft.resolve(node.input, { node: at, attempt: 0 });
+    if (counter === undefined || "needs" in input) return;
+    if ("failed" in input) return this.#failAtOnce(at, input);
+    const text = writeExact(input.value);
+    this.#draft.post(at, text);
+    this.#draft.known.add(at, { ...this.#draft.blank(at, text), ordinal: this.#draft.run.recorded });
+    this.#joins.set(at, { ...counter, begun: true });
+    if (counter.left === 0) this.complete(at, node);
+  }
+
+  /** Everything that a join waited for has settled. */
+  complete(at: number, node: JoinNode): void {
+    const output = this.#draft.resolve(node.output, { node: at, attempt: 0 });
+    if ("needs" in output) return;
+    this.#draft.leave();
+    const failed = "failed" in output;
+    const parts = {
+      state: failed ? ("failed" as const) : ("done" as const),
+      error: failed ? output.failed : (output.warning ?? null),
+      output: failed ? (output.output === undefined ? null : writeExact(output.output)) : writeExact(output.value),
+    };
+    this.#draft.change({ kind: "settle", node: at, ...parts, ...(failed ? { fault: output.fault ?? ("failed" as const) } : {}) });
+    this.#draft.known.end(at, { ...parts, endedAt: this.#draft.now });
+    if (failed) this.#onward.failed(at, { state: "failed", error: output.failed, fault: output.fault ?? "failed", attempt: 0 });
+    else this.#onward.settled({ node: at, succeeded: true });
+  }
+
+  #endHere(at: number, template: Template, input: string): void {
+    const resolved = this.#draft.resolve(template, { node: at, attempt: 0 });
+    if ("needs" in resolved) return;
+    if ("failed" in resolved) return this.#failAtOnce(at, resolved, input);
+    const ending = resolved.value as unknown as Ending;
+    this.#record(at, { state: "done", error: null, input, output: writeExact(ending.output) });
+    this.#draft.change({ kind: "cancel-open" });
+    this.#draft.close(ending.state, ending.error, writeExact(ending.output));
+  }
+
+  #failAtOnce(at: number, how: { failed: string; fault?: Fault; output?: Json }, input?: string): void {
+    const fault = how.fault ?? "final";
+    const output = how.output === undefined ? null : writeExact(how.output);
+    this.#record(at, { state: "failed", error: how.failed, input, fault, output });
+    this.#onward.failed(at, { state: "failed", error: how.failed, fault, attempt: 0, output });
+  }
+
+  #record(node: number, parts: Recorded): void {
+    this.#draft.record(node, parts, this.#reserved.get(node));
+  }
+}
