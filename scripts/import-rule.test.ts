@@ -25,15 +25,15 @@ function check(files: Record<string, string>): string[] {
 const clean = {
   "clock.ts": `import { Schema } from "./schema/schema.ts";`,
   "schema/schema.ts": "",
-  "board/board.ts": `import { now } from "../clock.ts";`,
-  "run/runs.ts": `import type { Board } from "../board/board.ts";`,
+  "engine/board/board.ts": `import { now } from "../../clock.ts";`,
+  "engine/board/local-board.ts": `import type { Board } from "./board.ts";`,
   "runner/runner.ts": `import { now } from "../clock.ts";`,
   "protocol/alpha/wire.ts": `import { now } from "../../clock.ts";`,
   "protocol/alpha/worker.ts": `import { run } from "../../runner/runner.ts";\nimport { shape } from "./wire.ts";`,
-  "protocol/alpha/routes.ts": `import { board } from "../../board/board.ts";\nimport { shape } from "./wire.ts";`,
+  "protocol/alpha/routes.ts": `import { board } from "../../engine/board/board.ts";\nimport { shape } from "./wire.ts";`,
   "dialect/alpha/parse.ts": `import { shape } from "../../protocol/alpha/wire.ts";`,
-  "store/sqlite/board.ts": `import type { BoardStore } from "../../board/board.ts";`,
-  "server/server.ts": `import { open } from "../store/sqlite/board.ts";`,
+  "store/sqlite/store.ts": `import { LocalBoard } from "../../engine/board/local-board.ts";`,
+  "server/server.ts": `import { open } from "../store/sqlite/store.ts";`,
 };
 
 describe("import rule", () => {
@@ -42,13 +42,13 @@ describe("import rule", () => {
   });
 
   it("refuses a value import that points upwards", () => {
-    expect(check({ ...clean, "board/lanes.ts": `import { runs } from "../run/runs.ts";` })).toEqual([
-      "board/lanes.ts: the board layer may not import run/runs.ts (run)",
+    expect(check({ ...clean, "engine/board/lanes.ts": `import { LocalBoard } from "./local-board.ts";` })).toEqual([
+      "engine/board/lanes.ts: the engine layer may not import engine/board/local-board.ts (operations)",
     ]);
   });
 
   it("refuses a type-only import that points upwards", () => {
-    expect(check({ ...clean, "runner/execute.ts": `import type { Board } from "../board/board.ts";` })).toHaveLength(1);
+    expect(check({ ...clean, "runner/execute.ts": `import type { Board } from "../engine/board/board.ts";` })).toHaveLength(1);
   });
 
   it("refuses a dynamic import that points upwards", () => {
@@ -56,21 +56,26 @@ describe("import rule", () => {
   });
 
   it("refuses a re-export that points upwards", () => {
-    expect(check({ ...clean, "backoff.ts": `export { runs } from "./run/runs.ts";` })).toHaveLength(1);
+    expect(check({ ...clean, "backoff.ts": `export { board } from "./engine/board/board.ts";` })).toHaveLength(1);
   });
 
   it("refuses a type written as an inline import", () => {
-    expect(check({ ...clean, "json.ts": `export type B = import("./board/board.ts").Board;` })).toHaveLength(1);
+    expect(check({ ...clean, "json.ts": `export type B = import("./engine/board/board.ts").Board;` })).toHaveLength(1);
   });
 
   it("refuses an import that spans several lines", () => {
-    expect(check({ ...clean, "board/limits.ts": `import {\n  one,\n  two,\n} from "../server/server.ts";` })).toHaveLength(1);
+    expect(check({ ...clean, "engine/board/limits.ts": `import {\n  one,\n  two,\n} from "../../server/server.ts";` })).toHaveLength(1);
   });
 
   it("refuses a store outside the server", () => {
-    const store = `import { open } from "../store/sqlite/board.ts";`;
+    const store = `import { open } from "../store/sqlite/store.ts";`;
     expect(check({ ...clean, "cli/doctor.ts": store })).toHaveLength(1);
-    expect(check({ ...clean, "run/retry.ts": store })).toHaveLength(1);
+    expect(check({ ...clean, "engine/commit.ts": store })).toHaveLength(1);
+  });
+
+  it("refuses a protocol that takes part in operations", () => {
+    const local = `import { LocalBoard } from "../../engine/board/local-board.ts";`;
+    expect(check({ ...clean, "protocol/alpha/helper.ts": local })).toHaveLength(1);
   });
 
   it("refuses one protocol that knows another", () => {
@@ -87,18 +92,18 @@ describe("import rule", () => {
     const tree = {
       ...clean,
       "protocol/alpha/worker.ts": `import { help } from "./helper.ts";`,
-      "protocol/alpha/helper.ts": `import { board } from "../../board/board.ts";`,
+      "protocol/alpha/helper.ts": `import { board } from "../../engine/board/board.ts";`,
     };
-    expect(check(tree)).toEqual(["protocol/alpha/worker.ts: reaches board/board.ts (board) through protocol/alpha/helper.ts"]);
+    expect(check(tree)).toEqual(["protocol/alpha/worker.ts: reaches engine/board/board.ts (engine) through protocol/alpha/helper.ts"]);
   });
 
   it("follows a half through all folders of its protocol", () => {
     const tree = {
       ...clean,
       "protocol/alpha/grpc/worker.ts": `import { help } from "../helper.ts";`,
-      "protocol/alpha/helper.ts": `import { post } from "../../board/board.ts";`,
+      "protocol/alpha/helper.ts": `import { post } from "../../engine/board/board.ts";`,
     };
-    expect(check(tree)).toEqual(["protocol/alpha/grpc/worker.ts: reaches board/board.ts (board) through protocol/alpha/helper.ts"]);
+    expect(check(tree)).toEqual(["protocol/alpha/grpc/worker.ts: reaches engine/board/board.ts (engine) through protocol/alpha/helper.ts"]);
   });
 
   it("refuses a server half that knows the runner", () => {
@@ -107,7 +112,7 @@ describe("import rule", () => {
   });
 
   it("refuses a database package outside the store", () => {
-    expect(check({ ...clean, "board/lanes.ts": `import { DatabaseSync } from "node:sqlite";` })).toHaveLength(1);
+    expect(check({ ...clean, "engine/board/lanes.ts": `import { DatabaseSync } from "node:sqlite";` })).toHaveLength(1);
   });
 
   it("refuses the package's own public name", () => {
