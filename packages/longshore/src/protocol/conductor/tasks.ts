@@ -1,6 +1,6 @@
 // What workers ask: polls and updates. README.md, "The life of a task".
 //
-// What happens when a worker polls: `poll` below -> board/board.ts `claim` -> the store's board. A task's id on this wire names the task
+// What happens when a worker polls: `poll` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts. A task's id on this wire names the task
 // and the try, so a report on a try that is over proves by itself that it is late.
 
 import type { Clock } from "../../clock.ts";

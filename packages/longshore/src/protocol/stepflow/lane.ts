@@ -1,4 +1,4 @@
-// Components that are carried out from here: a worker of a lane (board/lane-worker.ts) whose work and failures are Stepflow's.
+// Components that are carried out from here: a worker of a lane (engine/board/lane-worker.ts) whose work and failures are Stepflow's.
 
 import { type FlowError, failureReport } from "../../dialect/stepflow/result.ts";
 import type { ComponentTask } from "../../dialect/stepflow/router.ts";

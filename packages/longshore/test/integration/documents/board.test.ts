@@ -1,4 +1,4 @@
-// The transition table is data in board/task.ts. Two documents show it; one of them also draws it.
+// The transition table is data in engine/board/task.ts. Two documents show it; one of them also draws it.
 
 import { describe, expect, it } from "vitest";
 import { type Cell, table, type Verb } from "../../../src/engine/board/task.ts";
