@@ -106,7 +106,7 @@ describe("live changes", () => {
 
   it("tell a reader that was too slow how much it missed, and go on", async () => {
     const changes = new Changes({ clock: new TestClock(), epoch: "e", workflowOf: () => undefined, keptMax: 10 });
-    const change = (...ids: string[]) => ids.map((id) => changes.run({ id, workflow: "w" } as Run));
+    const change = (...ids: string[]) => ids.map((id) => changes.run({ id, workflow: "w", error: null } as Run));
     const reader = slowReader();
     const [operation] = eventOperations(changes, new Slices());
     const reply = await operation?.handle({ params: {}, query: new URLSearchParams(), headers: {} } as HttpRequest);
