@@ -218,8 +218,21 @@ export class GroupCommit {
     return firstMissing ?? this.#queue.splice(0, at);
   }
 
-  /** Performs the jobs from `from` on once what they miss is there. What they did is taken back, so that they run in their order. */
+  /** Performs the jobs from `from` on once what they miss is there. What cannot be loaded fails all of them. */
   async #loadAndPerform(jobs: Job[], from: number, first: Missing): Promise<Job[]> {
+    try {
+      await this.#performWhenLoaded(jobs, from, first);
+    } catch (thrown) {
+      this.#takeBack(0);
+      this.#after.length = 0;
+      const error = this.#unwritten(thrown);
+      for (const job of jobs) Object.assign(job, { error, until: null });
+    }
+    return jobs;
+  }
+
+  /** What they did is taken back before each load, so that they run in their order. */
+  async #performWhenLoaded(jobs: Job[], from: number, first: Missing): Promise<void> {
     for (let loads = 0, missing = first, at = from; loads < loadsMax; loads++) {
       await this.#store.load([missing, ...this.#missedBy(jobs.slice(at + 1))]);
       let next: Missing | null = null;
@@ -228,7 +241,7 @@ export class GroupCommit {
         if (next !== null) break;
         at++;
       }
-      if (next === null) return jobs;
+      if (next === null) return;
       missing = next;
     }
     throw new Error(`A batch was performed ${loadsMax} times and still misses rows.`);

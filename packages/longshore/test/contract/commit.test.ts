@@ -32,6 +32,7 @@ describe("a batch on rows that are read later", () => {
   /** How many reads each load was asked for. */
   let loads: number[];
   let fails: Error | null;
+  let unread: Error | null;
 
   beforeEach(async () => {
     db = await openDatabase(":memory:");
@@ -39,6 +40,7 @@ describe("a batch on rows that are read later", () => {
     for (const id of ["a", "b", "c"]) db.exec(`INSERT INTO item VALUES ('${id}', 0)`);
     loads = [];
     fails = null;
+    unread = null;
     const later = missingRows(sqliteRows({ ...db, transaction }, () => null));
     const store: RowStore = { ...later, load: counted(later.load) };
     commit = new GroupCommit(store, () => 0);
@@ -63,7 +65,7 @@ describe("a batch on rows that are read later", () => {
   function counted(load: RowStore["load"]): RowStore["load"] {
     return (missing: readonly Missing[]) => {
       loads.push(missing.length);
-      return load(missing);
+      return unread === null ? load(missing) : Promise.reject(unread);
     };
   }
 
@@ -159,6 +161,17 @@ describe("a batch on rows that are read later", () => {
     expect((await failing).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     fails = null;
     expect(await commit.run((tx) => add(tx, "a"))).toBe(1);
+  });
+
+  it("whose rows cannot be loaded fails as a whole, and the next one is performed", async () => {
+    unread = new Error("the connection is gone");
+    const outcomes = await Promise.allSettled(["a", "b"].map((id) => commit.run((tx) => add(tx, id))));
+    expect(outcomes).toEqual(
+      [1, 2].map(() => ({ status: "rejected", reason: expect.objectContaining({ message: "the connection is gone" }) })),
+    );
+    unread = null;
+    expect(await commit.run((tx) => add(tx, "a"))).toBe(1);
+    expect(stored()).toEqual({ a: 1, b: 0, c: 0 });
   });
 
   it("is carried out before the store closes", async () => {
