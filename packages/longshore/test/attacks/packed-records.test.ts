@@ -10,14 +10,14 @@ import { untilElsewhere as until } from "../support/until.ts";
 
 const bombBytes = 64 * 1024 * 1024;
 
-type Packing = "gzip" | "snappy" | "lz4" | "zstd";
+type Packing = "none" | "gzip" | "snappy" | "lz4" | "zstd";
 
-async function stranger() {
+async function stranger({ partitions = 1 } = {}) {
   const { brokers, prefix } = await sharedKafka();
   const topic = `${prefix}status`;
   const reports: string[] = [];
   const trouble = { failing: (_what: string, error: unknown) => void reports.push(String(error)), working: () => {} };
-  const bus = await openKafkaBus({ ...soonHeard, brokers, partitions: 1, trouble });
+  const bus = await openKafkaBus({ ...soonHeard, brokers, partitions, trouble });
   onTestFinished(() => bus.close());
   const sizes: number[] = [];
   const handle = async (records: readonly { readonly value: Uint8Array }[]) => void sizes.push(...records.map(({ value }) => value.length));
@@ -25,8 +25,8 @@ async function stranger() {
   await consumer.ready;
   const producer = new Producer({ clientId: "stranger", bootstrapBrokers: [...brokers] });
   onTestFinished(() => producer.close());
-  const send = (value: Buffer, compression: Packing) =>
-    producer.send({ messages: [{ topic, key: Buffer.from("k"), value, partition: 0 }], compression });
+  const send = (value: Buffer, compression: Packing, partition = 0) =>
+    producer.send({ messages: [{ topic, key: Buffer.from("k"), value, partition }], compression });
   return { bus, topic, send, sizes, reports };
 }
 
@@ -50,18 +50,23 @@ describe.skipIf(kafkaMissing !== undefined)(`packed records${kafkaMissing === un
     expect(reports).toContainEqual(expect.stringContaining(`${topic}[0]@0`));
   });
 
-  it("that this Node cannot unpack do not hold up those behind them", async () => {
+  it("that this Node cannot unpack hold up their own partition alone, and are not lost", async () => {
     const { zstd } = compressionsAlgorithms;
     const original = { ...zstd };
     onTestFinished(() => void Object.assign(zstd, original));
-    const { bus, topic, send, sizes } = await stranger();
+    const { topic, send, sizes, reports } = await stranger({ partitions: 2 });
     Object.assign(zstd, {
       available: true,
       compressSync: (data: Buffer | { buffer: Buffer }) => plainZstd(Buffer.isBuffer(data) ? data : data.buffer),
     });
     await send(Buffer.from("packed"), "zstd");
-    await bus.publish([{ topic, key: "k", value: "behind it" }]);
-    await until(() => sizes.includes(9));
+    await until(() => reports.some((report) => report.includes(`${topic}[0] waits`)) || sizes.length > 0);
+    await send(Buffer.from("behind it"), "none");
+    await send(Buffer.from("elsewhere!"), "none", 1);
+    await until(() => sizes.includes(10));
+    // Newer versions of Node have what unpacks it.
+    if (sizes.includes(6)) await until(() => sizes.includes(9));
+    else expect(sizes).toEqual([10]);
   });
 
   it.each(["gzip", "snappy", "lz4"] as const)("of a usual size in %s are read", async (packing) => {

@@ -130,7 +130,9 @@ export class KafkaConsumer implements BusConsumer {
           client,
           fetching: rawFetches(this.#parts.kafka, fetching),
           unpack: unpacker(this.#parts.kafka),
-          unreadable: (place, reason) => this.#unreadable(place, reason),
+          unreadable: (place, reason) =>
+            this.#unreadable(place, `cannot be read and is left out: ${reason}. Look at what writes to this topic.`),
+          waits: (place, reason) => this.#unreadable(place, `waits, with all that follow in its partition: ${reason}.`),
           assignment,
           from: this.#subscription.from,
           added,
@@ -147,8 +149,8 @@ export class KafkaConsumer implements BusConsumer {
     }
   }
 
-  #unreadable(place: string, reason: string): void {
-    const message = `The batch of records at ${place} cannot be read and is left out: ${reason}. Look at what writes to this topic.`;
+  #unreadable(place: string, what: string): void {
+    const message = `A batch of records at ${place} ${what}`;
     this.#hasUnreadable = true;
     this.#parts.options.trouble?.failing(this.#reading, new LongshoreError("LONGSHORE_LIMIT", message));
   }

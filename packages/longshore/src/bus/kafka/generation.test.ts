@@ -15,6 +15,7 @@ function generationOf(client: object): Generation {
     late: new AbortController().signal,
     unpack: async (packed) => packed,
     unreadable() {},
+    waits() {},
     wake() {},
   });
 }

@@ -26,6 +26,8 @@ export interface GenerationParts {
   readonly unpack: Unpack;
   /** A batch that cannot be read is left out; `place` is where it begins. */
   unreadable(place: string, reason: string): void;
+  /** A partition is not read any further: a batch in it waits for a process that can unpack it. */
+  waits(place: string, reason: string): void;
   /** There may be something to take. */
   wake(): void;
 }
@@ -38,6 +40,8 @@ interface Partition {
   /** Everything before it is done. */
   done: bigint;
   committed: bigint;
+  /** It is not read any further. */
+  waits: boolean;
 }
 
 /** A broker holds a fetch back for this long when there is nothing; it also bounds how long the end of a generation takes. */
@@ -67,7 +71,7 @@ export class Generation {
   constructor(parts: GenerationParts) {
     this.#parts = parts;
     this.#partitions = [...parts.assignment].flatMap(([topic, indices]) =>
-      indices.map((index) => ({ topic, index, position: 0n, done: 0n, committed: -1n })),
+      indices.map((index) => ({ topic, index, position: 0n, done: 0n, committed: -1n, waits: false })),
     );
     for (const partition of this.#partitions) this.#byPlace.set(placeOf(partition.topic, partition.index), partition);
   }
@@ -176,6 +180,7 @@ export class Generation {
     // Each comes first in turn: what is read of one fetch is bounded, and the last would wait for all others.
     this.#partitions.push(this.#partitions.shift() as Partition);
     for (const partition of this.#partitions) {
+      if (partition.waits) continue;
       const leader = metadata.topics.get(partition.topic)?.partitions[partition.index]?.leader ?? -1;
       if (metadata.brokers.has(leader)) byLeader.set(leader, [...(byLeader.get(leader) ?? []), partition]);
     }
@@ -204,9 +209,15 @@ export class Generation {
 
   async #received(answer: FetchAnswer, names: ReadonlyMap<string, string>): Promise<void> {
     const { unpack, unreadable } = this.#parts;
+    const waits = (topic: string, index: number, reason: string) => {
+      const partition = this.#byPlace.get(placeOf(topic, index));
+      if (partition === undefined || partition.waits) return;
+      partition.waits = true;
+      this.#parts.waits(`${topic}[${index}]`, reason);
+    };
     const positionOf = (topic: string, index: number) => this.#byPlace.get(placeOf(topic, index))?.position ?? 0n;
     let some = false;
-    for await (const fetched of fetchedOf(answer, { names, unpack, unreadable, positionOf })) {
+    for await (const fetched of fetchedOf(answer, { names, unpack, unreadable, waits, positionOf })) {
       if (this.over.aborted) return;
       const partition = this.#byPlace.get(placeOf(fetched.topic, fetched.index)) as Partition;
       partition.position = fetched.next;

@@ -32,7 +32,13 @@ async function read(position: number, ...batches: Buffer[]) {
   const found: Fetched[] = [];
   const names = new Map([["id", "t"]]);
   const unreadable = (place: string, reason: string) => void left.push(`${place}: ${reason}`);
-  for await (const one of fetchedOf(answer, { names, unpack: unpacker(kafka), positionOf: () => BigInt(position), unreadable }))
+  for await (const one of fetchedOf(answer, {
+    names,
+    unpack: unpacker(kafka),
+    positionOf: () => BigInt(position),
+    unreadable,
+    waits: () => void left.push("waits"),
+  }))
     found.push(one);
   const all = found.flatMap((one) => one.records);
   return { found, left, places: all.map(({ place }) => place), values: all.map(({ value }) => Buffer.from(value).toString()), all };
@@ -50,6 +56,13 @@ describe("what a broker has sent", () => {
       [null, 1_000],
     ]);
     expect(found[0]?.next).toBe(3n);
+  });
+
+  it("is read up to a batch that this process cannot unpack, which waits", async () => {
+    const unknown = packed(1, text("b"));
+    unknown.writeInt16BE(6, 21);
+    const { values, found, left } = await read(0, plain(0, text("a")), unknown, plain(2, text("c")));
+    expect([values, found[0]?.next, left]).toEqual([["a"], 1n, ["waits"]]);
   });
 
   it("may be cut off within a batch, which is left for later", async () => {

@@ -5,7 +5,7 @@ import { toError } from "../../errors.ts";
 import type { BusRecord } from "../bus.ts";
 import type { FetchAnswer } from "./fetch.ts";
 import { type BatchRecord, batchesOf, type PackedBatch, recordsOf } from "./read-batch.ts";
-import { type Unpack, unpackedBytesMax } from "./unpack.ts";
+import { UnknownPacking, type Unpack, unpackedBytesMax } from "./unpack.ts";
 
 /** What a record takes besides its bytes. */
 const recordObjectBytes = 200;
@@ -49,6 +49,8 @@ export interface Reading {
   positionOf(topic: string, index: number): bigint;
   /** A batch is left out; `place` is where it begins. */
   unreadable(place: string, reason: string): void;
+  /** A batch waits for a process that can unpack it, and its partition with it. */
+  waits(topic: string, index: number, reason: string): void;
 }
 
 /**
@@ -66,15 +68,22 @@ export async function* fetchedOf(answer: FetchAnswer, reading: Reading): AsyncGe
       let next = position;
       for (const batch of batchesOf(records)) {
         if (unpackedBytes >= unpackedBytesMax) break;
-        if (batch.end > next) next = batch.end;
-        if (batch.isControl || batch.end <= position) continue;
+        if (batch.isControl || batch.end <= position) {
+          if (batch.end > next) next = batch.end;
+          continue;
+        }
         try {
           const body = batch.codec === 0 ? batch.body : await reading.unpack(batch.body, batch.codec);
           if (batch.codec !== 0) unpackedBytes += body.length + batch.count * recordObjectBytes;
           addRecords(found, { topic, index: partitionIndex, position }, batch, body);
         } catch (error) {
+          if (error instanceof UnknownPacking) {
+            reading.waits(topic, partitionIndex, error.message);
+            break;
+          }
           reading.unreadable(`${topic}[${partitionIndex}]@${batch.firstOffset}`, toError(error).message);
         }
+        if (batch.end > next) next = batch.end;
       }
       if (next > position) yield new Fetched(topic, partitionIndex, found, next);
     }

@@ -16,9 +16,12 @@ type Unpacker = (packed: Buffer, options: { maxOutputLength: number }) => Promis
 
 const gunzip: Unpacker = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip);
 
+/** The batch may be well: this process lacks what unpacks it. Another one, or a newer Node, reads it. */
+export class UnknownPacking extends Error {}
+
 export type Unpack = (packed: Buffer, codec: number) => Promise<Buffer>;
 
-/** Rejects for a batch that is too large, damaged, or packed in a way that this Node does not have. */
+/** Rejects for a batch that is too large or damaged, and with UnknownPacking for one that this Node cannot unpack. */
 export function unpacker({ compressionsAlgorithms }: Pick<KafkaModule, "compressionsAlgorithms">): Unpack {
   return async (packed, codec) => {
     switch (codecs[codec]) {
@@ -33,7 +36,7 @@ export function unpacker({ compressionsAlgorithms }: Pick<KafkaModule, "compress
         checkSize(lz4BytesMax(packed));
         return compressionsAlgorithms.lz4.decompressSync(packed);
       default:
-        throw new Error(`it is packed with the unknown codec ${codec}`);
+        throw new UnknownPacking(`it is packed with the unknown codec ${codec}`);
     }
   };
 }
@@ -41,7 +44,7 @@ export function unpacker({ compressionsAlgorithms }: Pick<KafkaModule, "compress
 async function unzstd(packed: Buffer): Promise<Buffer> {
   // Not in Node 20.
   const { zstdDecompress } = zlib as { zstdDecompress?: Parameters<typeof promisify>[0] };
-  if (zstdDecompress === undefined) throw new Error("it is packed with Zstandard, which Node has from 22.15 on");
+  if (zstdDecompress === undefined) throw new UnknownPacking("it is packed with Zstandard, which Node has from 22.15 on");
   return bounded(promisify(zstdDecompress) as Unpacker, packed);
 }
 
