@@ -1,4 +1,4 @@
-// Regular expressions that somebody else wrote, matched in time linear to text and pattern. Node's own would let one definition stop the
+// Regular expressions that others wrote, matched in time linear to text and pattern. Node's own would let one definition stop the
 // whole server by backtracking, so a pattern is turned into a little machine (pattern-parser.ts) whose possible states are followed side
 // by side. There are no backreferences and no lookaround; a pattern that uses them is refused.
 

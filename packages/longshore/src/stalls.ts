@@ -10,7 +10,7 @@ export interface Moving {
   stalled(): void;
 }
 
-/** How often in the time that is allowed somebody looks: an end is late by at most this part of it. */
+/** How often in the allowed time it is looked at: an end is late by at most this part of it. */
 const looksEach = 4;
 
 export class Stalls {

@@ -32,7 +32,7 @@ const graceMs = 5_000;
 
 export function startWorkerChild({ file, url, token, trust, line }: WorkerChildOptions): WorkerChild {
   const program = fileURLToPath(new URL("./worker-process.js", import.meta.url));
-  // The token of whoever started this command is not the worker's.
+  // The token of the caller of this command is not the worker's.
   const env: NodeJS.ProcessEnv = { ...process.env, LONGSHORE_URL: url, LONGSHORE_TOKEN: token };
   if (trust !== undefined) env.NODE_EXTRA_CA_CERTS ??= trust;
   // A group of its own: Ctrl-C then reaches this process alone, which stops the child in its own order. Should this process die

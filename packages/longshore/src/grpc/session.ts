@@ -111,7 +111,7 @@ export class GrpcSession {
     if (this.#calls.size === 0) this.#idleSince = this.#server.clock.now();
   }
 
-  /** Looks after calls that come too slowly, and after a client that wants nothing; false when there is nobody left to ping. */
+  /** Looks after calls that come too slowly, and after a client that wants nothing; false when there is no client left to ping. */
   #tick(): boolean {
     const { clock, limits } = this.#server;
     const now = clock.now();

@@ -1,4 +1,4 @@
-// The group commit on a store that answers later: what misses rows is performed again, and nobody sees anything of the first time.
+// The group commit on a store that answers later: what misses rows is performed again, and no caller sees anything of the first time.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Rows } from "../../src/engine/cached-rows.ts";

@@ -278,7 +278,7 @@ function isForWorkers(operator: ReturnType<typeof operatorOf>): boolean {
 function leafOf(task: WorkflowTask, common: Common): PlanNode {
   const definition = task.taskDefinition ?? null;
   const operator = operatorOf(task.type);
-  // Default inputs are for workers: whoever stores a task's definition must not write into what the server itself does.
+  // Default inputs are for workers: the author of a task definition must not write into what the server itself does.
   const input = inputOf(task, isForWorkers(operator) ? definition : null);
   const fresh = input.parameters.kind === "constant" ? {} : { freshInput: true };
   const waits = { ...common, ...fresh, retry: retryOf(task, definition), timeouts: waitTimeouts(definition) };

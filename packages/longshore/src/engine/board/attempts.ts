@@ -13,7 +13,7 @@ export interface Closing {
   now: number;
   by: Verb;
   receipt: string | null;
-  /** Who reported, should nobody have held it. */
+  /** Who reported, where no worker held it. */
   holder?: string;
 }
 

@@ -3,7 +3,6 @@
 
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
-import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Verdict } from "../../verdict.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -18,6 +17,8 @@ import { HandOuts } from "./hand-outs.ts";
 import { Lanes } from "./lanes.ts";
 import { Limits, parkingKey } from "./limits.ts";
 import { begun, Lines, placeOf, termOf } from "./lines.ts";
+import { merged, withoutNul } from "./report-texts.ts";
+import { restored } from "./restored.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Report, Standing } from "./store.ts";
 import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "./task.ts";
 import { TaskLife } from "./task-life.ts";
@@ -43,7 +44,7 @@ export interface LocalBoardDeps {
   stored: StoredBytes;
   clock: Clock;
   random: () => number;
-  /** Told about each task that a commit changed. A hint for whoever waits or shows. */
+  /** Told about each task that a commit changed. A hint for those that wait or show. */
   changed: (task: Task) => void;
   /** When something next happens to `id` by itself; null for never again. */
   deadline: (id: string, at: number | null) => void;
@@ -200,9 +201,9 @@ export class LocalBoard implements BoardStore {
     return this.#commit.read((tx) => this.tasks.get(tx, taskId) ?? undefined);
   }
 
-  /** Puts a new task on the board, or a record beside it when it has no lane. `anew`: it may have lived before. */
-  place(tx: Tx, task: Task, anew: boolean, keepsCounting = false): void {
-    this.#life.place(tx, task, anew, keepsCounting);
+  /** Puts a new task on the board, or a record beside it when it has no lane. `again`: it may have lived before. */
+  place(tx: Tx, task: Task, again: boolean, keepsCounting = false): void {
+    this.#life.place(tx, task, again, keepsCounting);
   }
 
   /** A record that waited for something has come to its end, and its run knows. */
@@ -267,7 +268,7 @@ export class LocalBoard implements BoardStore {
 
   /**
    * Brings memory up to what the file says. Every live hold gets one full term: its holder may have renewed it unwritten. So does every
-   * offer, and as long to be taken up as it had at most: nobody could say so while the server was away.
+   * offer, and as long to be taken up as it had at most: no worker could do so while the server was away.
    */
   async recover(): Promise<void> {
     const now = this.#clock.now();
@@ -292,25 +293,12 @@ export class LocalBoard implements BoardStore {
   /** Returns when something next happens to it by itself. */
   #restore(stored: Task, now: number): number | null {
     this.#life.seen(stored);
-    // A delay is never longer than it was at its beginning, even if the machine's clock has been set back since.
-    const dueAt = Math.min(stored.dueAt, now + stored.dueAt - stored.queuedAt);
-    const lastsMs = stored.state === "offered" ? (stored.holdUntil ?? 0) - (stored.claimedAt ?? 0) : stored.termMs;
-    const holdUntil = stored.holdUntil === null ? null : now + lastsMs;
-    const claimBy =
-      stored.state === "offered" && stored.claimBy !== null
-        ? Math.max(stored.claimBy, now + Math.min(lastsMs, stored.claimMs ?? lastsMs))
-        : stored.claimBy;
-    // An offer lasts from when it was made, so it is made anew: or it would last longer with each restart.
-    const claimedAt = stored.state === "offered" ? now : stored.claimedAt;
-    const task =
-      stored.state === "queued"
-        ? { ...stored, dueAt: stored.lane === null ? stored.dueAt : dueAt }
-        : { ...stored, holdUntil, claimBy, claimedAt };
+    const task = restored(stored, now);
     if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
     if (task.state !== "queued") {
       this.limits.hold(task.limits);
     } else if (task.lane !== null && task.dueAt <= now) this.lanes.push(task.lane, placeOf(task));
-    // As seen when it was queued: what waited for a time that came while nobody was there is overdue.
+    // As seen when it was queued: what waited for a time that came while the server was away is overdue.
     return nextDeadline(task, task.lane === null ? task.queuedAt : now);
   }
 
@@ -352,7 +340,7 @@ export class LocalBoard implements BoardStore {
     const { verb } = report;
     const now = this.#clock.now();
     const found = this.tasks.get(tx, report.hold.taskId) ?? undefined;
-    // Whoever reports on an offer has worked on it since it was handed out.
+    // A worker that reports on an offer has worked on it since it was handed out.
     const task = found?.state === "offered" && verb !== "defer" ? { ...found, startedAt: found.startedAt ?? found.claimedAt } : found;
     const closedBy = (grant: number) =>
       task?.closedGrant === grant ? task.closedBy : (this.#attempts.closing(tx, report.hold.taskId, grant)?.by ?? null);
@@ -384,7 +372,7 @@ export class LocalBoard implements BoardStore {
     const closing: Closing = { now, by: "expire", receipt: null };
     if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now) this.#life.wake(tx, task, closing);
     else if (passed === null) {
-      // Its delay is over, or a window that it was parked on has opened; a deadline that moved is only noted anew.
+      // Its delay is over, or a window that it was parked on has opened; a deadline that moved is only noted again.
       if (task.state === "queued" && task.dueAt <= now) this.#lines.join(tx, task, now);
       const next = nextDeadline(task, now);
       if (next !== null) tx.after(() => this.#deadline(id, next));
@@ -406,14 +394,4 @@ export class LocalBoard implements BoardStore {
       this.limits.blocked(pausing, now) !== null || pausing.some((limit) => this.limits.isParked(parkingKey(limit, lane), placeOf(task)))
     );
   }
-}
-
-/** SQLite's texts end at the first NUL when they are read back. What a program had to say is kept readable. */
-function withoutNul(text: string): string {
-  return text.replaceAll("\u0000", "\ufffd");
-}
-
-function merged(task: Task, report: Report & { verb: "complete" }): string {
-  if (!report.merge || task.output === null) return report.output;
-  return writeExact({ ...(parseExact(task.output) as object), ...(parseExact(report.output) as object) });
 }

@@ -56,9 +56,9 @@ export class TaskLife {
     this.#sequence = Math.max(this.#sequence, sequence);
   }
 
-  /** Puts a new task on the board, or a record beside it when it has no lane. `anew`: it may have lived before. */
-  place(tx: Tx, task: Task, anew: boolean, keepsCounting = false): void {
-    const before = anew ? this.#options.tasks.get(tx, task.id) : null;
+  /** Puts a new task on the board, or a record beside it when it has no lane. `again`: it may have lived before. */
+  place(tx: Tx, task: Task, again: boolean, keepsCounting = false): void {
+    const before = again ? this.#options.tasks.get(tx, task.id) : null;
     const placed = { ...(before === null ? task : counted(task, before, keepsCounting)), sequence: ++this.#sequence };
     this.#options.tasks.put(tx, placed.id, placed, true);
     if (before !== null) this.leaveLife(tx, before, placed.queuedAt, keepsCounting);
@@ -178,7 +178,7 @@ export class TaskLife {
     return ended;
   }
 
-  /** A step starts anew: how its last attempt ended goes to its history, and whoever still works on it holds nothing any more. */
+  /** A step starts again: how its last attempt ended goes to its history, and whoever still works on it holds nothing any more. */
   leaveLife(tx: Tx, task: Task, now: number, keepsCounting = false): void {
     if ((task.startedAt !== null || keepsCounting) && task.state !== "forgotten") {
       const closing = { now: task.endedAt ?? now, by: task.closedBy ?? "cancel", receipt: task.closedReceipt };
@@ -188,7 +188,7 @@ export class TaskLife {
   }
 }
 
-/** A step that is tried anew after its run had ended goes on counting, so that holds of its earlier life stay fenced off. */
+/** A step that is tried again after its run had ended goes on counting, so that holds of its earlier life stay fenced off. */
 function counted(task: Task, before: Task, keepsCounting: boolean): Task {
   const attempt = before.attempt + 1;
   const sameLife = before.state !== "forgotten";

@@ -63,8 +63,8 @@ export class Decisions {
       const decision = this.#options.brain.decide(plan, loaded, event);
       if ("changes" in decision) {
         // In a run that is tried again, a step that starts may have left a row in its earlier life.
-        const anew = run.retries > 0 || forEnded.has(event.kind) || event.kind === "reopen";
-        const about: About = { run, plan, now: event.now, anew, closing: event.kind === "closed" ? event.node : null };
+        const again = run.retries > 0 || forEnded.has(event.kind) || event.kind === "reopen";
+        const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null };
         for (const change of decision.changes) this.#apply(tx, about, change);
         return decision.next;
       }
@@ -118,7 +118,7 @@ export class Decisions {
     else for (const { id, node } of this.records(tx, run.id)) if (node !== about.closing) this.#options.board.cancelOne(tx, id);
   }
 
-  #post(tx: Tx, { run, plan, now, anew }: About, change: Change & { kind: "post" }): void {
+  #post(tx: Tx, { run, plan, now, again }: About, change: Change & { kind: "post" }): void {
     const node = plan.nodes[change.node];
     if (node === undefined) throw new Error(`The plan of run ${run.id} has no node ${change.node}.`);
     const { board } = this.#options;
@@ -134,20 +134,20 @@ export class Decisions {
     };
     if (node.kind !== "task") {
       const delayMs = change.wakeAt === undefined ? 0 : change.wakeAt - now;
-      return board.place(tx, freshTask({ ...base, lanes: [], delayMs }, now, null), anew, plan.keepsCounting);
+      return board.place(tx, freshTask({ ...base, lanes: [], delayMs }, now, null), again, plan.keepsCounting);
     }
     const { lanes, priority, limits, delayMs, holdMs, polledMs = polledMsDefault } = change.placement ?? node;
     const lane = board.lanes.choose(lanes, now - polledMs);
     const task = { ...base, lanes, priority: priority + run.priority, limits, delayMs, holdMs };
-    board.place(tx, freshTask(task, now, lane), anew, plan.keepsCounting);
+    board.place(tx, freshTask(task, now, lane), again, plan.keepsCounting);
   }
 
-  #record(tx: Tx, { run, plan, now, anew }: About, change: Change & { kind: "record" }): void {
+  #record(tx: Tx, { run, plan, now, again }: About, change: Change & { kind: "record" }): void {
     const { node, ordinal, state, error } = change;
     const base = { id: taskIdOf(run.id, node), runId: run.id, node, ordinal, step: plan.nodes[node]?.id ?? "" };
     const task = freshTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, now, null);
     const result = { state, error, output: change.output ?? null, fault: change.fault ?? null, endedAt: now };
-    this.#options.board.place(tx, { ...task, ...result }, anew, plan.keepsCounting);
+    this.#options.board.place(tx, { ...task, ...result }, again, plan.keepsCounting);
   }
 }
 
@@ -163,7 +163,7 @@ interface About {
   run: Run;
   plan: Plan;
   now: number;
-  anew: boolean;
+  again: boolean;
   /** The step whose attempt is being closed: the board ends it after the decision, and would give back its permits twice. */
   closing: number | null;
 }

@@ -51,7 +51,7 @@ it("an operation that needs the plan of a large definition waits for it, and no 
   expect(calls.sort()).toEqual(["at once small", "in turns large"]);
 });
 
-it("whoever gets a large definition gets it with its plan", async () => {
+it("a caller gets a large definition with its plan", async () => {
   const { definitions, calls, made } = await open();
   const found = definitions.withPlan(definitions.byId(committed, "large")!);
   made.resolve(plan);

@@ -357,7 +357,7 @@ function stated(run: Run): string {
 /** Runs inside runs: deeper ones are looked for no further. */
 const ancestorsMax = 100;
 
-/** The input that somebody gives to a task instead of its own, as a record keeps it. */
+/** The input that a caller gives to a task instead of its own, as a record keeps it. */
 function taskInputText(given: JsonObject, { dialect }: DefinitionView): string {
   return writeExact(dialect === dialectName ? quote(given) : given);
 }

@@ -35,7 +35,7 @@ export const jsonValueBytesMax = payloadRequestBytes;
 
 /** A file's name is shown to people, stands in a header and is kept beside the content. */
 const filenameCharsMax = 255;
-/** JSON values of a blob that somebody wants as values: as many as a request may bring. */
+/** JSON values of a blob that a reader wants as values: as many as a request may bring. */
 const jsonBlobValuesMax = 131_072;
 
 export class BlobLibrary {

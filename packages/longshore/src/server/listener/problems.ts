@@ -42,7 +42,7 @@ function meaningOf(error: LongshoreError): Problem | undefined {
   // The limit of the body itself, or of its answer, is not a matter of waiting: 413 instead of 429, which clients repeat without end.
   if (code === "LONGSHORE_LIMIT" && (detail.field === "body" || detail.field === "answer"))
     return { kind: "too-large", status: 413, message, code, detail };
-  // Room comes when somebody makes it, not by waiting.
+  // Room comes when an operator makes it, not by waiting.
   if (isQuotaReached(error)) return { kind: "unavailable", status: 507, message, code, detail };
   const known = byCode[code];
   if (known === undefined) return undefined;

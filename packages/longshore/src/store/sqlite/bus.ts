@@ -186,7 +186,7 @@ export class SqliteBus implements BusLog {
     if (passed !== null) this.#topics.remove(tx, topic, Math.min(passed, topic.first - 1 + removedMax));
   }
 
-  /** Makes room for what comes later: topics that nobody appends to any more keep what is too old. */
+  /** Makes room for what comes later: topics that no producer appends to any more keep what is too old. */
   #removeOld(): Promise<void> {
     return this.#commit.run((tx) => {
       const now = this.#clock.now();

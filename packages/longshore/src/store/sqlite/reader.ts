@@ -2,7 +2,7 @@
 // several pages rather than a pause for everybody.
 
 import type { Lanes } from "../../engine/board/lanes.ts";
-import { isOpen, type Task, type TaskHead, type Verb } from "../../engine/board/task.ts";
+import { isOpen, type Task, type TaskHead } from "../../engine/board/task.ts";
 import type { Rows } from "../../engine/cached-rows.ts";
 import type { Definitions } from "../../engine/run/definitions.ts";
 import type { Definition } from "../../engine/run/dialect.ts";
@@ -19,12 +19,12 @@ import {
   type TaskQuery,
 } from "../../engine/run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../engine/run/run.ts";
-import { faultOfText } from "../../engine/tables/fault.ts";
 import { runColumns, runOf } from "../../engine/tables/run.ts";
 import { headColumns, headOf, taskOf } from "../../engine/tables/task.ts";
 import { committed } from "../../engine/tx.ts";
 import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
 import { type Slices, turnRows, wholeRow } from "../../slices.ts";
+import { attemptBefore, attemptHead, attemptOf, currentAttempt } from "./attempt-views.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, SqlRow, Statement } from "./driver.ts";
 import { searchRuns } from "./search.ts";
@@ -357,13 +357,6 @@ function prepareStatements(db: Database) {
   };
 }
 
-const attemptHead =
-  "grant_count, attempt, closed_by, holder, error, fault, queued_at, started_at, ended_at, ordinal, deferrals, attempt_at, due_at, claimed_at, NULL AS input, NULL AS output";
-
-function attemptBefore(columns: string): string {
-  return `SELECT ${columns} FROM attempt WHERE task_id = ? AND (grant_count, attempt) < (?, ?) ORDER BY grant_count DESC, attempt DESC LIMIT 1`;
-}
-
 function matching({ state, lane }: TaskQuery): (row: SqlRow) => boolean {
   return (row) => (state === undefined || row.state === state) && (lane === undefined || row.lane === lane);
 }
@@ -394,48 +387,4 @@ function limited(limit: number): number {
 
 function orUndefined<T>(row: SqlRow | undefined, of: (row: SqlRow) => T): T | undefined {
   return row === undefined ? undefined : of(row);
-}
-
-function attemptOf(row: SqlRow): AttemptView {
-  return {
-    attempt: row.attempt as number,
-    grant: row.grant_count as number,
-    holder: row.holder as string | null,
-    error: row.error as string | null,
-    queuedAt: row.queued_at as number,
-    startedAt: row.started_at as number | null,
-    endedAt: row.ended_at as number,
-    closedBy: row.closed_by as Verb,
-    ...faultOfText(row.fault as string | null, row.error as string | null),
-    ordinal: row.ordinal as number,
-    deferrals: row.deferrals as number,
-    attemptAt: row.attempt_at as number,
-    dueAt: row.due_at as number,
-    claimedAt: row.claimed_at as number | null,
-    input: row.input as string | null,
-    output: row.output as string | null,
-  };
-}
-
-function currentAttempt(task: Task): AttemptView {
-  const ended = task.endedAt !== null;
-  return {
-    attempt: task.attempt,
-    grant: task.grant,
-    holder: task.holder,
-    error: ended ? task.error : null,
-    queuedAt: task.queuedAt,
-    startedAt: task.startedAt,
-    endedAt: task.endedAt,
-    closedBy: ended ? task.closedBy : null,
-    fault: task.fault,
-    overdue: task.overdue,
-    ordinal: task.ordinal,
-    deferrals: task.deferrals,
-    attemptAt: task.attemptAt,
-    dueAt: task.dueAt,
-    claimedAt: task.claimedAt,
-    input: task.input,
-    output: task.output,
-  };
 }

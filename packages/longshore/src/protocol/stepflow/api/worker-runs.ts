@@ -80,7 +80,7 @@ export class WorkerRuns {
     return run === undefined ? "" : wireRunId(rootOf(run));
   }
 
-  /** A worker starts runs for a task that it holds alone, and only what somebody else than a worker has written. */
+  /** A worker starts runs for a task that it holds alone, and only what no worker has written. */
   async #refuseUnlessBound({ flowId, overrides }: Omit<Wish, "parent">, from: From, run: Run | undefined): Promise<void> {
     if (run === undefined || !(await this.#isOfFamily(from, run))) {
       throw denied(
