@@ -14,6 +14,7 @@ const alias = [
   { find: /^longshore\/stepflow$/, replacement: source("protocol/stepflow/index.ts") },
   { find: /^longshore\/flowkit$/, replacement: source("protocol/flowkit/index.ts") },
   { find: /^longshore\/telemetry$/, replacement: source("telemetry/index.ts") },
+  { find: /^longshore\/transport$/, replacement: source("transport.ts") },
   { find: /^longshore\/testing$/, replacement: source("testing/index.ts") },
 ];
 

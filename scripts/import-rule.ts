@@ -36,7 +36,7 @@ const OPERATIONS =
   /^engine\/(?:(?:commit|cached-rows|rows|tx|amounts|stored-bytes)\.ts|tables\/|board\/(?:attempts|hand-outs|lines|local-board|task-life)\.ts|run\/(?:decisions|definitions|messages|local-\w+)\.ts)/;
 
 /** Files directly in src/ that compose other layers; every other file there is a leaf. */
-const API_FILES = new Set(["index.ts", "work.ts", "workflow.ts"]);
+const API_FILES = new Set(["index.ts", "transport.ts", "work.ts", "workflow.ts"]);
 /** Folders of leaves that belong together. */
 const LEAF_FOLDERS = new Set(["protobuf", "schema"]);
 /** The part of a protocol folder that both halves and the protocol's dialect share. */

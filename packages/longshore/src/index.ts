@@ -1,4 +1,4 @@
-// The worker side of Longshore. Importing this loads no server, database, broker or HTTP client.
+// The worker side of Longshore: what a program needs that uses `task`, `work` and `workflow`. Importing this loads no server, database, broker or HTTP client.
 
 export type { Backoff } from "./backoff.ts";
 export type { Clock } from "./clock.ts";
@@ -10,6 +10,7 @@ export {
   type Deferral,
   type Ending,
   type OutputStream,
+  type StepPart,
   withContext,
 } from "./context.ts";
 export type { Duration } from "./duration.ts";
@@ -23,8 +24,6 @@ export type {
   RequestEvent,
   TaskEvent,
   Told,
-  TransportEvent,
-  TransportEventName,
   WorkerEvents,
 } from "./runner/events.ts";
 export type { WorkerStatus, WorkerStatuses } from "./runner/health.ts";
@@ -32,25 +31,7 @@ export type { HttpOptions } from "./runner/http.ts";
 export type { Logger, Notice } from "./runner/notices.ts";
 export type { Counts, RunnerStatus, TransportStatus } from "./runner/status.ts";
 export type { Span, SpanEnd, Telemetry, TracedWork, Tracer, WorkTrace } from "./runner/telemetry.ts";
-export type {
-  Assignment,
-  BeatAnswer,
-  Call,
-  Capabilities,
-  Control,
-  Failure,
-  HoldTerms,
-  LogBatch,
-  LogEntry,
-  Outcome,
-  ReportAnswer,
-  ReportTries,
-  Slot,
-  Transport,
-  TransportHost,
-  TransportSlots,
-  TransportSource,
-} from "./runner/transport.ts";
+export type { Failure, Outcome } from "./runner/transport.ts";
 export type { JsonSchema } from "./schema/json-schema.ts";
 export type { Schema, SchemaIssue, SchemaResult } from "./schema/schema.ts";
 export type { SignalSource } from "./signal.ts";

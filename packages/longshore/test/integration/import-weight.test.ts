@@ -43,6 +43,10 @@ describe("importing longshore", () => {
     expect(loaded.filter((path) => heavy.test(path) || network.test(path) || path.startsWith("protocol/"))).toEqual([]);
   });
 
+  it("for an author of a transport loads types only", () => {
+    expect(loadedBy("transport.js")).toEqual(["transport.js"]);
+  });
+
   it("for a worker of workflow-graph loads nothing of the server", () => {
     const loaded = loadedBy("protocol/workflow-graph/index.js");
     expect(loaded.filter((path) => heavy.test(path) || path === "node:sqlite")).toEqual([]);

@@ -1,0 +1,21 @@
+// The port between the runner and a protocol, published as `longshore/transport`: for authors who bring a protocol of their own to `work()`.
+
+export type { TransportEvent, TransportEventName } from "./runner/events.ts";
+export type {
+  Assignment,
+  BeatAnswer,
+  Call,
+  Capabilities,
+  Control,
+  HoldTerms,
+  LogBatch,
+  LogEntry,
+  PartReader,
+  ReportAnswer,
+  ReportTries,
+  Slot,
+  Transport,
+  TransportHost,
+  TransportSlots,
+  TransportSource,
+} from "./runner/transport.ts";
