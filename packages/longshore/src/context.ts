@@ -61,7 +61,7 @@ export interface Context {
   readonly native: Json | undefined;
   /** Adds to the task's log: a line of text, or fields written as one line of JSON. Never throws and never waits. */
   log(entry: string | { readonly [field: string]: unknown }, stream?: OutputStream): void;
-  /** Tells how far the work has come. Only the newest value matters; intermediate ones may never be sent. */
+  /** Reports how far the work has come. Only the newest value matters; intermediate ones may never be sent. */
   progress(value: unknown): void;
   /**
    * Gives a part of the output before its end; other steps may begin with the first and read along. Durable when it resolves, in the

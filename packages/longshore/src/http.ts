@@ -34,7 +34,7 @@ export interface ServerSentEvent {
   data: string;
 }
 
-/** Handed to a streaming reply: `send` answers false when the reader is too slow and the frame was not taken. */
+/** Handed to a streaming reply: `send` returns false when the reader is too slow and the frame was not taken. */
 export interface EventSink {
   send(event: ServerSentEvent): boolean;
   /** Resolves when the reader has caught up after a `send` that answered false; also when it has gone. */

@@ -13,7 +13,7 @@ describe("results", () => {
     expect(results.size).toBe(0);
   });
 
-  it("answers undefined for what does not exist", async () => {
+  it("returns undefined for what does not exist", async () => {
     const results = new Results<Thing>();
     expect(await results.of("a", async () => undefined, isOpen)).toBeUndefined();
     expect(results.size).toBe(0);

@@ -1,6 +1,6 @@
 // Callers that wait for something to end, by its id.
 
-/** Says when a caller gives up: calls `leave` then, at once if it must. What is answered takes that back. */
+/** Reports when a caller gives up: calls `leave` then, at once if it must. What is answered takes that back. */
 export type GiveUp = (leave: () => void) => () => void;
 
 const givenUp = Symbol("given up");

@@ -5,7 +5,7 @@ import type { Slices } from "./slices.ts";
 /** Entries that are sorted at once, and merged at once. */
 const pieceMax = 1_000;
 
-/** Answers a list in order; equal entries stay as they were. */
+/** Returns a list in order; equal entries stay as they were. */
 export async function sortInSlices<Item>(items: readonly Item[], compare: (a: Item, b: Item) => number, slices: Slices): Promise<Item[]> {
   let sorted: Item[][] = [];
   for (let at = 0; at < items.length; at += pieceMax) {

@@ -1,4 +1,4 @@
-/** Told of each failure that is tried again, and of its end; whoever listens says each of them once. */
+/** Notified of each failure that is tried again, and of its end; whoever listens says each of them once. */
 export interface Trouble {
   /** `what` names it, such as "publishing to the stream GPU"; again and again is fine. */
   failing(what: string, error: unknown): void;

@@ -176,7 +176,7 @@ function reference(step: string | undefined, path: Path): object {
     {
       get(_, key) {
         if (key === placeOf) return place;
-        // A promise would be awaited for ever, and a text made of a reference would be wrong for ever.
+        // A promise would be awaited forever, and a text made of a reference would be wrong forever.
         if (key === "then") return undefined;
         if (typeof key === "symbol" || key === "toJSON") return refuse(place, impossible.get(key) ?? "it cannot be looked at");
         return reference(step, [...path, /^(0|[1-9]\d*)$/.test(key) ? Number(key) : key]);

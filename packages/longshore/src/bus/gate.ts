@@ -1,4 +1,4 @@
-// A door for one who waits: an opening that comes while nobody waits is kept for the next wait, so that no wake-up is lost.
+// A door for one who waits: an opening that comes while nothing waits is kept for the next wait, so that no wake-up is lost.
 
 export class Gate {
   #opened = false;

@@ -223,7 +223,7 @@ class HttpConsumer implements BusConsumer {
   }
 
   async #handle(taken: number, records: TakeAnswer["records"]): Promise<void> {
-    // A call may take longer than the server waits for a sign of life.
+    // A call may take longer than the server waits for a heartbeat.
     const beat = this.#beating();
     try {
       await this.#subscription.handle(records);

@@ -58,7 +58,7 @@ export class Place {
     return { position: Math.max(this.position, head.last), done: done.slice(1) };
   }
 
-  /** Records before `first` are gone: nobody waits for them any more. */
+  /** Records before `first` are gone: nothing waits for them any more. */
   skipTo(first: number): void {
     if (this.position >= first - 1) return;
     this.position = first - 1;

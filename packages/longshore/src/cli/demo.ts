@@ -57,7 +57,7 @@ async function demo(flags: DemoFlags): Promise<void> {
   }
 }
 
-/** Answers the id of the sample's run when it has succeeded. */
+/** Returns the id of the sample's run when it has succeeded. */
 async function showSample(client: Client, signal: AbortSignal): Promise<string> {
   const { orderWorkflow, sampleOrder } = await import("./sample/workflow.ts");
   const { showRun } = await import("./live.ts");

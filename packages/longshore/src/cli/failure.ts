@@ -19,7 +19,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Tells what went wrong, once, and answers the exit code. A stack trace appears only for what nobody foresaw. */
+/** Reports what went wrong, once, and answers the exit code. A stack trace appears only for what nobody foresaw. */
 export function exitCodeOf(thrown: unknown, tell: (line: string) => void): number {
   // Commander has already printed its help, its version or its complaint.
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : exitUsage;

@@ -29,7 +29,7 @@ class FakeTerminal implements Screen {
   }
 }
 
-/** Answers one state of affairs after the other. */
+/** Returns one state of affairs after the other. */
 function clientOf(states: readonly { state: Run["state"]; step: Partial<Step> }[]): Client {
   let at = 0;
   const now = () => states[Math.min(at, states.length - 1)] as (typeof states)[number];

@@ -17,5 +17,5 @@ try {
 } catch (error) {
   process.exitCode = exitCodeOf(error, (line) => process.stderr.write(`${line}\n`));
 }
-// A command is over when it returns. A file that was loaded for its tasks may hold something open for ever, such as a pool of connections.
+// A command is over when it returns. A file that was loaded for its tasks may hold something open forever, such as a pool of connections.
 setTimeout(() => process.exit(), restMs).unref();

@@ -2,7 +2,7 @@
 
 /**
  * Whatever this process prints from now on goes to standard error, also what handlers and their threads print: an orchestrator that stops
- * reading would let the pipe fill up, and the worker stand still. Answers how to print what is really meant for it.
+ * reading would let the pipe fill up, and the worker stand still. Returns how to print what is really meant for it.
  */
 export function reserveOutput(): (text: string) => void {
   const write = process.stdout.write.bind(process.stdout);

@@ -79,7 +79,7 @@ export class Amount {
     this.#options = options;
   }
 
-  /** What the data file says, before anything has changed it. */
+  /** The value in the data file, before any change. */
   restore(value: number): void {
     this.#value = value;
   }

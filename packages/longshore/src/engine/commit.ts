@@ -1,11 +1,11 @@
 // Group commit: operations that arrive together run one after the other on memory, then all rows they touched are written in one
 // transaction, and each caller is answered after that COMMIT. An operation that throws takes back its own changes only. When the
 // transaction itself fails, everything of the batch is taken back and its operations are tried one by one, so that a row which
-// cannot be written fails no one but its writer.
+// cannot be written fails only its writer.
 //
-// A store may answer later: a read that is not at hand throws `Missing`, and a commit may be a promise. Then the batch takes back what it
-// did from the first such operation on, loads all that was missing at once, and performs those operations again in their order. The next
-// batch begins when this one is committed. A store that answers at once never waits here.
+// A store may be asynchronous: a read of a row that is not in memory throws `Missing`, and a commit may be a promise. Then the batch takes
+// back what it did from the first such operation on, loads all that was missing at once, and performs those operations again in their
+// order. The next batch begins when this one is committed. A synchronous store never waits here.
 
 import { LongshoreError, toError } from "../errors.ts";
 import { Missing, type RowStore } from "./rows.ts";
@@ -71,7 +71,7 @@ export class GroupCommit {
   #scheduled = false;
   /** The batch that waits for its store; null between batches. */
   #underWay: Promise<void> | null = null;
-  /** From the first operation of a batch to its answers. */
+  /** From the first operation of a batch to its results. */
   #isWriting = false;
   #closed = false;
   #restUntil = 0;

@@ -8,7 +8,7 @@ export type Value = string | number | null | Uint8Array;
 /** A row as the database has it, by the names of its columns. */
 export type Row = { readonly [column: string]: unknown };
 
-/** A column, and what of a record stands in it. */
+/** A column, and the value of a record that is stored in it. */
 export type Column<R> = readonly [name: string, value: (record: R) => Value];
 
 /** A table: what its rows are made from, and what is made from them. */
@@ -64,7 +64,9 @@ export interface RowStore {
   isGone(): LongshoreError | null;
 }
 
-/** Thrown by a read that the store cannot answer at once. The group commit takes the operation back, loads, and performs it again. */
+/**
+ * Thrown by a read that the store cannot do synchronously. The group commit takes the operation back, loads the row, and performs it again.
+ */
 export class Missing extends Error {
   /** What the store needs to load it. */
   readonly read: unknown;

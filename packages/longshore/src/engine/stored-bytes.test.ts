@@ -33,7 +33,7 @@ async function setup(before?: Parts, quotas: Partial<Quotas> = {}) {
   return { parts, blobs, streams, retention, documents, document, logs, log, bus, post };
 }
 
-/** What the data file says, and what its tables hold. */
+/** The size in the data file, and what its tables hold. */
 function sums({ db, stored }: Parts) {
   const read = () =>
     Object.fromEntries(

@@ -18,5 +18,5 @@ export interface Tx extends ReadTx {
   weigh(chars: number): void;
 }
 
-/** For readers outside of operations where the store reads at once: they see what is committed. */
+/** For readers outside of operations where the store reads synchronously: they see what is committed. */
 export const committed: ReadTx = { isOperation: false };

@@ -200,7 +200,7 @@ export class ClientCall {
     this.#cancelDeadline?.();
     this.#options.signal?.removeEventListener("abort", this.#aborted);
     const stream = this.#stream;
-    // The server is told that nobody waits any more; after the end of its answer it knows.
+    // The server is told that nothing waits any more; after the end of its answer it knows.
     if (stream !== undefined && error !== undefined && !stream.closed) stream.close(constants.NGHTTP2_CANCEL);
     this.#changed();
   }

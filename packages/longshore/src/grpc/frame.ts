@@ -45,7 +45,7 @@ export class FrameReader {
     return this.#held;
   }
 
-  /** Answers the frames that this chunk completes. @throws GrpcError for a frame that is too large or none. */
+  /** Returns the frames that this chunk completes. @throws GrpcError for a frame that is too large or none. */
   push(chunk: Buffer): Frame[] {
     const frames: Frame[] = [];
     let at = 0;

@@ -27,7 +27,7 @@ export interface GrpcCall {
   readonly caller: Caller;
   /** The address that the caller has called, as it says itself: `host:port`. */
   readonly authority?: string;
-  /** Aborted when nobody waits for the answer any more: cancelled, past its deadline, disconnected, or ended by a closing server. */
+  /** Aborted when nothing waits for the answer any more: cancelled, past its deadline, disconnected, or ended by a closing server. */
   readonly gone: AbortSignal;
   /** Address and port of the caller. */
   readonly peer: string;

@@ -4,7 +4,7 @@ import { GrpcCode, GrpcError } from "./status.ts";
 const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 0.001, n: 0.000_001 };
 const DIGITS_MAX = 99_999_999;
 
-/** Milliseconds; undefined when the caller waits for ever. @throws GrpcError for anything else. */
+/** Milliseconds; undefined when the caller waits forever. @throws GrpcError for anything else. */
 export function parseTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const match = /^(\d{1,8})([HMSmun])$/.exec(text);

@@ -61,7 +61,7 @@ export function makeContext(
     emit: (value, options = {}) => {
       const number = ++emitted;
       if (!around.transport.capabilities.streams) return told(() => tellProgress(value));
-      // A call that follows a deferral counts anew, and its parts are others.
+      // A call that follows a deferral counts again, and its parts are others.
       const { uid = round.deferrals === 0 ? String(number) : `${round.deferrals}.${number}` } = options;
       return execution.emit(uid, value);
     },

@@ -117,7 +117,7 @@ export class Emitter {
         for (const { reject } of group) reject(toError(thrown));
       }
     }
-    // In the same tick in which nothing was waiting: what comes next begins anew.
+    // In the same tick in which nothing was waiting: what comes next begins again.
     this.#sending = undefined;
   }
 

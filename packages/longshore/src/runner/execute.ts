@@ -13,7 +13,7 @@ import { deliver } from "./report.ts";
 import { type Ended, failureOf, outcomeOf } from "./settle.ts";
 import type { Assignment, Call, Outcome, ReportAnswer } from "./transport.ts";
 
-/** Works on the assignment until its report is settled. Answers the assignment that came with the report's answer, if one did. */
+/** Works on the assignment until its report is settled. Returns the assignment that came with the report's answer, if one did. */
 export async function execute(execution: Execution): Promise<Assignment | undefined> {
   try {
     const call = await start(execution);
@@ -84,7 +84,7 @@ async function settle(execution: Execution, ended: Ended): Promise<Outcome | und
   }
 }
 
-/** Tells how the handler ended, before anybody is asked to take the result. */
+/** Reports how the handler ended, before anybody is asked to take the result. */
 function tellExecution(execution: Execution, outcome: Outcome | undefined): void {
   const { events, config } = execution.around;
   endSpan(execution, outcome);

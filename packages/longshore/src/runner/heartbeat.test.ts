@@ -32,7 +32,7 @@ describe("a hold", () => {
     expect(s.clock.pending).toBe(0);
   });
 
-  it("draws each pause anew by its jitter, longer and shorter", async () => {
+  it("draws each pause again by its jitter, longer and shorter", async () => {
     const drawn = [0, 0.5, 0.999];
     let at = 0;
     const random = () => drawn[at++ % drawn.length] as number;

@@ -122,7 +122,7 @@ describe("a task's log", () => {
     expect(s.dropped).toEqual([1]);
   });
 
-  it("does not wait for ever at the end when a push hangs", async () => {
+  it("does not wait forever at the end when a push hangs", async () => {
     const s = setup(() => new Promise(() => {}));
     s.log.add("one", "stdout");
     const closed = s.close();

@@ -85,7 +85,7 @@ export interface TransportHost {
   failing(what: string, error: unknown): void;
   /** The same thing works. After a `failing` the end and the duration are logged. The first call of all means that the peer is there. */
   working(what: string): void;
-  /** Tells what happened to whoever listens, with this transport's name. The events of executions and of reports come from the runner. */
+  /** Reports what happened to whoever listens, with this transport's name. The events of executions and of reports come from the runner. */
   emit<Name extends TransportEventName>(name: Name, event: TransportEvent<Name>): void;
   /** Whether anybody wants it: an event nobody wants need not be made. */
   wants(name: EventName): boolean;
@@ -159,7 +159,7 @@ export interface Assignment {
   /** `ctx.ask`. Rejects with LONGSHORE_BAD_CONFIG for what it does not know. `signal` is the handler's. */
   ask?(name: string, value: Json, signal: AbortSignal): Promise<Json>;
   /**
-   * Says how it ended. Throws when the answer is not known: the runner repeats the same report, so it must be safe to repeat. A
+   * Reports how it ended. Throws when the answer is not known: the runner repeats the same report, so it must be safe to repeat. A
    * LongshoreError with code LONGSHORE_BAD_OUTPUT or LONGSHORE_LIMIT means that this outcome can never be accepted; the runner then
    * reports a final failure instead. `wantNext` allows the transport to bring the next assignment with the answer (in the same
    * transaction or the same request); when it is false none may be taken.

@@ -9,7 +9,7 @@
 import { isObject } from "../json.ts";
 import { isNullable, type JsonSchema } from "./json-schema.ts";
 
-/** Answers `value` itself when there is nothing to do. `schema` is JSON Schema as a schema library writes it. */
+/** Returns `value` itself when there is nothing to do. `schema` is JSON Schema as a schema library writes it. */
 export function fitInput(value: unknown, schema: JsonSchema | undefined): unknown {
   return schema === undefined ? value : fit(value, schema, schema);
 }

@@ -20,7 +20,7 @@ const nodesMax = 10_000;
 /** Keywords of later drafts that change what is accepted and have no counterpart in draft-07. */
 const unsupported = ["$dynamicRef", "$recursiveRef", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "minContains"];
 
-/** Keywords that say how a document is organised. Here that is decided anew. */
+/** Keywords that say how a document is organised. Here that is decided again. */
 const organisation = new Set(["$schema", "$id", "id", "$anchor", "$comment", "$defs", "definitions", "~standard"]);
 
 /** The published form of `raw`, or undefined when it says something that draft-07 cannot: a wrong schema is worse than none. */

@@ -39,7 +39,7 @@ export interface SchemaIssue {
 const issuesNamedMax = 5;
 
 /**
- * Answers the validated value, or throws a TerminalError that names the field: the same input would be wrong again.
+ * Returns the validated value, or throws a TerminalError that names the field: the same input would be wrong again.
  * Its cause carries the code (LONGSHORE_BAD_INPUT or LONGSHORE_BAD_OUTPUT) and the field for machines.
  */
 export function validate<Output>(schema: Schema<unknown, Output>, value: unknown, what: "input" | "output"): Output | Promise<Output> {

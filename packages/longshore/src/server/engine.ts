@@ -47,9 +47,9 @@ export interface EngineOptions extends DialectOptions {
   acceptDamage?: boolean;
   /** Gets what an operator should know about the data folder. */
   warn?: (message: string) => void;
-  /** Told when the data file cannot be written, and when it can be again. */
+  /** Called when the data file cannot be written, and when it can be again. */
   trouble?: Trouble;
-  /** Told of what went wrong with nobody to answer to. */
+  /** Notified of what went wrong with nobody to answer to. */
   failed?: (what: string, error: unknown) => void;
   clock?: Clock;
   random?: () => number;
@@ -92,7 +92,7 @@ export interface Engine {
   removeRun(runId: string): Promise<boolean>;
   /** Who brings tasks to workers, to be asked why they wait. */
   readonly carriers: Set<Carrier>;
-  /** Tells why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
+  /** Reports why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
   waiting(): (task: TaskHead) => Promise<Waiting | null>;
   /** Who knows what tasks have put aside. */
   readonly deadLetterSources: Set<DeadLetterSource>;

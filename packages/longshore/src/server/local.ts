@@ -41,7 +41,7 @@ export interface LocalOptions {
 /** The worker dies with the server, so a hold only has to outlive a stall of this process. */
 const termMs = 10_000;
 const beatMs = 3_000;
-/** An empty wait ends after this long and begins anew, so that the list of workers knows that it is alive. */
+/** An empty wait ends after this long and begins again, so that the list of workers knows that it is alive. */
 const waitMs = 30_000;
 /** After a claim that failed (the store cannot be written, the server is closing) the next one waits this long. */
 const retryMs = 500;

@@ -4,7 +4,7 @@
 import type { Metrics } from "../metrics.ts";
 import type { Logger } from "./logger.ts";
 
-/** Told of each piece of work that ran without a pause. */
+/** Notified of each piece of work that ran without a pause. */
 export interface Stopwatch {
   /** `what` is a route, a gRPC method, or another name that an operator knows. */
   ran(what: string, ms: number): void;

@@ -76,7 +76,7 @@ describe("a batcher", () => {
     expect(told.at(-1)).toBe("dropped 5");
   });
 
-  it("sends what is left at the end, but does not wait for ever", async () => {
+  it("sends what is left at the end, but does not wait forever", async () => {
     const { sent, told, batcher } = setup();
     batcher.add(1);
     await Promise.all([batcher.close(), batcher.close()]);

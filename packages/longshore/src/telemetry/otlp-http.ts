@@ -14,7 +14,7 @@ export interface OtlpHttpOptions {
 /** The specification's list: the collector is there, and will take it later. */
 const laterStatuses = new Set([429, 502, 503, 504]);
 const shownCharsMax = 200;
-/** More than a collector has to say. */
+/** More than a collector reports. */
 const answerBytesMax = 64 * 1024;
 
 export function otlpHttp({ endpoint, headers, clock }: OtlpHttpOptions): Exporter {

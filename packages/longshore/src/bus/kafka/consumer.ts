@@ -200,7 +200,7 @@ export class KafkaConsumer implements BusConsumer {
     }
   }
 
-  /** Of a group the leader alone looks whether partitions were added: when it joins again, all of them are shared out anew. */
+  /** Of a group the leader alone looks whether partitions were added: when it joins again, all of them are shared out again. */
   async #watchPartitions(generation: Generation): Promise<void> {
     const { lookMs = lookMsDefault } = this.#parts.options;
     while (!generation.over.aborted) {

@@ -6,7 +6,7 @@ export interface StoredBlob {
   /** SHA-256 of the content, 64 hexadecimal digits in lower case. */
   readonly hash: string;
   readonly bytes: number;
-  /** A short text that whoever stored it keeps with it, such as a file name; opaque here, and no part of the hash. */
+  /** A short text that the client stores with it, such as a file name; opaque here, and not included in the hash. */
   readonly note: string | null;
 }
 
@@ -20,7 +20,7 @@ export interface BlobStore {
   put(content: AsyncIterable<Uint8Array> | Uint8Array, options?: { hash?: string; note?: string }): Promise<StoredBlob>;
   /** Undefined when there is no such blob. The reader owns the stream; it stays readable even if the blob is pruned meanwhile. */
   get(hash: string): Promise<(StoredBlob & { content: Readable }) | undefined>;
-  /** Undefined when there is no such blob. Counts as a use, so what was just asked for is not pruned. */
+  /** Undefined when there is no such blob. Counts as a use, so a blob that was just read is not pruned. */
   stat(hash: string): Promise<StoredBlob | undefined>;
 }
 

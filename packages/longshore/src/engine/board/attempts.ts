@@ -126,7 +126,7 @@ export class Attempts {
     this.#removed = new Additions(commit, ({ taskId, grant, attempt }) => rows.remove(taskId, grant, attempt));
   }
 
-  /** How an earlier grant of a task was closed; null when no row tells. */
+  /** How an earlier grant of a task was closed; null when no row records it. */
   closing(_tx: ReadTx, taskId: string, grant: number): Closed | null {
     for (const closed of this.#closed.scan({ by: key, equal: [taskId, grant], backwards: true, limit: 1 })) return closed;
     return null;

@@ -3,13 +3,13 @@ import { TestClock } from "../../testing/clock.ts";
 import { Board, waitersMax } from "./board.ts";
 import type { BoardStore, Standing } from "./store.ts";
 
-/** A store on which nothing ever happens: claims stand in line until they are let go. */
+/** A store on which nothing ever happens: claims wait until they are cancelled. */
 function setup() {
   const standing: Standing[] = [];
   const expired: string[][] = [];
   const refusing = { now: false };
   const unused = () => {
-    throw new Error("This is not asked for here.");
+    throw new Error("This test must not call it.");
   };
   const store: BoardStore = {
     ...{ post: unused, extend: unused, settle: unused, receipt: unused, cancelTask: unused, withdraw: unused, task: unused },
@@ -33,7 +33,7 @@ function setup() {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("the board", () => {
-  it("lets a limited number of claims wait, and tells the next to come back later", async () => {
+  it("lets a limited number of claims wait, and refuses the next one", async () => {
     const { board, clock, wait } = setup();
     const waiting = Array.from({ length: waitersMax }, () => wait(100));
     await settled();
@@ -63,7 +63,7 @@ describe("the board", () => {
     expect(board.waiting).toBe(0);
   });
 
-  it("answers waiting claims empty and refuses new ones once it is dismissed", async () => {
+  it("ends waiting claims empty and refuses new ones once it is dismissed", async () => {
     const { board, wait } = setup();
     const claim = wait(5_000);
     await settled();

@@ -1,5 +1,5 @@
-// The only place where a task's state changes: the verbs that every protocol pours its own words onto. The store applies them; here
-// are the things that need time and patience: claims that wait, deadlines, and results that somebody waits for.
+// The only place where a task's state changes: the verbs that every protocol translates its own operations to. The store applies them; this
+// file holds what needs time: claims that wait, deadlines, and callers that wait for results.
 
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
@@ -15,7 +15,7 @@ export interface Claim extends Omit<Offer, "offerMs"> {
   holder: string;
 }
 
-/** Asks for tasks whose owner becomes known at its first extend. */
+/** Requests tasks whose owner becomes known at its first extend. */
 export interface Offer {
   reach: Reach;
   /** The lane among those of `reach` that the server keeps and that this claim is made for. No other kept lane is taken from. */
@@ -24,13 +24,13 @@ export interface Offer {
   /** How long an offer waits to be taken up, where that is not how long a hold lasts. */
   offerMs?: number;
   max?: number;
-  /** How long to wait for work when there is none; 0 or absent answers at once. */
+  /** How long to wait for work when there is none; 0 or absent returns at once. */
   waitMs?: number;
-  /** Aborted when the client has gone: the claim leaves the line, or its task goes back. */
+  /** Aborted when the client has disconnected: the claim leaves the queue of waiters, or its task is given back. */
   signal?: AbortSignal;
 }
 
-/** `output` is JSON text of what there is to show all the same; `by` tells who reports, should nobody have held the task. */
+/** `output` is JSON text to keep although the task failed; `by` names the reporter when no worker held the task. */
 export interface FailureReport {
   error: string;
   retryable: boolean;
@@ -42,7 +42,7 @@ export interface FailureReport {
   by?: string;
 }
 
-/** Idle long polls held at once; each costs about a kilobyte. Above it, workers are told to come back later. */
+/** Idle long polls held at once; each costs about a kilobyte. Above it, claims are refused and workers must come back later. */
 export const waitersMax = 20_000;
 /** When the store could not be written, what is due is looked at again after this long. */
 const retryMs = 1_000;
@@ -87,8 +87,8 @@ export class Board {
   }
 
   /**
-   * Hands out tasks whose owner becomes known at its first extend. Waits like a claim. What nobody takes up in time goes back to its lane
-   * by itself, with nothing spent.
+   * Hands out tasks whose owner becomes known at its first extend. Waits like a claim. An offer that no worker takes in time returns to its
+   * lane by itself, and spends no attempt.
    */
   offer(offer: Offer): Promise<Task[]> {
     return this.#handOut(offer, null);
@@ -98,7 +98,7 @@ export class Board {
     return this.#store.extend(hold, options);
   }
 
-  /** `output` is JSON text. With `merge` it is laid over what was told on the way, else it replaces that. */
+  /** `output` is JSON text. With `merge` it is merged into the output that earlier extends reported, else it replaces that. */
   complete(hold: Hold, output: string, options: { merge?: boolean; receipt?: string; by?: string } = {}): Promise<Verdict> {
     return this.#store.settle({ verb: "complete", hold, output, ...options });
   }
@@ -122,12 +122,12 @@ export class Board {
     return this.#store.settle({ verb: "defer", hold, delayMs: 0, unseen: true });
   }
 
-  /** Takes back an offer that reached nobody: to its place, at once. Whoever has taken it up keeps it, and `busy` is answered. */
+  /** Takes back an offer that reached no worker: to its place, at once. A worker that has taken it keeps it, and `busy` is returned. */
   retract(hold: Hold): Promise<Verdict> {
     return this.#store.settle({ verb: "defer", hold, delayMs: 0, unseen: true, unlessTaken: true });
   }
 
-  /** False when it had ended already. A holder learns of it by its next extend. */
+  /** False when it had ended already. A holder is informed by the verdict of its next extend. */
   cancel(taskId: string): Promise<boolean> {
     return this.#store.cancelTask(taskId);
   }
@@ -150,7 +150,7 @@ export class Board {
     );
   }
 
-  /** Aborts when the server is closing: whoever lets others wait answers them now. */
+  /** Aborts when the server is closing: long polls must be answered now. */
   get dismissed(): AbortSignal {
     return this.#dismissal.signal;
   }
@@ -159,7 +159,7 @@ export class Board {
     return this.#waiting;
   }
 
-  /** The server is closing: answers every waiting claim empty and refuses further ones. Reports are taken as before. */
+  /** The server is closing: ends every waiting claim empty and refuses further ones. Reports are accepted as before. */
   dismiss(): void {
     this.#dismissal.abort();
     for (const leave of [...this.#standing]) leave();
@@ -189,13 +189,13 @@ export class Board {
       return Promise.reject(new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work."));
     if (!waitMs) return this.#store.claim(request).then(({ tasks }) => this.#unlessGone(tasks, signal));
     if (this.#waiting >= waitersMax) {
-      const message = `${waitersMax} claims are waiting already, which is the limit: ask again later without waiting.`;
+      const message = `${waitersMax} claims are waiting already, which is the limit: claim again later, without waiting.`;
       return Promise.reject(new LongshoreError("LONGSHORE_LIMIT", message));
     }
     return this.#waitFor(request, waitMs, signal);
   }
 
-  /** One promise and no more: between a commit and the answer to the claim that it feeds, every turn counts. */
+  /** One promise and no more: it delays every task that a commit hands to a waiting claim. */
   #waitFor(request: ClaimRequest, waitMs: number, signal: AbortSignal | undefined): Promise<Task[]> {
     this.#waiting++;
     return new Promise((resolve, reject) => {
@@ -230,7 +230,7 @@ export class Board {
     });
   }
 
-  /** What was handed out to a client that has gone meanwhile goes back. */
+  /** What was handed out to a client that has disconnected meanwhile is given back. */
   #unlessGone(tasks: Task[], signal: AbortSignal | undefined): Task[] | Promise<Task[]> {
     return signal?.aborted && tasks.length > 0 ? this.#giveAllBack(tasks) : tasks;
   }
@@ -243,7 +243,7 @@ export class Board {
 
   #expire(ids: string[]): void {
     this.#store.expire(ids).catch(() => {
-      // The store says by itself that it cannot be written; what is due stays due.
+      // The store itself reports that it cannot be written; what is due stays due.
       const at = this.#clock.now() + retryMs;
       for (const id of ids) this.#deadlines.add(id, at);
     });

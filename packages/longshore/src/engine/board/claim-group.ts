@@ -1,16 +1,16 @@
-// All claims that ask for the same. Those that wait stand in one line, the longest waiting first.
+// All claims with the same names and labels. Those that wait are in one queue, the longest waiting first.
 
 import type { LabelSet } from "./lane-tree.ts";
 import type { Lane } from "./task.ts";
 import type { Waiter } from "./waiters.ts";
 
-/** What a claim asks for. Labels that no lane mentions do no harm. */
+/** The names and labels of a claim. Labels that no lane mentions have no effect. */
 export interface Reach {
   names: readonly string[];
   labels: readonly string[];
 }
 
-/** Told when the first claim of a group comes to wait, and when the last one has left. The first may be refused by an error. */
+/** Called when the first claim of a group comes to wait, and when the last one has left. The first may be refused by an error. */
 export interface GroupKeeper {
   stands(group: ClaimGroup): void;
   rests(group: ClaimGroup): void;
@@ -45,7 +45,7 @@ export class ClaimGroup {
     return this.#labels;
   }
 
-  /** Whether it may take from a lane of a name that it asks for. */
+  /** Whether it may take from a lane, given that the lane's name is one of its names. */
   carries(lane: Lane): boolean {
     for (const label of lane.labels) if (!this.labels.has(label)) return false;
     return true;

@@ -1,12 +1,12 @@
-// Who could take from a lane. A fleet may have thousands of workers and a list thousands of lanes, so workers are found by the names they
-// ask for, in slices, once for each lane.
+// The workers that could take from a lane. There may be thousands of workers and thousands of lanes, so workers are found by the names they
+// claim, in slices, once for each lane.
 
 import type { Slices } from "../../slices.ts";
 import { laneKey } from "./lanes.ts";
 import type { Lane } from "./task.ts";
 import type { Workers, WorkerView } from "./workers.ts";
 
-/** Ids of workers that are named in answers; the count tells of the rest. */
+/** Ids of workers in a response; the count includes the rest. */
 const shownMax = 100;
 /** Workers that are looked at without a pause. */
 const pieceMax = 250;
@@ -16,7 +16,7 @@ export class Crew {
   readonly lane: Lane;
   /** Live workers of any kind. */
   readonly live: number;
-  /** Those that ask for the lane's name, or have not said what they ask for. */
+  /** Those that claim the lane's name, or have not reported any names. */
   near = 0;
   /** Those that could take from it. */
   able = 0;
@@ -34,7 +34,7 @@ export class Crew {
     this.missing = new Set(lane.labels);
   }
 
-  /** A live worker that asks for the lane's name, or has not said what it asks for. */
+  /** A live worker that claims the lane's name, or has not reported any names. */
   add({ id, protocol, status, reach, labels }: WorkerView): void {
     const has = reach?.labels ?? labels;
     this.near++;
@@ -52,7 +52,7 @@ export class Crew {
   }
 }
 
-/** The crews of lanes as they stand while one request is answered. */
+/** The crews of lanes, as they are while one request is answered. */
 export class Crews {
   readonly #workers: Workers;
   readonly #slices: Slices;
@@ -89,11 +89,11 @@ export class Crews {
   }
 }
 
-/** Live workers by the names they ask for. */
+/** Live workers by the names they claim. */
 interface Roll {
   live: number;
   readonly byName: Map<string, WorkerView[]>;
-  /** Those that have not claimed since the server started, and so may ask for anything. */
+  /** Those that have not claimed since the server started, and so may claim any name. */
   readonly others: WorkerView[];
 }
 

@@ -1,5 +1,5 @@
 // What a task was given and could not do: put aside after too many tries, or the reason for which the task failed. Which these are is known
-// to the protocol that handed the work out; people see them in one place.
+// to the protocol that handed the work out; here all of them can be read in one place.
 
 import type { Task } from "./task.ts";
 
@@ -15,6 +15,6 @@ export interface DeadLetter {
 
 /** Knows the dead letters of the tasks that it handed out. */
 export interface DeadLetterSource {
-  /** Oldest first; empty for a task of somebody else. Cheap for a task that has none. */
+  /** Oldest first; empty for a task of another protocol. Cheap for a task that has none. */
   deadLetters(task: Task): Promise<readonly DeadLetter[]>;
 }

@@ -48,7 +48,7 @@ describe("deadlines", () => {
     expect(fired).toEqual([["lease", 400]]);
   });
 
-  it("that move later fire early, as a hint, and again when they are added anew", async () => {
+  it("that move later fire early, as a hint, and again when they are added again", async () => {
     const { clock, deadlines, fired } = setup();
     deadlines.add("lease", 400);
     deadlines.add("lease", 1_000);
@@ -119,7 +119,7 @@ describe("deadlines", () => {
     expect(deadlines.carried).toBeLessThan(2_000);
   });
 
-  it("fire for the earliest time asked since the last firing or drop, under any sequence", async () => {
+  it("fire for the earliest time set since the last firing or drop, under any sequence", async () => {
     const move = fc.record({ id: fc.constantFrom("a", "b", "c"), at: fc.option(fc.integer({ min: 0, max: 50 })), wait: fc.nat(8) });
     await fc.assert(
       fc.asyncProperty(fc.array(move, { maxLength: 40 }), async (moves) => {

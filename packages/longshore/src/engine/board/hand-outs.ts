@@ -1,5 +1,5 @@
-// Hand-outs under keys with a rate, as rows: a window that was full before a restart is full after it, whatever has become of the
-// tasks since. Each is written in the commit of its claim, and goes with a later one once its window has passed it by.
+// Hand-outs under keys with a rate, as rows: a window that was full before a restart is full after it, whatever has happened to the
+// tasks since. Each is written in the commit of its claim, and is removed by a later one once its window has passed.
 
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -41,7 +41,7 @@ export class HandOuts {
     for (const { key, rate } of limits) if (rate !== undefined) this.#additions.add(tx, { key, at, until: at + rate.windowMs });
   }
 
-  /** Tells `limits` what their windows still hold. A clock that was set back meanwhile makes no window longer. */
+  /** Restores in `limits` what their windows still hold. A clock that was set back meanwhile makes no window longer. */
   recover(limits: Limits, now: number): void {
     for (const { key, at } of this.#rows.scan({ by: ["until"], above: [now] })) limits.remember(key, Math.min(at, now));
   }

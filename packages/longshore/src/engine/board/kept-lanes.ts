@@ -1,5 +1,6 @@
-// Lanes that the server keeps: what stands on them is run by the server itself, handed on by it, or run in a shell. So each belongs to one
-// dialect, a task of another is never posted there whatever its name is, and a claim takes from one only when the server made it for that lane.
+// Lanes reserved for the server: their tasks are run by the server itself, passed on by it, or run in a shell. So each belongs to one
+// dialect, a task of another is never posted there whatever its name is, and a claim takes from one only when the server made it for that
+// lane.
 
 import { LongshoreError } from "../../errors.ts";
 import type { Lane } from "./task.ts";
@@ -25,7 +26,7 @@ export function isKeptLane(name: string): boolean {
   return keptName.test(name);
 }
 
-/** The first of these lanes on which no task of this dialect may stand; undefined for none. Without a dialect every kept lane is foreign. */
+/** The first of these lanes that this dialect may not post to; undefined for none. Without a dialect every reserved lane is foreign. */
 export function foreignLane(lanes: readonly Lane[], dialect?: string): Lane | undefined {
   return lanes.find(({ name }) => isKeptLane(name) && !belongsTo(name, dialect));
 }
@@ -38,7 +39,7 @@ export function keptForServer(name: string): string {
 export function refusedClaim(names: readonly string[], serves: string | undefined): LongshoreError | undefined {
   for (const name of names) {
     if (name === serves || !isKeptLane(name)) continue;
-    const message = `No worker may ask for ${JSON.stringify(name)}: the server keeps this name for itself. Ask for the names of tasks that the worker has.`;
+    const message = `No worker may claim ${JSON.stringify(name)}: this name is reserved for the server. Claim the names of the tasks that the worker has.`;
     return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field: "name" } });
   }
   return undefined;

@@ -1,8 +1,8 @@
-// The lanes of one name in a tree by their labels, in order of the alphabet: the lane of `gpu` and `linux` stands below `gpu`, then
-// `linux`. A claim goes only where its own labels lead, and always to the branch whose best task comes first, so it finds the lane to take
+// The lanes of one name in a tree by their labels, in alphabetical order: the lane of `gpu` and `linux` is below `gpu`, then
+// `linux`. A claim follows only its own labels, and always the branch whose best task comes first, so it finds the lane to take
 // from without a look at the others, however many there are.
 //
-// A node keeps the heads of its branches in a heap. An entry is a bound: nothing below that branch comes before it. It is put right when
+// A node keeps the heads of its branches in a heap. An entry is a bound: nothing below that branch comes before it. It is corrected when
 // it reaches the top, so taking a task costs nothing here.
 
 import { Heap } from "./heap.ts";
@@ -145,8 +145,8 @@ export interface LabelSet {
 }
 
 /**
- * The lane with the first task among those of these trees that a claim with these labels may take from. `looked` is told how many nodes
- * it cost.
+ * The lane with the first task among those of these trees that a claim with these labels may take from. `looked` receives the number of
+ * nodes visited.
  */
 export function firstLane(roots: readonly LaneNode[], labels: LabelSet, looked: (nodes: number) => void): LaneQueue | null {
   if (roots.every((root) => root.branches === null)) return firstOf(roots);
@@ -172,7 +172,7 @@ export function firstLane(roots: readonly LaneNode[], labels: LabelSet, looked: 
   return null;
 }
 
-/** Among lanes without labels, which is what most claims ask for. */
+/** Among lanes without labels, which most claims use. */
 function firstOf(roots: readonly LaneNode[]): LaneQueue | null {
   let found: LaneQueue | null = null;
   let first: Place | undefined;
@@ -185,7 +185,7 @@ function firstOf(roots: readonly LaneNode[]): LaneQueue | null {
   return found;
 }
 
-/** By whichever is fewer: the branches, or the labels. */
+/** Walks the branches or the labels, the smaller of the two. */
 function* branchesFor({ branches }: LaneNode, labels: LabelSet): Iterable<LaneNode> {
   if (branches === null) return;
   if (branches.size <= labels.size) {

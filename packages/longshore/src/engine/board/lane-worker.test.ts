@@ -32,12 +32,12 @@ async function setup(perform: LaneOptions["perform"], options: Partial<LaneOptio
 }
 
 describe("a worker of a lane", () => {
-  it("gives the task to the function, and its answer to the board", async () => {
+  it("gives the task to the function, and its result to the board", async () => {
     const { ended } = await setup(async ({ task }) => ({ got: JSON.parse(task.input) as Json }));
     expect(await ended("t", 7)).toMatchObject({ state: "done", output: '{"got":7}', holder: "me" });
   });
 
-  it("reports a failure as it says", async () => {
+  it("reports a failure as the LaneFailure describes it", async () => {
     let tries = 0;
     const { ended } = await setup(() => {
       tries++;

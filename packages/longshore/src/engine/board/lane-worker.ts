@@ -1,6 +1,6 @@
-// Takes the tasks of one lane and has them carried out from here: by a function in this process, or by a call to a worker elsewhere. What
-// is the same for both is in this file: claims that stand in line up to a limit, signs of life while the work goes on, the report at its
-// end, and an end that is orderly.
+// Takes the tasks of one lane and runs them from here: by a function in this process, or by a call to a worker elsewhere. What
+// is the same for both is in this file: claims that wait, up to a limit, heartbeats while the work runs, the report at its
+// end, and an orderly stop.
 
 import { setMaxListeners } from "node:events";
 import { type Clock, pause } from "../../clock.ts";
@@ -21,15 +21,15 @@ export interface LaneOptions {
   readonly protocol: string;
   /** Tasks at once. */
   readonly slots: number;
-  /** On top of the slots, for work that has lent its own; beyond these a step fails, for to let it wait in line could be for ever. */
+  /** On top of the slots, for work that has lent its own; beyond these a step fails, for to let it wait in line could be forever. */
   readonly lentMax?: number;
   /**
-   * The work is done by this process and ends with it, so nobody has to watch over it: its holds have no end and cost no signs of life.
+   * The work is done by this process and ends with it, so no lease is needed: its holds have no end and need no heartbeats.
    * `recover` gives back what the last process left.
    */
   readonly own?: boolean;
   /**
-   * Answers the output, or throws: a LaneFailure says what to report, NotBegun that the task goes back. Anything else is this server's own
+   * Returns the output, or throws: a LaneFailure holds what to report, NotBegun gives the task back. Anything else is this server's own
    * mistake; it is reported as final, or as the loss of a hold where the store could not be written.
    */
   perform(work: LaneWork): Promise<Json>;
@@ -37,7 +37,7 @@ export interface LaneOptions {
   readonly cancelled?: FailureReport;
   /** A step was cancelled whose work may have set other things going: they are to stop. Called before its end is reported. */
   abandon?(task: Task): Promise<void>;
-  /** Told of what went wrong with nobody to answer to. */
+  /** Called with errors that no caller receives. */
   failed(what: string, error: unknown): void;
 }
 
@@ -69,7 +69,7 @@ export class NoRoomToWait extends LaneFailure {
   }
 }
 
-/** The work was not begun, because whoever does it has just gone away: the task goes back into line as if nobody had taken it. */
+/** The work was not begun, because its worker has just disconnected: the task returns to its lane as if no worker had taken it. */
 export class NotBegun extends Error {
   override readonly name = "NotBegun";
 }
@@ -82,7 +82,7 @@ export interface TaskReader {
 /** A hold only has to outlive a stall of this process, which is also what reports. */
 const termMs = 15_000;
 const beatMs = 5_000;
-/** An empty wait ends after this long and begins anew, so that the list of workers knows that it is alive. */
+/** An empty wait ends after this long and begins again, so that the list of workers knows that it is alive. */
 const waitMs = 30_000;
 /** Claims in line at once: so many tasks that are posted together are handed out together. */
 const standingMax = 16;
@@ -148,7 +148,7 @@ export class LaneWorker {
     this.#fill();
   }
 
-  /** Takes no more tasks for the time being. What is under way goes on. */
+  /** Takes no more tasks until it is resumed. Tasks in progress continue. */
   rest(): void {
     this.#resting = true;
     this.#line.abort();
@@ -160,7 +160,7 @@ export class LaneWorker {
     return this.#open.size;
   }
 
-  /** To be told of every task that a commit changed: a cancelled one ends now, and not at its next sign of life. */
+  /** Must be called for every task that a commit changed: a cancelled one ends now, and not at its next heartbeat. */
   changed(task: Task): void {
     const performing = this.#open.get(task.id);
     if (performing === undefined || performing.reporting || task.state === "held") return;
@@ -283,7 +283,7 @@ export class LaneWorker {
     }
   }
 
-  /** Signs of life by the clock, whatever the work is doing. Answers how to end them. */
+  /** Heartbeats by the clock, whatever the work is doing. Returns how to end them. */
   #beat(performing: Performing): () => void {
     const { board, clock } = this.#options;
     let over = false;
@@ -295,7 +295,7 @@ export class LaneWorker {
         else if (verdict !== "ok") end(performing, "lost");
       } catch (error) {
         // The next one may come through; should none, the hold is lost, and the board knows.
-        this.#options.failed("sign of life", error);
+        this.#options.failed("heartbeat", error);
       }
       if (!over && performing.ending === null) arm();
     };

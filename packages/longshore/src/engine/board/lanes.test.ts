@@ -85,7 +85,7 @@ describe("lanes", () => {
     expect(() => setup().lanes.choose([], 0)).toThrow("at least one lane");
   });
 
-  it("are forgotten when there are many and nothing stands on them, and made again for a task that is put back", () => {
+  it("are forgotten when there are many and they hold no task, and made again for a task that is put back", () => {
     const { lanes, put } = setup();
     put("kept", ["full"]);
     put("put back", ["late"]);
@@ -100,7 +100,7 @@ describe("lanes", () => {
     expect(found?.ready.peek()).toBe(place);
   });
 
-  it("forget claims that nobody makes any more, never those that wait", () => {
+  it("forget claims that no worker makes any more, never those that wait", () => {
     const { lanes } = setup();
     const first = lanes.group(reach(["a"], ["first"]), 0);
     new Waiter({ group: first, holder: "ann", termMs: 1, arrival: 1, settle: () => {} });
@@ -112,7 +112,7 @@ describe("lanes", () => {
     expect(lanes.awaiting(laneOf("a", ["gpu"]))).toBe(0);
   });
 
-  it("refuse a claim that waits when a thousand others ask for the same name with other labels", () => {
+  it("refuse a claim that waits when a thousand others name the same lane with other labels", () => {
     const { lanes } = setup();
     const wait = (label: string, arrival: number) =>
       new Waiter({ group: lanes.group(reach(["a"], [label]), 1), holder: "ann", termMs: 1, arrival, settle: () => {} });
@@ -158,7 +158,7 @@ describe("the first lane for a claim", () => {
     );
   });
 
-  it("costs by what the claim asks for, not by the lanes there are", () => {
+  it("costs by the claim's names and labels, not by the number of lanes", () => {
     const { lanes, put } = setup();
     for (let made = 0; made < 100_000; made++) put("work", [`only-${made}`]);
     const all = Array.from({ length: 900 }, (_, at) => `only-${at * 100}`);

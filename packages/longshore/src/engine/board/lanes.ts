@@ -1,6 +1,6 @@
 // Lanes and who may take from them. A lane is an interned {name, labels}; a claim names {names, labels}; it is eligible for a lane
 // when the name is one of its names and the lane's labels are a subset of its labels. Lanes are found by their name and labels
-// (lane-tree.ts), waiting claims by the names they ask for; so neither a claim nor a post looks through all of them.
+// (lane-tree.ts), waiting claims by their names; so neither a claim nor a post looks through all of them.
 
 import { LongshoreError } from "../../errors.ts";
 import { ClaimGroup, type GroupKeeper, type Reach } from "./claim-group.ts";
@@ -12,15 +12,15 @@ import type { Waiter } from "./waiters.ts";
 export type { Reach } from "./claim-group.ts";
 export { goesBefore, type LaneQueue, type Place } from "./lane-tree.ts";
 
-/** Distinct claims remembered while no claim waits in them, for when a lane was last asked for. */
+/** Distinct claims remembered while no claim waits in them, to know when a lane was last polled. */
 const groupsMax = 2_000;
 /** Distinct claims that wait for one name. A post compares them, so a thousand posts at once compare a million: about 20 ms. */
 const standingMax = 1_000;
 /** Characters of the names and labels of all distinct claims that are remembered: 64 MB at most. */
 const reachCharsMax = 33_554_432;
-/** Names that were asked for, to tell when. */
+/** Names that were claimed, with the time of the last claim. */
 const askedMax = 20_000;
-/** Lanes remembered although nothing stands on them. Labels may be made up per task, and a lane for each would never go. */
+/** Lanes remembered although they hold no task. Labels may be made up per task, and a lane for each would stay forever. */
 const emptyMax = 10_000;
 
 const separator = "\u0000";
@@ -37,14 +37,14 @@ export function laneKey(lane: Lane): string {
 export class Lanes implements GroupKeeper {
   readonly #lanes = new Map<string, LaneQueue>();
   readonly #trees = new Map<string, LaneNode>();
-  /** Those on which nothing stands, the longest empty first. */
+  /** Those that hold no task, the longest empty first. */
   readonly #empty = new Set<LaneQueue>();
   readonly #groups = new Map<string, ClaimGroup>();
   /** Those in which no claim waits, the longest idle first. */
   readonly #idle = new Set<ClaimGroup>();
-  /** Those in which one does, by each name they ask for. */
+  /** Those in which a claim waits, by each of their names. */
   readonly #standing = new Map<string, Set<ClaimGroup>>();
-  /** When each name was last asked for, the longest ago first, by and large. */
+  /** When each name was last claimed, roughly in that order, the oldest first. */
   readonly #asked = new Map<string, number>();
   #positions = 0;
   #reachChars = 0;
@@ -73,7 +73,7 @@ export class Lanes implements GroupKeeper {
     return queue;
   }
 
-  /** A task stands on its lane. */
+  /** A task is on its lane. */
   push(lane: Lane, place: Place): void {
     const queue = this.queue(lane);
     if (queue.ready.size === 0) this.#empty.delete(queue);
@@ -127,7 +127,10 @@ export class Lanes implements GroupKeeper {
     return found;
   }
 
-  /** The first lane with a recent or waiting poller, else the last: a task that may stand on several is never stranded on a deserted one. */
+  /**
+   * The first lane with a recent or waiting poller, else the last: a task that may be on several lanes never waits on one that no worker
+   * polls.
+   */
   choose(lanes: readonly Lane[], polledSince: number): Lane {
     if (lanes.length === 1) return lanes[0] as Lane;
     for (const lane of lanes) {
@@ -139,7 +142,7 @@ export class Lanes implements GroupKeeper {
     return last;
   }
 
-  /** When a worker last asked for this lane's tasks; 0 for never, or so long ago that it is forgotten. */
+  /** When a worker last claimed this lane's tasks; 0 for never, or so long ago that it is forgotten. */
   polledAt(lane: Lane): number {
     if (lane.labels.length === 0) return this.#asked.get(lane.name) ?? 0;
     let at = 0;
@@ -251,11 +254,11 @@ export function eligible(lane: Lane, reach: Reach): boolean {
 }
 
 function tooManyKinds(name: string): LongshoreError {
-  const message = `Claims with ${standingMax} different sets of names and labels wait for ${name}, which is the limit: ask again later without waiting, or with labels that other workers have.`;
+  const message = `Claims with ${standingMax} different sets of names and labels wait for ${name}, which is the limit: claim again later, without waiting or with labels that other workers have.`;
   return new LongshoreError("LONGSHORE_LIMIT", message);
 }
 
 function tooLongKinds(): LongshoreError {
-  const message = `The names and labels of the claims that wait have ${reachCharsMax} characters together, which is the limit: ask again later without waiting.`;
+  const message = `The names and labels of the claims that wait have ${reachCharsMax} characters together, which is the limit: claim again later, without waiting.`;
   return new LongshoreError("LONGSHORE_LIMIT", message);
 }

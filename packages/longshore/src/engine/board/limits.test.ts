@@ -6,7 +6,7 @@ const two: LimitKey[] = [{ key: "api", held: 2 }];
 const rate: LimitKey[] = [{ key: "mail", rate: { count: 3, windowMs: 1_000 } }];
 
 describe("limits", () => {
-  it("let nobody in above the number held at once, until one comes back", () => {
+  it("hand out no task above the number held at once, until one comes back", () => {
     const limits = new Limits();
     limits.take(two, 0);
     expect(limits.blocked(two, 0)).toBeNull();
@@ -27,7 +27,7 @@ describe("limits", () => {
     expect(limits.blocked(rate, 1_899)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_900 });
   });
 
-  it("keep their window in order of time, whatever the order in which hand-outs are told", () => {
+  it("keep their window in order of time, whatever the order in which hand-outs are remembered", () => {
     const limits = new Limits();
     for (const at of [900, 100, 500]) limits.take(rate, at);
     expect(limits.blocked(rate, 1_000)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_100 });
@@ -48,7 +48,7 @@ describe("limits", () => {
     expect(limits.blocked(rate, 500)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_000 });
   });
 
-  it("ask for room under every key", () => {
+  it("need room under every key", () => {
     const limits = new Limits();
     const both: LimitKey[] = [...two, { key: "disk", held: 1 }];
     limits.take([{ key: "disk", held: 1 }], 0);
@@ -56,7 +56,7 @@ describe("limits", () => {
     expect(limits.blocked(two, 0)).toBeNull();
   });
 
-  it("keep those who wait for room apart by lane and by the room they want, each group in its order", () => {
+  it("keep tasks that wait for room apart by lane and by the room they need, each group in its order", () => {
     const limits = new Limits();
     const [api] = two as [LimitKey];
     const [here, there] = [laneOf("a"), laneOf("b")];
@@ -72,7 +72,7 @@ describe("limits", () => {
     expect(limits.parked("api")).toEqual([]);
   });
 
-  it("take one that is parked twice out once, and one that was queued anew in its new place", () => {
+  it("take one that is parked twice out once, and one that was queued again in its new place", () => {
     const limits = new Limits();
     const key = parkingKey({ key: "api", held: 1 }, laneOf("a"));
     limits.park(key, { id: "t", sequence: 1, priority: 0 });

@@ -1,4 +1,4 @@
-// Limit keys: at most so many tasks held at once, or so many handed out per sliding window, whatever lane they stand on.
+// Limit keys: at most so many tasks held at once, or so many handed out per sliding window, whatever lane they are on.
 // A permit is taken in the claim's own transaction. A task whose key is exhausted is parked, so it never blocks the ones behind it.
 
 import { laneKey, type Place } from "./lanes.ts";
@@ -20,11 +20,11 @@ interface Usage {
   held: number;
   /** Times of hand-outs within the window, oldest first. */
   recent: number[];
-  /** By lane and by how much room they want. */
+  /** By lane and by how much room they need. */
   parked: Map<string, Parking>;
 }
 
-/** What stands in the way of a hand-out, and when the window next opens (null: when a permit comes back). */
+/** What blocks a hand-out, and when the window next opens (null: when a permit comes back). */
 export interface Blocked {
   limit: LimitKey;
   freeAt: number | null;
@@ -65,7 +65,7 @@ export class Limits {
     }
   }
 
-  /** A hold that lasts, at start, or after all. What its windows hold is told by `remember`. */
+  /** A hold that lasts: at start, or one that was undone and is kept. What its windows hold is restored by `remember`. */
   hold(limits: readonly LimitKey[]): void {
     for (const limit of limits) this.#of(limit.key).held++;
   }
@@ -84,7 +84,7 @@ export class Limits {
     }
   }
 
-  /** The hold is over. Whoever waits for its keys may try again: the first of each group. */
+  /** The hold has ended. Tasks that wait for its keys may try again: the first of each group. */
   giveBack(limits: readonly LimitKey[]): void {
     for (const { key } of limits) {
       const usage = this.#of(key);
@@ -116,7 +116,7 @@ export class Limits {
     return this.#usage.get(key)?.parked.get(group)?.has(place) ?? false;
   }
 
-  /** Everybody who waits for room under a key. */
+  /** All tasks that wait for room under a key. */
   parked(key: string): ParkingKey[] {
     return Array.from(this.#usage.get(key)?.parked.keys() ?? [], (group) => ({ key, group }));
   }
@@ -156,7 +156,7 @@ export class Limits {
   }
 }
 
-/** In order of time whatever the order of the calls: a restart tells of hand-outs in any order, and clocks step back. */
+/** In order of time whatever the order of the calls: a restart adds hand-outs in any order, and clocks step back. */
 function note(usage: Usage, now: number): void {
   usage.recent.splice(usage.recent.findLastIndex((at) => at <= now) + 1, 0, now);
 }

@@ -8,7 +8,7 @@ import { Limits } from "./limits.ts";
 import { Lines } from "./lines.ts";
 import type { Task } from "./task.ts";
 
-/** Lines over rows in a map that count how often they are asked for. */
+/** Lines over rows in a map that count their reads. */
 function setup() {
   const rows = new Map<string, Task>();
   const asked = { count: 0 };

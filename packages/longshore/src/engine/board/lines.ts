@@ -23,7 +23,7 @@ export interface LinesOptions {
   giveBack: (taskId: string, grant: number) => Promise<unknown>;
 }
 
-/** To whom a task goes, and for how long. */
+/** The holder of a task, and how long it holds it. */
 interface HandOut {
   holder: string | null;
   termMs: number;
@@ -36,7 +36,7 @@ const looksMax = 500;
 
 export class Lines {
   readonly #options: LinesOptions;
-  /** Whose turn it is to try again; null while nobody is being woken. */
+  /** The groups that try again, in order; null while none is being woken. */
   #waking: ParkingKey[] | null = null;
   #arrivals = 0;
 
@@ -46,7 +46,7 @@ export class Lines {
 
   /**
    * The best task that these claims may take. Leftover entries are dropped, blocked tasks parked, so neither stops the ones behind. Where
-   * there are many of both, `more` is answered: what was dropped and parked stays so, and the next look goes on behind it.
+   * there are many of both, `more` is returned: what was dropped and parked stays so, and the next look continues behind it.
    */
   take(tx: Tx, group: ClaimGroup, now: number): Task | null | "more" {
     const { lanes } = this.#options;
@@ -65,7 +65,7 @@ export class Lines {
     return "more";
   }
 
-  /** Without a holder it is an offer, and the attempt begins when somebody takes it up. */
+  /** Without a holder it is an offer, and the attempt begins when a worker takes it. */
   handOut(tx: Tx, task: Task, to: HandOut): Task {
     const { holder, now } = to;
     const termMs = termOf(task, to.termMs);
@@ -83,13 +83,13 @@ export class Lines {
     return handed;
   }
 
-  /** A queued task that may be taken now goes straight to a waiting claim, else to its lane. */
+  /** A queued task that may be taken now is handed to a waiting claim, else put on its lane. */
   join(tx: Tx, task: Task, now: number): void {
     if (task.lane === null || task.dueAt > now) return;
     const { lanes } = this.#options;
     const waiter = lanes.nextWaiter(task.lane);
     if (waiter === undefined) return lanes.push(task.lane, placeOf(task));
-    // So that lists name the lane although nothing ever stands on it.
+    // So that lists name the lane although no task is ever queued on it.
     lanes.queue(task.lane);
     const blocked = this.#options.limits.blocked(task.limits, now);
     if (blocked !== null) return this.#park(tx, task, blocked, now);
@@ -106,7 +106,7 @@ export class Lines {
     });
   }
 
-  /** It stands in no line any more. Were it held, its permits go back, and those who waited for them are tried again. */
+  /** It is on no lane any more. If it was held, its permits are returned, and tasks that waited for them are tried again. */
   leave(tx: Tx, task: Task, now: number): void {
     const { limits } = this.#options;
     if (task.limits.length === 0) return;
@@ -166,7 +166,7 @@ export class Lines {
     return null;
   }
 
-  /** Stands in line until a task comes. */
+  /** Waits until a task is ready. */
   wait(tx: Tx, group: ClaimGroup, { holder, termMs, offerMs }: Omit<HandOut, "now">, standing: Standing): Leave {
     const waiter = new Waiter({
       group,
@@ -194,13 +194,13 @@ export class Lines {
   }
 }
 
-/** Somebody works on it from now on: the attempt begins, unless an earlier hold of it has. */
+/** A worker runs it from now on: the attempt begins, unless an earlier hold has begun it. */
 export function begun(task: Task, now: number): Task {
   const endBy = task.endBy ?? (task.endMs === null ? null : now + task.endMs);
   return { ...task, state: "held", startedAt: task.startedAt ?? now, claimedAt: now, endBy };
 }
 
-/** 0 means for ever. The shorter of what the task allows and what the claim asks for. */
+/** 0 means forever. The shorter of what the task allows and what the claim requests. */
 export function termOf(task: Task, asked: number): number {
   if (task.holdMs === null || task.holdMs === 0) return task.holdMs === 0 && asked === 0 ? 0 : asked;
   return asked === 0 ? task.holdMs : Math.min(task.holdMs, asked);

@@ -28,12 +28,12 @@ export interface Follower {
   done(tx: Tx, task: Task): void;
   closed(tx: Tx, task: Task, closure: Closure): NextTry;
   ended(tx: Tx, task: Task, state: EndState, error: string | null): void;
-  /** An attempt of a record on no lane is over: what it stands for should stop too. */
+  /** An attempt of a record on no lane has ended: its child run should stop too. */
   abandoned(tx: Tx, task: Task): void;
   expireRun(tx: Tx, runId: string): void;
 }
 
-/** How long a lane counts as polled after a claim asked for it. */
+/** How long a lane counts as polled after a claim named it. */
 const polledMs = 60_000;
 /** Deadlines of runs share the heap with those of tasks. */
 export const runDeadlinePrefix = "run:";
@@ -44,13 +44,13 @@ export interface LocalBoardDeps {
   stored: StoredBytes;
   clock: Clock;
   random: () => number;
-  /** Told about each task that a commit changed. A hint for those that wait or show. */
+  /** Notified about each task that a commit changed. A hint for those that wait or show. */
   changed: (task: Task) => void;
   /** When something next happens to `id` by itself; null for never again. */
   deadline: (id: string, at: number | null) => void;
 }
 
-/** What a claim got, or how it leaves the line that it stands in. */
+/** What a claim received, or how to cancel its wait. */
 interface Claimed {
   tasks: Task[];
   leave: Leave | null;
@@ -214,7 +214,7 @@ export class LocalBoard implements BoardStore {
     this.tasks.put(tx, taskId, { ...task, ...ended, endedAt: this.#clock.now(), claimBy: null });
   }
 
-  /** An attempt of a record closed without a result, as its child run says. */
+  /** An attempt of a record closed without a result, as its child run reports. */
   closeRecord(tx: Tx, task: Task, closure: Closure): void {
     this.#life.close(tx, task, { now: this.#clock.now(), by: "fail", receipt: null }, closure);
   }
@@ -267,8 +267,8 @@ export class LocalBoard implements BoardStore {
   }
 
   /**
-   * Brings memory up to what the file says. Every live hold gets one full term: its holder may have renewed it unwritten. So does every
-   * offer, and as long to be taken up as it had at most: no worker could do so while the server was away.
+   * Rebuilds memory from the file. Every live hold gets one full term: its holder may have renewed it unwritten. So does every
+   * offer, and its full time to be taken: no worker could take it while the server was down.
    */
   async recover(): Promise<void> {
     const now = this.#clock.now();

@@ -1,4 +1,4 @@
-// Tasks that wait for room under a limit key. Those of one lane that want the same room are alike, so when room comes it is enough that
+// Tasks that wait for room under a limit key. Those of one lane that need the same room are alike, so when room is free it is enough that
 // the first of them tries: a thousand that wait cost no more than one.
 
 import { Heap } from "./heap.ts";

@@ -4,7 +4,7 @@ import { parseExact, writeExact } from "../../json-exact.ts";
 import type { Report } from "./store.ts";
 import type { Task } from "./task.ts";
 
-/** SQLite's texts end at the first NUL when they are read back. What a program had to say is kept readable. */
+/** SQLite's texts end at the first NUL when they are read back. So the text of a program stays readable. */
 export function withoutNul(text: string): string {
   return text.replaceAll("\u0000", "\ufffd");
 }

@@ -15,37 +15,37 @@ export interface ClaimRequest {
   termMs: number;
   /** How long an offer waits for its first extend; as long as a hold lasts when absent. */
   offerMs?: number;
-  /** At most this many tasks; the store may answer fewer. */
+  /** At most this many tasks; the store may return fewer. */
   max: number;
 }
 
-/** A claim or an offer that found nothing and is willing to wait for one task. */
+/** A claim or an offer that found nothing and waits for one task. */
 export interface Standing {
   /** Called once, after the commit that holds the task for it; or with null when it left. Never both. */
   settle(task: Task | null): void;
 }
 
-/** Lets a standing claim go. Safe to call at any time, more than once. */
+/** Cancels a waiting claim. Safe to call at any time, more than once. */
 export type Leave = () => void;
 
-/** `receipt` is kept with what the report closes, for whoever has to tell a repeat of it from another report; opaque to the store. */
+/** `receipt` is kept with what the report closes, so that a protocol can recognise a repeated report; opaque to the store. */
 export type Report = { hold: Hold /** Who reports, when nobody has held it. */; by?: string } & (
   | { verb: "complete"; output: string; merge?: boolean; receipt?: string }
   | { verb: "fail"; error: string; retryable: boolean; spends?: "lost"; delayMs?: number; receipt?: string; output?: string }
   /**
-   * `unseen`: nobody has worked on it, so that this hand-out does not count as a deferral. `unlessTaken`: only while it is offered; `busy`
-   * is answered when somebody has taken it up.
+   * `unseen`: no worker has run it, so that this hand-out does not count as a deferral. `unlessTaken`: only while it is offered; `busy`
+   * is returned when a worker has taken it.
    */
   | { verb: "defer"; delayMs: number; output?: string; unseen?: boolean; unlessTaken?: boolean }
 );
 
-/** What an extend may say besides that the holder is alive. */
+/** What an extend may contain besides the renewal. */
 export interface Extending {
   /** JSON text that replaces the output so far. */
   output?: string;
   /** Becomes the owner of an offered task. */
   holder?: string;
-  /** How long the hold lasts from now on without an extend, for a holder that says so itself. The task's own `holdMs` is still the most. */
+  /** How long the hold lasts from now on without an extend, for a holder that chooses it. The task's own `holdMs` is still the maximum. */
   termMs?: number;
 }
 
@@ -75,19 +75,19 @@ export interface BoardStore {
   /** Posts tasks that belong to no run. Their ids must be new. */
   post(tasks: readonly NewTask[]): Promise<void>;
   /**
-   * Hands out up to `max` queued tasks, best first: held, or offered where the request names no holder. With `standing` and nothing to hand out, the claim stands in line until it is settled
-   * or let go; `leave` is given before the promise resolves.
+   * Hands out up to `max` queued tasks, best first: held, or offered where the request names no holder. With `standing` and nothing to hand
+   * out, the claim waits until it is settled or cancelled; `leave` is passed before the promise resolves.
    */
   claim(request: ClaimRequest, standing?: Standing): Promise<{ tasks: Task[]; leave: Leave | null }>;
-  /** Renews a hold. Unless it says something new, nothing need be written: at start every live hold gets a full term. */
+  /** Renews a hold. When it contains nothing new, nothing need be written: at start every live hold gets a full term. */
   extend(hold: Hold, options?: Extending): Promise<Extension>;
   /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
   settle(report: Report): Promise<Verdict>;
   /** The receipt of the report that closed this grant; undefined when there was none, or it left none. */
   receipt(taskId: string, grant: number): Promise<string | undefined>;
-  /** Cancels one task, whoever has it. Answers false when it had ended. */
+  /** Cancels one task, with or without a holder. Returns false when it had ended. */
   cancelTask(taskId: string): Promise<boolean>;
-  /** Its holder says that it was cancelled: nobody has to be told to stop. */
+  /** Its holder reports that it was cancelled: no worker has to be stopped. */
   withdraw(hold: Hold, why: { error: string; output?: string; by?: string }): Promise<Verdict>;
   /** Looks at tasks and runs whose deadline may have passed, and does what is due. */
   expire(ids: readonly string[]): Promise<void>;

@@ -16,9 +16,9 @@ import { type Deadline, type EndState, type Fault, isOpen, type Task } from "./t
 interface Queueing {
   /** What is written once has changed too. */
   rewritten?: boolean;
-  /** Nobody has worked on it: it stands before those who came after it. Else it goes behind those already waiting. */
+  /** No worker has run it: it is put before those that came after it. Otherwise it is put behind those already waiting. */
   keepsPlace?: boolean;
-  /** Until when somebody must have taken it; a full length from now on when absent. */
+  /** When a worker must have taken it; a full period from now on when absent. */
   claimBy?: number | null;
 }
 
@@ -65,7 +65,7 @@ export class TaskLife {
     if (isOpen(placed.state)) this.#options.lines.join(tx, placed, placed.queuedAt);
   }
 
-  /** Back in line; the attempt goes on and neither budget is spent. */
+  /** Back on its lane; the attempt continues and neither budget is spent. */
   defer(tx: Tx, task: Task, report: Report & { verb: "defer" }, closing: Closing): void {
     if (report.unseen) return this.#comeBackUnseen(tx, task, closing);
     const deferrals = task.deferrals + (task.state === "queued" ? 0 : 1);
@@ -73,14 +73,17 @@ export class TaskLife {
     this.requeue(tx, task, closing, { ...task, deferrals, dueAt, output: report.output ?? task.output });
   }
 
-  /** As if it had not been handed out, but with its full time to be taken; not for ever, or a task that ends whoever reads it never would. */
+  /**
+   * As if it had not been handed out, but with its full time to be taken; this is bounded, or a task that crashes every worker would never
+   * end.
+   */
   #comeBackUnseen(tx: Tx, task: Task, closing: Closing): void {
     const { claimMs, dueAt } = task;
     const claimBy = claimMs === null ? null : Math.min(closing.now + claimMs, dueAt + unseenClaimsMax * claimMs);
     this.requeue(tx, task, closing, task, { keepsPlace: true, claimBy });
   }
 
-  /** An attempt is over without a result: policy says whether another follows. */
+  /** An attempt has ended without a result: the policy decides whether another follows. */
   close(tx: Tx, task: Task, closing: Closing, closure: Closure): void {
     const { now } = closing;
     tx.after(() => {
@@ -115,7 +118,7 @@ export class TaskLife {
       deferrals: 0,
       attemptAt: closing.now,
     };
-    // What stands on no lane has no delay: it waits for something else, from now on.
+    // A record on no lane has no delay: it waits for something else, from now on.
     const dueAt = task.lane === null ? wakeTime(next.wakeAt, closing.now) : next.dueAt;
     const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal: next.ordinal ?? task.ordinal };
     this.#abandon(tx, task);
@@ -178,7 +181,7 @@ export class TaskLife {
     return ended;
   }
 
-  /** A step starts again: how its last attempt ended goes to its history, and whoever still works on it holds nothing any more. */
+  /** A step starts again: the end of its last attempt is added to its history, and a worker that still runs it holds nothing any more. */
   leaveLife(tx: Tx, task: Task, now: number, keepsCounting = false): void {
     if ((task.startedAt !== null || keepsCounting) && task.state !== "forgotten") {
       const closing = { now: task.endedAt ?? now, by: task.closedBy ?? "cancel", receipt: task.closedReceipt };
@@ -188,7 +191,7 @@ export class TaskLife {
   }
 }
 
-/** A step that is tried again after its run had ended goes on counting, so that holds of its earlier life stay fenced off. */
+/** A step that is tried again after its run had ended continues to count, so that holds of its earlier life stay fenced. */
 function counted(task: Task, before: Task, keepsCounting: boolean): Task {
   const attempt = before.attempt + 1;
   const sameLife = before.state !== "forgotten";

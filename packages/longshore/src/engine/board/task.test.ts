@@ -16,7 +16,7 @@ import {
   type Verb,
 } from "./task.ts";
 
-// The machine as it is drawn for people: a state, or `close`; a verdict after a comma when it is not `ok`; `-` for what cannot be asked.
+// The state machine as the documents show it: a state, or `close`; a verdict after a comma when it is not `ok`; `-` for what is impossible.
 const drawn = `
   |            | claim | offer   | extend       | complete          | fail              | defer             | cancel     | expire    |
   | queued     | held  | offered | queued       | done              | close             | queued            | cancelled  | close     |
@@ -68,11 +68,11 @@ describe("the fence", () => {
     closedBy: (grant: number) => Verb | null = none,
   ) => fence(task, { taskId: "t", ...hold }, verb, now, closedBy);
 
-  it("answers gone for a task that nobody knows", () => {
+  it("returns gone for an unknown task", () => {
     for (const verb of reports) expect(ask(undefined, { grant: 1 }, verb)).toBe("gone");
   });
 
-  it("answers gone for a grant or an attempt that was never given", () => {
+  it("returns gone for a grant or an attempt that was never given", () => {
     expect(ask(held, { grant: 4 })).toBe("gone");
     expect(ask(held, { attempt: 2 })).toBe("gone");
   });
@@ -82,7 +82,7 @@ describe("the fence", () => {
       for (const verb of reports) expect(ask(held, hold, verb)).toBe("current");
   });
 
-  it("answers again when the older grant was closed by this same verb, else stale", () => {
+  it("returns again when the older grant was closed by this same verb, else stale", () => {
     for (const verb of ["complete", "fail", "defer"] as const) {
       for (const closedBy of ["complete", "fail", "defer", "expire", "cancel", null] as const) {
         const asked: number[] = [];
@@ -96,18 +96,18 @@ describe("the fence", () => {
     }
   });
 
-  it("never answers again to an extend", () => {
+  it("never returns again to an extend", () => {
     expect(ask(held, { grant: 1 }, "extend", () => "extend")).toBe("stale");
     expect(ask(taskIn("done", { closedBy: "extend" }), {}, "extend")).toBe("stale");
   });
 
-  it("answers an older attempt like an older grant", () => {
+  it("judges an older attempt like an older grant", () => {
     const retried = taskIn("queued", { attempt: 1, grant: 2, closedGrant: 1, closedBy: "fail" });
     expect(ask(retried, { attempt: 0 }, "fail")).toBe("again");
     expect(ask(retried, { attempt: 0 }, "complete")).toBe("stale");
   });
 
-  it("answers a repeated report on an ended task with again, any other with stale", () => {
+  it("returns again for a repeated report on an ended task, and stale for any other", () => {
     for (const state of endStates) {
       const ended = taskIn(state, { grant: 3, holder: "ann", closedGrant: 3, closedBy: "complete" });
       expect(ask(ended, { grant: 3 }, "complete")).toBe("again");
@@ -116,7 +116,7 @@ describe("the fence", () => {
     }
   });
 
-  it("answers busy to another holder of the current grant", () => {
+  it("returns busy to another holder of the current grant", () => {
     expect(ask(held, { holder: "bob" })).toBe("busy");
     expect(ask(held, { grant: 3, holder: "bob" }, "extend")).toBe("busy");
   });
@@ -125,11 +125,11 @@ describe("the fence", () => {
     expect(ask(taskIn("offered", { grant: 3, holdUntil: now + 1 }), { grant: 3, holder: "bob" }, "extend")).toBe("current");
   });
 
-  it("looks at the grant before the holder, so that a late report is never told busy", () => {
+  it("looks at the grant before the holder, so that a late report never gets busy", () => {
     expect(ask(held, { grant: 1, holder: "bob" })).toBe("stale");
   });
 
-  it("answers stale from the very moment the term ends, swept or not", () => {
+  it("returns stale from the very moment the term ends, swept or not", () => {
     for (const state of ["offered", "held", "cancelling"] as const) {
       for (const verb of reports) {
         expect(ask(taskIn(state, { grant: 3, holdUntil: now }), { grant: 3 }, verb)).toBe("stale");

@@ -3,12 +3,12 @@
 // A task is one activation of a step. An attempt is one try of it. A grant is one hand-out of an attempt: the counter rises
 // when the task leaves `queued` and again when it comes back, so a hold is current only while its grant is the task's.
 //
-//   queued      nobody has it; claimable from `dueAt` on
-//   offered     handed out, owner not yet known; its first extend names the owner, and the attempt begins. Without one it goes back
+//    queued      no worker has it; claimable from `dueAt` on
+//   offered     handed out, owner not yet known; its first extend names the owner, and the attempt begins. Without one it is queued again
 //   held        a holder works on it until `holdUntil`
 //   cancelling  held, but no longer wanted; ends as cancelled however the holder reports
 //   done, failed, cancelled, skipped   ended; nothing moves it but pruning, or a retry of its run
-//   forgotten   ended in an earlier life of its run, to be started anew; kept so that its grants go on counting
+//   forgotten   ended in an earlier life of its run, to be started again; kept so that its grants go on counting
 //
 // `table` is the whole machine as data. docs/concepts/board.md draws it and a test walks it cell by cell.
 
@@ -40,11 +40,11 @@ export interface Task {
   readonly node: number;
   /** What people call it: the step's id, or the handler's name for a task without a run. */
   readonly step: string;
-  /** Null for a record that nobody claims (a wait, a child run, a skipped step). */
+  /** Null for a record that no worker claims (a wait, a child run, a skipped step). */
   readonly lane: Lane | null;
   readonly priority: number;
   readonly state: TaskState;
-  /** Place in its lane: set anew whenever it is queued, so a retried task goes behind those already waiting. */
+  /** Place in its lane: set again whenever it is queued, so a retried task is put behind those already waiting. */
   readonly sequence: number;
   /** Number of the current try, from 0; and the first one of the life that its run is in. */
   readonly attempt: number;
@@ -57,7 +57,7 @@ export interface Task {
   readonly termMs: number;
   /** JSON text. */
   readonly input: string;
-  /** JSON text of the result, or of what was told last on the way to it; null when there is none. */
+  /** JSON text of the result, or of the latest progress before it; null when there is none. */
   readonly output: string | null;
   readonly error: string | null;
   /** Null unless it has failed. */
@@ -72,7 +72,7 @@ export interface Task {
   /** JSON text of the retry policy; null for a step whose plan carries it. */
   readonly policy: string | null;
   readonly limits: readonly LimitKey[];
-  /** How long a hold lasts at most, whatever the claim asks for; 0 for ever, null as the claim asks. */
+  /** How long a hold lasts at most, whatever the claim requests; 0 forever, null as the claim requests. */
   readonly holdMs: number | null;
   /** Lengths from which `claimBy` and `endBy` are set for each attempt. */
   readonly claimMs: number | null;
@@ -95,7 +95,7 @@ export interface Task {
   readonly closedBy: Verb | null;
   /** What the report that closed it can be recognised by when it is repeated; null when its reporter left nothing. */
   readonly closedReceipt: string | null;
-  /** It has given a part in this life of its run, and its run was told, because somebody waits for that. */
+  /** It has produced a part in this life of its run, and its run was notified, because another step waits for that. */
   readonly streamed: boolean;
 }
 
@@ -119,7 +119,7 @@ type Row = { readonly [verb in Verb]: Cell | null };
 
 const to = (state: Cell["to"], verdict: Verdict = "ok"): Cell => ({ to: state, verdict });
 
-/** Null marks what cannot be asked: only a queued task is handed out, and cancelling twice changes nothing. */
+/** Null marks what is impossible: only a queued task is handed out, and cancelling twice changes nothing. */
 export const table: { readonly [state in OpenState | "ended"]: Row } = {
   queued: {
     claim: to("held"),
@@ -183,8 +183,8 @@ export function cell(state: TaskState, verb: Verb): Cell | null {
 }
 
 /**
- * Whether `hold` may speak for `task` with this verb: `current`, or the verdict that refuses it.
- * `closedBy` tells how an older grant was closed; it is asked only for reports that come late.
+ * Whether `hold` may report on `task` with this verb: `current`, or the verdict that refuses it.
+ * `closedBy` returns how an older grant was closed; it is called only for late reports.
  */
 export function fence(
   task: Task | undefined,
@@ -215,7 +215,7 @@ export function nextDeadline(task: Task, now: number): number | null {
   if (!isOpen(task.state)) return null;
   let next = Number.POSITIVE_INFINITY;
   for (const which of deadlinesOf[task.state]) next = Math.min(next, task[which] ?? next);
-  // A delay that is over is no deadline any more: the task stands in its lane.
+  // A delay that has passed is no deadline any more: the task is on its lane.
   if (task.state === "queued" && task.dueAt > now) next = Math.min(next, task.dueAt);
   return next === Number.POSITIVE_INFINITY ? null : next;
 }

@@ -22,7 +22,7 @@ function setup() {
 }
 
 describe("waiters", () => {
-  it("stand in line in order of arrival, whatever their labels", () => {
+  it("wait in order of arrival, whatever their labels", () => {
     const { wait, next } = setup();
     const ann = wait("ann", ["gpu"]);
     const bob = wait("bob");
@@ -36,7 +36,7 @@ describe("waiters", () => {
     expect(next()).toBeUndefined();
   });
 
-  it("are not asked for lanes that they may not take from", () => {
+  it("are not tried for lanes that they may not take from", () => {
     const { lanes, wait } = setup();
     wait("ann");
     expect(lanes.nextWaiter(laneOf("build", ["gpu"]))).toBeUndefined();

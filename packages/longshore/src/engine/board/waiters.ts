@@ -1,11 +1,11 @@
-// Idle long polls, and streams that wait for their next task. A waiter stands in its claim group until a task is handed to it, its time is over, or its client goes away.
-// A task is handed over inside the transaction that queues it, so no wake-up can be lost or spent on nothing; if the client has
-// gone by the time the transaction is durable, the task is given back.
+// Idle long polls, and streams that wait for their next task. A waiter stays in its claim group until a task is handed to it, its time has
+// passed, or its client disconnects. A task is handed over inside the transaction that queues it, so no wake-up can be lost or spent on
+// nothing; if the client has disconnected by the time the transaction is durable, the task is given back.
 
 import type { ClaimGroup } from "./claim-group.ts";
 import type { Task } from "./task.ts";
 
-/** Two states: standing (in its group) and settled. Settling twice does nothing. */
+/** Two states: waiting (in its group) and settled. Settling twice does nothing. */
 export class Waiter {
   readonly group: ClaimGroup;
   /** Null for an offer: what it gets has no owner yet. */
@@ -45,7 +45,7 @@ export class Waiter {
     if (!this.#settled) this.group.rejoin(this);
   }
 
-  /** The task is durably handed out to it. Answers false when the waiter had already left: the caller gives the task back. */
+  /** The task is durably handed out to it. Returns false when the waiter had already left: the caller gives the task back. */
   deliver(task: Task): boolean {
     if (this.#settled) return false;
     this.#settled = true;

@@ -82,7 +82,7 @@ describe("why a task waits", () => {
     expect(why(queued(["gpu", "linux"]))).toMatchObject({ reason: "no-worker", text: "no live worker has all of the labels gpu, linux" });
   });
 
-  it("the workers that live ask for other lanes", () => {
+  it("the workers that are alive claim other lanes", () => {
     const { workers, why, queued } = setup();
     workers.seen("w1", { reach: { names: ["greet"], labels: [] } });
     expect(why(queued())).toMatchObject({ reason: "no-worker", text: "no live worker asks for command" });
@@ -104,7 +104,7 @@ describe("why a task waits", () => {
     expect(why(queued(["gpu"]))).toEqual({ reason: "busy", text: "every worker that could take it is at work (1)", workers: ["w1"] });
   });
 
-  it("those that could take it are of before the server started, and have not been heard of since", () => {
+  it("those that could take it registered before the server started and have been silent since", () => {
     const { workers, why, queued, hold } = setup();
     workers.recall("w1", { protocol: "p", reach: { names: ["command"], labels: ["gpu"] } });
     expect(why(queued(["gpu"]))).toMatchObject({
@@ -125,7 +125,7 @@ describe("why a task waits", () => {
     expect(why(queued(["gpu"]))).toMatchObject({ reason: "next", workers: ["w1", "w2"] });
   });
 
-  it("a claim that stands in line takes it, even of a worker that is at work", () => {
+  it("a waiting claim takes it, even of a worker that is at work", () => {
     const { clock, workers, lanes, why, queued, hold } = setup();
     workers.register("w1", "p", []);
     hold("w1");
@@ -163,7 +163,7 @@ describe("why a task waits", () => {
       const { clock, why, queued, breakDown } = carried();
       const offered = queued([], { state: "offered", claimedAt: clock.now() });
       expect(why(offered)).toEqual({ reason: "sent", text: "it was sent to the workers of command 0 s ago, and none has taken it up yet" });
-      expect(why({ ...offered, id: "of somebody else" })).toBeNull();
+      expect(why({ ...offered, id: "of another protocol" })).toBeNull();
       await breakDown();
       expect(why(offered)).toEqual({ reason: "unreachable", text: `it is sent as soon as that is possible: ${away}` });
     });

@@ -10,7 +10,7 @@ export type WaitReason =
   | "not-due"
   /** A limit key that it names is used up. */
   | "limit"
-  /** No live worker could take it: it waits until somebody starts one. */
+  /** No live worker could take it: it waits until one is started. */
   | "no-worker"
   /** Every worker that could take it is at work. */
   | "busy"
@@ -42,7 +42,7 @@ export interface Carrier {
   readonly protocol: string;
   /** What cannot be reached, since when, and how that shows; null when all is well. */
   trouble(): { readonly what: string; readonly since: number; readonly error: string } | null;
-  /** Whether it has sent this task, or is about to, and nobody has taken it up. */
+  /** Whether it has sent this task, or is about to, and no worker has taken it. */
   carries(task: TaskHead): boolean;
 }
 
@@ -73,7 +73,7 @@ export function whyWaiting(task: TaskHead, context: WaitingContext): Waiting | n
   return asFarAsIsKnown(whoCould(context.crew, context.lanes.isAwaited(task.lane)), context.crew, context);
 }
 
-/** Tasks that are offered in another way are in the hands of whoever asked for them. */
+/** Tasks that are offered in another way are with the client that requested them. */
 function onItsWay(task: TaskHead, { carriers = [], now }: WaitingContext): Waiting | null {
   const carrier = carriers.find((one) => one.carries(task));
   if (carrier === undefined) return null;
@@ -83,7 +83,7 @@ function onItsWay(task: TaskHead, { carriers = [], now }: WaitingContext): Waiti
   return { reason: "sent", text: `it was sent to the workers of ${task.lane?.name}${sent}, and none has taken it up yet` };
 }
 
-/** Workers that are out of reach are neither heard nor sent anything, whatever was known of them. */
+/** Workers that are out of reach can neither report nor receive anything, whatever was known of them. */
 function asFarAsIsKnown(found: Waiting, { lane, protocols, able }: Crew, { carriers = [], now }: WaitingContext): Waiting {
   if (found.reason === "next" && able === 0) return found;
   for (const carrier of carriers) {
@@ -106,7 +106,7 @@ function whoCould(crew: Crew, stands: boolean): Waiting {
   const { able, idle, busy, ids: workers } = crew;
   if (stands || idle > 0) return { reason: "next", text: "an idle worker takes it at its next poll", workers };
   if (busy > 0) return { reason: "busy", text: `every worker that could take it is at work (${busy})`, workers };
-  // They may come for it any moment; those that do not are gone by and by.
+  // They may claim it any moment; those that do not are counted as offline later.
   if (able > 0) {
     const text = `no worker that could take it has been heard of since the server started; those of before are waited for (${able})`;
     return { reason: "next", text, workers };

@@ -52,7 +52,7 @@ describe("the registry of workers", () => {
     expect([...workers.views()]).toMatchObject([{ id: "w1", registered: false, labels: ["linux"], reach }]);
   });
 
-  it("a worker that asks for one kind after the other reaches all that it has asked for lately", () => {
+  it("a worker that claims one kind after the other reaches all kinds it has claimed lately", () => {
     const { clock, workers } = setup();
     const ask = (...names: string[]) => workers.seen("w1", { protocol: "conductor", reach: { names, labels: [] } });
     for (const name of ["pack", "ship", "pack", "bill"]) {
@@ -69,7 +69,7 @@ describe("the registry of workers", () => {
     expect(workers.get("w1")).toMatchObject({ reach: null, does: [] });
   });
 
-  it("a worker whose claims do not name what it does may say it otherwise", () => {
+  it("a worker whose claims do not name what it does may report it in another way", () => {
     const { workers } = setup();
     workers.seen("w1", { protocol: "stepflow", reach: { names: ["stepflow:python"], labels: [] } });
     expect(workers.get("w1")?.does).toEqual(["stepflow:python"]);
@@ -78,7 +78,7 @@ describe("the registry of workers", () => {
     expect(workers.get("w1")).toMatchObject({ reach: { names: ["stepflow:python"] }, does: ["/echo", "/core/{*path}"] });
   });
 
-  it("a thousand names are remembered of a worker that asks for ever others", () => {
+  it("a thousand names are remembered of a worker that claims ever new ones", () => {
     const { workers } = setup();
     for (let n = 0; n < 1_500; n++) workers.seen("w1", { reach: { names: [`t${n}`], labels: [] } });
     const { does = [] } = workers.get("w1") ?? {};
@@ -170,7 +170,7 @@ describe("the registry of workers", () => {
     expect(workers.get("silent")?.status).toBe("offline");
   });
 
-  it("a worker that is recalled is waited for from then on, whenever it was seen, unless it has been heard of", () => {
+  it("a worker that is recalled is waited for from then on, whenever it was last active, unless it has reported since", () => {
     const { clock } = setup();
     clock.jump(200_000_000);
     const workers = new Workers({ clock, registrations: [{ id: "w1", protocol: "p", labels: [], registeredAt: 0, seenAt: 7 }] });
@@ -185,7 +185,7 @@ describe("the registry of workers", () => {
     expect(workers.get("w1")?.status).toBe("idle");
   });
 
-  it("a worker that says that it goes is offline at once, and any sign of life brings it back", () => {
+  it("a worker that signs off is offline at once, and any sign of life brings it back", () => {
     const { workers, status } = setup();
     workers.register("w1", "conductor", []);
     workers.left("w1");
@@ -246,7 +246,7 @@ describe("the registry of workers", () => {
     expect(ids).toContain("w10499");
   });
 
-  it("a registration asks once to be written, signs of life only now and then", () => {
+  it("a registration is written once, signs of life only now and then", () => {
     const { clock, workers, asked } = setup();
     workers.register("w1", "p", ["a"]);
     workers.register("w2", "p", []);

@@ -1,10 +1,10 @@
-// Who works: every worker that registered, claimed or holds a task. Nothing here decides anything; it is for people, and for saying
+// The list of workers: all that registered, claimed or hold a task. Nothing here decides anything; it is for people, and to explain
 // why a task waits. All of it lives in memory. Registrations are written down now and then, so that they outlast a restart.
 //
 //   busy     holds at least one task
-//   idle     holds none, and has been heard of lately
-//   unheard  is known from before the server started, and has not been heard of since: it may be there or not
-//   offline  has said that it goes, or was not heard of for three of its intervals; a report, claim or heartbeat of any kind brings it back
+//   idle     holds none, and was active lately
+//   unheard  is known from before the server started, and has been silent since: it may be running or not
+//   offline  has signed off, or was silent for three of its intervals; a report, claim or heartbeat of any kind brings it back
 
 import type { Clock } from "../../clock.ts";
 import { checkName } from "../../names.ts";
@@ -35,7 +35,7 @@ export interface WorkerHold {
 export interface WorkerView extends Registration {
   /** False for one that only ever claimed; its `registeredAt` is when it was first seen. */
   readonly registered: boolean;
-  /** What its claims have asked for lately, the newest first; null when it has not claimed since the server started. */
+  /** The names of its recent claims, the newest first; null when it has not claimed since the server started. */
   readonly reach: Reach | null;
   /** What it does in the words of its protocol: handlers, types of tasks, components, roles. */
   readonly does: readonly string[];
@@ -44,10 +44,10 @@ export interface WorkerView extends Registration {
   readonly tasks: readonly WorkerHold[];
 }
 
-/** What a sign of life tells besides being one. */
+/** What a sign of life contains besides the time. */
 export interface Sign {
   protocol?: string;
-  /** What a claim asked for. */
+  /** The names of a claim. */
   reach?: Reach;
   /** What it does, where that is not what its claims name. */
   does?: readonly string[];
@@ -64,7 +64,7 @@ interface Worker {
   seenAt: number;
   reach: Reach | null;
   does: readonly string[] | null;
-  /** What its earlier claims asked for and the newest does not, and when they last did; the longest ago first. */
+  /** Names of its earlier claims that are not in the newest, and when they were last claimed; the oldest first. */
   readonly asked: Map<string, number>;
   everyMs: number;
   readonly holds: Map<string, WorkerHold>;
@@ -72,9 +72,9 @@ interface Worker {
   termMs: number;
   /** Its `seenAt` as it was last written down. */
   writtenAt: number;
-  /** It has said that it goes. */
+  /** It has signed off. */
   left: boolean;
-  /** False for one of an earlier process, until it is heard of. */
+  /** False for a worker of an earlier process, until it is active. */
   heard: boolean;
   /** From when its silence counts, if that is later than it was seen. */
   awaitedAt: number;
@@ -92,20 +92,20 @@ export interface WorkersOptions {
   slices?: Slices;
   /** Those of earlier processes. */
   registrations?: Iterable<Registration>;
-  /** There is something to write down: see `unwritten`. Called again only after `written`. */
+  /** Called when there is something to write: see `unwritten`. Called again only after `written`. */
   changed?: () => void;
 }
 
-/** How often a worker is expected to be heard of when it does not say: common pollers ask every 2 s and beat every 10 s. */
+/** The expected interval of a worker that does not report one: common pollers poll every 2 s and send a heartbeat every 10 s. */
 const intervalMs = 10_000;
 const intervalsMissedMax = 3;
 /** Silent for this long, a worker is forgotten. */
 const forgetMs = 86_400_000;
-/** A sign of life is written down at most this often; a restart asks for no more. */
+/** A sign of life is written at most this often; a restart needs no more. */
 const writeMs = 60_000;
 /** Workers remembered. Above this the longest silent ones go, a tenth at a time. */
 const workersMax = 10_000;
-/** Names that one worker asks for by one claim after the other. Above this the longest ago are forgotten. */
+/** Names that one worker claims one after the other. Above this the oldest are forgotten. */
 const askedMax = 1_000;
 /** Labels, names and tasks of a worker that count as one more row of a list. */
 const wordsPerRow = 16;
@@ -127,14 +127,14 @@ export class Workers {
       Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt, heard: false });
   }
 
-  /** What is known of a worker from before the start, though it is no sign of life. It is waited for as if it had just been heard of. */
+  /** A worker known from before the start; this is not a sign of life. Its interval counts as if it had just been active. */
   recall(id: string, { protocol = "", reach, everyMs = 0 }: Sign): void {
     if (this.#workers.get(id)?.heard === true) return;
     const known = { protocol, reach: reach ?? null, everyMs: Math.max(intervalMs, everyMs) };
     Object.assign(this.#of(id), known, { registered: true, heard: false, awaitedAt: this.#clock.now() });
   }
 
-  /** A worker says who it is. Saying it again begins anew: other labels replace the earlier ones. */
+  /** Registers a worker. A second registration replaces the first one, with its labels. */
   register(id: string, protocol: string, labels: readonly string[]): void {
     const worker = this.#of(id);
     const now = this.#clock.now();
@@ -171,7 +171,7 @@ export class Workers {
     if (worker.registered && worker.seenAt - worker.writtenAt >= writeMs) this.#write(this.#unwritten, id);
   }
 
-  /** It says that it goes: offline at once, until it is heard of again. */
+  /** It signs off: offline at once, until it is active again. */
   left(id: string): void {
     const worker = this.#workers.get(id);
     if (worker !== undefined) worker.left = true;
@@ -182,7 +182,7 @@ export class Workers {
     return this.#workers.get(id)?.registered === true;
   }
 
-  /** To be told of each task that a commit changed, and at start of each task that is held. */
+  /** Must be called for each task that a commit changed, and at start of each task that is held. */
   changed(task: Task): void {
     const holder = task.holder !== null && isOpen(task.state) && task.state !== "queued" ? task.holder : null;
     const before = this.#holders.get(task.id);
@@ -245,7 +245,7 @@ export class Workers {
     return { registrations, forgotten: [...this.#forgotten] };
   }
 
-  /** Everything that `unwritten` answers is durable. To be called before anything else can change. */
+  /** Everything that `unwritten` returned is durable. Must be called before anything else can change. */
   written(): void {
     for (const id of this.#unwritten) {
       const worker = this.#workers.get(id);
@@ -304,7 +304,7 @@ export class Workers {
   }
 }
 
-/** Some workers ask for one kind of task after the other: each claim tells a part of what they do. */
+/** Some workers claim one kind of task after the other: each claim names only some of their kinds. */
 function asks(worker: Worker, reach: Reach, before: number): void {
   const { asked, reach: last } = worker;
   worker.reach = reach;

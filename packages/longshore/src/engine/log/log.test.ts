@@ -88,14 +88,14 @@ describe.each(places)("following logs in %s", (place) => {
     expect(follower.sequences()).toEqual(upTo(1_000));
   });
 
-  it("[G50] a slow reader is told that it lags, and still gets every line", async () => {
+  it("[G50] a slow reader is notified that it lags, and still gets every line", async () => {
     const { logs, push } = await setup();
     await push(1);
     const abort = new AbortController();
     const events: LogEvent[] = [];
     const follower = logs.follow(task, { signal: abort.signal });
     events.push((await follower.next()).value as LogEvent);
-    // Nothing is asked for while five thousand lines arrive.
+    // Nothing is read while five thousand lines arrive.
     for (let n = 0; n < 5; n++) await push(1_000);
     while (events.length < 5_002) events.push((await follower.next()).value as LogEvent);
     abort.abort();
@@ -128,7 +128,7 @@ describe.each(places)("following logs in %s", (place) => {
     expect(logs.following).toBe(0);
   });
 
-  it("a repeated push is given to nobody again", async () => {
+  it("a repeated push is not delivered again", async () => {
     const { parts, logs } = await setup();
     const batch = {
       taskId: "R1.0",

@@ -1,8 +1,8 @@
-// Logs as the rest of the server sees them: append, read, and follow live.
+// Logs for the rest of the server: append, read, and follow live.
 //
-// A follower pulls: it asks the store for what comes after its position, and sleeps when there is nothing. An append is only a hint
-// to look again. So replay passes into live without gap or repetition, nothing is buffered for a slow reader, and nothing is lost
-// for one either: it is told how far behind it is, and goes on at its own pace from where it stands.
+// A follower pulls: it reads from the store what comes after its position, and sleeps when there is nothing. An append is only a hint
+// to look again. So replay passes into live without gap or repetition, nothing is buffered for a slow reader, and nothing is lost for one
+// either: it is notified how far behind it is, and continues at its own pace from its position.
 
 import { type Appended, isFullPage, type LogBatch, type LogSource, type LogStore, type StoredChunk } from "./store.ts";
 
@@ -16,7 +16,7 @@ export interface FollowOptions {
   after?: number;
   /** Ends the following at once. */
   signal?: AbortSignal;
-  /** Asked before each look: true ends the following once everything stored has been given. `wake` makes it look. */
+  /** Called before each read: true ends the following once everything stored has been delivered. `wake` makes it read again. */
   ended?: () => boolean | Promise<boolean>;
 }
 
@@ -71,7 +71,7 @@ export class Logs {
     try {
       while (!gone()) {
         follower.look();
-        // Asked before looking: whatever was stored before the end is then seen.
+        // Checked before the read: the read then includes whatever was stored before the end.
         const last = (await options.ended?.()) === true;
         const chunks = await this.#store.since(source, after, pageMax);
         const behind = follower.lagging();
@@ -131,7 +131,7 @@ class Follower {
     this.#resume?.();
   }
 
-  /** Before a look: news from now on ask for another one. */
+  /** Before a read: a change from now on causes another read. */
   look(): void {
     this.#news = false;
   }

@@ -12,7 +12,7 @@ export interface LogChunk {
   readonly at: number;
 }
 
-/** What one push brings: chunks of one hand-out of one task. Whether that hand-out is known is asked before. */
+/** One push: chunks of one hand-out of one task. The caller checks before that the hand-out is known. */
 export interface LogBatch {
   readonly taskId: string;
   readonly runId: string | null;
@@ -22,7 +22,7 @@ export interface LogBatch {
 }
 
 export interface StoredChunk extends LogChunk {
-  /** Where it stands in arrival order, over all tasks. Rises, is never given out twice, and can be resumed from after a restart. */
+  /** Its place in arrival order, over all tasks. Rises, is never used twice, and can be resumed from after a restart. */
   readonly position: number;
   readonly taskId: string;
   readonly attempt: number;

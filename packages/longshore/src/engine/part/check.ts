@@ -1,4 +1,4 @@
-// What a put must look like, whatever store it goes to.
+// The checks of a put, the same for every store.
 
 import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";

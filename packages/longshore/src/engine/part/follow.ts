@@ -14,7 +14,7 @@ export interface Following {
 }
 
 /**
- * Pages until the source has ended and everything was given; the last page says how it ended and has no parts. Returns early, without
+ * Pages until the source has ended and everything was given; the last page holds how it ended and has no parts. Returns early, without
  * an error, when `signal` aborts.
  */
 export async function* followParts(store: PartStore, following: Following, signal: AbortSignal): AsyncGenerator<PartPage, void> {
@@ -29,7 +29,7 @@ export async function* followParts(store: PartStore, following: Following, signa
   }
 }
 
-/** The next page that says something, or an empty one after `waitMs`. */
+/** The next page that is not empty, or an empty one after `waitMs`. */
 export async function pollParts(
   store: PartStore,
   following: Following,

@@ -1,12 +1,13 @@
 // Parts: what a task has produced before its end, kept once for each uid, in the order in which they first came. The port to a store.
 //
-// Parts belong to one life of their task: a later attempt goes on with those of the one before, a step that its run begins anew has none.
+// Parts belong to one life of their task: a later attempt continues with those of the one before, a step that its run starts again has
+// none.
 
 import type { Verdict } from "../../verdict.ts";
 import type { EndState, Hold } from "../board/task.ts";
 
 export interface Part {
-  /** Named by whoever produced it; the same uid again is the same part. */
+  /** Chosen by the producer; the same uid again is the same part. */
   readonly uid: string;
   /** Counts from 1 within its task, without gaps. */
   readonly sequence: number;
@@ -42,7 +43,10 @@ export interface PartStore {
    * some that were put a while ago may be among them; under a hold that is over, all are.
    */
   unkept(hold: Hold, uids: readonly string[]): Promise<readonly string[]>;
-  /** Parts after a sequence, at most `limit` of them, and fewer where they are large: only a page without parts says that there are no more. */
+  /**
+   * Parts after a sequence, at most `limit` of them, and fewer where they are large: only a page without parts means that there are no
+   * more.
+   */
   read(taskId: string, after: number, limit: number): Promise<PartPage>;
   count(taskId: string): Promise<number>;
   /** Which of these uids the task has no part of. */

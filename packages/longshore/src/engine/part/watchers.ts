@@ -3,7 +3,7 @@
 export class Watchers {
   readonly #watchers = new Map<string, Set<() => void>>();
 
-  /** True when nobody waits for anything: then there is nothing to tell. */
+  /** True when no reader waits: then there is nothing to notify. */
   get idle(): boolean {
     return this.#watchers.size === 0;
   }

@@ -5,7 +5,7 @@ import type { Counter } from "./joins.ts";
 import { namedBy, type Plan, type PlanNode, requiredOf } from "./plan.ts";
 
 export interface Again {
-  /** Every node that has to come to an end anew. */
+  /** Every node that has to come to an end again. */
   all: ReadonlySet<number>;
   /** Where it starts, in order. */
   start: number[];
@@ -14,7 +14,7 @@ export interface Again {
   /** Records that wait again, as they did before. */
   reopen: number[];
   joins: Map<number, Counter>;
-  /** Steps that keep a failure with which their run went on. */
+  /** Steps that keep a failure with which their run continued. */
   permitted: number[];
 }
 
@@ -67,7 +67,7 @@ export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, option
     if (ready) again.start.push(at);
     else if (hasRecord(at)) again.forget.push(at);
   }
-  // A join that waits for nothing any more would wait for ever: it is worked out as if it had just begun.
+  // A join that waits for nothing any more would wait forever: it is worked out as if it had just begun.
   for (const at of again.reopen.filter((node) => again.joins.get(node)?.left === 0)) {
     again.reopen.splice(again.reopen.indexOf(at), 1);
     again.joins.set(at, { left: 0, begun: false, missed: 0 });
@@ -77,8 +77,8 @@ export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, option
 }
 
 /**
- * What is wanted in the next life of a lazy plan before anything is chosen anew: what always is, what was chosen by a node that keeps its
- * choice, the step that somebody named, and what all these demand.
+ * What is wanted in the next life of a lazy plan before anything is chosen again: what always is, what was chosen by a node that keeps its
+ * choice, the step that the caller named, and what all these demand.
  */
 function wantedAgain(
   plan: Plan,
@@ -111,7 +111,7 @@ function everythingAgain(
   });
   // What is added on the way is walked over as well.
   for (const at of again) {
-    // A branch that was never reached says nothing about what stands behind it.
+    // A branch that was never reached gives no information about the nodes behind it.
     if (!records.has(at) && !options.due.has(at) && plan.nodes[at]?.demanded) continue;
     for (const next of nextOf(plan, at)) if (at === options.from || !isAcceptedElsewhere(plan, records, next, again)) again.add(next);
   }
@@ -119,8 +119,8 @@ function everythingAgain(
 }
 
 /**
- * Failures that the run went on with on its way to a step which now goes on by itself. They stay: tried again, they would reach that step a
- * second time.
+ * Failures with which the run continued on its way to a step that now continues by itself. They stay: tried again, they would reach that
+ * step a second time.
  */
 function permittedBefore(plan: Plan, records: ReadonlyMap<number, Task>, step: number | undefined): number[] {
   const before = new Set<number>(step === undefined ? [] : leadingTo(plan, step));

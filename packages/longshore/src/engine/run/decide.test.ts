@@ -5,7 +5,7 @@ import type { Json } from "../../json.ts";
 const ladder = (length: number): Step[] => Array.from({ length }, (_, at) => ({ after: at === 0 ? [] : at === 1 ? [0] : [0, at - 1] }));
 
 describe("starting a run", () => {
-  it("posts the steps that wait for nobody, and no other", () => {
+  it("posts the steps that wait for nothing, and no other", () => {
     const ledger = new Ledger(planOf([{}, { after: [0] }, {}])).start();
     expect(ledger.open).toEqual([0, 2]);
     expect(ledger.run.left).toBe(3);
@@ -67,7 +67,7 @@ describe("following results", () => {
     expect(ledger.started.filter((node) => node === width)).toHaveLength(1);
   });
 
-  it("fails a run whose output cannot be worked out, and says why", () => {
+  it("fails a run whose output cannot be worked out, with the reason", () => {
     const ledger = new Ledger(planOf([{}], { output: { of: [], make: () => ({ failed: "nothing there" }) } })).start();
     ledger.done(0);
     expect(ledger.run).toMatchObject({ state: "failed", error: "the output could not be worked out: nothing there" });
@@ -75,7 +75,7 @@ describe("following results", () => {
 });
 
 describe("a step that does not succeed", () => {
-  it("is tried again as its policy says, without any change to the run", () => {
+  it("is tried again by its policy, without any change to the run", () => {
     const retry = { failures: 1, lost: 1, backoff: { kind: "fixed" as const, delayMs: 10 } };
     const ledger = new Ledger(planOf([{ retry }, { after: [0] }])).start();
     const before = ledger.run;
@@ -155,7 +155,7 @@ describe("a condition", () => {
     expect(ledger.run.state).toBe("succeeded");
   });
 
-  it("may read results, which are asked for first", () => {
+  it("may read results, which are loaded first", () => {
     for (const go of [true, false]) {
       const when: Reads = { of: [0], make: ([output]) => ({ value: output === "yes" }) };
       const ledger = new Ledger(planOf([{}, { after: [0], when }])).start();
@@ -187,7 +187,7 @@ describe("cancelling and timing out", () => {
     expect(ledger.stateOf(0, 1)).toEqual(["cancelled", undefined]);
   });
 
-  it("says so when the run took too long", () => {
+  it("reports that the run took too long", () => {
     const ledger = new Ledger(planOf([{}])).start();
     ledger.tell({ kind: "timeout" });
     expect(ledger.run).toMatchObject({ state: "timed-out", error: "the run took too long" });
@@ -290,7 +290,7 @@ describe("trying a run again", () => {
     expect(ledger.inputs.get(2)).toBe("[null]");
   });
 
-  it("goes on where a cancelled run was stopped", () => {
+  it("continues where a cancelled run was stopped", () => {
     const ledger = new Ledger(planOf([{}, { after: [0] }, { after: [1] }])).start();
     ledger.done(0);
     ledger.tell({ kind: "cancel" });
@@ -303,7 +303,7 @@ describe("trying a run again", () => {
 });
 
 describe("child runs", () => {
-  it("are asked for by message, in the decision that starts their step", () => {
+  it("are requested by message, in the decision that starts their step", () => {
     const ledger = new Ledger(planOf([{ runs: "child", input: value({ a: 1 }) }])).start();
     const child = { workflow: "child", dialect: "test", input: '{"a":1}' };
     const asked = { kind: "start-run", ...child, parentTaskId: "r.0", attempt: 0, from: "r" };
@@ -316,7 +316,7 @@ describe("child runs", () => {
     ["failed", "failed", (ledger: Ledger): void => void ledger.fail(0)],
     ["cancelled", "cancelled", (ledger: Ledger): void => void ledger.tell({ kind: "cancel" })],
     ["timed-out", "failed", (ledger: Ledger): void => void ledger.tell({ kind: "timeout" })],
-  ] as const)("tell their parent when they have %s: its step is %s", (state, told, end) => {
+  ] as const)("notify their parent when they have %s: its step is %s", (state, told, end) => {
     const ledger = new Ledger(planOf([{}]), { parentTaskId: "p.3", parentAttempt: 2 }).start();
     end(ledger);
     expect(ledger.run.state).toBe(state);
@@ -372,7 +372,7 @@ describe("cost", () => {
     expect(cost?.asked).toBeLessThan(2 * length);
   });
 
-  it("of a skipped join that is reached again asks for little", () => {
+  it("of a skipped join that is reached again loads few rows", () => {
     const ledger = new Ledger(planOf([{}, {}, ...Array.from({ length: 1_000 }, (_, at) => ({ after: [0, at + 1] }))])).start();
     ledger.fail(1);
     ledger.costs = [];

@@ -1,5 +1,5 @@
 // What follows from what happened in a run. Pure: no clock, no randomness, no I/O; `now` and `random` come with the event.
-// The answer is a list of changes to rows, or `need`: rows it has to see first, after which it is called again with the same
+// The result is a list of changes to rows, or `need`: rows that must be loaded first, after which it is called again with the same
 // event. It looks only at the nodes that an event touches, so the ten-thousandth step costs what the tenth does.
 // deciding.ts holds one decision in the making; here is what each event means.
 
@@ -12,7 +12,7 @@ import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "./retry.ts";
 import type { Join, Message, Rest, Run } from "./run.ts";
 
-/** `streamed`: the step's first part has been told before, so that whoever waited for no more has heard of it already. */
+/** `streamed`: the step's first part was announced before, so that a step that waited for no more has begun already. */
 export type RunEvent = { now: number; random: number } & (
   | { kind: "start" }
   /** A step has given its first part, and some node waits for that. */
@@ -23,7 +23,7 @@ export type RunEvent = { now: number; random: number } & (
   | { kind: "done"; node: number; streamed?: boolean }
   /** An attempt of a step closed without a result. `policy` is the task's own, when it has one; else the plan's applies. */
   | ({ kind: "closed"; node: number; streamed?: boolean; closure: Closure; policy?: RetryPolicy | null } & Tries)
-  /** A step ended otherwise: its child run did not succeed, or somebody cancelled the step alone. */
+  /** A step ended otherwise: its child run did not succeed, or a caller cancelled the step alone. */
   | { kind: "ended"; node: number; streamed?: boolean; state: EndState; error: string | null; fault?: Fault | null }
   /** `parent`: because the run that waited for it has ended, saying this. */
   | { kind: "cancel"; error?: string | null; parent?: { error: string | null } }
@@ -34,9 +34,9 @@ export type RunEvent = { now: number; random: number } & (
   | { kind: "retry" }
   /** The same from this step on, whatever had become of it, with another input if there is one (JSON text). */
   | { kind: "rerun"; node: number; input?: string }
-  /** Begin anew. What the run is given may have been changed before. */
+  /** Begin again. What the run is given may have been changed before. */
   | { kind: "restart" }
-  /** The child run that this step stands for is alive again. */
+  /** The child run of this step is alive again. */
   | { kind: "reopen"; node: number }
   | { kind: "pause" }
   | { kind: "resume" }
@@ -61,9 +61,9 @@ export interface Frontier {
   readonly run: Run;
   join(node: number): Join | null | undefined;
   output(node: number): Json | undefined;
-  /** Forgotten ones too: they tell which attempt comes next. */
+  /** Forgotten ones too: they hold the number of the next attempt. */
   record(node: number): Task | null | undefined;
-  /** Every record of the run; only loaded when asked for. */
+  /** Every record of the run; only loaded on request. */
   records(): ReadonlyMap<number, Task> | undefined;
   document(kind: string, name: string): Json | undefined;
 }
@@ -89,7 +89,7 @@ export type Change =
   | { kind: "join"; node: number; left: number; begun: boolean; missed: number }
   | { kind: "run"; run: Run }
   | { kind: "message"; message: Message }
-  /** What was recorded about a step is void: it will be started anew. */
+  /** What was recorded about a step is void: it will be started again. */
   | { kind: "forget"; node: number }
   /** Cancel whatever is still open on the board. */
   | { kind: "cancel-open" };

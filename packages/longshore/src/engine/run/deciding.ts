@@ -22,7 +22,7 @@ export class Deciding {
   /** Nodes that are to start in the next decision, because this one is large enough. */
   readonly #later: number[] = [];
   readonly #skips: ReadonlySet<number>;
-  /** Nodes whose first part was told in an earlier decision. */
+  /** Nodes whose first part was announced in an earlier decision. */
   readonly #streamed = new Set<number>();
 
   constructor(plan: Plan, dialect: Dialect, frontier: Frontier, now: number) {
@@ -68,7 +68,7 @@ export class Deciding {
     this.#streamed.add(node);
   }
 
-  /** Whoever waits for no more than a part of the node may begin; the others hear of its end. */
+  /** A node that waits for the first part of this one may begin; the others wait for its end. */
   part(node: number): void {
     this.#settled.push({ node, succeeded: true, part: "first" });
     this.#pursue();
@@ -88,13 +88,13 @@ export class Deciding {
     this.#pursue();
   }
 
-  /** It ended, and the run ends with it, whatever the node says about failures. */
+  /** It ended, and the run ends with it, whatever the node's policy for failures is. */
   endsRun(node: number, failing: Failing): void {
     this.#draft.leave();
     this.#endRun(node, failing);
   }
 
-  /** Another attempt follows: what it is given is worked out anew where the plan says so, and a child run is started for it. */
+  /** Another attempt follows: its input is worked out again where the plan requires it, and a child run is started for it. */
   tryAgain(at: number, next: NextTry & { again: true }, attempt: number): NextTry {
     const node = this.#draft.plan.nodes[at] as PlanNode;
     const self = { node: at, attempt };
@@ -103,14 +103,14 @@ export class Deciding {
     const text = input !== null && "value" in input ? writeExact(input.value) : undefined;
     if (node.kind === "run" && text !== undefined) this.#draft.startChild(at, node.workflow, text, attempt);
     const wakes = until !== null && "value" in until && typeof until.value === "number";
-    // Where nobody asks for the order of attempts, one more changes nothing in the run.
+    // Where the order of attempts is not needed, one more changes nothing in the run.
     const ordinal = this.#draft.plan.keepsCounting ? { ordinal: this.#draft.nextOrdinal() } : {};
     return { ...next, ...ordinal, ...(text === undefined ? {} : { input: text }), ...(wakes ? { wakeAt: until.value as number } : {}) };
   }
 
   cancel(error: string | null, parent?: { error: string | null }): void {
     const why = parent === undefined ? error : (this.#draft.dialect.orphaned?.(parent.error) ?? null);
-    // Why it was cancelled, where somebody said so, and not which step had failed before: that is the step's own error.
+    // Why it was cancelled, where the caller gave a reason, and not which step had failed before: that is the step's own error.
     this.stop("cancelled", why ?? this.#draft.run.error);
   }
 
@@ -132,7 +132,7 @@ export class Deciding {
     if (this.#draft.run.state === "running") this.#draft.update({ state: "paused" });
   }
 
-  /** What happened meanwhile is told to it afterwards, one by one. */
+  /** What happened meanwhile is applied to it afterwards, one by one. */
   resume(): void {
     if (this.#draft.run.state === "paused") this.#draft.update({ state: "running", backlog: null, ...this.#draft.counted() });
   }
@@ -153,7 +153,7 @@ export class Deciding {
       const counts = node.after.length > 1 || node.kind === "join" || (this.#draft.plan.lazy && node.demanded);
       if (counts) this.#joins.set(at, { left: requiredOf(node), begun: false, missed: 0 });
     });
-    // It begins anew, which is not a retry: it counts from its beginning, however much later this is decided.
+    // It begins again, which is not a retry: it counts from its beginning, however much later this is decided.
     this.#draft.revive({ skips: null, backlog: null, recorded: 0, countedFrom: this.#draft.run.createdAt });
     this.begin();
   }
@@ -204,8 +204,8 @@ export class Deciding {
   }
 
   /**
-   * Follows the edges of what has settled, and of what settles or is wanted because of it, and leaves what is too much for one decision; then
-   * finds whether the run is over.
+   * Follows the edges of what has settled, and of what settles or is wanted because of it, and leaves what is too much for one decision;
+   * then checks whether the run has ended.
    */
   #pursue(): void {
     let [settled, wanted] = [0, 0];
@@ -240,7 +240,7 @@ export class Deciding {
     else if (next === "skip") this.#starting.skip(at);
   }
 
-  /** The next decision does not know whose first part was told before. */
+  /** The next decision does not know which first parts were announced before. */
   readonly #marked = (settled: Settled): Settled => {
     return settled.part === undefined && this.#streamed.has(settled.node) ? { ...settled, part: "before" } : settled;
   };

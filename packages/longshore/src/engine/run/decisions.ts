@@ -1,4 +1,4 @@
-// Decisions about runs: the decider is given the rows it asks for, in the middle of a group commit, and its changes become part of
+// Decisions about runs: the decider gets the rows it needs, in the middle of a group commit, and its changes are written in
 // the same transaction.
 
 import type { Clock } from "../../clock.ts";
@@ -20,7 +20,7 @@ import type { NextTry } from "./retry.ts";
 import { type Join, type Message, type Run, taskIdOf } from "./run.ts";
 import type { Brain } from "./store.ts";
 
-/** How long a lane counts as polled after a claim asked for it. */
+/** How long a lane counts as polled after a claim named it. */
 const polledMsDefault = 60_000;
 
 /** What decide's `now` and `random` are added to. */
@@ -68,7 +68,7 @@ export class Decisions {
         for (const change of decision.changes) this.#apply(tx, about, change);
         return decision.next;
       }
-      if (!this.#load(tx, loaded, decision.need)) throw new Error(`The decision about run ${run.id} asks again for rows that it has seen.`);
+      if (!this.#load(tx, loaded, decision.need)) throw new Error(`The decision about run ${run.id} needs rows again that are loaded already.`);
     }
   }
 
@@ -79,7 +79,7 @@ export class Decisions {
     for (const node of need.joins) loaded.joins.set(node, this.#options.joins.get(tx, joinKey(id, node)));
     for (const node of need.outputs) {
       const task = this.#options.board.tasks.get(tx, taskIdOf(id, node));
-      // What is forgotten has no output any more, though its row still says what it was.
+      // A forgotten record has no output any more, though its row still has its old state.
       const output = task === null || task.state === "forgotten" ? null : task.output;
       loaded.outputs.set(node, output === null ? null : (parseExact(output) as Json));
     }

@@ -39,7 +39,7 @@ export class Definitions {
   readonly #plans = new Map<string, Plan>();
   /** Plans that are being made. */
   readonly #making = new Map<string, Promise<Plan>>();
-  /** Read or committed before: a start asks for them several times, and a row is dearer to read than all the rest of deciding. */
+  /** Read or committed before: a start reads them several times, and reading a row costs more than all the rest of deciding. */
   readonly #known = new Map<string, Definition>();
   readonly #newest = new Map<string, Definition>();
   readonly #stored: TableRows<Definition>;

@@ -36,14 +36,14 @@ export interface Scope {
   records(): ReadonlyMap<number, Task> | undefined;
   /** The newest document of a kind under a name; undefined when it has not been loaded, null when there is none. */
   document(kind: string, name: string): Json | undefined;
-  /** Told how many values a template looked at, which counts towards the size of the decision. */
+  /** Called with the number of values that a template visited, which counts towards the size of the decision. */
   looked?(values: number): void;
   /** The try that is being worked out, where there is one. */
   readonly self: { readonly node: number; readonly attempt: number } | null;
   readonly now: number;
 }
 
-/** What a template still has to see. */
+/** What a template still has to read. */
 export interface Needs {
   needs: readonly number[];
   records?: readonly number[];
@@ -64,7 +64,7 @@ export interface Unplaced {
   output?: Json;
 }
 
-/** How a step came to end without a result, as far as its dialect tells them apart. */
+/** How a step ended without a result, as far as its dialect distinguishes. */
 export interface StepFailure {
   readonly node: number;
   readonly taskId: string;
@@ -92,23 +92,23 @@ export interface Dialect {
   compile(source: string): Plan;
   /** The same in slices, for a source that is large. Default: at once, for a dialect whose plans are small. */
   compileInSlices?(source: string): Sliced<Plan>;
-  /** Works out a template. Pure; asks for what it lacks by `needs`. */
+  /** Works out a template. Pure; reports what must be loaded in `needs`. */
   resolve(plan: Plan, template: Template, scope: Scope): Resolved;
   /**
-   * How a task is placed in this run, for nodes that say `placed`; null for as its node says. `given` is what whoever takes it there is
-   * given instead of the input.
+   * How a task is placed in this run, for nodes with `placed`; null for the placement of its node. `given` is what the worker gets
+   * instead of the input.
    */
   place?(plan: Plan, node: TaskNode, input: Json, scope: Scope): { placement: Placement | null; given?: Json } | Needs | Unplaced;
-  /** What a run says of the failures of its steps; `before` is what it said so far. Default: the first one. */
+  /** The error of a run whose steps have failed; `before` is its error so far. Default: the first failure. */
   explain?(plan: Plan, failure: StepFailure, before: string | null): string;
-  /** What a child run says that is cancelled because its parent has ended; `reason` is what the parent says. */
+  /** The error of a child run that is cancelled because its parent has ended; `reason` is the parent's error. */
   orphaned?(reason: string | null): string;
   /** The output of a run (JSON text) whose successor could not be started, for this reason. Default: as it was. */
   unfollowed?(output: string | null, error: string): string;
   /** What a new run begins with that is to be like this one, besides its definition and input. Default: nothing. */
   anew?(run: Run): Pick<NewRun, "settings" | "variables" | "priority">;
-  /** What a run says whose output could not be worked out, for this reason. */
+  /** The error of a run whose output could not be worked out, for this reason. */
   outputFailed?(plan: Plan, reason: string): string;
-  /** What a run says when its own time is over. */
+  /** The error of a run that has exceeded its own timeout. */
   timedOut?(plan: Plan): string;
 }

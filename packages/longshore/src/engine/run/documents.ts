@@ -19,14 +19,14 @@ export interface DocumentStore {
   /** Ordered by name, then version; with a name only that one's versions. They are never all in memory at once. */
   eachDocument(kind: string, name?: string): AsyncIterable<Document>;
   /**
-   * Keeps a version, replacing what it said before. With `unlessThere` an existing one is left alone and false is answered. With `own` it is what
-   * the server itself needs to go on: the quota, which callers may have filled, does not refuse it.
+   * Keeps a version, replacing its earlier text. With `unlessThere` an existing one is left alone and false is returned. With `own` it is
+   * what the server itself needs to go on: the quota, which callers may have filled, does not refuse it.
    */
   keepDocument(
     document: { kind: string; name: string; version: number; body: string },
     options?: { unlessThere?: boolean; own?: boolean },
   ): Promise<boolean>;
-  /** One version, or all of them. Answers how many were there. */
+  /** One version, or all of them. Returns how many were there. */
   removeDocument(kind: string, name: string, version?: number): Promise<number>;
 }
 

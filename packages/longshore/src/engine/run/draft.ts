@@ -1,5 +1,5 @@
-// What one decision has come to so far: changes to rows, the run as it will be, and what is still missing. deciding.ts says what follows
-// from what; here is how that is written down.
+// The state of one decision so far: changes to rows, the run as it will be, and what is still missing. deciding.ts decides what follows
+// from what; this file records it.
 
 import { isObject, type Json } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
@@ -33,7 +33,7 @@ export interface Failing {
   /** The deadline that was missed, where the fault is that one was. */
   overdue?: Deadline | null;
   attempt: number;
-  /** JSON text of what it gave all the same; absent when its row says so already. */
+  /** JSON text of its output although it failed; absent when its row has it already. */
   output?: string | null;
 }
 
@@ -146,7 +146,7 @@ export class Draft {
     this.enter();
   }
 
-  /** A step that has just begun, as whatever is worked out from it sees it. */
+  /** A step that has just begun, as the templates read it. */
   blank(node: number, input: string): Task {
     const step = this.plan.nodes[node]?.id ?? "";
     const { id: runId } = this.run;
@@ -213,13 +213,13 @@ export class Draft {
     this.update({ ...life, retries: this.run.retries + 1, ...this.counted(), ...parts });
   }
 
-  /** Time begins to count anew. */
+  /** Time begins to count again. */
   counted(): Pick<Run, "countedFrom" | "endBy"> {
     const { timeoutMs } = this.plan;
     return { countedFrom: this.now, endBy: timeoutMs === null ? null : this.now + timeoutMs };
   }
 
-  /** What is worked out from here on sees how it ended. */
+  /** Templates that are worked out from here on read how it ended. */
   noteFailed(at: number, { state, error, fault, overdue = null, output }: Failing): void {
     this.known.end(at, { state, error, fault, overdue, endedAt: this.now, ...(output === undefined ? {} : { output }) });
   }

@@ -25,7 +25,7 @@ export interface TaskHistory {
   readonly state: TaskState;
   /** False for a record that no worker claims: a wait, a child run, a skipped step. */
   readonly onLane: boolean;
-  /** True for a record that stands for a child run. */
+  /** True for the record of a child run. */
   readonly startsRun: boolean;
   readonly firstAttempt: number;
   /** The newest grant, and the newest that was closed. */

@@ -1,9 +1,9 @@
-// Counters of nodes that wait for several others: what this decision makes of them, over what the store says.
+// Counters of nodes that wait for several others: the changes of this decision, over the rows of the store.
 
 import type { Change, Frontier, Need } from "./decide.ts";
 import { type PlanNode, requiredOf } from "./plan.ts";
 
-/** Joins asked for at once at least, when a cascade of skips or demands runs into one that has not been loaded. */
+/** Joins loaded at once at least, when a cascade of skips or demands runs into one that has not been loaded. */
 const aheadMin = 16;
 
 export interface Counter {
@@ -79,7 +79,7 @@ export class Joins {
 
   /**
    * The node of a lazy plan is wanted from now on: `start` it or `skip` it now, let it `wait`, or `leave` it, because it was wanted before.
-   * For one that has to be loaded first it guesses, while it pays to look further, so that more is asked for at once: that it starts when
+   * For one that has to be loaded first it guesses, while it pays to look further, so that more is loaded at once: that it starts when
    * nothing else can keep it, or when a long cascade has come this far, and else that it waits.
    */
   want(at: number, node: PlanNode): "start" | "skip" | "wait" | "leave" {
@@ -91,13 +91,13 @@ export class Joins {
     }
     const { left, begun, missed } = counter;
     if (begun) return "leave";
-    // A join says itself that it has begun to wait.
+    // A join records itself that it has begun to wait.
     if (node.kind === "join") return "start";
     this.set(at, { left: left === 0 ? -1 : left, begun: true, missed });
     return left === 0 ? "start" : left === -1 ? "skip" : "wait";
   }
 
-  /** Along a cascade, as far again as it has come: a long one takes few rounds, a short one asks for little too much. */
+  /** Along a cascade, as far again as it has come: a long one takes few rounds, a short one loads few rows too many. */
   #asksAhead(): boolean {
     return this.#need.joins.length < Math.max(aheadMin, this.#seen);
   }

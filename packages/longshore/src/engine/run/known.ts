@@ -10,7 +10,7 @@ export class Known {
   readonly #frontier: Pick<Frontier, "output" | "record" | "records">;
   /** Records that this decision has made. */
   readonly #fresh = new Map<number, Task>();
-  /** How steps ended in this decision whose rows still say that they are going on. */
+  /** How steps ended in this decision whose rows are still in a state before their end. */
   readonly #ends = new Map<number, Partial<Task>>();
   readonly #forgotten = new Set<number>();
 
@@ -30,7 +30,7 @@ export class Known {
     this.#forgotten.add(node);
   }
 
-  /** While `work` goes on, the step is known by this record. */
+  /** During `work`, the step is known by this record. */
   during<Result>(node: number, record: Task, work: () => Result): Result {
     const before = this.#fresh.get(node);
     this.#fresh.set(node, record);
@@ -46,7 +46,7 @@ export class Known {
     if (given !== undefined) return given === null ? null : (parseExact(given) as Json);
     const record = this.#fresh.get(node);
     if (record !== undefined) return record.output === null ? null : (parseExact(record.output) as Json);
-    // What its row says is from an earlier life of the run.
+    // The state in its row is from an earlier life of the run.
     return this.#forgotten.has(node) ? null : this.#frontier.output(node);
   }
 

@@ -1,5 +1,5 @@
-// Any lazy plan runs exactly what a plain reading of it wants. The plans are made of steps that need earlier parts, and of choices between
-// lists of earlier parts; the reading works out parts on demand and remembers them.
+// Any lazy plan runs exactly what a plain reading of it wants. The plans are made of steps that need earlier ones, and of choices between
+// lists of earlier ones; the reading works out values on demand and remembers them.
 
 import assert from "node:assert/strict";
 import fc from "fast-check";

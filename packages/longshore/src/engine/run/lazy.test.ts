@@ -4,7 +4,7 @@ import { Ledger, outputsOf, planOf, type Reads, type Step, value } from "../../.
 /** Chooses its first case when the step gave "yes". */
 const saysYes = (step: number): Reads => ({ of: [step], make: ([output]) => ({ value: output === "yes" ? 0 : 1 }) });
 
-/** 0 is asked; then 2 or 3 is run, each behind a node of its own; 6 reads what was chosen. */
+/** Step 0 chooses; then 2 or 3 is run, each behind a node of its own; 6 reads what was chosen. */
 const branching = (wanted = [6]) =>
   planOf(
     [
@@ -51,7 +51,7 @@ describe("a lazy plan", () => {
     expect(ledger.started).not.toContain(other);
   });
 
-  it("takes a step for done that ran for somebody else before it was chosen", () => {
+  it("takes a step for done that ran for another node before it was chosen", () => {
     const ledger = new Ledger(branching([6, 2])).start();
     expect(ledger.open).toEqual([0, 2]);
     ledger.done(2);
@@ -135,7 +135,7 @@ describe("a lazy plan", () => {
 });
 
 describe("trying a lazy run again", () => {
-  it("keeps a choice that stands, and waits for the step that it waited for", () => {
+  it("keeps a choice that is still valid, and waits for the step that it waited for", () => {
     const ledger = new Ledger(branching()).start();
     ledger.done(0, "yes");
     ledger.tell({ kind: "cancel" });
@@ -147,7 +147,7 @@ describe("trying a lazy run again", () => {
     expect(ledger.started).toEqual([0, 2, 2, 6]);
   });
 
-  it("chooses anew when what it was chosen by is run again", () => {
+  it("chooses again when what it was chosen by is run again", () => {
     const ledger = new Ledger(branching()).start();
     ledger.fail(0);
     ledger.done(3);
@@ -163,7 +163,7 @@ describe("trying a lazy run again", () => {
     expect(ledger.run.state).toBe("succeeded");
   });
 
-  it("begins anew with nothing wanted but what is from the beginning", () => {
+  it("begins again with nothing wanted but what is from the beginning", () => {
     const ledger = new Ledger(branching()).start();
     ledger.done(0, "yes");
     ledger.tell({ kind: "cancel" });
@@ -173,7 +173,7 @@ describe("trying a lazy run again", () => {
     expect(ledger.open).toEqual([3]);
   });
 
-  it("runs a step that is named though nobody wanted it", () => {
+  it("runs a step that is named though no node wanted it", () => {
     const ledger = new Ledger(planOf([{}, { after: [0], demands: [0] }, {}], { wanted: [1] })).start();
     ledger.done(0);
     ledger.done(1);

@@ -1,4 +1,4 @@
-// Documents as rows, read whole from the file: they are few, and asked for seldom.
+// Documents as rows, read whole from the file: they are few, and read seldom.
 
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
@@ -12,7 +12,7 @@ import { rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import { type Document, type DocumentStore, documentsMax } from "./documents.ts";
 
-/** Documents kept in memory: those that runs ask for while they are decided. */
+/** Documents kept in memory: those that runs read while they are decided. */
 const keptMax = 2_000;
 /** Longer ones are read from the file each time: workers write documents, and 2,000 of the largest would be gigabytes. */
 const keptCharsMax = 16_384;

@@ -1,5 +1,5 @@
-// Runs, in the process that owns the data: start, tell, and what a settled task means for its run. The decider is called in the middle of a group commit,
-// with the rows it asks for, and its changes become part of the same transaction.
+// Runs, in the process that owns the data: start, orders, and what a settled task means for its run. The decider is called in the middle of
+// a group commit, with the rows it needs, and its changes are written in the same transaction.
 
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
@@ -151,7 +151,7 @@ export class LocalRuns implements RunStore, Follower {
     this.#messages.abandoned(tx, task);
   }
 
-  /** A step has given a part, and its row does not say that it has before. True when its run waits for that. */
+  /** A step has produced a part, and its row does not record an earlier one. True when its run waits for that. */
   firstPart(tx: Tx, task: Task): boolean {
     const run = task.runId === null ? null : this.runs.get(tx, task.runId);
     if (run === null || !isRunOpen(run.state) || !this.decisions.planOf(tx, run).onFirstPart.has(task.node)) return false;
@@ -260,7 +260,7 @@ export class LocalRuns implements RunStore, Follower {
   #tellAbout(tx: Tx, task: Task, what: Happening): NextTry | null {
     const happening = task.streamed ? { ...what, streamed: true } : what;
     const run = task.runId === null ? null : this.runs.get(tx, task.runId);
-    // A run that ended takes no more part; the task's own row still says what became of it.
+    // A run that has ended takes no more changes; the task's own row still records its end.
     if (run === null || !isRunOpen(run.state)) return null;
     if (run.state !== "paused") return this.decisions.decide(tx, run, happening);
     const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);

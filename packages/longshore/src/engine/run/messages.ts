@@ -53,7 +53,7 @@ export class Messages {
     this.#done = new Additions(commit, (id) => this.#rows.remove(id));
   }
 
-  /** Goes on counting where the stored ones end. */
+  /** Continues to count where the stored ones end. */
   async recover(): Promise<void> {
     await this.#options.commit.read(() => {
       for (const { id } of this.#rows.scan({ by: ["id"], backwards: true, limit: 1 })) this.#newest = id;
@@ -142,7 +142,7 @@ export class Messages {
     decisions.decide(tx, child, { kind: "cancel", parent: { error } });
   }
 
-  /** A run that is paused goes on when it is resumed; of one that has ended, a retry knows what was left. */
+  /** A paused run continues when it is resumed; for one that has ended, a retry finds what was left. */
   #goOn(tx: Tx, { runId }: Message & { kind: "go-on" }): void {
     const { runs, decisions } = this.#options;
     const run = runs.get(tx, runId);
@@ -178,7 +178,7 @@ export class Messages {
   #settleRecord(tx: Tx, task: Task, how: Ending): void {
     const { board } = this.#options;
     const { state, error } = how;
-    // Its run goes on without it, unlike a step that is cancelled along with its run.
+    // Its run continues without it, unlike a step that is cancelled along with its run.
     const fault = state === "cancelled" ? "failed" : how.fault;
     if (state === "failed") {
       const failed = { kind: "failed" as const, error: error ?? "failed", retryable: fault !== "final" };
@@ -195,7 +195,7 @@ export class Messages {
   }
 }
 
-/** What a message says against what is: true when there is a newer one. */
+/** Compares a message with the current state: true when there is a newer one. */
 function isOther(said: number | undefined, is: number): boolean {
   return said !== undefined && said !== is;
 }

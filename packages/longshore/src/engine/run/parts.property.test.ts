@@ -45,7 +45,7 @@ function planFor(nodes: Node[]) {
 
 type State = "open" | "skipped" | Outcome | undefined;
 
-/** What every node should be, from what has happened to those that began. Upstreams stand before whoever waits for them. */
+/** What every node should be, from what has happened to those that began. Upstreams come before the nodes that wait for them. */
 function reading(nodes: Node[], ended: ReadonlyMap<number, Outcome>, parted: ReadonlySet<number>, kept: ReadonlySet<number>): State[] {
   const states: State[] = [];
   nodes.forEach((made, at) => {
@@ -98,7 +98,7 @@ function play(ledger: Ledger, nodes: Node[], picks: () => number, outcomeOf: (at
 }
 
 describe("any graph with parts and thresholds", () => {
-  it("has begun after each event what a plain reading says, and nothing else, and nothing twice", () => {
+  it("has begun after each event what a plain reading expects, and nothing else, and nothing twice", () => {
     fc.assert(
       fc.property(graph, fc.infiniteStream(fc.nat(1_000)), (nodes, stream) => {
         const ledger = new Ledger(planFor(nodes)).start();
@@ -127,7 +127,7 @@ describe("any graph with parts and thresholds", () => {
     );
   });
 
-  it("begins anew with nothing of its earlier life", () => {
+  it("begins again with nothing of its earlier life", () => {
     fc.assert(
       fc.property(graph, fc.nat(20), fc.infiniteStream(fc.nat(1_000)), (nodes, stopAfter, stream) => {
         const ledger = new Ledger(planFor(nodes)).start();

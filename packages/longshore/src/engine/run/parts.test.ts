@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Ledger, planOf } from "../../../test/contract/ledger.ts";
 
 describe("a node that waits for a first part", () => {
-  it("begins with it, while the source goes on, and not again at its end", () => {
+  it("begins with it, while the source runs, and not again at its end", () => {
     const ledger = new Ledger(planOf([{}, { after: [0], onFirstPart: [0] }, { after: [0] }])).start();
     ledger.part(0);
     expect(ledger.open).toEqual([0, 1]);
@@ -13,7 +13,7 @@ describe("a node that waits for a first part", () => {
     expect(ledger.run.state).toBe("succeeded");
   });
 
-  it("asks for no row that a node on the end would not, and none when nobody waits", () => {
+  it("loads no row that a node on the end would not, and none when nothing waits", () => {
     const ledger = new Ledger(planOf([{}, { after: [0], onFirstPart: [0] }])).start();
     ledger.part(0);
     ledger.done(0);
@@ -26,7 +26,7 @@ describe("a node that waits for a first part", () => {
     expect(ledger.started).toEqual([0, 1]);
   });
 
-  it("is skipped when the source fails without a part, and goes on when it fails after one", () => {
+  it("is skipped when the source fails without a part, and continues when it fails after one", () => {
     const silent = new Ledger(planOf([{}, { after: [0], onFirstPart: [0] }])).start();
     silent.fail(0);
     expect(silent.stateOf(1)).toEqual(["skipped"]);
@@ -48,7 +48,7 @@ describe("a node that waits for a first part", () => {
     expect(ledger.started).toEqual([0, 1, 2, 3]);
   });
 
-  it("is told of a part that came while its run was paused, when the run goes on", () => {
+  it("begins after a part that came while its run was paused, when the run is resumed", () => {
     const ledger = new Ledger(planOf([{}, { after: [0], onFirstPart: [0] }])).start();
     ledger.tell({ kind: "pause" });
     ledger.tell({ kind: "resume" });
@@ -94,7 +94,7 @@ describe("a threshold", () => {
     expect(ledger.started).not.toContain(3);
   });
 
-  it("of one on first parts starts with whichever source is the first to give one", () => {
+  it("of one on first parts starts with the first source that produces one", () => {
     const ledger = new Ledger(planOf([{}, {}, { after: [0, 1], onFirstPart: [0, 1], threshold: 1 }])).start();
     ledger.part(1);
     ledger.part(0);
@@ -114,7 +114,7 @@ describe("a threshold", () => {
     expect(ledger.run.state).toBe("succeeded");
   });
 
-  it("lies between one and as many as there are", () => {
+  it("is between one and the number of sources", () => {
     for (const threshold of [0, 3]) expect(() => planOf([{}, {}, { after: [0, 1], threshold }])).toThrow("expected 1 to 2");
   });
 });

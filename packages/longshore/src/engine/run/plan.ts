@@ -20,9 +20,9 @@ export interface RetryPolicy {
   backoff: Backoff;
   /** How long to wait after a lost hold; at once when absent. */
   lostBackoff?: Backoff;
-  /** A timeout spends the budget of lost holds, and waits as they do: whoever took too long was as good as gone. */
+  /** A timeout spends the budget of lost holds, and waits as they do: a worker that took too long counts as lost. */
   timeoutSpends?: "lost";
-  /** Nobody took it in time: try again like after a failure. Otherwise that is the end, for waiting longer would be the same. */
+  /** No worker took it in time: try again like after a failure. Otherwise that is the end, because waiting longer would change nothing. */
   retryUnclaimed?: boolean;
   /** After this long since the first queueing no further attempt is begun. */
   withinMs?: number;
@@ -31,7 +31,7 @@ export interface RetryPolicy {
 }
 
 export interface Timeouts {
-  /** From queueing until somebody must have taken it. */
+  /** From queueing until a worker must have taken it. */
   claimMs?: number;
   /** From the attempt's first claim until it must have ended. */
   endMs?: number;
@@ -40,7 +40,7 @@ export interface Timeouts {
 }
 
 /**
- * What follows when a step ends without a result. `skip`: whoever waits for its result is skipped, and the run fails when all has settled.
+ * What follows when a step ends without a result. `skip`: what waits for its result is skipped, and the run fails when all has settled.
  * `end`: the run ends now. `tolerate`: as if it had succeeded. `permit`: the same, but the run fails in the end.
  */
 export type OnFailure = "skip" | "end" | "tolerate" | "permit";
@@ -74,19 +74,19 @@ interface NodeBase {
   readonly onFailure?: OnFailure;
   /** None when absent: the first failure is the last. */
   readonly retry?: RetryPolicy;
-  /** The input is worked out anew for each attempt, because it may read what has changed since. */
+  /** The input is worked out again for each attempt, because it may read what has changed since. */
   readonly freshInput?: boolean;
-  /** It stands for nothing that an author has written, and is not shown to people. */
+  /** It was not written by an author, and is not shown to people. */
   readonly hidden?: boolean;
   /** What the dialect made it from; opaque here. */
   readonly origin?: unknown;
 }
 
-/** How a task stands on the board. */
+/** How a task is placed on the board. */
 export interface Placement {
   /** In order of preference; the first with a recent poller is taken, else the last. */
   readonly lanes: readonly Lane[];
-  /** Smaller goes first. */
+  /** Smaller is taken first. */
   readonly priority: number;
   readonly retry: RetryPolicy;
   readonly limits: readonly LimitKey[];
@@ -96,21 +96,21 @@ export interface Placement {
   readonly polledMs?: number;
   /** How long it is invisible at first. */
   readonly delayMs?: number;
-  /** How long a hold lasts at most without a sign of life, whatever the claim asks for. Absent: as the claim says; 0: for ever. */
+  /** How long a hold lasts at most without a heartbeat, whatever the claim requests. Absent: as the claim requests; 0: forever. */
   readonly holdMs?: number;
 }
 
 /** Work for a worker. */
 export interface TaskNode extends Omit<NodeBase, "retry">, Omit<Placement, "timeouts"> {
   readonly kind: "task";
-  /** The dialect says for each run how the task is placed (`Dialect.place`). */
+  /** The dialect decides for each run how the task is placed (`Dialect.place`). */
   readonly placed?: boolean;
 }
 
 /** A run of another definition; its output is the step's. */
 export interface RunNode extends NodeBase {
   readonly kind: "run";
-  /** The name of the definition. Null when the input says what to start, in words of the dialect. */
+  /** The name of the definition. Null when the input names what to start, in the format of the dialect. */
   readonly workflow: string | null;
 }
 
@@ -125,7 +125,10 @@ export interface InstantNode extends NodeBase {
   readonly variables?: Template;
   /** Nodes that begin with this one, in order. Joins among them begin to wait. */
   readonly starts?: readonly number[];
-  /** One of `cases`, by the text that `by` resolves to, else `otherwise`. A case that starts nothing goes on with the node's own dependents. */
+  /**
+   * One of `cases`, by the text that `by` resolves to, else `otherwise`. A case that starts nothing continues with the node's own
+   * dependents.
+   */
   readonly choice?: {
     readonly by: Template;
     readonly cases: ReadonlyMap<string, readonly number[]>;
@@ -139,7 +142,7 @@ export interface JoinNode extends NodeBase {
   readonly output: Template;
 }
 
-/** Waits for somebody to report on it, or until a time. */
+/** Waits for a report, or until a time. */
 export interface WaitNode extends NodeBase {
   readonly kind: "wait";
   /** Resolves to milliseconds since 1970, or null to wait for a report only. */
@@ -175,8 +178,8 @@ export interface Plan {
   readonly starters: ReadonlyMap<number, readonly number[]>;
   readonly output: Template;
   /**
-   * Not everything is wanted: a node that is `demanded` begins when what it waits for has settled and another node has said that it is
-   * wanted, by choosing it or by demanding it. Until then it costs nothing but its counter.
+   * Not everything is wanted: a node that is `demanded` begins when what it waits for has settled and another node wants it, because it has
+   * chosen or demanded it. Until then it costs nothing but its counter.
    */
   readonly lazy: boolean;
   readonly timeoutMs: number | null;
@@ -186,7 +189,7 @@ export interface Plan {
   readonly judgedByOutput: boolean;
   /** Another run is to be started when this one fails or times out; its dialect knows which. */
   readonly successor: boolean;
-  /** A step that is tried again along with its run goes on counting its failures, instead of having its budget anew. */
+  /** A step that is tried again along with its run continues to count its failures, instead of having its budget again. */
   readonly keepsCounting: boolean;
   /** A child run that lives again makes its parent wait for it again, even a parent that had ended. */
   readonly reopensParent: boolean;

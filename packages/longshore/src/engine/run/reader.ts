@@ -52,13 +52,13 @@ export interface AttemptView {
   readonly output: string | null;
 }
 
-/** What a search looks for; what is absent is not asked. Times are milliseconds since 1970, and bounds are not included. */
+/** The filters of a search; an absent one does not filter. Times are milliseconds since 1970, and bounds are not included. */
 export interface RunSearch {
   readonly ids?: readonly string[];
   readonly workflows?: readonly string[];
   readonly states?: readonly RunState[];
   readonly aliases?: readonly string[];
-  /** Patterns in which `*` stands for anything, whatever the case. */
+  /** Patterns in which `*` matches any text, whatever the case. */
   readonly like?: { readonly id?: string; readonly workflow?: string; readonly alias?: string };
   readonly created?: { readonly after?: number; readonly before?: number };
   readonly ended?: { readonly after?: number; readonly before?: number };
@@ -80,7 +80,7 @@ export interface CountsView {
 /** A run without its texts. */
 export type RunHead = Pick<Run, "id" | "createdAt" | "settings">;
 
-/** Lists are newest first unless said otherwise. */
+/** Lists are newest first by default. */
 export interface Reader {
   run(id: string): Promise<Run | undefined>;
   runs(query: RunQuery): Promise<Page<Run>>;
@@ -88,13 +88,13 @@ export interface Reader {
   search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run> }>;
   /** The runs whose ids begin like this, in the order of their ids: a family that was named together. Read one by one, when they are taken. */
   runsUnder(prefix: string): AsyncIterable<Run>;
-  /** How many of them are in each state; those that nobody is in are left out. */
+  /** How many of them are in each state; states without runs are left out. */
   statesUnder(prefix: string): Promise<Map<RunState, number>>;
-  /** The run that an attempt of a step stands for. */
+  /** The child run of an attempt of a step. */
   childOf(taskId: string, attempt: number): Promise<Run | undefined>;
   newestRun(workflow: string): Promise<Run | undefined>;
   openRuns(workflow: string, limit?: number): Promise<RunHead[]>;
-  /** The newest run that goes by this outside id. */
+  /** The newest run with this outside id. */
   runByAlias(alias: string): Promise<Run | undefined>;
   /** Every record of a run, in the order of the plan's nodes. Read one by one, when they are taken: together they may have gigabytes. */
   records(runId: string): AsyncIterable<Task>;
@@ -106,13 +106,13 @@ export interface Reader {
   taskHeads(query: TaskQuery): Promise<Page<TaskHead>>;
   /** Oldest first; empty when there is no such task. Where they have very long texts, the oldest come without them. */
   attempts(taskId: string): Promise<AttemptView[]>;
-  /** The newest version of each name, in the order in which the names were first defined; without those that nobody starts by name. */
+  /** The newest version of each name, in the order in which the names were first defined; without those that are never started by name. */
   definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]>;
   definition(name: string): Promise<Definition | undefined>;
   definitionById(id: string): Promise<Definition | undefined>;
-  /** Names of lanes that are known: asked for or stood on lately. */
+  /** Names of lanes that are known: claimed or with tasks lately. */
   laneNames(): Promise<ReadonlySet<string>>;
-  /** How many tasks nobody has, delayed and limited ones among them, by the name of their lane. */
+  /** How many tasks no worker has, delayed and limited ones among them, by the name of their lane. */
   queued(): Promise<Map<string, number>>;
   counts(): Promise<CountsView>;
   /** Resolves when so many whole rows may be worked on in this turn of the event loop: for views that make much of what was read. */
@@ -129,5 +129,5 @@ export const searchMax = 200_000;
 /** Inputs and outputs in one page, and what the last of them has above it: a thousand rows may have gigabytes together. */
 export const pageCharsMax = 8 * 1_048_576;
 
-/** The largest page; more is asked for in several. */
+/** The largest page; a larger read takes several. */
 export const pageMax = 1_000;

@@ -35,7 +35,7 @@ describe("the retention loop", () => {
     return { clock, calls, pruned, failures, marks, retention };
   }
 
-  it("prunes each minute by the policy, and tells only when something went", async () => {
+  it("prunes each minute by the policy, and reports only when something was removed", async () => {
     const answers = [nothing, { ...nothing, runs: 2, blobs: 1 }, nothing, { ...nothing, logs: 1 }];
     const { clock, calls, pruned, retention } = setup((policy) => {
       expect(policy).toBe(retentionDefault);
@@ -59,7 +59,7 @@ describe("the retention loop", () => {
     await retention.stop();
   });
 
-  it("a failure is told and tried again a minute later", async () => {
+  it("a failure is reported and tried again a minute later", async () => {
     const { clock, calls, failures, retention } = setup(() => Promise.reject(new Error("disk full")));
     await clock.advance(2 * minuteMs);
     expect(calls).toHaveLength(2);
@@ -101,7 +101,7 @@ describe("the retention loop", () => {
   });
 });
 
-it("what is not told is kept as by default", () => {
+it("what is not set has its default", () => {
   expect(retentionPolicy()).toEqual(retentionDefault);
   expect(retentionPolicy({ runs: { count: 5 }, blobs: { ageMs: undefined } })).toEqual({
     ...retentionDefault,

@@ -1,4 +1,4 @@
-// How long what has ended is kept, and the loop that sees to it.
+// How long ended runs and tasks are kept, and the loop that removes them.
 
 import type { Clock } from "../../clock.ts";
 import { Age, type AgeMark } from "./age.ts";
@@ -17,7 +17,7 @@ export interface RetentionPolicy {
   readonly tasks: Keep;
   /** Logs, where they go before the run or task that they belong to; the count is how many of those keep theirs. */
   readonly logs: Keep;
-  /** Blobs; their age counts from when somebody last stored, read or asked for them, or an open run needed them. */
+  /** Blobs; their age counts from when they were last stored, read or looked up, or an open run needed them. */
   readonly blobs: Keep;
 }
 
@@ -26,7 +26,7 @@ export function keepOf({ ageMs, count }: { readonly [Field in keyof Keep]: numbe
   return { ageMs: ageMs ?? Number.POSITIVE_INFINITY, count: count ?? Number.POSITIVE_INFINITY };
 }
 
-/** What is not told is as by default. */
+/** What is not set has its default. */
 export type RetentionSettings = { readonly [What in keyof RetentionPolicy]?: Partial<RetentionPolicy[What]> };
 
 const dayMs = 86_400_000;
@@ -53,8 +53,8 @@ function keep(told: Partial<Keep> = {}, unlessTold: Keep): Keep {
 }
 
 /**
- * What has just ended is not pruned by count: whoever started it still reads its result, and a worker that repeats its report still
- * gets the same answer.
+ * What has just ended is not pruned by count: its starter still reads its result, and a worker that repeats its report still
+ * gets the same verdict.
  */
 export const lingerMs = 300_000;
 
@@ -68,8 +68,8 @@ export interface Pruned {
 
 export interface RetentionStore {
   /**
-   * Removes what the policy no longer keeps, a small transaction at a time. Safe to break off: the next call goes on. When `signal`
-   * aborts it stops after the transaction at hand.
+   * Removes what the policy no longer keeps, a small transaction at a time. Safe to interrupt: the next call continues. When `signal`
+   * aborts it stops after the current transaction.
    */
   prune(policy: RetentionPolicy, now: number, signal?: AbortSignal): Promise<Pruned>;
   /** Removes a run that has ended, at once for every reader. False when there is none. */
@@ -86,7 +86,7 @@ export interface RetentionOptions {
   clock: Clock;
   policy?: RetentionPolicy;
   pruned?: (pruned: Pruned) => void;
-  /** Told when pruning failed, such as on a full disk. It is tried again a minute later. */
+  /** Called when pruning failed, such as on a full disk. It is tried again a minute later. */
   failed?: (error: unknown) => void;
 }
 

@@ -20,11 +20,11 @@ describe("retry", () => {
     expect(after(failed, { failures: 0, lost: 7 })).toMatchObject({ again: true });
   });
 
-  it("never tries again what says that it is final", () => {
+  it("never tries again a failure that is final", () => {
     expect(after({ ...failed, retryable: false })).toEqual({ again: false, error: "boom", failures: 1, lost: 0 });
   });
 
-  it("waits as long as the report asked for, instead of its backoff", () => {
+  it("waits as long as the report requested, instead of its backoff", () => {
     expect(after({ ...failed, delayMs: 5 })).toMatchObject({ again: true, dueAt: 1_005 });
     expect(after({ ...failed, delayMs: 0 })).toMatchObject({ again: true, dueAt: 1_000 });
   });
@@ -39,14 +39,14 @@ describe("retry", () => {
     expect([faultOf(unreachable), faultOf({ ...unreachable, retryable: false })]).toEqual(["lost", "final"]);
   });
 
-  it("waits after a lost hold as long as its own backoff says", () => {
+  it("waits after a lost hold as long as its own backoff requires", () => {
     const patient: RetryPolicy = { ...policy, lost: 3, lostBackoff: { kind: "fibonacci", delayMs: 10 } };
     const due = (lost: number) => after({ kind: "lost" }, { failures: 0, lost }, patient);
     expect([due(0), due(1), due(2)].map((next) => "dueAt" in next && next.dueAt)).toEqual([1_010, 1_010, 1_020]);
     expect(due(3)).toMatchObject({ again: false });
   });
 
-  it("takes timeouts from the budget of lost holds where the policy says so", () => {
+  it("takes timeouts from the budget of lost holds where the policy requires it", () => {
     const forgiving: RetryPolicy = { ...policy, timeoutSpends: "lost", retryUnclaimed: true };
     for (const which of ["claimBy", "endBy"] as const) {
       expect(after({ kind: "timed-out", which }, { failures: 2, lost: 0 }, forgiving)).toMatchObject({ again: true, failures: 2, lost: 1 });
@@ -68,7 +68,7 @@ describe("retry", () => {
     expect(after({ kind: "timed-out", which: "endBy" }, { failures: 2, lost: 0 })).toMatchObject({ again: false });
   });
 
-  it("ends a task that nobody took, or that is out of time altogether", () => {
+  it("ends a task that no worker took, or whose whole time has passed", () => {
     for (const which of ["claimBy", "totalBy"] as const) {
       const next = after({ kind: "timed-out", which });
       expect(next).toMatchObject({ again: false, failures: 1 });
@@ -76,7 +76,7 @@ describe("retry", () => {
     }
   });
 
-  it("forgives one lost hold and no failure when nothing was said", () => {
+  it("forgives one lost hold and no failure by default", () => {
     expect(after(failed, { failures: 0, lost: 0 }, noRetry)).toMatchObject({ again: false });
     expect(after({ kind: "lost" }, { failures: 0, lost: 0 }, noRetry)).toMatchObject({ again: true });
     expect(after({ kind: "lost" }, { failures: 0, lost: 1 }, noRetry)).toMatchObject({ again: false });

@@ -17,7 +17,7 @@ export type NextTry =
 
 export const noRetry: RetryPolicy = { failures: 0, lost: 1, backoff: { kind: "fixed", delayMs: 0 } };
 
-/** `failures` and `lost` are the counts before this closure; `random` lies in [0, 1). */
+/** `failures` and `lost` are the counts before this closure; `random` is in [0, 1). */
 export function nextTry(
   policy: RetryPolicy,
   counts: { failures: number; lost: number; postedAt?: number },
@@ -42,7 +42,7 @@ function budgetOf(policy: RetryPolicy, closure: Closure): "failures" | "lost" {
   return (closure.kind === "failed" ? closure.spends : policy.timeoutSpends) ?? "failures";
 }
 
-/** Said to be final, or out of time altogether, or nobody came to take it: trying again would come to the same. */
+/** Final, or the whole time has passed, or no worker took it: trying again would end the same way. */
 function isFinal(policy: RetryPolicy, closure: Closure): boolean {
   if (closure.kind === "failed") return !closure.retryable;
   if (closure.kind === "lost") return false;
@@ -65,7 +65,7 @@ export function overdueOf(closure: Closure): Deadline | null {
   return closure.kind === "lost" ? "holdUntil" : closure.which;
 }
 
-/** What people are told of it. */
+/** The text that people read. */
 export function errorOf(closure: Closure): string {
   if (closure.kind === "failed") return closure.error;
   if (closure.kind === "lost") return "lease expired";

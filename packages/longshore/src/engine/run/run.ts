@@ -30,7 +30,7 @@ export interface Run {
   readonly retries: number;
   /** When its time last began to count: at its start, a retry, or a resume. */
   readonly countedFrom: number;
-  /** Smaller goes first: added to the priority of its tasks. */
+  /** Smaller is taken first: added to the priority of its tasks. */
   readonly priority: number;
   /** JSON text of an object: what its steps have set. Null while there is nothing. */
   readonly variables: string | null;
@@ -39,7 +39,7 @@ export interface Run {
   /** JSON text: what happened while it was paused and what decisions left, and steps that are to be skipped when they are reached. */
   readonly backlog: string | null;
   readonly skips: string | null;
-  /** What outside ids of a dialect this run goes by, such as a workflow id on a foreign wire. */
+  /** The outside ids of a dialect for this run, such as a workflow id on a foreign wire. */
   readonly alias: string | null;
   /** The record in another run that waits for this one, and which attempt of it: a parent that is retried has a child for each. */
   readonly parentTaskId: string | null;
@@ -48,7 +48,7 @@ export interface Run {
   readonly rootId: string | null;
 }
 
-/** How far a node has come that waits for several others, or to be wanted: absent until the first of that happens. */
+/** The progress of a node that waits for several others, or to be wanted: absent until the first of that happens. */
 export interface Join {
   readonly runId: string;
   readonly node: number;
@@ -56,7 +56,9 @@ export interface Join {
   readonly left: number;
   /** Upstreams that it has to do without. */
   readonly missed: number;
-  /** It is wanted: another node has told it to wait, chosen it or demanded it. A node that is not cannot be started by its upstreams. */
+  /**
+   * It is wanted: another node has made it wait, chosen it or demanded it. A node that is not wanted cannot be started by its upstreams.
+   */
   readonly begun: boolean;
 }
 
@@ -68,8 +70,8 @@ export interface Join {
  */
 export type Message =
   /**
-   * With `workflow` null, `input` says in words of `dialect` what to start, for this `attempt` of the parent's step. Without a parent it is
-   * a run of its own, `runId` its id.
+   * With `workflow` null, `input` names what to start in the format of `dialect`, for this `attempt` of the parent's step. Without a parent
+   * it is a run of its own, `runId` its id.
    */
   | {
       kind: "start-run";
@@ -131,7 +133,7 @@ export function backlogOf({ backlog }: Pick<Run, "backlog">): { readonly kind: s
   return backlog === null ? [] : (JSON.parse(backlog) as { kind: string; rest?: Rest }[]);
 }
 
-/** `<run id>.<node>`: a step's record is found by its key alone, and the records of a run lie side by side. */
+/** `<run id>.<node>`: a step's record is found by its key alone, and the records of a run are stored side by side. */
 export function taskIdOf(runId: string, node: number): string {
   return `${runId}.${node}`;
 }
@@ -140,12 +142,12 @@ export function isRunOpen(state: RunState): boolean {
   return state === "running" || state === "paused";
 }
 
-/** The run that a step starts in words of its dialect goes by this id: known before it exists, and one for each attempt. */
+/** The id of the run that a step starts in the format of its dialect: known before the run exists, and one for each attempt. */
 export function childIdOf(runId: string, node: number, attempt: number): string {
   return `${runId}-${node}-${attempt}`;
 }
 
-/** What to start when a run has failed goes by this id: known before it exists, and one for each life of the run. */
+/** The id of what is started when a run has failed: known before it exists, and one for each life of the run. */
 export function successorIdOf(run: Run): string {
   return `${run.id}-${run.retries}f`;
 }

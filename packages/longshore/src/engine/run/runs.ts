@@ -24,7 +24,7 @@ export interface StartOptions {
   unlessRunning?: boolean;
 }
 
-/** Answers what to start, under this id, for a run that said it in words of its dialect. */
+/** Returns what to start, under this id, for a run that named it in the format of its dialect. */
 export type Starter = (message: Message & { kind: "start-run" }, id: string) => Promise<NewChild>;
 
 /** When a message could not be carried out, it is tried again after this long. */
@@ -50,7 +50,9 @@ export class Runs {
     this.#dialects = options.dialects;
   }
 
-  /** Says what is started when a run of this dialect asks for another in its own words. To be called before any message is carried. */
+  /**
+   * Sets what is started when a run of this dialect starts another in the dialect's format. Must be called before any message is carried.
+   */
   startsFor(dialect: string, starter: Starter): void {
     this.#starters.set(dialect, starter);
   }
@@ -134,7 +136,7 @@ export class Runs {
     return (await this.#store.start({ ...kept, id, workflow, definitionId, input })).run;
   }
 
-  /** Resolves with the run once it has ended, or as it stands when the caller gives up; undefined when there is no such run. */
+  /** Resolves with the run once it has ended, or in its current state when the caller gives up; undefined when there is no such run. */
   result(runId: string, giveUp?: GiveUp): Promise<Run | undefined> {
     return this.#results.of(
       runId,
@@ -209,7 +211,7 @@ export class Runs {
     const { workflow, input } = message;
     if (workflow === null) {
       const starter = this.#starters.get(message.dialect);
-      if (starter === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `Nobody here starts runs of ${message.dialect} yet.`);
+      if (starter === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `This server has no starter for runs of ${message.dialect} yet.`);
       try {
         return await starter(message, id);
       } catch (error) {
@@ -226,7 +228,7 @@ function isAboutTheStore(error: unknown): boolean {
   return error instanceof LongshoreError && (error.code === "LONGSHORE_STORE_UNAVAILABLE" || error.code === "LONGSHORE_CLOSED");
 }
 
-/** What is asked for can never be started, however often it is tried: the step that waits for it fails. */
+/** It can never be started, however often it is tried: the step that waits for it fails. */
 function isRefusal(error: unknown): error is LongshoreError {
   return error instanceof LongshoreError && ["LONGSHORE_BAD_INPUT", "LONGSHORE_BAD_DEFINITION"].includes(error.code);
 }

@@ -12,7 +12,7 @@ import type { Joins } from "./joins.ts";
 import type { Ending, InstantNode, JoinNode, Placement, PlanNode, TaskNode, Template } from "./plan.ts";
 import type { Settled } from "./run.ts";
 
-/** How the run goes on after a start. Nothing is followed before the start is through. */
+/** How the run continues after a start. Nothing is followed before the start is complete. */
 export interface Onward {
   settled(settled: Settled): void;
   /** Nodes of a lazy plan that have become wanted. */
@@ -25,7 +25,7 @@ export interface Onward {
 export class Starting {
   readonly #draft: Draft;
   readonly #joins: Joins;
-  /** Nodes that somebody has settled before their turn. */
+  /** Nodes that were settled before their turn. */
   readonly #skips: ReadonlySet<number>;
   readonly #onward: Onward;
   /** Ends of the run that wait until everything that begins along with them has begun. */
@@ -90,7 +90,7 @@ export class Starting {
     this.#onward.settled({ node: at, succeeded: false });
   }
 
-  /** Which attempt this will be. Only a step that lived before, and whose input or child run tells, has to be looked at. */
+  /** The number of this attempt. Only a step that lived before, and whose input or child run depends on it, has to be loaded. */
   #selfOf(at: number, node: PlanNode): Scope["self"] | undefined {
     const tells = node.freshInput || node.kind === "run";
     if (this.#draft.run.retries === 0 || !tells) return { node: at, attempt: 0 };

@@ -14,7 +14,7 @@ export interface Brain {
   decide(plan: Plan, frontier: Frontier, event: RunEvent): Decision;
 }
 
-/** What a run can be told from outside. Orders that mean nothing in its state are ignored. */
+/** Orders to a run from outside. Orders that mean nothing in its state are ignored. */
 export type Order =
   | { kind: "cancel"; error?: string }
   | { kind: "timeout" }
@@ -28,7 +28,7 @@ export type Order =
 
 export interface NewRun {
   id: string;
-  /** Whoever makes ids from what is to be started may come back to one: the run that goes by it is answered instead of a new one. */
+  /** A caller that derives ids from the input may use one again: the run with that id is returned instead of a new one. */
   unlessThere?: boolean;
   workflow: string;
   definitionId: string;
@@ -45,12 +45,12 @@ export interface NewRun {
   /** JSON texts. */
   settings?: string | null;
   variables?: string | null;
-  /** Answer the run that is going on, if there is one, instead of a new one. */
+  /** Return the run in progress, if there is one, instead of a new one. */
   unlessRunning?: boolean;
 }
 
 export interface RunStore {
-  /** Keeps a definition; the same source under the same name is answered as it stands. Replaces nothing: runs keep their version. */
+  /** Stores a definition; the same source under the same name is returned as it is. Replaces nothing: runs keep their version. */
   define(definition: Omit<Definition, "version" | "createdAt">): Promise<Definition>;
   /** The newest version under a name. */
   definition(name: string): Promise<Definition | undefined>;
@@ -58,9 +58,9 @@ export interface RunStore {
   /** Starts a run and posts its first steps. `created` is false when its id, `key` or `unlessRunning` found an earlier one. */
   start(run: NewRun): Promise<{ run: Run; created: boolean }>;
   run(id: string): Promise<Run | undefined>;
-  /** Answers the run afterwards, or undefined when there is none. */
+  /** Returns the run afterwards, or undefined when there is none. */
   tell(runId: string, order: Order): Promise<Run | undefined>;
-  /** Ends the delays of a run's queued tasks. Answers false when there is no such run, or it has ended. */
+  /** Ends the delays of a run's queued tasks. Returns false when there is no such run, or it has ended. */
   hasten(runId: string): Promise<boolean>;
   /** Messages between runs that have not been carried out, oldest first. */
   messages(): Promise<StoredMessage[]>;

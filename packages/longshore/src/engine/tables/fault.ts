@@ -8,7 +8,7 @@ export function faultText({ fault, overdue }: Faulty): string | null {
   return fault === null || overdue === null ? fault : `${fault}:${overdue}`;
 }
 
-/** `error` is what the row says beside it. Rows of earlier versions name no deadline: there the error that they wrote tells. */
+/** `error` is the text in the same row. Rows of earlier versions name no deadline: there the error text shows it. */
 export function faultOfText(text: string | null, error: string | null): Faulty {
   if (text === null) return { fault: null, overdue: null };
   const [fault, overdue] = text.split(":") as [Fault, Deadline | undefined];

@@ -17,7 +17,7 @@ const name = z
   .string()
   .regex(/^[\w./:@-]{1,200}$/)
   .describe("1 to 200 letters, digits and . _ - / : @");
-/** As `task()` takes them: a step of any other name would wait for ever. */
+/** As `task()` takes them: a step of any other name would wait forever. */
 const taskName = z
   .string()
   .regex(/^[\w./:-]{1,200}$/)

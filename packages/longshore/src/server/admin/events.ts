@@ -2,7 +2,7 @@
 //
 //   event: ready                  the stream has begun; what is read from now on can only be newer than what it tells
 //   event: run, event: task       a run or task as a commit left it
-//   event: lagged                 changes were missed: the reader was too slow, or was away for too long; read the state anew
+//   event: lagged                 changes were missed: the reader was too slow, or was away for too long; read the state again
 //
 // Every frame but `lagged` carries an id to resume after.
 

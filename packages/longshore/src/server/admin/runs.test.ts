@@ -189,7 +189,7 @@ describe("a run that goes wrong", () => {
     expect((await api("POST", `/runs/${id}/retry`)).status).toBe(409);
   });
 
-  it("can be run anew with the same version and input", async () => {
+  it("can be run again with the same version and input", async () => {
     const { api, create } = await startAdminServer();
     const workflow = await create(job("a"));
     const first = (await api("POST", "/runs", { workflow, input: { n: 1 } })).body;

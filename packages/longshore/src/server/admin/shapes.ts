@@ -205,7 +205,7 @@ export function attemptBody(attempt: AttemptView) {
   return { attempt: attempt.attempt + 1, grant, holder, error, queuedAt, startedAt, endedAt, closedBy };
 }
 
-/** A step whose earlier life is void has no task now: it waits to be started anew. */
+/** A step whose earlier life is void has no task now: it waits to be started again. */
 export function isShown(task: Task): boolean {
   return task.state !== "forgotten";
 }

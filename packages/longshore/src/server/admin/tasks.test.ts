@@ -108,7 +108,7 @@ describe("steps", () => {
     expect((await api("GET", `/runs/${id}/steps`)).body.items[0]).not.toHaveProperty("lastLine");
   });
 
-  it("that will be started anew wait again", async () => {
+  it("that will be started again wait again", async () => {
     const server = await startAdminServer();
     const { api, take, fail } = server;
     const id = await startRun(server, job("a"), job("b", { depends_on: ["a"] }));

@@ -33,7 +33,7 @@ export interface DirectOptions {
 /** What may come while a request is under way before reading stops: the few packets of another request, not a flood. */
 const earlyReadsMax = 4;
 
-/** Answers what serves a new socket. */
+/** Returns what serves a new socket. */
 export function createDirect(options: DirectOptions): (socket: Socket) => void {
   const { keepAliveMs } = options.limits;
   const keepAliveText = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.trunc(keepAliveMs / 1_000)}\r\n\r\n`;

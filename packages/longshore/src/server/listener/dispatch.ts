@@ -39,7 +39,7 @@ export interface DispatchOptions {
   traffic: Traffic;
   logger: Logger;
   limits: HttpLimits;
-  /** Told of handlers that ran for long without a pause. */
+  /** Notified of handlers that ran for long without a pause. */
   watch?: Stopwatch;
 }
 

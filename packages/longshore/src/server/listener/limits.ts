@@ -51,9 +51,9 @@ export interface HttpLimits extends ValueLimits {
   checkMs: number;
   /** How long an idle socket is kept. Above the 90 s of Go and reqwest clients, so that never the server closes first. */
   keepAliveMs: number;
-  /** Quiet time after which the system probes the other side, so that the long poll of a machine that vanished does not wait for ever. */
+  /** Quiet time after which the system probes the other side, so that the long poll of a machine that vanished does not wait forever. */
   probeMs: number;
-  /** What may wait in memory for one reader of server-sent events before `send` answers false. */
+  /** What may wait in memory for one reader of server-sent events before `send` returns false. */
   eventBufferBytes: number;
   /** The same for all readers of events together: the largest share of 256 of them. One that needs more is cut, and may resume. */
   eventBytes: number;

@@ -54,7 +54,7 @@ export interface ListenOptions {
   logger: Logger;
   clock?: Clock;
   limits?: Partial<HttpLimits>;
-  /** Told of requests that ran for long without a pause. */
+  /** Notified of requests that ran for long without a pause. */
   watch?: Stopwatch;
 }
 

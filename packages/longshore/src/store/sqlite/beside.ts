@@ -34,7 +34,7 @@ export interface Beside {
   readonly reader: Reader;
   readonly retention: RetentionStore;
   openRuns(): number;
-  /** To be told of each task and run that a commit changed. */
+  /** Must be called for each task and run that a commit changed. */
   taskChanged(task: Task): void;
   runChanged(run: Run): void;
   /** Brings memory up to what the file says; to be called after the store's own. */

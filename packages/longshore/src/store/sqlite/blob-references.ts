@@ -62,7 +62,7 @@ export class BlobReferences {
     return new Set([...texts, ...parts.pending(tx).map(({ value }) => value)].flatMap(hashesIn));
   }
 
-  /** To be told of each task and run that a commit changed. */
+  /** Must be called for each task and run that a commit changed. */
   taskChanged(task: Task): void {
     if (this.#usedBefore !== null) for (const text of textsOfTask(task)) this.#note(text);
   }

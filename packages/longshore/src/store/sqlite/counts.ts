@@ -1,5 +1,5 @@
 // How many runs and tasks there are. Kept while they change; what the file held before is counted once, when first asked for, a slice
-// at a time so that nobody waits for it.
+// at a time so that nothing waits for it.
 
 import type { Task } from "../../engine/board/task.ts";
 import type { Run } from "../../engine/run/run.ts";
@@ -41,7 +41,7 @@ export class Counts {
     return this.#counting;
   }
 
-  /** To be told of each run that a commit changed. */
+  /** Must be called for each run that a commit changed. */
   runChanged(run: Run): void {
     if (run.endedAt === null) {
       const known = this.#open.has(run.id);
@@ -51,7 +51,7 @@ export class Counts {
     } else if (this.#open.delete(run.id) || run.retries === 0) this.#addRuns(1);
   }
 
-  /** To be told of each task that a commit changed. */
+  /** Must be called for each task that a commit changed. */
   taskChanged(task: Task): void {
     if (task.runId === null && task.endedAt !== null && this.#endedTasks !== null) this.#endedTasks++;
   }

@@ -53,7 +53,7 @@ export class SqliteParts implements PartStore {
   readonly #uids: PartUids;
   readonly #recent = new RecentParts();
   readonly #room: Room;
-  /** Told of the parts of each commit. */
+  /** Notified of the parts of each commit. */
   readonly onPut = new Set<(parts: readonly NewPart[]) => void>();
 
   constructor({ db, commit, clock, tasks, first, stored }: SqlitePartsOptions) {

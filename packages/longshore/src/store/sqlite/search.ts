@@ -87,7 +87,7 @@ function costOf(rows: number, bytes: number): number {
   return rows * wholeRow + Math.floor(bytes / 1_024);
 }
 
-/** Tells which of some runs are looked for. */
+/** Reports which of some runs are looked for. */
 function looking(db: Database, search: RunSearch, key: string): (ids: readonly string[]) => Hit[] {
   const { condition, values } = conditionOf(search);
   const among = "id IN (SELECT value FROM json_each(?))";
