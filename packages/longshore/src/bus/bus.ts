@@ -1,5 +1,5 @@
 // The port of message buses: topics with records, read by groups. What is published is durable, and each group gets every record at
-// least once. Kafka is one; the server's own data file is another, for whoever has no broker.
+// least once. Kafka is one; the server's own data file is another, for installations without a broker.
 
 import type { Clock } from "../clock.ts";
 import type { Trouble } from "../trouble.ts";
@@ -8,7 +8,7 @@ export interface BusRecord {
   readonly topic: string;
   readonly key: string | null;
   readonly value: Uint8Array;
-  /** Where the record lies, for logs, such as `status.gpu.v1[2]@1734`. */
+  /** The position of the record, for logs, such as `status.gpu.v1[2]@1734`. */
   readonly place: string;
   /** When it was published, in epoch milliseconds. */
   readonly at: number;
@@ -19,7 +19,7 @@ export interface Outgoing {
   /** Records with one key stay in order; null for a record that may go anywhere. */
   readonly key: string | null;
   readonly value: string | Uint8Array;
-  /** How often it was sent before to somebody who did not take it: where readers share a topic out, the next of them gets it. */
+  /** How often it was sent before to a reader that did not take it: where readers share a topic, the next of them gets it. */
   readonly retry?: number;
 }
 
@@ -55,8 +55,8 @@ export interface Bus {
   readonly name: string;
   /**
    * Resolves when every record is durable. Calls that come together share a request. Rejects with LONGSHORE_LIMIT when a record is too
-   * large, before anything is sent, and with LONGSHORE_UNREACHABLE when nobody took the records for long: then it is not known whether
-   * they were published, and the caller may repeat.
+   * large, before anything is sent, and with LONGSHORE_UNREACHABLE when the records were not accepted for long: then it is not known
+   * whether they were published, and the caller may repeat.
    */
   publish(records: readonly Outgoing[]): Promise<void>;
   subscribe(subscription: Subscription): BusConsumer;
@@ -85,9 +85,9 @@ export interface BusOptions {
   readonly againMs?: number;
 }
 
-/** Records of one call of `handle` when the subscription does not say: large enough that a commit for each call costs little. */
+/** Default for the records of one call of `handle`: large enough that a commit for each call costs little. */
 export const handledRecordsMax = 500;
-/** What Kafka's brokers take in one request unless they are told otherwise, with room for key and frame: the same limit on every bus. */
+/** What Kafka's brokers accept in one request by default, with room for key and frame: the same limit on every bus. */
 export const recordBytesMax = 1_000_000;
-/** Long enough that a broker or a disk that is away is not asked in a busy loop. */
+/** Long enough that a broker or a disk that is away is not tried in a busy loop. */
 export const againMsDefault = 1_000;

@@ -34,7 +34,7 @@ function tooLarge({ topic, key }: Outgoing, bytes: number, bytesMax: number, fie
   const whose = key === null ? "" : ` with the key ${JSON.stringify(key)}`;
   return new LongshoreError(
     "LONGSHORE_LIMIT",
-    `A record for the topic ${topic}${whose} has ${bytes} bytes; at most ${bytesMax} are taken. Keep large data elsewhere and send where it lies.`,
+    `A record for the topic ${topic}${whose} has ${bytes} bytes; at most ${bytesMax} are accepted. Store large data elsewhere and send its address.`,
     { detail: { field, expected: `at most ${bytesMax} bytes` } },
   );
 }

@@ -38,7 +38,7 @@ export class EmbeddedBus implements Bus {
   }
 
   async ensure(topics: readonly string[]): Promise<void> {
-    // A topic is there as soon as somebody writes or reads it.
+    // A topic exists as soon as it is written or read.
     for (const topic of topics) checkTopic(topic);
   }
 
@@ -48,7 +48,7 @@ export class EmbeddedBus implements Bus {
   }
 }
 
-/** A group is forgotten when nobody has joined it for a week. */
+/** A group is forgotten when no member has joined it for a week. */
 const rejoinMs = groupMsMax / 7;
 
 class EmbeddedConsumer implements BusConsumer {
@@ -67,7 +67,7 @@ class EmbeddedConsumer implements BusConsumer {
   #topics: readonly string[];
   #unwatch: () => void = () => {};
   #paused = false;
-  /** Commits end in the order in which they were asked for, so the last one is enough. */
+  /** Commits end in the order in which they were requested, so the last one is enough. */
   #committed: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -85,7 +85,7 @@ class EmbeddedConsumer implements BusConsumer {
     this.#topics = subscription.topics;
     this.#what = `handling records of the group ${subscription.group}`;
     this.ready = this.#join(this.#topics);
-    // Whoever does not wait for it must not be ended by it.
+    // A rejection that no caller waits for must not end the process.
     this.ready.catch(() => {});
     this.ended = this.#run();
   }
@@ -132,7 +132,7 @@ class EmbeddedConsumer implements BusConsumer {
     try {
       await this.ready;
     } catch {
-      // Told to whoever waits for `ready`.
+      // Reported to callers that wait for `ready`.
       return;
     }
     this.#watch();
@@ -175,7 +175,7 @@ class EmbeddedConsumer implements BusConsumer {
     let cancel: () => void;
     const arm = () => {
       cancel = this.#clock.at(this.#clock.now() + rejoinMs, () => {
-        // A refusal means that the store is closed or full for now; the next day asks again.
+        // A refusal means that the store is closed or full for now; it is tried again the next day.
         this.#log.join(this.#subscription.group, this.#topics, this.#subscription.from).catch(() => {});
         arm();
       });

@@ -33,7 +33,7 @@ describe("gathering", () => {
     ]);
   });
 
-  it("splits calls where a request is full, and answers each when its last record is sent", async () => {
+  it("splits calls where a request is full, and resolves each when its last record is sent", async () => {
     const { gather, sent } = setup({ recordsMax: 2 });
     const done: number[] = [];
     await Promise.all([
@@ -52,7 +52,7 @@ describe("gathering", () => {
     expect(sent.map((values) => values.map((value) => value.length))).toEqual([[1], [200], [1]]);
   });
 
-  it("rejects every call of a request that failed, and goes on with the next", async () => {
+  it("rejects every call of a request that failed, and continues with the next", async () => {
     let failures = 1;
     const { gather, sent } = setup({ recordsMax: 2, refuse: () => (failures-- > 0 ? new Error("away") : undefined) });
     const results = await Promise.allSettled([gather.add(["1", "2", "3"].map(record)), gather.add([record("4")])]);

@@ -1,5 +1,5 @@
-// Gathers what is published into few requests, without waiting: what comes in one turn of the event loop goes together, and what comes
-// while a request is under way goes with the next one. So a lone record is sent at once, and under load the requests grow by themselves.
+// Gathers published records into few requests, without waiting: records of one turn of the event loop are sent together, and records that
+// come during a request are sent with the next one. So a lone record is sent at once, and under load the requests grow by themselves.
 
 import { LongshoreError } from "../errors.ts";
 import type { Outgoing } from "./bus.ts";
@@ -7,7 +7,7 @@ import { bytesOf } from "./check.ts";
 
 export interface GatherOptions {
   /**
-   * One at a time. A rejection goes to every call that had a record in it, but after LONGSHORE_LIMIT the records of several calls are sent
+   * One at a time. A rejection reaches every call that had a record in it, but after LONGSHORE_LIMIT the records of several calls are sent
    * again call by call. `calls` is how many have records in it.
    */
   send(records: readonly Outgoing[], calls: number): Promise<void>;
@@ -23,10 +23,10 @@ interface Call {
   left: number;
 }
 
-/** What may wait to be sent; whoever publishes more waits for room first. About a second of a fast broker. */
+/** What may wait to be sent; a caller that publishes more waits for room first. About a second of a fast broker. */
 const waitingBytesMax = 64 * 1024 * 1024;
 
-/** What a request says of each record besides its key and value, at most. */
+/** Bytes of a request for each record besides its key and value, at most. */
 const frameBytes = 32;
 
 function sizeOf(record: Outgoing): number {

@@ -18,7 +18,7 @@ export const publishRecordsMax = 5_000;
 /** A poll that waits for longer may be cut by something in between. */
 export const takeWaitMsMax = 30_000;
 export const takeRecordsMax = 5_000;
-/** A member that has not been heard of for this long has gone, and others get what it had. */
+/** A member that was silent for this long has left, and others get its records. */
 export const memberMs = 30_000;
 const namesMax = 1_000;
 const nameCharsMax = 249;
@@ -29,12 +29,15 @@ export interface TakeRequest {
   readonly member: string;
   readonly topics: readonly string[];
   readonly from: "earliest" | "latest";
-  /** 0 asks for nothing: it joins, commits, or shows that the member is there. */
+  /** 0 requests nothing: it joins, commits, or renews the membership. */
   readonly max: number;
   readonly waitMs: number;
   /** What it has done with. */
   readonly commit: readonly number[];
-  /** What it has taken and not done with yet: whatever else went out to it was lost on the way and is given back. Absent: nothing is. */
+  /**
+   * Records that it has taken and not finished: any other record that was sent to it was lost on the way and is given back. Absent: nothing
+   * is.
+   */
   readonly holding: readonly number[] | undefined;
   /** It comes no more. */
   readonly leave: boolean;
@@ -86,7 +89,7 @@ export function takeAnswerBody({ taken, records }: TakeAnswer): string {
   });
 }
 
-/** Trusts the server to send what it should; an answer of somebody else's fails on the first field. */
+/** Trusts the server to send what it should; a response of another program fails on the first field. */
 export function readTakeAnswer(text: string): TakeAnswer {
   const { taken, records } = objectIn(text) as unknown as { taken: number | null; records: (JsonObject & Omit<BusRecord, "value">)[] };
   if (!Array.isArray(records)) throw bad("records", records, "a list");

@@ -1,5 +1,5 @@
-// A bus that a Longshore server keeps, for programs elsewhere: records are published by a request, and taken by a long poll whose next
-// one says that they are done with.
+// A bus that a Longshore server keeps, for programs elsewhere: records are published by a request, and taken by a long poll; the next
+// poll acknowledges them.
 
 import { randomUUID } from "node:crypto";
 import type { Pool } from "undici";
@@ -30,7 +30,7 @@ export interface HttpBusOptions extends BusOptions {
   /** Where the server has its bus; what is done with it has paths below. */
   readonly url: string | URL;
   readonly token?: string;
-  /** How long `publish` goes on trying before it rejects. */
+  /** How long `publish` keeps trying before it rejects. */
   readonly patienceMs?: number;
 }
 
@@ -80,7 +80,7 @@ class HttpBus implements Bus {
   }
 
   async ensure(topics: readonly string[]): Promise<void> {
-    // The server makes a topic when somebody writes or reads it.
+    // The server makes a topic when it is first written or read.
     for (const topic of topics) checkTopic(topic);
   }
 
@@ -125,7 +125,7 @@ class HttpBus implements Bus {
   }
 }
 
-/** Asks for nothing: joins, commits, shows that the member is there. */
+/** Requests nothing: joins, commits, renews the membership. */
 const sign = { max: 0, waitMs: 0, leave: false, holding: undefined };
 
 type Ask = (body: string, answerMs: number, signal?: AbortSignal) => Promise<string>;
@@ -155,7 +155,7 @@ class HttpConsumer implements BusConsumer {
     this.#what = `taking records of the group ${subscription.group} from ${busName}`;
     this.ready = this.#settle();
     this.ready.catch(() => {
-      // Told to whoever waits for it.
+      // Reported to callers that wait for it.
     });
     this.ended = this.#run();
   }
@@ -173,7 +173,7 @@ class HttpConsumer implements BusConsumer {
   async add(topics: readonly string[]): Promise<void> {
     this.#topics = [...new Set([...this.#topics, ...topics])];
     await this.#settle();
-    // A poll that waits does so for the topics it was told.
+    // A poll that waits does so for the topics of its request.
     this.#polling?.abort();
   }
 
@@ -197,13 +197,13 @@ class HttpConsumer implements BusConsumer {
         }
       }
     } catch {
-      // Only a refusal that no repetition mends comes here; it was told to whoever waits for `ready`.
+      // Only a permanent refusal comes here; it was reported to callers that wait for `ready`.
     }
     // Should the server be away, it finds out by itself that this member is gone.
     await this.#take({ ...sign, leave: true, holding: [] }).catch(() => {});
   }
 
-  /** Undefined when it was cut short, or when the server could not be asked, which is tried again after a pause. */
+  /** Undefined when it was cut short, or when the server could not be reached, which is tried again after a pause. */
   async #poll(): Promise<TakeAnswer | undefined> {
     const { maxRecords = handledRecordsMax } = this.#subscription;
     this.#polling = new AbortController();
@@ -257,7 +257,7 @@ class HttpConsumer implements BusConsumer {
         return;
       } catch (error) {
         if (this.#closing.signal.aborted) throw closedError();
-        // A server that says no may have been told otherwise by the next time; a mistake of ours stays one.
+        // A server that refuses may have another configuration by the next time; a mistake of ours stays one.
         if (codeOf(toError(error)) === "LONGSHORE_BAD_INPUT") throw error;
         await this.#again(error);
       }
@@ -279,7 +279,7 @@ class HttpConsumer implements BusConsumer {
   }
 }
 
-/** Whether another try may help: nobody was there, or the server was busy or going down. */
+/** Whether another try may help: no server was there, or the server was busy or closing. */
 function mayPass(error: unknown): boolean {
   const code = codeOf(toError(error));
   return code === "LONGSHORE_UNREACHABLE" || code === "LONGSHORE_STORE_UNAVAILABLE" || code === "LONGSHORE_INTERNAL";
@@ -290,7 +290,7 @@ function refusedBy(name: string, reply: Reply): LongshoreError {
   try {
     told = JSON.parse(reply.text);
   } catch {
-    // Not an answer of a Longshore server: the status has to do.
+    // Not a response of a Longshore server: only the status is used.
   }
   const error = isObject(told) && isObject(told.error) ? told.error : {};
   const { message = `answered ${reply.status}`, field } = error as { message?: string; field?: string };

@@ -1,4 +1,4 @@
-// The bus of whoever has Kafka.
+// The bus for installations with Kafka.
 
 import { LongshoreError } from "../errors.ts";
 import type { Bus, BusConsumer, EnsureOptions, Outgoing, Subscription } from "./bus.ts";

@@ -1,5 +1,5 @@
 // The port of an embedded bus to its store: topics as numbered records, and how far each group has come. Records are not shared out
-// beforehand: whoever of a group asks first gets the next ones. So nobody has to be found out to be gone before others get work.
+// beforehand: the first member of a group that polls gets the next ones. So others get work before a lost member is detected.
 
 import type { BusRecord, Outgoing } from "./bus.ts";
 
@@ -24,7 +24,7 @@ export interface BusLog {
   append(records: readonly Outgoing[], by?: Origin): Promise<void>;
   /** Lets the group begin with these topics where it has not yet. Durable when it resolves. */
   join(group: string, topics: readonly string[], from: "earliest" | "latest", by?: Origin): Promise<void>;
-  /** The next records of the group that nobody has, in order for each topic; null when there are none. */
+  /** The next records of the group that no member has, in order for each topic; null when there are none. */
   take(asking: Asking): Taken | null;
   /** The member has done with what it took. Durable when it resolves; until then a restart gives the records out again. False when it had not got them. */
   commit(member: string, taken: number): Promise<boolean>;
@@ -34,10 +34,10 @@ export interface BusLog {
   watch(topics: readonly string[], wake: () => void): () => void;
 }
 
-/** What is kept of a topic that somebody has not read: more, or longer, means that nobody ever will. */
+/** What is kept of a topic that a group has not read: more, or longer, means that it never will be. */
 export const topicRecordsMax = 1_000_000;
 export const recordMsMax = 7 * 24 * 3_600_000;
-/** A group that nobody has asked for in so long is forgotten, as Kafka forgets it. */
+/** A group that no member has used for so long is forgotten, as Kafka forgets it. */
 export const groupMsMax = 7 * 24 * 3_600_000;
 /** Topics of one store; each handler has two. */
 export const topicsMax = 8_000;

@@ -1,8 +1,9 @@
 // Messages that must be sent, whatever happens: kept before they are sent, and sent until the bus has taken them. What was kept once is
-// not kept again, so that whoever is not sure may say it twice. A crash between sending and noting that sends again: receivers leave out
-// what they know by its id.
+// not kept again, so that a sender that is not sure may repeat it. A crash between sending and recording that sends again: receivers drop
+// duplicates by id.
 //
-// Life of a message: pending -> sent, or -> failed when it was tried too often or can never be sent. One of a key waits for those before it.
+// Life of a message: pending -> sent, or -> failed when it was tried too often or can never be sent. One of a key waits for those before
+// it.
 
 import { type Clock, systemClock } from "../clock.ts";
 import { codeOf, LongshoreError, toError } from "../errors.ts";
@@ -86,7 +87,7 @@ export class Outbox {
   #more = true;
   #reading: Promise<void> | null = null;
   #started = false;
-  /** The store could not be read; it is asked again after a pause. */
+  /** The store could not be read; it is tried again after a pause. */
   #resting = false;
   #closed = false;
 
@@ -123,7 +124,7 @@ export class Outbox {
     this.#readOn();
   }
 
-  /** Waits for what is being sent, which the end of the bus cuts short; what is left is sent by whoever comes next. */
+  /** Waits for what is being sent, which the end of the bus cuts short; the next process sends what is left. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const cancel of this.#timers) cancel();
@@ -132,12 +133,12 @@ export class Outbox {
     this.#options.store.leave(this.#options.owner);
   }
 
-  /** Reads what is not in memory, when there is room for it and nobody does so already. */
+  /** Reads what is not in memory, when there is room for it and no read is in progress. */
   #readOn(): void {
     if (!this.#more || this.#reading !== null || this.#resting || !this.#started || this.#closed || this.#kept > keptMax / 2) return;
     this.#reading = this.#readPages().finally(() => {
       this.#reading = null;
-      // What came in the last moment was left to whoever reads.
+      // What came in the last moment was left to the read in progress.
       this.#readOn();
     });
   }
@@ -204,7 +205,7 @@ export class Outbox {
     try {
       if (!this.#isOutdated(message)) await bus.publish([{ topic, key, value, ...(retry === undefined ? {} : { retry }) }]);
     } catch (thrown) {
-      // Cut short by the end, which says nothing about the message: it stays as it was.
+      // Cut short by the end, which has no meaning for the message: it stays as it was.
       if (this.#closed) return;
       outcome = this.#afterFailure(message, toError(thrown));
     }

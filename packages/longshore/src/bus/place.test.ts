@@ -22,7 +22,7 @@ describe("a place in a topic", () => {
     expect([place.position, place.done]).toEqual([6, []]);
   });
 
-  it("goes on behind what is gone", () => {
+  it("continues behind removed records", () => {
     const place = new Place(0, [{ first: 5, last: 6 }]);
     place.skipTo(5);
     expect([place.position, place.done]).toEqual([6, []]);

@@ -1,5 +1,5 @@
-// Whether a bus can be reached now, and since when not: from what it tells of itself, and from what became of asking for its topics. The
-// newest word counts, because nothing works while a broker is away, and something does soon after it is back.
+// Whether a bus can be reached now, and since when not: from the failures that it reports, and from reading its topics. The
+// newest result counts, because nothing works while a broker is away, and something does soon after it is back.
 
 import type { Clock } from "../clock.ts";
 import { toError } from "../errors.ts";
@@ -17,7 +17,7 @@ export class BusReach implements Trouble {
   #name: string | null = null;
   #out: OutOfReach | null = null;
 
-  /** What the bus tells is told to `next` as well. */
+  /** Reports of the bus are passed on to `next` as well. */
   constructor(next: Trouble, clock: Pick<Clock, "now">) {
     this.#next = next;
     this.#clock = clock;
@@ -28,7 +28,7 @@ export class BusReach implements Trouble {
     return this.#out;
   }
 
-  /** The same bus, looked at. It must have been given this object to tell its trouble to. */
+  /** The same bus, observed. The bus must report its failures to this object. */
   watch(bus: Bus): Bus {
     this.#name = bus.name;
     const { members } = bus;
@@ -64,7 +64,7 @@ export class BusReach implements Trouble {
     this.#out = { since: this.#out?.since ?? this.#clock.now(), error: toError(error).message };
   }
 
-  /** A bus also tells when records could not be handled, which is no fault of its own: then it is not named. */
+  /** A bus also reports records that could not be handled, which is no failure of the bus: then it is not named. */
   #isOfBus(what: string): boolean {
     return this.#name !== null && what.endsWith(this.#name);
   }

@@ -1,4 +1,4 @@
-// What a server is told at its start, and what follows from it before anything is opened.
+// The options of a server, and what follows from them before anything is opened.
 
 import { resolve } from "node:path";
 import type { KafkaBusOptions } from "../bus/kafka.ts";
@@ -14,7 +14,7 @@ import type { ServerTls } from "./listener/tls.ts";
 import { createLogger, type Logger, type LoggerOptions } from "./logger.ts";
 
 export interface ServeOptions {
-  /** Where the data file lies; `.longshore` when absent. */
+  /** The folder of the data file; `.longshore` when absent. */
   data?: string;
   /** Keep everything in memory: nothing survives the process. */
   ephemeral?: boolean;
@@ -26,13 +26,13 @@ export interface ServeOptions {
   host?: string;
   /** Speak TLS: a certificate and its key, as PEM. */
   tls?: ServerTls;
-  /** Who may call, as `SECRET`, `SCOPES:SECRET` or `SCOPES:SECRET:NAME`. Nobody is asked for one when there are none. */
+  /** Who may call, as `SECRET`, `SCOPES:SECRET` or `SCOPES:SECRET:NAME`. Without any, callers are not authenticated. */
   tokens?: readonly string[];
   /** A file with one token a line. */
   tokenFile?: string;
-  /** Further files with secrets, such as the key of `tls`: no flow reads them, wherever they lie. The token file is always one. */
+  /** Further files with secrets, such as the key of `tls`: no flow reads them, wherever they are. The token file is always one. */
   secretFiles?: readonly string[];
-  /** Serve beyond loopback although nobody is asked for a token. */
+  /** Serve beyond loopback although callers are not authenticated. */
   insecure?: boolean;
   /** Web origins whose pages may call; none by default. */
   origins?: readonly string[];
@@ -46,11 +46,11 @@ export interface ServeOptions {
   sample?: boolean;
   /** Which plugins and routes flows of Stepflow have. */
   stepflow?: StepflowOptions;
-  /** Where workers of FlowKit are met, and how they are led. A server without a port leads them only when this is given. */
+  /** How workers of FlowKit connect, and how they are coordinated. A server without a port coordinates them only when this is given. */
   flowkit?: FlowkitOptions;
-  /** How long what has ended is kept: a month or half a million runs unless told otherwise. */
+  /** How long ended runs are kept. Default: a month or half a million runs. */
   retention?: RetentionSettings;
-  /** What is logged and where to: warnings and worse, as text, to standard error, unless told otherwise. Tokens never appear. */
+  /** What is logged and where. Default: warnings and worse, as text, to standard error. Tokens never appear. */
   logger?: Partial<Pick<LoggerOptions, "level" | "format" | "write">>;
   limits?: Partial<HttpLimits>;
   /** What callers may fill altogether: 64 GiB of blobs and 100,000 open runs below one root by default. */
@@ -91,7 +91,7 @@ export interface FlowkitOptions {
   config?: string | CoordinatorConfig;
   /** Functions for nodes of the type `coordinator_fn`, by the name that graphs call them. */
   functions?: { readonly [name: string]: CoordinatorFunction };
-  /** What tells secrets among variables. */
+  /** Recognises secrets among variables. */
   sensitiveDetector?: SensitiveDetector;
 }
 

@@ -1,4 +1,4 @@
-// A definition file in whichever language it is written: a map with `jobs` is workflow-graph's, one with `steps` or `output` a flow of Stepflow.
+// A definition file in any of the formats: a map with `jobs` is workflow-graph's, one with `steps` or `output` a flow of Stepflow.
 
 import { parseFlow } from "../dialect/stepflow/file.ts";
 import { dialectName as stepflow } from "../dialect/stepflow/source.ts";

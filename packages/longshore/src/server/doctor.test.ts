@@ -41,7 +41,7 @@ it("notices data from the future of the clock", async () => {
   expect(await about(place, "Clock")).toMatchObject({ state: "bad", advice: expect.stringContaining("future") });
 });
 
-it("says that a folder cannot be written, and where else to go", async () => {
+it("reports that a folder cannot be written, and suggests another", async () => {
   const place = folder();
   mkdirSync(join(place, "data"));
   writeFileSync(join(place, "data/file"), "");

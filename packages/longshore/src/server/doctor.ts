@@ -1,4 +1,4 @@
-// Looks at the ground a server stands on: Node, SQLite, the data folder's disk, the clock. It changes nothing and may be used beside a
+// Checks what a server needs: Node, SQLite, the data folder's disk, the clock. It changes nothing and may be used next to a
 // running server.
 
 import { closeSync, existsSync, fsyncSync, mkdtempSync, openSync, rmSync, type Stats, statfsSync, statSync, writeSync } from "node:fs";
@@ -22,11 +22,11 @@ const syncRounds = 40;
 const pageBytes = 4_096;
 /** A commit waits for one sync. Slower than this and a server at concurrency 1 does fewer than 50 tasks a second. */
 const syncMsSlow = 20;
-/** No disk writes a page this fast: the sync went to memory, or to a cache that a power cut empties. */
+/** No disk writes a page this fast: the sync reached memory only, or a cache that a power cut empties. */
 const syncMsImpossible = 0.02;
 const freeBytesFew = 1024 * 1024 * 1024;
 const freeBytesMin = 64 * 1024 * 1024;
-/** The two clocks may part by this much while the disk is measured; more means that somebody is setting the time. */
+/** The two clocks may differ by this much while the disk is measured; more means that the time is being set. */
 const driftMsMax = 250;
 /** File times are rounded, and a file may be written while it is looked at. */
 const futureMsMax = 2_000;
@@ -153,7 +153,7 @@ function look(file: string): Stats | undefined {
   try {
     return statSync(file);
   } catch {
-    // Not there, or in a place that cannot be looked into, which the disk's finding tells.
+    // Missing, or in a folder that cannot be read, which the finding about the disk reports.
     return undefined;
   }
 }

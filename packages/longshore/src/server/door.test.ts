@@ -1,4 +1,4 @@
-// The whole server seen by strangers: every real route asks for a token, whatever protocol it belongs to.
+// The whole server for callers without rights: every real route requires a token, whatever protocol it belongs to.
 
 import { expect, it } from "vitest";
 import { realGroups, realMethods } from "../../test/support/admin.ts";
@@ -27,7 +27,7 @@ it("every gRPC method answers UNAUTHENTICATED without a token and PERMISSION_DEN
   expect(calls).toBeGreaterThanOrEqual(2 * methods.filter(({ action }) => actions[action].who !== "anyone").length);
 });
 
-it("a token opens what its scope says", async () => {
+it("a token allows what its scope covers", async () => {
   const { send } = await startGraphServer({ tokens, sample: true, logger: { level: "silent" } });
   const as = (scope: keyof typeof secrets) => ({ authorization: `Bearer ${secrets[scope]}`, "content-type": "application/json" });
   const statusOf = async (method: string, path: string, scope: keyof typeof secrets, body?: string) =>

@@ -1,4 +1,4 @@
-// The server's door: one port for every protocol and for our own API, with what stands beside it: health, metrics and live changes.
+// The server's port: one for every protocol and for our own API, together with health, metrics and live changes.
 
 import { committed } from "../engine/tx.ts";
 import type { GrpcMethod } from "../grpc/service.ts";
@@ -65,7 +65,7 @@ export async function openDoor(parts: DoorParts): Promise<Door> {
   const listener = await listen({
     groups,
     methods: grpcMethods(stepflow),
-    // Ours, last in the list, also answers for paths that belong to nobody.
+    // Ours, last in the list, also answers for paths that belong to no group.
     fallback: groups.at(-1),
     port: options.port ?? portDefault,
     auth,

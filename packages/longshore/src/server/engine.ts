@@ -1,4 +1,4 @@
-// The server without its doors: a store, the board, runs, and what stands beside them. Everything that serves or works is built on one
+// The server without its ports: a store, the board, runs, and the rest of the state. Everything that serves or works is built on one
 // of these, whether over a socket or in the same process.
 
 import type { BusLog } from "../bus/log.ts";
@@ -49,26 +49,26 @@ export interface EngineOptions extends DialectOptions {
   warn?: (message: string) => void;
   /** Called when the data file cannot be written, and when it can be again. */
   trouble?: Trouble;
-  /** Notified of what went wrong with nobody to answer to. */
+  /** Called with errors that no caller receives. */
   failed?: (what: string, error: unknown) => void;
   clock?: Clock;
   random?: () => number;
 }
 
-/** Told while the engine works, for metrics. Nothing is measured without one. */
+/** Called while the engine works, for metrics. Nothing is measured without one. */
 export interface EngineProbe {
   committed(seconds: number): void;
   logged(bytes: number): void;
 }
 
-/** Hears of every task and run that a commit changed. */
+/** Called for every task and run that a commit changed. */
 export interface ChangeListener {
   task?(task: Task): void;
   run?(run: Run): void;
 }
 
 export interface Engine {
-  /** Runs and tasks as people see them. */
+  /** Runs and tasks for display. */
   readonly shown: Shown;
   readonly clock: Clock;
   readonly makeId: MakeId;
@@ -90,7 +90,7 @@ export interface Engine {
   openRuns(): number;
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
   removeRun(runId: string): Promise<boolean>;
-  /** Who brings tasks to workers, to be asked why they wait. */
+  /** Components that bring tasks to workers; they report why tasks wait. */
   readonly carriers: Set<Carrier>;
   /** Reports why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
   waiting(): (task: TaskHead) => Promise<Waiting | null>;
@@ -99,14 +99,14 @@ export interface Engine {
   /** What the task has put aside, or failed for; oldest first. */
   deadLetters(task: Task): Promise<readonly DeadLetter[]>;
   plan(definition: Definition): Plan;
-  /** Whether it stands for nothing that an author has written, and is not shown to people. */
+  /** Whether it was not written by an author, and is not shown to people. */
   isHidden(task: Pick<Task, "runId" | "node">): boolean;
   /** Ends with the function that is returned. A listener must not throw. */
   listen(listener: ChangeListener): () => void;
   close(): Promise<void>;
 }
 
-/** What is in trouble when nothing can be written. */
+/** The name in the log when nothing can be written. */
 const dataFile = "writing the data file";
 
 export async function openEngine(options: EngineOptions): Promise<Engine> {

@@ -17,7 +17,7 @@ function setup() {
 }
 
 describe("changes", () => {
-  it("are not noted while nobody reads", () => {
+  it("are not noted without a reader", () => {
     const { changes, change, seen } = setup();
     change(3);
     expect([changes.now, seen(0)]).toEqual([0, []]);

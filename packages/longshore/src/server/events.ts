@@ -1,8 +1,8 @@
-// Live changes of runs and tasks. What a commit changed is noted in one bounded ring; a reader is a place in that ring, so nothing is
-// buffered for a slow one: it goes on from where it stands, and is told how much it missed when the ring has moved past it.
+// Live changes of runs and tasks. What a commit changed is recorded in one bounded ring; a reader is a position in that ring, so nothing is
+// buffered for a slow one: it continues from its position, and is notified how much it missed when the ring has moved past it.
 //
-// Nothing is noted while nobody reads; noting goes on for a while after the last reader left, so that one who comes back can resume.
-// Changes are hints for whoever shows something: a task that moved twice within one commit is told once.
+// Nothing is recorded without a reader; recording continues for a while after the last reader left, so that it can resume.
+// Changes are hints for views: a task that moved twice within one commit is reported once.
 
 import type { Clock } from "../clock.ts";
 import type { Task } from "../engine/board/task.ts";
@@ -65,7 +65,7 @@ export interface ChangesOptions {
   clock: Clock;
   /** The workflow of a run; undefined when the run is not known. */
   workflowOf: (runId: string) => string | undefined;
-  /** Tasks that nobody is told of; none when absent. */
+  /** Tasks that are not reported; none when absent. */
   isHidden?: (task: Task) => boolean;
   /** Sets these ids apart from those of any other process. */
   epoch: string;
@@ -106,7 +106,7 @@ export class Changes {
     this.#keptMax = options.keptMax ?? keptMaxDefault;
   }
 
-  /** Where a reader that comes now stands. */
+  /** The position of a reader that starts now. */
   get now(): number {
     return this.#last;
   }

@@ -40,7 +40,7 @@ function realFolder(files: string): string {
   throw bad(`The folder of files for flows is ${files}, which is no folder`, expected, "files");
 }
 
-/** Where this server keeps what no flow may see, even inside the folder for flows. */
+/** Where this server keeps what no flow may read, even inside the folder for flows. */
 function secretPaths(options: ServeOptions): string[] {
   const { tokenFile, secretFiles = [], stepflow, flowkit } = options;
   const configs = [stepflow?.config, flowkit?.config].filter((config) => typeof config === "string");

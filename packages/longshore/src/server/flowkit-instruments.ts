@@ -1,4 +1,4 @@
-// What /metrics tells about FlowKit's coordinator. It counts anyway; its counters are read when they are asked for.
+// The metrics of FlowKit's coordinator. It counts anyway; its counters are read when /metrics is read.
 
 import type { Metrics, Sample } from "../metrics.ts";
 import type { Flowkit } from "./flowkit.ts";

@@ -1,4 +1,4 @@
-// FlowKit's coordinator on this server's engine: with a broker that it is told of, else on the bus in the data file.
+// FlowKit's coordinator on this server's engine: with a configured broker, else on the bus in the data file.
 
 import type { Bus } from "../bus/bus.ts";
 import { EmbeddedBus } from "../bus/embedded.ts";
@@ -45,9 +45,9 @@ export async function readFlowkitConfig({ config, brokers, sensitiveDetector }: 
   };
 }
 
-/** FlowKit as a program sees it. */
+/** FlowKit for the program that runs the server. */
 export interface FlowkitHandle {
-  /** Submits a graph; the answer is the `task_id`, which is the id of a run. */
+  /** Submits a graph; returns the `task_id`, which is the id of a run. */
   createTask(task: { graph: unknown; params?: JsonObject }): Promise<string>;
   /** False when there is no such task. */
   cancelTask(taskId: string, reason?: string): Promise<boolean>;
@@ -56,7 +56,7 @@ export interface FlowkitHandle {
 export interface Flowkit extends FlowkitHandle {
   readonly coordinator: Coordinator;
   readonly bus: Bus;
-  /** Where workers are met, when that is not this server itself. */
+  /** Where workers connect, when that is not this server itself. */
   readonly busElsewhere: string | undefined;
   readonly topics: TopicNames;
   /** Null where messages need none, because the bus is in the data file. */
@@ -84,7 +84,7 @@ export async function openFlowkit(
       ? await kafkaBus(brokers, { ...security, ...options.kafka }, { ...told, readersOf: (topic) => readersOf(settings.topics, topic) })
       : new EmbeddedBus(engine.busLog, told),
   );
-  // What goes into the data file anyway needs no second place in it.
+  // What is stored in the data file anyway needs no second place in it.
   const outbox =
     brokers.length > 0
       ? new Outbox({
@@ -94,7 +94,7 @@ export async function openFlowkit(
           owner: makeId(clock.now()),
           clock,
           trouble,
-          // A command that nobody could be sent is followed by the next epoch's, which is the only one that counts.
+          // A command that could not be sent is followed by the next epoch's, which is the only one that counts.
           newestOnly: (topic) => isOfTopic(settings.topics.cmd, topic),
           failed: (message, error) =>
             void coordinator.undeliverable(message, error).catch((reason) => failed("a message given up", reason)),

@@ -1,4 +1,4 @@
-// A server as a program sees it: workflows defined, runs started and awaited, tasks called, workers attached.
+// The server for the program that runs it: workflows defined, runs started and awaited, tasks called, workers attached.
 
 import { buffer } from "node:stream/consumers";
 import type { Blobs } from "../context.ts";
@@ -40,12 +40,12 @@ export interface CallOptions {
 }
 
 export interface Server extends TransportSource, AsyncDisposable {
-  /** Null when no socket was asked for. */
+  /** Null when no socket was requested. */
   readonly url: string | null;
   readonly port: number | null;
   /** What became of the definition files. */
   readonly workflows: LoadedWorkflows;
-  /** Graphs of FlowKit; null on a server that has neither a port nor was told to lead its workers. */
+  /** Graphs of FlowKit; null on a server that has no port and is not configured to coordinate its workers. */
   readonly flowkit: FlowkitHandle | null;
   /** Keeps a workflow, or a new version of it, so that it can be started by name. */
   define(workflow: Workflow): Promise<Definition>;
@@ -55,14 +55,14 @@ export interface Server extends TransportSource, AsyncDisposable {
   result<Output = unknown>(runId: string): Promise<RunResult<Output>>;
   /** Runs one task durably, without a workflow, and waits for its result. */
   call<Input, Output>(task: string | Task<Input, Output>, input: Input, options?: CallOptions): Promise<Output>;
-  /** Whether it is cancelled now. The reason stands in the run as its error; a run that has ended keeps what it has. */
+  /** Whether it is cancelled now. The reason is the error of the run; a run that has ended keeps what it has. */
   cancel(runId: string, options?: { reason?: string }): Promise<boolean>;
   /** A transport to this server for `work()`; that is what `on: server` uses. */
   transport(): Transport;
-  /** Tells of tasks that wait and why, and when that is over; once for each cause. Ends with the function that is returned. */
+  /** Reports tasks that wait and why, and when that has ended; once for each cause. Ends with the function that is returned. */
   watchWaiting(tell: (news: WaitingNews) => void): () => void;
   /**
-   * Stops accepting, answers waiting claims empty, lets requests in flight end, then closes the store. `deadlineMs` bounds the requests.
+   * Stops accepting, ends waiting claims empty, lets requests in flight end, then closes the store. `deadlineMs` bounds the requests.
    * Calling it again waits for the first.
    */
   close(deadlineMs?: number): Promise<void>;
@@ -101,7 +101,7 @@ export function programSide(engine: Engine): Omit<Server, "url" | "port" | "work
   };
 }
 
-/** Blobs as a handler sees them: whole, and addressed by their hash. */
+/** Blobs for a handler: whole, and addressed by their hash. */
 function blobsFor(store: BlobStore): Blobs {
   return {
     put: async (bytes) => (await store.put(typeof bytes === "string" ? Buffer.from(bytes) : bytes)).hash,

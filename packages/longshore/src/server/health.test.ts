@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { openParts } from "../../test/support/parts.ts";
 import { HealthCheck } from "./health.ts";
 
-/** A disk that refuses while `full` is set, and counts what it was asked to write. */
+/** A disk that refuses while `full` is set, and counts the writes. */
 async function setup() {
   const { clock, db, commit, define } = await openParts("a file");
   const disk = { full: false, writes: 0 };
@@ -71,7 +71,7 @@ describe("health", () => {
     expect(await health.look()).toMatchObject({ status: "ok", store: "ok" });
   });
 
-  it("notices a full disk that nobody has written to", async () => {
+  it("notices a full disk that was not written to", async () => {
     const { clock, disk, health } = await setup();
     await health.look();
     disk.full = true;

@@ -69,7 +69,7 @@ export class HealthCheck {
   }
 }
 
-/** Writes one page that says what it said before: the smallest change that a disk can refuse. */
+/** Writes one page with its old content: the smallest change that a disk can refuse. */
 class Probe implements Writable {
   readonly #db: Database;
   readonly #commit: GroupCommit;

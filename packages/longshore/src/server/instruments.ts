@@ -1,5 +1,5 @@
-// What /metrics tells about the engine. Counters that somebody keeps anyway are read when they are asked for; only endings, commits and
-// log bytes are counted here, as they are heard of.
+// The metrics of the engine. Counters that exist anyway are read when /metrics is read; only endings, commits and
+// log bytes are counted here, as they happen.
 
 import { type Workers, workerStatuses } from "../engine/board/workers.ts";
 import type { Room } from "../engine/stored-bytes.ts";
@@ -8,7 +8,7 @@ import type { Engine, EngineProbe } from "./engine.ts";
 import { LaneFigures } from "./lane-figures.ts";
 import type { Stopwatch } from "./watchdog.ts";
 
-/** Upper bounds in seconds: from memory, over a good disk, to one that makes everybody wait. */
+/** Upper bounds in seconds: from memory, over a good disk, to one that delays every caller. */
 const commitBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 /** What the engine itself reports while it works; to be made before it is opened. */
@@ -24,7 +24,7 @@ export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
   };
 }
 
-/** Everything that can be asked of an open engine. */
+/** Everything that can be read from an open engine. */
 export function instrument(engine: Engine, metrics: Metrics): void {
   const { board, store, workers, logs } = engine;
   const { counts } = store.board;
@@ -42,7 +42,7 @@ export function instrument(engine: Engine, metrics: Metrics): void {
   metrics.before(() => lanes.count());
   metrics.sampled("gauge", "longshore_queue_ready", "Tasks that could be taken now.", () => lanes.ready(), lane);
   metrics.sampled("gauge", "longshore_queue_pollers", "Claims in line.", () => lanes.pollers(), lane);
-  metrics.sampled("gauge", "longshore_claims_waiting", "Claims that stand in line for work.", () => board.waiting);
+  metrics.sampled("gauge", "longshore_claims_waiting", "Claims that wait for work.", () => board.waiting);
   metrics.sampled("gauge", "longshore_workers", "Workers by status.", () => workersByStatus(workers), ["status"]);
   metrics.sampled("gauge", "longshore_runs_open", "Runs that have not ended.", () => engine.openRuns());
   metrics.sampled("gauge", "longshore_log_followers", "Readers that follow a log.", () => logs.following);

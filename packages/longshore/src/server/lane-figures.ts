@@ -1,4 +1,4 @@
-// What /metrics tells of lanes. Labels make lanes, so there may be very many: the fullest get a series of their own.
+// The metrics of lanes. Labels make lanes, so there may be very many: the fullest get a series of their own.
 
 import { Heap } from "../engine/board/heap.ts";
 import type { LaneQueue } from "../engine/board/lanes.ts";
@@ -6,7 +6,7 @@ import type { Sample } from "../metrics.ts";
 import type { Engine } from "./engine.ts";
 import { lanesAfter, type QueueState, stateOf } from "./queues.ts";
 
-/** Lanes that get a series of their own; what is ready on the others is told together as `other`. */
+/** Lanes that get a series of their own; the ready tasks of the others are summed up as `other`. */
 const lanesMax = 100;
 
 export class LaneFigures {
@@ -19,7 +19,7 @@ export class LaneFigures {
     this.#engine = engine;
   }
 
-  /** Those who ask meanwhile wait for the same count. */
+  /** Reads that come meanwhile wait for the same count. */
   count(): Promise<void> {
     this.#counting ??= this.#countNow().finally(() => {
       this.#counting = null;

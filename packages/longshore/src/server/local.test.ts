@@ -1,4 +1,4 @@
-// Workers in the server's own process, with everything that a handler may ask for.
+// Workers in the server's own process, with everything that a handler may use.
 
 import { describe, expect, it } from "vitest";
 import { startAdminServer, startOnSmallDisk } from "../../test/support/admin.ts";
@@ -55,7 +55,7 @@ describe("a handler in the server's own process", () => {
     expect((await api("GET", `/blobs/${(output as { id: string }).id}`)).body).toBe("some text");
   });
 
-  it("learns of a cancel by its signal", async () => {
+  it("is cancelled by its signal", async () => {
     const started = deferred<void>();
     const aborted = deferred<unknown>();
     const { id, server, clock, ended } = await runOf(async (_, ctx) => {
@@ -122,7 +122,7 @@ it("an in-process worker that waits for work has all its slots free", async () =
 });
 
 describe("an in-process worker whose store cannot be written", () => {
-  it("waits before it asks again, and goes on when there is room", async () => {
+  it("waits before it claims again, and continues when there is room", async () => {
     const { program, api, disk, clock } = await startOnSmallDisk();
     const echo = task("echo", async (input: number) => input);
     const result = program.call(echo, 7);

@@ -32,7 +32,7 @@ export interface LocalOptions {
   logs: Pick<Logs, "append">;
   blobs: Blobs;
   parts: PartStore;
-  /** The task that stands for a step of a run; undefined when the run has no such step. */
+  /** The task of a step of a run; undefined when the run has no such step. */
   taskOfStep(runId: string, stepId: string): Promise<string | undefined>;
   /** What the holds of this worker are called. */
   holder: string;
@@ -53,7 +53,7 @@ export function localTransport(options: LocalOptions): Transport {
   let reach: Reach = { names: [], labels: [] };
   const receiving: Promise<void>[] = [];
 
-  /** One loop per slot: each may stand in line, so tasks posted together are handed out together. */
+  /** One loop per slot: each may wait, so tasks posted together are handed out together. */
   const receive = async (around: TransportHost, draining: AbortSignal): Promise<void> => {
     for (let slot = await around.slots.take(); slot !== undefined; slot = await around.slots.take()) {
       const task = await claim(around, Math.min(around.waitMsMax, waitMs), draining);
@@ -65,7 +65,7 @@ export function localTransport(options: LocalOptions): Transport {
     }
   };
 
-  /** A task that nobody will run. When the store cannot be written now, its hold ends by itself. */
+  /** A task that no worker will run. When the store cannot be written now, its hold ends by itself. */
   const giveBack = (task: BoardTask) => options.board.giveBack(holdOf(task)).catch(() => undefined);
 
   const claim = async (around: TransportHost, patienceMs: number, signal?: AbortSignal): Promise<BoardTask | undefined> => {

@@ -23,7 +23,7 @@ describe("the logger", () => {
     expect(lines[1]).not.toMatch(/\p{Cc}/u);
   });
 
-  it("drops what is below its level and says so beforehand", () => {
+  it("drops what is below its level and reports that beforehand", () => {
     const { logger, lines } = setup({ level: "warn" });
     logger.debug("no");
     logger.info("no");

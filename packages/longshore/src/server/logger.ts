@@ -12,7 +12,7 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** For callers that would build costly fields only to see them dropped. */
+  /** For callers that would build costly fields only for them to be dropped. */
   enabled(level: Exclude<LogLevel, "silent">): boolean;
   /** A logger whose every line carries these fields too. */
   child(fields: LogFields): Logger;

@@ -1,4 +1,4 @@
-// The document against the routes, in both directions. That answers look as documented is checked by every test of the API.
+// The document against the routes, in both directions. Every test of the API checks that answers look as documented.
 
 import { describe, expect, it } from "vitest";
 import { realGroups, startAdminServer } from "../../test/support/admin.ts";
@@ -53,7 +53,7 @@ describe("the OpenAPI document", () => {
     expect(text).not.toContain("$defs");
   });
 
-  it("says for every operation who may call it", async () => {
+  it("states for every operation who may call it", async () => {
     const admin = (await realGroups()).at(-1) as AdminGroup;
     const open = admin.routes.filter((route) => actions[route.action].who === "anyone").map((route) => route.path);
     expect(open).toEqual(["/", "/health", "/livez", "/readyz"]);

@@ -8,12 +8,12 @@ type Schema = { [key: string]: unknown };
 
 /** Answers that every operation may give, whatever it does. */
 const common: Readonly<Record<number, Answer>> = {
-  400: { description: "The request is not what was expected; `field` and `expected` tell." },
+  400: { description: "The request is not what was expected; see `field` and `expected`." },
   401: { description: "A token is needed, or the one that was sent is not known." },
   403: { description: "The token does not allow this, or the Host or Origin is not one of this server's." },
   413: { description: "The body is larger than this route takes." },
-  429: { description: "A limit is reached, which the message names; Retry-After tells when to come back." },
-  503: { description: "The store cannot be written now; Retry-After tells when to come back." },
+  429: { description: "A limit is reached, which the message names; try again after the time in Retry-After." },
+  503: { description: "The store cannot be written now; try again after the time in Retry-After." },
 };
 
 const problem = z
@@ -114,7 +114,7 @@ function responses(answers: Readonly<Record<number, Answer>>, components: Compon
   );
 }
 
-/** Shapes with a name of their own are told once and referred to. */
+/** Shapes with a name of their own are defined once and referred to. */
 class Components {
   readonly schemas: Record<string, Schema> = {};
 
@@ -133,7 +133,7 @@ class Components {
   }
 }
 
-/** Every whole number is said to lie within what JavaScript can count, which tells a reader nothing. */
+/** Every whole number has the bounds of what JavaScript can count, which is no information for a reader. */
 function withoutSafeBounds({ jsonSchema }: { jsonSchema: { minimum?: number; maximum?: number } }): void {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -1,5 +1,5 @@
-// What stands in each lane, and what has left it without being anybody's yet. A lane's heap may still hold places of tasks that were cancelled
-// or moved on meanwhile; they are dropped when a claim meets them, and left out here.
+// The tasks on each lane, and those that have left it without a holder yet. A lane's heap may still hold places of tasks that were
+// cancelled or moved meanwhile; they are dropped when a claim reaches them, and left out here.
 
 import { type LaneQueue, laneKey, type Place } from "../engine/board/lanes.ts";
 import type { Lane, Task, TaskHead } from "../engine/board/task.ts";
@@ -13,9 +13,9 @@ export interface QueueState {
   readonly ready: number;
   /** The task that has been waiting for longest, among those looked at. */
   readonly oldest: Task | null;
-  /** Claims that stand in line for this lane, perhaps among others. */
+  /** Claims that wait for this lane, perhaps among others. */
   readonly pollers: number;
-  /** When somebody last asked for this lane's tasks; 0 for never. */
+  /** When a worker last claimed this lane's tasks; 0 for never. */
   readonly polledAt: number;
 }
 

@@ -27,7 +27,7 @@ describe("a server that starts", () => {
     await worker.stop();
   });
 
-  it("defines the sample only when it is asked to and nothing else is defined", async () => {
+  it("defines the sample only when requested and nothing else is defined", async () => {
     const idsOf = async (get: (path: string) => Promise<{ text: string }>) =>
       (JSON.parse((await get("/api/workflows")).text) as { id: string }[]).map(({ id }) => id);
     expect(await idsOf((await startGraphServer()).get)).toEqual([]);
@@ -44,7 +44,7 @@ describe("a server that starts", () => {
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.2:/);
   });
 
-  it("on a port or a folder in use says so and leaves nothing open", async () => {
+  it("on a port or a folder in use reports it and leaves nothing open", async () => {
     const { server, data } = await startGraphServer();
     await expect(serve({ data, port: 0 })).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
     const other = temporaryFolder();
@@ -73,8 +73,8 @@ describe("a server that starts", () => {
   });
 });
 
-describe("a server that goes on", () => {
-  it("forgets what ended longer ago than it was told to keep", async () => {
+describe("a server that starts again", () => {
+  it("forgets what ended longer ago than it must keep", async () => {
     const { api, create, take, complete, clock } = await startAdminServer({ retention: { runs: { ageMs: 600_000 } } });
     const workflow = await create(job("a"));
     const { id } = (await api("POST", "/runs", { workflow })).body;
@@ -91,7 +91,7 @@ describe("a server that goes on", () => {
 });
 
 describe("a server that closes", () => {
-  it("answers waiting claims empty, and what was held before is held after", async () => {
+  it("ends waiting claims empty, and what was held before is held after", async () => {
     const { server, claim, start, take, data, clock } = await startGraphServer();
     await start(job("a"));
     const { lease } = await take();
@@ -104,13 +104,13 @@ describe("a server that closes", () => {
     expect(await again.complete(lease.lease_id)).toBe(200);
   });
 
-  it("may be told twice", async () => {
+  it("may be closed twice", async () => {
     const { server } = await startGraphServer();
     await Promise.all([server.close(), server.close()]);
     await server[Symbol.asyncDispose]();
   });
 
-  it("tells those who wait for a result", async () => {
+  it("notifies callers that wait for a result", async () => {
     const server = await startQuietly({ port: null });
     const greet = task("greet", async () => null);
     const { id } = await server.start(
@@ -132,7 +132,7 @@ describe("a server that closes", () => {
 });
 
 describe("a server whose store cannot be written", () => {
-  it("refuses new work with 503 and Retry-After, answers claims empty, goes on reading, and resumes by itself", async () => {
+  it("refuses new work with 503 and Retry-After, answers claims empty, still serves reads, and resumes by itself", async () => {
     const { api, create, send, clock, post, disk, log } = await startOnSmallDisk();
     const workflow = await create(job("a"));
     const { id } = (await api("POST", "/runs", { workflow })).body;
@@ -157,7 +157,7 @@ describe("a server whose store cannot be written", () => {
 });
 
 describe("the log of a server", () => {
-  it("tells of its start, of when it is ready, and of its end", async () => {
+  it("logs its start, when it is ready, and its end", async () => {
     const log: string[] = [];
     const server = await serve({ ephemeral: true, port: 0, logger: { level: "info", write: (line) => log.push(line) } });
     await server.close();

@@ -1,5 +1,5 @@
-// Puts everything together: the only place that knows every part. `serve()` is what the command line runs, and what a program uses
-// that wants durable workflows without another process.
+// Puts everything together: the only place that imports every component. `serve()` is what the command line runs, and what a program uses
+// that needs durable workflows without another process.
 
 import { systemClock } from "../clock.ts";
 import { sampleId, sampleSource } from "../dialect/workflow-graph/sample.ts";
@@ -89,7 +89,7 @@ async function stepflowConfig(options: StepflowOptions | undefined, logger: Logg
   return config;
 }
 
-/** The same for FlowKit, which is loaded where somebody can meet it. */
+/** The same for FlowKit, which is loaded where its workers can connect. */
 async function flowkitFor(options: ServeOptions, logger: Logger) {
   if (options.port === null && options.flowkit === undefined) return null;
   const { flowkit = {} } = options;

@@ -1,4 +1,4 @@
-// Inputs of runs and tasks as people see them: as they were given, also where their dialect keeps them in a form of its own.
+// Inputs of runs and tasks for display: as they were given, also where their dialect stores them in a form of its own.
 
 import type { Task } from "../engine/board/task.ts";
 import type { Dialect } from "../engine/run/dialect.ts";

@@ -3,7 +3,7 @@
 import { taskIdOf } from "../engine/run/run.ts";
 import type { Engine } from "./engine.ts";
 
-/** The task that stands for a step, begun or not; undefined when the run has no such step, or there is no such run. */
+/** The task of a step, begun or not; undefined when the run has no such step, or there is no such run. */
 export async function taskOfStep(
   { runs, plan }: Pick<Engine, "runs" | "plan">,
   runId: string,

@@ -87,7 +87,7 @@ describe("a step that reads along", () => {
     expect(await ended()).toMatchObject({ state: "failed" });
   });
 
-  it("is told of a step that its run does not have", async () => {
+  it("gets an error for a step that its run does not have", async () => {
     const { ended } = await setup(
       async (ctx) => ctx.emit(1),
       (ctx) => read(ctx, "nobody"),

@@ -3,7 +3,7 @@ import { TestClock } from "../testing/clock.ts";
 import { createLogger } from "./logger.ts";
 import { TroubleLog } from "./trouble.ts";
 
-it("tells of trouble once, and of its end with its length", async () => {
+it("logs a repeating failure once, and its end with its length", async () => {
   const lines: { level: string; message: string; afterMs?: number; error?: string }[] = [];
   const clock = new TestClock();
   const trouble = new TroubleLog(createLogger({ clock, write: (line) => lines.push(JSON.parse(line)) }), clock);

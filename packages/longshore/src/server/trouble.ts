@@ -1,12 +1,12 @@
-// Trouble that comes back with every try: logged once, and once more with its length when it is over. Both at the same level: whoever was told
-// of the one wants to be told of the other.
+// A failure that repeats with every try: logged once, and once more with its length when it has ended. Both at the same level: the reader
+// of the one needs the other.
 
 import type { Clock } from "../clock.ts";
 import { toError } from "../errors.ts";
 import type { Trouble } from "../trouble.ts";
 import type { Logger } from "./logger.ts";
 
-/** Different troubles that are remembered; more would be told again, which is no harm. */
+/** Different failures that are remembered; more would be logged again, which is harmless. */
 const keptMax = 1_000;
 
 export class TroubleLog implements Trouble {

@@ -20,7 +20,7 @@ async function setup() {
     timersBefore,
     post: (id: string, labels: string[] = [], delayMs = 0) =>
       engine.board.post([{ id, step: id, lanes: [{ name: "build", labels }], input: "null", policy: null, delayMs }]),
-    /** A worker asks for work, and holds what it is given. */
+    /** A worker claims work, and holds what it is given. */
     async claim(holder: string) {
       engine.workers.seen(holder, { reach: builder });
       return (await engine.board.claim({ reach: builder, holder, termMs: 60_000 }))[0];
@@ -30,7 +30,7 @@ async function setup() {
   };
 }
 
-it("says at once that nobody could take a task, once for each cause, and when that is over", async () => {
+it("reports at once that no worker could take a task, once for each cause, and when that has ended", async () => {
   const { clock, post, told, claim, news } = await setup();
   await post("a", ["gpu"]);
   await post("b", ["gpu"]);
@@ -45,7 +45,7 @@ it("says at once that nobody could take a task, once for each cause, and when th
   expect(told().slice(2).sort()).toEqual(["over no-worker a 2", "over no-worker c 1"]);
 });
 
-it("does not say that a task went on which was cancelled while it waited", async () => {
+it("does not report the end of waiting for a task that was cancelled", async () => {
   const { clock, engine, post, told } = await setup();
   await post("a", ["gpu"]);
   await clock.advance(300);
@@ -54,7 +54,7 @@ it("does not say that a task went on which was cancelled while it waited", async
   expect(told()).toEqual(["waiting no-worker a 1", "ended no-worker a 1"]);
 });
 
-it("tells of busy workers and of delays only when they last", async () => {
+it("reports busy workers and delays only when they last", async () => {
   const { clock, post, told, claim } = await setup();
   await post("first");
   await claim("w");
@@ -66,18 +66,18 @@ it("tells of busy workers and of delays only when they last", async () => {
   expect(told().sort()).toEqual(["waiting busy second 1", "waiting not-due later 1"]);
 });
 
-it("tells of a cause that comes back as of a new one", async () => {
+it("reports a cause that comes back as a new one", async () => {
   const { clock, post, told, claim } = await setup();
   await post("a", ["gpu"]);
   await clock.advance(300);
   await claim("w");
   await clock.advance(300);
-  // The worker is never heard of again: its hold ends, and nobody else is there.
+  // The worker stays silent: its hold ends, and there is no other worker.
   await clock.advance(120_000);
   expect(told()).toEqual(["waiting no-worker a 1", "over no-worker a 1", "waiting no-worker a 1"]);
 });
 
-it("costs an idle server nothing, and ends when it is told to", async () => {
+it("costs an idle server nothing, and ends on request", async () => {
   const { clock, post, told, stop, timersBefore } = await setup();
   await clock.advance(1_000);
   expect(clock.pending).toBe(timersBefore);

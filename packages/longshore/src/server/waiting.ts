@@ -1,4 +1,4 @@
-// Notices tasks that wait and says why, once for each cause, and again when that is over. For a person at a terminal: nothing here
+// Finds tasks that wait and reports why, once for each cause, and again when that has ended. For a person at a terminal: nothing here
 // decides anything. An idle server pays nothing for it: it looks only after a task has changed, and while something is queued.
 
 import { isOpen, type TaskHead } from "../engine/board/task.ts";
@@ -24,7 +24,7 @@ export interface WaitingNews {
   readonly forMs: number;
 }
 
-/** Delayed and offered tasks looked at, newest first. Causes are few: more of them would tell the same. */
+/** Delayed and offered tasks looked at, newest first. Causes are few: more tasks would show the same ones. */
 const delayedMax = 200;
 /** Lanes with ready tasks that are looked at: the causes of more would fill the screen. */
 const lanesMax = 200;
@@ -32,7 +32,9 @@ const lanesMax = 200;
 const lookMs = 250;
 /** Between two looks while something is queued and nothing happens: a worker may have gone. */
 const againMs = 2_000;
-/** How long a cause must last to be worth a line. That nobody could take a task is told at once; the others are often over in a moment. */
+/**
+ * How long a cause must last to be worth a line. That no worker could take a task is reported at once; the others often end in a moment.
+ */
 const patienceMs: Readonly<Record<WaitReason, number>> = {
   "no-worker": 0,
   busy: 3_000,
@@ -84,7 +86,7 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
       }
       if (found.size > 0) lookIn(againMs);
     } catch {
-      // The store is closed or cannot be read now; it says so itself, and the next change brings another look.
+      // The store is closed or cannot be read now; it reports that itself, and the next change causes another look.
     } finally {
       looking = false;
       if (changed) lookIn(lookMs);
@@ -141,7 +143,7 @@ async function waitedInVain({ reader }: Engine, taskId: string): Promise<boolean
   return task === undefined || (!isOpen(task.state) && task.startedAt === null);
 }
 
-/** Keeps since when each cause lasts, and tells of those that have lasted long enough. */
+/** Keeps since when each cause lasts, and reports those that have lasted long enough. */
 function compare(
   before: Map<string, Cause>,
   found: Map<string, Cause>,

@@ -27,7 +27,7 @@ function setup() {
 }
 
 describe("the watchdog", () => {
-  it("measures how late the event loop is and says nothing of small delays", () => {
+  it("measures how late the event loop is and does not log small delays", () => {
     const { log, metrics, after } = setup();
     after(20);
     after(60);
@@ -58,7 +58,7 @@ describe("the watchdog", () => {
     expect(log[0]).not.toContain("quick");
   });
 
-  it("logs one line in ten seconds, which tells how many stalls there were", () => {
+  it("logs one line in ten seconds, with the number of stalls", () => {
     const { log, after } = setup();
     for (let at = 0; at < 5; at++) after(220);
     expect(log).toHaveLength(1);

@@ -32,7 +32,7 @@ export const noticedMs = 5;
 const tickMs = 20;
 /** A stall that is worth a line: requests of all clients have waited for it. */
 const stallMs = 100;
-/** At most one line in this time; the next one tells how many there were. */
+/** At most one line in this time; the next one has the number of stalls. */
 const quietMs = 10_000;
 /** Upper bounds in seconds: up to 20 ms is the rule, above 100 ms is logged. */
 const bounds = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];

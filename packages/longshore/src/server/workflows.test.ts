@@ -90,7 +90,7 @@ describe("a folder of definition files", () => {
     expect(error.message).not.toContain("line 4");
   });
 
-  it("with a mistake in it goes without that file when told to skip", async () => {
+  it("with a mistake in it is loaded without that file when `skip` is set", async () => {
     const workflows = folderOf({ "bad.yml": bad, "ci.yml": good });
     const lines: string[] = [];
     const { server } = await startGraphServer({ workflows, badWorkflows: "skip", logger: { write: (line) => lines.push(line) } });
@@ -99,7 +99,7 @@ describe("a folder of definition files", () => {
     expect(lines.join("\n")).toContain(`${join(workflows, "bad.yml")}:4:`);
   });
 
-  it("tells what it does not understand without refusing it", async () => {
+  it("warns about what it does not understand without refusing it", async () => {
     const workflows = folderOf({ "ci.yml": `${good}colour: red\n` });
     const { server } = await startGraphServer({ workflows, logger: { level: "silent" } });
     expect(server.workflows.warnings).toEqual([expect.stringMatching(/ci\.yml:5:\d+: /)]);

@@ -1,4 +1,4 @@
-// Definition files: a folder of them is read at the start, and every mistake is told with file, line and column.
+// Definition files: a folder of them is read at the start, and every mistake is reported with file, line and column.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export const noWorkflows: LoadedWorkflows = { defined: [], warnings: [], bad: []
 const filesMax = 5_000;
 const endings = /\.(ya?ml|json)$/;
 
-/** Reads every file before anything is defined: a folder with a mistake is refused as a whole, unless `skip` is asked for. */
+/** Reads every file before anything is defined: a folder with a mistake is refused as a whole, unless `skip` is set. */
 export async function loadWorkflows(directory: string, runs: Runs, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
   // The parser is loaded where there is something to parse.
   const { parseDefinition } = await import("./definition-file.ts");

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { assign, decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from "./assignment.ts";
 
 describe("sharing partitions out", () => {
-  it("gives each partition in turn to the next member that wants its topic", () => {
+  it("gives each partition in turn to the next member that subscribes to its topic", () => {
     const members = new Map([
       ["b", ["t", "u"]],
       ["a", ["t"]],
@@ -15,7 +15,7 @@ describe("sharing partitions out", () => {
     ]);
   });
 
-  it("gives every partition to exactly one member, evenly where all want the same", () => {
+  it("gives every partition to exactly one member, evenly where all subscribe to the same", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 0, max: 20 }), (count, partitions) => {
         const members = new Map(Array.from({ length: count }, (_, at) => [`m${at}`, ["t"]]));
@@ -35,7 +35,7 @@ describe("sharing partitions out", () => {
     expect(decodeAssignment(Buffer.alloc(0))).toEqual({ assignment: new Map(), told: null });
   });
 
-  it("passes over what leaders of other makes tell besides", () => {
+  it("ignores additional data of foreign leaders", () => {
     const assignment = new Map([["t", [1]]]);
     const bare = encodeAssignment(assignment).subarray(0, -4);
     for (const data of ["", "sticky \u0000 bytes", "[1]", '{"counts":1}']) {

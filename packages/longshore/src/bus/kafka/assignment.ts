@@ -1,4 +1,4 @@
-// Who gets which partitions, and the bytes in which members of a group tell each other: the `roundrobin` of Kafka's clients, so that
+// Which member gets which partitions, and the bytes that members of a group exchange: the `roundrobin` of Kafka's clients, so that
 // members written in other languages share a group with ours.
 // Layouts: ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json of Kafka, version 0.
 
@@ -19,7 +19,7 @@ export function decodeSubscription(bytes: Buffer): string[] {
   return Array.from({ length: reader.int32() }, () => reader.string16());
 }
 
-/** What our leaders tell besides; those of others tell nothing, and others' members pass it over. */
+/** Additional data of our leaders; foreign leaders send none, and foreign members ignore it. */
 export interface Told {
   /** How many partitions each topic of the group has. */
   readonly counts: { readonly [topic: string]: number };
@@ -57,7 +57,7 @@ function toldIn(data: Buffer): Told | null {
   }
 }
 
-/** Each partition in turn goes to the next member that wants its topic. */
+/** Each partition in turn is given to the next member that subscribes to its topic. */
 export function assign(members: ReadonlyMap<string, readonly string[]>, partitionsOf: (topic: string) => number): Map<string, Assignment> {
   const ids = [...members.keys()].sort();
   const assigned = new Map(ids.map((id) => [id, new Map<string, number[]>()]));

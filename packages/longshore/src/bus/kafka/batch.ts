@@ -18,7 +18,7 @@ export interface BatchHead {
 
 /** Everything before the first record. */
 const headBytes = 61;
-/** Where the checksum stands, and where what it covers begins. */
+/** The position of the checksum, and the start of what it covers. */
 const crcAt = 17;
 const coveredFrom = 21;
 /** Length, attributes, two deltas, lengths of key and value, number of headers: none is longer than its type allows. */

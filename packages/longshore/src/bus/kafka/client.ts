@@ -6,11 +6,11 @@ import type { KafkaBusOptions } from "./options.ts";
 
 export type KafkaModule = typeof import("@platformatic/kafka");
 
-/** A healthy broker answers in milliseconds, except where it is asked to wait. */
+/** A healthy broker responds in milliseconds, except where it is requested to wait. */
 export const requestMsMax = 10_000;
 /** After which a broker that does not take the connection counts as away. */
 const connectMsMax = 5_000;
-/** What a broker that is away may still cost whoever closes. */
+/** The delay that a broker that is away may still cause when closing. */
 export const closeMsMax = 3_000;
 
 export async function loadKafka(): Promise<KafkaModule> {
@@ -25,7 +25,7 @@ export async function loadKafka(): Promise<KafkaModule> {
   }
 }
 
-/** Nothing is tried again inside the library: it would go on with what it knew, and tell nobody. */
+/** The library retries nothing: it would continue with its old knowledge, and report nothing. */
 export function clientOptions(options: KafkaBusOptions) {
   const { brokers, clientId = "longshore", ssl, sasl } = options;
   return {
@@ -39,7 +39,7 @@ export function clientOptions(options: KafkaBusOptions) {
   };
 }
 
-/** Closes a client at once: what it has asked is answered with an error, and nobody who is away is waited for. */
+/** Closes a client at once: its open requests fail, and brokers that are away are not waited for. */
 export async function hangUp(
   client: { readonly connections: ConnectionPool; close(): Promise<void> },
   ...more: ConnectionPool[]
@@ -48,7 +48,7 @@ export async function hangUp(
   const closed = Promise.allSettled([client.close(), ...more.map((pool) => pool.close())]);
   // By itself the library waits until everything is sent, which a broker that does not read prevents.
   for (const { socket } of open) socket?.destroy();
-  // Whatever is left has nobody who would tell of its end.
+  // The end of whatever is left is not reported to any caller.
   await within(closeMsMax, closed).catch(() => {});
 }
 
@@ -71,7 +71,7 @@ export function isStale(error: unknown): boolean {
   return Boolean((error as KafkaError).findBy?.("hasStaleMetadata", true)) || named(error, "UNKNOWN_TOPIC_ID") !== undefined;
 }
 
-/** What goes wrong with every further try in the same way. */
+/** Errors that would repeat with every further try. */
 export function refusalOf(error: unknown, name: string): LongshoreError | undefined {
   const unauthorized = named(
     error,
@@ -97,7 +97,7 @@ export function refusalOf(error: unknown, name: string): LongshoreError | undefi
 
 /** As OpenSSL and Node call what is wrong with a certificate. */
 const untrustedCodes = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/;
-/** How the codes of another kind of trouble begin, which may speak of certificates too. */
+/** How the codes of other errors begin, which may also mention certificates. */
 const handshakeCodes = "ERR_SSL_";
 
 /** An error with all those that it holds. */
@@ -108,14 +108,14 @@ function* innerErrors(error: unknown): Generator<Error & { readonly code?: unkno
   for (const inner of [error.cause, ...(Array.isArray(errors) ? errors : [])]) yield* innerErrors(inner);
 }
 
-/** A broker that wants TLS, or wants to know who is there, says nothing to whoever comes without: it hangs up. */
+/** A broker that requires TLS or a login gives a client without them no reason: it closes the connection. */
 export function hungUpHint(error: unknown, { ssl, sasl }: Pick<KafkaBusOptions, "ssl" | "sasl">): string {
   const missing = [ssl ? "" : "kafka.ssl", sasl ? "" : "kafka.sasl"].filter((name) => name !== "");
   const hungUp = missing.length > 0 && [...innerErrors(error)].some(({ message }) => /connection closed/i.test(message));
-  return hungUp ? ` (does it want ${missing.join(" or ")}, which is not set?)` : "";
+  return hungUp ? ` (does it require ${missing.join(" or ")}, which is not set?)` : "";
 }
 
-/** Errors of the library hold others; the innermost say most. */
+/** Errors of the library hold others; the innermost is the most specific. */
 export function messageOf(error: unknown): string {
   const { errors } = error as { errors?: unknown };
   if (Array.isArray(errors) && errors.length > 0) return messageOf(errors.at(-1));
@@ -124,8 +124,8 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * Rejects when it takes too long, or when `signal` aborts. What was asked goes on, and is not listened to any more. Holds the process open:
- * a broker that has gone may leave nothing else behind that does, and whoever waits for it would never hear.
+ * Rejects when it takes too long, or when `signal` aborts. The request continues, and its result is ignored. Holds the process open:
+ * when a broker is lost nothing else may do so, and the waiting caller would never be resumed.
  */
 export function within<T>(ms: number, asked: Promise<T>, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
-// The end of something that talks to brokers. A broker that is there answers in milliseconds and is heard out; one that is away must not hold
-// up the end: soon after that has begun, nothing more is waited for.
+// The end of something that talks to brokers. A broker that is there responds in milliseconds and is waited for; one that is away must not
+// delay the end: soon after that has begun, nothing more is waited for.
 
 import { closeMsMax } from "./client.ts";
 
@@ -12,7 +12,7 @@ export class Closing {
     return this.#begun.signal;
   }
 
-  /** What is still asked of a broker is given up. */
+  /** Open requests to a broker are given up. */
   get late(): AbortSignal {
     return this.#late.signal;
   }

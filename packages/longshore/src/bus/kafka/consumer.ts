@@ -1,5 +1,5 @@
-// A consumer of Kafka: fetches ahead of what is handled, hands whole batches over, and commits behind. It outlives every broker: whatever
-// goes wrong, it begins again after a pause with a client of its own.
+// A consumer of Kafka: fetches ahead of what is handled, hands whole batches over, and commits behind. It outlives every broker: after any
+// error it begins again after a pause with a new client.
 
 import { type Clock, pause, systemClock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
@@ -18,7 +18,7 @@ import { unpacker } from "./unpack.ts";
 const sessionMsDefault = 10_000;
 /** One small request for each group; other clients look every five minutes. */
 const lookMsDefault = 60_000;
-/** As long as one broker after the other may take to be asked for its topics. */
+/** As long as reading the topics from one broker after the other may take. */
 const ensureMsMax = 60_000;
 
 export interface KafkaConsumerParts {
@@ -62,7 +62,7 @@ export class KafkaConsumer implements BusConsumer {
     this.#again = () => pause(this.#clock, againMs, this.#closing.begun);
     this.ready = this.#received(this.#topics);
     this.ready.catch(() => {
-      // Told to whoever waits for it.
+      // Reported to callers that wait for it.
     });
     this.ended = this.#run();
   }
@@ -164,8 +164,8 @@ export class KafkaConsumer implements BusConsumer {
   }
 
   /**
-   * For whoever was closed in the middle of a join, or while something was wrong. By a client of its own: a broker answers what comes over
-   * one connection in order, so a join that waits for others would hold it up.
+   * For a consumer that was closed in the middle of a join, or after an error. With a client of its own: a broker answers the requests of
+   * one connection in order, so a join that waits for others would delay it.
    */
   async #leaveLate(): Promise<void> {
     if (!this.#membership.isKnown) return;
@@ -195,7 +195,7 @@ export class KafkaConsumer implements BusConsumer {
       await this.#handleAll(generation);
     } finally {
       generation.end();
-      // Its rejection says more than that of whoever failed after it.
+      // Its rejection is more specific than those that follow from it.
       await beats;
     }
   }
@@ -205,7 +205,7 @@ export class KafkaConsumer implements BusConsumer {
     const { lookMs = lookMsDefault } = this.#parts.options;
     while (!generation.over.aborted) {
       await pause(this.#clock, lookMs, generation.over);
-      // A broker that does not answer is told of by whoever needs it.
+      // A broker that does not respond is reported by the caller that needs it.
       if (!generation.over.aborted && (await this.#membership.hasOutgrown().catch(() => false))) generation.end();
     }
   }
@@ -229,7 +229,7 @@ export class KafkaConsumer implements BusConsumer {
     await generation.committed();
   }
 
-  /** Again and again, until it works or the records may be somebody else's. */
+  /** Again and again, until it works or the records may belong to another member. */
   async #handle(generation: Generation, records: readonly BusRecord[]): Promise<void> {
     const { trouble } = this.#parts.options;
     const what = `handling records of the group ${this.#subscription.group}`;

@@ -6,8 +6,8 @@ import { kafkaSecurityIn } from "./environment.ts";
 
 const ann = { KAFKA_SASL_USERNAME: "ann", KAFKA_SASL_PASSWORD: " open sesame " };
 
-describe("the way to Kafka that the environment tells", () => {
-  it("is open where nothing is said, whatever else is there", () => {
+describe("the way to Kafka from the environment", () => {
+  it("is open by default, whatever other variables are set", () => {
     expect(kafkaSecurityIn({ ...ann, KAFKA_SECURITY_PROTOCOL: " " })).toEqual({});
     expect(kafkaSecurityIn({ ...ann, KAFKA_SECURITY_PROTOCOL: "PLAINTEXT" })).toEqual({});
   });
@@ -43,7 +43,7 @@ describe("the way to Kafka that the environment tells", () => {
       "KAFKA_SASL_PASSWORD is absent, expected the password of that name.",
     ],
     [{ KAFKA_SECURITY_PROTOCOL: "SSL", KAFKA_SSL_CA_FILE: "/no/such.pem" }, /^KAFKA_SSL_CA_FILE is \/no\/such\.pem, which cannot be read/],
-  ])("says what is wrong with %o", (env, message) => {
+  ])("reports what is wrong with %o", (env, message) => {
     expect(() => kafkaSecurityIn(env)).toThrow(
       expect.objectContaining({ code: "LONGSHORE_BAD_CONFIG", message: expect.stringMatching(message) }),
     );

@@ -1,5 +1,5 @@
-// How to be let in by Kafka, as the environment says it. A password has no place among a command's arguments, which everybody on the
-// machine can read.
+// Credentials for Kafka, from the environment. A password must not be an argument of a command, because every user of the
+// machine can read those.
 
 import { readFileSync } from "node:fs";
 import { type Environment, variable } from "../../environment.ts";

@@ -1,4 +1,4 @@
-// The answer to a fetch, with the records of each partition as the bytes that came: `records.ts` reads them, batch by batch.
+// The response to a fetch, with the records of each partition as the bytes that came: `records.ts` reads them, batch by batch.
 
 import type { Connection, ConnectionPool, Reader } from "@platformatic/kafka";
 import type { KafkaModule } from "./client.ts";
@@ -17,7 +17,7 @@ export interface FetchAnswer {
 /** The first version that names topics by their ids, as `parse` reads them. */
 const fetchVersionMin = 13;
 
-/** Connections on which the library asks, and `parse` reads what comes. */
+/** Connections on which the library sends requests, and `parse` reads the responses. */
 export function rawFetches(kafka: KafkaModule, pool: ConnectionPool): ConnectionPool {
   const raw = {
     get(broker: Parameters<ConnectionPool["get"]>[0], done: (error: Error | null, connection?: Pick<Connection, "send">) => void): void {

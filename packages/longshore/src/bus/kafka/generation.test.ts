@@ -2,7 +2,7 @@ import type { ConnectionPool, Consumer } from "@platformatic/kafka";
 import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { Generation } from "./generation.ts";
 
-/** As the library's errors are: asked for what they are. */
+/** Like the library's errors: the class is found by a method. */
 const stale = Object.assign(new Error("not the leader"), { findBy: (name: string) => (name === "hasStaleMetadata" ? {} : null) });
 
 function generationOf(client: object): Generation {

@@ -15,7 +15,7 @@ type Metadata = Awaited<ReturnType<Consumer["metadata"]>>;
 
 export interface GenerationParts {
   readonly client: Consumer;
-  /** Fetches wait at the broker, so they have connections of their own, which read answers as `fetch.ts` has it. */
+  /** Fetches wait at the broker, so they have connections of their own, whose responses `fetch.ts` reads. */
   readonly fetching: ConnectionPool;
   readonly assignment: Assignment;
   readonly from: "earliest" | "latest";
@@ -48,11 +48,11 @@ interface Partition {
 const fetchWaitMs = 500;
 const fetchBytesMax = 4 * 1024 * 1024;
 const partitionBytesMax = 1024 * 1024;
-/** What may lie here before it is handed over; a fetch may bring one time `fetchBytesMax` more. */
+/** Bytes buffered here before they are handed over; a fetch may add `fetchBytesMax` once more. */
 const aheadBytesMax = 8 * 1024 * 1024;
 /** After which a fetch that failed for a reason that passes is tried again. */
 const staleMs = 100;
-/** Three seconds: a broker chooses leaders of new partitions within one, and whoever waits must hear of one that does not. */
+/** Three seconds: a broker chooses leaders of new partitions within one, and a caller that waits must be informed when it does not. */
 const staleTries = 30;
 
 export class Generation {
@@ -251,7 +251,7 @@ export class Generation {
     }
   }
 
-  /** Partitions that were made a moment ago have no leader yet; what lasts longer than that is for our consumer to tell. */
+  /** Partitions that were made a moment ago have no leader yet; when that lasts longer, our consumer reports it. */
   async #settled<T>(ask: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {

@@ -1,5 +1,5 @@
-// How many members a consumer group has now, in whatever language they are written, and which partitions they read. Asked rarely, so a connection
-// of its own for each question costs nothing that lasts.
+// How many members a consumer group has now, in whatever language they are written, and which partitions they read. Read rarely, so a
+// connection of its own for each read costs little.
 
 import type { Admin } from "@platformatic/kafka";
 import { LongshoreError } from "../../errors.ts";
@@ -7,9 +7,12 @@ import { decodeAssignment } from "./assignment.ts";
 import { clientOptions, hangUp, type KafkaModule, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
-/** Many may ask at once about one group: they share an answer, and one that is this old is asked for again. */
+/** Many callers may read one group at once: they share a result, and an older one is read again. */
 const answerMsMax = 1_000;
-/** Partitions that are read change when a topic gets more, which members notice after minutes: what is this old is still good, and asked for again. */
+/**
+ * The partitions of a topic change when it gets more, which members notice after minutes: a result of this age is still good; an older one
+ * is read again.
+ */
 const readMsMax = 5_000;
 
 interface Group {
@@ -44,7 +47,7 @@ export class KafkaGroups {
   async read(group: string, topic: string): Promise<readonly number[] | undefined> {
     const known = this.#known.get(group);
     if (known === undefined || Date.now() > known.until) {
-      // A broker that does not answer is reported when records are sent to it.
+      // A broker that does not respond is reported when records are sent to it.
       const asking = this.#group(group).catch(() => undefined);
       if (known === undefined) await asking;
     }

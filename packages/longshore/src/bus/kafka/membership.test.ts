@@ -10,7 +10,7 @@ const kGetApi = Symbol("api");
 
 type Answered = (error: Error | null, answer?: unknown) => void;
 
-/** A client whose broker leads the group itself and calls every newcomer `m1`; notes under which name somebody joins. */
+/** A client whose broker leads the group itself and calls every newcomer `m1`; records the name of each join. */
 function clientOf(joins: unknown[]): Consumer {
   const apis: { [name: string]: (args: unknown[]) => unknown } = {
     JoinGroup(args) {

@@ -1,10 +1,10 @@
-// Membership in a group of consumers, by the classic protocol. The library has one as well, but it joins again by itself as soon as it
-// hears of a rebalance: whatever is being handled then is handled once more by whoever gets its partitions. Here the consumer is told,
+// Membership in a consumer group, by the classic protocol. The library has one as well, but it joins again by itself at a
+// rebalance: records in progress are then handled once more by the next owner of their partitions. Here the consumer is notified,
 // finishes and commits, and only then joins again.
 //
-// Life of a member: join (waits for all others) -> sync (the leader says who gets what) -> heartbeats, until one is answered with a
-// rebalance, or that nobody knows us any more -> join. A member outlives its clients: whoever comes back with its name is let in at once, and
-// with a new one only when the session of the old one has run out.
+// Life of a member: join (waits for all others) -> sync (the leader assigns partitions) -> heartbeats, until one is answered with a
+// rebalance, or with an unknown member -> join. A member outlives its clients: one that comes back with its name is accepted at once, and
+// with a new name only when the session of the old one has expired.
 
 import type { Consumer } from "@platformatic/kafka";
 import { LongshoreError } from "../../errors.ts";
@@ -64,7 +64,7 @@ export class Membership {
     this.#client = client;
   }
 
-  /** Joins, or joins again with other topics; answers what is ours now, and from where on partitions of a topic are new to the group. */
+  /** Joins, or joins again with other topics; returns our partitions, and from where on partitions of a topic are new to the group. */
   async join(topics: readonly string[]): Promise<{ assignment: Assignment; added: Told["added"] }> {
     for (;;) {
       try {
@@ -74,7 +74,7 @@ export class Membership {
         const { assignment, told } = await this.#sync(joined);
         this.#leads = joined.leader === joined.memberId;
         this.#counts = told?.counts ?? {};
-        // The library commits and asks for positions in the name that stands here.
+        // The library commits and reads positions under this name.
         Object.assign(this.#used(), { memberId: this.#memberId, generationId: this.#generation });
         return { assignment, added: told?.added ?? {} };
       } catch (error) {
@@ -86,7 +86,7 @@ export class Membership {
     }
   }
 
-  /** Resolves when this generation is over. Rejects when the broker was not heard of for as long as it would wait for us. */
+  /** Resolves when this generation has ended. Rejects when the broker was silent for as long as it would wait for us. */
   async beatUntilOver(stop: AbortSignal): Promise<void> {
     const { sessionMs, beatMs, group, closing } = this.#options;
     let heardAt = performance.now();
@@ -163,7 +163,7 @@ export class Membership {
     return this.#client;
   }
 
-  /** Asks the broker that coordinates the group. */
+  /** Calls the broker that coordinates the group. */
   async #call<Args extends unknown[], Answer>(name: string, ...args: Args): Promise<Answer> {
     const { kafka } = this.#options;
     const client = this.#used();

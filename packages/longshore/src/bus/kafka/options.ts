@@ -1,9 +1,9 @@
-// How Kafka is spoken to. Apart from the rest, so that whoever reads these types needs no types of Kafka's client.
+// How to connect to Kafka. A file of its own, so that its types do not need the types of Kafka's client.
 
 import type { BusOptions } from "../bus.ts";
 
 export interface KafkaBusOptions extends BusOptions {
-  /** `host:port` of some brokers; they tell of the others. */
+  /** `host:port` of some brokers; they name the others. */
   readonly brokers: readonly string[];
   readonly clientId?: string;
   /** Speak TLS: true, or as Node's `tls.connect` takes it. */
@@ -15,11 +15,11 @@ export interface KafkaBusOptions extends BusOptions {
   readonly replicas?: number;
   /** The group whose members share a topic out. Its records go where a member reads: one that has not noticed new partitions reads the old ones. */
   readersOf?(topic: string): string | undefined;
-  /** How long `publish` goes on trying before it rejects. */
+  /** How long `publish` keeps trying before it rejects. */
   readonly patienceMs?: number;
   /** How long a member may be silent before its records go to others. */
   readonly sessionMs?: number;
-  /** How often a member says that it is there, and hears that others have come or gone; a third of its session when absent. */
+  /** The interval of heartbeats, which also report that members joined or left; a third of the session when absent. */
   readonly beatMs?: number;
   /** How often the leader of a group looks whether partitions were added to its topics. */
   readonly lookMs?: number;

@@ -13,7 +13,7 @@ import type { KafkaBusOptions } from "./options.ts";
 import { Produce, type ProducedMessage } from "./produce.ts";
 import type { KafkaTopics } from "./topics.ts";
 
-/** A broker restarts in less, and whoever publishes repeats what it must not lose. */
+/** A broker restarts in less, and a publisher repeats what it must not lose. */
 const patienceMsDefault = 30_000;
 /** Java's producers know only positive numbers: a key must lead every client to the same partition. */
 const positive = 0x7fffffff;
@@ -113,7 +113,7 @@ export class KafkaPublisher {
       this.#topics.forget(names);
       await this.#topics.ensure([...names]).catch((cause) => {
         if (cause instanceof LongshoreError) throw cause;
-        // The broker is away; the next try tells.
+        // The broker is away; the next try reports it.
       });
     }
     const out = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "INVALID_PRODUCER_EPOCH", "UNKNOWN_PRODUCER_ID"];

@@ -54,8 +54,8 @@ export interface Reading {
 }
 
 /**
- * What of an answer has not been read yet. A broker begins with the batch that has the position in it, not with the position. Once packed
- * batches have come to the limit of one, the others are left for the next fetch.
+ * The unread rest of a response. A broker begins with the batch that has the position in it, not with the position. Once packed
+ * batches have reached the limit of one fetch, the others are left for the next fetch.
  */
 export async function* fetchedOf(answer: FetchAnswer, reading: Reading): AsyncGenerator<Fetched, void, void> {
   let unpackedBytes = 0;
@@ -134,7 +134,7 @@ class KafkaRecord implements BusRecord {
     return this.#first + BigInt(this.#delta);
   }
 
-  /** Written only when somebody asks: it costs as much as the rest of the record. */
+  /** Made only on demand: it costs as much as the rest of the record. */
   get place(): string {
     return `${this.topic}[${this.#index}]@${this.offset}`;
   }

@@ -8,7 +8,7 @@ import type { KafkaBusOptions } from "./options.ts";
 
 /** As many members of a group can work at once; more cost every broker and every rebalance a little. */
 const partitionsDefault = 8;
-/** So many at most are asked for: a role with more workers than these shares them, and a broker pays for each. */
+/** At most this many are requested: a role with more workers than these shares them, and a broker pays for each. */
 const partitionsMax = 256;
 /** The brokers' own default. */
 const replicasDefault = -1;
@@ -28,7 +28,7 @@ export class KafkaTopics {
     this.#closing = closing;
   }
 
-  /** Somebody was told that a topic is not there. */
+  /** A caller was informed that a topic does not exist. */
   forget(topics: Iterable<string>): void {
     for (const topic of topics) this.#known.delete(topic);
   }

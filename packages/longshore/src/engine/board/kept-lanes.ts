@@ -32,7 +32,7 @@ export function foreignLane(lanes: readonly Lane[], dialect?: string): Lane | un
 }
 
 export function keptForServer(name: string): string {
-  return `No task may be called ${JSON.stringify(name)}: the server keeps this name for itself. Give the task another name.`;
+  return `No task may be called ${JSON.stringify(name)}: this name is reserved for the server. Give the task another name.`;
 }
 
 /** Why a claim is refused that names a kept lane other than `serves`, the one that the server makes it for; undefined when it names none. */

@@ -68,7 +68,8 @@ export class Decisions {
         for (const change of decision.changes) this.#apply(tx, about, change);
         return decision.next;
       }
-      if (!this.#load(tx, loaded, decision.need)) throw new Error(`The decision about run ${run.id} needs rows again that are loaded already.`);
+      if (!this.#load(tx, loaded, decision.need))
+        throw new Error(`The decision about run ${run.id} needs rows again that are loaded already.`);
     }
   }
 

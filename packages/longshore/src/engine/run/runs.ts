@@ -211,7 +211,8 @@ export class Runs {
     const { workflow, input } = message;
     if (workflow === null) {
       const starter = this.#starters.get(message.dialect);
-      if (starter === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `This server has no starter for runs of ${message.dialect} yet.`);
+      if (starter === undefined)
+        throw new LongshoreError("LONGSHORE_NOT_FOUND", `This server has no starter for runs of ${message.dialect} yet.`);
       try {
         return await starter(message, id);
       } catch (error) {

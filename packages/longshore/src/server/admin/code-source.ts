@@ -5,7 +5,7 @@ import type { WorkflowSource } from "../../dialect/code/source.ts";
 import { nodesMax } from "../../engine/run/plan.ts";
 import { isObject } from "../../json.ts";
 
-/** What a step may ask for; above these a number is a mistake. */
+/** The limits of a step; a number above these is a mistake. */
 const retriesMax = 1_000;
 const waitMsMax = 366 * 86_400_000;
 const labelsMax = 64;
@@ -31,7 +31,7 @@ const delay = z.number().int().min(0).max(waitMsMax).describe(`milliseconds, at 
 const value = z
   .unknown()
   .refine((given) => referencesAreWhole(given), 'a reference is {"$ref":{"step":"...","path":[...]}}')
-  .describe("any JSON value, in which references stand for results");
+  .describe("any JSON value, in which references are replaced by results");
 
 const backoff = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("fixed"), delayMs: delay, jitter: share }),

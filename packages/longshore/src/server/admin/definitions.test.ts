@@ -69,7 +69,7 @@ describe("definitions", () => {
     expect(body.error).toMatchObject({ code: "LONGSHORE_BAD_DEFINITION", line: 4, column: expect.any(Number) });
   });
 
-  it("with something odd are taken, with a warning that says where", async () => {
+  it("with something odd are accepted, with a warning that names the place", async () => {
     const { api } = await startAdminServer();
     const { body } = await api("POST", "/definitions", "name: CI\non: push\njobs:\n  a: { run: x, colour: red }\n", yaml);
     expect(body.warnings).toMatchObject([{ line: 4, field: "jobs.a.colour" }]);

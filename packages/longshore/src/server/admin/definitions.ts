@@ -36,7 +36,7 @@ export function definitionOperations(engine: Engine): Operation[] {
       query: z.strictObject({ limit, after: position, dialect: z.string().max(64).optional().describe("only those of this dialect") }),
       answers: { 200: { description: "A page.", schema: pageOf(definitionShape) } },
       async handle({ query: { limit: wanted, after = 0, dialect } }) {
-        // One more than asked for tells whether there is a next page.
+        // One more than requested shows whether there is a next page.
         const found = await reader.definitions({ limit: wanted + 1, offset: after, dialect });
         const items = found.slice(0, wanted).map(definitionBody);
         return json(200, { items, next: found.length > items.length ? String(after + items.length) : null });
@@ -105,7 +105,7 @@ async function define(engine: Engine, files: DefinitionReader, request: HttpRequ
 function defineCode(engine: Engine, body: object, name: string | undefined): Promise<HttpReply> {
   const { source } = checked(codeBody, body, "");
   if (name !== undefined && name !== source.name) {
-    throw badInput(`The query says ${name}, the source ${source.name}.`, "query.name", `${source.name}, or nothing`);
+    throw badInput(`The query has the name ${name}, the source ${source.name}.`, "query.name", `${source.name}, or nothing`);
   }
   return defined(engine, { name: source.name, dialect: "code", source: sourceText(source) }, []);
 }

@@ -45,7 +45,7 @@ async function nextOf(reader: EventReader, event: string): Promise<Frame> {
 }
 
 describe("live changes", () => {
-  it("tell of tasks and runs as commits leave them", async () => {
+  it("report tasks and runs as commits leave them", async () => {
     const { api, create, url, take, complete } = await startAdminServer();
     const workflow = await create(job("a"));
     const reader = await EventReader.open(`${url}/api/longshore/v1/events`);
@@ -91,7 +91,7 @@ describe("live changes", () => {
     expect(dataOf(await nextOf(second, "run"))).toMatchObject({ id });
   });
 
-  it("say so when they cannot be resumed", async () => {
+  it("report when they cannot be resumed", async () => {
     const before = await startAdminServer();
     const old = await EventReader.open(`${before.url}/api/longshore/v1/events`);
     const { id = "" } = (await old.next()) ?? {};
@@ -104,7 +104,7 @@ describe("live changes", () => {
     ]);
   });
 
-  it("tell a reader that was too slow how much it missed, and go on", async () => {
+  it("report to a slow reader how much it missed, and continue", async () => {
     const changes = new Changes({ clock: new TestClock(), epoch: "e", workflowOf: () => undefined, keptMax: 10 });
     const change = (...ids: string[]) => ids.map((id) => changes.run({ id, workflow: "w", error: null } as Run));
     const reader = slowReader();

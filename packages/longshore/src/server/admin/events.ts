@@ -1,6 +1,6 @@
 // Live changes as server-sent events.
 //
-//   event: ready                  the stream has begun; what is read from now on can only be newer than what it tells
+//   event: ready                  the stream has begun; a read from now on is at least as new as its events
 //   event: run, event: task       a run or task as a commit left it
 //   event: lagged                 changes were missed: the reader was too slow, or was away for too long; read the state again
 //
@@ -26,7 +26,7 @@ export function eventOperations(changes: Changes, slices: Slices): Operation[] {
   return [
     operation({
       ...{ id: "streamEvents", tag: "events", method: "GET", path: "/events", action: "run.read" },
-      summary: "Follow changes of runs and tasks. Resumes by Last-Event-ID where possible, and says so where it is not.",
+      summary: "Follow changes of runs and tasks. Resumes by Last-Event-ID where possible, and reports where it is not.",
       openEnded: true,
       query: filter,
       answers: {
@@ -73,7 +73,7 @@ async function follow(wish: Wish, resumed: string | undefined, sink: EventSink):
   const place = resumed === undefined ? undefined : changes.numberOf(resumed);
   let at = place ?? changes.now;
   await send(sink, { event: "ready", id: changes.idOf(at), data: "{}" });
-  // An id of another process: nobody knows how much has happened since.
+  // An id of another process: it is not known how much has happened since.
   if (resumed !== undefined && place === undefined) await send(sink, lagged(null));
   while (!gone.aborted) {
     hasNews = false;
@@ -88,7 +88,7 @@ async function follow(wish: Wish, resumed: string | undefined, sink: EventSink):
   sink.end();
 }
 
-/** Sends what came after `at`, or a part of it; answers how far it came. */
+/** Sends what came after `at`, or some of it; returns the new position. */
 async function pass({ changes, slices, matches }: Wish, at: number, sink: EventSink): Promise<number> {
   const { missed, changes: found } = changes.after(at);
   // There may be hundreds of readers, and each is sent each change.
@@ -105,7 +105,7 @@ function lagged(missed: number | null): ServerSentEvent {
   return { event: "lagged", data: JSON.stringify({ missed }) };
 }
 
-/** Waits for a slow reader; it goes on from its place in the ring. */
+/** Waits for a slow reader; it continues from its position in the ring. */
 async function send(sink: EventSink, frame: ServerSentEvent): Promise<void> {
   while (!sink.gone.aborted && !sink.send(frame)) await sink.drained();
 }

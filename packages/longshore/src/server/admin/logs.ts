@@ -90,7 +90,7 @@ function chunkBody(plan: Plan, chunk: StoredChunk) {
   return { position: at, taskId, step: plan.nodes[node]?.id ?? "", attempt: attempt + 1, stream, sequence, at: chunk.at, data };
 }
 
-/** Never rejects: a reader whose store failed sees its stream end without `end`, and resumes from its last id. */
+/** Never rejects: a reader whose store failed gets the end of its stream without `end`, and resumes from its last id. */
 async function follow(engine: Engine, { run, source, body }: Followed, after: number, sink: EventSink): Promise<void> {
   const ended = async () => isOver(engine, await engine.reader.run(run.id), source);
   try {
@@ -104,13 +104,13 @@ async function follow(engine: Engine, { run, source, body }: Followed, after: nu
     const state = (await engine.reader.run(run.id))?.state ?? run.state;
     await send(sink, { event: "end", data: JSON.stringify({ state }) });
   } catch {
-    // As said above: the missing `end` tells.
+    // As above: the missing `end` shows it.
   } finally {
     sink.end();
   }
 }
 
-/** A run that was cancelled may still have workers that say goodbye. */
+/** A run that was cancelled may still have workers that send their last lines. */
 async function isOver(engine: Engine, run: Run | undefined, source: LogSource): Promise<boolean> {
   if (run === undefined) return true;
   if ("taskId" in source) {

@@ -1,4 +1,4 @@
-// One operation of our own API: a route together with what it takes and answers. The same description validates requests and becomes
+// One operation of our own API: a route together with its request and its answers. The same description validates requests and becomes
 // the OpenAPI document, so the two cannot drift apart.
 
 import type { z } from "zod";
@@ -18,7 +18,7 @@ export interface Answer {
   readonly description: string;
   /** The shape of a JSON answer; absent when the answer has no body or is no JSON. */
   readonly schema?: z.ZodType;
-  /** `application/json` unless told. */
+  /** Default: `application/json`. */
   readonly contentType?: string;
 }
 
@@ -57,7 +57,7 @@ export interface OperationSpec<Query extends z.ZodObject, Body extends z.ZodType
   readonly summary: string;
   readonly tag: string;
   readonly method: Route["method"];
-  /** Below the prefix of the API, unless `root` says that it stands at the top. */
+  /** Below the prefix of the API; with `root`, at the top. */
   readonly path: string;
   readonly root?: boolean;
   readonly action: Action;
@@ -113,7 +113,7 @@ function described(spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "h
   return { method, path: root ? path : apiPrefix + path, action, page, openEnded, description: { id, summary, tag, query, body, answers } };
 }
 
-/** A conflict is an answer of this API; everything else that is thrown is the listener's to explain. */
+/** A conflict is an answer of this API; the listener explains any other error. */
 async function guarded(work: () => HttpReply | Promise<HttpReply>): Promise<HttpReply> {
   try {
     return await work();
@@ -123,7 +123,7 @@ async function guarded(work: () => HttpReply | Promise<HttpReply>): Promise<Http
   }
 }
 
-/** Repeated parameters are kept as lists, so that a schema which wants one refuses them. */
+/** Repeated parameters are kept as lists, so that a schema for one value refuses them. */
 function queryObject(query: URLSearchParams): Record<string, string | string[]> {
   const values: Record<string, string | string[]> = {};
   for (const name of new Set(query.keys())) {

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 
-/** Items of one page when nothing is asked for, and at most. */
+/** Default and maximum of the items of one page. */
 const limitDefault = 100;
 const limitMax = 1_000;
 

@@ -47,7 +47,7 @@ export function adminRoutes({ engine, changes, health, metrics, version }: Admin
     ...systemOperations({
       health,
       metrics,
-      // Made when it is first asked for: most servers are never asked.
+      // Made when it is first read: on most servers it never is.
       document: () => {
         document ??= openApi(routes, version, () => engine.slices.turn(turnRows / 4)).then((made) => JSON.stringify(made));
         return document;

@@ -56,7 +56,7 @@ describe("starting a run", () => {
     expect(body.error).toMatchObject({ code: "LONGSHORE_BAD_INPUT", field, expected: expect.any(String) });
   });
 
-  it("with a field that does not exist is told which there are", async () => {
+  it("with a field that does not exist gets the list of fields", async () => {
     const { api } = await startAdminServer();
     const { body } = await api("POST", "/runs", { workflow: "w", inputs: {} });
     expect(body.error).toMatchObject({ field: "inputs", expected: "one of workflow, input, key" });
@@ -64,7 +64,7 @@ describe("starting a run", () => {
     expect(query.error).toMatchObject({ field: "query.colour", expected: "one of limit, after" });
   });
 
-  it("with a body that is no JSON tells line and column", async () => {
+  it("with a body that is no JSON reports line and column", async () => {
     const { api } = await startAdminServer();
     const { status, body } = await api("POST", "/runs", '{"workflow":\n  nope}');
     expect(status).toBe(400);
@@ -113,7 +113,7 @@ describe("listing runs", () => {
   });
 
   it.each(["limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "state=done", "nope=1"])(
-    "refuses ?%s and says what was expected",
+    "refuses ?%s and reports what was expected",
     async (query) => {
       const { api } = await startAdminServer();
       const { status, body } = await api("GET", `/runs?${query}`);
@@ -123,7 +123,7 @@ describe("listing runs", () => {
   );
 });
 
-describe("a run that goes wrong", () => {
+describe("a run that fails", () => {
   it("reads cancelled as soon as the cancel was acknowledged, whatever its workers still do", async () => {
     const { api, create, take, heartbeat } = await startAdminServer();
     const workflow = await create(job("a"), job("b", { depends_on: ["a"] }));
@@ -205,7 +205,7 @@ describe("a run that goes wrong", () => {
     expect([status, body.error.code]).toEqual([404, "LONGSHORE_NOT_FOUND"]);
   });
 
-  it.each(["cancel", "retry", "rerun"])("cannot be told to %s when there is none", async (verb) => {
+  it.each(["cancel", "retry", "rerun"])("refuses to %s a run that does not exist", async (verb) => {
     const { api } = await startAdminServer();
     expect((await api("POST", `/runs/nope/${verb}`)).status).toBe(404);
   });

@@ -64,7 +64,7 @@ export function runOperations({ runs, reader, shown }: Engine): Operation[] {
       body: startBody,
       answers: {
         201: { description: "It has started.", schema: runShape },
-        200: { description: "A run with this key was started before; this is how it stands.", schema: runShape },
+        200: { description: "A run with this key was started before; this is its current state.", schema: runShape },
         404: { description: "There is no such workflow." },
       },
       async handle({ body: { workflow, input, key } }) {
@@ -85,21 +85,24 @@ export function runOperations({ runs, reader, shown }: Engine): Operation[] {
     operation({
       ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read" },
       summary: "Look at one run.",
-      answers: { 200: { description: "How it stands.", schema: runShape }, ...noSuchRun },
+      answers: { 200: { description: "Its current state.", schema: runShape }, ...noSuchRun },
       handle: async ({ params }) => json(200, bodyOf(await knownRun((id) => runs.run(id), params.id))),
     }),
     operation({
       ...{ id: "cancelRun", tag, method: "POST", path: "/runs/:id/cancel", action: "run.steer" },
       summary: "Cancel a run. One that has ended stays as it is.",
       body: cancelBody,
-      answers: { 202: { description: "The run afterwards. Workers learn of it by their next heartbeat.", schema: runShape }, ...noSuchRun },
+      answers: {
+        202: { description: "The run afterwards. Workers are informed at their next heartbeat.", schema: runShape },
+        ...noSuchRun,
+      },
       handle: async ({ params, body }) => json(202, bodyOf(await knownRun((id) => runs.cancel(id, body.reason), params.id))),
     }),
     operation({
       ...{ id: "retryRun", tag, method: "POST", path: "/runs/:id/retry", action: "run.steer" },
       summary: "Try again what did not succeed, in the same run, keeping what did.",
       answers: {
-        202: { description: "It goes on.", schema: runShape },
+        202: { description: "It continues.", schema: runShape },
         409: { description: "It is still running, or has succeeded." },
         ...noSuchRun,
       },
@@ -114,7 +117,7 @@ export function runOperations({ runs, reader, shown }: Engine): Operation[] {
   ];
 }
 
-/** The id may be spelled as a UUID, as protocols show it whose clients want one. */
+/** The id may be spelled as a UUID, as protocols show it whose clients require one. */
 export async function knownRun(find: (id: string) => Promise<Run | undefined>, id = ""): Promise<Run> {
   const run = await find(idOfUuid(id) ?? id);
   if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });

@@ -1,4 +1,4 @@
-// What our own API answers: shapes for the document, and the functions that make them from what the store keeps. Times are epoch
+// The answers of our own API: shapes for the document, and the functions that make them from stored rows. Times are epoch
 // milliseconds; inputs and outputs are the JSON values themselves.
 
 import { z } from "zod";
@@ -81,7 +81,7 @@ export const taskShape = z
     failures: z.number().int(),
     lost: z.number().int().describe("How often its worker vanished."),
     holder: z.string().nullable(),
-    lane: z.string().nullable().describe("What workers ask for; null for a step that no worker takes."),
+    lane: z.string().nullable().describe("The name that workers claim; null for a step that no worker takes."),
     labels: z.array(z.string()),
     priority: z.number().int(),
     input: value,
@@ -120,7 +120,7 @@ export function taskBody(task: Task, waiting: Waiting | null) {
   };
 }
 
-/** Dead letters that a list of steps tells of each; whoever handed them out lists all. */
+/** Dead letters of each step in a list of steps; the protocol of the task lists all. */
 const deadLettersShown = 20;
 
 const deadLettersShape = z
@@ -148,8 +148,8 @@ export const stepShape = z
     error: z.string().nullable(),
     startedAt: maybeTime,
     endedAt: maybeTime,
-    lastLine: z.string().nullable().optional().describe("The last line of its log, when asked for."),
-    waiting: waitingShape.optional().describe("Why nobody has taken it, while it is queued or on its way to workers."),
+    lastLine: z.string().nullable().optional().describe("The last line of its log, on request."),
+    waiting: waitingShape.optional().describe("Why no worker has taken it, while it is queued or on its way to workers."),
     lastError: z.string().optional().describe("Why the try before failed, while it waits for the next one."),
     deadLetters: deadLettersShape
       .optional()
@@ -159,7 +159,7 @@ export const stepShape = z
   })
   .meta({ id: "Step" });
 
-/** What is told of a step beside its task. */
+/** What is shown of a step besides its task. */
 export interface StepMore {
   readonly lastLine?: string | null | undefined;
   readonly waiting?: Waiting | null;
@@ -270,7 +270,7 @@ function planStep(plan: Plan, node: PlanNode) {
   };
 }
 
-/** A page of anything, newest or first first; `next` is what to ask with for the following one, null at the end. */
+/** A page of any list, newest first or in order; `next` is the parameter for the following page, null at the end. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), next: z.string().nullable() });
 }

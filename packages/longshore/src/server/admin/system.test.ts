@@ -8,7 +8,7 @@ async function figures(text: string): Promise<Map<string, number>> {
 }
 
 describe("health", () => {
-  it("tells version, store and uptime to anyone", async () => {
+  it("shows version, store and uptime to any caller", async () => {
     const { api, clock } = await startAdminServer({ tokens: ["0123456789abcdef"] });
     await clock.advance(90_000);
     const { status, body } = await api("GET", "/health");
@@ -18,7 +18,7 @@ describe("health", () => {
 });
 
 describe("the page at /", () => {
-  it("tells anyone where to look, as text or for browsers as HTML", async () => {
+  it("shows any caller where to look, as text or for browsers as HTML", async () => {
     const { api } = await startAdminServer({ tokens: ["0123456789abcdef"] });
     const text = await api("GET", "/");
     expect(text.status).toBe(200);
@@ -34,7 +34,7 @@ describe("the page at /", () => {
     }
   });
 
-  it("tells nothing about the server, and is kept from the pages of others like everything else", async () => {
+  it("discloses nothing about the server, and is closed to foreign web pages like everything else", async () => {
     const [one, other] = [await startAdminServer(), await startAdminServer({ sample: true })];
     await other.start(job("secret-job"));
     expect((await other.api("GET", "/")).body).toBe((await one.api("GET", "/")).body);

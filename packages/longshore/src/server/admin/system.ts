@@ -1,4 +1,4 @@
-// What the machinery around a server asks: what is it, is it healthy, how is it doing, what does it offer.
+// For monitoring: version, health, metrics and the API document.
 
 import { z } from "zod";
 import { type Metrics, metricsContentType } from "../../metrics.ts";
@@ -30,7 +30,7 @@ export function systemOperations({ health, metrics, document }: SystemParts): Op
     welcomeOperation(tag),
     operation({
       ...{ id: "health", tag, method: "GET", path: "/health", root: true, action: "server.health" },
-      summary: "Tell whether the server can take work. Needs no token.",
+      summary: "Report whether the server can take work. Needs no token.",
       answers: {
         200: { description: "It can.", schema: healthShape },
         503: { description: "The store cannot be written now; reads go on.", schema: healthShape },
@@ -42,13 +42,13 @@ export function systemOperations({ health, metrics, document }: SystemParts): Op
     }),
     operation({
       ...{ id: "live", tag, method: "GET", path: "/livez", root: true, action: "server.health" },
-      summary: "Tell whether the process is alive, whatever its store can do. Needs no token.",
+      summary: "Report whether the process is alive, whatever the state of its store. Needs no token.",
       answers: { 200: { description: "It is.", schema: z.object({ status: z.literal("ok") }).meta({ id: "Alive" }) } },
       handle: () => json(200, { status: "ok" }, { "cache-control": "no-store" }),
     }),
     operation({
       ...{ id: "ready", tag, method: "GET", path: "/readyz", root: true, action: "server.health" },
-      summary: "Tell whether the server may be sent work now. Needs no token.",
+      summary: "Report whether the server accepts work now. Needs no token.",
       answers: {
         200: { description: "It may.", schema: healthShape },
         503: { description: "The store cannot be written now, or the server is closing.", schema: healthShape },

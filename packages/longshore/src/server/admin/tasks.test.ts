@@ -8,7 +8,7 @@ async function startRun({ api, create }: AdminServer, ...jobs: ReturnType<typeof
 }
 
 describe("tasks", () => {
-  it("tell how they stand, from queued to done", async () => {
+  it("show their state, from queued to done", async () => {
     const server = await startAdminServer();
     const { api, take, complete, clock } = server;
     const id = await startRun(server, job("a", { required_labels: ["linux"] }));
@@ -95,7 +95,7 @@ describe("tasks", () => {
 });
 
 describe("steps", () => {
-  it("are all there, also those whose turn has not come, with their last log line when asked for", async () => {
+  it("are all there, also those whose turn has not come, with their last log line on request", async () => {
     const server = await startAdminServer();
     const { api, take, push } = server;
     const id = await startRun(server, job("a"), job("b", { depends_on: ["a"] }));

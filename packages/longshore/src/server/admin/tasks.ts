@@ -79,7 +79,7 @@ export function taskOperations(engine: Engine): Operation[] {
     operation({
       ...{ id: "getTask", tag, method: "GET", path: "/tasks/:id", action: "task.read" },
       summary: "Look at one task.",
-      answers: { 200: { description: "How it stands.", schema: taskShape }, ...noSuchTask },
+      answers: { 200: { description: "Its current state.", schema: taskShape }, ...noSuchTask },
       handle: async ({ params }) => json(200, await body(await knownTask(engine, params.id as string))),
     }),
     operation({
@@ -95,7 +95,7 @@ export function taskOperations(engine: Engine): Operation[] {
       ...{ id: "cancelTask", tag, method: "POST", path: "/tasks/:id/cancel", action: "run.steer" },
       summary: "Cancel one task. A step that is cancelled fails its run, as a failed one does; one that has ended stays as it is.",
       answers: {
-        202: { description: "The task afterwards. A worker learns of it by its next heartbeat.", schema: taskShape },
+        202: { description: "The task afterwards. Its worker is informed at its next heartbeat.", schema: taskShape },
         ...noSuchTask,
       },
       async handle({ params }) {

@@ -1,5 +1,5 @@
-// What stands at `/`, for whoever opens the server's address in a browser or with curl. The same text for everybody and from every
-// server: it is open, so it must tell nothing about this one.
+// The page at `/`, for a person who opens the server's address in a browser or with curl. The same text for every caller and from every
+// server: it is open, so it must disclose nothing about this one.
 
 import type { HttpReply, HttpRequest } from "../../http.ts";
 import { apiPrefix, type Operation, operation } from "./operation.ts";
@@ -17,7 +17,7 @@ const commands: readonly (readonly [command: string, what: string])[] = [
 ];
 
 const title = "A Longshore server";
-const intro = "It runs tasks and workflows. There are no pages here; ask it on the command line, or over HTTP.";
+const intro = "It runs tasks and workflows. There are no pages here; use the command line, or HTTP.";
 const plainHeaders = { "content-type": "text/plain; charset=utf-8", vary: "accept" };
 const htmlHeaders = {
   "content-type": "text/html; charset=utf-8",
@@ -44,7 +44,7 @@ ${places.map(([path, what]) => `<li><a href="${path}">${path}</a>: ${what}</li>`
 export function welcomeOperation(tag: string): Operation {
   return operation({
     ...{ id: "welcome", tag, method: "GET", path: "/", root: true, action: "server.greet", page: true },
-    summary: "Say where to look. Needs no token; HTML for browsers.",
+    summary: "Show where to look. Needs no token; HTML for browsers.",
     answers: { 200: { description: "A few lines, the same from every server.", contentType: "text/plain" } },
     handle: ({ request }) => welcome(request),
   });

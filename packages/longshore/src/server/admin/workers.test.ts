@@ -5,7 +5,7 @@ import { task } from "../../task.ts";
 import { work } from "../../work.ts";
 
 describe("workers", () => {
-  it("are listed with what they hold and what they ask for", async () => {
+  it("are listed with what they hold and what they claim", async () => {
     const { api, start, take, post, clock } = await startAdminServer();
     await post("/api/workers/register", { worker_id: "w1", labels: ["linux", "handler:greet"] });
     await start(job("a"));
@@ -43,7 +43,7 @@ describe("workers", () => {
 });
 
 describe("queues", () => {
-  it("tell how much is ready, since when, and why it waits", async () => {
+  it("show how much is ready, since when, and why it waits", async () => {
     const { api, start, clock, post } = await startAdminServer();
     const startedAt = clock.now();
     await start(job("a", { required_labels: ["gpu"] }), job("b", { required_labels: ["gpu"] }));
@@ -72,7 +72,7 @@ describe("queues", () => {
     expect((await api("GET", "/queues")).body.items).toMatchObject([{ ready: 0, oldestAt: null, waiting: null }]);
   });
 
-  it("count claims that stand in line", async () => {
+  it("count claims that wait", async () => {
     const { api, start, take, complete, claim, server } = await startAdminServer();
     await start(job("a"));
     await complete((await take()).lease.lease_id);

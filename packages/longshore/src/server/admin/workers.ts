@@ -18,9 +18,9 @@ export const workerShape = z
   .object({
     id: z.string(),
     protocol: z.string(),
-    status: z.enum(workerStatuses).describe("`unheard`: known from before the server started, and not heard of since."),
+    status: z.enum(workerStatuses).describe("`unheard`: known from before the server started, and silent since."),
     labels: z.array(z.string()),
-    lanes: z.array(z.string()).describe("What it has asked for lately; empty when it has not asked since the server started."),
+    lanes: z.array(z.string()).describe("The names it has claimed lately; empty when it has not claimed since the server started."),
     does: z.array(z.string()).describe("What it does, in the words of its protocol: handlers, types of tasks, components or roles."),
     registeredAt: time,
     seenAt: time,
@@ -38,9 +38,9 @@ export const queueShape = z
       .int()
       .describe("Tasks that were sent to workers that do not come for them, or are about to be, and that none has taken up."),
     oldestAt: time.nullable().describe("Since when the oldest of both has been waiting."),
-    pollers: z.number().int().describe("Claims that stand in line for this lane."),
+    pollers: z.number().int().describe("Claims that wait for this lane."),
     workers: z.number().int().describe("Live workers that could take from this lane."),
-    polledAt: time.nullable().describe("When somebody last asked for its tasks."),
+    polledAt: time.nullable().describe("When a worker last claimed its tasks."),
     waiting: waitingShape.nullable().describe("Why the oldest has not been taken; null when there is none."),
   })
   .meta({ id: "Queue" });
@@ -68,7 +68,7 @@ export function workerOperations(engine: Engine): Operation[] {
     }),
     operation({
       ...{ id: "listQueues", tag, method: "GET", path: "/queues", action: "queue.read" },
-      summary: "List lanes with what stands in them.",
+      summary: "List lanes with their tasks.",
       query: z.strictObject({ limit, after: position }),
       answers: { 200: { description: "A page of the lanes that have been used since the server started.", schema: pageOf(queueShape) } },
       handle: async ({ query }) => json(200, await queuePage(engine, query)),
@@ -110,7 +110,7 @@ async function queuePage(engine: Engine, { limit: most, after }: { limit: number
     position = queue.position;
     items.push(await body(await stateOf(engine, queue)));
   }
-  // After a restart nobody has used the lane of what was sent before it.
+  // After a restart no worker has used the lane of what was sent before it.
   const { lanes } = engine.store.board;
   for (const { lane } of sent.values())
     if (!lanes.knows(lane)) items.push(await body({ lane, ready: 0, oldest: null, pollers: 0, polledAt: 0 }));

@@ -47,7 +47,7 @@ describe("places for requests", () => {
     expect(fill(connect(), "ann")).toBe(5);
   });
 
-  it("are told apart by connection alone where no caller has a token", () => {
+  it("are distinguished by connection alone where no caller has a token", () => {
     const { connect, fill } = setup();
     expect([fill(connect(), undefined), fill(connect(), undefined), fill(connect(), undefined)]).toEqual([5, 5, 1]);
   });

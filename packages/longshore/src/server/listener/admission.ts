@@ -1,7 +1,7 @@
 // Who may have how many requests under way. Every connection has a few places of its own, which nothing that others do can take: a
-// client that waits for its answers is never refused. What goes beyond them, pipelined requests and calls on one HTTP/2 connection, comes
-// from a pool, and one connection or one token gets a part of it only. Requests that need no token share a small part, so half-sent
-// ones cannot use up the rest. Vital actions (health, figures, cancellation) may go beyond each of these limits by a reserve.
+// client that waits for its answers is never refused. More than these, such as pipelined requests and calls on one HTTP/2 connection, take
+// places from a pool, and one connection or one token gets a share of it only. Requests that need no token have a small share, so half-sent
+// ones cannot use up the rest. Vital actions (health, figures, cancellation) may exceed each of these limits by a reserve.
 
 import { type Action, actions } from "../../actions.ts";
 import type { Problem } from "../../http.ts";
@@ -11,7 +11,7 @@ import { overloaded } from "./problems.ts";
 
 /** A request or call that may hold a place of the pool. */
 export interface Placed {
-  /** Who pays for the place; undefined while it stands on a place of its connection. */
+  /** The account that pays for the place; undefined while it is a place of its connection. */
   place: string | undefined;
 }
 
@@ -71,7 +71,7 @@ export class Admission {
     else this.#used.delete(place);
   }
 
-  /** On a server without tokens all callers are one, and only their connections tell them apart. */
+  /** On a server without tokens all callers are one, and only their connections distinguish them. */
   #mostOf(payer: string): number {
     if (payer === anyCaller) return this.#limits.inFlight;
     return payer === openCallers ? this.#limits.inFlightOpen : this.#limits.inFlightToken;

@@ -37,7 +37,7 @@ describe("the token format", () => {
     });
   });
 
-  it("makes up a name that tells tokens apart but is not a part of the secret", () => {
+  it("makes up a name that distinguishes tokens but is not taken from the secret", () => {
     const { name } = parseToken(`worker:${secret}`, "--token 1");
     expect(name).toMatch(/^worker-[0-9a-f]{6}$/);
     expect(parseToken(`worker:${secret}x`, "--token 1").name).not.toBe(name);
@@ -75,7 +75,7 @@ describe("the token file", () => {
     expect(errorOf(() => readTokenFile(path)).message).toContain(`${path}:2`);
   });
 
-  it("says that it cannot be read when it is not there", () => {
+  it("reports that it cannot be read when it is missing", () => {
     const error = errorOf(() => readTokenFile("/nowhere/tokens.txt"));
     expect(error.code).toBe("LONGSHORE_BAD_CONFIG");
     expect(error.message).toContain("/nowhere/tokens.txt");
@@ -90,7 +90,7 @@ describe("the token file", () => {
 describe("identification", () => {
   const tokens = [parseToken(`worker:${secret}1:w`, "1"), parseToken(`read:${secret}2:r`, "2"), parseToken(`${secret}3`, "3")];
 
-  it("asks nobody when no token is configured", () => {
+  it("does not authenticate callers when no token is configured", () => {
     expect(createAuth([]).required).toBe(false);
     expect(createAuth(tokens).required).toBe(true);
   });

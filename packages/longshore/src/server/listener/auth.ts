@@ -20,7 +20,7 @@ export interface Token {
 }
 
 export interface Auth {
-  /** False when no token was configured: then nobody is asked for one. */
+  /** False when no token was configured: then callers are not authenticated. */
   readonly required: boolean;
   /** Who the `authorization` header belongs to; undefined when it is absent, malformed or unknown. */
   identify(authorization: string | undefined): Caller | undefined;
@@ -41,7 +41,7 @@ const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 const tokenScopes: readonly string[] = ["worker", "operator", "read"] satisfies TokenScope[];
 
 /**
- * Builds the check. `equal` must take the same time whatever it is given; it is a parameter so that a test can see that it is used,
+ * Builds the check. `equal` must take the same time whatever it is given; it is a parameter so that a test can check that it is used,
  * and used for every token whether or not an earlier one matched.
  */
 export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: Uint8Array) => boolean = timingSafeEqual): Auth {
@@ -56,7 +56,7 @@ export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: U
     identify(authorization) {
       const secret = bearerSecret(authorization);
       if (secret === undefined) return undefined;
-      // Digests have one length, which timingSafeEqual needs, and tell nothing about how much of a guess was right.
+      // Digests have one length, which timingSafeEqual needs, and do not disclose how much of a guess was right.
       presented.write(digest(secret), "latin1");
       let found: Caller | undefined;
       for (const entry of entries) if (equal(entry.digest, presented)) found = entry.caller;

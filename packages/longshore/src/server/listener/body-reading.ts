@@ -1,5 +1,5 @@
-// Reading a body whole, as text. Each piece is paid for from the budget of all bodies, counted against the limits of the route and decoded when
-// it arrives, so that nothing large is left to do at the end and what is too much never lies in memory.
+// Reading a body whole, as text. Each piece is paid for from the budget of all bodies, counted against the limits of the route and decoded
+// when it arrives, so that nothing large is left to do at the end and what is too much is never in memory.
 
 import type { ByteBudget } from "../../byte-budget.ts";
 import { JsonScan } from "../../json-scan.ts";
@@ -30,7 +30,7 @@ export class BodyReading implements Moving {
   /** Bytes that have come. */
   size = 0;
 
-  /** Calls `done` once; never when the client goes away half-way or after `stop`. After a refusal the rest goes to the stream again. */
+  /** Calls `done` once; never when the client disconnects half-way or after `stop`. After a refusal the rest flows to the stream again. */
   constructor(request: BodyRequest, limits: BodyLimits, budget: ByteBudget, done: (outcome: BodyOutcome) => void) {
     this.#request = request;
     this.#limits = limits;
@@ -144,7 +144,7 @@ class Pieces {
     try {
       this.#text += this.#decoder.decode(piece, { stream: piece !== undefined });
     } catch {
-      // The only thing it throws for is what the outcome says.
+      // It throws only for what the outcome reports.
       this.refused = "not-utf8";
     }
   }

@@ -28,7 +28,7 @@ describe("a streamed body", () => {
     await client.until("HTTP/1.1 404 ");
   });
 
-  it("fails for the handler when the client goes half-way", async () => {
+  it("fails for the handler when the client disconnects half-way", async () => {
     const failed = latch<unknown>();
     const server = await serve(
       route(
@@ -97,7 +97,7 @@ describe("a body above the limit", () => {
     expect((await call(`${server.url}/x`, { method: "POST", body: "x".repeat(11) })).text).toContain("10 bytes");
   });
 
-  it("is cut off when it goes on long after the refusal", async () => {
+  it("is cut off when it continues long after the refusal", async () => {
     const server = await startServer({ groups: [groupOf("main", [echo])], limits: { discardBytes: 100_000 } });
     const client = new RawClient(server);
     client.send("POST /x HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -110,7 +110,7 @@ describe("a body above the limit", () => {
     expect(await client.closed()).toContain("HTTP/1.1 413 ");
   });
 
-  it("is not made by a length that lies: what follows the announced bytes is another request, and here none", async () => {
+  it("is not made by a wrong length: what follows the announced bytes is another request, and here none", async () => {
     let handled = 0;
     const server = await serve(route("POST /x", () => ({ status: 200, body: `handled ${++handled}` })));
     const client = new RawClient(server);

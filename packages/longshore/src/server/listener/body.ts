@@ -1,4 +1,4 @@
-// Request bodies: what is announced of them, as a bounded stream for large ones, and thrown away when they are not wanted. Those that are read
+// Request bodies: their announced length, as a bounded stream for large ones, and discarded when they are not needed. Those that are read
 // whole are in body-reading.ts.
 
 import { isUtf8 } from "node:buffer";
@@ -17,7 +17,7 @@ export function announcesBody(headers: IncomingHttpHeaders): boolean {
   return length === undefined ? headers["transfer-encoding"] !== undefined : length !== "0";
 }
 
-/** True when the announced length alone is reason to refuse. A length that lies is caught while reading. */
+/** True when the announced length alone is reason to refuse. A wrong length is detected while reading. */
 export function announcesMoreThan(headers: IncomingHttpHeaders, bytesMax: number): boolean {
   const length = headers["content-length"];
   // Fewer digits mean less; most requests are spared the conversion.
@@ -25,15 +25,15 @@ export function announcesMoreThan(headers: IncomingHttpHeaders, bytesMax: number
 }
 
 /**
- * A request whose body can be taken as it is parsed. Small bodies are the whole traffic of a worker, and a Readable costs about 4 us each for
- * its listeners, ticks and end; `push`, which the parser calls, is the one place that sees every chunk and then null.
+ * A request whose body can be taken as it is parsed. Small bodies are the whole traffic of a worker, and a Readable costs about 4 us each
+ * for its listeners, ticks and end; `push`, which the parser calls, is the one place that gets every chunk and then null.
  */
 export class BodyRequest extends IncomingMessage {
   /** What its connection may do in a turn of the event loop. */
   share: Share | undefined = undefined;
   /** Called once, when the body comes in very many tiny pieces. */
   onTinyPieces: (() => void) | undefined = undefined;
-  /** Takes the chunks instead of the stream, when set before the parser goes on: in the same tick as the request's event. */
+  /** Takes the chunks instead of the stream, when set before the parser continues: in the same tick as the request's event. */
   onChunk: ((chunk: Buffer | null) => void) | undefined = undefined;
   private pieces = 0;
   private bytes = 0;
@@ -62,7 +62,7 @@ export function decodeBody(bytes: Buffer): BodyOutcome {
   return text.includes("\ufffd") && !isUtf8(bytes) ? "not-utf8" : { text };
 }
 
-/** The body as a stream that fails with LONGSHORE_LIMIT beyond `bytesMax`, or when the client goes away half-way. */
+/** The body as a stream that fails with LONGSHORE_LIMIT beyond `bytesMax`, or when the client disconnects half-way. */
 export function boundedStream(request: IncomingMessage, bytesMax: number): Transform {
   let size = 0;
   const bounded = new Transform({
@@ -78,8 +78,8 @@ export function boundedStream(request: IncomingMessage, bytesMax: number): Trans
 }
 
 /**
- * Throws away what is still coming, so that the client gets to read its answer and may go on using the connection.
- * Who sends more than `bytesMax` after being answered is cut.
+ * Discards what is still coming, so that the client can read its answer and use the connection again.
+ * A client that sends more than `bytesMax` after its answer is cut.
  */
 export function discardRest(request: IncomingMessage, bytesMax: number): void {
   let left = bytesMax;

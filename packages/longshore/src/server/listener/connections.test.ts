@@ -1,4 +1,4 @@
-// What happens to requests under way when their client goes, or when the server closes.
+// Requests in progress when their client disconnects, or when the server closes.
 
 import { describe, expect, it } from "vitest";
 import { groupOf, latch, RawClient, route, startServer, turn } from "../../../test/support/http.ts";
@@ -9,7 +9,7 @@ function serve(...routes: Route[]) {
   return startServer({ groups: [groupOf("main", routes)] });
 }
 
-describe("a client that goes away", () => {
+describe("a client that disconnects", () => {
   it("aborts `gone` of a waiting request, and its reply is given back", async () => {
     const waiting = latch<HttpRequest>();
     const undelivered = latch();
@@ -172,7 +172,7 @@ describe("closing the server", () => {
     expect(server.connections()).toBe(0);
   });
 
-  it("lets a request in flight be answered, tells its client to go, and takes no new connection", async () => {
+  it("lets a request in flight be answered, closes its connection, and takes no new one", async () => {
     const waiting = latch();
     const answer = latch<HttpReply>();
     const server = await serve(
@@ -233,7 +233,7 @@ describe("closing the server", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("may be asked for twice", async () => {
+  it("may be requested twice", async () => {
     const server = await serve(route("GET /x", () => ({ status: 200 })));
     const first = server.close();
     expect(server.close()).toBe(first);

@@ -1,5 +1,5 @@
-// Which sockets are open and what is under way on each. One listener a socket tells every exchange on it that the client has gone, so
-// that a request needs none of its own; and closing knows which sockets are idle, also those that never sent anything.
+// Which sockets are open and which exchanges are in progress on each. One listener a socket notifies every exchange on it that the client
+// has disconnected, so that a request needs none of its own; and closing finds idle sockets, also those that never sent anything.
 
 import type { Socket } from "node:net";
 import type { Admission, Placed } from "./admission.ts";
@@ -48,7 +48,7 @@ export class Connection {
     return true;
   }
 
-  /** Empties the connection and answers what was under way. */
+  /** Empties the connection and answers what was in progress. */
   takeAll(): OnConnection[] {
     const all = [...(this.others ?? [])];
     if (this.current !== undefined) all.unshift(this.current);

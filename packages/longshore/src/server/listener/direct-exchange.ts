@@ -13,7 +13,7 @@ import type { Match } from "./router.ts";
 export interface DirectAnswers {
   /** The Date header's value. */
   date(): string;
-  /** What a kept connection is told: how long it may be idle. */
+  /** The header of a kept connection: how long it may be idle. */
   readonly keepAliveText: string;
 }
 

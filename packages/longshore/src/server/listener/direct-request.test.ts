@@ -21,7 +21,7 @@ describe("a request that is read directly", () => {
     expect(request?.body.toString()).toBe('{"a":1}');
   });
 
-  it("may say that it keeps its connection, in any case", () => {
+  it("may keep its connection by a header, in any case", () => {
     for (const value of ["keep-alive", "Keep-Alive"]) expect(read(`GET / HTTP/1.1\r\n${host}Connection: ${value}\r\n\r\n`)).toBeDefined();
   });
 
@@ -90,7 +90,7 @@ describe("a request that is left to node:http", () => {
 
 describe("whatever is read directly", () => {
   it("is one request and the same one to node:http", async () => {
-    // Else the property would say nothing.
+    // Otherwise the property would prove nothing.
     expect(await compareWithNode(5_000)).toBeGreaterThan(500);
   });
 

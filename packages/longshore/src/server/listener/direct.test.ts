@@ -1,5 +1,5 @@
-// Connections that are served without node:http, and how they are handed over to it. A client must not be able to tell: the same bytes
-// come back, whatever the pieces in which it sends.
+// Connections that are served without node:http, and how they are handed over to it. A client must not notice: the same bytes come back,
+// whatever the pieces in which it sends.
 
 import { connect } from "node:net";
 import { Readable } from "node:stream";
@@ -164,7 +164,7 @@ describe("a connection is handed over", () => {
     expect(handedOver(server)).toBe(request.length - 2);
   });
 
-  it("in the middle of its life, and goes on with later requests", async () => {
+  it("in the middle of its life, and continues with later requests", async () => {
     const server = await serve();
     const client = new RawClient(server);
     const ask = async (request: string, by: string) => {
@@ -201,7 +201,7 @@ describe("a connection is handed over", () => {
     expect(handedOver(server)).toBe(3);
   });
 
-  it("not for a route that forgot to say so: its stream is a mistake for every client", async () => {
+  it("not for a route that is not marked as open-ended: its stream is a mistake for every client", async () => {
     const content = Readable.from(["a"]);
     const server = await serve([route("GET /x", () => ({ status: 200, body: content }))]);
     for (const carried of ["directly", "by node:http"] as const) expect((await call(`${server.url}/x`, { carried })).status).toBe(500);

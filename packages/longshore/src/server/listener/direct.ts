@@ -1,6 +1,6 @@
 // How a connection begins: served by ourselves, without node:http, for as long as each request comes whole and plain and finds a route
 // whose answer is whole too. That is what workers send, and it costs about half of what it does through node:http. Anything else, be it
-// a slow head, a body in pieces, pipelined or odd requests, streams or events, hands the connection over with its bytes, for good.
+// a slow head, a body in pieces, pipelined or odd requests, streams or events, hands the connection over with its bytes, permanently.
 //
 // States of a connection: new (nothing received), busy (a request is under way), idle (between two requests), handed over. It is new for
 // at most `headersMs` and idle for at most `keepAliveMs`. What arrives while it is busy waits for the answer and is then handed over.
@@ -103,7 +103,7 @@ class DirectConnection {
     this.handOver(early);
   };
 
-  /** Reading goes on for a while, because it is how we learn that the client has gone. */
+  /** Reading continues for a while, because only that shows that the client has disconnected. */
   private keep(bytes: Buffer): void {
     this.early = this.early === undefined ? bytes : Buffer.concat([this.early, bytes]);
     if (++this.earlyReads >= earlyReadsMax) this.socket.pause();
@@ -125,7 +125,7 @@ class DirectConnection {
   };
 
   private readonly onError = (): void => {
-    // The socket closes next, and Connections tells whoever was under way.
+    // The socket closes next, and Connections notifies the exchanges in progress.
   };
 
   private readonly onTimeout = (): void => {

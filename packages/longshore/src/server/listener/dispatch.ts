@@ -1,5 +1,5 @@
-// The way of a request, in order: find its route, pass the gate, read its body, ask the handler, write the reply. Every refusal on that
-// way takes the words of the group that owns the path.
+// The course of a request, in order: find its route, pass the gate, read its body, call the handler, write the reply. Every refusal on the
+// way has the form of the group that owns the path.
 
 import { actions } from "../../actions.ts";
 import type { HttpReply, Problem, Route } from "../../http.ts";
@@ -97,7 +97,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     });
   }
 
-  /** Reads a large body in slices before its route sees it; one that is no JSON is left to the route. */
+  /** Reads a large body in slices before its route gets it; one that is no JSON is left to the route. */
   async function runLarge(exchange: Exchange, route: Route): Promise<void> {
     exchange.parsed = await parseLarge(exchange.text);
     run(exchange, route);
@@ -114,7 +114,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     }
   }
 
-  /** Has the answer made on the place that the exchange has, and leaves it. */
+  /** Makes the answer on the place that the exchange has, and leaves the place. */
   function make(exchange: Exchange, route: Route): void {
     exchange.waits = () => making.leave(exchange);
     if (exchange.connection.socket.writable) handle(exchange, route);

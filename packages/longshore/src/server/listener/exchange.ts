@@ -1,5 +1,5 @@
-// One request and its answer: what a route sees as HttpRequest, with the costly parts made on first use, and what the listener needs
-// to know of it until the answer has left. Two kinds carry it: direct-exchange.ts and node-exchange.ts.
+// One request and its answer: the HttpRequest for the route, with costly fields made on first use, and the state that the listener needs
+// until the answer has left. Two kinds carry it: direct-exchange.ts and node-exchange.ts.
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { Readable, type Writable } from "node:stream";
@@ -30,7 +30,7 @@ export abstract class Exchange implements HttpRequest {
   waits: (() => void) | undefined = undefined;
   /** A foreign web origin that may read the answer. */
   allowedOrigin: string | undefined = undefined;
-  /** What to do when the client goes before the answer has left. */
+  /** Called when the client disconnects before the answer has left. */
   undelivered: (() => void) | undefined = undefined;
   events: EventStream | undefined = undefined;
   /** Gives back what the answer holds until it has left. */
@@ -49,31 +49,31 @@ export abstract class Exchange implements HttpRequest {
     this.group = match.group;
   }
 
-  /** True once a part of the answer has been written: nothing else can be said then. */
+  /** True once a piece of the answer has been written: the status cannot change then. */
   abstract get begun(): boolean;
 
   /** Only where an answer may stay open: a stream, or events. */
   abstract get response(): ServerResponse | undefined;
 
-  /** Reads the whole body and calls `done` once; never when the client goes away half-way. */
+  /** Reads the whole body and calls `done` once; never when the client disconnects half-way. */
   abstract readText(limits: BodyLimits, done: (outcome: BodyOutcome) => void): void;
 
   /** Lets the route read the body by itself, as `stream`. */
   abstract openStream(bytesMax: number): void;
 
-  /** To be called before an answer is written. With `last` the connection ends after it. */
+  /** Must be called before an answer is written. With `last` the connection ends after it. */
   abstract beginAnswer(last: boolean): void;
 
   /** Writes head and body; `head` has names and values in turn. `left` is called when the system has taken the bytes, or they are lost. */
   abstract sendWhole(status: number, head: readonly string[], body: string | Uint8Array | undefined, left?: () => void): void;
 
-  /** Writes the head of an answer whose body comes in pieces, and returns where these go. */
+  /** Writes the head of an answer whose body comes in pieces, and returns where to write these. */
   abstract beginPieces(status: number, head: readonly string[]): Writable;
 
   /** The last piece has been written. */
   abstract endPieces(left: () => void): void;
 
-  /** The answer has left, or never will: the connection may go on. */
+  /** The answer has left, or never will: the connection may continue. */
   abstract finished(): void;
 
   get query(): URLSearchParams {
@@ -114,7 +114,7 @@ export abstract class Exchange implements HttpRequest {
     release?.();
   }
 
-  /** Tells the route, once, that its answer did not arrive. */
+  /** Notifies the route, once, that its answer did not arrive. */
   giveBack(): void {
     const undelivered = this.undelivered;
     this.undelivered = undefined;
@@ -122,7 +122,7 @@ export abstract class Exchange implements HttpRequest {
   }
 }
 
-/** What stands before the query. */
+/** The path before the query. */
 export function pathOf(url: string): string {
   const queryAt = url.indexOf("?");
   return queryAt < 0 ? url : url.slice(0, queryAt);

@@ -125,7 +125,7 @@ describe("the Origin header", () => {
     expect(() => gate({ origins: [origin] })).toThrow(/origin/);
   });
 
-  it("is not needed to refuse what a browser says comes from another site", () => {
+  it("is not needed to refuse what a browser marks as from another site", () => {
     expect(gate().screen({ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" })).toMatchObject({ status: 403 });
     expect(gate().screen({ host, "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors" })).toMatchObject({ status: 403 });
     expect(gate().screen({ host, "sec-fetch-site": "same-origin" })).toBeUndefined();
@@ -168,7 +168,7 @@ describe("a visit by a browser", () => {
 });
 
 describe("the token", () => {
-  it("is asked of nobody when none is configured", () => {
+  it("is not required when none is configured", () => {
     expect(gate().authorize({}, "run.start")).toEqual({ caller: everyone });
   });
 
@@ -188,7 +188,7 @@ describe("the token", () => {
     expect(problem?.message).toContain("operator");
   });
 
-  it("is asked for in words that the log keeps, which takes out every token", () => {
+  it("is required in words that the log keeps, which removes every token", () => {
     const lines: string[] = [];
     const logger = createLogger({ format: "json", write: (line) => lines.push(line), clock: { now: () => 0 } });
     const text = createLogger({ format: "text", write: (line) => lines.push(line), clock: { now: () => 0 } });

@@ -1,6 +1,6 @@
-// The one gate in front of every route: is this request meant for us (Host), may the page that sent it talk to us (Origin, and what browsers
-// tell of where a request comes from), and does its token allow the action. A server on loopback has no tokens by default, yet every web page
-// that its user opens can reach it; the first checks keep such a page out, whatever method or content type it uses.
+// The one gate in front of every route: is this request meant for us (Host), may the page that sent it call us (Origin, and the site that
+// browsers report), and does its token allow the action. A server on loopback has no tokens by default, yet every web page that its user
+// opens can reach it; the first checks keep such a page out, whatever method or content type it uses.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
@@ -32,9 +32,9 @@ export type Target = Pick<Route, "method" | "action" | "page">;
 export interface Gate {
   /** Refuses a request by its Host and the page that it comes from. For every request, also to unknown paths, which have no route. */
   screen(headers: IncomingHttpHeaders, route?: Target): Problem | undefined;
-  /** Refuses a request whose token does not allow the action, or what its answer does besides. */
+  /** Refuses a request whose token does not allow the action, or its further effects. */
   authorize(headers: IncomingHttpHeaders, action: Action, also?: Action): Admission;
-  /** The foreign origin that the answer must name so that its page may read it; undefined for anyone else. */
+  /** The foreign origin that the answer must name so that its page may read it; undefined for any other. */
   allowedOrigin(headers: IncomingHttpHeaders): string | undefined;
 }
 
@@ -51,7 +51,7 @@ export function createGate(options: GateOptions): Gate {
       const { host, origin } = headers;
       if (!acceptsHost(host)) return host === undefined || hostShape.test(host) ? wrongHost(host) : malformedHost(host);
       if (origin !== undefined && !origins.has(origin) && !isOwn(origin, host)) return foreignOrigin(origin);
-      // Links, images, scripts and no-cors fetches of a foreign page carry no Origin, but browsers tell where they come from.
+      // Links, images, scripts and no-cors fetches of a foreign page carry no Origin, but browsers report their site.
       const site = headers["sec-fetch-site"];
       const isForeign = origin === undefined && site !== undefined && site !== "same-origin" && site !== "none";
       if (isForeign && !(route?.page === true && opensPage(headers))) return foreignOrigin(`${String(site)} page`);
@@ -80,8 +80,8 @@ function opensPage(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * A person's browser is led somewhere: by an address, a link or a form. Some protocols take tasks by GET, which no such visit must do. Browsers
- * say nothing of sites and modes to plain HTTP beyond loopback; all of them call themselves Mozilla there, and no worker does.
+ * A browser visits an address: typed, by a link or by a form. Some protocols take tasks by GET, which no such visit must do. Browsers
+ * send no site and mode to plain HTTP beyond loopback; all of them call themselves Mozilla there, and no worker does.
  */
 function isBrowsing(headers: IncomingHttpHeaders, method: Route["method"]): boolean {
   if (headers["sec-fetch-mode"] === "navigate") return true;
@@ -152,7 +152,7 @@ function parseOrigin(text: string): string {
 
 const admitted: Admission = { caller: everyone };
 const open: Admission = { caller: stranger };
-// Worded so that nothing in it looks like a token: the log takes out whatever stands behind the word.
+// Worded so that nothing in it looks like a token: the log removes the text behind that word.
 const noToken: Admission = {
   problem: unauthorized("This route needs a token: in the header `Authorization`, after `Bearer`.", "Bearer"),
   caller: stranger,

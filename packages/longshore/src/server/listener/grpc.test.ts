@@ -67,7 +67,7 @@ describe("one port", () => {
     expect(await client.closed()).toContain("HTTP/1.1 400 ");
   });
 
-  it("tells plain HTTP/2 what it is for", async () => {
+  it("explains to plain HTTP/2 what it serves", async () => {
     const server = await serve([say()]);
     const answer = await answerOf(rawSession(server.port).request({ ":path": "/hello" }));
     expect([answer.head[":status"], answer.body.toString()]).toEqual([415, expect.stringContaining("speaks gRPC only")]);
@@ -92,7 +92,7 @@ describe("one port", () => {
 });
 
 describe("the gate", () => {
-  it("asks for a token on every method that is not open, and for its scope", async () => {
+  it("requires a token on every method that is not open, and its scope", async () => {
     const methods = [
       say("task.claim"),
       count("task.claim"),
@@ -113,7 +113,7 @@ describe("the gate", () => {
     expect(findings).toHaveLength(calls);
   });
 
-  it("lets in whom the token allows, and tells the method who that is", async () => {
+  it("accepts a caller whose token allows it, and passes the caller to the method", async () => {
     const principals: (string | undefined)[] = [];
     const server = await serve(
       [
@@ -182,7 +182,7 @@ describe("errors", () => {
     expect(findDetail(error, BadRequest)).toEqual({ fieldViolations: [{ field: "worker_id", description: "expected a text" }] });
   });
 
-  it("that nobody expected are told by an incident, and the log tells the rest", async () => {
+  it("that were not expected are reported by an incident id, and the log has the rest", async () => {
     const { error, server } = await failWith(new TypeError("the inner reason"));
     const incident = /under ([0-9a-f-]{36})/.exec(error.message)?.[1];
     expect(error).toMatchObject({ code: GrpcCode.INTERNAL });

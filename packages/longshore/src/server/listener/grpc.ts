@@ -44,9 +44,9 @@ export interface GrpcPartOptions {
 }
 
 export interface GrpcPart {
-  /** Serves this socket from now on; `bytes` are what it has received and nobody has read. */
+  /** Serves this socket from now on; `bytes` are received and not read yet. */
   take(socket: Socket, bytes?: Buffer): void;
-  /** Ends streams and says goodbye to every client; other calls may finish. */
+  /** Ends streams and sends GOAWAY to every client; other calls may finish. */
   drain(): void;
 }
 

@@ -55,7 +55,7 @@ describe.each(carriers)("tokens, carried %s", (carried) => {
     expect(findings).toHaveLength(calls);
   });
 
-  it("open what their scope says, an operator's everything", async () => {
+  it("allow what their scope covers, an operator's everything", async () => {
     const handled: string[] = [];
     const server = await startServer({ groups: table(handled), auth });
     const visit = (method: string, path: string, token: string) => call(`${server.url}${path}`, { method, headers: bearer(token) });
@@ -83,7 +83,7 @@ describe.each(carriers)("tokens, carried %s", (carried) => {
     expect(JSON.parse(lesser.text)).toMatchObject({ group: "own", kind: "forbidden" });
   });
 
-  it("are not asked of anyone on loopback while none is configured", async () => {
+  it("are not required on loopback while none is configured", async () => {
     const server = await startServer({ groups: table() });
     expect((await call(`${server.url}/runs`, { method: "POST", body: "{}" })).status).toBe(200);
   });
@@ -187,7 +187,7 @@ describe.each(carriers)("a web page, carried %s", (carried) => {
     expect((await call(`${server.url}/runs`, { method: "POST", headers: { origin: server.url }, body: "{}" })).status).toBe(200);
   });
 
-  it("[G17] may ask beforehand and call when its origin is allowed, and fails when it is foreign", async () => {
+  it("[G17] may send a preflight and call when its origin is allowed, and fails when it is foreign", async () => {
     const handled: string[] = [];
     const server = await startServer({ groups: table(handled), origins: ["https://ci.example.org"], auth });
     const ask = (origin: string) =>

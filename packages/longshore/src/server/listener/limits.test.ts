@@ -61,7 +61,7 @@ describe("limits", () => {
     expect(server.connections()).toBe(0);
   });
 
-  it("end a request whose body does not arrive, before its handler is asked", async () => {
+  it("end a request whose body does not arrive, before its handler is called", async () => {
     const server = await serve({ headersMs: 50, requestMs: 80, checkMs: 20 });
     const client = new RawClient(server);
     client.send("POST /x HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\nabc");

@@ -6,9 +6,9 @@ import type { ValueLimits } from "../../request-size.ts";
 export interface HttpLimits extends ValueLimits {
   /** Largest request body a route reads unless it names its own: what workflow-graph workers already know (2 MiB). */
   bodyBytes: number;
-  /** The same of a route that answers anyone. A caller without a token has nothing large to send. */
+  /** The same of a route that needs no token. A caller without a token has nothing large to send. */
   openBytes: number;
-  /** The same of a route that carries inputs, outputs or definitions, and of such a request of gRPC: a value with what stands around it. */
+  /** The same of a route that carries inputs, outputs or definitions, and of such a request of gRPC: a value with what surrounds it. */
   payloadBytes: number;
   /** How much of a refused body is read and thrown away so that the client can read the refusal; beyond it the socket is cut. */
   discardBytes: number;
@@ -37,7 +37,7 @@ export interface HttpLimits extends ValueLimits {
   inFlightReserve: number;
   /** A client that has not sent its headers by then is not a worker on a slow line but a slow-header attack. */
   headersMs: number;
-  /** For the whole request to arrive, body included; the answer may take as long as it likes. Allows 100 MB at 3 Mbit/s. */
+  /** For the whole request to arrive, body included; the answer may take any time. Allows 100 MB at 3 Mbit/s. */
   requestMs: number;
   /** A body, or a message of gRPC, of which nothing has come for so long was left half-way. Late by a quarter. */
   receiveStallMs: number;
@@ -73,7 +73,7 @@ export interface HttpLimits extends ValueLimits {
   pingMs: number;
   /** For the answer to such a ping. */
   pingTimeoutMs: number;
-  /** What `close` waits for requests in flight unless told otherwise: an orchestrator commonly kills after 30 s. */
+  /** Default for how long `close` waits for requests in flight: an orchestrator commonly kills after 30 s. */
   closeMs: number;
 }
 

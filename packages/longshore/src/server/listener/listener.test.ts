@@ -1,4 +1,4 @@
-// The listener on a real socket: what a handler sees of a request, what a client sees of a reply, and how it starts.
+// The listener on a real socket: what a handler gets of a request, what a client gets of a reply, and how it starts.
 
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
@@ -91,7 +91,7 @@ describe.each(carriers)("a request, carried %s", (carried) => {
     expect((await call(`${server.url}/beat`, { method: "POST", body: "ignored" })).text).toBe("[]");
   });
 
-  it("is told to continue before its body is read, and not when it is refused", async () => {
+  it("gets 100 Continue before its body is read, and not when it is refused", async () => {
     const server = await serve(route("POST /x", (request) => ({ status: 200, body: `<${request.text}>` }), { bodyMax: 10 }));
     const polite = new RawClient(server);
     polite.send("POST /x HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n");
@@ -163,7 +163,7 @@ describe.each(carriers)("a refusal, carried %s", (carried) => {
     expect((await call(`${server.url}/runs/%31%32%33%34%35%36%37%38`)).status).toBe(200);
   });
 
-  it("hangs up when the group itself cannot say no, and the server goes on", async () => {
+  it("closes the connection when the group itself cannot refuse, and the server continues", async () => {
     const broken = {
       ...groupOf("broken", [route("GET /ok", ok)]),
       refuse: () => {
@@ -237,7 +237,7 @@ describe.each(carriers)("a reply, carried %s", (carried) => {
     await expect(call(`${server.url}/x`)).rejects.toThrow();
   });
 
-  it("keeps the connection for the next request and says for how long", async () => {
+  it("keeps the connection for the next request and states for how long", async () => {
     const server = await serve(route("GET /x", () => ({ status: 200, body: "x" })));
     const client = new RawClient(server);
     client.send("GET /x HTTP/1.1\r\nhost: localhost\r\n\r\n");

@@ -1,5 +1,5 @@
 // The listener: one port for every route group, with its limits, its gate and an orderly end. A connection begins in direct.ts and may
-// be handed over to node-http.ts; what happens to a request is, for both, in dispatch.ts. One that speaks HTTP/2 goes to grpc.ts.
+// be handed over to node-http.ts; what happens to a request is, for both, in dispatch.ts. One that speaks HTTP/2 is handed to grpc.ts.
 
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { ByteBudget } from "../../byte-budget.ts";
@@ -31,7 +31,7 @@ import { createTlsListener, type ServerTls, type TlsListener } from "./tls.ts";
 import { createTraffic } from "./traffic.ts";
 
 export interface ListenOptions {
-  /** The routes of everybody who is served on this port. */
+  /** The routes of every protocol on this port. */
   groups: readonly RouteGroup[];
   /** gRPC's methods, on the same port. */
   methods?: readonly GrpcMethod[];
@@ -48,7 +48,7 @@ export interface ListenOptions {
   origins?: readonly string[];
   /** Further names in the Host header that are answered. */
   hosts?: readonly string[];
-  /** Serve beyond loopback although nobody is asked for a token. */
+  /** Serve beyond loopback although callers are not authenticated. */
   insecure?: boolean;
   metrics: Metrics;
   logger: Logger;
@@ -60,15 +60,15 @@ export interface ListenOptions {
 
 export interface HttpServer {
   readonly host: string;
-  /** The port in use, also when 0 was asked for. */
+  /** The port in use, also when the option was 0. */
   readonly port: number;
   readonly url: string;
   /** Open sockets. */
   connections(): number;
   /**
-   * Stops accepting, ends event streams and gRPC's streams after what they had accepted, lets requests in flight be answered, and cuts what is left after
-   * `deadlineMs`. Resolves when every socket is closed. A second call waits for the first. Long polls are requests in flight: whoever
-   * owns the waiters answers them first.
+   * Stops accepting, ends event streams and gRPC's streams after what they had accepted, lets requests in flight be answered, and cuts what
+   * is left after `deadlineMs`. Resolves when every socket is closed. A second call waits for the first. Long polls are requests in flight:
+   * the owner of the waiters must answer them first.
    */
   close(deadlineMs?: number): Promise<void>;
 }
@@ -168,7 +168,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
           receiveStalls.stop();
           resolve();
         };
-        // The listener is closed a little before the last socket has told that it is.
+        // The listener is closed a little before the last socket reports its end.
         server.close(() => connections.whenEmpty(done));
         secure?.cutHandshakes();
         nodeHttp.close();
@@ -187,14 +187,14 @@ function refuseOpenDoor(host: string, auth: Auth, insecure: boolean): void {
   throw new LongshoreError(
     "LONGSHORE_BAD_CONFIG",
     `Serving on ${host} without tokens would let everyone who can reach it run commands on your workers. ` +
-      "Give tokens (--token, --token-file), stay on 127.0.0.1, or say --insecure.",
+      "Give tokens (--token, --token-file), stay on 127.0.0.1, or pass --insecure.",
     { detail: { field: "host", expected: "a loopback address, or tokens" } },
   );
 }
 
 /**
  * Connections that the system keeps while we are busy: a fleet of 5,000 workers connects at once when its server is back. Linux takes no
- * more than `net.core.somaxconn`, 4,096 unless configured, and Node asks for 511 by itself.
+ * more than `net.core.somaxconn`, 4,096 by default, and Node requests 511 by default.
  */
 const backlog = 8_192;
 

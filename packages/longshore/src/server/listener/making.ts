@@ -1,9 +1,9 @@
-// How many answers of one caller are made at once. A request that reads may hold megabytes of what is stored while it waits for its next turn
-// of the event loop, and a caller may have thousands of them under way. So few of each caller are at work; the others wait in line with
-// nothing in memory but what was sent.
+// How many answers of one caller are made at once. A request that reads may hold megabytes of what is stored while it waits for its next
+// turn of the event loop, and a caller may have thousands of them in progress. So few of each caller are made at once; the others wait in a
+// queue with nothing in memory but the request.
 //
-// A handler that waits for something to happen, such as the end of a run, gives its place to the next as soon as it asks whether its
-// client is gone: a long poll would keep it for long, and holds nothing meanwhile.
+// A handler that waits for something to happen, such as the end of a run, gives its place to the next as soon as it reads whether its
+// client has disconnected: a long poll would keep it for long, and holds nothing meanwhile.
 
 import { type Action, actions } from "../../actions.ts";
 import { noRoomToWait, problemError } from "./problems.ts";
@@ -29,7 +29,7 @@ export class Making {
   readonly #lines = new Map<string, Line>();
   #waitingChars = 0;
 
-  /** Whether answers to it count: what everyone may read, and figures, are short. */
+  /** Whether its answers count: those of open routes and metrics are short. */
   counts(action: Action): boolean {
     const { who, reads, vital } = actions[action];
     return reads === true && who !== "anyone" && !vital;
@@ -60,7 +60,7 @@ export class Making {
     );
   }
 
-  /** The answer is made, or waits for something else. Again is harmless. */
+  /** The answer is made, or waits for something else. Calling it again is harmless. */
   leave(made: Made): void {
     const { making } = made;
     if (making === undefined) return;

@@ -29,7 +29,7 @@ export class NodeExchange extends Exchange {
   private reading: BodyReading | undefined = undefined;
   /** True while an announced body has not been read to its end. */
   private bodyLeft: boolean;
-  /** Set when the client asked with `Expect: 100-continue` and has not been told to go on. */
+  /** Set when the client sent `Expect: 100-continue` and has not got 100 Continue. */
   private awaitsContinue: boolean;
   private streamBytesMax = 0;
   private body: Readable | undefined = undefined;

@@ -30,7 +30,7 @@ export interface NodeHttpOptions {
 }
 
 export interface NodeHttp {
-  /** Serves this socket from now on; `bytes` are what it has received and nobody has read. */
+  /** Serves this socket from now on; `bytes` are received and not read yet. */
   take(socket: Socket, bytes: Buffer): void;
   /** Stops looking for slow clients. Sockets are their owner's to close. */
   close(): void;
@@ -50,7 +50,7 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
   const valves = new WeakMap<Socket, Valve>();
   const serve = (request: BodyRequest, response: NodeExchange["response"], awaitsContinue: boolean) => {
     const connection = connections.of(request.socket);
-    // Closed between the arrival of the bytes and now: there is nobody to answer.
+    // Closed between the arrival of the bytes and now: there is no client to answer.
     if (connection === undefined) return;
     countWork(request, response, valves.get(request.socket)?.share, traffic);
     const path = pathOf(request.url as string);
@@ -92,7 +92,7 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Tra
   endWith(socket, (socket as { _httpMessage?: ServerResponse | null })._httpMessage, status);
 }
 
-/** In the middle of another answer the bytes of a status would become a part of it. */
+/** In the middle of another answer the bytes of a status would mix with it. */
 function endWith(socket: Socket, busy: Pick<ServerResponse, "headersSent"> | null | undefined, status: number): void {
   if (socket.writable && !busy?.headersSent) hangUp(socket, status);
   else socket.destroySoon();

@@ -6,7 +6,7 @@ import { type ErrorCode, LongshoreError } from "../../errors.ts";
 import type { Problem, ProblemKind } from "../../http.ts";
 import { isQuotaReached } from "../../quotas.ts";
 
-/** Seconds a refused client is asked to wait: long enough for a full disk not to be hammered, short enough to resume unnoticed. */
+/** Seconds that a refused client should wait: long enough for a full disk not to be hammered, short enough to resume unnoticed. */
 const retryAfterSecs = "5";
 /** A server at its limit of requests frees places within a second. */
 const overloadedSecs = "1";
@@ -25,21 +25,21 @@ const byCode: Readonly<Partial<Record<ErrorCode, { kind: ProblemKind; status: nu
 };
 
 /**
- * What a thrown error means. `incident` is set when it was nobody's expected failure: the text that the client sees carries that id alone,
+ * The HTTP meaning of a thrown error. `incident` is set for an unexpected failure: the client gets that id alone,
  * and the log the rest.
  */
 export function problemOf(error: unknown): { problem: Problem; incident?: string } {
   const known = error instanceof LongshoreError ? meaningOf(error) : undefined;
   if (known !== undefined) return { problem: known };
   const incident = randomUUID();
-  const message = `The server failed to answer; its log tells why under ${incident}.`;
+  const message = `The server failed to answer; its log has the reason under ${incident}.`;
   return { problem: { kind: "internal", status: 500, message }, incident };
 }
 
 function meaningOf(error: LongshoreError): Problem | undefined {
   if (error instanceof ProblemError) return error.problem;
   const { code, detail, message } = error;
-  // The limit of the body itself, or of its answer, is not a matter of waiting: 413 instead of 429, which clients repeat without end.
+  // The limit of the body itself, or of its answer, does not pass by waiting: 413 instead of 429, which clients repeat without end.
   if (code === "LONGSHORE_LIMIT" && (detail.field === "body" || detail.field === "answer"))
     return { kind: "too-large", status: 413, message, code, detail };
   // Room comes when an operator makes it, not by waiting.

@@ -53,7 +53,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     exchange.beginAnswer(connections.closing);
     if (paced) return writePaced(exchange, reply.status, head, body as string | Uint8Array);
     exchange.sendWhole(reply.status, head, body, left);
-    // Until the system has taken the bytes the socket may still close; then Connections tells the exchange.
+    // Until the system has taken the bytes the socket may still close; then Connections notifies the exchange.
     if (exchange.undelivered === undefined) finish(exchange);
     const { socket } = exchange.connection;
     if (socket.writableLength > 0) sending.left(socket);
@@ -121,7 +121,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 
   function writeEvents(exchange: Exchange, response: ServerResponse, reply: HttpReply, start: NonNullable<HttpReply["events"]>): void {
     response.writeHead(reply.status, headOf(exchange, { ...eventHeaders, ...reply.headers }));
-    // Without this a reader hears nothing, not even that it is connected, before the first event.
+    // Without this a reader gets nothing, not even that it is connected, before the first event.
     response.flushHeaders();
     response.once("finish", () => delivered(exchange));
     if (exchange.method === "HEAD") {
@@ -138,7 +138,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     }
   }
 
-  /** Node says `finish` also of bytes that died with their socket; then the socket's end has told, or will tell, the exchange. */
+  /** Node emits `finish` also for bytes that were lost with their socket; then the end of the socket notifies the exchange. */
   function delivered(exchange: Exchange): void {
     if (exchange.connection.socket.destroyed) return;
     exchange.undelivered = undefined;
@@ -172,7 +172,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 
 const nothing = (): void => {};
 
-/** The rule holds for every connection, so that a route which forgot to say so fails in its first test and not for some clients only. */
+/** The rule holds for every connection, so that a route without the mark fails in its first test and not for some clients only. */
 function openEndOf(exchange: Exchange): ServerResponse | undefined {
   return exchange.entry?.route.openEnded ? exchange.response : undefined;
 }

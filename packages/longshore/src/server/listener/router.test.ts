@@ -39,7 +39,7 @@ describe("finding a route", () => {
     expect(find("GET /api/jobs/w/j/cancelled")).toMatchObject({ path: "/api/jobs/:workflow/:job/cancelled", values: ["w", "j"] });
   });
 
-  it("goes back to the parameter when the literal leads nowhere", () => {
+  it("returns to the parameter when the literal has no route", () => {
     expect(find("POST /api/jobs/claim/heartbeat")).toMatchObject({ path: "/api/jobs/:lease/heartbeat", values: ["claim"] });
     expect(find("GET /api/jobs/claim/x/cancelled")).toMatchObject({ values: ["claim", "x"] });
   });
@@ -59,7 +59,7 @@ describe("finding a route", () => {
     }
   });
 
-  it("tells the methods of a known path, HEAD with GET", () => {
+  it("lists the methods of a known path, HEAD with GET", () => {
     expect(find("GET /api/jobs/claim").methods).toEqual(["POST"]);
     expect(find("DELETE /api/own/runs").methods).toEqual(["GET", "HEAD", "POST"]);
     expect(find("PUT /api/own/runs/r1").methods).toEqual(["GET", "HEAD"]);
@@ -74,7 +74,7 @@ describe("who answers for a path without a route", () => {
     expect(find("GET /health/x").group).toBe("own");
   });
 
-  it("is the fallback where nobody or several own it", () => {
+  it("is the fallback where no group or several own it", () => {
     expect(find("GET /nothing").group).toBe("fallback");
     expect(find("GET /api/nothing").group).toBe("fallback");
     expect(find("GET *").group).toBe("fallback");

@@ -15,7 +15,7 @@ export interface RouteEntry {
 export interface Match {
   /** Absent when no route has this path, or none has this method there. */
   readonly entry: RouteEntry | undefined;
-  /** Who answers: the owner of the route or, when there is none, of the longest known part of the path. */
+  /** Which group answers: the owner of the route or, when there is none, of the longest known part of the path. */
   readonly group: RouteGroup;
   /** Raw path parameters, in order; still percent-encoded. */
   readonly values: readonly string[];

@@ -1,5 +1,5 @@
-// Returns on their way out. Their bytes lie in memory until their readers take them, so they count against one budget of the server, and a reader
-// who takes nothing for a while is cut.
+// Answers on their way out. Their bytes are in memory until their readers take them, so they count against one budget of the server, and a
+// reader that takes nothing for a while is cut.
 
 import type { Socket } from "node:net";
 import type { ByteBudget } from "../../byte-budget.ts";
@@ -7,7 +7,7 @@ import type { Moving, Stalls } from "../../stalls.ts";
 
 /** What a streamed answer keeps in its buffers at most: a piece of a file, and what waits in the connection. */
 const streamBytes = 131_072;
-/** Refusals are never refused for want of room. */
+/** Refusals need no room. */
 const tinyBytes = 4_096;
 
 export class Sending {
@@ -32,7 +32,7 @@ export class Sending {
     return () => this.#budget.give(bytes);
   }
 
-  /** The same for an answer that may wait behind others of its connection, and goes with it. */
+  /** The same for an answer that may wait behind others of its connection, and ends with it. */
   queue(socket: Socket, bytes: number): (() => void) | undefined {
     const giveBack = this.take(bytes);
     if (giveBack === undefined) return undefined;

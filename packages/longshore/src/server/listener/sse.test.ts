@@ -30,7 +30,7 @@ async function setup(limits: Partial<HttpLimits> = {}) {
   return { clock, server, client, sink: await opened.opened };
 }
 
-/** Sends until the sink takes no more; answers how many frames it took. */
+/** Sends until the sink takes no more; returns how many frames it took. */
 function fill(sink: EventSink, data: string): number {
   let taken = 0;
   while (sink.send({ data })) taken++;
@@ -38,7 +38,7 @@ function fill(sink: EventSink, data: string): number {
 }
 
 describe("an event stream", () => {
-  it("tells its reader that it is connected before the first event", async () => {
+  it("informs its reader that it is connected before the first event", async () => {
     const { client } = await setup();
     const head = await client.until("\r\n\r\n");
     expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
@@ -77,7 +77,7 @@ describe("an event stream", () => {
     await client.until(":\n\n");
   });
 
-  it("aborts `gone` when its reader goes, and needs no timer any more", async () => {
+  it("aborts `gone` when its reader disconnects, and needs no timer any more", async () => {
     const { client, sink, clock, server } = await setup();
     const gone = new Promise((resolve) => sink.gone.addEventListener("abort", resolve));
     expect(clock.pending).toBe(1);
@@ -89,7 +89,7 @@ describe("an event stream", () => {
     expect(server.metrics.text()).toContain("longshore_http_in_flight 0\n");
   });
 
-  it("does not take a frame that its reader is too slow for, and says when it has caught up", async () => {
+  it("does not take a frame that its reader is too slow for, and reports when it has caught up", async () => {
     const { client, sink } = await setup();
     client.socket.pause();
     const data = "y".repeat(10_000);

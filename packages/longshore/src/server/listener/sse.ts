@@ -1,4 +1,4 @@
-// Server-sent events over one response. Frames sent in the same tick leave in one write; a reader that falls behind makes `send` answer
+// Server-sent events over one response. Frames sent in the same tick leave in one write; a reader that falls behind makes `send` return
 // false until it has caught up; a stream that is quiet gets a comment now and then, so that proxies keep it and dead readers are noticed.
 
 import type { ServerResponse } from "node:http";
@@ -113,13 +113,13 @@ export class EventStream implements EventSink {
     this.response.end();
   }
 
-  /** The reader has gone, or the server closes: whoever waits goes on and finds `gone` aborted. */
+  /** The reader has disconnected, or the server closes: a waiting sender continues and finds `gone` aborted. */
   lost(): void {
     this.close();
     this.controller.abort();
   }
 
-  /** Once per quiet period: says something when nothing was said, cuts a reader that has taken nothing for too long. */
+  /** Once per quiet period: sends a comment when nothing was sent, cuts a reader that has taken nothing for too long. */
   tick(): void {
     if (this.response.writableNeedDrain) {
       if (++this.stalls >= this.limits.eventStallsMax) this.response.destroy();
@@ -134,12 +134,12 @@ export class EventStream implements EventSink {
     if (this.pending === "" || this.closed) return;
     const text = this.pending;
     this.pending = "";
-    // A write that was taken at once emits no drain, so whoever waited for the frames of this tick is let go here.
+    // A write that was taken at once emits no drain, so a sender that waited for the frames of this tick is resumed here.
     if (this.response.write(text)) this.caughtUp();
     else this.hold();
   }
 
-  /** The reader has not taken everything. Where there is no room for what waits, the slow reader goes: it can resume. */
+  /** The reader has not taken everything. Where there is no room for what waits, the slow reader is cut: it can resume. */
   private hold(): void {
     const more = this.response.writableLength - this.held;
     if (more <= 0) return;

@@ -84,7 +84,7 @@ describe("with TLS", () => {
     expect(server.connections()).toBe(0);
   });
 
-  it("a client that does not trust the certificate is told why", async () => {
+  it("a client that does not trust the certificate gets the reason", async () => {
     const server = await serve();
     await expect(channelTo(server.url).unary(Echo.Say, {})).rejects.toMatchObject({
       code: 14,
@@ -92,7 +92,7 @@ describe("with TLS", () => {
     });
   });
 
-  it("clients that take either version get HTTP/1.1, those that ask for h2 alone get h2, and others are refused", async () => {
+  it("clients that take either version get HTTP/1.1, those that offer h2 alone get h2, and others are refused", async () => {
     const { port } = await serve();
     expect((await shake(port, { ALPNProtocols: ["h2", "http/1.1"] })).alpnProtocol).toBe("http/1.1");
     expect((await shake(port, { ALPNProtocols: ["grpc-exp", "h2"] })).alpnProtocol).toBe("h2");
@@ -100,7 +100,7 @@ describe("with TLS", () => {
     await expect(shake(port, { ALPNProtocols: ["spdy/3"] })).rejects.toThrow(/alert/);
   });
 
-  it("plain HTTP/2 is told what it is for", async () => {
+  it("plain HTTP/2 gets an explanation of what is served", async () => {
     const server = await serve();
     const session = connectHttp2(server.url, { ca });
     onTestFinished(() => session.destroy());
@@ -148,7 +148,7 @@ describe("with TLS", () => {
     });
   });
 
-  it("serve() tells its URL", async () => {
+  it("serve() returns its URL", async () => {
     const server = await serveAll({ ephemeral: true, port: 0, tls });
     onTestFinished(() => server.close());
     expect(server.url).toBe(`https://127.0.0.1:${server.port}`);

@@ -1,7 +1,7 @@
 // The listener with TLS: the same connections as without, once their handshake is done.
 //
 // Both versions of HTTP are spoken, chosen by ALPN. Clients that take either get HTTP/1.1, which all our routes are made for; those that
-// ask for h2 alone are gRPC clients.
+// offer h2 alone are gRPC clients.
 
 import type { Socket } from "node:net";
 import { createSecureContext, createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
@@ -74,7 +74,7 @@ export function createTlsListener({ tls, sockets, handshakeMs, admit, connected,
   };
 }
 
-/** None fits: the handshake fails with the alert that says so. */
+/** None fits: the handshake fails with the alert for that. */
 function chosen(protocols: readonly string[]): string | undefined {
   return ["http/1.1", "h2"].find((protocol) => protocols.includes(protocol));
 }
@@ -83,7 +83,7 @@ function placeOf(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort}`;
 }
 
-/** Told at the start, and not to the first client. */
+/** Reported at the start, and not to the first client. */
 function checkPair({ cert, key }: ServerTls): void {
   try {
     createSecureContext({ cert, key });

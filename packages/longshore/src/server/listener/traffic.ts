@@ -33,7 +33,7 @@ export interface RefusedRequest {
   readonly caller: Caller;
 }
 
-/** A worker with a wrong token asks several times a second; one line in this time tells as much. */
+/** A worker with a wrong token calls several times a second; one line in this time is enough. */
 const refusalLogMs = 60_000;
 
 export function createTraffic(

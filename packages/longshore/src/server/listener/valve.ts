@@ -1,9 +1,9 @@
-// Stands between a socket and the parser of node:http, which by itself takes all that has arrived, up to 2 MB, in one turn of the event loop.
-// What arrives goes to the parser in slices; when the connection has used its share of the turn the rest waits for a later one, and the
+// Sits between a socket and the parser of node:http, which by itself takes all that has arrived, up to 2 MB, in one turn of the event loop.
+// The parser gets what arrives in slices; when the connection has used its share of the turn the rest waits for a later one, and the
 // socket is not read.
 //
-// Node pauses and resumes the socket too, where a body or an answer is not taken. So `pause` and `resume` of the socket only note what
-// Node wants: bytes flow while Node wants them and the share is not used.
+// Node pauses and resumes the socket too, where a body or an answer is not taken. So `pause` and `resume` of the socket only record the
+// state that Node requests: bytes flow while Node reads and the share is not used.
 
 import type { Socket } from "node:net";
 import type { LoopTurns, Share } from "../../loop-turns.ts";
@@ -20,7 +20,7 @@ export class Valve {
   readonly #resume: () => void;
   /** Came, and was not parsed. */
   #held: Buffer[] = [];
-  /** Node wants to read. */
+  /** Node is reading. */
   #wanted = true;
   #parsing = false;
   #waits = false;

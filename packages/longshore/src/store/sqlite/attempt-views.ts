@@ -1,4 +1,4 @@
-// The tries of a task as people see them: earlier ones have rows of their own, the current one is in the row of the task.
+// The attempts of a task for display: earlier ones have rows of their own, the current one is in the row of the task.
 
 import type { Task, Verb } from "../../engine/board/task.ts";
 import type { AttemptView } from "../../engine/run/reader.ts";

@@ -1,5 +1,5 @@
-// What stands beside board and runs on SQLite: logs, blobs, the bus, the registry of workers, counts, reading and pruning. Kept apart from the
-// store itself, which works without any of it.
+// Everything on SQLite that board and runs do not need: logs, blobs, the bus, the registry of workers, counts, reading and pruning. Kept
+// apart from the store itself, which works without any of it.
 
 import { join } from "node:path";
 import type { BusLog } from "../../bus/log.ts";
@@ -37,7 +37,7 @@ export interface Beside {
   /** Must be called for each task and run that a commit changed. */
   taskChanged(task: Task): void;
   runChanged(run: Run): void;
-  /** Brings memory up to what the file says; to be called after the store's own. */
+  /** Rebuilds memory from the file; must be called after the store's own restore. */
   recover(): void;
   /** Writes what is still pending; to be called before the store is closed. */
   flush(): void;

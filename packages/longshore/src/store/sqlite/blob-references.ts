@@ -1,6 +1,6 @@
-// Which blobs open runs and tasks refer to. A reference is a hash that stands in what they were given, have answered, keep or are defined
-// by, or in a part that they have put: handlers pass hashes on as they like, so nothing else would find them all. Looked for only when there are blobs to prune. Being
-// referred to is a use, so that a blob outlives the run that needs it by as much as one that was read.
+// Which blobs open runs and tasks refer to. A reference is a hash that occurs in their input, output, variables or definition,
+// or in a part that they have put: handlers pass hashes on freely, so nothing else would find them all. Searched only when there are blobs
+// to prune. A reference is a use, so that a blob outlives the run that needs it by as much as one that was read.
 
 import type { Task } from "../../engine/board/task.ts";
 import type { Rows } from "../../engine/cached-rows.ts";
@@ -75,7 +75,7 @@ export class BlobReferences {
     for (const hash of hashesIn(text)) this.#options.blobs.refer(hash, this.#usedBefore ?? 0);
   }
 
-  /** All that is open. What changes meanwhile is told, so each slice may be read at its own time. */
+  /** All that is open. Changes in the meantime are reported, so each slice may be read at its own time. */
   *#slices(): Generator<Text[]> {
     const { openRuns, tasksOfRun, looseTasks, partsOf, messages } = this.#sql;
     const seen = new Set<string>();
@@ -124,7 +124,7 @@ function payloads(rows: SqlRow[]): Text[] {
   return rows.flatMap((row) => [row.input as Text, row.output as Text]);
 }
 
-/** `read` answers the rows behind `after`, or the first ones. */
+/** `read` returns the rows behind `after`, or the first ones. */
 function* pages(read: (after: SqlRow | undefined) => SqlRow[]): Generator<SqlRow[]> {
   let after: SqlRow | undefined;
   do {

@@ -110,7 +110,7 @@ describe.each(places)("blobs beside %s", (place) => {
     expect(incoming()).toEqual([]);
   });
 
-  it("a blob is pruned when nobody has used it for long enough", async () => {
+  it("a blob is pruned when it was not used for long enough", async () => {
     const { parts, blobs, path } = await setup();
     const old = await blobs.put(randomBytes(10));
     const read = await blobs.put(randomBytes(10));
@@ -174,7 +174,7 @@ describe.each(places)("blobs beside %s", (place) => {
     expect([existsSync(litter), existsSync(young), existsSync(path(known.hash))]).toEqual([false, true, true]);
   });
 
-  it("a file that somebody removed is answered as not there", async () => {
+  it("a blob whose file was removed is reported as missing", async () => {
     const { blobs, path } = await setup();
     const { hash } = await blobs.put(randomBytes(10));
     rmSync(path(hash));

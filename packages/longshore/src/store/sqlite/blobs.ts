@@ -1,6 +1,6 @@
-// Blobs: content in files named by its hash, and a row for each that says it is whole. Content is written to a temporary file, synced
-// and renamed before the row is committed, so a row never stands for bytes that a crash could take. A file without a row is litter:
-// an upload that a crash cut off, or a removal that it interrupted. Retention sweeps it up, a folder at a time.
+// Blobs: content in files named by its hash, and a row for each complete file. Content is written to a temporary file, synced
+// and renamed before the row is committed, so a row never refers to bytes that a crash could lose. A file without a row is garbage:
+// an upload or a removal that a crash interrupted. Retention removes it, a folder at a time.
 
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
@@ -21,7 +21,7 @@ export interface SqliteBlobsOptions {
   db: Database;
   commit: GroupCommit;
   clock: Clock;
-  /** Where the files lie; null for a temporary folder that the first blob makes and `close` removes. */
+  /** The folder of the files; null for a temporary folder that the first blob makes and `close` removes. */
   directory: string | null;
   bytesMax?: number;
   stored: StoredBytes;
@@ -50,7 +50,7 @@ const litterMs = 3_600_000;
 
 export class SqliteBlobs implements BlobStore {
   readonly #options: SqliteBlobsOptions;
-  /** Where the files lie. */
+  /** The folder of the files. */
   readonly directory: string;
   readonly #bytesMax: number;
   readonly #space: Room;
@@ -104,7 +104,7 @@ export class SqliteBlobs implements BlobStore {
       const file = await open(this.#path(hash));
       return { ...storedOf(blob), content: file.createReadStream() };
     } catch (error) {
-      // Somebody removed the file behind our back; for readers that is the same as no blob.
+      // The file was removed from outside; for readers that is the same as no blob.
       if ((error as { code?: unknown }).code === "ENOENT") return undefined;
       throw error;
     }
@@ -121,7 +121,7 @@ export class SqliteBlobs implements BlobStore {
     return usedAt === undefined ? 0 : usedAt + 1;
   }
 
-  /** Whether there is a blob that nobody has used since `usedBefore`. */
+  /** Whether there is a blob that was not used since `usedBefore`. */
   async anyUnused(usedBefore: number): Promise<boolean> {
     await this.noteUses();
     return this.#oldest(usedBefore, 1).length > 0;
@@ -134,8 +134,8 @@ export class SqliteBlobs implements BlobStore {
   }
 
   /**
-   * Removes up to a hundred blobs that nobody has used since `usedBefore`; answers how many. `needed` is asked inside the operation
-   * for hashes that must stay all the same.
+   * Removes up to a hundred blobs that were not used since `usedBefore`; returns how many. `needed` is called inside the operation
+   * for hashes that must stay nevertheless.
    */
   async prune(usedBefore: number, needed: (tx: Tx) => ReadonlySet<string> = () => new Set()): Promise<number> {
     if (!(await this.anyUnused(usedBefore))) return 0;

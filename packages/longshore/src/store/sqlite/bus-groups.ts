@@ -14,7 +14,7 @@ export interface Group {
   readonly name: string;
   readonly topic: Topic;
   readonly place: Place;
-  /** When somebody of it last did something. */
+  /** When one of its members was last active. */
   seenAt: number;
 }
 

@@ -142,7 +142,7 @@ export class BusTopics {
     return { records, bytes, end: range.last };
   }
 
-  /** Removes what is kept up to a number, and less where that is long: the rest goes with the next operations. */
+  /** Removes what is kept up to a number, and less where that is long: later operations remove the rest. */
   remove(tx: Tx, topic: Topic, upTo: number): void {
     if (upTo < topic.first) return;
     const { first } = topic;
@@ -180,7 +180,7 @@ export class BusTopics {
       const base = { id: row.id as number, name: row.name as string };
       const start = idOf(base, 0);
       const kept = ends.get(start + 1, start + numbers - 1);
-      // When all was removed, the groups still know how far it went.
+      // When all was removed, the groups still have the last number.
       const known = Number(passed.get(base.id)?.position ?? 0);
       const last = kept?.last == null ? known : Math.max(known, (kept.last as number) - start);
       const first = kept?.first == null ? last + 1 : (kept.first as number) - start;

@@ -45,7 +45,7 @@ interface Out {
   readonly portions: readonly Portion[];
 }
 
-/** Records removed in one operation; the rest goes with the next ones. */
+/** Records removed in one operation; later ones remove the rest. */
 const removedMax = 5_000;
 /** Topics that are searched in one operation when there is no room. */
 const searchedMax = 100;
@@ -62,7 +62,7 @@ export class SqliteBus implements BusLog {
   readonly #out = new Map<number, Out>();
   readonly #watchers = new Map<string, Set<() => void>>();
   #takes = 0;
-  /** So that no topic of several is always asked last. */
+  /** So that no topic of several is always read last. */
   #turn = 0;
 
   constructor({ db, commit, clock, stored, topicRecordsMax: recordsMax = topicRecordsMax }: SqliteBusOptions) {
@@ -180,7 +180,7 @@ export class SqliteBus implements BusLog {
     for (const wake of [...(this.#watchers.get(topic) ?? [])]) wake();
   }
 
-  /** What every group has done with. A topic that nobody has read yet keeps all. */
+  /** What every group has processed. A topic that has no reader yet keeps all. */
   #removePassed(tx: Tx, topic: Topic): void {
     const passed = this.#groups.passed(topic);
     if (passed !== null) this.#topics.remove(tx, topic, Math.min(passed, topic.first - 1 + removedMax));
@@ -194,7 +194,7 @@ export class SqliteBus implements BusLog {
     });
   }
 
-  /** What nobody has read for too long, or is too much. */
+  /** What was not read for too long, or is too much. */
   #removeForgotten(tx: Tx, topic: Topic, now: number): void {
     let upTo = topic.assigned - this.#recordsMax;
     if (now >= topic.lookedAt + ageLookMs) {

@@ -8,7 +8,7 @@ type Answer = { readonly value: unknown } | { readonly error: string };
 
 export interface ChildWork<T> {
   readonly pid: number | undefined;
-  /** Rejects when the work failed, or when the process ended without an answer. */
+  /** Rejects when the work failed, or when the process ended without a result. */
   readonly done: Promise<T>;
   /** The process has ended, and with it all that it had open. */
   readonly ended: Promise<void>;

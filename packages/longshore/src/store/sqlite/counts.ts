@@ -1,4 +1,4 @@
-// How many runs and tasks there are. Kept while they change; what the file held before is counted once, when first asked for, a slice
+// How many runs and tasks there are. Kept while they change; what the file held before is counted once, on the first read, a slice
 // at a time so that nothing waits for it.
 
 import type { Task } from "../../engine/board/task.ts";

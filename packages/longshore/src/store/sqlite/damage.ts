@@ -1,4 +1,4 @@
-// What to say about a data file that cannot be trusted.
+// The errors for a data file that cannot be trusted.
 
 import { LongshoreError } from "../../errors.ts";
 

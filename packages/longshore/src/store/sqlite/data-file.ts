@@ -115,7 +115,7 @@ async function salvageIfDamaged(directory: string, file: string, wasOpen: boolea
   }
 }
 
-/** SQLite overwrites what it cannot read; a copy leaves it for someone who wants to look for what was lost. */
+/** SQLite overwrites what it cannot read; a copy keeps it for a later search for what was lost. */
 function keepDamagedLog(file: string, warn: (message: string) => void): void {
   const log = `${file}-wal`;
   if (!existsSync(log)) return;

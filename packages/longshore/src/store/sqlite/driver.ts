@@ -41,7 +41,9 @@ export interface OpenOptions {
 }
 
 const busyMsDefault = 5_000;
-/** Pages kept in memory, in KiB: the tasks in flight and the upper levels of every tree. What lies deeper is in the page cache of the system. */
+/**
+ * Pages kept in memory, in KiB: the tasks in flight and the upper levels of every tree. Deeper pages are in the page cache of the system.
+ */
 const cacheKib = 32 * 1_024;
 /** The write-ahead log is folded back after this many pages (about 16 MiB): larger batches of folding cost fewer syncs. */
 const checkpointPages = 4_000;
@@ -56,7 +58,7 @@ export async function openDatabase(file: string, options: OpenOptions = {}): Pro
       db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA query_only=ON; SELECT count(*) FROM sqlite_schema`);
       return facade(db);
     }
-    // Both builds of the second driver default the write-ahead log to NORMAL, so it is always said.
+    // Both builds of the second driver default the write-ahead log to NORMAL, so it is always set.
     db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA journal_mode=${journal}; PRAGMA synchronous=${synchronous}; PRAGMA foreign_keys=ON`);
     db.exec(`PRAGMA cache_size=-${cacheKib}; PRAGMA wal_autocheckpoint=${checkpointPages}; PRAGMA temp_store=MEMORY`);
   } catch (error) {
@@ -88,7 +90,7 @@ function facade(db: DatabaseSync): Database {
   };
 }
 
-/** Whether any connection, of whichever process, has the file open. Waits for none of them. */
+/** Whether any connection, of any process, has the file open. Waits for none of them. */
 export async function isOpenAnywhere(file: string): Promise<boolean> {
   const { DatabaseSync } = await load();
   const db = new DatabaseSync(file);
@@ -158,7 +160,7 @@ export function isUnavailable(error: unknown): boolean {
   return typeof code === "number" && [5, 6, 8, 10, 13, 14].includes(code & 0xff);
 }
 
-/** Somebody else has the file. */
+/** Another process has the file. */
 export function isLocked(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode;
   return typeof code === "number" && [5, 6].includes(code & 0xff);

@@ -34,7 +34,7 @@ export function createDataFile(directory: string): string {
   return file;
 }
 
-/** Throws when something else stands where a file belongs: to open a FIFO, or to read a device, would wait without an end. */
+/** Throws when something else is in the place of a file: to open a FIFO, or to read a device, would wait without an end. */
 export function refuseStrangeFiles(directory: string): void {
   const strange = strangeFile(directory);
   if (strange !== null) throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${strange.seen} ${strange.advice}`);

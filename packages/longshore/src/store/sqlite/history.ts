@@ -103,7 +103,7 @@ export class SqliteHistory implements HistoryReader {
     };
   }
 
-  /** Of the tasks of one page, which lie side by side. */
+  /** Of the tasks of one page, which are stored side by side. */
   #children(rows: readonly SqlRow[]): ChildHistory[] {
     const [first] = rows;
     return first === undefined ? [] : this.#sql.children.all(first.id as string, rows.at(-1)?.id as string).map(childOf);

@@ -53,7 +53,7 @@ function isSame(now: Stats | undefined, then: Stats | undefined): boolean {
   return now !== undefined && then !== undefined && now.ino === then.ino && now.dev === then.dev;
 }
 
-/** Callers without a token see it too, at /health: it does not disclose where the folder is. */
+/** Callers without a token can read it too, at /health: it does not disclose where the folder is. */
 function gone(path: string): LongshoreError {
   return new LongshoreError(
     "LONGSHORE_STORE_UNAVAILABLE",

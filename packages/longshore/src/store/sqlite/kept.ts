@@ -1,5 +1,5 @@
-// How long the server that last opened a data file keeps runs after their end, as a fact about the file: a checker needs it to tell what
-// retention removed from what was lost.
+// How long the server that last opened a data file keeps runs after their end, as a fact about the file: a checker needs it to distinguish
+// what retention removed from what was lost.
 
 import { type Keep, keepOf } from "../../engine/run/retention.ts";
 import type { Database } from "./driver.ts";

@@ -1,4 +1,4 @@
-// Pruning of logs alone: those of runs and tasks that have ended go before what they belong to when the policy says so. Endings are
+// Pruning of logs alone: those of runs and tasks that have ended are removed before their owners when the policy requires it. Endings are
 // walked once, oldest first; what has been passed is not looked at again until the next start.
 
 import type { Task } from "../../engine/board/task.ts";
@@ -55,7 +55,7 @@ export class LogRetention {
     ];
   }
 
-  /** Answers of how many runs and tasks the logs went. `keep.count` is how many of each keep theirs. */
+  /** Returns how many runs and tasks lost their logs. `keep.count` is how many of each keep theirs. */
   async prune(keep: Keep, now: number, signal?: AbortSignal): Promise<number> {
     let pruned = 0;
     for (const owners of this.#owners) {
@@ -146,7 +146,7 @@ function ownersOf(db: Database, { table, key, where, isEnded, count: countOf }: 
       passed = last;
     },
     endedAtRank(count) {
-      // Asked of the index only when there are more: it would walk all of them to find out.
+      // Read from the index only when there are more: it would walk all of them to find out.
       const row = countOf() > count ? rank.get(count) : undefined;
       return row === undefined ? Number.NEGATIVE_INFINITY : (row.ended_at as number);
     },

@@ -86,7 +86,7 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect(await texts("R1.1")).toHaveLength(1);
   });
 
-  it("[G49] chunks of a later attempt and of another run are told apart", async () => {
+  it("[G49] chunks of a later attempt and of another run are distinguished", async () => {
     const { logs } = await setup();
     await logs.append(batch([line("first\n")]));
     await logs.append(batch([line("second\n")], { attempt: 1, grant: 3 }));
@@ -137,7 +137,7 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect((await logs.since({ taskId: "T1" }, 0, 10)).map((chunk) => chunk.data)).toEqual(["d\n"]);
   });
 
-  it("a full log says so once and drops the rest", async () => {
+  it("a full log is marked once and drops the rest", async () => {
     const { logs, texts } = await setup({ taskBytesMax: 1_000 });
     const answers = [];
     for (let push = 0; push < 20; push++) answers.push(await logs.append(batch([line("x".repeat(36), push)])));

@@ -1,8 +1,8 @@
-// Logs on SQLite: one row per pushed batch, written with the commit that everybody shares.
+// Logs on SQLite: one row per pushed batch, written with the shared group commit.
 //
 // A resend is recognised by the chunks of the same hand-out that were stored before. Those are remembered for tasks that push; for a
 // task that has been quiet for long, or after a restart, they are read back from its rows. Only the newest are compared: a worker
-// resends what it has not been answered for, never its whole log.
+// resends what was not acknowledged, never its whole log.
 
 import { hash } from "node:crypto";
 import { Additions } from "../../engine/cached-rows.ts";
@@ -117,7 +117,7 @@ export class SqliteLogs implements LogStore {
     const { fresh, keys } = freshOf(batch.chunks, known);
     const appended: Appended = { stored: fresh.length, repeated: batch.chunks.length - fresh.length, dropped: 0 };
     const room = this.#bytesMax - tail.bytes;
-    // A full log has said so in its last chunk.
+    // The last chunk of a full log is the mark that it is full.
     if (fresh.length === 0 || room < 0) return { ...appended, stored: 0, dropped: fresh.length };
     const { kept, bytes } = fitting(fresh, Math.min(room, this.#room.left));
     appended.dropped = fresh.length - kept.length;
@@ -127,7 +127,7 @@ export class SqliteLogs implements LogStore {
     const full = appended.dropped > 0 && room <= this.#room.left;
     if (kept.length === 0 && !full) return appended;
     const chunks = full ? [...kept, fullMark(batch, this.#bytesMax)] : kept;
-    // One byte above the limit marks the log as full, also for whoever reads it back.
+    // One byte above the limit marks the log as full, also when it is read back.
     this.#store(tx, { id: ++this.#lastId, batch, chunks, bytes: full ? room + 1 : bytes }, tail);
     this.#remember(tx, known, keys.slice(0, kept.length));
     tx.after(() => this.#forgetQuiet());

@@ -8,7 +8,7 @@ import type { GroupCommit } from "../../engine/commit.ts";
 import type { Tx } from "../../engine/tx.ts";
 import type { Database, SqlRow } from "./driver.ts";
 
-/** Longer than anybody goes on repeating. */
+/** Longer than any sender repeats. */
 const sentMsMax = 24 * 3_600_000;
 /** Failures are looked at by people. */
 const failedMsMax = 7 * 24 * 3_600_000;

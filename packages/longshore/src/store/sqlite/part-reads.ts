@@ -1,5 +1,5 @@
-// Which parts of other tasks a task has finished with, as stretches of their numbers: whoever finishes them in order has one row, however
-// many there are. Stretches never touch each other, so between two of them there is always a part that was left out.
+// Which parts of other tasks a task has finished with, as ranges of their numbers: a task that finishes them in order has one row, however
+// many there are. Ranges never touch each other, so between two of them there is always a part that was left out.
 
 import type { Task } from "../../engine/board/task.ts";
 import { Additions } from "../../engine/cached-rows.ts";
@@ -11,7 +11,7 @@ export interface Finished {
   reader: Task;
   source: Task;
   uids: readonly string[];
-  /** Asked inside the transaction; null for a uid that is not there. */
+  /** Called inside the transaction; null for an unknown uid. */
   sequenceOf(uid: string): number | null;
 }
 

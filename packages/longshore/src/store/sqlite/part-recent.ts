@@ -1,9 +1,12 @@
-// The uids that were put last, of the tasks that are put to now: who repeats a put, or is told by another way of what is kept, gets its
-// answer without a look at the disk. What is not in here may be there all the same.
+// The uids that were put last, of the tasks that are put to now: a repeated put, also by another way, is recognised
+// without a look at the disk. A uid that is not in here may be stored nevertheless.
 
 import type { Task } from "../../engine/board/task.ts";
 
-/** Of one task: as many as may be on their way by another road, such as events in a broker. The older half goes when the newer one is full. */
+/**
+ * Of one task: as many as may be on their way by another route, such as events in a broker. The older half is dropped when the newer one is
+ * full.
+ */
 const halfMax = 8_000;
 /** Tasks at most: with uids like hashes, about 20 MB in all. */
 const tasksMax = 16;
@@ -15,7 +18,7 @@ interface Recent {
 }
 
 export class RecentParts {
-  /** By life; the longest unused goes first. */
+  /** By life; the longest unused is dropped first. */
   readonly #lives = new Map<string, Recent>();
 
   /** Parts of this hand-out have become durable. */

@@ -41,7 +41,7 @@ export class PartUids {
   of(task: Task): Known {
     const key = keyOf(task);
     const known = this.#known.get(key) ?? this.#load(task);
-    // Taken out and put in again: the first of the map is the one that was not asked for longest.
+    // Taken out and put in again: the first of the map is the longest unused.
     this.drop(task);
     this.#known.set(key, known);
     this.#bytes += known.uids.bytes;

@@ -20,7 +20,7 @@ async function setup() {
   return { engine, claim, rows, start: async () => (await engine.runs.start({ workflow: "w", input: "null" })).run };
 }
 
-/** Two uids that only their own letters tell apart. */
+/** Two uids that differ only in their own letters. */
 function alike(): [string, string] {
   const seen = new Map<number, string>();
   for (let at = 0; ; at++) {

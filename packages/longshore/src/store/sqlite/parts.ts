@@ -31,7 +31,7 @@ export interface SqlitePartsOptions {
   clock: Clock;
   tasks: Rows<Task>;
   stored: StoredBytes;
-  /** A step has given a part, for the first time by what its row says. True when its run waits for that. */
+  /** A step has produced a part, the first by its row. True when its run waits for that. */
   first: (tx: Tx, task: Task) => boolean;
 }
 
@@ -179,7 +179,7 @@ export class SqliteParts implements PartStore {
     return { verdict: task?.state === "cancelling" ? "cancel" : "ok", task };
   }
 
-  /** Whether each of them was put under this very grant. Asked of late ones only. */
+  /** Whether each of them was put under this very grant. Called for late ones only. */
   #wasPut(task: Task, hold: Hold, parts: readonly NewPart[]): boolean {
     return hold.grant !== undefined && parts.length > 0 && parts.every(({ uid }) => this.#grantOf(task, uid) === hold.grant);
   }

@@ -43,7 +43,7 @@ describe.each(places)("reading from %s", (place) => {
     expect(await reader.newestRun("other")).toBeUndefined();
   });
 
-  it("a run that goes on is told from memory, and one that has ended from the file", async () => {
+  it("an open run is read from memory, and one that has ended from the file", async () => {
     const { parts, reader } = await setup();
     const { id } = await parts.start("w");
     const open = await reader.run(id);
@@ -53,7 +53,7 @@ describe.each(places)("reading from %s", (place) => {
     expect(await reader.run(id)).not.toBe(await reader.run(id));
   });
 
-  it("runs are found by a pattern, and by words anywhere in what they say, whatever the case", async () => {
+  it("runs are found by a pattern, and by words anywhere in their texts, whatever the case", async () => {
     const { parts, reader } = await setup();
     const first = await parts.start("w", { alias: "Build_1" });
     const second = await parts.start("other", { alias: "build%2" });
@@ -91,7 +91,7 @@ describe.each(places)("reading from %s", (place) => {
     expect(await reader.statesUnder("d-")).toEqual(new Map());
   });
 
-  it("tasks that nobody has are counted by their lane, and no others", async () => {
+  it("tasks that no worker has are counted by their lane, and no others", async () => {
     const { parts, reader } = await setup();
     expect(await reader.queued()).toEqual(new Map());
     await parts.start("w");

@@ -1,5 +1,5 @@
 // Reading on SQLite. Every list walks an index from the newest entry and looks at a bounded number of rows, so a rare filter costs
-// several pages rather than a pause for everybody.
+// several pages rather than a pause for all requests.
 
 import type { Lanes } from "../../engine/board/lanes.ts";
 import { isOpen, type Task, type TaskHead } from "../../engine/board/task.ts";
@@ -368,7 +368,7 @@ function scan(rows: Iterable<SqlRow>, limit: number, matches: (row: SqlRow) => b
   let looked = 0;
   let previous: string | null = null;
   for (const row of rows) {
-    // Only a row beyond the page tells that there is a next one.
+    // Only a row beyond the page shows that there is a next one.
     if (ids.length === wanted || looked === scanMax) return { ids, next: previous };
     looked++;
     previous = row.id as string;

@@ -75,7 +75,7 @@ function prepareTable(db: Database, { name, key, on, bytes = String(rowBytes), r
   const remove = db.prepare(`DELETE FROM ${name} WHERE ${columns.map((column) => `${column} = ?`).join(" AND ")}`);
   return (tx, budget) => {
     const wanted = budget.rows;
-    // At least one, so that a row above the budget goes as well; one by one, because only so the bytes end it.
+    // At least one, so that a row above the budget is removed as well; one by one, because only then the bytes can end it.
     const rows = next.all(Math.max(1, wanted));
     let removed = 0;
     let freed = 0;

@@ -39,7 +39,7 @@ async function setup(place: Place, before?: Parts) {
 const newTask = (id: string, input: string) => ({ id, step: "alone", lanes: [{ name: id, labels: [] }], input, policy: null });
 
 describe.each(places)("retention in %s", (place) => {
-  it("a run goes with its tasks, attempts, joins, keys and logs, and others stay whole", async () => {
+  it("a run is removed with its tasks, attempts, joins, keys and logs, and others stay whole", async () => {
     const { parts, prune, rows, log } = await setup(place);
     await parts.define("w", ["a", "b"]);
     const old = await parts.finish("w", { key: "old" });
@@ -157,7 +157,7 @@ describe.each(places)("retention in %s", (place) => {
     expect(rows()).toMatchObject({ run: 0, task: 0 });
   });
 
-  it("a large run is removed in many small transactions, and service goes on between them", async () => {
+  it("a large run is removed in many small transactions, and other requests are served between them", async () => {
     const { parts, prune, rows, log } = await setup(place);
     await parts.define(
       "large",
@@ -198,7 +198,7 @@ describe.each(places)("retention in %s", (place) => {
     for (const run of after) if (run !== undefined) expect((await parts.runs.run(run.id))?.state).toBe("succeeded");
   });
 
-  it("blobs that nobody uses go, more than one batch of them", async () => {
+  it("unused blobs are removed, more than one batch of them", async () => {
     const { parts, blobs, prune, rows } = await setup(place);
     for (let n = 0; n < 120; n++) await blobs.put(randomBytes(8));
     parts.clock.jump(2 * dayMs);
@@ -243,7 +243,7 @@ describe.each(places)("retention in %s", (place) => {
     expect((await prune(policy)).blobs).toBe(0);
   });
 
-  it("a blob that only a part of an open run or task names stays, whichever of many parts it is", async () => {
+  it("a blob that only a part of an open run or task names stays, wherever it is among many parts", async () => {
     const { parts, blobs, streams, prune, post } = await setup(place);
     const stored = await Promise.all(Array.from({ length: 5 }, () => blobs.put(randomBytes(8))));
     const [early, late, loose, over] = stored.map(({ hash }) => hash) as [string, string, string, string, string];
@@ -378,7 +378,7 @@ describe.each(places)("retention in %s", (place) => {
     expect(parts.commit.commits).toBe(before);
   });
 
-  it("an abort stops it after the transaction at hand, and the next pruning goes on", async () => {
+  it("an abort stops it after the current transaction, and the next pruning continues", async () => {
     const { parts, prune, rows } = await setup(place);
     await parts.define(
       "large",
@@ -400,7 +400,7 @@ describe.each(places)("retention in %s", (place) => {
 });
 
 describe("retention over a restart", () => {
-  it("goes on with what a killed process left half removed", async () => {
+  it("continues with what a killed process left half removed", async () => {
     const first = await setup("a file");
     await first.parts.define(
       "large",

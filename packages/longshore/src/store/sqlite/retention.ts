@@ -1,6 +1,6 @@
 // Pruning on SQLite. A run or task disappears for every reader in one small transaction that also notes its id; the rows that belong
-// to it in other tables follow in slices, so that a run of ten thousand steps stalls nobody. The noted ids survive a crash: the next
-// pruning goes on with them.
+// to it in other tables follow in slices, so that a run of ten thousand steps stalls no request. The noted ids survive a crash: the next
+// pruning continues with them.
 
 import type { Task } from "../../engine/board/task.ts";
 import { Additions, type Rows } from "../../engine/cached-rows.ts";
@@ -161,7 +161,7 @@ export class SqliteRetention implements RetentionStore {
 /** Ids in order of their ending, oldest first, that ended at `endedBy` or before: fewer than `limit` where they are large. */
 type Find = (endedBy: number, limit: number) => string[];
 
-/** Both rules take from the same end, so whichever takes more decides. */
+/** Both rules take from the same end, so the one that takes more decides. */
 function findExcess(find: Find, keep: Keep, count: number, now: number): string[] {
   const old = find(now - keep.ageMs, batchMax);
   const excess = Math.min(batchMax, count - keep.count);

@@ -61,7 +61,7 @@ describe.each(versions)("a data file of schema version %i", (version) => {
     fresh.close();
   });
 
-  it("keeps its runs, keys, logs and blobs, and its open run goes on to its end", async () => {
+  it("keeps its runs, keys, logs and blobs, and its open run reaches its end", async () => {
     const engine = await openFixture(version);
     const { items } = await engine.reader.runs({ limit: 10 });
     expect(items.map(({ state, input }) => [state, input])).toEqual([

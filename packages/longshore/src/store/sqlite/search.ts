@@ -1,8 +1,8 @@
-// Searching runs on SQLite: a question is put together from its parts, every value bound. It goes through the runs from the newest in
-// slices, so that other requests are served meanwhile, and looks at a bounded number of them.
+// Searching runs on SQLite: a query is put together from its filters, every value bound. It walks the runs from the newest in slices, so
+// that other requests are served meanwhile, and looks at a bounded number of them.
 //
-// A row is as long as the texts in it, and even a column behind them is read through them. So the lengths are asked for first, which
-// stand at the beginning of a row, and a slice has so many bytes as well as so many rows.
+// A row is as long as the texts in it, and even a column behind them is read through them. So the lengths are read first, which are at the
+// beginning of a row, and a slice is limited in bytes as well as in rows.
 
 import { type RunSearch, searchMax } from "../../engine/run/reader.ts";
 import type { Run } from "../../engine/run/run.ts";
@@ -20,7 +20,7 @@ interface Hit {
 }
 
 const orders = { ended: "ended_at", workflow: "workflow", state: "state" } as const;
-/** Lengths that are asked for at once. */
+/** Lengths that are read at once. */
 const lengthsMax = 1_000;
 /** Rows and bytes that one statement looks into. */
 const rowsMax = 200;
@@ -38,7 +38,7 @@ export async function searchRuns(db: Database, slices: Slices, search: RunSearch
   return { total: hits.length, runs: { [Symbol.asyncIterator]: () => loaded(db, slices, wanted) } };
 }
 
-/** Ids that lie side by side in the file, newest first; each list is a slice that may be looked into now. */
+/** Ids that are stored side by side in the file, newest first; each list is a slice that may be read now. */
 async function* idsInSlices(db: Database, slices: Slices, search: RunSearch): AsyncGenerator<string[]> {
   const walk = walkOf(db, search);
   let before = last;

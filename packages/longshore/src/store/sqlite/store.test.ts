@@ -52,7 +52,7 @@ describe("the SQLite store", () => {
     expect(statSync(directory).mode & 0o777).toBe(0o700);
   });
 
-  it("says in words that its folder cannot be used, and what to do", async () => {
+  it("explains that its folder cannot be used, and what to do", async () => {
     const full = () => Promise.reject(Object.assign(new Error("database or disk is full"), { errcode: 13 }));
     await expect(openSqliteStore({ ...optionsFor(folder()), open: full })).rejects.toMatchObject({
       code: "LONGSHORE_STORE_UNAVAILABLE",

@@ -17,7 +17,7 @@ import type { Database, openDatabase } from "./driver.ts";
 import { SqliteParts } from "./parts.ts";
 import { sqliteRows } from "./row-store.ts";
 
-/** Told after each commit. Hints for whoever waits or shows: correctness never depends on them. */
+/** Called after each commit. Hints for waiters and views: correctness never depends on them. */
 export interface StoreHooks {
   /** When something next happens to `id` by itself; null for never again. */
   deadline(id: string, at: number | null): void;
@@ -57,7 +57,7 @@ export interface SqliteStore {
   readonly runs: LocalRuns;
   readonly documents: LocalDocuments;
   readonly parts: SqliteParts;
-  /** Brings memory up to what the file says; to be called once, when everybody listens. */
+  /** Rebuilds memory from the file; must be called once, when all listeners are attached. */
   recover(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 // Which numbers the uids of one task's parts may have: hashes in memory, eight bytes a part and some room. A uid whose hash is not in it
-// is new, for certain; for one whose hash is, the rows that it names say whether they are the same.
+// is new, for certain; for one whose hash is, the rows that it names decide.
 
 /** So full at most: above it, looking for what is not there takes many steps. */
 const loadMax = 0.6;

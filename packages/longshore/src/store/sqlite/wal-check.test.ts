@@ -65,7 +65,7 @@ describe("a write-ahead log", () => {
     expect(lostCommits).toBeLessThanOrEqual(commits);
   });
 
-  it("whose last commit is torn, in whichever of its pages, is the normal trace of a power cut", async () => {
+  it("whose last commit is torn, in any of its pages, is the normal trace of a power cut", async () => {
     const file = await crashedLog(5);
     const whole = readFileSync(file);
     const frames = Math.floor((statSync(file).size - headerBytes) / frameBytes);

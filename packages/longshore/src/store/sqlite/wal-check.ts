@@ -38,7 +38,7 @@ type Sum = readonly [number, number];
 
 const headerBytes = 32;
 const frameHeaderBytes = 24;
-/** The first word of a log; its last bit says that checksums are over big-endian words. */
+/** The first word of a log; its last bit means that checksums are over big-endian words. */
 const magic = 0x377f0682;
 /** Frames that are read at once: about 1 MiB with pages of 4 KiB. */
 const framesAtOnce = 256;
@@ -134,7 +134,7 @@ function readHeader(handle: number): WalHeader | null {
   const bytes = Buffer.from(new ArrayBuffer(headerBytes));
   if (readSync(handle, bytes, 0, headerBytes, 0) < headerBytes) return null;
   const pageBytes = bytes.readUInt32BE(8);
-  // A page size that cannot be: the header says nothing about where frames begin.
+  // A page size that cannot be: the header does not tell where frames begin.
   if (pageBytes < 512 || pageBytes > 65_536 || (pageBytes & (pageBytes - 1)) !== 0) return null;
   const first = bytes.readUInt32BE(0);
   const swapped = ((first & 1) === 1) !== (endianness() === "BE");

@@ -14,7 +14,7 @@ export interface SqliteWorkersOptions {
   slices?: Slices;
 }
 
-/** The longest that a registration waits for somebody else's commit. */
+/** The longest that a registration waits for another operation's commit. */
 const flushMs = 1_000;
 
 export class SqliteWorkers implements Writable {
@@ -23,7 +23,7 @@ export class SqliteWorkers implements Writable {
   readonly #save: (row: Registration) => void;
   readonly #remove: (id: string) => void;
   #cancelTimer: (() => void) | null = null;
-  /** True while an operation asks for a commit that would otherwise have nothing to write. */
+  /** True while an operation requests a commit that would otherwise have nothing to write. */
   #wanted = false;
   /** How many commits there had been when the pending changes were last written; null when they were not. */
   #writtenIn: number | null = null;
@@ -53,7 +53,7 @@ export class SqliteWorkers implements Writable {
 
   applied(): void {
     this.#wanted = false;
-    // The count rises only when the transaction went through; otherwise the changes wait for the next one.
+    // The count rises only when the transaction succeeded; otherwise the changes wait for the next one.
     if (this.#writtenIn !== null && this.#options.commit.commits > this.#writtenIn) this.workers.written();
     this.#writtenIn = null;
   }
@@ -79,7 +79,7 @@ export class SqliteWorkers implements Writable {
     const asked = this.#options.commit.run(() => {
       this.#wanted = true;
     });
-    // On a full disk the changes stay pending and go with the first commit that succeeds; on a closed store nobody asks for them.
+    // On a full disk the changes stay pending and are written by the first commit that succeeds; on a closed store they are not needed.
     asked.catch(() => {});
   }
 }
