@@ -8,7 +8,7 @@ const source = (path: string): string => fileURLToPath(new URL(`./packages/longs
 const alias = [
   { find: /^longshore$/, replacement: source("index.ts") },
   { find: /^longshore\/server$/, replacement: source("server/index.ts") },
-  { find: /^longshore\/workflow-graph$/, replacement: source("protocol/workflow-graph/index.ts") },
+  { find: /^longshore\/workflow-graph$/, replacement: source("protocols/workflow-graph/worker/index.ts") },
   { find: /^longshore\/conductor$/, replacement: source("protocol/conductor/index.ts") },
   { find: /^longshore\/conductor\/compat$/, replacement: source("protocol/conductor/compat/index.ts") },
   { find: /^longshore\/stepflow$/, replacement: source("protocol/stepflow/index.ts") },

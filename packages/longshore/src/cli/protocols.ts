@@ -39,7 +39,7 @@ export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
     structuredLog: false,
     without: notServing,
     async transport({ on, token, shell, labels, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, cwd }) {
-      const { workflowGraph } = await import("../protocol/workflow-graph/index.ts");
+      const { workflowGraph } = await import("../protocols/workflow-graph/worker/index.ts");
       return workflowGraph(on, { token, shell, labels, workerId, leaseTtl, heartbeat, poll, cancelPoll, logFlush, cwd });
     },
   },

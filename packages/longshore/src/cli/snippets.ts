@@ -1,9 +1,9 @@
 // What `longshore dev` can say about workers, one entry per protocol that the server speaks. The programs are run by a test as they
 // are printed.
 
-import { commandLane } from "../dialect/workflow-graph/compile.ts";
 import { pluginLane, queueLane } from "../protocol/stepflow/config/queues.ts";
-import { handlerLabelPrefix } from "../protocol/workflow-graph/wire.ts";
+import { commandLane } from "../protocols/workflow-graph/dialect/compile.ts";
+import { handlerLabelPrefix } from "../protocols/workflow-graph/wire/shapes.ts";
 
 export interface Snippet {
   readonly language: string;

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { mockRouter } from "../../test/support/flow-world.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
+import { workflowGraphDialect } from "../protocols/workflow-graph/dialect/compile.ts";
+import { encodeSource, plainJob } from "../protocols/workflow-graph/dialect/source.ts";
 import { type Sliced, sliceItems } from "../sliced.ts";
 import { codeDialect } from "./code/dialect.ts";
 import { conductorDialect } from "./conductor/dialect.ts";
@@ -11,8 +13,6 @@ import { flowkitDialect } from "./flowkit/dialect.ts";
 import { diagnose, diagnoseInSlices } from "./stepflow/diagnose.ts";
 import { stepflowDialect } from "./stepflow/dialect.ts";
 import { decodeInSlices } from "./stepflow/source.ts";
-import { workflowGraphDialect } from "./workflow-graph/compile.ts";
-import { encodeSource, plainJob } from "./workflow-graph/source.ts";
 
 const many = 3_000;
 const numbers = Array.from({ length: many }, (_, at) => at);

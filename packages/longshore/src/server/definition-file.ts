@@ -2,9 +2,9 @@
 
 import { parseFlow } from "../dialect/stepflow/file.ts";
 import { dialectName as stepflow } from "../dialect/stepflow/source.ts";
-import { parseGraph } from "../dialect/workflow-graph/file.ts";
-import { dialectName as workflowGraph } from "../dialect/workflow-graph/source.ts";
 import { type Place, readFile, type Warning } from "../file-place.ts";
+import { parseGraph } from "../protocols/workflow-graph/dialect/file.ts";
+import { dialectName as workflowGraph } from "../protocols/workflow-graph/dialect/source.ts";
 
 export interface DefinitionFile {
   readonly name: string;

@@ -7,10 +7,10 @@ import { type FlowkitDialectOptions, flowkitDialect } from "../dialect/flowkit/d
 import { stepflowDialect } from "../dialect/stepflow/dialect.ts";
 import { itemsDialect } from "../dialect/stepflow/items.ts";
 import type { Router } from "../dialect/stepflow/router.ts";
-import { workflowGraphDialect } from "../dialect/workflow-graph/compile.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { defaultConfig } from "../protocol/stepflow/config/default.ts";
 import { makeRouter } from "../protocol/stepflow/config/router.ts";
+import { workflowGraphDialect } from "../protocols/workflow-graph/dialect/compile.ts";
 
 export interface DialectOptions {
   /** Where the components of Stepflow's flows lead; as without a configuration file when absent. */

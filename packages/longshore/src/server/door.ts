@@ -8,7 +8,7 @@ import { conductorRoutes } from "../protocol/conductor/routes.ts";
 import { type FlowkitRoutes, flowkitRoutes } from "../protocol/flowkit/routes.ts";
 import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
 import type { StepflowServer } from "../protocol/stepflow/server.ts";
-import { workflowGraphRoutes } from "../protocol/workflow-graph/routes.ts";
+import { workflowGraphRoutes } from "../protocols/workflow-graph/server/routes.ts";
 import { packageVersion } from "../version.ts";
 import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
 import { portDefault, type ServeOptions } from "./config.ts";

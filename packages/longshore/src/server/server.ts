@@ -2,13 +2,13 @@
 // that needs durable workflows without another process.
 
 import { systemClock } from "../clock.ts";
-import { sampleId, sampleSource } from "../dialect/workflow-graph/sample.ts";
-import { dialectName } from "../dialect/workflow-graph/source.ts";
 import { retentionPolicy } from "../engine/run/retention.ts";
 import { createMetrics } from "../metrics.ts";
 import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
 import { defaultConfig } from "../protocol/stepflow/config/default.ts";
 import { makeRouter } from "../protocol/stepflow/config/router.ts";
+import { sampleId, sampleSource } from "../protocols/workflow-graph/dialect/sample.ts";
+import { dialectName } from "../protocols/workflow-graph/dialect/source.ts";
 import { quotasOf } from "../quotas.ts";
 import { stayAlive } from "../stay-alive.ts";
 import { packageVersion } from "../version.ts";

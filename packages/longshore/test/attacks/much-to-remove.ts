@@ -2,9 +2,9 @@
 
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { sampleSource } from "../../src/dialect/workflow-graph/sample.ts";
-import { dialectName } from "../../src/dialect/workflow-graph/source.ts";
 import { retentionPolicy } from "../../src/engine/run/retention.ts";
+import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.ts";
+import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { openBeside } from "../../src/store/sqlite/beside.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";

@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { workflowGraph } from "../../src/protocol/workflow-graph/index.ts";
+import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 import { task } from "../../src/task.ts";
 import { work } from "../../src/work.ts";
 import { workflow } from "../../src/workflow.ts";

@@ -48,7 +48,7 @@ describe("importing longshore", () => {
   });
 
   it("for a worker of workflow-graph loads nothing of the server", () => {
-    const loaded = loadedBy("protocol/workflow-graph/index.js");
+    const loaded = loadedBy("protocols/workflow-graph/worker/index.js");
     expect(loaded.filter((path) => heavy.test(path) || path === "node:sqlite")).toEqual([]);
     expect(loaded.filter((path) => isPackage(path) && !path.includes("/undici/"))).toEqual([]);
   });

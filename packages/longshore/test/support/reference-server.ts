@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { CompleteRequest, FailRequest, LogChunk, QueuedJob } from "../../src/protocol/workflow-graph/wire.ts";
+import type { CompleteRequest, FailRequest, LogChunk, QueuedJob } from "../../src/protocols/workflow-graph/wire/shapes.ts";
 
 export interface SeenRequest {
   readonly method: string;

@@ -3,7 +3,7 @@
 
 import type { Context } from "../../src/context.ts";
 import type { LongshoreError } from "../../src/errors.ts";
-import { type WorkflowGraphOptions, workflowGraph } from "../../src/protocol/workflow-graph/index.ts";
+import { type WorkflowGraphOptions, workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 import type { Notice } from "../../src/runner/notices.ts";
 import { type Task, task } from "../../src/task.ts";
 import { TestClock } from "../../src/testing/clock.ts";

@@ -2,7 +2,7 @@
 // empty claim it asks no more while a test lasts, so that a test knows when no claim is under way.
 
 import { work } from "../../src/index.ts";
-import { workflowGraph } from "../../src/protocol/workflow-graph/index.ts";
+import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 
 const url = process.argv[2] as string;
 const on = workflowGraph(url, { shell: true, workerId: "child", poll: "10m" });

@@ -4,7 +4,7 @@
 import { performance } from "node:perf_hooks";
 import type { Clock } from "../../src/clock.ts";
 import { work } from "../../src/index.ts";
-import { workflowGraph } from "../../src/protocol/workflow-graph/index.ts";
+import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 export interface Cost {

@@ -3,7 +3,7 @@
 
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { onTestFinished } from "vitest";
-import type { ClaimResponse, Job, JobStatus, LogChunk, WorkerInfo, Workflow } from "../../src/protocol/workflow-graph/wire.ts";
+import type { ClaimResponse, Job, JobStatus, LogChunk, WorkerInfo, Workflow } from "../../src/protocols/workflow-graph/wire/shapes.ts";
 import { type ServeOptions, type Server, serve } from "../../src/server/index.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "./parts.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { sampleId } from "../../dialect/workflow-graph/sample.ts";
+import { sampleId } from "../../protocols/workflow-graph/dialect/sample.ts";
 import { type Engine, openEngine } from "../../server/engine.ts";
 import { TestClock } from "../../testing/clock.ts";
 import { type Database, openDatabase } from "./driver.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { TerminalError } from "../../../src/errors.ts";
 import { stepflowTask } from "../../../src/protocol/stepflow/index.ts";
-import { workflowGraph } from "../../../src/protocol/workflow-graph/index.ts";
+import { workflowGraph } from "../../../src/protocols/workflow-graph/worker/index.ts";
 import { serve } from "../../../src/server/index.ts";
 import { task } from "../../../src/task.ts";
 import { telemetry } from "../../../src/telemetry/index.ts";

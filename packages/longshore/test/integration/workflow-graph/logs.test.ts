@@ -1,7 +1,7 @@
 // Logs: stored once, kept apart by attempt and run, and followed live.
 
 import { describe, expect, it } from "vitest";
-import type { LogChunk } from "../../../src/protocol/workflow-graph/wire.ts";
+import type { LogChunk } from "../../../src/protocols/workflow-graph/wire/shapes.ts";
 import { EventReader } from "../../support/event-reader.ts";
 import { type GraphServer, job, startGraphServer } from "../../support/workflow-graph.ts";
 

@@ -4,10 +4,10 @@
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { parseFile } from "../../../src/dialect/workflow-graph/file.ts";
+import { parseFile } from "../../../src/protocols/workflow-graph/dialect/file.ts";
 import { type Answer, startGraphServer } from "../../support/workflow-graph.ts";
 
-const readme = readFileSync(new URL("../../../src/protocol/workflow-graph/README.md", import.meta.url), "utf8");
+const readme = readFileSync(new URL("../../../src/protocols/workflow-graph/README.md", import.meta.url), "utf8");
 const blocks = (language: string) =>
   [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map((match) => match[1] as string);
 

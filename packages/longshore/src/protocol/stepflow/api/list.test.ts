@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { FlowSettings } from "../../../dialect/stepflow/settings.ts";
-import { encodeSource, plainJob } from "../../../dialect/workflow-graph/source.ts";
+import { encodeSource, plainJob } from "../../../protocols/workflow-graph/dialect/source.ts";
 import { openEngine } from "../../../server/engine.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import { ExecutionStatus } from "../messages.ts";

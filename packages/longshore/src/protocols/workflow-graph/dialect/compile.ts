@@ -1,0 +1,103 @@
+// The workflow-graph dialect: one task per job, on the lane `$command` with the labels that the job requires. A command that names a
+// handler requires that handler's label as well, written or not: a worker without the handler could only fail it. A job's input is its
+// command and the outputs of its direct dependencies; its output is a flat map of texts. A run as a whole has no output.
+
+import type { Backoff } from "../../../backoff.ts";
+import { ownLane } from "../../../engine/board/kept-lanes.ts";
+import { laneOf } from "../../../engine/board/lanes.ts";
+import type { Dialect, Resolved, Scope } from "../../../engine/run/dialect.ts";
+import { makePlanInSlices, type Plan, type TaskNode, type Template } from "../../../engine/run/plan.ts";
+import { isObject, type Json } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
+import { parseInSlices } from "../../../json-sliced.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../../sliced.ts";
+import { handlerLabelOf, readCommand } from "../wire/command.ts";
+import type { Outputs, WireBackoff } from "../wire/shapes.ts";
+import { checkInSlices, refuse } from "./check.ts";
+import { dialectName, type GraphJob, type GraphSource } from "./source.ts";
+
+/** The lane of everything that is a command. Workers of any origin take from it and run what they get in a shell, so it is this dialect's own. */
+export const commandLane = ownLane("command");
+
+interface Upstream {
+  id: string;
+  node: number;
+}
+
+type GraphTemplate = { kind: "job"; command: string; upstream: readonly Upstream[] } | { kind: "constant"; value: Json };
+
+export const workflowGraphDialect: Dialect = {
+  name: dialectName,
+  compile: (text) => atOnce(compileInSlices(text)),
+  compileInSlices,
+  resolve,
+};
+
+function* compileInSlices(text: string): Sliced<Plan> {
+  const source = (yield* parseInSlices(text)) as GraphSource;
+  yield* checkInSlices(source, { job: (at) => ["jobs", at], dependency: (at, place) => ["jobs", at, "depends_on", place] }, refuse);
+  const index = new Map(source.jobs.map((job, at) => [job.id, at]));
+  const nodes = yield* mapInSlices(source.jobs, (job) => nodeOf(job, index));
+  return yield* makePlanInSlices({ dialect: dialectName, nodes, output: constant(null) });
+}
+
+function nodeOf(job: GraphJob, index: ReadonlyMap<string, number>): TaskNode {
+  const upstream = [...new Set(job.depends_on)].map((id) => ({ id, node: index.get(id) as number }));
+  return {
+    kind: "task",
+    id: job.id,
+    input: { kind: "job", command: job.command, upstream } satisfies GraphTemplate,
+    ...(job.skip ? { when: constant(false) } : {}),
+    after: upstream.map(({ node }) => node),
+    waitsFor: "done",
+    timeouts: job.timeout_secs === null ? {} : { endMs: job.timeout_secs * 1_000 },
+    lanes: [laneOf(commandLane, labelsOf(job))],
+    priority: job.priority,
+    retry: { failures: job.max_retries, lost: job.max_lost_leases, backoff: backoffOf(job.backoff) },
+    limits: [],
+  };
+}
+
+function labelsOf(job: GraphJob): readonly string[] {
+  const handler = handlerLabelOf(readCommand(job.command));
+  return handler === undefined ? job.required_labels : [...job.required_labels, handler];
+}
+
+function resolve(_plan: Plan, template: Template, scope: Scope): Resolved {
+  const graph = template as GraphTemplate;
+  if (graph.kind === "constant") return { value: graph.value };
+  const needs: number[] = [];
+  // A null prototype, so that a job named `__proto__` is a job like any other.
+  const upstream: { [id: string]: Outputs } = Object.create(null);
+  for (const { id, node } of graph.upstream) {
+    const output = scope.output(node);
+    if (output === undefined) needs.push(node);
+    else upstream[id] = outputsOf(output);
+  }
+  return needs.length > 0 ? { needs } : { value: { command: graph.command, upstream } };
+}
+
+/** A job's output as this wire carries it: texts stay, other values become JSON, a single value stands under `result`. */
+function outputsOf(output: Json): Outputs {
+  if (output === null) return {};
+  if (!isObject(output)) return { result: asText(output) };
+  const outputs: Outputs = Object.create(null);
+  for (const key of Object.keys(output)) outputs[key] = asText(output[key] as Json);
+  return outputs;
+}
+
+function asText(value: Json): string {
+  return typeof value === "string" ? value : writeExact(value);
+}
+
+/** The first retry waits `base_secs`, each further one twice as long, at most `max_secs`. */
+function backoffOf(backoff: WireBackoff): Backoff {
+  if (backoff === "None") return { kind: "fixed", delayMs: 0 };
+  if ("Fixed" in backoff) return { kind: "fixed", delayMs: backoff.Fixed.delay_secs * 1_000 };
+  const { base_secs, max_secs } = backoff.Exponential;
+  return { kind: "exponential", delayMs: base_secs * 1_000, maxMs: max_secs * 1_000 };
+}
+
+function constant(value: Json): GraphTemplate {
+  return { kind: "constant", value };
+}

@@ -1,0 +1,126 @@
+// Which run an id on this wire means. Three kinds of ids stand in the same place of a path: a workflow's id, which means its newest
+// run; the alias that a run was given out under; and a run's own id, which claims carry when two runs of one workflow overlap.
+
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import { isRunOpen, type Run, taskIdOf } from "../../../engine/run/run.ts";
+import { Memory, type View, viewOf } from "./view.ts";
+
+/** Jobs of all views together, at about a kilobyte each. Above the largest definition, so that the one in use always fits. */
+const viewedJobsMax = 50_000;
+/** Runs whose jobs are being claimed; some hundred bytes each, and read again from the store in microseconds. */
+const runsMax = 10_000;
+
+export interface FindDeps {
+  runs: {
+    run(id: string): Promise<Run | undefined>;
+    definition(name: string): Promise<Definition | undefined>;
+    definitionById(id: string): Promise<Definition | undefined>;
+  };
+  reader: {
+    newestRun(workflow: string): Promise<Run | undefined>;
+    runByAlias(alias: string): Promise<Run | undefined>;
+  };
+  plan(definition: Definition): Plan;
+}
+
+export interface Found {
+  workflow: string;
+  view: View;
+  /** Undefined for a workflow that has not run since it was defined. */
+  run: Run | undefined;
+}
+
+/** What a claim's answer needs of a run. */
+export interface ClaimedRun {
+  view: View;
+  ids: RunIds;
+}
+
+interface RunIds {
+  definitionId: string;
+  /** JSON texts. */
+  workflowId: string;
+  runId: string;
+}
+
+export class Finder {
+  readonly #deps: FindDeps;
+  readonly #views = new Memory<View>(viewedJobsMax);
+  readonly #ids = new Memory<RunIds>(runsMax);
+
+  constructor(deps: FindDeps) {
+    this.#deps = deps;
+  }
+
+  /** For people: the newest run of a workflow, else the run with this alias or id. */
+  async find(id: string): Promise<Found | undefined> {
+    const definition = await this.#deps.runs.definition(id);
+    if (definition === undefined) return this.#ofRun(await this.#runOf(id));
+    const newest = await this.#deps.reader.newestRun(id);
+    // A definition that was replaced since shows itself, not the run of what it was.
+    const run = newest?.definitionId === definition.id ? newest : undefined;
+    return { workflow: id, view: this.view(definition), run };
+  }
+
+  /** The workflow that an id means, without a look at its runs. */
+  async workflow(id: string): Promise<string | undefined> {
+    return (await this.#deps.runs.definition(id)) === undefined ? (await this.#runOf(id))?.workflow : id;
+  }
+
+  /** For workers: the run that an id in a claim's answer stood for. An alias comes first: a newer run may go by another id. */
+  async claimedUnder(id: string): Promise<Run | undefined> {
+    return (await this.#runOf(id)) ?? (await this.#deps.reader.newestRun(id));
+  }
+
+  async viewOfRun(run: Run): Promise<View | undefined> {
+    const definition = await this.#deps.runs.definitionById(run.definitionId);
+    return definition === undefined ? undefined : this.view(definition);
+  }
+
+  view(definition: Definition): View {
+    const known = this.#views.get(definition.id);
+    if (known !== undefined) return known;
+    const view = viewOf(definition, this.#deps.plan(definition));
+    return this.#views.set(definition.id, view, view.parts.length + 1);
+  }
+
+  /** To be told of each run that a commit changed. The steps of a run that begins are often claimed within the same commit. */
+  changed(run: Run): void {
+    if (isRunOpen(run.state) && this.#views.get(run.definitionId) !== undefined && this.#ids.get(run.id) === undefined) this.#keep(run);
+  }
+
+  /** The constant parts of a run in a claim's answer. Synchronous once the run was seen: this is the hot path. */
+  claimed(runId: string): ClaimedRun | Promise<ClaimedRun | undefined> {
+    const ids = this.#ids.get(runId);
+    const view = ids === undefined ? undefined : this.#views.get(ids.definitionId);
+    return ids === undefined || view === undefined ? this.#learn(runId) : { view, ids };
+  }
+
+  async #learn(runId: string): Promise<ClaimedRun | undefined> {
+    const run = await this.#deps.runs.run(runId);
+    const view = run === undefined ? undefined : await this.viewOfRun(run);
+    if (run === undefined || view === undefined) return undefined;
+    return { view, ids: this.#keep(run) };
+  }
+
+  #keep(run: Run): RunIds {
+    const ids = { definitionId: run.definitionId, workflowId: JSON.stringify(run.alias ?? run.id), runId: JSON.stringify(run.id) };
+    return this.#ids.set(run.id, ids);
+  }
+
+  async #runOf(id: string): Promise<Run | undefined> {
+    return (await this.#deps.reader.runByAlias(id)) ?? (await this.#deps.runs.run(id));
+  }
+
+  async #ofRun(run: Run | undefined): Promise<Found | undefined> {
+    const view = run === undefined ? undefined : await this.viewOfRun(run);
+    return run === undefined || view === undefined ? undefined : { workflow: run.workflow, view, run };
+  }
+}
+
+/** The id of a job's record in a run; undefined when the workflow has no such job. */
+export function taskIdIn(view: View, run: Run, jobId: string): string | undefined {
+  const node = view.index.get(jobId);
+  return node === undefined ? undefined : taskIdOf(run.id, node);
+}

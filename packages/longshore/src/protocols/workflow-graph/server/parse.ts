@@ -1,0 +1,165 @@
+// Requests of workers, parsed by hand: claim and complete are the hottest paths of the server, so a good request costs one
+// `JSON.parse` and a few comparisons, and all care for places and words is left to refuse.ts. Unknown fields are ignored.
+
+import type { IncomingHttpHeaders } from "node:http";
+import { pushChunksMax } from "../../../engine/log/store.ts";
+import { deeperThan, isObject, jsonDepthMax } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
+import type { Parsed } from "../../../json-sliced.ts";
+import { isName } from "../../../names.ts";
+import { cutMiddle } from "../../../text.ts";
+import {
+  type FailRequest,
+  type LogChunk,
+  leaseTtlSecsDefault,
+  leaseTtlSecsMax,
+  leaseTtlSecsMin,
+  type RegisterRequest,
+  waitSecsMax,
+} from "../wire/shapes.ts";
+import { misshapen, missing, notJson, notJsonType, Refused, wrongField, wrongType } from "./refuse.ts";
+
+/** Worker ids and labels become keys in memory. */
+const idCharsMax = 256;
+/** A worker advertises its handlers as labels, so it may have many. */
+const labelsMax = 1_000;
+/** All of them together: 10,000 workers are remembered, so 320 MB at most. A thousand labels of 32 characters. */
+const labelCharsMax = 32_768;
+/** What is kept of an error text. Workers cut at 4,096; this leaves room for those that do not. */
+const errorCharsKept = 16_384;
+
+export interface Claim {
+  workerId: string;
+  labels: string[];
+  ttlSecs: number;
+  waitSecs: number;
+}
+
+/** `application/json` or `application/*+json`, with or without parameters. */
+export function expectJson(headers: IncomingHttpHeaders): void {
+  const type = headers["content-type"];
+  if (type !== "application/json" && !isJsonType(type)) throw new Refused(415, notJsonType);
+}
+
+export function parseRegister(text: string): RegisterRequest {
+  const body = parseObject(text, "RegisterWorker");
+  return { worker_id: workerIdOf(text, body), labels: labelsOf(text, body) };
+}
+
+export function parseClaim(text: string): Claim {
+  const body = parseObject(text, "ClaimJob");
+  const ttl = body.lease_ttl_secs ?? leaseTtlSecsDefault;
+  // Null is not absence here: the wire refuses it.
+  if (!isWhole(ttl) || body.lease_ttl_secs === null) throw wrongType(text, ["lease_ttl_secs"], body.lease_ttl_secs, "u64");
+  const wait = body.wait_secs ?? 0;
+  if (!isWhole(wait)) throw wrongType(text, ["wait_secs"], wait, "u64");
+  return {
+    workerId: workerIdOf(text, body),
+    labels: labelsOf(text, body),
+    ttlSecs: Math.min(Math.max(ttl, leaseTtlSecsMin), leaseTtlSecsMax),
+    waitSecs: Math.min(wait, waitSecsMax),
+  };
+}
+
+/** The task's output as JSON text: the result itself where the worker sent it (`output`, ours), else its outputs. */
+export function parseComplete(text: string, parsed?: Parsed): string {
+  if (parsed?.fault !== undefined) throw notJson(text, parsed.fault);
+  const { outputs, output } = parseObject(text, "CompleteJob", parsed === undefined ? parseExact : () => parsed.value);
+  if (outputs !== undefined) {
+    if (!isObject(outputs)) throw wrongType(text, ["outputs"], outputs, "a map");
+    for (const key in outputs) if (typeof outputs[key] !== "string") throw wrongType(text, ["outputs", key], outputs[key], "a string");
+  }
+  if (output !== undefined) return resultText(text, output);
+  return outputs === undefined ? "{}" : writeExact(outputs);
+}
+
+export function parseFail(text: string): FailRequest {
+  const { error, retryable = false } = parseObject(text, "FailJob");
+  if (typeof error !== "string") throw wrongField(text, [], "error", error, "a string");
+  if (typeof retryable !== "boolean") throw wrongType(text, ["retryable"], retryable, "a boolean");
+  return { error: keepable(error), retryable };
+}
+
+export function parseLogs(text: string): LogChunk[] {
+  const { chunks } = parseObject(text, "PushLogs");
+  if (!Array.isArray(chunks)) throw wrongField(text, [], "chunks", chunks, "a sequence");
+  if (chunks.length > pushChunksMax) throw misshapen(text, ["chunks"], `${chunks.length} chunks, expected at most ${pushChunksMax}`);
+  return chunks.map((chunk, at) => chunkOf(text, chunk, at));
+}
+
+/** Parses a body that must be an object. `name` is what the wire calls it in refusals. */
+export function parseObject(text: string, name: string, parse: (text: string) => unknown = JSON.parse): { [key: string]: unknown } {
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch {
+    // What the engine says about it names no line; ours does.
+    throw notJson(text);
+  }
+  if (!isObject(value)) throw wrongType(text, [], value, `struct ${name}`);
+  return value;
+}
+
+export function isWhole(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0;
+}
+
+function chunkOf(text: string, chunk: unknown, at: number): LogChunk {
+  const path = ["chunks", at];
+  if (!isObject(chunk)) throw wrongType(text, path, chunk, "struct LogChunk");
+  const { workflow_id, job_id, sequence, data, timestamp_ms, stream } = chunk;
+  if (typeof workflow_id !== "string") throw wrongField(text, path, "workflow_id", workflow_id, "a string");
+  if (typeof job_id !== "string") throw wrongField(text, path, "job_id", job_id, "a string");
+  if (!isWhole(sequence)) throw wrongField(text, path, "sequence", sequence, "u64");
+  if (typeof data !== "string") throw wrongField(text, path, "data", data, "a string");
+  if (!isWhole(timestamp_ms)) throw wrongField(text, path, "timestamp_ms", timestamp_ms, "u64");
+  if (stream === "stdout" || stream === "stderr") return { workflow_id, job_id, sequence, data, timestamp_ms, stream };
+  if (typeof stream !== "string") throw wrongField(text, path, "stream", stream, "a string");
+  throw misshapen(text, [...path, "stream"], `unknown variant \`${stream}\`, expected \`stdout\` or \`stderr\``);
+}
+
+function workerIdOf(text: string, body: { [key: string]: unknown }): string {
+  const { worker_id: id } = body;
+  if (typeof id !== "string") throw wrongField(text, [], "worker_id", id, "a string");
+  checkId(text, ["worker_id"], id);
+  return id;
+}
+
+function labelsOf(text: string, body: { [key: string]: unknown }): string[] {
+  const { labels } = body;
+  if (!Array.isArray(labels)) throw labels === undefined ? missing(text, [], "labels") : wrongType(text, ["labels"], labels, "a sequence");
+  if (labels.length > labelsMax) throw misshapen(text, ["labels"], `${labels.length} labels, expected at most ${labelsMax}`);
+  let chars = 0;
+  for (let at = 0; at < labels.length; at++) {
+    const label: unknown = labels[at];
+    if (typeof label !== "string") throw wrongType(text, ["labels", at], label, "a string");
+    checkId(text, ["labels", at], label);
+    chars += label.length;
+  }
+  if (chars > labelCharsMax)
+    throw misshapen(text, ["labels"], `${chars} characters in all labels together, expected at most ${labelCharsMax}`);
+  return labels as string[];
+}
+
+function checkId(text: string, path: readonly (string | number)[], id: string): void {
+  if (id.length > idCharsMax) throw misshapen(text, path, `${id.length} characters, expected at most ${idCharsMax}`);
+  if (id.includes("\0")) throw misshapen(text, path, "a NUL character, expected none");
+  if (!isName(id)) throw misshapen(text, path, "half of a surrogate pair, expected valid Unicode");
+}
+
+function resultText(text: string, output: unknown): string {
+  if (deeperThan(text)) throw misshapen(text, ["output"], `nested deeper than ${jsonDepthMax} levels`);
+  return writeExact(output);
+}
+
+function keepable(error: string): string {
+  const whole = error.includes("\0") ? error.replaceAll("\0", "\ufffd") : error;
+  return cutMiddle(whole, errorCharsKept);
+}
+
+function isJsonType(type: string | undefined): boolean {
+  if (type === undefined) return false;
+  const end = type.indexOf(";");
+  const essence = (end < 0 ? type : type.slice(0, end)).trim().toLowerCase();
+  return essence === "application/json" || (essence.startsWith("application/") && essence.endsWith("+json"));
+}

@@ -1,0 +1,38 @@
+// Repeated reports (README.md, "Complete"). The wire answers the second report of a lease with 409. A client that sends `Idempotency-Key`
+// leaves a receipt with its report: digests of the key and of what it said, kept as long as the task is. By it a repeat is told from
+// another report under the same key, which is refused by name rather than taken for the first.
+
+import { hash } from "node:crypto";
+import type { HttpReply, HttpRequest } from "../../../http.ts";
+import { idempotencyHeader } from "../wire/codes.ts";
+import { textReply } from "./refuse.ts";
+import { conflict, ok } from "./replies.ts";
+
+/** Characters of a digest that are kept, 6 bits each: two reports of one lease do not meet by chance. */
+const digestChars = 16;
+
+/** Undefined for a client that does not say it may repeat itself. `fields` are those of the body, in an order that never changes. */
+export function receiptOf(request: HttpRequest, fields: { readonly [field: string]: string | boolean }): string | undefined {
+  const key = request.headers[idempotencyHeader];
+  if (key === undefined) return undefined;
+  let receipt = digest(String(key));
+  for (const field in fields) receipt += ` ${field}=${digest(String(fields[field]))}`;
+  return receipt;
+}
+
+/** For a report whose lease was closed before by one of the same kind, which left the receipt `first`. */
+export function answerRepeat(receipt: string, first: string | undefined): HttpReply {
+  if (receipt === first) return ok;
+  const [key, ...fields] = receipt.split(" ");
+  const [firstKey, ...firstFields] = first?.split(" ") ?? [];
+  if (key !== firstKey) return conflict;
+  const differing = fields.filter((field, at) => field !== firstFields[at]).map((field) => `\`${field.slice(0, field.indexOf("="))}\``);
+  return textReply(
+    409,
+    `${differing.join(" and ")}: not what this lease reported before with the same Idempotency-Key, expected the same report again; the first one stands`,
+  );
+}
+
+function digest(text: string): string {
+  return hash("sha256", text, "base64url").slice(0, digestChars);
+}

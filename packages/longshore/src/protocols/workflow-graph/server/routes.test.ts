@@ -1,0 +1,81 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { actions, everyone } from "../../../actions.ts";
+import type { HttpRequest, Problem, ProblemKind, Route } from "../../../http.ts";
+import { openEngine } from "../../../server/engine.ts";
+import { workflowGraphRoutes } from "./routes.ts";
+
+async function setup() {
+  const engine = await openEngine({ directory: null });
+  onTestFinished(() => engine.close());
+  const group = workflowGraphRoutes(engine);
+  const route = (text: string) => group.routes.find(({ method, path }) => `${method} ${path}` === text) as Route;
+  return { engine, group, route, claim: route("POST /api/jobs/claim"), complete: route("POST /api/jobs/:lease/complete") };
+}
+
+function request(more: Partial<HttpRequest>): HttpRequest {
+  const headers = { "content-type": "application/json" };
+  return {
+    method: "POST",
+    path: "",
+    params: {},
+    query: new URLSearchParams(),
+    headers,
+    text: "",
+    caller: everyone,
+    gone: new AbortController().signal,
+    ...more,
+  } as HttpRequest;
+}
+
+const problem = (kind: ProblemKind, status: number): Problem => ({ kind, status, message: "Why." });
+const plain = { "content-type": "text/plain; charset=utf-8" };
+
+describe("the table of routes", () => {
+  it("asks workers for one scope, readers for another, and whoever changes workflows for the third", async () => {
+    const { group } = await setup();
+    const scopes = new Map(group.routes.map(({ method, path, action }) => [`${method} ${path}`, actions[action].who]));
+    expect([...scopes.values()]).not.toContain("anyone");
+    for (const [name, scope] of scopes) {
+      if (name.startsWith("POST /api/workflows")) expect([name, scope]).toEqual([name, "operator"]);
+      else if (name.startsWith("GET /api/work")) expect([name, scope]).toEqual([name, "read"]);
+      else expect([name, scope]).toEqual([name, "worker"]);
+    }
+  });
+});
+
+describe("what the server refuses by itself", () => {
+  it.each<[Problem, object]>([
+    [problem("unauthorized", 401), { status: 401, headers: plain, body: "Why." }],
+    [problem("forbidden", 403), { status: 403, headers: plain, body: "Why." }],
+    [problem("bad-request", 400), { status: 400, headers: plain, body: "Why." }],
+    [problem("not-found", 404), { status: 404 }],
+    [problem("method-not-allowed", 405), { status: 405 }],
+    [problem("too-large", 413), { status: 413, headers: plain, body: "Failed to buffer the request body: length limit exceeded" }],
+    [problem("too-large", 414), { status: 414, headers: plain, body: "Why." }],
+    [problem("unavailable", 503), { status: 503, headers: plain, body: "Why." }],
+    [problem("overloaded", 429), { status: 503, headers: plain, body: "Why." }],
+    [problem("internal", 500), { status: 500 }],
+  ])("is told in this wire's shape: %j", async (refused, reply) => {
+    const { group, complete } = await setup();
+    expect(group.refuse(refused, complete)).toEqual(reply);
+  });
+
+  it("[W-PY-02] is `null` to a claim when it will pass", async () => {
+    const { group, claim } = await setup();
+    for (const kind of ["unavailable", "overloaded"] as const) {
+      expect(group.refuse(problem(kind, 503), claim)).toMatchObject({ status: 200, body: "null" });
+    }
+    expect(group.refuse(problem("unauthorized", 401), claim)).toMatchObject({ status: 401 });
+  });
+});
+
+describe("a store that cannot be written", () => {
+  it("[W-PY-02] makes a claim an empty one, and a report an error that the server turns into 503", async () => {
+    const { engine, claim, complete } = await setup();
+    await engine.close();
+    const body = JSON.stringify({ worker_id: "w", labels: [] });
+    expect(await claim.handle(request({ text: body }))).toMatchObject({ status: 200, body: "null" });
+    const report = async () => complete.handle(request({ text: "{}", params: { lease: "RUN.0-1" } }));
+    await expect(report()).rejects.toMatchObject({ code: expect.stringMatching(/^LONGSHORE_(CLOSED|STORE_UNAVAILABLE|SHUTDOWN)$/) });
+  });
+});

@@ -1,0 +1,247 @@
+// The server half of workflow-graph: every endpoint, request in and answer out. README.md beside this file is the contract.
+//
+// What happens when a worker claims: `claim` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts. A lease is a hold: its id names the
+// task and the grant, so a report on a lease that is over proves by itself that it is late.
+
+import type { Action } from "../../../actions.ts";
+import type { Clock } from "../../../clock.ts";
+import type { Board } from "../../../engine/board/board.ts";
+import type { Hold, Task } from "../../../engine/board/task.ts";
+import type { Workers } from "../../../engine/board/workers.ts";
+import type { Logs } from "../../../engine/log/log.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
+import { LongshoreError } from "../../../errors.ts";
+import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../../http.ts";
+import type { Verdict } from "../../../verdict.ts";
+import { commandLane } from "../dialect/compile.ts";
+import { statusOfVerdict } from "../wire/codes.ts";
+import { handlerLabelPrefix } from "../wire/shapes.ts";
+import { type ClaimedRun, Finder, taskIdIn } from "./find.ts";
+import { type LogStreamDeps, LogStreams } from "./log-stream.ts";
+import { type Claim, expectJson, parseClaim, parseComplete, parseFail, parseRegister } from "./parse.ts";
+import { pushLogs } from "./push-logs.ts";
+import { Refused, textReply, tooLarge } from "./refuse.ts";
+import { isRecorded, type LeaseHold, parseLeaseId, renderClaim } from "./render.ts";
+import { answerRepeat, receiptOf } from "./repeat.ts";
+import { claimHeaders, conflict, jsonHeaders, no, noJob, notFound, ok, registered, yes } from "./replies.ts";
+import { loosePart } from "./view.ts";
+import { isOfThisWire, protocolName, renderWorker } from "./workers.ts";
+import { Workflows } from "./workflows.ts";
+
+/** What this protocol needs of the server. */
+export interface WorkflowGraphDeps {
+  readonly clock: Clock;
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly logs: Logs;
+  readonly reader: Reader;
+  readonly workers: Workers;
+  plan(definition: Definition): Plan;
+  readonly listen: LogStreamDeps["listen"];
+}
+
+export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
+  const finder = new Finder(deps);
+  deps.listen({ run: (run) => finder.changed(run) });
+  const workflows = new Workflows(deps, finder, new LogStreams(deps));
+  const jobs = new Jobs(deps, finder);
+  const claim = route("POST", "/api/jobs/claim", "task.claim", "text", jobs.claim);
+  const routes: Route[] = [
+    route("POST", "/api/workers/register", "worker.sign", "text", jobs.register),
+    route("POST", "/api/workers/:worker/heartbeat", "worker.sign", "none", jobs.workerHeartbeat),
+    route("GET", "/api/workers", "worker.read", "none", jobs.workers),
+    claim,
+    route("POST", "/api/jobs/:lease/heartbeat", "task.report", "none", jobs.heartbeat),
+    route("POST", "/api/jobs/:lease/complete", "task.report", "text", jobs.complete),
+    route("POST", "/api/jobs/:lease/fail", "task.report", "text", jobs.fail),
+    route("POST", "/api/jobs/:lease/logs", "log.write", "text", (request) => pushLogs(deps, finder, request)),
+    route("GET", "/api/jobs/:workflow/:job/cancelled", "task.look", "none", jobs.cancelled),
+    route("GET", "/api/workflows", "run.read", "none", workflows.list),
+    route("POST", "/api/workflows", "definition.write", "text", workflows.create),
+    route("POST", "/api/workflows/sample", "definition.write", "none", workflows.sample),
+    route("GET", "/api/workflows/:workflow/status", "run.read", "none", workflows.status),
+    route("POST", "/api/workflows/:workflow/run", "run.start", "none", workflows.run),
+    route("POST", "/api/workflows/:workflow/cancel", "run.steer", "none", workflows.cancel),
+    route("GET", "/api/workflows/:workflow/jobs/:job/logs", "log.read", "none", workflows.logs),
+    { ...route("GET", "/api/workflows/:workflow/jobs/:job/logs/stream", "log.read", "none", workflows.stream), openEnded: true },
+  ];
+  return { name: "workflow-graph", routes, refuse: (problem, refused) => refuse(problem, refused === claim) };
+}
+
+type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
+
+function route(method: Route["method"], path: string, action: Action, body: Route["body"], handler: Handler): Route {
+  const handle = async (request: HttpRequest): Promise<HttpReply> => {
+    try {
+      return await handler(request);
+    } catch (error) {
+      if (error instanceof Refused) return error.reply;
+      throw error;
+    }
+  };
+  return { method, path, action, body, handle };
+}
+
+/** What the server refuses by itself, in this wire's shape. A claim is never answered with an error that may pass: workers parse it. */
+function refuse(problem: Problem, isClaim: boolean): HttpReply {
+  switch (problem.kind) {
+    case "overloaded":
+    case "unavailable":
+      return isClaim ? noJob : textReply(503, problem.message);
+    case "too-large":
+      return problem.status === 413 ? textReply(413, tooLarge) : textReply(problem.status, problem.message);
+    case "unauthorized":
+    case "forbidden":
+    case "bad-request":
+      return textReply(problem.status, problem.message);
+    case "not-found":
+    case "method-not-allowed":
+    case "internal":
+      return { status: problem.status };
+  }
+}
+
+/** What a worker without handlers may take. */
+const commandOnly: readonly string[] = [commandLane];
+
+class Jobs {
+  readonly #deps: WorkflowGraphDeps;
+  readonly #finder: Finder;
+
+  constructor(deps: WorkflowGraphDeps, finder: Finder) {
+    this.#deps = deps;
+    this.#finder = finder;
+  }
+
+  register = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    const { worker_id, labels } = parseRegister(request.text);
+    this.#deps.workers.register(worker_id, protocolName, labels);
+    return registered;
+  };
+
+  workerHeartbeat = (request: HttpRequest): HttpReply => {
+    const id = request.params.worker as string;
+    if (!this.#deps.workers.known(id)) return notFound;
+    this.#deps.workers.seen(id);
+    return ok;
+  };
+
+  workers = async (): Promise<HttpReply> => {
+    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(() => this.#workerTexts()) };
+  };
+
+  async *#workerTexts(): AsyncGenerator<string, void, void> {
+    for await (const worker of this.#deps.workers.inOrder()) if (isOfThisWire(worker)) yield JSON.stringify(renderWorker(worker));
+  }
+
+  /** Labels of the claim decide, not those of the registration; a worker need not be registered. */
+  claim = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    const claim = parseClaim(request.text);
+    let task: Task | undefined;
+    try {
+      [task] = await this.#take(request, claim);
+    } catch (error) {
+      // A claim that finds no store is an empty one: workers ask again, and many crash on anything but JSON.
+      if (!(error instanceof LongshoreError)) throw error;
+    }
+    if (task === undefined) return noJob;
+    const run = task.runId === null ? undefined : this.#finder.claimed(task.runId);
+    return this.#granted(task, claim, run instanceof Promise ? await run : run);
+  };
+
+  heartbeat = async (request: HttpRequest): Promise<HttpReply> => {
+    const hold = parseLeaseId(request.params.lease as string);
+    if (hold === undefined) return conflict;
+    const { verdict, holdUntil } = await this.#deps.board.extend(hold);
+    if (statusOfVerdict[verdict] === 409) return conflict;
+    await this.#alive(hold.taskId);
+    if (!request.headers.accept?.includes("application/json")) return ok;
+    return { status: 200, headers: jsonHeaders, body: `{"cancelled":${verdict === "cancel"},"expires_at_ms":${holdUntil ?? 0}}` };
+  };
+
+  complete = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    const output = parseComplete(request.text, request.parsed);
+    const hold = parseLeaseId(request.params.lease as string);
+    if (hold === undefined) return conflict;
+    const receipt = receiptOf(request, { outputs: output });
+    return this.#reported(hold, receipt, await this.#deps.board.complete(hold, output, { receipt }));
+  };
+
+  fail = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    const failure = parseFail(request.text);
+    const hold = parseLeaseId(request.params.lease as string);
+    if (hold === undefined) return conflict;
+    const receipt = receiptOf(request, { error: failure.error, retryable: failure.retryable });
+    return this.#reported(hold, receipt, await this.#deps.board.fail(hold, { ...failure, receipt }));
+  };
+
+  cancelled = async (request: HttpRequest): Promise<HttpReply> => {
+    const run = await this.#finder.claimedUnder(request.params.workflow as string);
+    const view = run === undefined ? undefined : await this.#finder.viewOfRun(run);
+    const taskId = run === undefined || view === undefined ? undefined : taskIdIn(view, run, request.params.job as string);
+    if (run === undefined || taskId === undefined) return no;
+    const task = await this.#deps.board.task(taskId);
+    if (!isRecorded(task)) return run.state === "cancelled" ? yes : no;
+    return task.state === "cancelling" || task.state === "cancelled" ? yes : no;
+  };
+
+  #take(request: HttpRequest, claim: Claim): Promise<Task[]> {
+    const { workerId: holder, labels } = claim;
+    const reach = { names: laneNames(labels), labels };
+    const termMs = claim.ttlSecs * 1_000;
+    const waitMs = claim.waitSecs * 1_000;
+    this.#deps.workers.seen(holder, { protocol: protocolName, reach, does: doneBy(reach.names), everyMs: waitMs });
+    if (waitMs === 0) return this.#deps.board.claim({ reach, serves: commandLane, holder, termMs });
+    return this.#deps.board.claim({ reach, serves: commandLane, holder, termMs, waitMs, signal: request.gone });
+  }
+
+  #granted(task: Task, { workerId, ttlSecs }: Claim, run: ClaimedRun | undefined): HttpReply {
+    const hold: Hold = { taskId: task.id, grant: task.grant };
+    const part = run?.view.parts[task.node] ?? loosePart(task.step, task.lane?.labels ?? []);
+    const workflowId = run?.ids.workflowId ?? JSON.stringify(task.id);
+    const runId = run?.ids.runId ?? "null";
+    const body = renderClaim(task, { part, workflowId, runId, workerId: JSON.stringify(workerId), ttlSecs });
+    return { status: 200, headers: claimHeaders, body, undelivered: () => this.#giveBack(hold) };
+  }
+
+  /** A repeated report is answered 409, except to a client that shows it to be the same one. */
+  #reported(hold: LeaseHold, receipt: string | undefined, verdict: Verdict): HttpReply | Promise<HttpReply> {
+    if (statusOfVerdict[verdict] === 200) return ok;
+    if (verdict !== "again" || receipt === undefined) return conflict;
+    return this.#deps.board.receipt(hold.taskId, hold.grant).then((first) => answerRepeat(receipt, first));
+  }
+
+  /** A heartbeat of a lease is one of its worker, too. */
+  async #alive(taskId: string): Promise<void> {
+    const holder = (await this.#deps.board.task(taskId))?.holder;
+    if (typeof holder === "string") this.#deps.workers.seen(holder);
+  }
+
+  /** The client went before it read its lease. When the store cannot be written, the lease ends by itself. */
+  #giveBack(hold: Hold): void {
+    this.#deps.board.giveBack(hold).catch(() => undefined);
+  }
+}
+
+/** Where handlers are named, they are what a worker is there for. */
+function doneBy(names: readonly string[]): readonly string[] {
+  return names.length > 1 ? names.slice(1) : names;
+}
+
+/** Every worker may take commands; the label `handler:greet` also opens the lane of the handler `greet`. */
+function laneNames(labels: readonly string[]): readonly string[] {
+  let names: string[] | undefined;
+  for (const label of labels) {
+    if (!label.startsWith(handlerLabelPrefix)) continue;
+    names ??= [commandLane];
+    names.push(label.slice(handlerLabelPrefix.length));
+  }
+  return names ?? commandOnly;
+}

@@ -1,0 +1,187 @@
+// What people and tools ask: workflows, their states, their logs. README.md, "Workflows".
+
+import { randomUUID } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { StoredChunk } from "../../../engine/log/store.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Run } from "../../../engine/run/run.ts";
+import type { EventSink, HttpReply, HttpRequest } from "../../../http.ts";
+import { fromJobs } from "../dialect/jobs.ts";
+import { sampleId, sampleSource } from "../dialect/sample.ts";
+import { dialectName } from "../dialect/source.ts";
+import type { LogChunk, Workflow } from "../wire/shapes.ts";
+import { type Finder, type Found, taskIdIn } from "./find.ts";
+import type { LogStreams } from "./log-stream.ts";
+import { expectJson } from "./parse.ts";
+import { type ListQuery, parseList, parseNewWorkflow } from "./parse-workflow.ts";
+import { misshapen } from "./refuse.ts";
+import { renderWorkflow } from "./render.ts";
+import { accepted, emptyList, jsonHeaders, notFound } from "./replies.ts";
+import type { WorkflowGraphDeps } from "./routes.ts";
+
+/** Definitions and chunks fetched at a time. */
+const pageMax = 500;
+/** Jobs shown before others get a turn: a few milliseconds. */
+const jobsPerTurn = 2_000;
+
+export class Workflows {
+  readonly #deps: WorkflowGraphDeps;
+  readonly #finder: Finder;
+  readonly #streams: LogStreams;
+
+  constructor(deps: WorkflowGraphDeps, finder: Finder, streams: LogStreams) {
+    this.#deps = deps;
+    this.#finder = finder;
+    this.#streams = streams;
+  }
+
+  list = async (request: HttpRequest): Promise<HttpReply> => {
+    const query = parseList(request.query);
+    if (query.limit === 0) return emptyList;
+    const workflows = query.status === undefined ? await this.#page(query) : await this.#matching(query, query.status);
+    return json(200, workflows);
+  };
+
+  create = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    const { text } = request;
+    const { source } = fromJobs(parseNewWorkflow(text), (path, message, expected) =>
+      misshapen(text, path, `${message}; expected ${expected}`),
+    );
+    return this.#define(randomUUID(), source);
+  };
+
+  sample = (): Promise<HttpReply> => this.#define(sampleId, sampleSource);
+
+  status = async (request: HttpRequest): Promise<HttpReply> => {
+    const id = request.params.workflow as string;
+    const found = await this.#finder.find(id);
+    return found === undefined ? notFound : json(200, await this.#render(id, found));
+  };
+
+  /** A run that is going on is left alone: asking twice starts one. */
+  run = async (request: HttpRequest): Promise<HttpReply> => {
+    const workflow = await this.#finder.workflow(request.params.workflow as string);
+    if (workflow === undefined) return notFound;
+    const alias = (await this.#isTaken(workflow)) ? undefined : workflow;
+    await this.#deps.runs.start({ workflow, input: "{}", unlessRunning: true, ...(alias === undefined ? {} : { alias }) });
+    return accepted;
+  };
+
+  cancel = async (request: HttpRequest): Promise<HttpReply> => {
+    const found = await this.#finder.find(request.params.workflow as string);
+    if (found === undefined) return notFound;
+    const run = found.run ?? (await this.#deps.reader.newestRun(found.workflow));
+    if (run !== undefined) await this.#deps.runs.cancel(run.id);
+    return accepted;
+  };
+
+  /** The log of the job in the newest run, or in the run that the id names. Unknown ids have an empty log. */
+  logs = async (request: HttpRequest): Promise<HttpReply> => {
+    const id = request.params.workflow as string;
+    const jobId = request.params.job as string;
+    const found = await this.#finder.find(id);
+    const taskId = found?.run === undefined ? undefined : taskIdIn(found.view, found.run, jobId);
+    if (found?.run === undefined || taskId === undefined) return emptyList;
+    const { run } = found;
+    const texts = () => this.#logTexts(taskId, (stored) => chunkOf(id, jobId, run, stored));
+    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(texts) };
+  };
+
+  async *#logTexts(taskId: string, shown: (stored: StoredChunk) => LogChunk): AsyncGenerator<string, void, void> {
+    for await (const stored of this.#deps.logs.all(taskId)) yield JSON.stringify(shown(stored));
+  }
+
+  stream = async (request: HttpRequest): Promise<HttpReply> => {
+    const id = request.params.workflow as string;
+    const jobId = request.params.job as string;
+    const found = await this.#finder.find(id);
+    if (found === undefined || !found.view.index.has(jobId)) return notFound;
+    const after = resumeAfter(request.headers["last-event-id"]);
+    return { status: 200, events: (sink) => void this.#follow(id, jobId, after, sink) };
+  };
+
+  /** A workflow that has not run yet is followed from its first run on. */
+  async #follow(id: string, jobId: string, after: number, sink: EventSink): Promise<void> {
+    const look = async () => {
+      const found = await this.#finder.find(id);
+      return found?.run === undefined ? undefined : { run: found.run, taskId: taskIdIn(found.view, found.run, jobId) };
+    };
+    const found = await this.#streams.firstRun(id, look, sink.gone).catch(() => undefined);
+    if (found?.taskId === undefined) return sink.end();
+    const { run, taskId } = found;
+    await this.#streams.stream({ taskId, runId: run.id, after, chunk: (stored) => chunkOf(id, jobId, run, stored) }, sink);
+  }
+
+  async #define(id: string, source: string): Promise<HttpReply> {
+    const definition = await this.#deps.runs.define({ name: id, dialect: dialectName, source });
+    return json(201, renderWorkflow(id, this.#finder.view(definition), undefined, []));
+  }
+
+  async #render(id: string, { view, run }: Found): Promise<Workflow> {
+    return renderWorkflow(id, view, run, run === undefined ? [] : await this.#deps.reader.heads(run.id));
+  }
+
+  async #page({ limit, offset }: ListQuery): Promise<Workflow[]> {
+    const workflows: Workflow[] = [];
+    for await (const workflow of this.#each(await this.#deps.reader.definitions({ limit, offset }))) workflows.push(workflow);
+    return workflows;
+  }
+
+  /** Workflows with at least one job in `status`. States are worked out, not stored, so this looks at each workflow in turn. */
+  async #matching({ limit, offset }: ListQuery, status: string): Promise<Workflow[]> {
+    const matching: Workflow[] = [];
+    let skipped = 0;
+    for (let at = 0; ; at += pageMax) {
+      const definitions = await this.#deps.reader.definitions({ limit: pageMax, offset: at });
+      for await (const workflow of this.#each(definitions)) {
+        if (!workflow.jobs.some((job) => job.status === status)) continue;
+        if (skipped++ < offset) continue;
+        matching.push(workflow);
+        if (matching.length === limit) return matching;
+      }
+      if (definitions.length < pageMax) return matching;
+    }
+  }
+
+  /** Renders one after the other, and lets claims and reports in between: a long list must not hold up the workers. */
+  async *#each(definitions: readonly Definition[]): AsyncGenerator<Workflow> {
+    let shown = 0;
+    for (const definition of definitions) {
+      const workflow = await this.#ofDefinition(definition);
+      yield workflow;
+      shown += workflow.jobs.length + 1;
+      if (shown < jobsPerTurn) continue;
+      shown = 0;
+      await nextTurn();
+    }
+  }
+
+  async #ofDefinition(definition: Definition): Promise<Workflow> {
+    const newest = await this.#deps.reader.newestRun(definition.name);
+    const run = newest?.definitionId === definition.id ? newest : undefined;
+    return this.#render(definition.name, { workflow: definition.name, view: this.#finder.view(definition), run });
+  }
+
+  /** A worker that has not heard of its cancel yet asks under the workflow's id; the next run must then go by another. */
+  async #isTaken(workflow: string): Promise<boolean> {
+    const last = await this.#deps.reader.newestRun(workflow);
+    if (last === undefined || last.state === "running" || last.state === "succeeded") return false;
+    const records = await this.#deps.reader.heads(last.id);
+    return records.some((task) => task.state === "cancelling");
+  }
+}
+
+function chunkOf(id: string, jobId: string, run: Run, stored: StoredChunk): LogChunk {
+  const { sequence, data, at, stream, attempt } = stored;
+  return { workflow_id: id, job_id: jobId, sequence, data, timestamp_ms: at, stream, run_id: run.id, attempt };
+}
+
+function resumeAfter(header: string | string[] | undefined): number {
+  const id = typeof header === "string" ? Number(header) : 0;
+  return Number.isSafeInteger(id) && id > 0 ? id : 0;
+}
+
+function json(status: number, value: unknown): HttpReply {
+  return { status, headers: jsonHeaders, body: JSON.stringify(value) };
+}

@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import { verdicts } from "../../../verdict.ts";
+import { statusOfVerdict, verdictOfStatus } from "./codes.ts";
+
+it("spells every verdict as 200 or 409", () => {
+  expect(verdicts.map((verdict) => [verdict, statusOfVerdict[verdict]])).toEqual([
+    ["ok", 200],
+    ["cancel", 200],
+    ["again", 409],
+    ["stale", 409],
+    ["busy", 409],
+    ["gone", 409],
+  ]);
+});
+
+it("reads 200 and 409 and nothing else as news about the lease", () => {
+  expect([200, 409, 404, 500, 503].map(verdictOfStatus)).toEqual(["ok", "stale", undefined, undefined, undefined]);
+});

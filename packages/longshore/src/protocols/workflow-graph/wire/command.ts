@@ -1,0 +1,63 @@
+// What kind of work a command text is. The protocol has no task type, only a text, so there is a convention (README.md, "Handlers"):
+//
+//   1. A JSON object with a text `handler`:    {"handler":"greet","input":{"name":"Ada"}}
+//   2. `@name`, then optional JSON:            @greet {"name":"Ada"}
+//   3. Anything else is a shell command.
+//
+// A text that begins as one of the first two and cannot be read as it is broken, and never a shell command: what stands in it may come
+// from a run's input, and a shell would run it. The server reads a definition's text once and sends the kind along with each job; a
+// worker reads the kind from the text only where the server sends none.
+
+import { deeperThan, isObject, jsonDepthMax } from "../../../json.ts";
+import { isTaskName } from "../../../task.ts";
+import { handlerLabelPrefix } from "./shapes.ts";
+
+export type Command = { readonly kind: "shell" } | HandlerCall | { readonly kind: "broken"; readonly why: string };
+
+/** The handler that a command names. Its input is a value, or what stands behind `@name`, which need not be JSON. */
+export type HandlerCall = { readonly kind: "handler"; readonly name: string } & ({ readonly input: unknown } | { readonly text: string });
+
+const shell: Command = { kind: "shell" };
+/** A call wraps its input in one object, and the input alone may be as deep as JSON may be. */
+const callDepthMax = jsonDepthMax + 1;
+
+export function readCommand(command: string): Command {
+  const start = command.trimStart();
+  if (start.startsWith("@")) return readAt(start);
+  return beginsLikeJson(start) ? readObject(start) : shell;
+}
+
+/** The label of the workers that can run this command; undefined for a shell command and for a name that no handler can have. */
+export function handlerLabelOf(command: Command): string | undefined {
+  return command.kind === "handler" && isTaskName(command.name) ? handlerLabelPrefix + command.name : undefined;
+}
+
+/** In a shell a brace opens a group only with a space behind it: `{ make; }` is a command, `{"a":1}` is none, and `{ "a": 1 }` neither. */
+function beginsLikeJson(start: string): boolean {
+  return start.startsWith("{") && (/^\{[^\s]/.test(start) || /^\{\s+"(?:[^"\\]|\\.)*"\s*:/s.test(start));
+}
+
+function readObject(command: string): Command {
+  if (deeperThan(command, callDepthMax)) return broken(`The input of the handler nests deeper than ${jsonDepthMax} levels.`);
+  let value: unknown;
+  try {
+    value = JSON.parse(command);
+  } catch (error) {
+    return broken(`The command begins like a handler call in JSON and is not JSON: ${(error as Error).message}.`);
+  }
+  if (isObject(value) && typeof value.handler === "string") return { kind: "handler", name: value.handler, input: value.input };
+  return broken('The command is a JSON object without a text `handler`. Expected for example: {"handler":"greet","input":{"name":"Ada"}}');
+}
+
+function readAt(command: string): Command {
+  const end = command.search(/\s/);
+  const name = command.slice(1, end === -1 ? undefined : end);
+  if (!/^[\w./:-]+$/.test(name)) {
+    return broken(`The command begins with @ and ${JSON.stringify(name.slice(0, 100))} is no name of a handler.`);
+  }
+  return { kind: "handler", name, text: end === -1 ? "" : command.slice(end).trim() };
+}
+
+function broken(why: string): Command {
+  return { kind: "broken", why };
+}

@@ -1,0 +1,158 @@
+// The shapes on the wire of workflow-graph, spelt as they travel. Both halves import them; nothing here does I/O.
+// README.md beside this file is the contract with literal examples. Fields marked "ours" are additions that the
+// reference neither sends nor reads; everything else must always be present, because the Rust worker parses strictly.
+
+import type { Json } from "../../../json.ts";
+
+export type LogStream = "stdout" | "stderr";
+export type JobStatus = "queued" | "running" | "success" | "failure" | "skipped" | "cancelled";
+export type Outputs = { [key: string]: string };
+
+/** Externally tagged, capitalised: unlike every other enum of this protocol. */
+export type WireBackoff = "None" | { Fixed: { delay_secs: number } } | { Exponential: { base_secs: number; max_secs: number } };
+
+export interface RegisterRequest {
+  worker_id: string;
+  labels: string[];
+}
+
+export interface ClaimRequest {
+  worker_id: string;
+  labels: string[];
+  /** Whole seconds; 30 when absent. */
+  lease_ttl_secs: number;
+  /** Ours: how long an empty claim may wait for work, 0 to 30. */
+  wait_secs?: number;
+}
+
+/** What a job's command is: a text for `sh -c`, or a call of a handler. */
+export type JobKind = "shell" | "handler";
+
+export interface QueuedJob {
+  job_id: string;
+  workflow_id: string;
+  command: string;
+  required_labels: string[];
+  retry_policy: { max_retries: number; backoff: WireBackoff };
+  /** 0 on the first execution. */
+  attempt: number;
+  upstream_outputs: { [jobId: string]: Outputs };
+  enqueued_at_ms: number;
+  /** 0 = no delay. */
+  delayed_until_ms: number;
+  /** Ours. */
+  run_id?: string;
+  timeout_secs?: number;
+  kind?: JobKind;
+}
+
+export interface Lease {
+  lease_id: string;
+  job_id: string;
+  workflow_id: string;
+  worker_id: string;
+  ttl_secs: number;
+  granted_at_ms: number;
+  /** Ours. */
+  expires_at_ms?: number;
+  heartbeat_secs?: number;
+}
+
+/** The answer to a claim; the literal `null` when there is nothing to do. */
+export interface ClaimResponse {
+  job: QueuedJob;
+  lease: Lease;
+}
+
+/** Ours: the body of a heartbeat's 200, for clients that send `Accept: application/json`. Others get an empty body. */
+export interface HeartbeatResponse {
+  cancelled: boolean;
+  expires_at_ms: number;
+}
+
+export interface LogChunk {
+  workflow_id: string;
+  job_id: string;
+  sequence: number;
+  data: string;
+  timestamp_ms: number;
+  stream: LogStream;
+  /** Ours, on chunks that are read: which run and which attempt wrote it. */
+  run_id?: string;
+  attempt?: number;
+}
+
+export interface CompleteRequest {
+  outputs: Outputs;
+  /** Ours: the handler's result as it is. `outputs` carries it as texts, which is all that the reference knows. */
+  output?: Json;
+}
+
+export interface FailRequest {
+  error: string;
+  retryable: boolean;
+}
+
+export interface WorkerInfo {
+  worker_id: string;
+  labels: string[];
+  registered_at_ms: number;
+  last_heartbeat_ms: number;
+  current_job: string | null;
+  status: "idle" | "busy" | "offline";
+  /** Ours: every job that the worker holds. */
+  current_jobs?: string[];
+}
+
+export interface Port {
+  id: string;
+  label: string;
+  direction: "input" | "output";
+  port_type: string;
+  color: string | null;
+}
+
+export interface Job {
+  id: string;
+  name: string;
+  status: JobStatus;
+  command: string;
+  /** Whole seconds, rounded down. */
+  duration_secs: number | null;
+  /** Epoch milliseconds; the reference writes a fraction (`.0`), its readers take any number. */
+  started_at: number | null;
+  depends_on: string[];
+  /** The error text of a final failure, else null. */
+  output: string | null;
+  required_labels: string[];
+  max_retries: number;
+  attempt: number;
+  metadata: { [key: string]: Json };
+  ports: Port[];
+  children: Job[] | null;
+  collapsed: boolean;
+  /** Ours, taken when a workflow is created and shown when they were given. */
+  backoff?: WireBackoff;
+  max_lost_leases?: number;
+  timeout_secs?: number;
+  priority?: number;
+}
+
+export interface Workflow {
+  id: string;
+  name: string;
+  trigger: string;
+  jobs: Job[];
+}
+
+/** A worker advertises its handlers as labels, so that unchanged servers match them by their ordinary label rule. */
+export const handlerLabelPrefix = "handler:";
+
+export const leaseTtlSecsDefault = 30;
+/** A lease of zero would be over before it is read; one of more than a day is a forgotten job. */
+export const leaseTtlSecsMin = 1;
+export const leaseTtlSecsMax = 86_400;
+/** Longest wait of an empty claim, below the idle timeouts of common proxies. */
+export const waitSecsMax = 30;
+/** Error texts are cut to this length, keeping head and tail; small workers in other languages cut at the same number. */
+export const errorCharsMax = 4_096;

@@ -1,0 +1,192 @@
+// The worker's HTTP calls, one method per endpoint of the worker protocol. Answers are parsed here, once.
+
+import type { Pool } from "undici";
+import { LongshoreError } from "../../../errors.ts";
+import { isObject } from "../../../json.ts";
+import { answerMsMax, openPool, type Reply, send } from "../../../send.ts";
+import { withoutEndSlashes } from "../../../text.ts";
+import type { Verdict } from "../../../verdict.ts";
+import { idempotencyHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
+import type {
+  ClaimRequest,
+  ClaimResponse,
+  CompleteRequest,
+  FailRequest,
+  HeartbeatResponse,
+  LogChunk,
+  RegisterRequest,
+} from "../wire/shapes.ts";
+
+/** An error text quotes this much of an unexpected answer. */
+const quoteCharsMax = 200;
+
+export interface ClientOptions {
+  readonly url: URL;
+  readonly token: string | undefined;
+  /** How many requests may be under way at once. */
+  readonly connections: number;
+}
+
+export interface ClaimAnswer {
+  readonly claim: ClaimResponse | undefined;
+  /** The longest long poll the server offers; 0 when it offers none. */
+  readonly waitSecs: number;
+}
+
+interface Request {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body?: unknown;
+  readonly headers?: { readonly [name: string]: string };
+  readonly answerMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export class Client {
+  readonly #pool: Pool;
+  readonly #base: string;
+  readonly #origin: string;
+  readonly #headers: { readonly [name: string]: string };
+
+  static async open(options: ClientOptions): Promise<Client> {
+    return new Client(await openPool(options.url, options.connections), options);
+  }
+
+  private constructor(pool: Pool, options: ClientOptions) {
+    this.#pool = pool;
+    this.#origin = options.url.origin;
+    // The address may be given with or without the `/api` that every path begins with.
+    this.#base = `${withoutEndSlashes(options.url.pathname).replace(/\/api$/, "")}/api`;
+    this.#headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
+  }
+
+  /** Answers the longest long poll the server offers, in seconds; 0 for none. */
+  async register(body: RegisterRequest): Promise<number> {
+    const reply = await this.#send({ method: "POST", path: "/workers/register", body });
+    if (reply.status !== 200) throw unexpected("register", reply);
+    return waitSecsOf(reply);
+  }
+
+  /** False when the server does not know this worker (any more). */
+  async beatWorker(workerId: string): Promise<boolean> {
+    const reply = await this.#send({ method: "POST", path: `/workers/${encodeURIComponent(workerId)}/heartbeat` });
+    return reply.status !== 404;
+  }
+
+  async claim(body: ClaimRequest, signal?: AbortSignal): Promise<ClaimAnswer> {
+    const answerMs = answerMsMax + (body.wait_secs ?? 0) * 1_000;
+    const reply = await this.#send({ method: "POST", path: "/jobs/claim", body, answerMs, signal });
+    if (reply.status !== 200) throw unexpected("claim", reply);
+    return { claim: parseClaim(reply.text), waitSecs: waitSecsOf(reply) };
+  }
+
+  /** `state` is there when the server sends the state of lease and cancel with its answer. */
+  async beatLease(leaseId: string, signal: AbortSignal): Promise<{ verdict: Verdict; state: HeartbeatResponse | undefined }> {
+    const headers = { accept: "application/json" };
+    const reply = await this.#send({ method: "POST", path: `/jobs/${encodeURIComponent(leaseId)}/heartbeat`, headers, signal });
+    const verdict = verdictOfStatus(reply.status);
+    if (verdict === undefined) throw unexpected("heartbeat", reply);
+    return { verdict, state: parseHeartbeat(reply.text) };
+  }
+
+  async pushLogs(leaseId: string, chunks: readonly LogChunk[]): Promise<void> {
+    const reply = await this.#send({ method: "POST", path: `/jobs/${encodeURIComponent(leaseId)}/logs`, body: { chunks } });
+    if (reply.status !== 200) throw unexpected("logs", reply);
+  }
+
+  async isCancelled(workflowId: string, jobId: string, signal: AbortSignal): Promise<boolean> {
+    const path = `/jobs/${encodeURIComponent(workflowId)}/${encodeURIComponent(jobId)}/cancelled`;
+    const reply = await this.#send({ method: "GET", path, signal });
+    if (reply.status !== 200) throw unexpected("cancelled", reply);
+    return reply.text.trim() === "true";
+  }
+
+  complete(leaseId: string, body: CompleteRequest, signal: AbortSignal): Promise<Verdict> {
+    return this.#report(leaseId, "complete", body, signal);
+  }
+
+  fail(leaseId: string, body: FailRequest, signal: AbortSignal): Promise<Verdict> {
+    return this.#report(leaseId, "fail", body, signal);
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #report(leaseId: string, verb: "complete" | "fail", body: CompleteRequest | FailRequest, signal: AbortSignal): Promise<Verdict> {
+    const headers = { [idempotencyHeader]: `${leaseId}-${verb}` };
+    const reply = await this.#send({ method: "POST", path: `/jobs/${encodeURIComponent(leaseId)}/${verb}`, body, headers, signal });
+    const verdict = verdictOfStatus(reply.status);
+    if (verdict !== undefined) return verdict;
+    // The body itself is refused: sending it again cannot help.
+    if (reply.status === 413) throw new LongshoreError("LONGSHORE_LIMIT", `The server refuses it as too large: ${quote(reply)}`);
+    if (reply.status === 400 || reply.status === 422)
+      throw new LongshoreError("LONGSHORE_BAD_OUTPUT", `The server refuses it: ${quote(reply)}`);
+    throw unexpected(verb, reply);
+  }
+
+  async #send(request: Request): Promise<Reply> {
+    const { method, signal } = request;
+    const body = request.body === undefined ? null : JSON.stringify(request.body);
+    const headers = { ...this.#headers, ...request.headers, ...(body === null ? {} : { "content-type": "application/json" }) };
+    const path = this.#base + request.path;
+    const headersTimeout = request.answerMs ?? answerMsMax;
+    try {
+      return await send(this.#pool, { method, path, headers, body, headersTimeout, bodyTimeout: answerMsMax }, signal);
+    } catch (error) {
+      throw new LongshoreError("LONGSHORE_UNREACHABLE", `${method} ${this.#origin}${path}: ${(error as Error).message}`, { cause: error });
+    }
+  }
+}
+
+function waitSecsOf({ headers }: Reply): number {
+  return Number(headers[waitHeader] ?? 0) || 0;
+}
+
+function unexpected(what: string, reply: Reply): LongshoreError {
+  const unauthorized = reply.status === 401 || reply.status === 403;
+  const code = unauthorized ? "LONGSHORE_UNAUTHORIZED" : "LONGSHORE_UNREACHABLE";
+  const hint = unauthorized ? "; pass a token that the server accepts for workers" : "";
+  return new LongshoreError(code, `The server answered ${what} with ${quote(reply)}${hint}.`);
+}
+
+function quote(reply: Reply): string {
+  return reply.text === "" ? `status ${reply.status}` : `status ${reply.status}: ${reply.text.slice(0, quoteCharsMax)}`;
+}
+
+/** Undefined for the literal `null`, which means that there is nothing to do. */
+function parseClaim(text: string): ClaimResponse | undefined {
+  const value = parse(text);
+  if (value === null) return undefined;
+  const { job, lease } = isObject(value) ? value : {};
+  const complete =
+    isObject(job) &&
+    isObject(lease) &&
+    typeof job.job_id === "string" &&
+    typeof job.workflow_id === "string" &&
+    typeof job.command === "string" &&
+    typeof lease.lease_id === "string";
+  if (!complete)
+    throw new LongshoreError(
+      "LONGSHORE_UNREACHABLE",
+      `The server answered claim with ${text.slice(0, quoteCharsMax)}, expected null or {job, lease}.`,
+    );
+  // Servers of other makers may leave out what this worker can do without (docs of the reference show such answers).
+  const jobDefaults = { required_labels: [], attempt: 0, upstream_outputs: {}, enqueued_at_ms: 0, delayed_until_ms: 0 };
+  return { job: { ...jobDefaults, ...job }, lease } as unknown as ClaimResponse;
+}
+
+function parseHeartbeat(text: string): HeartbeatResponse | undefined {
+  const value = text === "" ? undefined : parse(text);
+  return isObject(value) && typeof value.cancelled === "boolean" ? (value as unknown as HeartbeatResponse) : undefined;
+}
+
+/** Undefined for what is not JSON. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The caller says what it expected instead.
+    return undefined;
+  }
+}

@@ -1,0 +1,141 @@
+// One claimed job as an assignment: how its lease is renewed, how a cancel is noticed, how its result is told.
+
+import type { Clock } from "../../../clock.ts";
+import type { ContextIds } from "../../../context.ts";
+import { LongshoreError } from "../../../errors.ts";
+import type { Json } from "../../../json.ts";
+import type { Assignment, BeatAnswer, Call, Control, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
+import type { Task } from "../../../task.ts";
+import { cutMiddle } from "../../../text.ts";
+import { type ClaimResponse, type CompleteRequest, errorCharsMax, leaseTtlSecsDefault } from "../wire/shapes.ts";
+import type { Client } from "./client.ts";
+import { dispatch } from "./dispatch.ts";
+import type { Settings } from "./options.ts";
+import { encodeOutputs, isTexts } from "./outputs.ts";
+
+/** What all leases of one worker share. */
+export interface LeaseSurroundings {
+  readonly client: Client;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly shell: Task | undefined;
+  /** Whether heartbeat answers tell of a cancel. Learnt from the server; while true nothing is polled. */
+  readonly server: { beatsTellCancel: boolean };
+  readonly failing: (what: string, error: unknown) => void;
+  readonly working: (what: string) => void;
+}
+
+/** What a beat is worth on servers that renew to a fixed term, whatever was asked for. */
+const foreignTermMs = leaseTtlSecsDefault * 1_000;
+
+export class LeasedJob implements Assignment {
+  readonly ids: ContextIds;
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+  readonly worker: string;
+  readonly hold: HoldTerms;
+  readonly timeoutMs?: number;
+  readonly #claim: ClaimResponse;
+  readonly #around: LeaseSurroundings;
+  readonly #ttlMs: number;
+  #control: Control | undefined;
+  #polling = false;
+
+  constructor(claim: ClaimResponse, around: LeaseSurroundings) {
+    const { job, lease } = claim;
+    const { settings, server } = around;
+    this.#claim = claim;
+    this.#around = around;
+    this.#ttlMs = (lease.ttl_secs ?? settings.leaseTtlSecs) * 1_000;
+    const runId = job.run_id ?? job.workflow_id;
+    this.ids = { runId, stepId: job.job_id, taskId: `${runId}/${job.job_id}`, grantId: lease.lease_id };
+    this.attempt = job.attempt + 1;
+    this.idempotencyKey = this.ids.taskId;
+    this.worker = settings.workerId;
+    const hintMs = lease.heartbeat_secs === undefined ? settings.heartbeatMs : lease.heartbeat_secs * 1_000;
+    // A beat that also tells of a cancel replaces the cancel poll, so it must come as often.
+    const cancelMs = server.beatsTellCancel ? settings.cancelPollMs : settings.heartbeatMs;
+    this.hold = { termMs: this.#ttlMs, everyMs: Math.min(settings.heartbeatMs, hintMs, cancelMs, this.#ttlMs / 3) };
+    if (job.timeout_secs !== undefined) this.timeoutMs = job.timeout_secs * 1_000;
+  }
+
+  resolve(tasks: ReadonlyMap<string, Task>): Call {
+    return dispatch(this.#claim.job, tasks, this.#around.shell);
+  }
+
+  begin(control: Control): void {
+    this.#control = control;
+    if (!this.#around.server.beatsTellCancel) this.#pollCancel();
+  }
+
+  async beat(signal: AbortSignal): Promise<BeatAnswer> {
+    const { server } = this.#around;
+    const { verdict, state } = await this.#around.client.beatLease(this.#claim.lease.lease_id, signal);
+    if (verdict !== "ok") return { verdict };
+    server.beatsTellCancel = state !== undefined;
+    if (state === undefined) {
+      this.#pollCancel();
+      return { verdict, termMs: Math.min(this.#ttlMs, foreignTermMs) };
+    }
+    // Its `expires_at_ms` is by the server's clock and not compared with ours: the lease's own term says the same.
+    return { verdict: state.cancelled ? "cancel" : "ok", termMs: this.#ttlMs };
+  }
+
+  log(entries: readonly LogEntry[]): Promise<void> {
+    const { workflow_id, job_id } = this.#claim.job;
+    const chunks = entries.map(({ sequence, text, atMs, stream }) => ({
+      workflow_id,
+      job_id,
+      sequence,
+      data: text,
+      timestamp_ms: atMs,
+      stream,
+    }));
+    return this.#around.client.pushLogs(this.#claim.lease.lease_id, chunks);
+  }
+
+  async report(outcome: Outcome, { signal }: { readonly signal: AbortSignal }): Promise<ReportAnswer> {
+    const { client } = this.#around;
+    const leaseId = this.#claim.lease.lease_id;
+    if (outcome.kind === "done") return { verdict: await client.complete(leaseId, this.#completion(outcome.output), signal) };
+    if (outcome.kind === "deferred") throw new LongshoreError("LONGSHORE_BAD_OUTPUT", "workflow-graph cannot carry a deferral.");
+    const error = cutMiddle(outcome.error.message, errorCharsMax);
+    return { verdict: await client.fail(leaseId, { error, retryable: outcome.retryable }, signal) };
+  }
+
+  /** A server that told the run's id is of our kind, and takes the result as it is besides the texts that the protocol knows. */
+  #completion(output: Json): CompleteRequest {
+    const outputs = encodeOutputs(output);
+    return this.#claim.job.run_id === undefined || isTexts(output) ? { outputs } : { outputs, output };
+  }
+
+  /** Asks every `cancelPollMs` until the job is over, or until beats turn out to tell the same. */
+  #pollCancel(): void {
+    const { clock, settings, server } = this.#around;
+    const over = this.#control?.over;
+    if (this.#polling || over === undefined || over.aborted) return;
+    this.#polling = true;
+    const disarm = clock.at(clock.now() + settings.cancelPollMs, async () => {
+      over.removeEventListener("abort", disarm);
+      const enough = server.beatsTellCancel || (await this.#askCancel(over));
+      this.#polling = false;
+      if (!enough) this.#pollCancel();
+    });
+    over.addEventListener("abort", disarm, { once: true });
+  }
+
+  async #askCancel(over: AbortSignal): Promise<boolean> {
+    const { client, failing, working } = this.#around;
+    const { workflow_id, job_id } = this.#claim.job;
+    try {
+      const cancelled = await client.isCancelled(workflow_id, job_id, over);
+      working("cancel check");
+      if (cancelled) this.#control?.stop(new LongshoreError("LONGSHORE_CANCELLED", "cancelled"));
+      return cancelled;
+    } catch (error) {
+      // The next look may succeed; the lease's own heartbeats decide whether the job goes on.
+      if (!over.aborted) failing("cancel check", error);
+      return false;
+    }
+  }
+}

@@ -1,0 +1,27 @@
+// A handler's result as the flat map of texts that this protocol carries.
+
+import { isObject, type Json } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
+import type { Outputs } from "../wire/shapes.ts";
+
+/** Where a result that is not an object goes. */
+const resultKey = "result";
+
+/** Texts stay as they are, other values become JSON. No result (null) is no outputs; a single value stands under `result`. */
+export function encodeOutputs(output: Json): Outputs {
+  if (output === null) return {};
+  if (!isObject(output)) return { [resultKey]: encode(output) };
+  // A null prototype, so that an output named `__proto__` is an output like any other.
+  const outputs: Outputs = Object.create(null);
+  for (const [key, value] of Object.entries(output)) outputs[key] = encode(value as Json);
+  return outputs;
+}
+
+/** True for what the map of texts carries without loss. */
+export function isTexts(output: Json): boolean {
+  return isObject(output) && Object.values(output).every((value) => typeof value === "string");
+}
+
+function encode(value: Json): string {
+  return typeof value === "string" ? value : writeExact(value);
+}

@@ -1,0 +1,112 @@
+// What a shell command writes: lines for the log, and outputs for the jobs that depend on it.
+//
+// Outputs come in two ways. On stdout, one line each:     ::set-output key=value
+// In the file $WFG_OUTPUT, lines of two forms:            key=value
+//                                                         key<<END
+//                                                         several lines
+//                                                         END
+// A key that is set more than once has its last value; the file counts as later than stdout. `::set-output` lines stay in the log.
+
+import { open } from "node:fs/promises";
+import { refusal } from "../../../errors.ts";
+import type { Outputs } from "../wire/shapes.ts";
+
+/** Half of what the reference takes in one request, so that quoting in JSON still fits. */
+const outputBytesMax = 1024 * 1024;
+/** A line longer than this is logged in pieces, so that a command without newlines cannot fill the memory. */
+const lineCharsMax = 64 * 1024;
+/** The end of what was written, kept for the error text. */
+const tailCharsMax = 4_096;
+
+/** Cuts a stream of bytes into lines. Bytes that are not UTF-8 become replacement characters, also across chunk boundaries. */
+export class OutputLines {
+  readonly outputs: Outputs = Object.create(null);
+  /** The last characters of the stream. */
+  tail = "";
+  readonly #decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+  readonly #onLines: (text: string) => void;
+  #rest = "";
+  #outputBytes = 0;
+
+  /** `onLines` gets one or more whole lines, each with its newline; the last one of the stream may lack it. */
+  constructor(onLines: (text: string) => void) {
+    this.#onLines = onLines;
+  }
+
+  write(chunk: Uint8Array): void {
+    this.#take(this.#decoder.decode(chunk, { stream: true }));
+  }
+
+  end(): void {
+    this.#take(this.#decoder.decode());
+    if (this.#rest !== "") this.#emit(this.#rest);
+    this.#rest = "";
+  }
+
+  /** Throws when more was set than can be reported. */
+  checkOutputs(): void {
+    if (this.#outputBytes <= outputBytesMax) return;
+    throw refusal("LONGSHORE_LIMIT", `::set-output was given ${this.#outputBytes} characters, expected at most ${outputBytesMax}.`);
+  }
+
+  #take(text: string): void {
+    this.tail = (this.tail + text.slice(-tailCharsMax)).slice(-tailCharsMax);
+    const whole = this.#rest + text;
+    const end = whole.lastIndexOf("\n") + 1;
+    this.#rest = whole.slice(end);
+    if (end > 0) this.#emit(whole.slice(0, end));
+    if (this.#rest.length < lineCharsMax) return;
+    this.#emit(this.#rest);
+    this.#rest = "";
+  }
+
+  #emit(text: string): void {
+    if (text.includes("::set-output ")) for (const line of text.split("\n")) this.#readOutput(line);
+    this.#onLines(text);
+  }
+
+  #readOutput(line: string): void {
+    const match = /^::set-output\s+([^=\s]+)=(.*?)\r?$/.exec(line);
+    if (match === null) return;
+    const [, key, value] = match as unknown as [string, string, string];
+    this.#outputBytes += key.length + value.length;
+    if (this.#outputBytes <= outputBytesMax) this.outputs[key] = value;
+  }
+}
+
+export async function readOutputFile(path: string): Promise<Outputs> {
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    if (size > outputBytesMax) throw refusal("LONGSHORE_LIMIT", `$WFG_OUTPUT holds ${size} bytes, expected at most ${outputBytesMax}.`);
+    return parseOutputFile(await file.readFile("utf8"));
+  } finally {
+    await file.close();
+  }
+}
+
+export function parseOutputFile(text: string): Outputs {
+  const outputs: Outputs = Object.create(null);
+  const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] as string;
+    if (line.trim() === "") continue;
+    const block = /^([^=<\s]+)<<(\S+)$/.exec(line);
+    if (block !== null) {
+      const [, key, mark] = block as unknown as [string, string, string];
+      const end = lines.indexOf(mark, at + 1);
+      if (end < 0) throw badLine(at, `"${line}" is never closed by a line "${mark}"`);
+      outputs[key] = lines.slice(at + 1, end).join("\n");
+      at = end;
+      continue;
+    }
+    const equals = line.indexOf("=");
+    if (equals < 1) throw badLine(at, `"${line.slice(0, 80)}" is neither key=value nor key<<END`);
+    outputs[line.slice(0, equals)] = line.slice(equals + 1);
+  }
+  return outputs;
+}
+
+function badLine(at: number, problem: string): Error {
+  return refusal("LONGSHORE_BAD_OUTPUT", `Line ${at + 1} of $WFG_OUTPUT: ${problem}.`, "WFG_OUTPUT");
+}

@@ -1,0 +1,129 @@
+// Runs a job's command with `sh -c`, as a task like any other. README.md, "Shell commands", tells what it finds in its environment.
+//
+// The command runs in a process group of its own, which is ended (SIGTERM, then SIGKILL) when the task's signal aborts, and whose
+// left-overs are ended when the command is over: a job leaves no processes behind.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "../../../clock.ts";
+import type { Context } from "../../../context.ts";
+import { ProcessGroups } from "../../../process-groups.ts";
+import { type Task, task } from "../../../task.ts";
+import { cutTail } from "../../../text.ts";
+import type { Outputs, QueuedJob } from "../wire/shapes.ts";
+import { OutputLines, readOutputFile } from "./shell-output.ts";
+
+export interface ShellOptions {
+  readonly env: { readonly [name: string]: string };
+  readonly cwd: string | undefined;
+  readonly clock: Clock;
+}
+
+/** Between the polite signal and the one that cannot be refused; below the runner's grace for handlers that were aborted. */
+const killAfterMs = 3_000;
+/** After the group is dead: a process that left the group may still hold the pipes open. */
+const pipesMs = 500;
+/** The kernel limits one variable to four times this; larger values are only in the file of WFG_UPSTREAM. */
+const envValueBytesMax = 32 * 1024;
+/** The kernel's limit for arguments and environment together is far higher; this leaves room for the rest. */
+const envBytesMax = 512 * 1024;
+
+/** Never offered under this name: commands are dispatched to it, not handler names. */
+export function shellTask(options: ShellOptions): Task<QueuedJob, Outputs> {
+  const groups = new ProcessGroups();
+  return task("shell", (job: QueuedJob, context) => runCommand(job, context, options, groups));
+}
+
+async function runCommand(job: QueuedJob, context: Context, options: ShellOptions, groups: ProcessGroups): Promise<Outputs> {
+  const folder = await mkdtemp(join(tmpdir(), "longshore-job-"));
+  try {
+    const files = { output: join(folder, "output"), upstream: join(folder, "upstream.json") };
+    await Promise.all([writeFile(files.output, ""), writeFile(files.upstream, JSON.stringify(job.upstream_outputs))]);
+    context.signal.throwIfAborted();
+    const stdout = new OutputLines((text) => context.log(text, "stdout"));
+    const stderr = new OutputLines((text) => context.log(text, "stderr"));
+    const env = { ...inheritedEnv(), ...options.env, ...upstreamEnv(job), WFG_OUTPUT: files.output, WFG_UPSTREAM: files.upstream };
+    const child = spawn("sh", ["-c", job.command], { cwd: options.cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    child.stdout.on("data", (chunk: Buffer) => stdout.write(chunk));
+    child.stderr.on("data", (chunk: Buffer) => stderr.write(chunk));
+    const exit = await ended(child, context.signal, options.clock, groups);
+    stdout.end();
+    stderr.end();
+    context.signal.throwIfAborted();
+    if (exit !== "exit code 0") throw new Error(describeExit(exit, stderr.tail || stdout.tail));
+    stdout.checkOutputs();
+    return { ...stdout.outputs, ...(await readOutputFile(files.output)) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Resolves when the command is over and both its outputs are closed: what comes on stderr after stdout closed is still read. */
+function ended(child: ChildProcess, signal: AbortSignal, clock: Clock, groups: ProcessGroups): Promise<string> {
+  const { pid } = child;
+  return new Promise((resolve, reject) => {
+    let disarm = () => {};
+    const onAbort = () => {
+      groups.kill(pid, "SIGTERM");
+      disarm = clock.at(clock.now() + killAfterMs, () => {
+        groups.kill(pid, "SIGKILL");
+        disarm = clock.at(clock.now() + pipesMs, () => {
+          child.stdout?.destroy();
+          child.stderr?.destroy();
+        });
+      });
+    };
+    const finish = () => {
+      disarm();
+      signal.removeEventListener("abort", onAbort);
+      groups.kill(pid, "SIGKILL");
+      groups.remove(pid);
+    };
+    groups.add(pid);
+    child.once("error", (error) => {
+      finish();
+      reject(new Error(`failed to spawn sh: ${error.message}`, { cause: error }));
+    });
+    child.once("close", (code, signalName) => {
+      finish();
+      resolve(signalName === null ? `exit code ${code}` : `killed by ${signalName}`);
+    });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** The end of stderr says why; a command that wrote only to stdout said it there. */
+function describeExit(exit: string, tail: string): string {
+  const text = cutTail(tail, 4_000).trim();
+  return text === "" ? exit : `${exit}: ${text}`;
+}
+
+/** Without what lets this worker in: a command writes what it likes into a log that others read. */
+function inheritedEnv(): NodeJS.ProcessEnv {
+  const { LONGSHORE_TOKEN: _secret, ...rest } = process.env;
+  return rest;
+}
+
+function upstreamEnv(job: QueuedJob): { [name: string]: string } {
+  const env: { [name: string]: string } = {};
+  let bytes = 0;
+  for (const [jobId, outputs] of Object.entries(job.upstream_outputs)) {
+    for (const [key, value] of Object.entries(outputs)) {
+      const name = `WFG_${upperSnake(jobId)}_${upperSnake(key)}`;
+      const size = Buffer.byteLength(value) + name.length + 2;
+      // No text with a NUL character can be in an environment; the file has it.
+      if (size > envValueBytesMax || bytes + size > envBytesMax || value.includes("\0")) continue;
+      bytes += size;
+      env[name] = value;
+    }
+  }
+  // These count whatever a job before it is called: one named `workflow` may give an `id`.
+  return { ...env, WFG_WORKFLOW_ID: job.workflow_id, WFG_JOB_ID: job.job_id, WFG_ATTEMPT: String(job.attempt + 1) };
+}
+
+function upperSnake(text: string): string {
+  return text.toUpperCase().replace(/[^A-Z0-9]/g, "_");
+}

@@ -1,0 +1,234 @@
+// The worker half of workflow-graph: register, claim, execute, report, claim again. README.md beside this file is the contract; its
+// part "Our worker" lists what this half does where the wire leaves it a choice.
+//
+// Claiming. One claimer, the scout, is always there. On servers that offer it the scout's empty claim waits at the server (a long
+// poll); on others it pauses between empty claims. A claim that found work calls in a helper, which claims without waiting as long as
+// there is work and leaves at the first empty answer: so a queue that fills up is emptied by as many claimers as there are free slots,
+// and an idle worker costs one request at a time.
+
+import { type Backoff, backoffMs } from "../../../backoff.ts";
+import { pause } from "../../../clock.ts";
+import { toError } from "../../../errors.ts";
+import type { Capabilities, LogBatch, Transport, TransportHost } from "../../../runner/transport.ts";
+import { type ClaimResponse, handlerLabelPrefix, waitSecsMax } from "../wire/shapes.ts";
+import { Client } from "./client.ts";
+import { LeasedJob, type LeaseSurroundings } from "./lease.ts";
+import { type Settings, settingsOf, type WorkflowGraphOptions } from "./options.ts";
+import { shellTask } from "./shell.ts";
+
+/** `await work({ tasks, on: workflowGraph("http://localhost:4500", { labels: ["linux"] }) })` */
+export function workflowGraph(url: string | URL, options: WorkflowGraphOptions = {}): Transport {
+  return new WorkflowGraphTransport(settingsOf(url, options));
+}
+
+/** This protocol's worker half can do these; the runner stands in for the rest. */
+const capabilities: Capabilities = { defer: false, progress: false, streams: false, logs: true, blobs: false, cancel: true };
+
+/** Helpers beyond this find the server's answers, not their number, to be the limit. */
+const helpersMax = 16;
+/** Each running job may beat, push logs and ask for a cancel at the same time; claims and the worker's own calls come on top. */
+const connectionsPerSlot = 3;
+const connectionsMax = 512;
+const logBytesMax = 64 * 1024;
+const retryPolicy: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
+/** Why a pause ends. A constant, because an abort without a reason makes an exception with a stack each time. */
+const restReason = "There is something to do.";
+/** What events of polls say instead of a task's name. */
+const anyTask = "*";
+/** Workers that started together should not poll together. */
+const pollJitter = 0.1;
+
+class WorkflowGraphTransport implements Transport {
+  readonly name: string;
+  readonly capabilities = capabilities;
+  readonly logBatch: LogBatch;
+  readonly #settings: Settings;
+  readonly #claimers = new Set<Promise<void>>();
+  readonly #server = { beatsTellCancel: false, waitSecs: 0 };
+  #host!: TransportHost;
+  #client!: Client;
+  #around!: LeaseSurroundings;
+  #labels: readonly string[] = [];
+  #registered = false;
+  #registering: Promise<void> | undefined;
+  #helpers = 0;
+  /** Ends the scout's pause, and the wait of its long poll. */
+  #rest = new AbortController();
+  #poll = new AbortController();
+  #stopWorkerBeats: () => void = () => {};
+  #stopped = false;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+    this.name = `workflow-graph ${settings.url.origin}`;
+    this.logBatch = { everyMs: settings.logFlushMs, bytesMax: logBytesMax };
+  }
+
+  async start(host: TransportHost): Promise<void> {
+    const { url, token, shell, env, cwd } = this.#settings;
+    this.#host = host;
+    this.#labels = labelsOf(this.#settings, host);
+    const connections = Math.min(connectionsMax, host.slots.total * connectionsPerSlot + helpersMax);
+    this.#client = await Client.open({ url, token, connections });
+    this.#around = {
+      client: this.#client,
+      settings: this.#settings,
+      clock: host.clock,
+      shell: shell ? shellTask({ env, cwd, clock: host.clock }) : undefined,
+      server: this.#server,
+      failing: host.failing,
+      working: host.working,
+    };
+    void this.#enlist("scout");
+    this.#beatWorkerLater();
+  }
+
+  async drain(): Promise<void> {
+    this.#rest.abort(restReason);
+    // The server gives back what it might have granted to a poll that is gone. Claims that do not wait are left to end: their answer is
+    // near, and what they bring still runs.
+    this.#poll.abort();
+    while (this.#claimers.size > 0) await Promise.all(this.#claimers);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#stopWorkerBeats();
+    await this.#client?.close();
+  }
+
+  #enlist(role: "scout" | "helper"): Promise<void> {
+    const claimer: Promise<void> = this.#claim(role).finally(() => this.#claimers.delete(claimer));
+    this.#claimers.add(claimer);
+    return claimer;
+  }
+
+  async #claim(role: "scout" | "helper"): Promise<void> {
+    const { slots, draining, clock } = this.#host;
+    for (let failures = 0; !draining.aborted; ) {
+      const slot = await slots.take();
+      if (slot === undefined) return;
+      const sinceMs = clock.now();
+      try {
+        await this.#register();
+        const claim = await this.#toldClaim(role);
+        failures = 0;
+        this.#host.working("claim");
+        if (claim !== undefined) {
+          // A finished job often makes others ready, so its end ends the scout's pause.
+          void slot.run(new LeasedJob(claim, this.#around)).then(() => this.#rest.abort(restReason));
+          this.#callHelper();
+          continue;
+        }
+        slot.release();
+        if (role === "helper") return;
+        await this.#pauseFor(this.#pollPauseMs(clock.now() - sinceMs));
+      } catch (error) {
+        slot.release();
+        if (draining.aborted) return;
+        // Whoever answers next may be a server that has never heard of this worker.
+        this.#registered = false;
+        this.#host.failing("claim", error);
+        if (role === "helper") return;
+        await this.#pauseFor(backoffMs(retryPolicy, ++failures, Math.random()));
+      }
+    }
+  }
+
+  /** A claim is for any task of this worker, so its events name none of them. */
+  async #toldClaim(role: "scout" | "helper"): Promise<ClaimResponse | undefined> {
+    const { clock, emit } = this.#host;
+    const poll = { task: anyTask, worker: this.#settings.workerId };
+    const sinceMs = clock.now();
+    emit("pollStarted", { ...poll, count: 1 });
+    try {
+      const claim = await this.#claimOnce(role);
+      emit("pollCompleted", { ...poll, durationMs: clock.now() - sinceMs, received: claim === undefined ? 0 : 1 });
+      return claim;
+    } catch (error) {
+      if (!this.#host.draining.aborted) emit("pollFailed", { ...poll, durationMs: clock.now() - sinceMs, error: toError(error) });
+      throw error;
+    }
+  }
+
+  async #claimOnce(role: "scout" | "helper"): Promise<ClaimResponse | undefined> {
+    const { workerId, leaseTtlSecs } = this.#settings;
+    const body = { worker_id: workerId, labels: [...this.#labels], lease_ttl_secs: leaseTtlSecs };
+    const waitSecs = role === "scout" ? this.#waitSecs() : 0;
+    const answer =
+      waitSecs > 0 ? await this.#client.claim({ ...body, wait_secs: waitSecs }, this.#poll.signal) : await this.#client.claim(body);
+    this.#learn(answer.waitSecs);
+    return answer.claim;
+  }
+
+  #waitSecs(): number {
+    return Math.floor(Math.min(this.#server.waitSecs, waitSecsMax, this.#host.waitMsMax / 1_000));
+  }
+
+  /** A long poll has done its waiting; one that came back early, and every other claim, is followed by a pause. */
+  #pollPauseMs(tookMs: number): number {
+    const pauseMs = this.#settings.pollMs * (1 + pollJitter * (2 * Math.random() - 1));
+    return this.#waitSecs() > 0 ? Math.max(0, Math.min(pauseMs, this.#waitSecs() * 1_000 - tookMs)) : pauseMs;
+  }
+
+  async #pauseFor(ms: number): Promise<void> {
+    if (ms <= 0 || this.#host.draining.aborted) return;
+    this.#rest = new AbortController();
+    await pause(this.#host.clock, ms, this.#rest.signal);
+  }
+
+  #callHelper(): void {
+    if (this.#helpers >= helpersMax || this.#host.slots.free === 0 || this.#host.draining.aborted) return;
+    this.#helpers++;
+    void this.#enlist("helper").then(() => this.#helpers--);
+  }
+
+  #register(): Promise<void> {
+    if (this.#registered) return Promise.resolve();
+    this.#registering ??= this.#client
+      .register({ worker_id: this.#settings.workerId, labels: [...this.#labels] })
+      .then((waitSecs) => {
+        this.#registered = true;
+        this.#learn(waitSecs);
+        this.#host.working("register");
+      })
+      .finally(() => {
+        this.#registering = undefined;
+      });
+    return this.#registering;
+  }
+
+  /** A server that offers long polls is of our kind, and tells of cancels in its heartbeat answers, until one shows otherwise. */
+  #learn(waitSecs: number): void {
+    if (waitSecs > 0 && this.#server.waitSecs === 0) this.#server.beatsTellCancel = true;
+    this.#server.waitSecs = waitSecs;
+  }
+
+  #beatWorkerLater(): void {
+    // A beat that was under way when the worker stopped is the last one.
+    if (this.#stopped) return;
+    const { clock } = this.#host;
+    this.#stopWorkerBeats = clock.at(clock.now() + this.#settings.workerHeartbeatMs, () => {
+      void this.#beatWorker().finally(() => this.#beatWorkerLater());
+    });
+  }
+
+  async #beatWorker(): Promise<void> {
+    if (!this.#registered) return;
+    try {
+      if (await this.#client.beatWorker(this.#settings.workerId)) return this.#host.working("worker heartbeat");
+      this.#registered = false;
+      await this.#register();
+    } catch (error) {
+      this.#registered = false;
+      if (!this.#stopped) this.#host.failing("worker heartbeat", error);
+    }
+  }
+}
+
+function labelsOf(settings: Settings, host: TransportHost): readonly string[] {
+  const tasks = [...host.tasks.values()];
+  return [
+    ...new Set([...settings.labels, ...tasks.flatMap((task) => task.labels), ...tasks.map((task) => handlerLabelPrefix + task.name)]),
+  ];
+}
