@@ -60,7 +60,7 @@ export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
       cwd: "its workers run no shell commands",
     },
     async transport({ on, workerId, poll, cancelPoll }, tasks) {
-      const { conductor } = await import("../protocol/conductor/index.ts");
+      const { conductor } = await import("../protocols/conductor/worker/index.ts");
       // Each process keeps what it could not deliver in a place of its own, where its successor finds it.
       const outbox = join(
         ".longshore",

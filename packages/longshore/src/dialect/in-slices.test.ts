@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { mockRouter } from "../../test/support/flow-world.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
+import { conductorDialect } from "../protocols/conductor/dialect/dialect.ts";
+import { valueExpressionsMax } from "../protocols/conductor/dialect/expression-count.ts";
+import { parseInSlices, parseWorkflowDef } from "../protocols/conductor/dialect/workflow-def.ts";
 import { workflowGraphDialect } from "../protocols/workflow-graph/dialect/compile.ts";
 import { encodeSource, plainJob } from "../protocols/workflow-graph/dialect/source.ts";
 import { type Sliced, sliceItems } from "../sliced.ts";
 import { codeDialect } from "./code/dialect.ts";
-import { conductorDialect } from "./conductor/dialect.ts";
-import { valueExpressionsMax } from "./conductor/expression-count.ts";
-import { parseInSlices, parseWorkflowDef } from "./conductor/workflow-def.ts";
 import { checkedGraph, checkInSlices } from "./flowkit/check.ts";
 import { flowkitDialect } from "./flowkit/dialect.ts";
 import { diagnose, diagnoseInSlices } from "./stepflow/diagnose.ts";

@@ -1,8 +1,6 @@
 // Every way of writing workflows that this server knows.
 
 import { codeDialect } from "../dialect/code/dialect.ts";
-import { conductorDialect } from "../dialect/conductor/dialect.ts";
-import { environmentValue } from "../dialect/conductor/environment.ts";
 import { type FlowkitDialectOptions, flowkitDialect } from "../dialect/flowkit/dialect.ts";
 import { stepflowDialect } from "../dialect/stepflow/dialect.ts";
 import { itemsDialect } from "../dialect/stepflow/items.ts";
@@ -10,6 +8,8 @@ import type { Router } from "../dialect/stepflow/router.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { defaultConfig } from "../protocol/stepflow/config/default.ts";
 import { makeRouter } from "../protocol/stepflow/config/router.ts";
+import { conductorDialect } from "../protocols/conductor/dialect/dialect.ts";
+import { environmentValue } from "../protocols/conductor/dialect/environment.ts";
 import { workflowGraphDialect } from "../protocols/workflow-graph/dialect/compile.ts";
 
 export interface DialectOptions {

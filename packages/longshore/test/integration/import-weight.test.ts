@@ -54,7 +54,7 @@ describe("importing longshore", () => {
   });
 
   it("for a worker of Conductor loads nothing of the server, and the HTTP client only when it starts", () => {
-    const loaded = loadedBy("protocol/conductor/index.js");
+    const loaded = loadedBy("protocols/conductor/worker/index.js");
     expect(loaded.filter((path) => heavy.test(path) || path === "node:sqlite")).toEqual([]);
     expect(loaded.filter(isPackage)).toEqual([]);
   });

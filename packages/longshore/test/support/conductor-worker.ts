@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ConductorOptions, type ConductorTransport, conductor } from "../../src/protocol/conductor/index.ts";
+import { type ConductorOptions, type ConductorTransport, conductor } from "../../src/protocols/conductor/worker/index.ts";
 import type { Notice } from "../../src/runner/notices.ts";
 import type { Task } from "../../src/task.ts";
 import { TestClock } from "../../src/testing/clock.ts";

@@ -1,15 +1,6 @@
 // Workflows of Conductor on a real store, under a clock that the test owns: everything of a server but its doors.
 
 import { onTestFinished } from "vitest";
-import { conductorDialect } from "../../src/dialect/conductor/dialect.ts";
-import { attemptIdOf } from "../../src/dialect/conductor/ids.ts";
-import type { TaskDef, WorkflowDef } from "../../src/dialect/conductor/model.ts";
-import { reasonOf } from "../../src/dialect/conductor/reasons.ts";
-import { isShown, outputOf, statusOf, taskTypeOf, workflowStatusOf, workflowTaskOf } from "../../src/dialect/conductor/records.ts";
-import { documentKinds, type Settings } from "../../src/dialect/conductor/settings.ts";
-import { childRequestOf, lookupsOf, snapshot, startInput } from "../../src/dialect/conductor/snapshot.ts";
-import { parseTaskDef } from "../../src/dialect/conductor/task-def.ts";
-import { parseWorkflowDef } from "../../src/dialect/conductor/workflow-def.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import type { Task } from "../../src/engine/board/task.ts";
 import type { PlanNode } from "../../src/engine/run/plan.ts";
@@ -19,6 +10,22 @@ import type { NewChild } from "../../src/engine/run/store.ts";
 import { committed } from "../../src/engine/tx.ts";
 import { idMaker } from "../../src/ids.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
+import { conductorDialect } from "../../src/protocols/conductor/dialect/dialect.ts";
+import { attemptIdOf } from "../../src/protocols/conductor/dialect/ids.ts";
+import type { TaskDef, WorkflowDef } from "../../src/protocols/conductor/dialect/model.ts";
+import { reasonOf } from "../../src/protocols/conductor/dialect/reasons.ts";
+import {
+  isShown,
+  outputOf,
+  statusOf,
+  taskTypeOf,
+  workflowStatusOf,
+  workflowTaskOf,
+} from "../../src/protocols/conductor/dialect/records.ts";
+import { documentKinds, type Settings } from "../../src/protocols/conductor/dialect/settings.ts";
+import { childRequestOf, lookupsOf, snapshot, startInput } from "../../src/protocols/conductor/dialect/snapshot.ts";
+import { parseTaskDef } from "../../src/protocols/conductor/dialect/task-def.ts";
+import { parseWorkflowDef } from "../../src/protocols/conductor/dialect/workflow-def.ts";
 import { openSqliteStore } from "../../src/store/sqlite/store.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { TerminalError } from "../../../src/errors.ts";
-import { conductor, conductorTask, inProgress } from "../../../src/protocol/conductor/index.ts";
+import { conductor, conductorTask, inProgress } from "../../../src/protocols/conductor/worker/index.ts";
 import { serve } from "../../../src/server/index.ts";
 import { task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";

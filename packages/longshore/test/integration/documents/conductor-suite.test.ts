@@ -104,7 +104,7 @@ describe("what an SDK must have", () => {
     expect(readDocument("README.md")).toContain("(docs/guides/conductor.md)");
     const guide = sectionsOf(readDocument("docs/guides/conductor.md")).map(({ title }) => title);
     expect(guide).toEqual(expect.arrayContaining(["Your workers on Longshore", "A worker of ours", "Moving over"]));
-    expect(section(readDocument("packages/longshore/src/protocol/conductor/README.md"), "Configuration").rows.length).toBeGreaterThan(9);
+    expect(section(readDocument("packages/longshore/src/protocols/conductor/README.md"), "Configuration").rows.length).toBeGreaterThan(9);
     const how = sectionsOf(section(readDocument("bench/README.md"), "How each is measured").text, 3);
     expect(how.map(({ title }) => title)).toContain("conductor");
     expect(seenOfConductor().text).toMatch(/SDK/);

@@ -1,0 +1,371 @@
+// Turns a definition, with its task definitions in it, into a plan. Each task is one node under its reference name; a JOIN that does not
+// follow a FORK_JOIN has one more before it, which only tells it to wait.
+//
+// A list of tasks is a chain. A task that branches goes on from wherever its branches end: whoever comes after a SWITCH waits for any of
+// its cases to end, because only one is ever taken.
+
+import { laneOf } from "../../../engine/board/lanes.ts";
+import {
+  findCycle,
+  type InstantNode,
+  makePlanInSlices,
+  nodesMax,
+  type OnFailure,
+  type Plan,
+  type PlanNode,
+} from "../../../engine/run/plan.ts";
+import { LongshoreError } from "../../../errors.ts";
+import type { Json } from "../../../json.ts";
+import { parseInSlices } from "../../../json-sliced.ts";
+import { mapInSlices, type Sliced, sliceItems } from "../../../sliced.ts";
+import { compileValue } from "./expression.ts";
+import type { TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";
+import { operatorOf } from "./operators.ts";
+import { placementOf, retryOf, timeoutsOf } from "./policy.ts";
+import type { CompiledSubWorkflow, ConductorTemplate, InputTemplate, SwitchTemplate } from "./template.ts";
+
+export const dialectName = "conductor";
+
+/** `source` is JSON text of a WorkflowDef that was read by `parseWorkflowDef` and completed by `snapshot`. */
+export function* compileSource(source: string): Sliced<Plan> {
+  return yield* compileInSlices((yield* parseInSlices(source)) as WorkflowDef);
+}
+
+export function* compileInSlices(definition: WorkflowDef): Sliced<Plan> {
+  const compiler = new Compiler();
+  const exits = yield* compiler.chain(definition.tasks, [], false);
+  const nodes = compiler.finish();
+  if (nodes.length > nodesMax) throw bad(`Workflow ${definition.name} has ${nodes.length} steps, at most ${nodesMax} are allowed.`);
+  const waits = yield* mapInSlices(nodes, ({ id, after }, at) => ({ id, after: [...after, ...compiler.startersOf(at)] }));
+  const cycle = findCycle(waits);
+  if (cycle !== null) throw bad(`Workflow ${definition.name} waits in a circle: ${cycle.join(" -> ")}.`);
+  const timed = definition.timeoutPolicy === "TIME_OUT_WF" && definition.timeoutSeconds > 0;
+  return yield* makePlanInSlices({
+    dialect: dialectName,
+    nodes,
+    output: outputOf(definition, compiler.joinsEverything && exits.length === 1 ? (exits[0] ?? null) : null),
+    timeoutMs: timed ? definition.timeoutSeconds * 1_000 : null,
+    outputAlways: true,
+    successor: definition.failureWorkflow !== undefined && definition.failureWorkflow !== "",
+    keepsCounting: true,
+    reopensParent: true,
+    origin: definition,
+  });
+}
+
+function outputOf(definition: WorkflowDef, last: number | null): ConductorTemplate {
+  const { outputParameters } = definition;
+  const parameters = Object.keys(outputParameters).length === 0 ? null : compileValue(outputParameters);
+  return { kind: "run-output", parameters, last };
+}
+
+/** What every node of a task has in common. */
+interface Common {
+  readonly id: string;
+  readonly after: readonly number[];
+  readonly waitsFor: "done" | "any";
+  readonly onFirstPart?: readonly number[];
+  readonly demanded?: boolean;
+  readonly onFailure: OnFailure;
+  readonly origin: WorkflowTask;
+}
+
+class Compiler {
+  readonly #nodes: PlanNode[] = [];
+  readonly #index = new Map<string, number>();
+  readonly #joins: { at: number; joinOn: readonly string[] }[] = [];
+  readonly #starters = new Map<number, number[]>();
+  /** How many nodes there are when this slice ends. */
+  #sliceEnd = sliceItems;
+  /** Whatever a FORK_JOIN starts has ended before what comes after it: then the end of the chain is the last to be recorded. */
+  joinsEverything = true;
+
+  /** Joins may wait for tasks that stand further down, so they are told which only now. */
+  finish(): PlanNode[] {
+    for (const { at, joinOn } of this.#joins) {
+      const after = joinOn.map((name) => {
+        const joined = this.#index.get(name);
+        if (joined === undefined) throw bad(`JOIN ${this.#nodes[at]?.id} joins on ${name}, which is not a task of this definition.`);
+        return joined;
+      });
+      const output: ConductorTemplate = { kind: "join-output", joined: after };
+      this.#nodes[at] = { ...(this.#nodes[at] as PlanNode & { kind: "join" }), after, output };
+    }
+    return this.#nodes;
+  }
+
+  /** For the search of circles: the nodes that must have begun before this one begins, beside those it waits for. */
+  startersOf(at: number): readonly number[] {
+    return this.#starters.get(at) ?? [];
+  }
+
+  /** Adds tasks one after the other; answers from which nodes it goes on. `demanded`: somebody names the first. */
+  *chain(tasks: readonly WorkflowTask[], from: readonly number[], demanded: boolean): Sliced<number[]> {
+    let exits: number[] = [...from];
+    for (const [at, task] of tasks.entries()) {
+      if (this.#nodes.length >= this.#sliceEnd) {
+        this.#sliceEnd = this.#nodes.length + sliceItems;
+        yield;
+      }
+      const begun = tasks[at - 1]?.type === "FORK_JOIN";
+      exits = yield* this.#task(task, exits, { demanded: demanded && at === 0, next: tasks[at + 1], begun });
+    }
+    return exits;
+  }
+
+  *#task(
+    task: WorkflowTask,
+    from: readonly number[],
+    place: { demanded: boolean; next: WorkflowTask | undefined; begun: boolean },
+  ): Sliced<number[]> {
+    const common: Common = {
+      id: task.taskReferenceName,
+      after: from,
+      waitsFor: from.length > 1 ? "any" : "done",
+      ...(task.startWhen === undefined ? {} : { onFirstPart: this.#streamed(task, from) }),
+      ...(place.demanded ? { demanded: true } : {}),
+      onFailure: task.optional ? "tolerate" : task.permissive ? "permit" : "end",
+      origin: task,
+    };
+    switch (operatorOf(task.type)) {
+      case "SWITCH":
+        return yield* this.#switch(task, common);
+      case "FORK_JOIN":
+        return yield* this.#fork(task, common, place.next);
+      case "JOIN":
+        return this.#join(task, common, place.begun);
+      default:
+        return [this.#add(leafOf(task, common))];
+    }
+  }
+
+  /** Only work can read along. What it reads may end after it, so the end of the chain is not the last to be recorded. */
+  #streamed(task: WorkflowTask, from: readonly number[]): readonly number[] {
+    this.joinsEverything = false;
+    const operator = operatorOf(task.type);
+    const isWork = isForWorkers(operator);
+    if (isWork && from.length > 0) return from;
+    throw bad(`Task ${task.taskReferenceName} has startWhen ${task.startWhen}, expected that of work that comes after other tasks.`);
+  }
+
+  #add(node: PlanNode): number {
+    if (this.#index.has(node.id)) throw bad(`Two tasks have the reference name ${node.id}.`);
+    const at = this.#nodes.push(node) - 1;
+    this.#index.set(node.id, at);
+    return at;
+  }
+
+  *#switch(task: WorkflowTask, common: Common): Sliced<number[]> {
+    const cases = Object.entries(task.decisionCases ?? {});
+    const defaultCase = task.defaultCase ?? [];
+    const template: SwitchTemplate = {
+      input: inputOf(task, null),
+      key: task.expression ?? "",
+      known: new Set(cases.map(([key]) => key)),
+      full: new Set(cases.filter(([, branch]) => branch.length > 0).map(([key]) => key)),
+      otherwise: defaultCase.length > 0,
+    };
+    const part = (which: "input" | "output" | "case"): ConductorTemplate =>
+      task.evaluatorType === "value-param"
+        ? { kind: "switch", part: which, switch: template }
+        : impossible(`No evaluator registered for type: ${task.evaluatorType ?? null}`);
+    const at = this.#add({ ...common, kind: "instant", input: part("input"), output: part("output"), timeouts: {} });
+    const exits = [at];
+    const heads = new Map<string, number[]>();
+    for (const [key, tasks] of cases) heads.set(key, yield* this.#branch(at, tasks, exits));
+    const otherwise = yield* this.#branch(at, defaultCase, exits);
+    this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), choice: { by: part("case"), cases: heads, otherwise } };
+    // Where every case goes somewhere the SWITCH itself never leads on, but a retry may find another case: it stays an exit.
+    return exits;
+  }
+
+  /** The head of a branch of the switch `at`; adds the ends of it to `exits`. */
+  *#branch(at: number, tasks: readonly WorkflowTask[], exits: number[]): Sliced<number[]> {
+    if (tasks.length === 0) return [];
+    const head = this.#nodes.length;
+    for (const exit of yield* this.chain(tasks, [], true)) exits.push(exit);
+    this.#startedBy(at, [head]);
+    return [head];
+  }
+
+  *#fork(task: WorkflowTask, common: Common, next: WorkflowTask | undefined): Sliced<number[]> {
+    const joined = next?.type === "JOIN";
+    const wrong = impossible("Fork task definition is not followed by a join task.  Check the blueprint");
+    const input = joined ? ({ kind: "input", ...inputOf(task, null) } as const) : wrong;
+    const at = this.#add({ ...common, kind: "instant", input, output: nothing, timeouts: {} });
+    const starts: number[] = [];
+    const ends: string[] = [];
+    for (const branch of task.forkTasks ?? []) {
+      if (branch.length === 0) continue;
+      starts.push(this.#nodes.length);
+      yield* this.chain(branch, [], true);
+      ends.push(branch.at(-1)?.taskReferenceName ?? "");
+      if (branch.at(-1)?.type === "SWITCH") this.joinsEverything = false;
+    }
+    const joinOn = new Set(next?.joinOn);
+    if (!ends.every((name) => joinOn.has(name))) this.joinsEverything = false;
+    // The join comes next in the chain, and begins to wait along with the branches.
+    if (joined) starts.push(this.#nodes.length);
+    this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), starts };
+    this.#startedBy(at, starts);
+    return joined ? [] : [at];
+  }
+
+  #join(task: WorkflowTask, common: Common, begun: boolean): number[] {
+    const joinOn = task.joinOn ?? [];
+    if (!begun) {
+      const gate = this.#add({
+        ...common,
+        origin: null,
+        id: this.#gateId(task.taskReferenceName),
+        hidden: true,
+        kind: "instant",
+        input: nothing,
+        output: nothing,
+        timeouts: {},
+        starts: [this.#nodes.length + 1],
+      });
+      this.#startedBy(gate, [this.#nodes.length]);
+    }
+    const at = this.#add({
+      ...common,
+      kind: "join",
+      after: [],
+      waitsFor: "settled",
+      demanded: true,
+      input: { kind: "join-input", joinOn } satisfies ConductorTemplate,
+      output: nothing,
+      timeouts: {},
+    });
+    this.#joins.push({ at, joinOn: [...new Set(joinOn)] });
+    return [at];
+  }
+
+  #gateId(name: string): string {
+    let id = `${gatePrefix}${name}`;
+    while (this.#index.has(id)) id += "'";
+    return id;
+  }
+
+  #startedBy(at: number, started: readonly number[]): void {
+    for (const node of started) {
+      const known = this.#starters.get(node);
+      if (known === undefined) this.#starters.set(node, [at]);
+      else known.push(at);
+    }
+  }
+}
+
+/** Begins the id of a node that is no task of the definition. */
+const gatePrefix = "before ";
+
+/** A node of the plan that stands for no task of the definition, and is shown to nobody. */
+export function isGate(plan: Plan, at: number): boolean {
+  return plan.nodes[at]?.origin === null;
+}
+
+const nothing: ConductorTemplate = { kind: "nothing" };
+
+function impossible(reason: string): ConductorTemplate {
+  return { kind: "impossible", reason };
+}
+
+function isForWorkers(operator: ReturnType<typeof operatorOf>): boolean {
+  return operator === null || operator === "SIMPLE" || operator === "DYNAMIC";
+}
+
+/** A task that has no branches. */
+function leafOf(task: WorkflowTask, common: Common): PlanNode {
+  const definition = task.taskDefinition ?? null;
+  const operator = operatorOf(task.type);
+  // Default inputs are for workers: the author of a task definition must not write into what the server itself does.
+  const input = inputOf(task, isForWorkers(operator) ? definition : null);
+  const fresh = input.parameters.kind === "constant" ? {} : { freshInput: true };
+  const waits = { ...common, ...fresh, retry: retryOf(task, definition), timeouts: waitTimeouts(definition) };
+  switch (operator) {
+    case "DYNAMIC":
+      return workerNode(task, { ...common, freshInput: true }, definition, dynamicInput(task, input, definition));
+    case "SUB_WORKFLOW":
+      return { ...waits, kind: "run", workflow: null, input: childInput(task, input) };
+    case "TERMINATE":
+      return { ...common, kind: "end", input: { kind: "input", ...input }, ending: template({ kind: "ending", input }), timeouts: {} };
+    case "SET_VARIABLE": {
+      const variables = template({ kind: "variables", input });
+      return { ...common, kind: "instant", input: { kind: "input", ...input }, output: noOutput, variables, timeouts: {} };
+    }
+    case "NOOP":
+      return { ...common, kind: "instant", input: noOutput, output: noOutput, timeouts: {} };
+    case "WAIT":
+      return { ...waits, kind: "wait", input: { kind: "input", ...input }, until: template({ kind: "until", input }) };
+    case "HUMAN":
+      return { ...waits, kind: "wait", input: { kind: "input", ...input }, until: noUntil };
+    default:
+      return workerNode(task, { ...common, ...fresh }, definition, template({ kind: "input", ...input }));
+  }
+}
+
+/** An object without keys, which is what the output of an operator without one is. */
+const noOutput: ConductorTemplate = { kind: "input", parameters: { kind: "constant", value: {} }, otherwise: null };
+const noUntil: ConductorTemplate = { kind: "input", parameters: { kind: "constant", value: null }, otherwise: null };
+
+/** Only so that the compiler checks it against the union. */
+function template(made: ConductorTemplate): ConductorTemplate {
+  return made;
+}
+
+/** Work for a worker. The type of a SIMPLE task is its name; that of a task of the user's own is its type. */
+function workerNode(
+  task: WorkflowTask,
+  common: Common & { freshInput?: boolean },
+  definition: TaskDef | null,
+  input: ConductorTemplate,
+): PlanNode {
+  const type = workerTypeOf(task);
+  return {
+    ...common,
+    kind: "task",
+    input,
+    placed: true,
+    timeouts: definition === null ? {} : timeoutsOf(definition),
+    ...placementOf(task, definition, [laneOf(type, [])]),
+  };
+}
+
+/** The queue of a worker's task. For a DYNAMIC task it is known only when it is placed. */
+export function workerTypeOf(task: WorkflowTask): string {
+  return operatorOf(task.type) === null ? task.type : task.name;
+}
+
+/** Nobody claims a record that waits: the time until its end is counted as time until somebody takes it. */
+function waitTimeouts(definition: TaskDef | null): { claimMs?: number; totalMs?: number } {
+  if (definition === null) return {};
+  const { endMs, totalMs } = timeoutsOf(definition);
+  return { ...(endMs === undefined ? {} : { claimMs: endMs }), ...(totalMs === undefined ? {} : { totalMs }) };
+}
+
+function inputOf(task: WorkflowTask, definition: TaskDef | null): InputTemplate {
+  const otherwise = definition !== null && Object.keys(definition.inputTemplate).length > 0 ? definition.inputTemplate : null;
+  return { parameters: compileValue({ ...otherwise, ...task.inputParameters }), otherwise };
+}
+
+function dynamicInput(task: WorkflowTask, input: InputTemplate, definition: TaskDef | null): ConductorTemplate {
+  return { kind: "dynamic", input, task: { dynamicTaskNameParam: task.dynamicTaskNameParam, taskDefinition: definition ?? undefined } };
+}
+
+function childInput(task: WorkflowTask, input: InputTemplate): ConductorTemplate {
+  const param = task.subWorkflowParam ?? {};
+  const fields = Object.entries(param).map(([field, value]) => {
+    // A definition that stands here is not looked through for expressions: they are its own.
+    const inline = field === "workflowDefinition" && typeof value !== "string";
+    return [field, inline ? { kind: "constant" as const, value: value as unknown as Json } : compileValue(value as Json)];
+  });
+  return {
+    kind: "child",
+    input,
+    param: Object.fromEntries(fields) as CompiledSubWorkflow,
+  };
+}
+
+function bad(message: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail: { field: "tasks" } });
+}

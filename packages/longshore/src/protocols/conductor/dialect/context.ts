@@ -1,0 +1,126 @@
+// What expressions read, taken from a run: the context document, entry by entry, and only as far as it is
+// asked for. Whatever has not been loaded is noted down.
+
+import type { Task } from "../../../engine/board/task.ts";
+import type { Needs, Scope } from "../../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
+import { taskIdOf } from "../../../engine/run/run.ts";
+import type { Json, JsonObject } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
+import { isGate } from "./compile.ts";
+import type { Context } from "./fill.ts";
+import { attemptIdOf } from "./ids.ts";
+import { quote } from "./quoting.ts";
+import { definitionOf, outputOf, taskEntry, workflowStatusOf } from "./records.ts";
+import { type Settings, settingsOf } from "./settings.ts";
+
+export type Environment = (name: string) => string | null;
+
+export class RunContext implements Context {
+  readonly #plan: Plan;
+  readonly #scope: Scope;
+  readonly #outputs = new Set<number>();
+  readonly #records = new Set<number>();
+  #all = false;
+  #read: Settings | undefined;
+  readonly environment: Environment;
+
+  constructor(plan: Plan, scope: Scope, environment: Environment) {
+    this.#plan = plan;
+    this.#scope = scope;
+    this.environment = environment;
+  }
+
+  get taskId(): string | null {
+    const { self, run } = this.#scope;
+    return self === null ? null : attemptIdOf(taskIdOf(run.id, self.node), self.attempt);
+  }
+
+  looked(values: number): void {
+    this.#scope.looked?.(values);
+  }
+
+  needs(): Needs {
+    return { needs: [...this.#outputs], records: [...this.#records], all: this.#all };
+  }
+
+  entry(name: string, field: string | null): Json | undefined {
+    if (name === "workflow") return this.#workflow(field);
+    const at = this.#plan.index.get(name);
+    if (at === undefined || isGate(this.#plan, at)) return null;
+    const node = this.#plan.nodes[at] as PlanNode;
+    if (field === "output" && node.kind !== "run") return this.#output(at);
+    const record = this.#scope.record(at);
+    if (record === undefined) {
+      this.#records.add(at);
+      return undefined;
+    }
+    if (record === null) return null;
+    return field === "output" ? { output: outputOf(node, record) } : this.#task(node, record);
+  }
+
+  isData(name: string, field: string | null): boolean {
+    return name === "workflow" ? field === "input" && !this.#settings.quotedInput : field === "output";
+  }
+
+  /** Of what is recorded about a step, its input alone is quoted. */
+  #task(node: PlanNode, record: Task): JsonObject {
+    const { input, ...data } = taskEntry(this.#scope.run, node, record);
+    return { ...(quote(data) as JsonObject), input: input as JsonObject };
+  }
+
+  get #settings(): Settings {
+    this.#read ??= settingsOf(this.#scope.run);
+    return this.#read;
+  }
+
+  #output(at: number): Json | undefined {
+    const output = this.#scope.output(at);
+    if (output !== undefined) return { output };
+    this.#outputs.add(at);
+    return undefined;
+  }
+
+  document(): Json | undefined {
+    const records = this.#scope.records();
+    if (records === undefined) {
+      this.#all = true;
+      return undefined;
+    }
+    const document: JsonObject = { workflow: this.#workflow(null) };
+    for (const [at, record] of records) {
+      const node = this.#plan.nodes[at] as PlanNode;
+      if (!isGate(this.#plan, at)) document[node.id] = this.#task(node, record);
+    }
+    return document;
+  }
+
+  #workflow(field: string | null): JsonObject {
+    // By far the most used, and neither needs the rest.
+    if (field === "input") return { input: this.#scope.input() };
+    if (field === "variables") return { variables: this.#scope.variables() };
+    const { run } = this.#scope;
+    const settings = this.#settings;
+    const { schemaVersion, name } = definitionOf(this.#plan);
+    const data: JsonObject = {
+      output: run.output === null ? {} : (parseExact(run.output) as Json),
+      status: workflowStatusOf(run.state),
+      workflowId: run.id,
+      parentWorkflowId: settings.parentWorkflowId ?? null,
+      parentWorkflowTaskId: settings.parentWorkflowTaskId ?? null,
+      workflowType: name,
+      version: settings.version,
+      correlationId: settings.correlationId ?? null,
+      reasonForIncompletion: run.error,
+      schemaVersion,
+      createTime: run.createdAt,
+      taskToDomain: { ...settings.taskToDomain },
+    };
+    const input = this.#scope.input();
+    return {
+      ...(quote(data) as JsonObject),
+      input: settings.quotedInput ? input : quote(input),
+      variables: this.#scope.variables(),
+    };
+  }
+}

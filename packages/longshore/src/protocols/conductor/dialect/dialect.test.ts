@@ -1,0 +1,452 @@
+import { describe, expect, it } from "vitest";
+import { fork, openConductor, operator, simple, switchOn } from "../../../../test/support/conductor-world.ts";
+import type { JsonObject } from "../../../json.ts";
+
+describe("SIMPLE tasks", () => {
+  it("[C33] run one after the other, read their own id and each other's output, and give the run its output", async () => {
+    const world = await openConductor();
+    const id = await world.start(
+      [
+        simple("t1", { inputParameters: { p1: "${workflow.input.a}", p3: "${CPEWF_TASK_ID}", k: null } }),
+        simple("t2", { inputParameters: { tp2: "${t1.output.op}" } }),
+      ],
+      { input: { a: 7 }, outputParameters: { o1: "${t2.output.r}", o2: "${t1.taskType}", o3: "${workflow.workflowType}" } },
+    );
+    expect(JSON.parse((await world.work("t1", { output: { op: [1] } })).input)).toEqual({ p1: 7, p3: world.attemptId(id, "t1"), k: null });
+    expect(JSON.parse((await world.work("t2", { output: { r: "done" } })).input)).toEqual({ tp2: [1] });
+    expect(await world.run(id)).toMatchObject({ status: "COMPLETED", output: { o1: "done", o2: "t1", o3: "w" } });
+    expect(await world.statuses(id)).toEqual(["t1:COMPLETED", "t2:COMPLETED"]);
+  });
+
+  it("[C34] end the run when they fail for good, with Conductor's reason and the output worked out", async () => {
+    const world = await openConductor();
+    const id = await world.start([simple("t1"), simple("t2")], { outputParameters: { x: "${t1.status}" } });
+    await world.work("t1", { error: "bad input", terminal: true });
+    expect(await world.run(id)).toMatchObject({
+      status: "FAILED",
+      error: `Task ${world.attemptId(id, "t1")} failed with status: FAILED and reason: 'bad input'`,
+      output: { x: "FAILED_WITH_TERMINAL_ERROR" },
+    });
+    expect(await world.statuses(id)).toEqual(["t1:FAILED_WITH_TERMINAL_ERROR"]);
+  });
+
+  it("are tried again as their definition says, with a fresh input", async () => {
+    const world = await openConductor();
+    await world.task({ name: "t1", retryCount: 1, retryDelaySeconds: 2 });
+    const id = await world.start([simple("t1", { inputParameters: { me: "${CPEWF_TASK_ID}" } })]);
+    await world.work("t1", { error: "no" });
+    await world.clock.advance(1_999);
+    expect(await world.poll("t1")).toBeUndefined();
+    await world.clock.advance(1);
+    const second = await world.work("t1", { output: { ok: true } });
+    expect(JSON.parse(second.input)).toEqual({ me: world.attemptId(id, "t1", 1) });
+    expect(await world.run(id)).toMatchObject({ status: "COMPLETED", output: { ok: true } });
+    expect(await world.record(id, "t1")).toMatchObject({ retryCount: 1 });
+  });
+
+  it("[C48] take what their definition has for inputs that are missing or null", async () => {
+    for (const [given, expected] of [
+      [{ a: null }, 1],
+      [{ a: 2 }, 2],
+      [{}, 1],
+      [{ a: "${workflow.input.none}" }, 1],
+    ] as const) {
+      const world = await openConductor();
+      await world.task({ name: "t1", inputTemplate: { a: 1 } });
+      await world.start([simple("t1", { inputParameters: given })]);
+      expect(JSON.parse((await world.poll("t1"))!.input)).toEqual({ a: expected });
+    }
+  });
+
+  it("are the only ones that take it: what the server does itself has the inputs of the workflow alone", async () => {
+    const world = await openConductor();
+    const inputTemplate = { extra: "T", a: 1, duration: "9 hours", terminationReason: "theirs" };
+    for (const name of ["set", "wait", "human", "end"]) await world.task({ name, inputTemplate });
+    const given = { inputParameters: { a: null } };
+    const id = await world.start([operator("SET_VARIABLE", "set", given), operator("HUMAN", "human", given)]);
+    expect(await world.record(id, "set")).toMatchObject({ status: "COMPLETED", input: { a: null } });
+    expect((await world.record(id, "human")).input).toEqual({ a: null });
+    expect((await world.run(id)).variables).toBe('{"a":null}');
+    const waiting = await world.start([operator("WAIT", "wait", given)]);
+    expect((await world.record(waiting, "wait")).input).toEqual({ a: null });
+    const ended = await world.start([operator("TERMINATE", "end", { inputParameters: { terminationStatus: "FAILED" } })]);
+    expect((await world.record(ended, "end")).input).toEqual({ terminationStatus: "FAILED" });
+    expect((await world.run(ended)).status).toBe("FAILED");
+  });
+
+  it("[C54] obey the retryCount of the workflow before that of their definition", async () => {
+    const world = await openConductor();
+    await world.task({ name: "t1", retryCount: 5, retryDelaySeconds: 0 });
+    const id = await world.start([simple("t1", { retryCount: 0 })]);
+    await world.work("t1", { error: "no" });
+    expect((await world.run(id)).status).toBe("FAILED");
+  });
+
+  it("[C55] that are optional are forgiven, and the run completes", async () => {
+    const world = await openConductor();
+    await world.task({ name: "t1", retryCount: 1, retryDelaySeconds: 0 });
+    const id = await world.start([simple("t1", { optional: true }), simple("t2")]);
+    await world.work("t1", { error: "no" });
+    await world.work("t1", { error: "no" });
+    expect(await world.statuses(id)).toEqual(["t1:COMPLETED_WITH_ERRORS", "t2:SCHEDULED"]);
+    await world.work("t2");
+    expect((await world.run(id)).status).toBe("COMPLETED");
+  });
+
+  it("[C56] that are permissive let the rest run, and the run fails in the end with all their reasons", async () => {
+    const world = await openConductor();
+    const permissive = { permissive: true, retryCount: 0 };
+    const id = await world.start([simple("t1", permissive), simple("t2", permissive), simple("t3")]);
+    await world.work("t1", { error: "one" });
+    await world.work("t2", { error: "two" });
+    expect(await world.statuses(id)).toEqual(["t1:FAILED", "t2:FAILED", "t3:SCHEDULED"]);
+    await world.work("t3");
+    const said = (ref: string, why: string) => `Task ${world.attemptId(id, ref)} failed with status: FAILED and reason: '${why}'`;
+    expect(await world.run(id)).toMatchObject({ status: "FAILED", error: `${said("t1", "one")}. ${said("t2", "two")}` });
+  });
+
+  it("[C57] that are both behave as optional", async () => {
+    const world = await openConductor();
+    const id = await world.start([simple("t1", { optional: true, permissive: true, retryCount: 0 })]);
+    await world.work("t1", { error: "no" });
+    expect((await world.run(id)).status).toBe("COMPLETED");
+    expect(await world.statuses(id)).toEqual(["t1:COMPLETED_WITH_ERRORS"]);
+  });
+
+  it("[C59] whose time is over end the run at once when the policy says so", async () => {
+    const world = await openConductor();
+    await world.task({ name: "t1", timeoutSeconds: 1, responseTimeoutSeconds: 1, timeoutPolicy: "TIME_OUT_WF", retryCount: 3 });
+    const id = await world.start([simple("t1"), simple("t2")]);
+    await world.poll("t1");
+    await world.clock.advance(999);
+    expect(await world.statuses(id)).toEqual(["t1:IN_PROGRESS"]);
+    await world.clock.advance(1);
+    const reason = "Task timed out after 1 seconds. Timeout configured as 1 seconds. Timeout policy configured to TIME_OUT_WF";
+    expect(await world.record(id, "t1")).toMatchObject({ status: "TIMED_OUT", retryCount: 0, reason });
+    expect(await world.run(id)).toMatchObject({ status: "TIMED_OUT", error: expect.stringContaining(reason) });
+  });
+
+  it("[C58] whose time is over are tried again when the policy says so, until the run times out", async () => {
+    const world = await openConductor();
+    await world.task({
+      name: "t1",
+      timeoutSeconds: 1,
+      responseTimeoutSeconds: 1,
+      timeoutPolicy: "RETRY",
+      retryCount: 1,
+      retryDelaySeconds: 0,
+    });
+    const id = await world.start([simple("t1")]);
+    for (const retryCount of [0, 1]) {
+      await world.poll("t1");
+      expect(await world.record(id, "t1")).toMatchObject({ status: "IN_PROGRESS", retryCount });
+      await world.clock.advance(1_000);
+    }
+    expect(await world.record(id, "t1")).toMatchObject({ status: "TIMED_OUT", retryCount: 1 });
+    expect((await world.run(id)).status).toBe("TIMED_OUT");
+  });
+
+  it("[C37] whose worker is silent are given to another", async () => {
+    const world = await openConductor();
+    await world.task({ name: "t1", responseTimeoutSeconds: 10, retryCount: 1, retryDelaySeconds: 0 });
+    const id = await world.start([simple("t1")]);
+    await world.poll("t1");
+    await world.clock.advance(9_999);
+    expect(await world.poll("t1")).toBeUndefined();
+    await world.clock.advance(1);
+    expect(await world.record(id, "t1")).toMatchObject({ status: "SCHEDULED", retryCount: 1 });
+    await world.work("t1");
+    expect((await world.run(id)).status).toBe("COMPLETED");
+  });
+
+  it("[C52] are not tried again when the time for all tries is over", async () => {
+    const world = await openConductor();
+    await world.task({ name: "t1", totalTimeoutSeconds: 5, retryCount: 9, retryDelaySeconds: 2, timeoutPolicy: "RETRY" });
+    const id = await world.start([simple("t1")]);
+    for (let tries = 0; tries < 3; tries++) {
+      await world.work("t1", { error: "no" });
+      await world.clock.advance(2_000);
+    }
+    expect((await world.run(id)).status).toBe("TIMED_OUT");
+    expect((await world.record(id, "t1")).retryCount).toBeLessThan(4);
+    const held = await world.start([simple("t1")]);
+    await world.poll("t1");
+    await world.clock.advance(5_000);
+    expect((await world.run(held)).status).toBe("TIMED_OUT");
+  });
+
+  it("[C53] that alert only are not tried again once the time for all tries is over", async () => {
+    const world = await openConductor();
+    await world.task({ name: "t1", totalTimeoutSeconds: 5, retryCount: 9, retryDelaySeconds: 0, timeoutPolicy: "ALERT_ONLY" });
+    const id = await world.start([simple("t1")]);
+    const task = await world.poll("t1");
+    await world.clock.advance(5_000);
+    expect((await world.run(id)).status).toBe("RUNNING");
+    await world.board.fail({ taskId: task!.id, grant: task!.grant }, { error: "no", retryable: true });
+    expect((await world.run(id)).status).toBe("FAILED");
+  });
+
+  it("[C60] that nobody polls in time end the run", async () => {
+    const world = await openConductor();
+    await world.task({ name: "t1", pollTimeoutSeconds: 3, timeoutPolicy: "TIME_OUT_WF" });
+    const id = await world.start([simple("t1")]);
+    await world.clock.advance(2_999);
+    expect((await world.run(id)).status).toBe("RUNNING");
+    await world.clock.advance(1);
+    expect((await world.run(id)).status).toBe("TIMED_OUT");
+    expect((await world.record(id, "t1")).reason).toMatch(/^Task poll timed out after 3 seconds\./);
+  });
+
+  it("[C70] with a start delay are invisible for so long", async () => {
+    const world = await openConductor();
+    await world.start([simple("t1", { startDelay: 3 })]);
+    await world.clock.advance(2_999);
+    expect(await world.poll("t1")).toBeUndefined();
+    await world.clock.advance(1);
+    expect(await world.poll("t1")).toBeDefined();
+  });
+
+  it("go to the domain that the run names and somebody polls, else to the last one", async () => {
+    const world = await openConductor();
+    await world.start([simple("t1")], { settings: { taskToDomain: { t1: "d1,NO_DOMAIN" } } });
+    expect(await world.poll("d1:t1")).toBeUndefined();
+    expect(await world.poll("t1")).toBeDefined();
+    await world.start([simple("t1")], { settings: { taskToDomain: { "*": "d1,NO_DOMAIN" } } });
+    expect(await world.poll("t1")).toBeUndefined();
+    expect(await world.poll("d1:t1")).toBeDefined();
+    await world.start([simple("t1")], { settings: { taskToDomain: { "*": "other", t1: "d2" } } });
+    expect(await world.poll("d2:t1")).toBeDefined();
+  });
+});
+
+describe("DYNAMIC and user-defined tasks", () => {
+  const dynamic = operator("DYNAMIC", "d", { dynamicTaskNameParam: "which", inputParameters: { which: "${workflow.input.which}", x: 1 } });
+
+  it("run as the task that the input names, and without retries when nobody registered it", async () => {
+    const world = await openConductor();
+    await world.task({ name: "real", retryCount: 0, inputTemplate: { y: 2 } });
+    const id = await world.start([dynamic], { input: { which: "real" } });
+    expect(JSON.parse((await world.work("real", { output: { r: 1 } })).input)).toEqual({ which: "real", x: 1, y: 2 });
+    expect(await world.run(id)).toMatchObject({ status: "COMPLETED", output: { r: 1 } });
+    expect(await world.record(id, "d")).toMatchObject({ type: "real" });
+
+    const missing = await world.start([dynamic]);
+    expect(await world.run(missing)).toMatchObject({
+      status: "FAILED",
+      error: "Cannot map a dynamic task based on the parameter and input. Parameter= which, input= {which=null, x=1}",
+    });
+    expect(await world.records(missing)).toEqual([]);
+    const unknown = await world.start([dynamic], { input: { which: "ghost" } });
+    await world.work("ghost", { error: "no" });
+    expect((await world.run(unknown)).status).toBe("FAILED");
+  });
+
+  it("obey the timeouts and retries of the definition that they turn out to have", async () => {
+    const world = await openConductor();
+    await world.task({ name: "real", retryCount: 1, retryDelaySeconds: 0, pollTimeoutSeconds: 2, timeoutPolicy: "RETRY" });
+    const id = await world.start([dynamic], { input: { which: "real" } });
+    await world.clock.advance(2_000);
+    expect(await world.record(id, "d")).toMatchObject({ status: "SCHEDULED", retryCount: 1 });
+    await world.clock.advance(2_000);
+    expect(await world.run(id)).toMatchObject({ status: "TIMED_OUT" });
+  });
+
+  it("of the user's own stand on the queue of their type, under the definition of their name", async () => {
+    const world = await openConductor();
+    await world.task({ name: "mine" });
+    const id = await world.start([operator("my_queue", "mine")]);
+    expect(await world.poll("mine")).toBeUndefined();
+    await world.work("my_queue");
+    expect(await world.record(id, "mine")).toMatchObject({ type: "my_queue", status: "COMPLETED" });
+    const without = await world.start([operator("my_queue", "nobody")]);
+    await world.work("my_queue", { error: "no" });
+    expect((await world.run(without)).status).toBe("FAILED");
+  });
+});
+
+describe("SWITCH", () => {
+  const chosen = async (cases: { [key: string]: object[] }, defaultCase: object[] | undefined, input: JsonObject) => {
+    const world = await openConductor();
+    const id = await world.start([switchOn("s", cases, defaultCase), simple("after")], { input });
+    return { world, id, statuses: await world.statuses(id) };
+  };
+
+  it("[C74] takes the case, the default, or goes on after itself", async () => {
+    const cases = { a: [simple("ta"), simple("ta2")], b: [simple("tb")] };
+    const hit = await chosen(cases, [simple("td")], { key: "a" });
+    expect(hit.statuses).toEqual(["s:COMPLETED", "ta:SCHEDULED"]);
+    expect(await hit.world.record(hit.id, "s")).toMatchObject({
+      type: "SWITCH",
+      input: { key: "a", case: "a", hasChildren: "true" },
+      output: { evaluationResult: ["a"], selectedCase: "a" },
+    });
+    await hit.world.work("ta");
+    await hit.world.work("ta2");
+    await hit.world.work("after");
+    expect((await hit.world.run(hit.id)).status).toBe("COMPLETED");
+
+    const missed = await chosen(cases, [simple("td")], { key: "zzz" });
+    expect(missed.statuses).toEqual(["s:COMPLETED", "td:SCHEDULED"]);
+    expect((await missed.world.record(missed.id, "s")).output).toEqual({ evaluationResult: ["zzz"], selectedCase: "zzz" });
+    expect((await chosen(cases, undefined, { key: "zzz" })).statuses).toEqual(["s:COMPLETED", "after:SCHEDULED"]);
+  });
+
+  it("makes a text of whatever the value is", async () => {
+    const cases = { null: [simple("n")], true: [simple("t")], "1": [simple("one")], "[a, {b=2}]": [simple("list")] };
+    expect((await chosen(cases, undefined, {})).statuses).toContain("n:SCHEDULED");
+    expect((await chosen(cases, undefined, { key: true })).statuses).toContain("t:SCHEDULED");
+    expect((await chosen(cases, undefined, { key: 1 })).statuses).toContain("one:SCHEDULED");
+    expect((await chosen(cases, undefined, { key: ["a", { b: 2 }] })).statuses).toContain("list:SCHEDULED");
+  });
+
+  it("[C76] runs nothing in a case that is empty, leads into others, and into forks", async () => {
+    expect((await chosen({ a: [] }, [simple("td")], { key: "a" })).statuses).toEqual(["s:COMPLETED", "after:SCHEDULED"]);
+    const nested = { a: [switchOn("inner", { a: [simple("deep")] }), simple("inside")] };
+    const { world, id } = await chosen(nested, undefined, { key: "a" });
+    await world.work("deep");
+    await world.work("inside");
+    expect(await world.statuses(id)).toEqual(["s:COMPLETED", "inner:COMPLETED", "deep:COMPLETED", "inside:COMPLETED", "after:SCHEDULED"]);
+    const forked = await chosen({ a: fork("f", [[simple("x")], [simple("y")]], ["x", "y"]) }, undefined, { key: "a" });
+    await forked.world.work("x");
+    await forked.world.work("y");
+    expect(await forked.world.statuses(forked.id)).toEqual([
+      "s:COMPLETED",
+      "f:COMPLETED",
+      "x:COMPLETED",
+      "y:COMPLETED",
+      "f_join:COMPLETED",
+      "after:SCHEDULED",
+    ]);
+  });
+
+  it("ends the run when nobody knows its evaluator", async () => {
+    const world = await openConductor();
+    const strange = operator("SWITCH", "s", { evaluatorType: "magic", expression: "x", decisionCases: { a: [] } });
+    expect(await world.run(await world.start([strange]))).toMatchObject({
+      status: "FAILED",
+      error: "No evaluator registered for type: magic",
+    });
+  });
+});
+
+describe("FORK_JOIN and JOIN", () => {
+  it("[C79] starts every branch, and joins them when all have ended", async () => {
+    const world = await openConductor();
+    const next = simple("next", { inputParameters: { all: "${f_join.output}" } });
+    const id = await world.start([...fork("f", [[simple("a"), simple("a2")], [simple("b")]], ["a2", "b"]), next]);
+    expect(await world.statuses(id)).toEqual(["f:COMPLETED", "a:SCHEDULED", "b:SCHEDULED", "f_join:IN_PROGRESS"]);
+    expect(await world.record(id, "f")).toMatchObject({ type: "FORK" });
+    expect(await world.record(id, "f_join")).toMatchObject({ type: "JOIN", input: { joinOn: ["a2", "b"] } });
+    await world.work("a");
+    await world.work("b", { output: { n: 2 } });
+    expect((await world.record(id, "f_join")).status).toBe("IN_PROGRESS");
+    await world.work("a2", { output: { n: 1 } });
+    expect(await world.record(id, "f_join")).toMatchObject({ status: "COMPLETED", output: { a2: { n: 1 }, b: { n: 2 } } });
+    expect(JSON.parse((await world.work("next")).input)).toEqual({ all: { a2: { n: 1 }, b: { n: 2 } } });
+    expect((await world.run(id)).status).toBe("COMPLETED");
+  });
+
+  it("[C80] ends the run when a branch fails, and cancels the rest", async () => {
+    const world = await openConductor();
+    const id = await world.start(fork("f", [[simple("a")], [simple("b")]], ["a", "b"]));
+    await world.work("a", { error: "no", terminal: true });
+    expect((await world.run(id)).status).toBe("FAILED");
+    expect(await world.statuses(id)).toEqual(["f:COMPLETED", "a:FAILED_WITH_TERMINAL_ERROR", "b:CANCELED", "f_join:CANCELED"]);
+  });
+
+  it("[C81] fails the JOIN of a permissive branch only when all have ended", async () => {
+    const world = await openConductor();
+    const id = await world.start(fork("f", [[simple("a", { permissive: true, retryCount: 0 })], [simple("b")]], ["a", "b"]));
+    await world.work("a", { error: "no" });
+    expect((await world.record(id, "f_join")).status).toBe("IN_PROGRESS");
+    await world.work("b", { output: { n: 1 } });
+    expect(await world.record(id, "f_join")).toMatchObject({ status: "FAILED", reason: "no", output: {} });
+    expect((await world.run(id)).status).toBe("FAILED");
+  });
+
+  it("[C82] goes on where it broke when the run is retried", async () => {
+    const world = await openConductor();
+    const id = await world.start([...fork("f", [[simple("a")], [simple("b")], [simple("c")]], ["a", "b", "c"]), simple("next")]);
+    await world.work("c");
+    await world.work("a", { error: "no", terminal: true });
+    await world.runs.retry(id);
+    expect((await world.statuses(id)).filter((one) => !one.startsWith("f:")).sort()).toEqual([
+      "a:SCHEDULED",
+      "b:SCHEDULED",
+      "c:COMPLETED",
+      "f_join:IN_PROGRESS",
+    ]);
+    await world.work("a");
+    await world.work("b");
+    await world.work("next");
+    expect((await world.run(id)).status).toBe("COMPLETED");
+  });
+
+  it("completes with errors when the last to end is an optional branch that failed", async () => {
+    const world = await openConductor();
+    const id = await world.start([
+      ...fork("f", [[simple("a", { optional: true, retryCount: 0 })], [simple("b")]], ["a", "b"]),
+      simple("c", { inputParameters: { a: "${a.status}", x: "${a.output.x}" } }),
+    ]);
+    await world.work("b");
+    await world.poll("a");
+    await world.report(id, "a", "FAILED", { x: 1 });
+    expect(await world.record(id, "f_join")).toMatchObject({ status: "COMPLETED_WITH_ERRORS", output: { a: { x: 1 } } });
+    expect((await world.record(id, "c")).input).toEqual({ a: "COMPLETED_WITH_ERRORS", x: 1 });
+  });
+
+  it("completes with errors when an optional branch failed", async () => {
+    const world = await openConductor();
+    const id = await world.start(fork("f", [[simple("a", { optional: true, retryCount: 0 })], [simple("b")]], ["a", "b"]));
+    await world.work("a", { error: "no" });
+    await world.work("b");
+    expect(await world.record(id, "f_join")).toMatchObject({
+      status: "COMPLETED_WITH_ERRORS",
+      reason: expect.stringMatching(/^a\/.* completed with errors$/),
+    });
+    expect((await world.run(id)).status).toBe("COMPLETED");
+  });
+
+  it("[C84] waits only for what it joins, while the run waits for everything", async () => {
+    const world = await openConductor();
+    const id = await world.start([...fork("f", [[simple("a")], [simple("slow")]], ["a"]), simple("next")]);
+    await world.work("a");
+    await world.work("next", { output: { last: true } });
+    expect((await world.run(id)).status).toBe("RUNNING");
+    await world.work("slow");
+    expect((await world.run(id)).status).toBe("COMPLETED");
+  });
+
+  it("joins at once when it joins nothing", async () => {
+    const world = await openConductor();
+    const id = await world.start([...fork("f", [[simple("a")]], []), simple("next")]);
+    expect(await world.statuses(id)).toEqual(["f:COMPLETED", "a:SCHEDULED", "f_join:COMPLETED", "next:SCHEDULED"]);
+  });
+
+  it("joins on a SWITCH as soon as it has chosen", async () => {
+    const world = await openConductor();
+    const id = await world.start(fork("f", [[switchOn("s", { a: [simple("slow")] })], [simple("b")]], ["s", "b"]), { input: { key: "a" } });
+    await world.work("b");
+    expect(await world.statuses(id)).toEqual(["f:COMPLETED", "s:COMPLETED", "slow:SCHEDULED", "b:COMPLETED", "f_join:COMPLETED"]);
+    await world.work("slow");
+    expect((await world.run(id)).status).toBe("COMPLETED");
+  });
+
+  it("nests, and stands without a fork before it", async () => {
+    const world = await openConductor();
+    const inner = fork("in", [[simple("x")], [simple("y")]], ["x", "y"]);
+    const id = await world.start([...fork("out", [[...inner], [simple("z")]], ["in_join", "z"]), simple("last")]);
+    for (const name of ["x", "y", "z", "last"]) await world.work(name);
+    expect((await world.run(id)).status).toBe("COMPLETED");
+    const alone = await world.start([simple("a"), operator("JOIN", "j", { joinOn: ["a"] }), simple("b")]);
+    await world.work("a", { output: { n: 1 } });
+    expect(await world.statuses(alone)).toEqual(["a:COMPLETED", "j:COMPLETED", "b:SCHEDULED"]);
+  });
+
+  it("is refused when it is not followed by a JOIN", async () => {
+    const world = await openConductor();
+    const id = await world.start([operator("FORK_JOIN", "f", { forkTasks: [[simple("a")]] }), simple("b")]);
+    expect((await world.run(id)).error).toBe("Fork task definition is not followed by a join task.  Check the blueprint");
+    expect(await world.records(id)).toEqual([]);
+  });
+});

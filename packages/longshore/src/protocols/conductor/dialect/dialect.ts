@@ -1,0 +1,32 @@
+// Workflows written as Conductor's JSON.
+
+import type { Dialect } from "../../../engine/run/dialect.ts";
+import { atOnce } from "../../../sliced.ts";
+import { compileSource, dialectName } from "./compile.ts";
+import type { Environment } from "./context.ts";
+import { place } from "./place.ts";
+import { hasQuoted, unquoteJson } from "./quoting.ts";
+import { explain, timeoutReason } from "./reasons.ts";
+import { definitionOf } from "./records.ts";
+import { resolve, withFollower } from "./resolve.ts";
+import { settingsOf } from "./settings.ts";
+
+/** `environment` answers `${workflow.env.NAME}`; nothing else of the process can be read by a definition. */
+export function conductorDialect(environment: Environment = () => null): Dialect {
+  return {
+    name: dialectName,
+    shown: {
+      maybe: hasQuoted,
+      runInput: (run) => (settingsOf(run).quotedInput ? unquoteJson(run.input) : run.input),
+      taskInput: unquoteJson,
+    },
+    compile: (source) => atOnce(compileSource(source)),
+    compileInSlices: compileSource,
+    resolve: (plan, template, scope) => resolve(plan, template, scope, environment),
+    place,
+    explain,
+    orphaned: (reason) => `Parent workflow has been terminated with reason: ${reason}`,
+    unfollowed: withFollower,
+    timedOut: (plan) => timeoutReason(definitionOf(plan)),
+  };
+}

@@ -1,0 +1,23 @@
+import { isScalar, type Json } from "../../../json.ts";
+
+/**
+ * Expressions of a whole definition. Each is parsed when the definition is checked and again when it is compiled, some 10 us a time, so all of
+ * them together take a fraction of a second, in slices. Four for each of the tasks that a definition may have.
+ */
+export const expressionsMax = 20_000;
+
+/** Of one value of it, such as the inputs of a task: they are parsed in one go. A task has some dozens. */
+export const valueExpressionsMax = 4_000;
+
+/** How many `${` a value has; stops counting above `max`. By a list of its own, so that depth is no matter. */
+export function countExpressions(value: Json, max: number): number {
+  let count = 0;
+  const open: Json[] = [value];
+  for (let part = open.pop(); part !== undefined && count <= max; part = open.pop()) {
+    if (typeof part === "string") {
+      for (let at = part.indexOf("${"); at !== -1 && count <= max; at = part.indexOf("${", at + 2)) count++;
+    } else if (Array.isArray(part)) for (const item of part) open.push(item);
+    else if (!isScalar(part)) for (const key in part) open.push(part[key] as Json);
+  }
+  return count;
+}

@@ -1,0 +1,10 @@
+import { isScalar, type Json } from "../../../json.ts";
+
+/** A value as the reference writes it into texts: `{a=1, b=[x, null]}`. Only where a text of the reference's own must be met. */
+export function javaText(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(javaText).join(", ")}]`;
+  if (isScalar(value)) return String(value);
+  return `{${Object.entries(value)
+    .map(([key, part]) => `${key}=${javaText(part)}`)
+    .join(", ")}}`;
+}

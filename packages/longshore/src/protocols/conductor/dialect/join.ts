@@ -1,0 +1,32 @@
+// What a JOIN comes to once everything that it joins has ended.
+
+import { isOpen, type Task } from "../../../engine/board/task.ts";
+import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
+import { type JsonObject, setOwn } from "../../../json.ts";
+import { attemptIdOf } from "./ids.ts";
+import { reasonOf } from "./reasons.ts";
+import { outputOf, statusOf, workflowTaskOf } from "./records.ts";
+
+export function joinOutput(plan: Plan, joined: readonly number[], scope: Scope): Resolved {
+  const lacking = joined.filter((at) => scope.record(at) === undefined);
+  if (lacking.length > 0) return { needs: [], records: lacking };
+  const output: JsonObject = {};
+  const forgiven: string[] = [];
+  for (const at of joined) {
+    const node = plan.nodes[at] as PlanNode;
+    const record = scope.record(at);
+    if (!record || isOpen(record.state)) continue;
+    const status = statusOf(node, record);
+    const given = outputOf(node, record);
+    if (Object.keys(given).length > 0) setOwn(output, node.id, given);
+    if (status === "COMPLETED_WITH_ERRORS") forgiven.push(nameOf(node, record));
+    // The first that went wrong ends it: what stands after it in the list is not gathered any more.
+    else if (status !== "COMPLETED" && status !== "SKIPPED") return { failed: reasonOf(node, record) ?? "", fault: "failed", output };
+  }
+  return forgiven.length > 0 ? { value: output, warning: `${forgiven.join(", ")} completed with errors` } : { value: output };
+}
+
+function nameOf(node: PlanNode, record: Task): string {
+  return `${workflowTaskOf(node)?.name ?? node.id}/${attemptIdOf(record.id, record.attempt)}`;
+}

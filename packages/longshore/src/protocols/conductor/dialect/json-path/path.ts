@@ -1,0 +1,60 @@
+// A JSONPath as it is kept after parsing. The language is the subset of Jayway's JsonPath that Conductor definitions use.
+
+import type { Json } from "../../../../json.ts";
+import type { Pattern } from "./pattern.ts";
+
+export interface Path {
+  /** `$` starts at the document, `@` at the item that a filter looks at. */
+  readonly from: "$" | "@";
+  readonly steps: readonly Step[];
+  /** A definite path leads to one value; any other leads to a list. */
+  readonly definite: boolean;
+}
+
+export type Step =
+  | { readonly kind: "child"; readonly name: string }
+  /** Several properties: one object at the end of a path, one value each before it. */
+  | { readonly kind: "children"; readonly names: readonly string[] }
+  | { readonly kind: "index"; readonly at: number }
+  | { readonly kind: "indexes"; readonly at: readonly number[] }
+  | { readonly kind: "slice"; readonly from: number | null; readonly to: number | null }
+  | { readonly kind: "each" }
+  /** The step, tried at the value and at everything below it. */
+  | { readonly kind: "deep"; readonly step: Step }
+  | { readonly kind: "filter"; readonly test: Test }
+  /** Works on what the path before it led to; nothing but a further step that reads its result may follow. */
+  | { readonly kind: "function"; readonly name: FunctionName; readonly args: readonly Operand[] };
+
+export type Test =
+  | { readonly kind: "and" | "or"; readonly tests: readonly Test[] }
+  | { readonly kind: "not"; readonly test: Test }
+  | { readonly kind: "exists"; readonly path: Path }
+  | { readonly kind: "truth"; readonly value: boolean }
+  | { readonly kind: "compare"; readonly operator: Operator; readonly left: Operand; readonly right: Operand };
+
+export type Operand =
+  | { readonly kind: "path"; readonly path: Path }
+  | { readonly kind: "value"; readonly value: Json }
+  | { readonly kind: "pattern"; readonly pattern: Pattern };
+
+/** Longer ones first where one begins with another, so that a parser may try them in order. */
+export const operators = ["===", "!==", "==", "!=", "<=", ">=", "=~", "<", ">"] as const;
+export const wordOperators = ["in", "nin", "subsetof", "anyof", "noneof", "contains", "all", "size", "empty"] as const;
+export type Operator = (typeof operators)[number] | (typeof wordOperators)[number];
+
+export const functionNames = [
+  "length",
+  "size",
+  "min",
+  "max",
+  "avg",
+  "stddev",
+  "sum",
+  "keys",
+  "concat",
+  "append",
+  "first",
+  "last",
+  "index",
+] as const;
+export type FunctionName = (typeof functionNames)[number];

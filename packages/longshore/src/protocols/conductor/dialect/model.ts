@@ -1,0 +1,102 @@
+// The documents of Conductor that a run is made from, after reading: every field with a default
+// has a value, except for lists and maps of tasks, which are left out when empty as on Conductor's wire. Fields that are not named here
+// are kept and given back, but mean nothing to us.
+
+import type { JsonObject } from "../../../json.ts";
+
+export type TimeoutPolicy = "RETRY" | "TIME_OUT_WF" | "ALERT_ONLY";
+export type RetryLogic = "FIXED" | "EXPONENTIAL_BACKOFF" | "LINEAR_BACKOFF";
+
+export interface TaskDef {
+  readonly name: string;
+  readonly retryCount: number;
+  readonly timeoutSeconds: number;
+  readonly timeoutPolicy: TimeoutPolicy;
+  readonly retryLogic: RetryLogic;
+  readonly retryDelaySeconds: number;
+  readonly responseTimeoutSeconds: number;
+  readonly concurrentExecLimit?: number;
+  readonly inputTemplate: JsonObject;
+  readonly rateLimitPerFrequency: number;
+  readonly rateLimitFrequencyInSeconds: number;
+  readonly pollTimeoutSeconds?: number;
+  readonly backoffScaleFactor: number;
+  readonly maxRetryDelaySeconds: number;
+  readonly backoffJitterMs: number;
+  readonly totalTimeoutSeconds: number;
+  /** Names of secrets and of environment variables that a worker is given at poll. */
+  readonly runtimeMetadata: readonly string[];
+  readonly ownerEmail?: string;
+  readonly createTime?: number;
+  readonly updateTime?: number;
+}
+
+export interface SubWorkflowParam {
+  readonly name?: string;
+  /** Null or 0 is the latest; a text is an expression. */
+  readonly version?: number | string;
+  readonly taskToDomain?: { readonly [taskType: string]: string };
+  /** A definition, or an expression that leads to one. */
+  readonly workflowDefinition?: WorkflowDef | string;
+  readonly priority?: number | string;
+  readonly idempotencyKey?: string;
+  readonly idempotencyStrategy?: string;
+}
+
+export interface WorkflowTask {
+  readonly name: string;
+  readonly taskReferenceName: string;
+  /** An operator, or the name of a queue that workers of the user's own poll. */
+  readonly type: string;
+  readonly inputParameters: JsonObject;
+  readonly dynamicTaskNameParam?: string;
+  readonly decisionCases?: { readonly [key: string]: readonly WorkflowTask[] };
+  readonly defaultCase?: readonly WorkflowTask[];
+  readonly evaluatorType?: string;
+  readonly expression?: string;
+  readonly forkTasks?: readonly (readonly WorkflowTask[])[];
+  readonly joinOn?: readonly string[];
+  readonly startDelay: number;
+  readonly subWorkflowParam?: SubWorkflowParam;
+  readonly optional: boolean;
+  readonly permissive: boolean;
+  /** Our own: it starts with the first part of the task before it, and not with its end. */
+  readonly startWhen?: "FIRST_PART";
+  readonly taskDefinition?: TaskDef;
+  readonly retryCount?: number;
+  readonly loopOver?: readonly WorkflowTask[];
+}
+
+export interface WorkflowDef {
+  readonly name: string;
+  readonly version: number;
+  readonly tasks: readonly WorkflowTask[];
+  readonly inputParameters: readonly string[];
+  readonly outputParameters: JsonObject;
+  readonly failureWorkflow?: string;
+  readonly failureWorkflowVersion?: number;
+  readonly schemaVersion: number;
+  readonly restartable: boolean;
+  readonly timeoutPolicy: "TIME_OUT_WF" | "ALERT_ONLY";
+  readonly timeoutSeconds: number;
+  readonly variables: JsonObject;
+  readonly inputTemplate: JsonObject;
+  readonly ownerEmail?: string;
+  readonly createTime?: number;
+  readonly updateTime?: number;
+}
+
+/** The lists of tasks that stand inside a task, in the order in which they are looked through. */
+function branchesOf(task: WorkflowTask): (readonly WorkflowTask[])[] {
+  if (task.type === "SWITCH" || task.type === "DECISION") return [...Object.values(task.decisionCases ?? {}), task.defaultCase ?? []];
+  if (task.type === "FORK_JOIN") return [...(task.forkTasks ?? [])];
+  return task.type === "DO_WHILE" ? [task.loopOver ?? []] : [];
+}
+
+/** Every task of a definition, each before those that stand inside it. Children of sub-workflows are not among them. */
+export function* everyTask(tasks: readonly WorkflowTask[]): Generator<WorkflowTask> {
+  for (const task of tasks) {
+    yield task;
+    for (const branch of branchesOf(task)) yield* everyTask(branch);
+  }
+}

@@ -1,0 +1,82 @@
+// On which lane a worker's task stands. A lane is called as Conductor calls its queue: the task's type,
+// with the domain before it and a colon between.
+
+import { laneOf } from "../../../engine/board/lanes.ts";
+import type { Lane } from "../../../engine/board/task.ts";
+import type { Dialect, Needs, Scope } from "../../../engine/run/dialect.ts";
+import type { Placement, TaskNode } from "../../../engine/run/plan.ts";
+import { isObject, type Json } from "../../../json.ts";
+import { workerTypeOf } from "./compile.ts";
+import { javaText } from "./java-text.ts";
+import type { TaskDef, WorkflowTask } from "./model.ts";
+import { placementOf, timeoutsOf } from "./policy.ts";
+import { dynamicNameOf } from "./records.ts";
+import { documentKinds, type Settings, settingsOf } from "./settings.ts";
+import { bareTaskDef, isBare } from "./task-def.ts";
+
+/** A domain counts when one of its workers polled within this time (`activeWorkerLastPollTimeout`). */
+const polledMs = 10_000;
+/** The entry of a list of domains that stands for none. */
+const noDomain = "NO_DOMAIN";
+
+function laneFor(taskType: string, domain: string | null): Lane {
+  return laneOf(domain === null || domain === "" ? taskType : `${domain}:${taskType}`, []);
+}
+
+/** In order of preference; the last is for when nobody polls any of the others. */
+function lanesFor(taskType: string, taskToDomain: Settings["taskToDomain"]): Lane[] {
+  const named = taskToDomain !== undefined && Object.hasOwn(taskToDomain, taskType) ? taskToDomain[taskType] : taskToDomain?.["*"];
+  const domains = (named ?? "")
+    .split(",")
+    .map((domain) => domain.trim())
+    .filter((domain) => domain !== "");
+  if (domains.length === 0) return [laneFor(taskType, null)];
+  const isNone = (domain: string) => domain.toUpperCase() === noDomain;
+  const lanes = domains.filter((domain) => !isNone(domain)).map((domain) => laneFor(taskType, domain));
+  return isNone(domains.at(-1) as string) ? [...lanes, laneFor(taskType, null)] : lanes;
+}
+
+export const place: NonNullable<Dialect["place"]> = (_plan, node, input, scope) => {
+  const task = node.origin as WorkflowTask;
+  const { taskToDomain } = settingsOf(scope.run);
+  if (task.type === "DYNAMIC") return placeDynamic(task, input, scope, taskToDomain);
+  if (taskToDomain === undefined || Object.keys(taskToDomain).length === 0) return { placement: null };
+  return { placement: { ...placed(node), lanes: lanesFor(workerTypeOf(task), taskToDomain), polledMs } };
+};
+
+function placed({ lanes, priority, retry, limits, delayMs, holdMs }: TaskNode): Placement {
+  return { lanes, priority, retry, limits, delayMs, holdMs };
+}
+
+function placeDynamic(
+  task: WorkflowTask,
+  input: Json,
+  scope: Scope,
+  taskToDomain: Settings["taskToDomain"],
+): { placement: Placement } | Needs | { failed: string } {
+  const found = dynamicDefinition(task, input, scope);
+  if (!("definition" in found)) return found;
+  const { name, definition } = found;
+  return { placement: { ...placementOf(task, definition, lanesFor(name, taskToDomain)), timeouts: timeoutsOf(definition), polledMs } };
+}
+
+/**
+ * The task that a DYNAMIC task is, and its definition: its own, or the one registered under that name. A task that nobody registered is
+ * run all the same, without retries.
+ */
+export function dynamicDefinition(
+  task: Pick<WorkflowTask, "dynamicTaskNameParam" | "taskDefinition">,
+  input: Json,
+  scope: Scope,
+): { name: string; definition: TaskDef } | Needs | { failed: string } {
+  const name = dynamicNameOf(task, input);
+  if (name === null) {
+    const parameter = task.dynamicTaskNameParam;
+    return { failed: `Cannot map a dynamic task based on the parameter and input. Parameter= ${parameter}, input= ${javaText(input)}` };
+  }
+  const own = task.taskDefinition;
+  if (own !== undefined && !isBare(own)) return { name, definition: own };
+  const document = scope.document(documentKinds.task, name);
+  if (document === undefined) return { needs: [], documents: [{ kind: documentKinds.task, name }] };
+  return { name, definition: isObject(document) ? (document as unknown as TaskDef) : bareTaskDef(name) };
+}

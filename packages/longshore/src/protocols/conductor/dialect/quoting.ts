@@ -1,0 +1,150 @@
+// How a stored value tells secrets of a definition from data that reads like one. What a definition's `${workflow.secrets.KEY}` leads to is
+// put in only when a task is handed out; until then the text itself stands in inputs and variables. Data may hold the same text, and
+// must never be filled in. So data is quoted where the two can meet:
+//
+//   the definition's reference    ${workflow.secrets.KEY}        an odd number of $: half of those before the last one are data
+//   data                          $${workflow.secrets.KEY}       an even number of $: half of them are the data's own
+//
+// Quoted are inputs of tasks, variables, and inputs of runs whose settings say so (`quotedInput`); everything else is data as it came.
+// Values without the words `workflow.secrets.` are the same quoted and unquoted.
+
+import { isScalar, type Json, setOwn } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
+
+/** What stands behind the dollar sign of a reference. */
+const opening = "{workflow.secrets.";
+
+/** Data in quoted form: none of it reads as a reference. */
+export function quote(value: Json): Json {
+  return mapTexts(value, quoteText);
+}
+
+/** The other way round, with references as their text: for people, and for all that is decided here. */
+export function unquote(value: Json): Json {
+  return mapTexts(value, (text) => changeDollars(text, (count) => count - Math.floor(count / 2)));
+}
+
+/** Whether a JSON text may have a value in quoted form in it that reads differently unquoted. */
+export function hasQuoted(json: string): boolean {
+  return json.includes(`$$${opening}`);
+}
+
+/** The same for JSON text. */
+export function unquoteJson(json: string): string {
+  return json.includes(opening) ? writeExact(unquote(parseExact(json) as Json)) : json;
+}
+
+export function quoteText(text: string): string {
+  return changeDollars(text, (count) => 2 * count);
+}
+
+/** A quoted value as JSON inside of a text. Names of members are data, and are not filled in elsewhere, so that they are quoted only here. */
+export function quotedJson(value: Json): string {
+  const json = writeExact(value);
+  return json.includes(opening) ? writeExact(withQuotedNames(value)) : json;
+}
+
+/** A part of a quoted text: plain text, or the name that a reference has between `secrets.` and the brace. */
+export type Segment = string | { readonly secret: string };
+
+/** A quoted text in its parts, the plain ones as the data was. */
+export function segmentsOf(quoted: string): Segment[] {
+  const pieces = quoted.split(opening);
+  const segments: Segment[] = [];
+  let plain = "";
+  pieces.forEach((piece, at) => {
+    const isReference = at > 0 && dollarsAtEnd(pieces[at - 1] as string) % 2 === 1;
+    const name = isReference ? nameAtStart(piece) : null;
+    if (name !== null) {
+      segments.push(plain, { secret: name });
+      plain = "";
+    } else if (at > 0) plain += (isReference ? "$" : "") + opening;
+    const text = name === null ? piece : piece.slice(name.length + 1);
+    plain += at === pieces.length - 1 ? text : text.slice(0, text.length - Math.ceil(dollarsAtEnd(text) / 2));
+  });
+  return [...segments, plain].filter((segment) => segment !== "");
+}
+
+/** One quoted text out of plain ones and quoted ones. Two texts that mean nothing by themselves make no reference together. */
+export function joinQuoted(parts: readonly { readonly text: string; readonly quoted: boolean }[]): string {
+  const joined = parts.map(({ text }) => text).join("");
+  if (!joined.includes(opening)) return joined;
+  let whole = "";
+  let plain = "";
+  for (const { text, quoted } of parts) {
+    for (const segment of quoted ? segmentsOf(text) : [text]) {
+      if (typeof segment === "string") plain += segment;
+      else {
+        whole += quoteText(plain) + "$".repeat(dollarsAtEnd(plain)) + referenceTo(segment.secret);
+        plain = "";
+      }
+    }
+  }
+  return whole + quoteText(plain);
+}
+
+/** The text of a reference; null for a name that would end it early. */
+export function quotedReference(name: string): string | null {
+  return name === "" || /[{}]/.test(name) ? null : referenceTo(name);
+}
+
+function referenceTo(name: string): string {
+  return `$${opening}${name}}`;
+}
+
+/** Null where the brace is missing that ends a reference. */
+function nameAtStart(text: string): string | null {
+  const end = text.indexOf("}");
+  const name = text.slice(0, Math.max(end, 0));
+  return name === "" || name.includes("{") ? null : name;
+}
+
+/** `text` with as many dollar signs before each opening as `change` makes of those that stand there. */
+function changeDollars(text: string, change: (count: number) => number): string {
+  if (!text.includes(opening)) return text;
+  const pieces = text.split(opening);
+  const last = pieces.pop() as string;
+  const changed = pieces.map((piece) => {
+    const count = dollarsAtEnd(piece);
+    return piece.slice(0, piece.length - count) + "$".repeat(change(count));
+  });
+  return [...changed, last].join(opening);
+}
+
+function dollarsAtEnd(text: string): number {
+  let at = text.length;
+  while (at > 0 && text[at - 1] === "$") at--;
+  return text.length - at;
+}
+
+function withQuotedNames(value: Json): Json {
+  if (isScalar(value)) return value;
+  if (Array.isArray(value)) return value.map(withQuotedNames);
+  const copy: { [key: string]: Json } = {};
+  for (const key of Object.keys(value)) setOwn(copy, quoteText(key), withQuotedNames(value[key] as Json));
+  return copy;
+}
+
+/** The same value, and not a copy, where no text changes. */
+function mapTexts(value: Json, change: (text: string) => string): Json {
+  if (typeof value === "string") return change(value);
+  if (isScalar(value)) return value;
+  if (Array.isArray(value)) {
+    let copy: Json[] | undefined;
+    for (const [at, item] of value.entries()) {
+      const changed = mapTexts(item, change);
+      if (changed === item) continue;
+      copy ??= [...value];
+      copy[at] = changed;
+    }
+    return copy ?? value;
+  }
+  let copy: { [key: string]: Json } | undefined;
+  for (const key of Object.keys(value)) {
+    const changed = mapTexts(value[key] as Json, change);
+    if (changed === value[key]) continue;
+    copy ??= { ...value };
+    setOwn(copy, key, changed);
+  }
+  return copy ?? value;
+}

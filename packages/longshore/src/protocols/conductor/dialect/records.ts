@@ -1,0 +1,153 @@
+// What is recorded about a step, in Conductor's words.
+
+import { isOpen, type Task } from "../../../engine/board/task.ts";
+import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
+import { childIdOf, type Run, type RunState } from "../../../engine/run/run.ts";
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
+import { attemptIdOf } from "./ids.ts";
+import type { WorkflowDef, WorkflowTask } from "./model.ts";
+import { operatorOf } from "./operators.ts";
+import { isMappingFault, reasonOf } from "./reasons.ts";
+import { settingsOf } from "./settings.ts";
+
+export type TaskStatus =
+  | "SCHEDULED"
+  | "IN_PROGRESS"
+  | "COMPLETED"
+  | "COMPLETED_WITH_ERRORS"
+  | "SKIPPED"
+  | "FAILED"
+  | "TIMED_OUT"
+  | "FAILED_WITH_TERMINAL_ERROR"
+  | "CANCELED";
+
+export type WorkflowStatus = "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "TIMED_OUT" | "TERMINATED";
+
+export function definitionOf(plan: Plan): WorkflowDef {
+  return plan.origin as WorkflowDef;
+}
+
+/** False for a record that Conductor would not have: of a node that is no task, or of a task that could not be made at all. */
+export function isShown(node: PlanNode, task: Pick<Task, "state" | "fault" | "error">): boolean {
+  return workflowTaskOf(node) !== undefined && !(task.state === "failed" && isMappingFault(task.error));
+}
+
+/** Undefined for a node that stands for no task of the definition. */
+export function workflowTaskOf(node: PlanNode): WorkflowTask | undefined {
+  return (node.origin as WorkflowTask | null) ?? undefined;
+}
+
+/** The status of a step's newest attempt. An attempt that was followed by another has its own fault: see `closedStatus`. */
+export function statusOf(node: PlanNode, task: Pick<Task, "state" | "lane" | "fault" | "error">): TaskStatus {
+  switch (task.state) {
+    case "queued":
+      return task.lane === null ? "IN_PROGRESS" : "SCHEDULED";
+    case "offered":
+    case "held":
+      return "IN_PROGRESS";
+    case "done":
+      // A JOIN keeps in its error which of its tasks went wrong and were forgiven.
+      return node.kind === "join" && task.error !== null ? "COMPLETED_WITH_ERRORS" : "COMPLETED";
+    case "skipped":
+      return "SKIPPED";
+    case "failed":
+      if (node.onFailure === "tolerate") return "COMPLETED_WITH_ERRORS";
+      // A child that could not even be started has failed like any other.
+      return node.kind === "run" && task.fault === "final" ? "FAILED" : closedStatus(task.fault);
+    case "cancelled":
+      // Ended by itself, and forgiven; else it ended along with its run.
+      return node.onFailure === "tolerate" && task.fault !== null ? "COMPLETED_WITH_ERRORS" : "CANCELED";
+    // Nobody wants its result any more; to Conductor it has ended.
+    case "cancelling":
+    case "forgotten":
+      return "CANCELED";
+  }
+}
+
+/** How an attempt ended that was followed by another. */
+export function closedStatus(fault: Task["fault"]): TaskStatus {
+  if (fault === "lost" || fault === "timed-out") return "TIMED_OUT";
+  return fault === "final" ? "FAILED_WITH_TERMINAL_ERROR" : "FAILED";
+}
+
+const statuses: { readonly [state in RunState]: WorkflowStatus } = {
+  running: "RUNNING",
+  paused: "PAUSED",
+  succeeded: "COMPLETED",
+  failed: "FAILED",
+  cancelled: "TERMINATED",
+  "timed-out": "TIMED_OUT",
+};
+
+export function workflowStatusOf(state: RunState): WorkflowStatus {
+  return statuses[state];
+}
+
+/** `taskType` of a record: the queue of a worker's task, FORK for both forks, else the operator. */
+export function taskTypeOf(task: WorkflowTask, input: Json): string {
+  const operator = operatorOf(task.type);
+  if (operator === null) return task.type;
+  if (operator === "DYNAMIC") return dynamicNameOf(task, input) ?? task.type;
+  if (operator === "FORK_JOIN") return "FORK";
+  return operator === "SIMPLE" ? task.name : operator;
+}
+
+/** `taskDefName` of a record: by which name its definition is found. */
+export function taskDefNameOf(task: WorkflowTask, input: Json): string {
+  const operator = operatorOf(task.type);
+  if (operator === "DYNAMIC") return dynamicNameOf(task, input) ?? task.name;
+  if (operator === "FORK_JOIN") return "FORK";
+  return operator === "JOIN" || operator === "SWITCH" ? operator : task.name;
+}
+
+/** The task that a DYNAMIC task is, by its input. */
+export function dynamicNameOf(task: Pick<WorkflowTask, "dynamicTaskNameParam">, input: Json): string | null {
+  const name = isObject(input) ? input[task.dynamicTaskNameParam ?? ""] : null;
+  return name === undefined || name === null || name === "" ? null : typeof name === "string" ? name : JSON.stringify(name);
+}
+
+/** Counts tries from 0, anew in each life of the run that began from nothing. */
+function retryCountOf(task: Pick<Task, "attempt" | "firstAttempt">): number {
+  return task.attempt - task.firstAttempt;
+}
+
+/** How often it was handed out. */
+function pollCountOf(task: Pick<Task, "deferrals" | "state" | "startedAt" | "lane">): number {
+  return task.deferrals + (task.startedAt !== null && task.state !== "queued" && task.lane !== null ? 1 : 0);
+}
+
+/** What a step has given. A SUB_WORKFLOW also gives the id of the run that it started. */
+export function outputOf(node: PlanNode, task: Pick<Task, "output" | "runId" | "node" | "attempt" | "fault">): JsonObject {
+  const output = task.output === null ? {} : (parseExact(task.output) as Json);
+  const given = isObject(output) ? (output as JsonObject) : output === null ? {} : { result: output };
+  if (node.kind !== "run" || task.fault === "final") return given;
+  return { subWorkflowId: childIdOf(task.runId ?? "", task.node, task.attempt), ...given };
+}
+
+/** A step as expressions see it. */
+export function taskEntry(run: Run, node: PlanNode, task: Task): JsonObject {
+  const workflowTask = workflowTaskOf(node) as WorkflowTask;
+  const input = parseExact(task.input) as Json;
+  const begun = task.lane === null && task.startedAt === null ? task.attemptAt : task.startedAt;
+  return {
+    input: isObject(input) ? (input as JsonObject) : {},
+    output: outputOf(node, task),
+    taskType: taskTypeOf(workflowTask, input),
+    status: statusOf(node, task),
+    referenceTaskName: node.id,
+    retryCount: retryCountOf(task),
+    correlationId: settingsOf(run).correlationId ?? null,
+    pollCount: pollCountOf(task),
+    taskDefName: taskDefNameOf(workflowTask, input),
+    scheduledTime: task.attemptAt,
+    startTime: begun ?? 0,
+    endTime: isOpen(task.state) ? 0 : (task.endedAt ?? 0),
+    workflowInstanceId: run.id,
+    taskId: attemptIdOf(task.id, task.attempt),
+    reasonForIncompletion: reasonOf(node, task),
+    callbackAfterSeconds: 0,
+    workerId: task.holder,
+    iteration: 0,
+  };
+}

@@ -1,0 +1,56 @@
+// Secrets stand as references in everything that is stored (quoting.ts), and are put in only on the way to the worker that runs the task.
+
+import { isScalar, type Json, setOwn } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
+import { secretPrefix } from "./expression.ts";
+import { readPath } from "./json-path/evaluate.ts";
+import { parsePath } from "./json-path/parse.ts";
+import { PathError } from "./json-path/path-error.ts";
+import { segmentsOf } from "./quoting.ts";
+
+/** Whether a text, which may be JSON, has the words of a secret in it, as a reference or as data. */
+export function namesSecret(text: string): boolean {
+  return text.includes(`\${${secretPrefix}`);
+}
+
+/**
+ * What a worker gets of a quoted value: each reference replaced, and data as it came. An unknown secret becomes null. `NAME.path` reads
+ * inside a secret that is JSON.
+ */
+export function fillSecrets(quoted: Json, secret: (name: string) => string | null): Json {
+  if (typeof quoted === "string") return fillSecretText(quoted, secret);
+  if (Array.isArray(quoted)) return quoted.map((item) => fillSecrets(item, secret));
+  if (isScalar(quoted)) return quoted;
+  const filled: { [key: string]: Json } = {};
+  for (const key of Object.keys(quoted)) setOwn(filled, key, fillSecrets(quoted[key] as Json, secret));
+  return filled;
+}
+
+function fillSecretText(text: string, secret: (name: string) => string | null): Json {
+  if (!text.includes(secretPrefix)) return text;
+  const segments = segmentsOf(text);
+  const [first] = segments;
+  if (segments.length === 1 && typeof first === "object") return secretValue(first.secret, secret);
+  return segments
+    .map((segment) => {
+      if (typeof segment === "string") return segment;
+      const value = secretValue(segment.secret, secret);
+      return typeof value === "string" ? value : writeExact(value);
+    })
+    .join("");
+}
+
+function secretValue(text: string, secret: (name: string) => string | null): Json {
+  const whole = secret(text);
+  const dot = text.indexOf(".");
+  if (whole !== null || dot === -1) return whole;
+  const holder = secret(text.slice(0, dot));
+  if (holder === null) return null;
+  try {
+    return readPath(parsePath(text.slice(dot + 1)), parseExact(holder) as Json);
+  } catch (error) {
+    // A secret that is no JSON, or a path that is none: there is nothing to hand out.
+    if (error instanceof SyntaxError || error instanceof PathError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,143 @@
+// A definition as a run keeps it: with the definitions of its tasks in it, so that later edits change nothing for runs under way.
+
+import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
+import { atOnce, type Sliced, sliceItems } from "../../../sliced.ts";
+import { textSize } from "../../../text-size.ts";
+import { everyTask, type TaskDef, type WorkflowDef, type WorkflowTask } from "./model.ts";
+import { bareTaskDef, defaultTaskDef } from "./task-def.ts";
+
+/** What has to be looked up before a definition can be completed. */
+export interface Lookups {
+  /** Names of task definitions. */
+  readonly taskDefs: readonly string[];
+  /** Names of workflows whose newest version is meant, by SUB_WORKFLOW tasks that name none. */
+  readonly workflows: readonly string[];
+}
+
+export function lookupsOf(definition: WorkflowDef): Lookups {
+  const taskDefs = new Set<string>();
+  const workflows = new Set<string>();
+  for (const task of everyTask(definition.tasks)) {
+    if (task.taskDefinition === undefined) taskDefs.add(task.name);
+    const name = unversioned(task);
+    if (name !== null) workflows.add(name);
+  }
+  return { taskDefs: [...taskDefs], workflows: [...workflows] };
+}
+
+/**
+ * `taskDefs` has what was found of `lookupsOf`; a task whose definition was not is run by a default one. `newest` has versions by
+ * name; a workflow that is not in it is looked for again when its turn comes.
+ */
+export function snapshot(
+  definition: WorkflowDef,
+  taskDefs: ReadonlyMap<string, TaskDef>,
+  newest: ReadonlyMap<string, number> = new Map(),
+): WorkflowDef {
+  return atOnce(snapshotInSlices(definition, taskDefs, newest));
+}
+
+export function* snapshotInSlices(
+  definition: WorkflowDef,
+  taskDefs: ReadonlyMap<string, TaskDef>,
+  newest: ReadonlyMap<string, number>,
+): Sliced<WorkflowDef> {
+  let completed = 0;
+  const complete: Complete = function* (tasks) {
+    const whole: WorkflowTask[] = [];
+    for (const task of tasks) {
+      if (++completed % sliceItems === 0) yield;
+      whole.push({ ...task, ...definitionFor(task, taskDefs), ...(yield* branches(task, complete)), ...versioned(task, newest) });
+    }
+    return whole;
+  };
+  const tasks = yield* complete(definition.tasks);
+  // To write a large one down is a slice of its own.
+  if (completed >= sliceItems) yield;
+  return { ...definition, tasks };
+}
+
+type Complete = (tasks: readonly WorkflowTask[]) => Sliced<WorkflowTask[]>;
+
+/** About how many characters of task definitions `snapshot` writes into the definition: each as often as a task has its name. Stops above `max`. */
+export function snapshotChars(definition: WorkflowDef, taskDefs: ReadonlyMap<string, TaskDef>, max: number): number {
+  const sizes = new Map([...taskDefs].map(([name, taskDef]) => [name, textSize(taskDef as unknown as Json, max)]));
+  let chars = 0;
+  for (const task of everyTask(definition.tasks)) {
+    if (task.taskDefinition === undefined) chars += sizes.get(task.name) ?? 0;
+    if (chars > max) break;
+  }
+  return chars;
+}
+
+function definitionFor(task: WorkflowTask, taskDefs: ReadonlyMap<string, TaskDef>): { taskDefinition?: TaskDef } {
+  if (task.taskDefinition !== undefined) return {};
+  const { name } = task;
+  return { taskDefinition: taskDefs.get(name) ?? (task.type === "SIMPLE" ? defaultTaskDef(name) : bareTaskDef(name)) };
+}
+
+function* branches(task: WorkflowTask, complete: Complete): Sliced<Partial<WorkflowTask>> {
+  const { decisionCases, defaultCase, forkTasks } = task;
+  const cases: [string, WorkflowTask[]][] = [];
+  for (const [key, list] of Object.entries(decisionCases ?? {})) cases.push([key, yield* complete(list)]);
+  const otherwise = yield* complete(defaultCase ?? []);
+  const forks: WorkflowTask[][] = [];
+  for (const list of forkTasks ?? []) forks.push(yield* complete(list));
+  return {
+    ...(decisionCases && { decisionCases: Object.fromEntries(cases) }),
+    ...(defaultCase && { defaultCase: otherwise }),
+    ...(forkTasks && { forkTasks: forks }),
+  };
+}
+
+function unversioned(task: WorkflowTask): string | null {
+  const param = task.subWorkflowParam;
+  if (task.type !== "SUB_WORKFLOW" || !param?.name || param.version || param.workflowDefinition !== undefined) return null;
+  return param.name.includes("${") ? null : param.name;
+}
+
+/** A definition that stands in the task is completed when its own run begins. */
+function versioned(task: WorkflowTask, newest: ReadonlyMap<string, number>): Partial<WorkflowTask> {
+  const version = newest.get(unversioned(task) ?? "");
+  return version === undefined ? {} : { subWorkflowParam: { ...task.subWorkflowParam, version } };
+}
+
+/** A run's input: what was given, and the definition's own values for keys that were not. */
+export function startInput(definition: WorkflowDef, given: JsonObject): JsonObject {
+  const input = { ...given };
+  for (const key of Object.keys(definition.inputTemplate))
+    if (!Object.hasOwn(input, key)) setOwn(input, key, definition.inputTemplate[key] as Json);
+  return input;
+}
+
+/** What the input of a SUB_WORKFLOW's record asks for. */
+export interface ChildRequest {
+  readonly name: string | null;
+  /** Null for the newest. */
+  readonly version: number | null;
+  /** Unread: it may have come from a run's own data. */
+  readonly definition: Json;
+  readonly input: JsonObject;
+  readonly taskToDomain: { readonly [taskType: string]: string } | null;
+  readonly priority: number | null;
+}
+
+export function childRequestOf(input: Json): ChildRequest {
+  const given = isObject(input) ? (input as JsonObject) : {};
+  const version = Number(given.subWorkflowVersion ?? 0);
+  const priority = Number(given.priority ?? Number.NaN);
+  return {
+    name: typeof given.subWorkflowName === "string" && given.subWorkflowName !== "" ? given.subWorkflowName : null,
+    version: Number.isInteger(version) && version > 0 ? version : null,
+    definition: given.subWorkflowDefinition ?? null,
+    input: childInput(given),
+    taskToDomain: isObject(given.subWorkflowTaskToDomain) ? (given.subWorkflowTaskToDomain as { [taskType: string]: string }) : null,
+    priority: Number.isInteger(priority) ? Math.min(Math.max(priority, 0), 99) : null,
+  };
+}
+
+/** A child whose definition came along is told so, as in Conductor. */
+export function childInput(given: JsonObject): JsonObject {
+  const input = isObject(given.workflowInput) ? (given.workflowInput as JsonObject) : {};
+  return isObject(given.subWorkflowDefinition) ? { ...input, _systemMetadata: { dynamic: true } } : input;
+}

@@ -1,0 +1,48 @@
+// The templates of this dialect: what stands in the nodes of a plan until it is worked out for a run.
+
+import type { JsonObject } from "../../../json.ts";
+import type { Compiled } from "./expression.ts";
+import type { SubWorkflowParam, WorkflowTask } from "./model.ts";
+
+/** A task's input: its parameters, and what its definition says should they be missing or null. */
+export interface InputTemplate {
+  readonly parameters: Compiled;
+  /** Null when there is none. */
+  readonly otherwise: JsonObject | null;
+}
+
+export type ConductorTemplate =
+  | ({ readonly kind: "input" } & InputTemplate)
+  /** The name of the task to run is in its input, and its definition is looked up by that. */
+  | {
+      readonly kind: "dynamic";
+      readonly input: InputTemplate;
+      readonly task: Pick<WorkflowTask, "dynamicTaskNameParam" | "taskDefinition">;
+    }
+  /** Whoever gets here fails, with these words. */
+  | { readonly kind: "impossible"; readonly reason: string }
+  | { readonly kind: "nothing" }
+  /** A SWITCH: which case it is, as its input, its output, or the text alone. */
+  | { readonly kind: "switch"; readonly part: "input" | "output" | "case"; readonly switch: SwitchTemplate }
+  | { readonly kind: "join-input"; readonly joinOn: readonly string[] }
+  | { readonly kind: "join-output"; readonly joined: readonly number[] }
+  | { readonly kind: "variables"; readonly input: InputTemplate }
+  /** When a WAIT ends by itself: milliseconds since 1970, or null. */
+  | { readonly kind: "until"; readonly input: InputTemplate }
+  | { readonly kind: "ending"; readonly input: InputTemplate }
+  | { readonly kind: "child"; readonly input: InputTemplate; readonly param: CompiledSubWorkflow }
+  /** What a run gives back. `last` is the node whose output it is when there are no parameters, where that is known beforehand. */
+  | { readonly kind: "run-output"; readonly parameters: Compiled | null; readonly last: number | null };
+
+export interface SwitchTemplate {
+  readonly input: InputTemplate;
+  /** The key of its input whose value is the case. */
+  readonly key: string;
+  /** Cases that start something; with `otherwise` for every text that is no case. */
+  readonly full: ReadonlySet<string>;
+  readonly known: ReadonlySet<string>;
+  readonly otherwise: boolean;
+}
+
+/** The fields of a `subWorkflowParam`, each of which may be an expression. */
+export type CompiledSubWorkflow = { readonly [field in keyof SubWorkflowParam]?: Compiled };

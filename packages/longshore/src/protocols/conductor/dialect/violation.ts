@@ -1,0 +1,34 @@
+// What is wrong with a definition, in the form of Conductor's `validationErrors`.
+
+import { cutMiddle } from "../../../text.ts";
+
+/** `path` is method, argument and property as Conductor's wire has them, such as `registerTaskDef.arg0[0].name`. */
+export interface Violation {
+  readonly path: string;
+  readonly message: string;
+  /** Only for texts, numbers and booleans, as a text. */
+  readonly invalidValue?: string;
+}
+
+/** More faults than this in one answer help no reader. */
+const violationsMax = 100;
+/** Of a message and of the value that it is about: both may repeat a text of the definition, each fault the same one of megabytes. */
+const charsMax = 4_096;
+
+/** Gathers what is wrong with one document. */
+export class Violations {
+  readonly list: Violation[] = [];
+
+  add(path: string, message: string, invalidValue?: unknown): void {
+    if (this.list.length >= violationsMax) return;
+    const shown = typeof invalidValue === "string" || typeof invalidValue === "number" || typeof invalidValue === "boolean";
+    this.list.push({
+      path,
+      message: cutMiddle(message, charsMax),
+      ...(shown ? { invalidValue: cutMiddle(String(invalidValue), charsMax) } : {}),
+    });
+  }
+}
+
+/** A definition, or the list of everything that is wrong with it. */
+export type Checked<Model> = { readonly value: Model } | { readonly violations: readonly Violation[] };

@@ -1,0 +1,100 @@
+// README.md, "Server", against a real server: its table lists every call, and its examples are sent in order and answered as shown. What
+// an example leaves out of an answer may be there; ids and times are those of the run.
+
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { section, sectionsOf, unquoted } from "../../../test/support/markdown.ts";
+import { exchangesIn, expectAnswer, play } from "../../../test/support/readme-exchange.ts";
+import { serve } from "../../server/index.ts";
+import { type ConductorDeps, conductorRoutes } from "./server/routes.ts";
+
+const page = section(readFileSync(new URL("README.md", import.meta.url), "utf8"), "Server").text;
+const parts = sectionsOf(page, 3);
+const runIdShown = "01M7HKYXWY68BJ37GRGXBHSD33";
+const secretShown = "an-example-of-a-secret";
+
+/** Rows of "Limits", the constant behind each, and the unit in which the row tells it. */
+const limits: readonly [row: string, file: string, name: string, unit: number][] = [
+  ["wait of a poll", "./wire.ts", "pollTimeoutMsMax", 1],
+  ["wait of a poll", "./wire.ts", "pollTimeoutMsDefault", 1],
+  ["tasks in one poll", "./tasks.ts", "countMax", 1],
+  ["output of a task", "../../payload-size.ts", "payloadBytesMax", 1_024],
+  ["input of a workflow", "../../payload-size.ts", "payloadBytesMax", 1_024],
+  ["an input filled in from expressions", "../../payload-size.ts", "payloadBytesMax", 1_024],
+  ["variables of a run", "../../protocols/conductor/dialect/resolve.ts", "variablesCharsMax", 1_024],
+  ["a request", "./routes.ts", "bodyMax", 1_024 * 1_024],
+  ["a request", "../../json.ts", "jsonDepthMax", 1],
+  ["logs in one result", "./result-body.ts", "logsMax", 1],
+  ["log entries in one answer", "./logs.ts", "entriesMax", 1],
+  ["`reasonForIncompletion`", "./result-body.ts", "reasonCharsMax", 1],
+  ["`callbackAfterSeconds`", "./result-body.ts", "callbackSecondsMax", 86_400],
+  ["ids in a bulk request, definitions in one request", "./bulk.ts", "idsMax", 1],
+  ["ids in a bulk request, definitions in one request", "../../protocols/conductor/dialect/workflow-def.ts", "workflowsMax", 1],
+  ["tasks of a definition", "../../protocols/conductor/dialect/workflow-def.ts", "tasksMax", 1],
+  ["tasks of a definition", "../../protocols/conductor/dialect/workflow-def.ts", "nestingMax", 1],
+  ["name of a task, reference or workflow", "../../protocols/conductor/dialect/task-def.ts", "nameCharsMax", 1],
+  ["seconds of any timeout or delay", "../../protocols/conductor/dialect/task-def.ts", "secondsMax", 1],
+  ["retries of a task", "../../protocols/conductor/dialect/policy.ts", "retriesMax", 1],
+  ["a WAIT", "../../protocols/conductor/dialect/wait.ts", "durationMsMax", 366 * 86_400_000],
+  ["expressions inside each other", "../../protocols/conductor/dialect/expression.ts", "nestingMax", 1],
+  ["a path in an expression", "../../protocols/conductor/dialect/json-path/parse.ts", "pathCharsMax", 1],
+  ["a path in an expression", "../../protocols/conductor/dialect/json-path/parse.ts", "deepMax", 1],
+  ["`validationErrors` in one answer", "../../protocols/conductor/dialect/violation.ts", "violationsMax", 1],
+  ["results of a search", "./search.ts", "sizeMax", 1],
+  ["runs that a search looks at", "../../engine/run/reader.ts", "searchMax", 1],
+  ["tasks that a search of tasks looks at", "./search.ts", "tasksMax", 1],
+  ["a `query`", "./query.ts", "queryCharsMax", 1],
+  ["ids of `running`, runs of one correlation id", "./workflows.ts", "runningMax", 1],
+  ["ids of `running`, runs of one correlation id", "./workflows.ts", "correlatedMax", 1],
+  ["`waitForSeconds`, `timeoutMillis`", "./execute.ts", "waitSecondsMax", 1],
+  ["`waitForSeconds`, `timeoutMillis`", "./by-reference.ts", "signalMsMax", 1],
+  ["pollers in the poll data", "./polls.ts", "pollsMax", 1],
+];
+
+/** The value of a constant that is a product of numbers. */
+function constantIn(file: string, name: string): number {
+  const source = readFileSync(new URL(file, import.meta.url), "utf8");
+  const written = new RegExp(`const ${name} = ([\\d_ *]+);`).exec(source)?.[1];
+  if (written === undefined) throw new Error(`${file} has no constant ${name}.`);
+  return written.split("*").reduce((product, factor) => product * Number(factor.replaceAll("_", "")), 1);
+}
+
+describe("the server part of README.md", () => {
+  it.each(limits)("tells the limit of %s as %s has it in its %s", (row, file, name, unit) => {
+    const rows = parts.find(({ title }) => title === "Limits")?.rows ?? [];
+    const told = rows.find(([what]) => what === row)?.[1] ?? "";
+    const numbers = [...told.matchAll(/\d[\d,]*/g)].map(([number]) => Number(number.replaceAll(",", "")));
+    expect(numbers).toContain(constantIn(file, name) / unit);
+  });
+
+  it("lists every call that is served, and no other", () => {
+    const deps = { runs: { startsFor: () => {} } } as unknown as ConductorDeps;
+    const served = conductorRoutes(deps).routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
+    const calls = parts.find(({ title }) => title === "Calls");
+    const listed = (calls?.rows ?? []).map(([method, path = ""]) => `${method} /api${unquoted(path)}`);
+    expect(listed.toSorted()).toEqual(served.toSorted());
+  });
+
+  it("shows what a server without tokens answers", async () => {
+    await using server = await serve({ ephemeral: true, port: 0, logger: { level: "silent" } });
+    let runId = runIdShown;
+    const real = (text: string) => text.replaceAll(runIdShown, runId);
+    const examples = parts.filter(({ title }) => title !== "Tokens").flatMap(({ text }) => exchangesIn(text));
+    expect(examples.length).toBeGreaterThan(15);
+    for (const example of examples) {
+      const { response, text } = await play(server.url as string, example, real);
+      if (example.answer === runIdShown) runId = text;
+      expectAnswer(example, response, text, real);
+    }
+  });
+
+  it("shows what a server with tokens answers", async () => {
+    await using server = await serve({ ephemeral: true, port: 0, tokens: [secretShown], logger: { level: "silent" } });
+    const examples = exchangesIn(parts.find(({ title }) => title === "Tokens")?.text ?? "");
+    expect(examples.length).toBeGreaterThan(2);
+    for (const example of examples) {
+      const { response, text } = await play(server.url as string, example, (same) => same);
+      expectAnswer(example, response, text, (same) => same);
+    }
+  });
+});

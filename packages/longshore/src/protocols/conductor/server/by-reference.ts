@@ -1,0 +1,132 @@
+// Reports by somebody who knows the run and the step, not the task's id; and signals, which go to whatever step waits for one.
+
+import { randomUUID } from "node:crypto";
+import type { Board } from "../../../engine/board/board.ts";
+import { isOpen, type Task } from "../../../engine/board/task.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import { isRunOpen, type Run } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
+import type { HttpReply, HttpRequest } from "../../../http.ts";
+import { isObject, type JsonObject } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
+import { attemptIdOf } from "../dialect/ids.ts";
+import { type Awaiting, awaitRun, parseStrategy, renderSignal } from "./await-run.ts";
+import type { RunRenderer } from "./render-run.ts";
+import { jsonText, notFound, nothing, text } from "./replies.ts";
+import { objectOf, textInQuery, wholeIn } from "./request.ts";
+import { type Report, statusOf, withOutput } from "./result-body.ts";
+import { settle } from "./tasks.ts";
+
+export interface ByReferenceDeps extends Awaiting {
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly renderer: RunRenderer;
+}
+
+/** How long a signal waits for what it brings about, when the request does not say, and at most. */
+const signalMsDefault = 5_000;
+const signalMsMax = 60_000;
+
+export class ByReference {
+  readonly #deps: ByReferenceDeps;
+
+  constructor(deps: ByReferenceDeps) {
+    this.#deps = deps;
+  }
+
+  update = async (request: HttpRequest): Promise<HttpReply> => {
+    const run = await this.#run(request);
+    const task = await this.#pending(run, request.params.reference as string);
+    const report = reportOf(request, task);
+    if (task === undefined) return nothing;
+    await this.#settle(task, report);
+    return text(attemptIdOf(task.id, task.attempt));
+  };
+
+  updateSync = async (request: HttpRequest): Promise<HttpReply> => {
+    await this.#settlePending(request);
+    return jsonText(await this.#deps.renderer.answer(() => this.#run(request), true));
+  };
+
+  signal = async (request: HttpRequest): Promise<HttpReply> => {
+    const run = await this.#run(request);
+    const task = await this.#blocked(run);
+    const report = reportOf(request, task);
+    if (task !== undefined) await this.#settle(task, report);
+    return nothing;
+  };
+
+  signalSync = async (request: HttpRequest): Promise<HttpReply> => {
+    const run = await this.#run(request);
+    const strategy = parseStrategy(request);
+    const task = await this.#blocked(run);
+    const report = reportOf(request, task);
+    if (task === undefined) throw notFound(`No blocking task found in workflow ${run.id}`);
+    await this.#settle(task, report);
+    const waitMs = Math.min(wholeIn(request, "timeoutMillis", signalMsDefault), signalMsMax);
+    const found = await awaitRun(this.#deps, run.id, { references: [], waitMs, signal: request.gone });
+    return renderSignal(this.#deps, found, { strategy, requestId: randomUUID() });
+  };
+
+  async #settlePending(request: HttpRequest): Promise<void> {
+    const run = await this.#run(request);
+    const reference = request.params.reference as string;
+    const task = await this.#pending(run, reference);
+    if (task === undefined) throw notFound(`Found no running task ${reference} of workflow ${run.id} to update`);
+    await this.#settle(task, reportOf(request, task));
+  }
+
+  #settle(task: Task, report: Report): Promise<unknown> {
+    return settle(this.#deps.board, { taskId: task.id, attempt: task.attempt }, task, report);
+  }
+
+  async #run(request: HttpRequest): Promise<Run> {
+    const id = request.params.workflow as string;
+    const run = await this.#deps.runs.run(id);
+    if (run === undefined) throw notFound(`No such workflow found by id: ${id}`);
+    return run;
+  }
+
+  async #pending(run: Run, reference: string): Promise<Task | undefined> {
+    if (!isRunOpen(run.state)) return undefined;
+    const records = await this.#deps.reader.heads(run.id);
+    const found = records.find((task) => task.step === reference && isOpen(task.state) && task.state !== "cancelling");
+    return found === undefined ? undefined : this.#deps.reader.task(found.id);
+  }
+
+  /** A step that waits for a signal, in this run or in one that a step of it stands for. */
+  async #blocked(run: Run): Promise<Task | undefined> {
+    if (!isRunOpen(run.state)) return undefined;
+    const view = await this.#deps.renderer.viewOf(run);
+    for (const task of await this.#deps.reader.heads(run.id)) {
+      if (task.state !== "queued" || task.lane !== null) continue;
+      const type = view.steps[task.node]?.task.type;
+      if ((type === "WAIT" && task.dueAt === task.queuedAt) || type === "HUMAN") return this.#deps.reader.task(task.id);
+      const child = type === "SUB_WORKFLOW" ? await this.#deps.reader.childOf(task.id, task.attempt) : undefined;
+      const inside = child === undefined ? undefined : await this.#blocked(child);
+      if (inside !== undefined) return inside;
+    }
+    return undefined;
+  }
+}
+
+/** The body is the output, laid over what there was; some clients wrap it in `taskOutput`. */
+function reportOf(request: HttpRequest, task: Task | undefined): Report {
+  const status = statusOf(request.params.status);
+  const body = objectOf(request, "the output");
+  const given = isObject(body.taskOutput) && Object.keys(body).length === 1 ? (body.taskOutput as JsonObject) : body;
+  const before = task?.output === null || task === undefined ? {} : (parseExact(task.output) as unknown);
+  const report = {
+    taskId: task === undefined ? "" : attemptIdOf(task.id, task.attempt),
+    workflowInstanceId: task?.runId ?? "",
+    status,
+    workerId: textInQuery(request, "workerid"),
+    reason: undefined,
+    callbackSeconds: 0,
+    merge: false,
+    logs: [],
+    extendLease: false,
+  };
+  return withOutput(report, { ...(isObject(before) ? (before as JsonObject) : {}), ...given }, request);
+}

@@ -1,0 +1,27 @@
+// Starting a run and waiting for it in one request.
+
+import type { HttpReply, HttpRequest } from "../../../http.ts";
+import { type Awaiting, awaitRun, parseStrategy, renderSignal } from "./await-run.ts";
+import { badRequest } from "./replies.ts";
+import { textInQuery, wholeIn } from "./request.ts";
+import { parseStart, type Starter } from "./start.ts";
+
+/** How long to wait when the request does not say, and at most. */
+const waitSecondsDefault = 10;
+const waitSecondsMax = 60;
+
+export function executeRoute(deps: Awaiting, starter: Starter): (request: HttpRequest) => Promise<HttpReply> {
+  return async (request) => {
+    const { name, version } = request.params as { name: string; version?: string };
+    if (version !== undefined && !/^\d{1,9}$/.test(version))
+      throw badRequest(`The version in the path is ${JSON.stringify(version)}, expected a whole number.`);
+    const strategy = parseStrategy(request);
+    const wish = await parseStart(request, name);
+    const number = version === undefined ? wish.version : Number(version) || undefined;
+    const runId = await starter.start({ ...wish, name: wish.inline?.name ?? name, version: number });
+    const waitSeconds = Math.min(wholeIn(request, "waitForSeconds", waitSecondsDefault) || waitSecondsDefault, waitSecondsMax);
+    const references = (textInQuery(request, "waitUntilTaskRef") ?? "").split(",").filter((each) => each !== "");
+    const found = await awaitRun(deps, runId, { references, waitMs: waitSeconds * 1_000, signal: request.gone });
+    return renderSignal(deps, found, { strategy, requestId: textInQuery(request, "requestId") });
+  };
+}

@@ -1,0 +1,217 @@
+// Definitions of tasks and workflows, and schemas: README.md, "Definitions".
+
+import type { Caller } from "../../../actions.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { HttpReply, HttpRequest } from "../../../http.ts";
+import { isObject, type JsonObject } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
+import { inTurns } from "../../../sliced.ts";
+import type { TaskDef, WorkflowDef } from "../dialect/model.ts";
+import { parseTaskDef, parseTaskDefs } from "../dialect/task-def.ts";
+import { parseAllInSlices, parseInSlices } from "../dialect/workflow-def.ts";
+import type { Registry } from "./registry.ts";
+import { badRequest, conflict, invalid, json, jsonText, notFound, nothing, Refused, refusedByCore } from "./replies.ts";
+import { bodyOf, flagInQuery, wholeIn } from "./request.ts";
+
+export class Metadata {
+  readonly #registry: Registry;
+  readonly #reader: Reader;
+
+  constructor(registry: Registry, reader: Reader) {
+    this.#registry = registry;
+    this.#reader = reader;
+  }
+
+  createTaskDefs = async (request: HttpRequest): Promise<HttpReply> => {
+    const checked = parseTaskDefs(bodyOf(request), "registerTaskDef.arg0");
+    if ("violations" in checked) throw invalid(checked.violations);
+    for (const definition of checked.value) await this.#refuseAsking(definition, request.caller);
+    for (const definition of checked.value) await this.#registry.keepTaskDef(definition);
+    return nothing;
+  };
+
+  /** Creates what is not there, so that clients which only update can register. A name in the path decides. */
+  updateTaskDef = async (request: HttpRequest): Promise<HttpReply> => {
+    const body = bodyOf(request);
+    const named = request.params.name === undefined || !isObject(body) ? body : { ...body, name: request.params.name };
+    const checked = parseTaskDef(named, "updateTaskDef.arg0");
+    if ("violations" in checked) throw invalid(checked.violations);
+    await this.#refuseAsking(checked.value, request.caller);
+    await this.#registry.keepTaskDef(checked.value, true);
+    return nothing;
+  };
+
+  /**
+   * Workers store definitions of their tasks, and one may ask for secrets and for what else its run knows. What a task is given is for those to
+   * say who write workflows; a worker may only repeat it.
+   */
+  async #refuseAsking(definition: TaskDef, caller: Caller): Promise<void> {
+    const asked = askedBy(definition);
+    if (asked === "" || caller.may("definition.write")) return;
+    const known = await this.#registry.taskDef(definition.name);
+    if (known !== undefined && askedBy(known) === asked) return;
+    throw new Refused(
+      403,
+      `The definition of task ${definition.name} asks for values by runtimeMetadata or by expressions in inputTemplate, which takes a token of the scope operator. Leave both out, or have an operator store it.`,
+    );
+  }
+
+  taskDefs = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => this.#registry.taskDefs()));
+
+  taskDef = async (request: HttpRequest): Promise<HttpReply> => {
+    const name = request.params.name as string;
+    const definition = await this.#registry.taskDef(name);
+    if (definition === undefined) throw notFound(`No such taskType found by name: ${name}`);
+    return json(definition);
+  };
+
+  removeTaskDef = async (request: HttpRequest): Promise<HttpReply> => {
+    const name = request.params.name as string;
+    if (!(await this.#registry.removeTaskDef(name))) throw notFound(`No such task definition: ${name}`);
+    return nothing;
+  };
+
+  createWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
+    const definition = await this.#checked(bodyOf(request), "registerWorkflowDef.arg0");
+    const kept = await this.#registry.keepWorkflow(definition, flagInQuery(request, "overwrite", false));
+    if (!kept) throw conflict(`Workflow with ${definition.name}.${definition.version} already exists!`);
+    return nothing;
+  };
+
+  /** Each definition of the list stands or falls alone. */
+  updateWorkflows = async (request: HttpRequest): Promise<HttpReply> => {
+    const parsed = await inTurns(parseAllInSlices(bodyOf(request), "updateWorkflowDef.arg0"));
+    if ("violations" in parsed) throw invalid(parsed.violations);
+    const broken = parsed.list.find((checked) => "violations" in checked);
+    if (broken !== undefined && "violations" in broken) throw invalid(broken.violations);
+    const failed: { [name: string]: string } = {};
+    const done: string[] = [];
+    for (const checked of parsed.list) {
+      if (!("value" in checked)) continue;
+      try {
+        await this.#registry.keepWorkflow(checked.value, true);
+        done.push(checked.value.name);
+      } catch (error) {
+        const refused = refusedByCore(error);
+        if (refused === undefined) throw error;
+        failed[checked.value.name] = refused.message;
+      }
+    }
+    return json({ bulkErrorResults: failed, bulkSuccessfulResults: done });
+  };
+
+  validateWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
+    await this.#checked(bodyOf(request), "validateWorkflowDef.arg0");
+    return nothing;
+  };
+
+  workflows = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => textsOf(this.#registry.workflows())));
+
+  workflow = async (request: HttpRequest): Promise<HttpReply> => {
+    const name = request.params.name as string;
+    const text = request.query.get("version");
+    const version = text === null || text === "" ? undefined : wholeIn(request, "version", 0);
+    const definition = await this.#registry.workflow(name, version);
+    if (definition === undefined) throw notFound(`No such workflow found by name: ${name}, version: ${version ?? null}`);
+    return json(definition);
+  };
+
+  names = async (): Promise<HttpReply> => {
+    const names = new Set<string>();
+    for await (const { name } of this.#registry.workflows()) names.add(name);
+    return json([...names]);
+  };
+
+  namesAndVersions = async (): Promise<HttpReply> => {
+    const byName = new Map<string, object[]>();
+    for await (const definition of this.#registry.workflows()) {
+      const versions = byName.get(definition.name) ?? [];
+      byName.set(definition.name, versions);
+      versions.push(summaryOf(definition));
+    }
+    return json(Object.fromEntries(byName));
+  };
+
+  versions = async (request: HttpRequest): Promise<HttpReply> =>
+    jsonText(await this.#reader.listText(() => textsOf(this.#registry.workflows(request.params.name as string), summaryOf)));
+
+  latest = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => textsOf(newestOf(this.#registry.workflows()))));
+
+  removeWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
+    const { name, version } = request.params as { name: string; version: string };
+    if (!/^\d{1,9}$/.test(version)) throw badRequest(`The version in the path is ${JSON.stringify(version)}, expected a whole number.`);
+    if (await this.#registry.removeWorkflow(name, Number(version))) return nothing;
+    throw notFound(`No such workflow definition: ${name} version: ${version}`);
+  };
+
+  createSchemas = async (request: HttpRequest): Promise<HttpReply> => {
+    const body = bodyOf(request);
+    const list = Array.isArray(body) ? body : [body];
+    const schemas = list.map((each, at) => schemaOf(each, Array.isArray(body) ? `saveSchemas.arg0[${at}]` : "saveSchema.arg0"));
+    for (const schema of schemas) await this.#registry.keepSchema(schema, flagInQuery(request, "newVersion", false));
+    return nothing;
+  };
+
+  schemas = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => this.#registry.schemas()));
+
+  schema = async (request: HttpRequest): Promise<HttpReply> => {
+    const { name, version } = request.params as { name: string; version?: string };
+    const found = await this.#registry.schema(name, version === undefined ? undefined : Number(version));
+    if (found === undefined) throw notFound(`No such schema found by name: ${name}, version: ${version ?? null}`);
+    return json(found);
+  };
+
+  removeSchema = async (request: HttpRequest): Promise<HttpReply> => {
+    const { name, version } = request.params as { name: string; version?: string };
+    if (await this.#registry.removeSchema(name, version === undefined ? undefined : Number(version))) return nothing;
+    throw notFound(`No such schema found by name: ${name}, version: ${version ?? null}`);
+  };
+
+  async #checked(source: unknown, path: string): Promise<WorkflowDef> {
+    const checked = await inTurns(parseInSlices(source ?? {}, path));
+    if ("violations" in checked) throw invalid(checked.violations);
+    return checked.value;
+  }
+}
+
+async function* textsOf(definitions: AsyncIterable<WorkflowDef>, shown: (definition: WorkflowDef) => object = (definition) => definition) {
+  for await (const definition of definitions) yield writeExact(shown(definition));
+}
+
+/** The last version of each name: they come by name, then version. */
+async function* newestOf(definitions: AsyncIterable<WorkflowDef>): AsyncGenerator<WorkflowDef, void, void> {
+  let newest: WorkflowDef | undefined;
+  for await (const definition of definitions) {
+    if (newest !== undefined && newest.name !== definition.name) yield newest;
+    newest = definition;
+  }
+  if (newest !== undefined) yield newest;
+}
+
+function summaryOf(definition: WorkflowDef): object {
+  const { name, version, createTime = 0, updateTime = 0 } = definition;
+  return { name, version, createTime, updateTime };
+}
+
+/** As an `int` of Java has it. */
+const versionMax = 2_147_483_647;
+const schemaTypes = ["JSON", "AVRO", "PROTOBUF"];
+
+function schemaOf(value: unknown, path: string): { name: string; version: number } & JsonObject {
+  if (!isObject(value)) throw invalid([{ path, message: "SchemaDef must be an object" }]);
+  const violations = [];
+  const { name, version = 1, type } = value;
+  if (typeof name !== "string" || name === "") violations.push({ path: `${path}.name`, message: "SchemaDef name cannot be null or empty" });
+  if (!schemaTypes.includes(String(type))) violations.push({ path: `${path}.type`, message: `must be one of ${schemaTypes.join(", ")}` });
+  if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > versionMax)
+    violations.push({ path: `${path}.version`, message: `must be a whole number from 1 to ${versionMax}` });
+  if (violations.length > 0) throw invalid(violations);
+  return { ...(value as JsonObject), name: name as string, version: Number(version) };
+}
+
+/** What of a task definition brings values to its task that its workflow did not; empty for none. */
+function askedBy({ runtimeMetadata = [], inputTemplate = {} }: Partial<TaskDef>): string {
+  const defaults = JSON.stringify(inputTemplate);
+  const hasExpressions = defaults.includes("${");
+  return runtimeMetadata.length === 0 && !hasExpressions ? "" : JSON.stringify([runtimeMetadata, hasExpressions ? defaults : ""]);
+}

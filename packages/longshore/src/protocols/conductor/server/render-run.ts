@@ -1,0 +1,217 @@
+// A run as Conductor's wire has it: README.md, "A workflow". Every try of every task is a record of its own, in the order in which they
+// were scheduled.
+
+import type { Task } from "../../../engine/board/task.ts";
+import type { AttemptView, Reader } from "../../../engine/run/reader.ts";
+import { childIdOf, isRunOpen, type Run, type RunState } from "../../../engine/run/run.ts";
+import { type Growth, limitedGrowth } from "../../../list-text.ts";
+import { dialectName } from "../dialect/compile.ts";
+import { unquoteJson } from "../dialect/quoting.ts";
+import { workflowStatusOf } from "../dialect/records.ts";
+import { type Settings, settingsOf } from "../dialect/settings.ts";
+import { currentTry, earlierTry, namesOf, objectText, renderTask, type Try } from "./render-task.ts";
+import type { DefinitionView, StepView, Views } from "./view.ts";
+
+const states: readonly RunState[] = ["running", "paused", "succeeded", "failed", "cancelled", "timed-out"];
+export const stateOfStatus: ReadonlyMap<string, RunState> = new Map(states.map((state) => [workflowStatusOf(state), state]));
+
+/** One record of a run: a try, and the step that it is one of. */
+export interface Recorded {
+  readonly shown: Try;
+  readonly task: Task;
+  readonly step: StepView;
+  readonly reasonBefore: string | null;
+  readonly childId: string | undefined;
+}
+
+export class RunRenderer {
+  readonly #reader: Reader;
+  readonly #views: Views;
+  readonly #now: () => number;
+
+  constructor(reader: Reader, views: Views, now: () => number) {
+    this.#reader = reader;
+    this.#views = views;
+    this.#now = now;
+  }
+
+  async viewOf(run: Pick<Run, "id" | "definitionId">): Promise<DefinitionView> {
+    const definition = await this.#reader.definitionById(run.definitionId);
+    if (definition === undefined) throw new Error(`Run ${run.id} has no definition ${run.definitionId}.`);
+    return this.#views.of(definition);
+  }
+
+  /** Every try of every step that has begun, in the order of the steps. One step at a time: all of them may have gigabytes. */
+  async *records(run: Pick<Run, "id">, view: DefinitionView): AsyncGenerator<Recorded, void, void> {
+    for await (const task of this.#reader.records(run.id)) if (task.state !== "forgotten") yield* await this.recordsOf(task, view);
+  }
+
+  /** Every try of one step, oldest first. */
+  async recordsOf(task: Task, view: DefinitionView): Promise<Recorded[]> {
+    const step = view.steps[task.node];
+    return step === undefined ? [] : this.#triesOf(task, step, view);
+  }
+
+  async #triesOf(task: Task, step: StepView, view: DefinitionView): Promise<Recorded[]> {
+    const earlier = task.attempt > task.firstAttempt ? (await this.#reader.attempts(task.id)).slice(0, -1) : [];
+    const own = earlier.filter((attempt) => attempt.attempt >= task.firstAttempt);
+    const inputs = inputsOf(own, task.input);
+    const tries = [...own.map((attempt, at) => earlierTry(task, attempt, inputs[at] as string, step)), currentTry(task, step)];
+    const records: Recorded[] = tries.map((shown, at) => ({
+      shown: view.dialect === dialectName ? { ...shown, input: unquoteJson(shown.input) } : shown,
+      task,
+      step,
+      reasonBefore: tries[at - 1]?.error ?? null,
+      childId: childOf(step, task, shown.attempt),
+    }));
+    return step.node?.kind === "run" ? Promise.all(records.map((recorded) => this.#withChild(recorded))) : records;
+  }
+
+  /** A child that is not there, because its step was cancelled before it began, is not named. */
+  async #withChild(recorded: Recorded): Promise<Recorded> {
+    const { childId, shown } = recorded;
+    const child = childId === undefined ? undefined : await this.#reader.run(childId);
+    return child === undefined ? { ...recorded, childId: undefined, shown: { ...shown, output: null } } : recorded;
+  }
+
+  taskText(recorded: Recorded, run: Pick<Run, "id" | "workflow">, settings: Settings): string {
+    const { shown, step, reasonBefore, childId } = recorded;
+    return renderTask(shown, { step, workflowId: run.id, workflowType: run.workflow, settings, childId, reasonBefore, now: this.#now() });
+  }
+
+  /** As an answer of its own. Not inside a list, which takes the turns of its items. `find` reads the run when its turn has come. */
+  answer(find: () => Promise<Run>, withTasks: boolean): Promise<string> {
+    return this.#reader.longText(async (growth) => this.run(await find(), withTasks, growth));
+  }
+
+  /** Some fields of a run, in their order, as an answer that begins with what is given. No text of the run is taken apart for it. */
+  answerWith(given: object, find: () => Promise<Run>, names: readonly string[]): Promise<string> {
+    return this.#reader.longText(async (growth) => {
+      const fields = await this.#fields(await find(), true, growth);
+      const members = names.flatMap((name) => (fields.has(name) ? `"${name}":${fields.get(name)}` : []));
+      return [JSON.stringify(given).slice(0, -1), ...members].join(",").concat("}");
+    });
+  }
+
+  /** The steps that failed, each once, in the order of Conductor's `seq`. */
+  async failed(run: Run): Promise<{ references: string[]; names: string[] }> {
+    const view = await this.viewOf(run);
+    const lines: Line[] = [];
+    for await (const recorded of this.records(run, view)) lines.push(lineOf(recorded, ""));
+    return failedIn(lines.sort(byOrdinal));
+  }
+
+  async run(run: Run, withTasks: boolean, growth: Growth = limitedGrowth()): Promise<string> {
+    const fields = await this.#fields(run, withTasks, growth);
+    return `{${[...fields].map(([name, text]) => `"${name}":${text}`).join(",")}}`;
+  }
+
+  /** The JSON text of each field. */
+  async #fields(run: Run, withTasks: boolean, growth: Growth): Promise<Map<string, string>> {
+    const view = await this.viewOf(run);
+    const settings = settingsOf(run);
+    const lines: Line[] = [];
+    growth.count(run.input.length + (run.output?.length ?? 0));
+    await growth.turn();
+    for await (const recorded of this.records(run, view)) {
+      const line = lineOf(recorded, withTasks ? this.taskText(recorded, run, settings) : "");
+      growth.count(line.text.length);
+      lines.push(line);
+      await growth.turn();
+    }
+    lines.sort(byOrdinal);
+    const ended = !isRunOpen(run.state);
+    // Told when a run ends; one that was tried again still says it.
+    const tells = ended || run.retries > 0;
+    const failed = tells ? failedIn(lines) : { references: [], names: [] };
+    const fields: [name: string, text: string | null][] = [
+      ["ownerApp", '""'],
+      ["createTime", `${run.createdAt}`],
+      ["updateTime", `${run.endedAt ?? lastChange(lines, run)}`],
+      ["createdBy", maybe(settings.createdBy)],
+      ["status", `"${workflowStatusOf(run.state)}"`],
+      ["endTime", `${run.endedAt ?? 0}`],
+      ["workflowId", `${JSON.stringify(run.id)}`],
+      ["parentWorkflowId", maybe(settings.parentWorkflowId)],
+      ["parentWorkflowTaskId", maybe(settings.parentWorkflowTaskId)],
+      ["tasks", `[${withTasks ? lines.map(({ text }) => text).join(",") : ""}]`],
+      ["input", `${objectText(shownInput(run), "input")}`],
+      ["output", `${objectText(run.output ?? "{}", "result")}`],
+      ["correlationId", maybe(settings.correlationId)],
+      // What a permissive task said so far is told at the end.
+      ["reasonForIncompletion", maybe(ended ? run.error : null)],
+      ["event", maybe(settings.event)],
+      ["taskToDomain", `${JSON.stringify(settings.taskToDomain ?? {})}`],
+      ["failedReferenceTaskNames", `${JSON.stringify(failed.references)}`],
+      ["workflowDefinition", `${view.text}`],
+      ["priority", `${settings.priority}`],
+      ["variables", `${shownVariables(run, view)}`],
+      ["lastRetriedTime", `${run.retries > 0 && run.countedFrom > run.createdAt ? run.countedFrom : 0}`],
+      ["failedTaskNames", `${JSON.stringify(failed.names)}`],
+      ["history", "[]"],
+      ["idempotencyKey", maybe(settings.idempotencyKey)],
+      ["rateLimited", "false"],
+      ["startTime", `${run.createdAt}`],
+      ["workflowName", `${JSON.stringify(run.workflow)}`],
+      ["workflowVersion", `${view.version}`],
+    ];
+    return new Map(fields.filter((field): field is [string, string] => field[1] !== null));
+  }
+}
+
+/** JSON text, for people: a secret of the definition is its reference, data is as it came. */
+export function shownInput(run: Run): string {
+  return settingsOf(run).quotedInput ? unquoteJson(run.input) : run.input;
+}
+
+export function shownVariables(run: Run, { dialect }: DefinitionView): string {
+  const variables = run.variables ?? "{}";
+  return dialect === dialectName ? unquoteJson(variables) : variables;
+}
+
+/** Known before it exists. */
+function childOf(step: StepView, task: Task, attempt: number): string | undefined {
+  return step.node?.kind === "run" && task.runId !== null ? childIdOf(task.runId, task.node, attempt) : undefined;
+}
+
+/** What each try was given: its own where that was kept, else that of the one after it. */
+function inputsOf(attempts: readonly AttemptView[], last: string): string[] {
+  let following = last;
+  const inputs = attempts.map(() => "");
+  for (let at = attempts.length - 1; at >= 0; at--) {
+    following = attempts[at]?.input ?? following;
+    inputs[at] = following;
+  }
+  return inputs;
+}
+
+function lastChange(lines: readonly Line[], run: Run): number {
+  return lines.reduce((newest, { changedAt }) => Math.max(newest, changedAt), run.createdAt);
+}
+
+/** What an answer keeps of a record. */
+interface Line {
+  readonly ordinal: number;
+  readonly text: string;
+  readonly changedAt: number;
+  readonly failed: { readonly reference: string; readonly name: string } | null;
+}
+
+function lineOf({ shown, step }: Recorded, text: string): Line {
+  const isFailed = shown.status === "FAILED" || shown.status === "FAILED_WITH_TERMINAL_ERROR";
+  const failed = isFailed ? { reference: step.task.taskReferenceName, name: namesOf(step, shown.input).definitionName } : null;
+  return { ordinal: shown.ordinal, text, changedAt: Math.max(shown.updatedAt, shown.scheduledAt), failed };
+}
+
+function byOrdinal(a: { readonly ordinal: number }, b: { readonly ordinal: number }): number {
+  return a.ordinal - b.ordinal;
+}
+
+function failedIn(lines: readonly Line[]): { references: string[]; names: string[] } {
+  const failed = lines.flatMap((line) => line.failed ?? []);
+  return { references: [...new Set(failed.map(({ reference }) => reference))], names: [...new Set(failed.map(({ name }) => name))] };
+}
+
+function maybe(value: string | null | undefined): string | null {
+  return value === null || value === undefined ? null : JSON.stringify(value);
+}

@@ -1,0 +1,198 @@
+// One try of a task as Conductor's wire has it: README.md, "A task". Written as text, because the parts that are the same for every
+// task of a step were written out before.
+
+import { backoffMs } from "../../../backoff.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { PlanNode, RetryPolicy } from "../../../engine/run/plan.ts";
+import type { AttemptView } from "../../../engine/run/reader.ts";
+import type { Json } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
+import { attemptIdOf } from "../dialect/ids.ts";
+import { reasonOf } from "../dialect/reasons.ts";
+import { closedStatus, outputOf, statusOf, taskDefNameOf, taskTypeOf } from "../dialect/records.ts";
+import type { Settings } from "../dialect/settings.ts";
+import type { TaskStatus } from "../wire/shapes.ts";
+import type { StepView } from "./view.ts";
+
+/** Who holds a task whose worker did not say its name. */
+export const nobody = "conductor";
+
+/** What a task is shown with besides itself. */
+export interface TaskSurroundings {
+  readonly step: StepView;
+  readonly workflowId: string;
+  readonly workflowType: string;
+  readonly settings: Settings;
+  /** The run that a SUB_WORKFLOW stands for. */
+  readonly childId?: string;
+  /** What became of the try before this one. */
+  readonly reasonBefore?: string | null;
+  /** Only in what is handed out. */
+  readonly runtimeMetadata?: { readonly [name: string]: string };
+  readonly now: number;
+}
+
+/** A task of the board, or an earlier try of it, in the same terms. */
+export interface Try {
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly firstAttempt: number;
+  readonly status: TaskStatus;
+  readonly ordinal: number;
+  /** JSON texts. */
+  readonly input: string;
+  readonly output: string | null;
+  readonly error: string | null;
+  readonly polls: number;
+  readonly scheduledAt: number;
+  readonly startedAt: number | null;
+  readonly updatedAt: number;
+  readonly endedAt: number | null;
+  readonly delaySeconds: number;
+  readonly callbackSeconds: number;
+  readonly holder: string | null;
+  readonly domain: string | undefined;
+  readonly retried: boolean;
+  readonly responseSeconds: number;
+}
+
+export function currentTry(task: Task, step: StepView): Try {
+  const ended = task.endedAt !== null;
+  const callbackMs = task.state === "queued" || step.task.type === "WAIT" ? task.dueAt - task.queuedAt : 0;
+  const bySelf = task.lane === null && task.state !== "skipped";
+  return {
+    taskId: task.id,
+    attempt: task.attempt,
+    firstAttempt: task.firstAttempt,
+    status: statusIn(step, task),
+    ordinal: task.ordinal,
+    input: task.input,
+    output: outputText(step, task),
+    error: step.node === undefined ? task.error : reasonOf(step.node, task),
+    polls: task.deferrals + (task.claimedAt === null ? 0 : 1),
+    scheduledAt: task.attemptAt,
+    startedAt: task.startedAt ?? (bySelf ? task.attemptAt : null),
+    updatedAt: task.state === "skipped" ? 0 : (task.endedAt ?? changedAt(task)),
+    endedAt: task.endedAt,
+    delaySeconds: task.deferrals === 0 && task.lane !== null ? delaySeconds(step, task, task.dueAt - task.attemptAt) : 0,
+    callbackSeconds: isSignalWait(task, step)
+      ? signalWaitSeconds
+      : ended && step.task.type !== "WAIT"
+        ? 0
+        : delaySeconds(step, task, callbackMs),
+    holder: task.holder,
+    domain: domainOf(task),
+    retried: false,
+    responseSeconds: step.definition?.responseTimeoutSeconds ?? Math.round((task.holdMs ?? task.termMs) / 1_000),
+  };
+}
+
+/** When something was last heard of a task that has not ended. */
+function changedAt(task: Task): number {
+  return Math.max(
+    task.claimedAt ?? 0,
+    task.holdUntil === null ? 0 : task.holdUntil - task.termMs,
+    task.deferrals > 0 ? task.queuedAt : 0,
+    task.lane === null ? task.attemptAt : 0,
+  );
+}
+
+/** Whole seconds of a delay. What chance has added to the delay of another try is not told. */
+function delaySeconds(step: StepView, task: Pick<Task, "attempt" | "firstAttempt" | "deferrals" | "policy">, ms: number): number {
+  const tries = task.attempt - task.firstAttempt;
+  const node = step.node;
+  const retry = task.policy === null ? node?.kind === "task" && node.retry : (JSON.parse(task.policy) as RetryPolicy);
+  if (tries === 0 || task.deferrals > 0 || !retry || !retry.backoff.jitterMs) return Math.max(0, Math.round(ms / 1_000));
+  return Math.max(0, Math.floor(Math.min(ms, backoffMs(retry.backoff, tries, 0)) / 1_000));
+}
+
+/** A WAIT that only a report ends says this many seconds, also when it has ended. */
+const signalWaitSeconds = 2_147_483_647;
+
+function isSignalWait(task: Task, step: StepView): boolean {
+  if (step.task.type !== "WAIT" || task.lane !== null || task.dueAt !== task.queuedAt) return false;
+  return !("duration" in step.task.inputParameters) && !("until" in step.task.inputParameters);
+}
+
+export function earlierTry(task: Task, attempt: AttemptView, input: string, step: StepView): Try {
+  return {
+    ...currentTry(task, step),
+    attempt: attempt.attempt,
+    status: earlierStatus(attempt),
+    ordinal: attempt.ordinal,
+    input,
+    output: outputText(step, { ...task, attempt: attempt.attempt, output: attempt.output }),
+    error: step.node === undefined ? attempt.error : reasonOf(step.node, { ...attempt, id: task.id }),
+    polls: attempt.deferrals + (attempt.claimedAt === null ? 0 : 1),
+    scheduledAt: attempt.attemptAt,
+    startedAt: attempt.startedAt ?? (task.lane === null ? attempt.attemptAt : null),
+    updatedAt: attempt.endedAt ?? 0,
+    endedAt: attempt.endedAt,
+    delaySeconds: task.lane === null ? 0 : delaySeconds(step, { ...task, attempt: attempt.attempt }, attempt.dueAt - attempt.attemptAt),
+    callbackSeconds: 0,
+    holder: attempt.holder,
+    retried: true,
+  };
+}
+
+export function renderTask(shown: Try, around: TaskSurroundings): string {
+  const { step, settings } = around;
+  const first = shown.attempt === shown.firstAttempt;
+  const reason = shown.error ?? (first || shown.endedAt !== null ? null : (around.reasonBefore ?? null));
+  const limits = step.node === undefined || step.node.kind === "task" ? step.definition : unlimited;
+  const { type, definitionName } = namesOf(step, shown.input);
+  return `{"taskType":${quoted(type)},"status":"${shown.status}","inputData":${objectText(shown.input, "input")},"referenceTaskName":${quoted(step.task.taskReferenceName)},"retryCount":${shown.attempt - shown.firstAttempt},"seq":${shown.ordinal}${optional("correlationId", settings.correlationId)},"pollCount":${shown.polls},"taskDefName":${quoted(definitionName)},"scheduledTime":${shown.scheduledAt},"startTime":${shown.startedAt ?? 0},"endTime":${shown.endedAt ?? 0},"updateTime":${shown.updatedAt},"startDelayInSeconds":${shown.delaySeconds}${first ? "" : optional("retriedTaskId", attemptIdOf(shown.taskId, shown.attempt - 1))},"retried":${shown.retried},"executed":${shown.status.startsWith("COMPLETED")},"callbackFromWorker":true,"responseTimeoutSeconds":${shown.responseSeconds},"workflowInstanceId":${quoted(around.workflowId)},"workflowType":${quoted(around.workflowType)},"taskId":${quoted(attemptIdOf(shown.taskId, shown.attempt))}${optional("reasonForIncompletion", reason)},"callbackAfterSeconds":${shown.callbackSeconds}${optional("workerId", shown.holder === nobody ? null : shown.holder)},"outputData":${objectText(shown.output ?? "{}", "result")},"workflowTask":${step.taskText}${optional("domain", shown.domain)},"rateLimitPerFrequency":${limits?.rateLimitPerFrequency ?? 0},"rateLimitFrequencyInSeconds":${limits?.rateLimitFrequencyInSeconds ?? 1},"workflowPriority":${settings.priority},"iteration":0${optional("subWorkflowId", around.childId)},"subworkflowChanged":false,"firstStartTime":0,"executionMetadata":{"additionalContext":{},"empty":true,"additionalContextMap":{}}${step.definitionText === undefined ? "" : `,"taskDefinition":${step.definitionText}`},"loopOverTask":false${around.runtimeMetadata === undefined ? "" : `,"runtimeMetadata":${JSON.stringify(around.runtimeMetadata)}`},"queueWaitTime":${queueWait(shown, around.now)}}`;
+}
+
+/** What no worker takes is not limited. */
+const unlimited = { rateLimitPerFrequency: 0, rateLimitFrequencyInSeconds: 0 };
+
+/** A step that stands for a run gives its id as well. */
+function outputText(step: StepView, task: Task): string | null {
+  return step.node?.kind === "run" ? writeExact(outputOf(step.node, task)) : task.output;
+}
+
+/** What `taskType` and `taskDefName` say; only a DYNAMIC task has to be read for it. */
+export function namesOf(step: StepView, input: string): { type: string; definitionName: string } {
+  const given = step.task.type === "DYNAMIC" ? (parseExact(input) as Json) : null;
+  return { type: taskTypeOf(step.task, given), definitionName: taskDefNameOf(step.task, given) };
+}
+
+function queueWait(shown: Try, now: number): number {
+  if (shown.startedAt !== null && shown.callbackSeconds === 0) return Math.max(0, shown.startedAt - shown.scheduledAt);
+  if (shown.updatedAt > 0 && shown.callbackSeconds > 0) return Math.max(0, now - (shown.updatedAt + shown.callbackSeconds * 1_000));
+  return 0;
+}
+
+function optional(name: string, value: string | null | undefined): string {
+  return value === null || value === undefined ? "" : `,"${name}":${quoted(value)}`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
+/** Conductor's inputs and outputs are objects; what another dialect gives is put under a name. */
+export function objectText(json: string, name: string): string {
+  if (json.startsWith("{")) return json;
+  return json === "null" ? "{}" : `{"${name}":${json}}`;
+}
+
+/** How a try ended that was followed by another. */
+function earlierStatus(attempt: AttemptView): TaskStatus {
+  if (attempt.closedBy === "complete") return "COMPLETED";
+  return attempt.closedBy === "cancel" || attempt.fault === null ? "CANCELED" : closedStatus(attempt.fault);
+}
+
+function statusIn(step: StepView, task: Task): TaskStatus {
+  return statusOf(step.node ?? taskNode, task);
+}
+
+/** A task without a run is a worker's task like any other. */
+const taskNode = { kind: "task", onFailure: "end" } as PlanNode;
+
+/** `domain:type` is the lane of tasks in a domain. */
+function domainOf(task: Task): string | undefined {
+  const colon = task.lane?.name.indexOf(":") ?? -1;
+  return colon > 0 ? task.lane?.name.slice(0, colon) : undefined;
+}

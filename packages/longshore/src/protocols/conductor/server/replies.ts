@@ -1,0 +1,70 @@
+// Answers of the server half: README.md, "Answers". Ids are bare text; nothing has neither body nor type.
+
+import { LongshoreError } from "../../../errors.ts";
+import type { HttpReply, Problem } from "../../../http.ts";
+import { writeExact } from "../../../json-exact.ts";
+import type { Violation } from "../dialect/violation.ts";
+import type { ErrorBody } from "../wire/shapes.ts";
+
+const jsonHeaders = { "content-type": "application/json" } as const;
+const textHeaders = { "content-type": "text/plain;charset=UTF-8" } as const;
+
+export const nothing: HttpReply = { status: 200 };
+export const noContent: HttpReply = { status: 204 };
+
+export function text(body: string): HttpReply {
+  return { status: 200, headers: textHeaders, body };
+}
+
+export function json(value: unknown): HttpReply {
+  return jsonText(writeExact(value));
+}
+
+export function jsonText(body: string): HttpReply {
+  return { status: 200, headers: jsonHeaders, body };
+}
+
+/** Thrown on the way, turned into its reply by the routes. */
+export class Refused extends Error {
+  readonly reply: HttpReply;
+
+  constructor(status: number, message: string, parts: Partial<ErrorBody> = {}) {
+    super(message);
+    this.reply = refusal(status, message, parts);
+  }
+}
+
+/** Clients read a name here. Conductor writes that of its machine, which is not for everyone to know: strangers are answered, too. */
+const instance = "longshore";
+
+export function refusal(status: number, message: string, parts: Partial<ErrorBody> = {}): HttpReply {
+  const body: ErrorBody = { status, message, instance, retryable: false, ...parts };
+  return { status, headers: jsonHeaders, body: JSON.stringify(body) };
+}
+
+export const badRequest = (message: string) => new Refused(400, message);
+export const notFound = (message: string) => new Refused(404, message);
+export const conflict = (message: string) => new Refused(409, message);
+
+/** The form of Conductor's checks of whole documents, which names no instance. */
+export function invalid(violations: readonly Violation[]): Refused {
+  return new Refused(400, "Validation failed, check below errors for detail.", { instance: undefined, validationErrors: violations });
+}
+
+/** What a handler threw, or the server refuses by itself. */
+export function refuse(problem: Problem): HttpReply {
+  if (problem.kind === "unauthorized" || problem.kind === "forbidden") {
+    return refusal(problem.status, problem.message, { error: "INVALID_TOKEN" });
+  }
+  if (problem.kind === "not-found") return refusal(404, problem.message);
+  return refusal(problem.status, problem.message, { retryable: problem.kind === "unavailable" || problem.kind === "overloaded" });
+}
+
+/** A refusal of the core in this wire's shape; undefined for what is no answer to the client. */
+export function refusedByCore(error: unknown): Refused | undefined {
+  if (error instanceof Refused) return error;
+  if (!(error instanceof LongshoreError)) return undefined;
+  if (error.code === "LONGSHORE_CONFLICT") return conflict(error.message);
+  if (error.code === "LONGSHORE_BAD_DEFINITION" || error.code === "LONGSHORE_BAD_INPUT") return badRequest(error.message);
+  return undefined;
+}

@@ -1,0 +1,93 @@
+// Reading requests: bodies that must be JSON, and query parameters with their defaults. What is wrong is told with its name.
+
+import type { HttpRequest } from "../../../http.ts";
+import { isObject, type JsonObject, jsonDepthMax } from "../../../json.ts";
+import { ExactNumber } from "../../../json-exact.ts";
+import { faultOf, isTooDeep, jsonOf } from "../../../request-json.ts";
+import { kindOf } from "../../../text.ts";
+import { badRequest, invalid } from "./replies.ts";
+
+export function bodyOf(request: HttpRequest): unknown {
+  if (request.text === "") return undefined;
+  let value: unknown;
+  try {
+    value = jsonOf(request);
+  } catch {
+    const fault = faultOf(request);
+    const where = fault === null ? "" : `: ${fault.message} at line ${fault.line} column ${fault.column}`;
+    throw badRequest(`JSON parse error${where}`);
+  }
+  if (isTooDeep(request)) throw badRequest(`The body is nested deeper than ${jsonDepthMax} levels, which is the limit.`);
+  return value;
+}
+
+/** An object; `{}` where nothing was sent. `what` names it in the refusal. */
+export function objectOf(request: HttpRequest, what: string): JsonObject {
+  const value = bodyOf(request) ?? {};
+  if (isObject(value)) return value as JsonObject;
+  throw badRequest(`JSON parse error: ${what} is ${kindOf(value)}, expected an object`);
+}
+
+export function textIn(object: JsonObject, field: string): string | undefined {
+  const value = object[field];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "string") return value;
+  if (typeof value === "number" || typeof value === "boolean" || value instanceof ExactNumber) return String(value);
+  throw badRequest(`JSON parse error: ${field} is ${kindOf(value)}, expected a text`);
+}
+
+export function numberIn(object: JsonObject, field: string): number | undefined {
+  const value = object[field];
+  if (value === undefined || value === null || value === "") return undefined;
+  const number = typeof value === "string" || value instanceof ExactNumber ? Number(value) : value;
+  if (typeof number === "number" && Number.isFinite(number)) return Math.trunc(number);
+  throw badRequest(`JSON parse error: ${field} is ${JSON.stringify(value)}, expected a number`);
+}
+
+export function mapIn(object: JsonObject, field: string): JsonObject | undefined {
+  const value = object[field];
+  if (value === undefined || value === null) return undefined;
+  if (isObject(value)) return value as JsonObject;
+  throw badRequest(`JSON parse error: ${field} is ${kindOf(value)}, expected an object`);
+}
+
+export function flagIn(object: JsonObject, field: string): boolean {
+  const value = object[field];
+  return value === true || value === "true";
+}
+
+/** A whole number in the query. Empty means absent. */
+export function wholeIn(request: HttpRequest, name: string, otherwise: number): number {
+  const text = request.query.get(name);
+  if (text === null || text === "") return otherwise;
+  if (/^-?\d{1,15}$/.test(text)) return Number(text);
+  throw badRequest(`The query parameter ${name} is ${JSON.stringify(text.slice(0, 100))}, expected a whole number.`);
+}
+
+export function flagInQuery(request: HttpRequest, name: string, otherwise: boolean): boolean {
+  const text = request.query.get(name);
+  return text === null || text === "" ? otherwise : text === "true";
+}
+
+/** A text in the query that must be there. */
+export function neededInQuery(request: HttpRequest, name: string): string {
+  const text = request.query.get(name);
+  if (text === null || text === "") throw badRequest(`Required request parameter '${name}' is not present`);
+  return text;
+}
+
+/** Undefined when it is absent or empty, which means the same on this wire. */
+export function textInQuery(request: HttpRequest, name: string): string | undefined {
+  return request.query.get(name) || undefined;
+}
+
+/** A list of ids, 1 to `max` of them. */
+export function idsOf(request: HttpRequest, path: string, max: number): string[] {
+  const value = bodyOf(request);
+  if (!Array.isArray(value)) throw badRequest(`JSON parse error: the body is ${kindOf(value)}, expected a list of ids`);
+  if (value.length === 0) throw invalid([{ path, message: "WorkflowIds list cannot be null." }]);
+  if (value.length > max) {
+    throw invalid([{ path, message: `Cannot process more than ${max} workflows. Please use multiple requests.` }]);
+  }
+  return value.map(String);
+}

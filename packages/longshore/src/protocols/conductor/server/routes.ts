@@ -1,0 +1,203 @@
+// The server half of Conductor: every endpoint. README.md beside this file is the contract.
+//
+// What happens when a worker polls: tasks.ts `pollBatch` -> engine/board/board.ts `claim` -> engine/board/local-board.ts. Runs of this dialect are
+// ordinary runs: workers of other protocols may take their tasks, and workers of this one take those of other dialects.
+
+import type { Action } from "../../../actions.ts";
+import type { Clock } from "../../../clock.ts";
+import type { Board } from "../../../engine/board/board.ts";
+import type { Workers } from "../../../engine/board/workers.ts";
+import type { Logs } from "../../../engine/log/log.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
+import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../../http.ts";
+import { dialectName } from "../dialect/compile.ts";
+import { environmentValue, secretValue } from "../dialect/environment.ts";
+import type { Awaiting } from "./await-run.ts";
+import { Bulk } from "./bulk.ts";
+import { ByReference } from "./by-reference.ts";
+import { Environment } from "./environment.ts";
+import { executeRoute } from "./execute.ts";
+import { TaskLogs } from "./logs.ts";
+import { Metadata } from "./metadata.ts";
+import { Queues } from "./queues.ts";
+import { Registry } from "./registry.ts";
+import { RunRenderer } from "./render-run.ts";
+import { json, Refused, refusal, refuse, refusedByCore, text } from "./replies.ts";
+import { objectOf, textIn } from "./request.ts";
+import { Search } from "./search.ts";
+import { Starter } from "./start.ts";
+import { Tasks } from "./tasks.ts";
+import { createViews } from "./view.ts";
+import { Workflows } from "./workflows.ts";
+
+/** What this protocol needs of the server. */
+export interface ConductorDeps {
+  readonly clock: Clock;
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly logs: Logs;
+  readonly reader: Reader;
+  readonly workers: Workers;
+  readonly documents: DocumentStore;
+  readonly version: string;
+  plan(definition: Definition): Plan;
+  removeRun(runId: string): Promise<boolean>;
+  readonly listen: Awaiting["listen"];
+  /** Whether clients must show a token, and whether this is one. */
+  readonly tokens: { readonly required: boolean; known(token: string): boolean };
+}
+
+/** A report may be larger than any output that is kept: one too large is answered by ending its task and not by a refusal. */
+const bodyMax = 12 * 1_024 * 1_024;
+
+export function conductorRoutes(deps: ConductorDeps): RouteGroup {
+  const { board, runs, reader, clock, listen } = deps;
+  const views = createViews(deps.plan);
+  const renderer = new RunRenderer(reader, views, () => clock.now());
+  const registry = new Registry(deps.documents, runs);
+  const starter = new Starter({ clock, runs, registry, board, views, shown: (run) => renderer.run(run, true) });
+  runs.startsFor(dialectName, starter.child);
+  const awaiting = { clock, reader, renderer, listen };
+  const tasks = new Tasks({ ...deps, registry, renderer, secret: secretValue, variable: environmentValue });
+  const references = new ByReference({ ...awaiting, board, runs });
+  const workflows = new Workflows({ runs, reader, registry, renderer, starter, views, removeRun: deps.removeRun });
+  const environment = new Environment(process.env);
+  const routes = [
+    ...taskRoutes(tasks, references, new TaskLogs(deps), new Queues(deps), new Search({ reader, runs, renderer })),
+    ...workflowRoutes(workflows, new Search({ reader, runs, renderer }), executeRoute(awaiting, starter)),
+    ...bulkRoutes(new Bulk(workflows, renderer, reader)),
+    ...metadataRoutes(new Metadata(registry, reader)),
+    route("GET", "/secrets", "setting.read", "none", environment.secrets),
+    route("GET", "/environment", "setting.read", "none", environment.settings),
+    route("GET", "/environment/:name", "setting.read", "none", environment.setting),
+    route("POST", "/token", "token.check", "text", (request) => token(request, deps.tokens)),
+    route("GET", "/health", "server.health", "none", () => json({ healthResults: [], suppressedHealthResults: [], healthy: true })),
+    route("GET", "/version", "server.version", "none", () => text(deps.version)),
+  ];
+  return { name: "conductor", routes, refuse: (problem: Problem) => refuse(problem) };
+}
+
+type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
+
+function route(method: Route["method"], path: string, action: Action, body: Route["body"], handler: Handler): Route {
+  const handle = async (request: HttpRequest): Promise<HttpReply> => {
+    try {
+      return await handler(request);
+    } catch (error) {
+      const refused = refusedByCore(error);
+      if (refused === undefined) throw error;
+      return refused.reply;
+    }
+  };
+  const isReport = action === "task.report" || action === "task.signal";
+  return { method, path: `/api${path}`, action, body, bodyMax, takesLarge: isReport, handle };
+}
+
+function taskRoutes(tasks: Tasks, references: ByReference, logs: TaskLogs, queues: Queues, search: Search): Route[] {
+  return [
+    route("GET", "/tasks/poll/:type", "task.claim", "none", tasks.poll),
+    route("GET", "/tasks/poll/batch/:type", "task.claim", "none", tasks.pollBatch),
+    route("POST", "/tasks/poll/batch/:type", "task.claim", "none", tasks.pollBatch),
+    route("POST", "/tasks", "task.report", "text", tasks.update),
+    route("POST", "/tasks/update-v2", "task.report", "text", tasks.updateV2),
+    route("POST", "/tasks/:workflow/:reference/:status", "task.signal", "text", references.update),
+    { ...route("POST", "/tasks/:workflow/:reference/:status/sync", "task.signal", "text", references.updateSync), also: "run.read" },
+    route("POST", "/tasks/:workflow/:status/signal", "task.signal", "text", references.signal),
+    { ...route("POST", "/tasks/:workflow/:status/signal/sync", "task.signal", "text", references.signalSync), also: "run.read" },
+    route("POST", "/tasks/:task/log", "log.write", "text", logs.append),
+    route("GET", "/tasks/:task/log", "log.read", "none", logs.list),
+    route("GET", "/tasks/:task", "task.look", "none", tasks.get),
+    route("GET", "/tasks/queue/size", "queue.read", "none", queues.size),
+    route("GET", "/tasks/queue/sizes", "queue.read", "none", queues.sizes),
+    route("GET", "/tasks/queue/all", "queue.read", "none", queues.all),
+    route("GET", "/tasks/queue/all/verbose", "queue.read", "none", queues.verbose),
+    route("GET", "/tasks/queue/polldata", "worker.read", "none", tasks.pollData),
+    route("GET", "/tasks/queue/polldata/all", "worker.read", "none", tasks.allPollData),
+    route("POST", "/tasks/queue/requeue/:type", "queue.steer", "none", queues.requeue),
+    route("GET", "/tasks/search", "task.read", "none", search.tasks),
+    route("GET", "/tasks/search-v2", "task.read", "none", search.tasksWhole),
+  ];
+}
+
+function workflowRoutes(workflows: Workflows, search: Search, execute: Handler): Route[] {
+  return [
+    route("POST", "/workflow", "run.start", "text", workflows.start),
+    route("POST", "/workflow/:name", "run.start", "text", workflows.startByName),
+    route("POST", "/workflow/start/:name/:version", "run.start", "text", workflows.startByName),
+    route("POST", "/workflow/execute/:name", "run.start", "text", execute),
+    route("POST", "/workflow/execute/:name/:version", "run.start", "text", execute),
+    route("GET", "/workflow/:workflow", "run.read", "none", workflows.get),
+    route("GET", "/workflow/:workflow/status", "run.read", "none", workflows.status),
+    route("GET", "/workflow/:workflow/tasks", "run.read", "none", workflows.tasks),
+    route("DELETE", "/workflow/:workflow", "run.steer", "none", workflows.terminate),
+    route("DELETE", "/workflow/:workflow/remove", "run.remove", "none", workflows.remove),
+    route("DELETE", "/workflow/:workflow/terminate-remove", "run.remove", "none", workflows.terminateAndRemove),
+    route("PUT", "/workflow/:workflow/pause", "run.steer", "none", workflows.pause),
+    route("PUT", "/workflow/:workflow/resume", "run.steer", "none", workflows.resume),
+    route("PUT", "/workflow/:workflow/skiptask/:reference", "run.steer", "text", workflows.skip),
+    route("POST", "/workflow/:workflow/rerun", "run.steer", "text", workflows.rerun),
+    route("POST", "/workflow/:workflow/restart", "run.steer", "none", workflows.restart),
+    route("POST", "/workflow/:workflow/retry", "run.steer", "none", workflows.retry),
+    route("POST", "/workflow/:workflow/resetcallbacks", "run.steer", "none", workflows.resetCallbacks),
+    route("PUT", "/workflow/decide/:workflow", "run.steer", "none", workflows.decide),
+    route("GET", "/workflow/running/:name", "run.read", "none", workflows.running),
+    route("GET", "/workflow/:name/correlated/:correlation", "run.read", "none", workflows.correlated),
+    route("POST", "/workflow/:name/correlated", "run.read", "text", workflows.correlatedList),
+    route("GET", "/workflow/search", "run.read", "none", search.workflows),
+    route("GET", "/workflow/search-v2", "run.read", "none", search.workflowsWhole),
+    route("GET", "/workflow/search-by-tasks", "run.read", "none", search.byTasks),
+    route("GET", "/workflow/search-by-tasks-v2", "run.read", "none", search.byTasksWhole),
+  ];
+}
+
+function bulkRoutes(bulk: Bulk): Route[] {
+  return [
+    route("PUT", "/workflow/bulk/pause", "run.steer", "text", bulk.pause),
+    route("PUT", "/workflow/bulk/resume", "run.steer", "text", bulk.resume),
+    route("POST", "/workflow/bulk/restart", "run.steer", "text", bulk.restart),
+    route("POST", "/workflow/bulk/retry", "run.steer", "text", bulk.retry),
+    route("POST", "/workflow/bulk/terminate", "run.steer", "text", bulk.terminate),
+    route("DELETE", "/workflow/bulk/remove", "run.remove", "text", bulk.remove),
+    route("DELETE", "/workflow/bulk/terminate-remove", "run.remove", "text", bulk.terminateAndRemove),
+    route("POST", "/workflow/bulk/search", "run.read", "text", bulk.search),
+  ];
+}
+
+function metadataRoutes(metadata: Metadata): Route[] {
+  return [
+    route("POST", "/metadata/taskdefs", "task-definition.write", "text", metadata.createTaskDefs),
+    route("PUT", "/metadata/taskdefs", "task-definition.write", "text", metadata.updateTaskDef),
+    route("PUT", "/metadata/taskdefs/:name", "task-definition.write", "text", metadata.updateTaskDef),
+    route("GET", "/metadata/taskdefs", "task-definition.read", "none", metadata.taskDefs),
+    route("GET", "/metadata/taskdefs/:name", "task-definition.read", "none", metadata.taskDef),
+    route("DELETE", "/metadata/taskdefs/:name", "definition.remove", "none", metadata.removeTaskDef),
+    route("POST", "/metadata/workflow", "definition.write", "text", metadata.createWorkflow),
+    route("PUT", "/metadata/workflow", "definition.write", "text", metadata.updateWorkflows),
+    route("POST", "/metadata/workflow/validate", "definition.check", "text", metadata.validateWorkflow),
+    route("GET", "/metadata/workflow", "definition.read", "none", metadata.workflows),
+    route("GET", "/metadata/workflow/names", "definition.read", "none", metadata.names),
+    route("GET", "/metadata/workflow/names-and-versions", "definition.read", "none", metadata.namesAndVersions),
+    route("GET", "/metadata/workflow/latest-versions", "definition.read", "none", metadata.latest),
+    route("GET", "/metadata/workflow/:name", "definition.read", "none", metadata.workflow),
+    route("GET", "/metadata/workflow/:name/versions", "definition.read", "none", metadata.versions),
+    route("DELETE", "/metadata/workflow/:name/:version", "definition.remove", "none", metadata.removeWorkflow),
+    route("POST", "/schema", "task-definition.write", "text", metadata.createSchemas),
+    route("GET", "/schema", "definition.read", "none", metadata.schemas),
+    route("GET", "/schema/:name", "definition.read", "none", metadata.schema),
+    route("GET", "/schema/:name/:version", "definition.read", "none", metadata.schema),
+    route("DELETE", "/schema/:name", "definition.remove", "none", metadata.removeSchema),
+    route("DELETE", "/schema/:name/:version", "definition.remove", "none", metadata.removeSchema),
+  ];
+}
+
+/** A key and its secret for a token. Our tokens are secrets already: the secret is the token, and is given back. */
+function token(request: HttpRequest, tokens: ConductorDeps["tokens"]): HttpReply {
+  if (!tokens.required) throw new Refused(404, "No static resource api/token.");
+  const secret = textIn(objectOf(request, "the token request"), "keySecret") ?? "";
+  if (!tokens.known(secret)) return refusal(401, "The key or its secret is not known to this server.", { error: "INVALID_CREDENTIALS" });
+  return json({ token: secret });
+}

@@ -1,0 +1,301 @@
+// Starting runs: by request, by name, by a step of another run, and after a failure. All end in one place, with what Conductor keeps
+// beside a run's input.
+
+import type { Clock } from "../../../clock.ts";
+import type { Board } from "../../../engine/board/board.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import { isRunOpen, type Message, type Run } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
+import type { NewChild } from "../../../engine/run/store.ts";
+import type { HttpRequest } from "../../../http.ts";
+import { isObject, type JsonObject } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
+import { inBodyTurns, parseInSlices as parseJsonInSlices } from "../../../json-sliced.ts";
+import { payloadBytesMax } from "../../../payload-size.ts";
+import { inTurns } from "../../../sliced.ts";
+import { dialectName } from "../dialect/compile.ts";
+import { attemptIdOf, parseAttemptId } from "../dialect/ids.ts";
+import type { WorkflowDef } from "../dialect/model.ts";
+import { quote, unquote } from "../dialect/quoting.ts";
+import { namesSecret } from "../dialect/secrets.ts";
+import { type Settings, settingsOf } from "../dialect/settings.ts";
+import { childInput } from "../dialect/snapshot.ts";
+import { parseInSlices } from "../dialect/workflow-def.ts";
+import type { Registry } from "./registry.ts";
+import { badRequest, conflict, invalid, notFound, Refused, refusedByCore } from "./replies.ts";
+import { mapIn, numberIn, objectOf, textIn } from "./request.ts";
+import type { Views } from "./view.ts";
+
+export interface StartDeps {
+  readonly clock: Clock;
+  readonly runs: Runs;
+  readonly registry: Registry;
+  readonly board: Board;
+  readonly views: Views;
+  /** A whole run as this wire shows it, for the run that follows its failure. */
+  shown(run: Run): Promise<string>;
+}
+
+export interface StartWish {
+  readonly name: string;
+  readonly version: number | undefined;
+  readonly inline: WorkflowDef | undefined;
+  readonly input: JsonObject;
+  readonly priority: number;
+  readonly correlationId: string | undefined;
+  readonly taskToDomain: { readonly [type: string]: string } | undefined;
+  readonly createdBy: string | undefined;
+  readonly idempotencyKey: string | undefined;
+  readonly idempotencyStrategy: "FAIL" | "RETURN_EXISTING" | "FAIL_ON_RUNNING";
+}
+
+/** An input above this is refused: README.md, "Limits". */
+const inputBytesMax = payloadBytesMax;
+
+/** Workflows inside workflows: one that leads to itself would never end. */
+const depthMax = 100;
+
+export class Starter {
+  readonly #deps: StartDeps;
+
+  constructor(deps: StartDeps) {
+    this.#deps = deps;
+  }
+
+  /** The id of the run, or of an earlier one with the same idempotency key. */
+  async start(wish: StartWish): Promise<string> {
+    const definition = await this.#definition(wish);
+    const source = this.#source(definition);
+    const { input, ...quoted } = inputFor(definition, source, quote(wish.input) as JsonObject);
+    if (Buffer.byteLength(input) > inputBytesMax)
+      throw new Refused(413, `The workflow input is larger than ${inputBytesMax} bytes, which is the limit.`);
+    const settings: Settings = {
+      version: source.version,
+      priority: wish.priority,
+      ...(wish.correlationId === undefined ? {} : { correlationId: wish.correlationId }),
+      ...(wish.taskToDomain === undefined ? {} : { taskToDomain: wish.taskToDomain }),
+      ...(wish.createdBy === undefined ? {} : { createdBy: wish.createdBy }),
+      ...(wish.idempotencyKey === undefined ? {} : { idempotencyKey: wish.idempotencyKey }),
+      ...quoted,
+    };
+    const run = {
+      workflow: wish.name,
+      definitionId: definition.id,
+      input,
+      alias: wish.correlationId ?? null,
+      priority: wish.priority === 0 ? 0 : -wish.priority,
+      settings: writeExact(settings),
+      variables: variablesOf(source),
+    };
+    return wish.idempotencyKey === undefined ? (await this.#deps.runs.begin(run)).run.id : this.#startOnce(wish, run, wish.idempotencyKey);
+  }
+
+  /** The same for a name in the path, which Conductor looks up in another place and says so in other words. */
+  async startNamed(wish: StartWish): Promise<string> {
+    if (await this.#known(wish)) return this.start(wish);
+    throw notFound(`No such workflow found by name: ${wish.name}, version: ${wish.version ?? null}`);
+  }
+
+  async #startOnce(wish: StartWish, run: Parameters<Runs["begin"]>[0], key: string): Promise<string> {
+    const first = await this.#deps.runs.begin({ ...run, key });
+    if (first.created) return first.run.id;
+    if (wish.idempotencyStrategy === "RETURN_EXISTING") return first.run.id;
+    if (wish.idempotencyStrategy === "FAIL" || isRunOpen(first.run.state)) {
+      throw conflict(`Workflow with idempotency key ${key} already exists: ${first.run.id}`);
+    }
+    return (await this.#deps.runs.begin(run)).run.id;
+  }
+
+  async #definition({ name, version, inline }: StartWish): Promise<Definition> {
+    if (inline !== undefined) return this.#deps.registry.define(inline);
+    const known = await this.#known({ name, version });
+    if (known === undefined) throw notFound(`No such workflow defined. name=${name}, version=${version ?? null}`);
+    return known;
+  }
+
+  async #known({ name, version }: Pick<StartWish, "name" | "version">): Promise<Definition | undefined> {
+    const { registry, runs } = this.#deps;
+    const own = await registry.startable(name, version === 0 ? undefined : version);
+    return own ?? (version === undefined ? runs.definition(name) : undefined);
+  }
+
+  /** What a step of a run, or its failure, asks to be started. */
+  child = async (message: Message & { kind: "start-run" }, id: string): Promise<NewChild> => {
+    const from = await this.#deps.runs.run(message.from);
+    if (from === undefined) return { failed: "the run that asked for it is gone" };
+    try {
+      return message.parentTaskId === null ? await this.#afterFailure(from, id) : await this.#ofStep(from, message, id);
+    } catch (error) {
+      const refused = refusedByCore(error);
+      if (refused === undefined) throw error;
+      return { failed: refused.message };
+    }
+  };
+
+  async #ofStep(parent: Run, message: Message & { kind: "start-run" }, id: string): Promise<NewChild> {
+    const wish = parseExact(message.input) as JsonObject;
+    const settings = settingsOf(parent);
+    const depth = (settings.depth ?? 0) + 1;
+    if (depth > depthMax) return { failed: `There are ${depthMax} workflows around it already, which is the limit.` };
+    const name = typeof wish.subWorkflowName === "string" ? wish.subWorkflowName : "";
+    const inline = isObject(wish.subWorkflowDefinition) ? await inlineOf(wish.subWorkflowDefinition, "subWorkflowDefinition") : undefined;
+    const version = Number(wish.subWorkflowVersion ?? 0);
+    const definition =
+      inline === undefined
+        ? await this.#deps.registry.startable(name, version > 0 ? version : undefined)
+        : await this.#deps.registry.define(inline);
+    if (definition === undefined) return { failed: `No such workflow defined. name=${name}, version=${version > 0 ? version : null}` };
+    const input = childInput(wish);
+    const domains = isObject(wish.subWorkflowTaskToDomain)
+      ? (wish.subWorkflowTaskToDomain as { [type: string]: string })
+      : settings.taskToDomain;
+    const priority = clampPriority(Number(wish.priority ?? 0));
+    const kept: Settings = {
+      version: this.#source(definition).version,
+      priority,
+      ...(settings.correlationId === undefined ? {} : { correlationId: settings.correlationId }),
+      ...(domains === undefined ? {} : { taskToDomain: domains }),
+      parentWorkflowId: parent.id,
+      depth,
+      ...(message.parentTaskId === null ? {} : { parentWorkflowTaskId: await this.#attemptOf(message.parentTaskId, message.attempt) }),
+    };
+    return this.#newChild(id, inline?.name ?? name, definition, input, kept);
+  }
+
+  async #attemptOf(taskId: string, attempt: number | undefined): Promise<string> {
+    return attemptIdOf(taskId, attempt ?? (await this.#deps.board.task(taskId))?.attempt ?? 0);
+  }
+
+  #source(definition: Definition): WorkflowDef {
+    return this.#deps.views.of(definition).definition;
+  }
+
+  async #afterFailure(failed: Run, id: string): Promise<NewChild> {
+    const definition = await this.#deps.runs.definitionById(failed.definitionId);
+    const source = definition === undefined ? undefined : this.#source(definition);
+    if (source === undefined) return { failed: "the definition of the failed run is gone" };
+    const own = parseExact(failed.input) as JsonObject;
+    const input = settingsOf(failed).quotedInput ? own : (quote(own) as JsonObject);
+    const name = failureName(source.failureWorkflow ?? "", input);
+    const next = await this.#deps.registry.startable(name, source.failureWorkflowVersion);
+    if (next === undefined) {
+      const reason = `No such workflow defined. name=${name}, version=${source.failureWorkflowVersion ?? null}`;
+      return { failed: `Error workflow ${name} failed to start.  reason: ${reason}` };
+    }
+    const text = await this.#deps.shown(failed);
+    const shown = (await inBodyTurns(text, parseJsonInSlices(text))) as JsonObject;
+    const settings = settingsOf(failed);
+    const about = {
+      workflowId: failed.id,
+      reason: failed.error ?? "",
+      failureStatus: String(shown.status),
+      ...failureTask(shown),
+      failedWorkflow: shown,
+    };
+    const kept: Settings = {
+      version: this.#source(next).version,
+      priority: 0,
+      ...(settings.correlationId === undefined ? {} : { correlationId: settings.correlationId }),
+      ...(settings.taskToDomain === undefined ? {} : { taskToDomain: settings.taskToDomain }),
+    };
+    return this.#newChild(id, name, next, { ...input, ...(quote(about) as JsonObject) }, kept);
+  }
+
+  /** `given` is quoted. */
+  #newChild(id: string, workflow: string, definition: Definition, given: JsonObject, settings: Settings): NewChild {
+    const source = this.#source(definition);
+    const { input, ...quoted } = inputFor(definition, source, given);
+    return {
+      id,
+      workflow,
+      definitionId: definition.id,
+      input,
+      alias: settings.correlationId ?? null,
+      priority: settings.priority === 0 ? 0 : -settings.priority,
+      settings: writeExact({ ...settings, ...quoted }),
+      variables: variablesOf(source),
+    };
+  }
+}
+
+/** A run's input as JSON text, and what its settings say of that. `given` is quoted; a run of another dialect gets data. */
+function inputFor(definition: Definition, source: WorkflowDef, given: JsonObject): { input: string } & Pick<Settings, "quotedInput"> {
+  if (definition.dialect !== dialectName) return { input: writeExact(unquote(given)) };
+  const input = writeExact({ ...source.inputTemplate, ...given });
+  return namesSecret(input) ? { input, quotedInput: true } : { input };
+}
+
+/** A name in the path stands for the one in the body. */
+export async function parseStart(request: HttpRequest, given?: string): Promise<StartWish> {
+  const body = objectOf(request, "the start request");
+  if (body.input === null) throw badRequest("NULL input passed when starting workflow");
+  const inline =
+    body.workflowDef === undefined || body.workflowDef === null
+      ? undefined
+      : await inlineOf(body.workflowDef, "startWorkflow.arg0.workflowDef");
+  const name = inline?.name ?? given ?? textIn(body, "name") ?? "";
+  if (name === "") throw invalid([{ path: "startWorkflow.arg0.name", message: "Workflow name cannot be null or empty" }]);
+  return {
+    name,
+    version: numberIn(body, "version"),
+    inline,
+    input: mapIn(body, "input") ?? {},
+    priority: priorityOf(numberIn(body, "priority") ?? 0),
+    correlationId: textIn(body, "correlationId"),
+    taskToDomain: mapIn(body, "taskToDomain") as { [type: string]: string } | undefined,
+    createdBy: textIn(body, "createdBy"),
+    idempotencyKey: textIn(body, "idempotencyKey") || undefined,
+    idempotencyStrategy: strategyOf(textIn(body, "idempotencyStrategy")),
+  };
+}
+
+function priorityOf(priority: number): number {
+  if (isPriority(priority)) return priority;
+  const bound = priority < 0 ? "minimum 0" : "maximum 99";
+  const message = `priority: ${priority} should be ${bound}`;
+  throw invalid([{ path: "startWorkflow.arg0.priority", message, invalidValue: String(priority) }]);
+}
+
+export function priorityInQuery(priority: number): number {
+  if (isPriority(priority)) return priority;
+  const message = priority < 0 ? "0 is the minimum priority value" : "99 is the maximum priority value";
+  throw invalid([{ path: "startWorkflow.arg3", message, invalidValue: String(priority) }]);
+}
+
+function isPriority(priority: number): boolean {
+  return priority >= 0 && priority <= 99;
+}
+
+function clampPriority(priority: number): number {
+  return Number.isFinite(priority) ? Math.min(Math.max(Math.trunc(priority), 0), 99) : 0;
+}
+
+function strategyOf(text: string | undefined): StartWish["idempotencyStrategy"] {
+  if (text === undefined || text === "" || text === "RETURN_EXISTING") return "RETURN_EXISTING";
+  if (text === "FAIL" || text === "FAIL_ON_RUNNING") return text;
+  throw badRequest(`idempotencyStrategy is ${JSON.stringify(text)}, expected one of FAIL, RETURN_EXISTING, FAIL_ON_RUNNING.`);
+}
+
+async function inlineOf(value: unknown, path: string): Promise<WorkflowDef> {
+  const checked = await inTurns(parseInSlices(value, path, { mayBeEmpty: true }));
+  if ("violations" in checked) throw invalid(checked.violations);
+  return checked.value;
+}
+
+/** The variables that a run begins with, as JSON text; null when there are none. */
+export function variablesOf({ variables }: WorkflowDef): string | null {
+  return Object.keys(variables).length === 0 ? null : writeExact(variables);
+}
+
+/** Its name, or `$workflow.input.<key>` for a name that stands in the failed run's input. */
+function failureName(wanted: string, input: JsonObject): string {
+  if (!wanted.startsWith("$")) return wanted;
+  const key = wanted.replace(/[${}]/g, "").split(".")[2] ?? "";
+  return String(input[key] ?? "");
+}
+
+function failureTask(shown: JsonObject): { failureTaskId?: string } {
+  const tasks = Array.isArray(shown.tasks) ? (shown.tasks as JsonObject[]) : [];
+  const failed = tasks.findLast((task) => ["FAILED", "FAILED_WITH_TERMINAL_ERROR", "TIMED_OUT"].includes(String(task.status)));
+  return typeof failed?.taskId === "string" && parseAttemptId(failed.taskId) !== undefined ? { failureTaskId: failed.taskId } : {};
+}

@@ -1,0 +1,241 @@
+// What workers ask: polls and updates. README.md, "The life of a task".
+//
+// What happens when a worker polls: `poll` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts. A task's id on this wire names the task
+// and the try, so a report on a try that is over proves by itself that it is late.
+
+import type { Clock } from "../../../clock.ts";
+import type { Board } from "../../../engine/board/board.ts";
+import { type Hold, isOpen, type Task } from "../../../engine/board/task.ts";
+import type { Workers } from "../../../engine/board/workers.ts";
+import type { Logs } from "../../../engine/log/log.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
+import type { HttpReply, HttpRequest } from "../../../http.ts";
+import type { Json } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
+import { dialectName } from "../dialect/compile.ts";
+import { parseAttemptId } from "../dialect/ids.ts";
+import { fillSecrets, namesSecret } from "../dialect/secrets.ts";
+import { settingsOf } from "../dialect/settings.ts";
+import { pollReturnsHeader, pollTimeoutMsDefault, pollTimeoutMsMax } from "../wire/shapes.ts";
+import { laneName, Polls } from "./polls.ts";
+import type { Registry } from "./registry.ts";
+import type { RunRenderer } from "./render-run.ts";
+import { currentTry, nobody, renderTask, type TaskSurroundings, type Try } from "./render-task.ts";
+import { badRequest, json, jsonText, noContent, notFound, text } from "./replies.ts";
+import { neededInQuery, textInQuery, wholeIn } from "./request.ts";
+import { logsOf, parseResult, type Report } from "./result-body.ts";
+import { type DefinitionView, loosePart } from "./view.ts";
+
+export interface TasksDeps {
+  readonly reader: Reader;
+  readonly clock: Clock;
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly logs: Logs;
+  readonly workers: Workers;
+  readonly registry: Registry;
+  readonly renderer: RunRenderer;
+  /** Secrets and variables by name, which stand in no record and are given only to whoever runs a task. */
+  secret(name: string): string | null;
+  variable(name: string): string | null;
+}
+
+/** More tasks than this are never handed out in one answer; who asks for more gets them with the next poll. */
+const countMax = 1_000;
+/** How long a try is held when neither its definition nor its workflow says. */
+const responseSecondsDefault = 3_600;
+const protocolName = "conductor";
+
+export class Tasks {
+  readonly polls = new Polls();
+  readonly #deps: TasksDeps;
+
+  constructor(deps: TasksDeps) {
+    this.#deps = deps;
+  }
+
+  poll = async (request: HttpRequest): Promise<HttpReply> => {
+    const tasks = await this.#take(request, 1, pollTimeoutMsDefault);
+    const [first] = tasks;
+    return first === undefined ? noContent : this.#handed(tasks, await this.#render(first));
+  };
+
+  pollBatch = async (request: HttpRequest): Promise<HttpReply> => {
+    const count = Math.min(wholeIn(request, "count", 1), countMax);
+    const timeoutMs = wholeIn(request, "timeout", pollTimeoutMsDefault);
+    if (timeoutMs > pollTimeoutMsMax) throw badRequest("Long Poll Timeout value cannot be more than 5 seconds");
+    const tasks = count < 1 ? [] : await this.#take(request, count, timeoutMs);
+    if (tasks.length === 0) return emptyBatch;
+    const texts = tasks.length === 1 ? [await this.#render(tasks[0] as Task)] : await Promise.all(tasks.map((task) => this.#render(task)));
+    return this.#handed(tasks, `[${texts.join(",")}]`);
+  };
+
+  update = async (request: HttpRequest): Promise<HttpReply> => {
+    const report = parseResult(request);
+    const tried = await this.#tried(report);
+    if (tried === undefined) throw await this.#unknown(report);
+    await this.#report(tried, report);
+    return text(report.taskId);
+  };
+
+  /** Like `update`, and the next task of the same type comes with the answer. Never 404: clients would take it for a missing endpoint. */
+  updateV2 = async (request: HttpRequest): Promise<HttpReply> => {
+    const report = parseResult(request);
+    const tried = await this.#tried(report);
+    if (tried === undefined) return noContent;
+    const { lane } = tried.task;
+    const reporting = this.#report(tried, report);
+    const goesOn = report.extendLease || report.status === "IN_PROGRESS" || lane === null;
+    // Asked in the same breath, so that the report and the next task share one commit.
+    const next = goesOn ? noTasks : this.#claim(lane.name, report.workerId ?? "", 1, 0, request);
+    const [, tasks] = await Promise.all([reporting, next]);
+    const [first] = tasks;
+    return first === undefined ? noContent : this.#handed(tasks, await this.#render(first));
+  };
+
+  get = async (request: HttpRequest): Promise<HttpReply> => {
+    const taskId = request.params.task as string;
+    const shown = await this.textOf(taskId);
+    if (shown === undefined) throw notFound(`Task not found for taskId: ${taskId}`);
+    return jsonText(shown);
+  };
+
+  /** One try of a task, whichever it was. */
+  async textOf(attemptId: string): Promise<string | undefined> {
+    const id = parseAttemptId(attemptId);
+    const task = id === undefined ? undefined : await this.#deps.board.task(id.taskId);
+    if (id === undefined || task === undefined || task.state === "forgotten" || id.attempt > task.attempt) return undefined;
+    const run = task.runId === null ? undefined : await this.#deps.runs.run(task.runId);
+    if (run === undefined) return id.attempt === task.attempt ? this.#render(task) : undefined;
+    const view = await this.#deps.renderer.viewOf(run);
+    const records = await this.#deps.renderer.recordsOf(task, view);
+    const recorded = records.find(({ shown }) => shown.attempt === id.attempt);
+    return recorded === undefined ? undefined : this.#deps.renderer.taskText(recorded, run, settingsOf(run));
+  }
+
+  pollData = (request: HttpRequest): HttpReply => json(this.polls.of(neededInQuery(request, "taskType")));
+
+  allPollData = async (): Promise<HttpReply> => jsonText(await this.#deps.reader.listText(() => textsOf(this.polls.all())));
+
+  /** The try that a report is about; undefined when there is none. */
+  async #tried(report: Report): Promise<Tried | undefined> {
+    const id = parseAttemptId(report.taskId);
+    const task = id === undefined ? undefined : await this.#deps.board.task(id.taskId);
+    if (id === undefined || task === undefined || id.attempt > task.attempt) return undefined;
+    return (task.runId ?? task.id) === report.workflowInstanceId ? { task, attempt: id.attempt } : undefined;
+  }
+
+  /** Asks the board before it returns, so that what is asked next stands behind it in the same commit. */
+  #report({ task, attempt }: Tried, report: Report): Promise<unknown> {
+    const settled = settle(this.#deps.board, { taskId: task.id, attempt }, task, report);
+    if (report.logs.length === 0 || report.extendLease) return settled;
+    return Promise.all([settled, this.#log(task, attempt, report)]);
+  }
+
+  async #unknown(report: Report): Promise<Error> {
+    const run = await this.#deps.runs.run(report.workflowInstanceId);
+    if (run === undefined) return notFound(`No such workflow found by id: ${report.workflowInstanceId}`);
+    return notFound(`No such task found by id: ${report.taskId}`);
+  }
+
+  #log(task: Task, attempt: number, report: Report): Promise<unknown> {
+    const chunks = logsOf(report.logs, this.#deps.clock.now());
+    return this.#deps.logs.append({ taskId: task.id, runId: task.runId, attempt, grant: task.grant, chunks });
+  }
+
+  #take(request: HttpRequest, count: number, waitMs: number): Promise<Task[]> {
+    const type = request.params.type as string;
+    const domain = textInQuery(request, "domain");
+    const worker = textInQuery(request, "workerid") ?? "";
+    this.polls.polled(type, domain, worker, this.#deps.clock.now());
+    return this.#claim(laneName(type, domain), worker, count, waitMs, request);
+  }
+
+  async #claim(lane: string, worker: string, max: number, waitMs: number, request: HttpRequest): Promise<Task[]> {
+    const reach = { names: [lane], labels: noLabels };
+    const holder = worker === "" ? nobody : worker;
+    this.#deps.workers.seen(holder, { protocol: protocolName, reach, everyMs: pollTimeoutMsMax });
+    const termMs = responseSecondsDefault * 1_000;
+    if (waitMs <= 0) return this.#deps.board.claim({ reach, holder, termMs, max });
+    return this.#deps.board.claim({ reach, holder, termMs, max, waitMs, signal: request.gone });
+  }
+
+  async #render(task: Task): Promise<string> {
+    const now = this.#deps.clock.now();
+    const run = task.runId === null ? undefined : await this.#deps.runs.run(task.runId);
+    if (run === undefined) {
+      const step = loosePart(task);
+      return renderTask(currentTry(task, step), {
+        step,
+        workflowId: task.id,
+        workflowType: "",
+        settings: { version: 1, priority: 0 },
+        now,
+      });
+    }
+    const view = await this.#deps.renderer.viewOf(run);
+    // Another try also says what became of the one before it.
+    const recorded = task.attempt > task.firstAttempt ? (await this.#deps.renderer.recordsOf(task, view)).at(-1) : undefined;
+    const step = view.steps[task.node] ?? loosePart(task);
+    const around = { step, workflowId: run.id, workflowType: run.workflow, settings: settingsOf(run), now };
+    const { shown, reasonBefore } = recorded ?? { shown: currentTry(task, step), reasonBefore: null };
+    return this.#handOut(task, shown, { ...around, reasonBefore }, view);
+  }
+
+  /** As the worker gets it: with secrets in it, and with what its definition asks for by name. */
+  #handOut(task: Task, shown: Try, around: TaskSurroundings, view: DefinitionView): string {
+    if (view.dialect !== dialectName) return renderTask(shown, around);
+    const { secret, variable } = this.#deps;
+    const input = namesSecret(task.input) ? writeExact(fillSecrets(parseExact(task.input) as Json, secret)) : task.input;
+    const names = around.step.definition?.runtimeMetadata ?? [];
+    if (names.length === 0) return renderTask({ ...shown, input }, around);
+    const found = names.map((name) => [name, secret(name) ?? variable(name)] as const);
+    const known = found.filter((entry): entry is [string, string] => entry[1] !== null);
+    const runtimeMetadata = known.length === 0 ? undefined : Object.fromEntries(known);
+    return renderTask({ ...shown, input }, { ...around, runtimeMetadata });
+  }
+
+  /** What the client never read goes back. */
+  #handed(tasks: readonly Task[], body: string): HttpReply {
+    const undelivered = () => {
+      for (const { id: taskId, grant } of tasks) this.#deps.board.giveBack({ taskId, grant }).catch(() => undefined);
+    };
+    return { ...jsonText(body), headers: polledHeaders, undelivered };
+  }
+}
+
+/** A task, and which try of it is meant. */
+interface Tried {
+  readonly task: Task;
+  readonly attempt: number;
+}
+
+const noTasks: readonly Task[] = [];
+const noLabels: readonly string[] = [];
+const polledHeaders = { "content-type": "application/json", [pollReturnsHeader]: "true" } as const;
+const emptyBatch: HttpReply = { status: 200, headers: polledHeaders, body: "[]" };
+
+/** What a report means on the board. */
+export function settle(board: Board, hold: Hold, task: Task, report: Report): Promise<unknown> {
+  if (report.extendLease) return board.extend(hold);
+  const by = report.workerId;
+  switch (report.status) {
+    case "COMPLETED":
+      return board.complete(hold, report.output, { by, merge: report.merge });
+    case "IN_PROGRESS":
+      // What no worker can take only keeps what it is told.
+      if (task.lane === null) return isOpen(task.state) ? board.extend(hold, { output: report.output }) : Promise.resolve();
+      return board.defer(hold, report.callbackSeconds * 1_000, report.output);
+    case "CANCELED":
+      return board.withdraw(hold, { error: report.reason ?? "", output: report.output, by });
+    default: {
+      const retryable = report.status === "FAILED";
+      return board.fail(hold, { error: report.reason ?? "", retryable, output: report.output, by });
+    }
+  }
+}
+
+function* textsOf(values: Iterable<object>): Generator<string, void, void> {
+  for (const value of values) yield JSON.stringify(value);
+}

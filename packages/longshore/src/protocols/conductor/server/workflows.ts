@@ -1,0 +1,368 @@
+// Runs from the outside: starting, reading and steering them. README.md, "The life of a workflow".
+
+import { isOpen } from "../../../engine/board/task.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import { isRunOpen, type Run } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
+import type { HttpReply, HttpRequest } from "../../../http.ts";
+import type { JsonObject } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
+import { dialectName } from "../dialect/compile.ts";
+import { parseAttemptId } from "../dialect/ids.ts";
+import { quote } from "../dialect/quoting.ts";
+import { workflowStatusOf } from "../dialect/records.ts";
+import { settingsOf } from "../dialect/settings.ts";
+import type { Registry } from "./registry.ts";
+import { type RunRenderer, shownVariables } from "./render-run.ts";
+import type { Try } from "./render-task.ts";
+import { badRequest, conflict, json, jsonText, noContent, notFound, nothing, text } from "./replies.ts";
+import { flagInQuery, idsOf, mapIn, objectOf, textIn, textInQuery, wholeIn } from "./request.ts";
+import { parseStart, priorityInQuery, type Starter, variablesOf } from "./start.ts";
+import type { DefinitionView, Views } from "./view.ts";
+
+export interface WorkflowsDeps {
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly registry: Registry;
+  readonly renderer: RunRenderer;
+  readonly starter: Starter;
+  readonly views: Views;
+  removeRun(runId: string): Promise<boolean>;
+}
+
+/** Runs in one answer about a correlation id. */
+const correlatedMax = 1_000;
+/** Running ids in one answer. */
+const runningMax = 10_000;
+
+export class Workflows {
+  readonly #deps: WorkflowsDeps;
+
+  constructor(deps: WorkflowsDeps) {
+    this.#deps = deps;
+  }
+
+  start = async (request: HttpRequest): Promise<HttpReply> => text(await this.#deps.starter.start(await parseStart(request)));
+
+  startByName = async (request: HttpRequest): Promise<HttpReply> => {
+    const name = request.params.name as string;
+    const version = request.params.version ?? textInQuery(request, "version");
+    if (version !== undefined && !/^\d{1,9}$/.test(version))
+      throw badRequest(`The version is ${JSON.stringify(version)}, expected a whole number.`);
+    const id = await this.#deps.starter.startNamed({
+      name,
+      version: version === undefined ? undefined : Number(version),
+      inline: undefined,
+      input: objectOf(request, "the workflow's input"),
+      priority: priorityInQuery(wholeIn(request, "priority", 0)),
+      correlationId: textInQuery(request, "correlationId"),
+      taskToDomain: undefined,
+      createdBy: undefined,
+      idempotencyKey: textInQuery(request, "idempotencyKey"),
+      idempotencyStrategy: "RETURN_EXISTING",
+    });
+    return text(id);
+  };
+
+  get = async (request: HttpRequest): Promise<HttpReply> => {
+    const id = request.params.workflow as string;
+    return jsonText(await this.#deps.renderer.answer(() => this.known(id), flagInQuery(request, "includeTasks", true)));
+  };
+
+  status = async (request: HttpRequest): Promise<HttpReply> => {
+    const run = await this.known(request.params.workflow as string);
+    const { correlationId } = settingsOf(run);
+    const { renderer } = this.#deps;
+    return json({
+      workflowId: run.id,
+      ...(correlationId === undefined ? {} : { correlationId }),
+      ...(flagInQuery(request, "includeOutput", false) ? { output: parseExact(run.output ?? "{}") } : {}),
+      ...(flagInQuery(request, "includeVariables", false)
+        ? { variables: parseExact(shownVariables(run, await renderer.viewOf(run))) }
+        : {}),
+      status: workflowStatusOf(run.state),
+    });
+  };
+
+  tasks = async (request: HttpRequest): Promise<HttpReply> => {
+    const shown = headOf(await this.known(request.params.workflow as string));
+    const wanted = request.query.getAll("status").flatMap((each) => each.split(","));
+    const start = Math.max(0, wholeIn(request, "start", 0));
+    const end = start + Math.max(0, wholeIn(request, "count", 15));
+    const { renderer, reader } = this.#deps;
+    const view = await renderer.viewOf(shown);
+    // Without their texts, which are read for those that are shown.
+    const matching: Pick<Try, "taskId" | "attempt" | "ordinal">[] = [];
+    for await (const record of renderer.records(shown, view)) {
+      const { taskId, attempt, ordinal, status } = record.shown;
+      if (wanted.length === 0 || wanted.includes(status)) matching.push({ taskId, attempt, ordinal });
+    }
+    matching.sort((a, b) => a.ordinal - b.ordinal);
+    const settings = settingsOf(shown);
+    const texts = async function* () {
+      for (const { taskId, attempt } of matching.slice(start, end)) {
+        const task = await reader.task(taskId);
+        const records = task === undefined ? [] : await renderer.recordsOf(task, view);
+        const recorded = records.find((record) => record.shown.attempt === attempt);
+        if (recorded !== undefined) yield renderer.taskText(recorded, shown, settings);
+      }
+    };
+    return jsonText(`{"totalHits":${matching.length},"results":${await reader.listText(texts, { cut: true })}}`);
+  };
+
+  running = async (request: HttpRequest): Promise<HttpReply> => {
+    const version = wholeIn(request, "version", 1);
+    const from = wholeIn(request, "startTime", 0);
+    const until = wholeIn(request, "endTime", 0);
+    const open = await this.#deps.reader.openRuns(request.params.name as string, runningMax);
+    const matching = open.filter(
+      (run) => settingsOf(run).version === version && run.createdAt >= from && (until === 0 || run.createdAt <= until),
+    );
+    return json(matching.map(({ id }) => id));
+  };
+
+  correlated = async (request: HttpRequest): Promise<HttpReply> => {
+    const { name, correlation } = request.params as { name: string; correlation: string };
+    return jsonText(await this.#deps.reader.listText(() => this.#correlated(request, name, correlation)));
+  };
+
+  correlatedList = async (request: HttpRequest): Promise<HttpReply> => {
+    const ids = idsOf(request, "getWorkflows.arg1", correlatedMax);
+    const list = await this.#deps.reader.listText(() => this.#correlatedEntries(request, request.params.name as string, ids));
+    return jsonText(`{${list.slice(1, -1)}}`);
+  };
+
+  /** The texts of a map from ids to lists, in pieces that have a comma between them: so all the lists together have one limit. */
+  async *#correlatedEntries(request: HttpRequest, name: string, ids: readonly string[]): AsyncGenerator<string, void, void> {
+    for (const id of ids) {
+      let piece = `${JSON.stringify(id)}:[`;
+      let count = 0;
+      for await (const text of this.#correlated(request, name, id)) {
+        if (count++ > 0) yield piece;
+        piece = count === 1 ? piece + text : text;
+      }
+      yield `${piece}]`;
+    }
+  }
+
+  /** Oldest first. */
+  async *#correlated(request: HttpRequest, name: string, correlation: string): AsyncGenerator<string, void, void> {
+    const closed = flagInQuery(request, "includeClosed", false);
+    const withTasks = flagInQuery(request, "includeTasks", false);
+    const order = { by: "created", down: false } as const;
+    const states = closed ? {} : { states: ["running", "paused"] as const };
+    const wanted = { workflows: [name], aliases: [correlation], ...states, order, offset: 0, limit: correlatedMax };
+    const { runs } = await this.#deps.reader.search(wanted);
+    for await (const run of runs) yield await this.#deps.renderer.run(run, withTasks);
+  }
+
+  terminate = async (request: HttpRequest): Promise<HttpReply> => {
+    await this.terminateRun(request.params.workflow as string, textInQuery(request, "reason"));
+    return nothing;
+  };
+
+  async terminateRun(id: string, reason: string | undefined): Promise<void> {
+    const run = await this.known(id);
+    if (run.state === "succeeded") throw conflict("Cannot terminate a COMPLETED workflow.");
+    await this.#deps.runs.tell(id, { kind: "cancel", error: reason });
+  }
+
+  remove = async (request: HttpRequest): Promise<HttpReply> => {
+    await this.removeRun(request.params.workflow as string, flagInQuery(request, "archiveWorkflow", true));
+    return nothing;
+  };
+
+  async removeRun(id: string, archive: boolean): Promise<void> {
+    const run = await this.known(id);
+    if (isRunOpen(run.state)) {
+      if (archive) throw badRequest(`Cannot archive workflow: ${id} with status: ${workflowStatusOf(run.state)}`);
+      await this.#deps.runs.tell(id, { kind: "cancel" });
+    }
+    await this.#deps.removeRun(id);
+  }
+
+  terminateAndRemove = async (request: HttpRequest): Promise<HttpReply> => {
+    const id = request.params.workflow as string;
+    await this.terminateRun(id, textInQuery(request, "reason"));
+    await this.removeRun(id, flagInQuery(request, "archiveWorkflow", true));
+    return nothing;
+  };
+
+  pause = async (request: HttpRequest): Promise<HttpReply> => {
+    await this.pauseRun(request.params.workflow as string);
+    return nothing;
+  };
+
+  async pauseRun(id: string): Promise<void> {
+    const run = await this.known(id);
+    if (!isRunOpen(run.state)) throw conflict(`Workflow ${named(run)} has ended, status cannot be updated.`);
+    await this.#deps.runs.tell(id, { kind: "pause" });
+  }
+
+  resume = async (request: HttpRequest): Promise<HttpReply> => {
+    await this.resumeRun(request.params.workflow as string);
+    return nothing;
+  };
+
+  async resumeRun(id: string): Promise<void> {
+    const run = await this.known(id);
+    if (run.state !== "paused")
+      throw conflict(`The workflow ${id} is not PAUSED so cannot resume. Current status is ${workflowStatusOf(run.state)}`);
+    await this.#deps.runs.tell(id, { kind: "resume" });
+  }
+
+  retry = async (request: HttpRequest): Promise<HttpReply> => {
+    await this.retryRun(request.params.workflow as string, flagInQuery(request, "resumeSubworkflowTasks", false));
+    return noContent;
+  };
+
+  /** With `deep`, the run that failed at the bottom is tried again, and those above wait for it again. */
+  async retryRun(id: string, deep: boolean): Promise<void> {
+    const run = await this.known(id);
+    if (isRunOpen(run.state)) throw notFound(`Workflow is still running.  status=${workflowStatusOf(run.state)}`);
+    if (run.state === "succeeded")
+      throw conflict("There are no retryable tasks! Use restart if you want to attempt entire workflow execution again.");
+    const child = deep ? await this.#failedChild(run) : undefined;
+    if (child !== undefined) return this.retryRun(child.id, true);
+    await this.#deps.runs.tell(id, { kind: "retry" });
+  }
+
+  async #failedChild(run: Run): Promise<Run | undefined> {
+    const { renderer, reader } = this.#deps;
+    const { steps } = await renderer.viewOf(run);
+    const ended = (await reader.heads(run.id)).filter(({ state }) => !isOpen(state) && state !== "done" && state !== "forgotten");
+    for (const { id: taskId, attempt, node } of ended.sort((a, b) => a.ordinal - b.ordinal)) {
+      if (steps[node]?.task.type !== "SUB_WORKFLOW") continue;
+      const child = await reader.childOf(taskId, attempt);
+      if (child !== undefined && !isRunOpen(child.state) && child.state !== "succeeded") return child;
+    }
+    return undefined;
+  }
+
+  restart = async (request: HttpRequest): Promise<HttpReply> => {
+    await this.restartRun(request.params.workflow as string, flagInQuery(request, "useLatestDefinitions", false));
+    return noContent;
+  };
+
+  async restartRun(id: string, latest: boolean): Promise<void> {
+    const run = await this.known(id);
+    if (isRunOpen(run.state)) throw conflict(`Workflow: ${stated(run)} is not in terminal state, unable to restart.`);
+    const view = await this.#deps.renderer.viewOf(run);
+    if (run.state === "succeeded" && !view.definition.restartable) {
+      throw notFound(`Workflow: ${stated(run)} is non-restartable`);
+    }
+    const newest = latest ? await this.#deps.registry.startable(run.workflow) : undefined;
+    if (latest && newest === undefined) throw notFound(`No such workflow found by name: ${run.workflow}`);
+    const definition = newest === undefined ? view.definition : this.#deps.views.of(newest).definition;
+    await this.#deps.runs.tell(id, { kind: "restart", definitionId: newest?.id, variables: variablesOf(definition) });
+  }
+
+  rerun = async (request: HttpRequest): Promise<HttpReply> => {
+    const id = request.params.workflow as string;
+    const run = await this.known(id);
+    const body = objectOf(request, "the rerun request");
+    if (isRunOpen(run.state)) throw conflict(`Workflow: ${stated(run)} is not in terminal state, unable to rerun.`);
+    const input = mapIn(body, "workflowInput");
+    const from = textIn(body, "reRunFromTaskId");
+    if (from === undefined) await this.#rerunWhole(run, input, textIn(body, "correlationId"));
+    else await this.#rerunFrom(run, from, mapIn(body, "taskInput"));
+    return text(id);
+  };
+
+  async #rerunWhole(run: Run, input: JsonObject | undefined, correlationId: string | undefined): Promise<void> {
+    const { quotedInput, ...before } = settingsOf(run);
+    // An input that is given now is data, whatever the one before was.
+    const keeps = input === undefined || quotedInput === undefined;
+    const kept = { ...before, ...(keeps && quotedInput ? { quotedInput } : {}), ...(correlationId === undefined ? {} : { correlationId }) };
+    const settings = keeps && correlationId === undefined ? undefined : JSON.stringify(kept);
+    await this.#deps.runs.tell(run.id, {
+      kind: "restart",
+      input: input === undefined ? undefined : writeExact(input),
+      settings,
+      variables: variablesOf((await this.#deps.renderer.viewOf(run)).definition),
+      ...(correlationId === undefined ? {} : { alias: correlationId }),
+    });
+  }
+
+  /** The task may stand in a run that a step of this one started, however deep. */
+  async #rerunFrom(run: Run, attemptId: string, taskInput: JsonObject | undefined): Promise<void> {
+    const id = parseAttemptId(attemptId);
+    const dot = id?.taskId.lastIndexOf(".") ?? -1;
+    const runId = id?.taskId.slice(0, dot);
+    const node = Number(id?.taskId.slice(dot + 1));
+    const target = runId === undefined ? undefined : await this.#deps.runs.run(runId);
+    if (id === undefined || target === undefined || !(await this.#descendsFrom(target, run.id))) {
+      throw badRequest(`Task ${attemptId} not found in workflow ${run.id}`);
+    }
+    const input = taskInput === undefined ? undefined : taskInputText(taskInput, await this.#deps.renderer.viewOf(target));
+    await this.#deps.runs.tell(target.id, { kind: "rerun", node, input });
+  }
+
+  async #descendsFrom(run: Run, ancestorId: string): Promise<boolean> {
+    let at: Run | undefined = run;
+    for (let level = 0; at !== undefined && level < ancestorsMax; level++) {
+      if (at.id === ancestorId) return true;
+      const parent: string | undefined = settingsOf(at).parentWorkflowId;
+      at = parent === undefined ? undefined : await this.#deps.runs.run(parent);
+    }
+    return false;
+  }
+
+  skip = async (request: HttpRequest): Promise<HttpReply> => {
+    const { workflow: id, reference } = request.params as { workflow: string; reference: string };
+    const run = await this.known(id);
+    const body = objectOf(request, "the skip request");
+    if (run.state !== "running")
+      throw conflict(`The workflow ${id} is not running so the task referenced by ${reference} cannot be skipped`);
+    const view = await this.#deps.renderer.viewOf(run);
+    const node = view.steps.findIndex((step) => step?.task.taskReferenceName === reference);
+    if (node < 0) throw badRequest(`The task referenced by ${reference} does not exist in the WorkflowDefinition ${run.workflow}`);
+    const begun = (await this.#deps.reader.heads(id)).some((task) => task.node === node && task.state !== "forgotten");
+    if (begun) throw conflict(`The task referenced ${reference} has already been processed, cannot be skipped`);
+    const input = taskInputText(mapIn(body, "taskInput") ?? {}, view);
+    await this.#deps.runs.tell(id, { kind: "skip", node, input, output: writeExact(mapIn(body, "taskOutput") ?? {}) });
+    return nothing;
+  };
+
+  resetCallbacks = async (request: HttpRequest): Promise<HttpReply> => {
+    const id = request.params.workflow as string;
+    const run = await this.known(id);
+    if (!isRunOpen(run.state)) throw conflict(`Workflow is in terminal state. Status = ${workflowStatusOf(run.state)}`);
+    await this.#deps.runs.hasten(id);
+    return noContent;
+  };
+
+  /** Nothing waits to be decided here: this only tells whether there is such a run. */
+  decide = async (request: HttpRequest): Promise<HttpReply> => {
+    await this.known(request.params.workflow as string);
+    return nothing;
+  };
+
+  async known(id: string): Promise<Run> {
+    const run = await this.#deps.runs.run(id);
+    if (run === undefined) throw notFound(`No such workflow found by id: ${id}`);
+    return run;
+  }
+}
+
+/** A run as Conductor names it in its messages. */
+function named(run: Run): string {
+  return `${run.workflow}.${settingsOf(run).version}/${run.id}`;
+}
+
+function stated(run: Run): string {
+  return `${named(run)}.${workflowStatusOf(run.state)}`;
+}
+
+/** Runs inside runs: deeper ones are looked for no further. */
+const ancestorsMax = 100;
+
+/** The input that a caller gives to a task instead of its own, as a record keeps it. */
+function taskInputText(given: JsonObject, { dialect }: DefinitionView): string {
+  return writeExact(dialect === dialectName ? quote(given) : given);
+}
+
+/** Without its texts, which a list that waits must not hold. */
+function headOf({ id, workflow, definitionId, settings }: Run): Pick<Run, "id" | "workflow" | "definitionId" | "settings"> {
+  return { id, workflow, definitionId, settings };
+}

@@ -1,0 +1,60 @@
+// How Conductor's statuses speak: what a task's status means for its worker, and what an HTTP status means for an update.
+
+import type { Verdict } from "../../../verdict.ts";
+import { type ErrorBody, parseErrorBody, type TaskStatus } from "./shapes.ts";
+
+/** What a worker that still runs a task makes of the task's status at the server. Statuses it does not know change nothing. */
+export function verdictOfStatus(status: TaskStatus): Verdict {
+  if (status === "CANCELED") return "cancel";
+  return endedStatuses.has(status) ? "gone" : "ok";
+}
+
+/** The task is over at the server, by somebody else's word: another worker, an operator, a timeout. */
+const endedStatuses: ReadonlySet<string> = new Set([
+  "COMPLETED",
+  "COMPLETED_WITH_ERRORS",
+  "FAILED",
+  "FAILED_WITH_TERMINAL_ERROR",
+  "SKIPPED",
+  "TIMED_OUT",
+]);
+
+/**
+ * What the answer to an update means.
+ *   taken       2xx, unless it brings a page: a login page or a gateway's excuse comes with a 200 too, and the result got nowhere.
+ *   refused     400 or 413 in Conductor's own error shape: this result will never be taken.
+ *   no-endpoint 405, 501, or a 404 that does not speak of the task or its workflow: the path is not served.
+ *   failed      everything else, also 401, 403, 404 and what a proxy in between answers: worth another try.
+ */
+export type UpdateAnswer = "taken" | "refused" | "no-endpoint" | "failed";
+
+export function updateAnswer(status: number, body: string): UpdateAnswer {
+  if (status >= 200 && status < 300) return isPage(body) ? "failed" : "taken";
+  const error = parseErrorBody(body);
+  if ((status === 400 || status === 413) && error !== undefined) return "refused";
+  if (status === 405 || status === 501) return "no-endpoint";
+  if (status === 404) return speaksOfTask(error) ? "failed" : "no-endpoint";
+  return "failed";
+}
+
+/** HTML or XML. Conductor answers an update with an id, with a task as JSON or with nothing. */
+function isPage(body: string): boolean {
+  return body.trimStart().startsWith("<");
+}
+
+/** `No such task found by id: X`, `No such workflow found by id: X`; but not `No static resource api/tasks/update-v2.`. */
+function speaksOfTask(error: ErrorBody | undefined): boolean {
+  return error !== undefined && /\b(task|workflow)\b.*\bfound\b|no such (task|workflow)/i.test(error.message);
+}
+
+/** 401 and 403: who asks is not known, or may not. */
+export function isAuthStatus(status: number): boolean {
+  return status === 401 || status === 403;
+}
+
+/** The token was good once, or is garbled: a new one may help. */
+export function wantsNewToken(status: number, body: string): boolean {
+  if (!isAuthStatus(status)) return false;
+  const match = /"error"\s*:\s*"([A-Z_]+)"/.exec(body);
+  return match !== null && (match[1] === "EXPIRED_TOKEN" || match[1] === "INVALID_TOKEN");
+}

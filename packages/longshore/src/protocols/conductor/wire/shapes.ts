@@ -1,0 +1,210 @@
+// The shapes on Conductor's wire that a worker and a server share, with their limits. No I/O, no defaults: README.md beside this file is
+// the contract with literal examples. Field names are Conductor's own.
+
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+
+/** A server refuses a longer wait of a poll with 400. */
+export const pollTimeoutMsMax = 5_000;
+/** What a poll waits when its request does not say. */
+export const pollTimeoutMsDefault = 100;
+/** The most tasks that one poll asks for. */
+export const pollCountMax = 100;
+
+/** Where each call goes, below `{server}/api`; texts in braces stand for one percent-encoded segment. */
+export const paths = {
+  poll: "/tasks/poll/batch/{tasktype}",
+  update: "/tasks",
+  updateV2: "/tasks/update-v2",
+  task: "/tasks/{taskId}",
+  storage: "/tasks/externalstoragelocation",
+  token: "/token",
+  schema: "/schema",
+  taskDefs: "/metadata/taskdefs",
+  taskDef: "/metadata/taskdefs/{tasktype}",
+} as const;
+
+/** Carries the token of `POST /api/token`, bare. */
+export const tokenHeader = "x-authorization";
+
+/**
+ * Ours, on every answer to a poll: this server gives back the tasks of a poll whose connection is gone. A worker that stops may then end
+ * its polls; with other servers it waits for their answers, because tasks they have popped would be lost until their response timeout.
+ */
+export const pollReturnsHeader = "longshore-poll-returns";
+
+/** What a worker may say. The server also knows CANCELED, and its own states below. */
+export type ResultStatus = "IN_PROGRESS" | "COMPLETED" | "FAILED" | "FAILED_WITH_TERMINAL_ERROR";
+export const resultStatuses: readonly ResultStatus[] = ["IN_PROGRESS", "COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"];
+
+export type TaskStatus =
+  | ResultStatus
+  | "SCHEDULED"
+  | "CANCELED"
+  | "TIMED_OUT"
+  | "SKIPPED"
+  | "COMPLETED_WITH_ERRORS"
+  /** What a newer server may add. */
+  | (string & {});
+
+/** A polled task: what a worker needs, and whatever else the server sent. */
+export interface PolledTask {
+  readonly taskId: string;
+  readonly workflowInstanceId: string;
+  readonly taskDefName: string;
+  readonly referenceTaskName: string;
+  readonly status: TaskStatus;
+  readonly inputData: JsonObject;
+  readonly outputData: JsonObject;
+  /** 1 on the first poll; rises with every hand-out, so also after an IN_PROGRESS result. */
+  readonly pollCount: number;
+  readonly retryCount: number;
+  /** 0 when there is none. */
+  readonly responseTimeoutSeconds: number;
+  readonly callbackAfterSeconds: number;
+  readonly [field: string]: Json | undefined;
+}
+
+/** What `POST /api/tasks` and `POST /api/tasks/update-v2` take. Unknown fields are ignored by servers. */
+export interface TaskResult {
+  readonly taskId: string;
+  readonly workflowInstanceId: string;
+  readonly workerId?: string;
+  readonly status: ResultStatus;
+  readonly reasonForIncompletion?: string;
+  readonly callbackAfterSeconds?: number;
+  readonly outputData?: JsonObject;
+  readonly logs?: readonly TaskExecLog[];
+  /** Where the output lies that was too large to be sent. */
+  readonly externalOutputPayloadStoragePath?: string;
+  readonly subWorkflowId?: string;
+  /** With IN_PROGRESS: a heartbeat, nothing else of the result counts. */
+  readonly extendLease?: boolean;
+}
+
+/** The text's field is `log` on the wire; servers of ours also take `message`. */
+export interface TaskExecLog {
+  readonly log: string;
+  readonly taskId?: string;
+  /** Milliseconds since the epoch. */
+  readonly createdTime?: number;
+}
+
+export type RetryLogic = "FIXED" | "LINEAR_BACKOFF" | "EXPONENTIAL_BACKOFF";
+export const retryLogics: readonly RetryLogic[] = ["FIXED", "LINEAR_BACKOFF", "EXPONENTIAL_BACKOFF"];
+export type TimeoutPolicy = "RETRY" | "TIME_OUT_WF" | "ALERT_ONLY";
+export const timeoutPolicies: readonly TimeoutPolicy[] = ["RETRY", "TIME_OUT_WF", "ALERT_ONLY"];
+
+export interface SchemaRef {
+  readonly name: string;
+  readonly version: number;
+  readonly type?: SchemaType;
+}
+
+/** A task definition. Only `name` must be there; servers fill in the rest. */
+export interface TaskDef {
+  readonly name: string;
+  readonly description?: string;
+  readonly retryCount?: number;
+  readonly retryLogic?: RetryLogic;
+  readonly retryDelaySeconds?: number;
+  readonly backoffScaleFactor?: number;
+  readonly timeoutSeconds?: number;
+  readonly timeoutPolicy?: TimeoutPolicy;
+  readonly totalTimeoutSeconds?: number;
+  readonly responseTimeoutSeconds?: number;
+  readonly pollTimeoutSeconds?: number;
+  readonly concurrentExecLimit?: number;
+  readonly rateLimitPerFrequency?: number;
+  readonly rateLimitFrequencyInSeconds?: number;
+  readonly inputKeys?: readonly string[];
+  readonly outputKeys?: readonly string[];
+  readonly inputTemplate?: JsonObject;
+  readonly inputSchema?: SchemaRef;
+  readonly outputSchema?: SchemaRef;
+  readonly enforceSchema?: boolean;
+  readonly isolationGroupId?: string;
+  readonly executionNameSpace?: string;
+  readonly ownerApp?: string;
+  readonly ownerEmail?: string;
+  readonly createTime?: number;
+  readonly updateTime?: number;
+  readonly createdBy?: string;
+  readonly updatedBy?: string;
+}
+
+export type SchemaType = "JSON" | "AVRO" | "PROTOBUF";
+
+/** What `POST /api/schema` takes. */
+export interface SchemaDef {
+  readonly name: string;
+  readonly version: number;
+  readonly type: SchemaType;
+  readonly data?: JsonObject;
+}
+
+/** One entry of `GET /api/tasks/queue/polldata`. */
+export interface PollData {
+  readonly queueName: string;
+  readonly domain?: string;
+  readonly workerId: string;
+  readonly lastPollTime: number;
+}
+
+/** Every refusal of a Conductor server. */
+export interface ErrorBody {
+  readonly status: number;
+  readonly message: string;
+  readonly instance?: string;
+  readonly retryable?: boolean;
+  readonly validationErrors?: readonly { readonly path?: string; readonly message: string; readonly invalidValue?: string }[];
+  /** On 401 and 403 of servers with tokens: EXPIRED_TOKEN or INVALID_TOKEN. */
+  readonly error?: string;
+}
+
+/** Undefined for what is no task that could ever be reported: an entry without its ids. */
+export function parsePolledTask(value: unknown, polledFor: string): PolledTask | undefined {
+  if (!isObject(value)) return undefined;
+  const taskId = text(value.taskId);
+  const workflowInstanceId = text(value.workflowInstanceId);
+  if (taskId === undefined || workflowInstanceId === undefined) return undefined;
+  const taskDefName = text(value.taskDefName) ?? text(value.taskType) ?? polledFor;
+  return {
+    ...(value as JsonObject),
+    taskId,
+    workflowInstanceId,
+    taskDefName,
+    referenceTaskName: text(value.referenceTaskName) ?? taskDefName,
+    status: text(value.status) ?? "IN_PROGRESS",
+    inputData: object(value.inputData),
+    outputData: object(value.outputData),
+    pollCount: whole(value.pollCount, 1),
+    retryCount: whole(value.retryCount, 0),
+    responseTimeoutSeconds: whole(value.responseTimeoutSeconds, 0),
+    callbackAfterSeconds: whole(value.callbackAfterSeconds, 0),
+  };
+}
+
+/** The body of a refusal, when it is one of Conductor's and not of something in between. */
+export function parseErrorBody(body: string): ErrorBody | undefined {
+  if (!body.trimStart().startsWith("{")) return undefined;
+  try {
+    const value: unknown = JSON.parse(body);
+    if (!isObject(value) || typeof value.status !== "number" || typeof value.message !== "string") return undefined;
+    return value as unknown as ErrorBody;
+  } catch {
+    // Cut off or not JSON: then it was not a Conductor server that answered.
+    return undefined;
+  }
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function object(value: unknown): JsonObject {
+  return isObject(value) ? (value as JsonObject) : {};
+}
+
+function whole(value: unknown, otherwise: number): number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? Math.trunc(value) : otherwise;
+}

@@ -1,0 +1,245 @@
+// The worker's calls to a Conductor server, one method per call of the contract (README.md). Answers are parsed here, once.
+
+import type { Clock } from "../../../clock.ts";
+import { LongshoreError } from "../../../errors.ts";
+import { isObject, type JsonObject } from "../../../json.ts";
+import { withoutEndSlashes } from "../../../text.ts";
+import { isAuthStatus, wantsNewToken } from "../wire/codes.ts";
+import {
+  type PolledTask,
+  parseErrorBody,
+  parsePolledTask,
+  paths,
+  pollReturnsHeader,
+  type SchemaDef,
+  type TaskDef,
+  type TaskResult,
+  tokenHeader,
+} from "../wire/shapes.ts";
+import { Tokens } from "./auth.ts";
+import { Connection, type HttpRequest, isClosedConnection } from "./connection.ts";
+import type { HttpReply } from "./exchange.ts";
+import type { Settings } from "./options.ts";
+
+export interface PollRequest {
+  readonly task: string;
+  readonly workerId: string;
+  readonly domain: string | undefined;
+  readonly count: number;
+  readonly timeoutMs: number;
+}
+
+export interface PollAnswer {
+  readonly tasks: readonly PolledTask[];
+  /** How many entries were no tasks. */
+  readonly malformed: number;
+  /** The server gives back tasks of polls that are gone. */
+  readonly returns: boolean;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+export interface ClientOptions {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  /** Told about every request that has ended; `uri` is the path with names in place of ids, `status` 0 when no answer came. */
+  readonly ended: (method: string, uri: string, status: number, durationMs: number) => void;
+}
+
+/** What a long poll's answer may take beyond the wait that it was asked for. */
+const pollGraceMs = 10_000;
+/** An error text quotes this much of an unexpected answer. */
+const quoteCharsMax = 200;
+
+interface Call {
+  readonly method: HttpRequest["method"];
+  readonly uri: string;
+  /** `uri` with ids in place of names, when there are any; with a query. */
+  readonly path?: string;
+  readonly body?: string;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Once more at once when the connection was closed: an idle one may have been closed by the server in the same moment. */
+  readonly repeat?: boolean;
+}
+
+export class Client {
+  readonly #connection: Connection;
+  readonly #options: ClientOptions;
+  readonly #tokens: Tokens;
+  readonly #base: string;
+  /** Of calls without and with a body, made once. */
+  readonly #headers: Readonly<Record<"get" | "post", { readonly [name: string]: string }>>;
+
+  static async open(options: ClientOptions): Promise<Client> {
+    return new Client(await Connection.open(options.settings), options);
+  }
+
+  private constructor(connection: Connection, options: ClientOptions) {
+    const { settings, clock } = options;
+    this.#connection = connection;
+    this.#options = options;
+    // The address may be given with or without the `/api` that every path begins with.
+    this.#base = `${withoutEndSlashes(settings.url.pathname).replace(/\/api$/, "")}/api`;
+    const get = { accept: "application/json, text/plain", ...(settings.basic === undefined ? {} : { authorization: settings.basic }) };
+    this.#headers = { get, post: { ...get, "content-type": "application/json" } };
+    this.#tokens = new Tokens({
+      keys: settings.keys,
+      refreshMs: settings.refreshTokenMs,
+      clock,
+      exchange: (body) => this.#send({ method: "POST", uri: paths.token, body, repeat: true }, undefined),
+    });
+  }
+
+  async poll(request: PollRequest, signal?: AbortSignal): Promise<PollAnswer> {
+    const query = [
+      `workerid=${encodeURIComponent(request.workerId)}`,
+      ...(request.domain === undefined ? [] : [`domain=${encodeURIComponent(request.domain)}`]),
+      `count=${request.count}`,
+      `timeout=${request.timeoutMs}`,
+    ].join("&");
+    const path = `/tasks/poll/batch/${encodeURIComponent(request.task)}?${query}`;
+    const timeoutMs = request.timeoutMs + pollGraceMs;
+    const reply = await this.#call({ method: "GET", uri: paths.poll, path, timeoutMs, signal, repeat: true });
+    const returns = reply.headers[pollReturnsHeader] !== undefined;
+    if (reply.status === 204) return { tasks: [], malformed: 0, returns };
+    const entries = reply.status === 200 ? parse(reply.body) : undefined;
+    if (!Array.isArray(entries)) throw unexpected("poll", reply, "200 and a list of tasks");
+    const tasks = entries.map((entry) => parsePolledTask(entry, request.task)).filter((task) => task !== undefined);
+    return { tasks, malformed: entries.length - tasks.length, returns };
+  }
+
+  /** `body` is a TaskResult as JSON, so that repeats send the same bytes. */
+  update(body: string, signal?: AbortSignal): Promise<Answer> {
+    return this.#call({ method: "POST", uri: paths.update, body, signal, repeat: true });
+  }
+
+  /** Not repeated by itself: the first one may have brought a task. */
+  updateV2(body: string, signal?: AbortSignal): Promise<Answer> {
+    return this.#call({ method: "POST", uri: paths.updateV2, body, signal });
+  }
+
+  /** A heartbeat. */
+  extendLease(result: Pick<TaskResult, "taskId" | "workflowInstanceId" | "workerId">, signal: AbortSignal): Promise<Answer> {
+    const { taskId, workflowInstanceId, workerId } = result;
+    const body = JSON.stringify({ taskId, workflowInstanceId, workerId, status: "IN_PROGRESS", extendLease: true });
+    return this.#call({ method: "POST", uri: paths.update, body, signal, repeat: true });
+  }
+
+  task(taskId: string, signal: AbortSignal): Promise<Answer> {
+    return this.#call({ method: "GET", uri: paths.task, path: `/tasks/${encodeURIComponent(taskId)}`, signal, repeat: true });
+  }
+
+  /** An input that was too large for the server's own store. The server says where it is, which may be anywhere. */
+  async externalInput(path: string): Promise<{ readonly input: JsonObject; readonly bytes: number }> {
+    const query = `path=${encodeURIComponent(path)}&operation=READ&payloadType=TASK_INPUT`;
+    const told = await this.#call({ method: "GET", uri: paths.storage, path: `${paths.storage}?${query}`, repeat: true });
+    const location = told.status === 200 ? parse(told.body) : undefined;
+    const uri = isObject(location) && typeof location.uri === "string" ? location.uri : undefined;
+    if (uri === undefined || !URL.canParse(uri)) throw unexpected("where an input is kept", told, '200 and {"uri": "..."}');
+    const reply = await this.#connection.fetch(new URL(uri), this.#options.settings.requestTimeoutMs);
+    const input = reply.status === 200 ? parse(reply.body) : undefined;
+    if (!isObject(input)) throw unexpected("an input that is kept elsewhere", reply, "200 and an object");
+    return { input: input as JsonObject, bytes: Buffer.byteLength(reply.body) };
+  }
+
+  taskDef(name: string): Promise<Answer> {
+    return this.#call({ method: "GET", uri: paths.taskDef, path: `${paths.taskDefs}/${encodeURIComponent(name)}`, repeat: true });
+  }
+
+  putTaskDef(definition: TaskDef): Promise<Answer> {
+    return this.#call({ method: "PUT", uri: paths.taskDefs, body: JSON.stringify(definition), repeat: true });
+  }
+
+  postTaskDef(definition: TaskDef): Promise<Answer> {
+    return this.#call({ method: "POST", uri: paths.taskDefs, body: JSON.stringify([definition]) });
+  }
+
+  postSchema(schema: SchemaDef): Promise<Answer> {
+    return this.#call({ method: "POST", uri: paths.schema, body: JSON.stringify(schema) });
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  async #call(call: Call): Promise<HttpReply> {
+    const current = this.#tokens.current();
+    const token = current instanceof Promise ? await current : current;
+    const reply = await this.#send(call, token);
+    if (token === undefined || !wantsNewToken(reply.status, reply.body)) return reply;
+    const renewed = await this.#tokens.renew(token);
+    return renewed === undefined ? reply : this.#send(call, renewed);
+  }
+
+  async #send(call: Call, token: string | undefined): Promise<HttpReply> {
+    const request = this.#request(call, token);
+    try {
+      return await this.#exchange(call, request);
+    } catch (error) {
+      if (!call.repeat || call.signal?.aborted || !isClosedConnection(error)) throw error;
+      return this.#exchange(call, request);
+    }
+  }
+
+  async #exchange({ method, uri }: Call, request: HttpRequest): Promise<HttpReply> {
+    const { clock, ended } = this.#options;
+    const startedMs = clock.now();
+    let status = 0;
+    try {
+      const reply = await this.#connection.send(request);
+      status = reply.status;
+      return reply;
+    } finally {
+      ended(method, uri, status, clock.now() - startedMs);
+    }
+  }
+
+  #request({ method, uri, path, body, timeoutMs, signal }: Call, token: string | undefined): HttpRequest {
+    const { requestTimeoutMs } = this.#options.settings;
+    const plain = body === undefined ? this.#headers.get : this.#headers.post;
+    const headers = token === undefined ? plain : { ...plain, [tokenHeader]: token };
+    return { method, path: this.#base + (path ?? uri), headers, body, timeoutMs: timeoutMs ?? requestTimeoutMs, signal };
+  }
+}
+
+/** An answer that says nothing usable. 401 and 403 are LONGSHORE_UNAUTHORIZED. */
+export function unexpected(what: string, answer: Answer, expected: string): LongshoreError {
+  if (isAuthStatus(answer.status)) {
+    const hint = "check keyId and keySecret, or CONDUCTOR_AUTH_KEY and CONDUCTOR_AUTH_SECRET";
+    return new LongshoreError("LONGSHORE_UNAUTHORIZED", `The server answered ${what} with ${quote(answer).replace(/\.$/, "")}; ${hint}.`);
+  }
+  return new LongshoreError(
+    "LONGSHORE_UNREACHABLE",
+    `The server answered ${what} with ${quote(answer).replace(/\.$/, "")}, expected ${expected}.`,
+  );
+}
+
+/** `status 404: No such task found by id: x`, or the beginning of whatever came. */
+export function quote({ status, body }: Answer): string {
+  const error = parseErrorBody(body);
+  if (error === undefined) return body === "" ? `status ${status}` : `status ${status}: ${body.slice(0, quoteCharsMax)}`;
+  const details = (error.validationErrors ?? []).map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`));
+  return `status ${status}: ${[error.message, ...details].join("; ").slice(0, quoteCharsMax * 2)}`;
+}
+
+/** Undefined for what is not JSON. */
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The caller says what it expected instead.
+    return undefined;
+  }
+}
+
+/** The task that came with an answer; undefined for none (204, an empty body, `null`, or what is no task). */
+export function taskOf(answer: Answer, polledFor: string): PolledTask | undefined | "garbled" {
+  if (answer.status === 204 || answer.body.trim() === "") return undefined;
+  const value = parse(answer.body);
+  if (value === undefined) return "garbled";
+  return isObject(value) ? parsePolledTask(value, polledFor) : undefined;
+}

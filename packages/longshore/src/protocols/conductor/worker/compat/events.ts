@@ -1,0 +1,192 @@
+// The SDK's events and listeners, and how the runner's own events become them.
+
+import { toError } from "../../../../errors.ts";
+import type { Listeners } from "../../../../runner/events.ts";
+import type { Outcome } from "../../../../runner/transport.ts";
+import type { PolledTask } from "../../wire/shapes.ts";
+import { resultOf } from "../result.ts";
+import type { ConductorLogger } from "./logger.ts";
+
+export interface TaskRunnerEvent {
+  taskType: string;
+  timestamp: Date;
+}
+
+export interface PollStarted extends TaskRunnerEvent {
+  workerId: string;
+  /** How many tasks were asked for. */
+  pollCount: number;
+}
+
+export interface PollCompleted extends TaskRunnerEvent {
+  durationMs: number;
+  tasksReceived: number;
+}
+
+export interface PollFailure extends TaskRunnerEvent {
+  durationMs: number;
+  cause: Error;
+}
+
+interface ExecutionEvent extends TaskRunnerEvent {
+  taskId: string;
+  workerId: string;
+  workflowInstanceId?: string;
+}
+
+export interface TaskExecutionStarted extends ExecutionEvent {}
+
+export interface TaskExecutionCompleted extends ExecutionEvent {
+  durationMs: number;
+  outputSizeBytes?: number;
+}
+
+export interface TaskExecutionFailure extends ExecutionEvent {
+  cause: Error;
+  durationMs: number;
+}
+
+export interface TaskUpdateCompleted extends ExecutionEvent {
+  durationMs: number;
+}
+
+export interface TaskUpdateFailure extends ExecutionEvent {
+  cause: Error;
+  durationMs?: number;
+  retryCount: number;
+  /** What could not be reported, for whoever can keep it. */
+  taskResult: unknown;
+}
+
+export interface TaskPaused extends TaskRunnerEvent {}
+
+export type TaskRunnerEventType =
+  | PollStarted
+  | PollCompleted
+  | PollFailure
+  | TaskExecutionStarted
+  | TaskExecutionCompleted
+  | TaskExecutionFailure
+  | TaskUpdateCompleted
+  | TaskUpdateFailure
+  | TaskPaused;
+
+/** Every method may be missing. No method can hold up a worker or break it. */
+export interface TaskRunnerEventsListener {
+  onPollStarted?(event: PollStarted): void | Promise<void>;
+  onPollCompleted?(event: PollCompleted): void | Promise<void>;
+  onPollFailure?(event: PollFailure): void | Promise<void>;
+  onTaskExecutionStarted?(event: TaskExecutionStarted): void | Promise<void>;
+  onTaskExecutionCompleted?(event: TaskExecutionCompleted): void | Promise<void>;
+  onTaskExecutionFailure?(event: TaskExecutionFailure): void | Promise<void>;
+  onTaskUpdateCompleted?(event: TaskUpdateCompleted): void | Promise<void>;
+  onTaskUpdateFailure?(event: TaskUpdateFailure): void | Promise<void>;
+  onTaskPaused?(event: TaskPaused): void | Promise<void>;
+}
+
+/** What the runner shall tell this listener. Only the methods that are there are asked for. */
+export function listenersOf(listener: TaskRunnerEventsListener): Listeners {
+  const base = (event: { readonly task: string; readonly atMs: number }) => ({ taskType: event.task, timestamp: new Date(event.atMs) });
+  const execution = (event: TaskOf) => ({
+    ...base(event),
+    taskId: event.ids.taskId,
+    workerId: event.worker ?? "",
+    workflowInstanceId: event.ids.runId,
+  });
+  const all: Required<Pick<Listeners, ToldName>> = {
+    pollStarted: (event) => listener.onPollStarted?.({ ...base(event), workerId: event.worker ?? "", pollCount: event.count }),
+    pollCompleted: (event) => listener.onPollCompleted?.({ ...base(event), durationMs: event.durationMs, tasksReceived: event.received }),
+    pollFailed: (event) => listener.onPollFailure?.({ ...base(event), durationMs: event.durationMs, cause: event.error }),
+    executionStarted: (event) => listener.onTaskExecutionStarted?.(execution(event)),
+    executionCompleted: (event) =>
+      listener.onTaskExecutionCompleted?.({ ...execution(event), durationMs: event.durationMs, outputSizeBytes: event.outputBytes }),
+    executionFailed: (event) =>
+      listener.onTaskExecutionFailure?.({ ...execution(event), durationMs: event.durationMs, cause: causeOf(event.error) }),
+    updateCompleted: (event) => listener.onTaskUpdateCompleted?.({ ...execution(event), durationMs: event.durationMs }),
+    updateFailed: (event) =>
+      listener.onTaskUpdateFailure?.({
+        ...execution(event),
+        cause: event.error,
+        durationMs: event.durationMs,
+        retryCount: event.tries,
+        taskResult: wireResult(event, event.result),
+      }),
+    paused: (event) => listener.onTaskPaused?.(base(event)),
+  };
+  const wanted = (Object.keys(all) as ToldName[]).filter((name) => listener[methodOf[name]] !== undefined);
+  return Object.fromEntries(wanted.map((name) => [name, all[name]]));
+}
+
+interface TaskOf {
+  readonly task: string;
+  readonly worker: string | undefined;
+  readonly atMs: number;
+  readonly ids: { readonly taskId: string; readonly runId: string };
+}
+
+const methodOf = {
+  pollStarted: "onPollStarted",
+  pollCompleted: "onPollCompleted",
+  pollFailed: "onPollFailure",
+  executionStarted: "onTaskExecutionStarted",
+  executionCompleted: "onTaskExecutionCompleted",
+  executionFailed: "onTaskExecutionFailure",
+  updateCompleted: "onTaskUpdateCompleted",
+  updateFailed: "onTaskUpdateFailure",
+  paused: "onTaskPaused",
+} as const satisfies { [name in keyof Listeners]?: keyof TaskRunnerEventsListener };
+type ToldName = keyof typeof methodOf;
+
+/** An Error again, with the name and stack of the one that the handler threw. */
+function causeOf({ message, name, stack }: { readonly message: string; readonly name: string; readonly stack: string | undefined }): Error {
+  const error = new Error(message);
+  error.name = name;
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+function wireResult({ ids, worker, atMs }: TaskOf, outcome: Outcome): unknown {
+  const task = { taskId: ids.taskId, workflowInstanceId: ids.runId, outputData: {} } as unknown as PolledTask;
+  return resultOf(task, outcome, { workerId: worker ?? "", logs: [], amendments: {}, nowMs: atMs });
+}
+
+type Publish = { [Method in keyof Required<TaskRunnerEventsListener>]: Parameters<Required<TaskRunnerEventsListener>[Method]>[0] };
+
+/** For programs that hand events on themselves. A TaskHandler needs none. */
+export class EventDispatcher {
+  readonly #listeners = new Set<TaskRunnerEventsListener>();
+  readonly #logger: ConductorLogger | undefined;
+
+  constructor(logger?: ConductorLogger) {
+    this.#logger = logger;
+  }
+
+  register(listener: TaskRunnerEventsListener): void {
+    this.#listeners.add(listener);
+  }
+
+  unregister(listener: TaskRunnerEventsListener): void {
+    this.#listeners.delete(listener);
+  }
+
+  publishPollStarted = (event: PollStarted) => this.#publish("onPollStarted", event);
+  publishPollCompleted = (event: PollCompleted) => this.#publish("onPollCompleted", event);
+  publishPollFailure = (event: PollFailure) => this.#publish("onPollFailure", event);
+  publishTaskExecutionStarted = (event: TaskExecutionStarted) => this.#publish("onTaskExecutionStarted", event);
+  publishTaskExecutionCompleted = (event: TaskExecutionCompleted) => this.#publish("onTaskExecutionCompleted", event);
+  publishTaskExecutionFailure = (event: TaskExecutionFailure) => this.#publish("onTaskExecutionFailure", event);
+  publishTaskUpdateCompleted = (event: TaskUpdateCompleted) => this.#publish("onTaskUpdateCompleted", event);
+  publishTaskUpdateFailure = (event: TaskUpdateFailure) => this.#publish("onTaskUpdateFailure", event);
+  publishTaskPaused = (event: TaskPaused) => this.#publish("onTaskPaused", event);
+
+  async #publish<Method extends keyof Publish>(method: Method, event: Publish[Method]): Promise<void> {
+    for (const listener of this.#listeners) {
+      try {
+        await (listener[method] as ((event: Publish[Method]) => unknown) | undefined)?.call(listener, event);
+      } catch (error) {
+        // One listener's mistake is neither the worker's nor the next listener's.
+        this.#logger?.error(`${method} threw: ${toError(error).message}`);
+      }
+    }
+  }
+}

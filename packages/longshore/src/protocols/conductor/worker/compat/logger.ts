@@ -1,0 +1,56 @@
+// The SDK's loggers, which are objects with a method for each level.
+
+import type { Logger } from "../../../../runner/notices.ts";
+
+export interface ConductorLogger {
+  info(...args: unknown[]): void;
+  error(...args: unknown[]): void;
+  debug(...args: unknown[]): void;
+  warn?(...args: unknown[]): void;
+}
+
+const levels = { DEBUG: 10, INFO: 30, WARN: 40, ERROR: 60 } as const;
+export type ConductorLogLevel = keyof typeof levels;
+
+/** Lines on standard error, from `CONDUCTOR_LOG_LEVEL` on. */
+export class DefaultLogger implements ConductorLogger {
+  readonly #least: number;
+  readonly #tags: readonly object[];
+
+  constructor(config: { level?: ConductorLogLevel; tags?: object[] } = {}) {
+    const wanted = config.level ?? (process.env.CONDUCTOR_LOG_LEVEL?.toUpperCase() as ConductorLogLevel | undefined) ?? "INFO";
+    this.#least = levels[wanted] ?? levels.INFO;
+    this.#tags = config.tags ?? [];
+  }
+
+  debug = (...args: unknown[]) => this.#write("DEBUG", args);
+  info = (...args: unknown[]) => this.#write("INFO", args);
+  warn = (...args: unknown[]) => this.#write("WARN", args);
+  error = (...args: unknown[]) => this.#write("ERROR", args);
+
+  #write(level: ConductorLogLevel, args: unknown[]): void {
+    if (levels[level] < this.#least) return;
+    const parts = [...this.#tags, ...args].map((part) => (typeof part === "string" ? part : textOf(part)));
+    process.stderr.write(`${level} ${parts.join(" ")}\n`);
+  }
+}
+
+function textOf(part: unknown): string {
+  if (part instanceof Error) return part.stack ?? part.message;
+  try {
+    return JSON.stringify(part) ?? String(part);
+  } catch {
+    // What JSON refuses must not make logging throw.
+    return String(part);
+  }
+}
+
+export const noopLogger: ConductorLogger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** The runner's notices, told to the SDK's kind of logger. */
+export function loggerOf(logger: ConductorLogger): Logger {
+  return ({ level, message }) => {
+    if (level === "warn" && logger.warn === undefined) logger.info(message);
+    else logger[level]?.(message);
+  };
+}

@@ -1,0 +1,54 @@
+// The workers that decorators have declared, for every TaskHandler of the process. The SDK's programs rely on this one list; it hangs on
+// the global object, so that two copies of this package share it. Each worker is also declared as a task, so that a thread or a process
+// that loads the same module finds it.
+
+import { declareTasks, loadingFile } from "../../../../load.ts";
+import { taskOf } from "./adapt.ts";
+import type { RegisteredWorker } from "./types.ts";
+
+interface Entry {
+  readonly worker: RegisteredWorker;
+  /** The module that was being loaded when it was declared; undefined in a program that declares its workers itself. */
+  readonly module: string | undefined;
+}
+
+const registryKey = Symbol.for("longshore.conductor.workers");
+
+function registry(): Map<string, Entry> {
+  const world = globalThis as { [registryKey]?: Map<string, Entry> };
+  const known = world[registryKey];
+  if (known !== undefined) return known;
+  const entries = new Map<string, Entry>();
+  world[registryKey] = entries;
+  declareTasks(() => [...entries.values()].map(({ worker, module }) => taskOf(worker, module)));
+  return entries;
+}
+
+const keyOf = (taskDefName: string, domain = "") => `${taskDefName}:${domain}`;
+
+/** The last worker of a name and a domain counts. */
+export function registerWorker(worker: RegisteredWorker): void {
+  const key = keyOf(worker.taskDefName, worker.domain);
+  if (registry().has(key)) process.emitWarning(`A second worker for ${key.replace(/:$/, "")} replaces the first.`, "LongshoreWarning");
+  registry().set(key, { worker, module: loadingFile() });
+}
+
+export function getRegisteredWorkers(): RegisteredWorker[] {
+  return [...registry().values()].map(({ worker }) => worker);
+}
+
+export function getRegisteredWorker(taskDefName: string, domain?: string): RegisteredWorker | undefined {
+  return registry().get(keyOf(taskDefName, domain))?.worker;
+}
+
+export function clearWorkerRegistry(): void {
+  registry().clear();
+}
+
+export function getWorkerCount(): number {
+  return registry().size;
+}
+
+export function moduleOf(worker: RegisteredWorker): string | undefined {
+  return [...registry().values()].find((entry) => entry.worker === worker)?.module;
+}

@@ -1,0 +1,148 @@
+// Workers of the SDK at work. Those that a loaded module declared run in a process of their own each, where their module is loaded
+// again; those of the program itself run in it.
+
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Listeners } from "../../../../runner/events.ts";
+import { allAlive, type WorkerStatus, type WorkerStatuses } from "../../../../runner/health.ts";
+import type { Logger } from "../../../../runner/notices.ts";
+import type { RestartOptions } from "../../../../runner/restarts.ts";
+import { supervise } from "../../../../runner/supervise/supervise.ts";
+import { work } from "../../../../work.ts";
+import type { WorkerOptions as ConductorWorkerOptions } from "../config.ts";
+import { conductor } from "../worker.ts";
+import { taskOf } from "./adapt.ts";
+import type { Connection } from "./client.ts";
+import type { RegisteredWorker } from "./types.ts";
+
+export interface Placed {
+  readonly worker: RegisteredWorker;
+  /** The module that declares it, where it shall run in a process of its own. */
+  readonly module: string | undefined;
+  readonly workerId: string;
+}
+
+export interface RunOptions {
+  readonly connection: Connection;
+  /** The folder in which each part has one of its own. */
+  readonly outbox: string | false;
+  readonly listeners: readonly Listeners[];
+  readonly logger: Logger;
+  readonly restarts: RestartOptions;
+}
+
+/** Some of the workers, in one place. */
+export interface Part {
+  readonly placed: readonly Placed[];
+  workers(): WorkerStatuses;
+  stop(): Promise<void>;
+}
+
+/** What the process of a worker is told. */
+export interface ChildWork {
+  readonly module: string;
+  readonly taskDefName: string;
+  readonly domain: string | undefined;
+  readonly connection: Connection;
+  readonly options: ConductorWorkerOptions;
+  readonly outbox: string | false;
+}
+
+/** Starts all of them, or none. */
+export async function startWorkers(placed: readonly Placed[], options: RunOptions): Promise<Part[]> {
+  const parts: Part[] = [];
+  try {
+    for (const group of groupsOf(placed)) {
+      const { length } = parts;
+      const inProcesses = group.filter(({ module }) => module !== undefined);
+      const here = group.filter(({ module }) => module === undefined);
+      if (here.length > 0) parts.push(await startHere(here, options, length));
+      if (inProcesses.length > 0) parts.push(await startProcesses(inProcesses, options));
+    }
+    return parts;
+  } catch (error) {
+    await Promise.all(parts.map((part) => part.stop()));
+    throw error;
+  }
+}
+
+/** One part serves a name once; workers of the same name in several domains go into several. */
+function groupsOf(placed: readonly Placed[]): Placed[][] {
+  const groups: Placed[][] = [];
+  for (const each of placed) {
+    const free = groups.find((group) => group.every(({ worker }) => worker.taskDefName !== each.worker.taskDefName));
+    if (free === undefined) groups.push([each]);
+    else free.push(each);
+  }
+  return groups;
+}
+
+async function startHere(placed: readonly Placed[], options: RunOptions, at: number): Promise<Part> {
+  const { connection, listeners, logger, outbox } = options;
+  const workers = Object.fromEntries(placed.map((each) => [each.worker.taskDefName, optionsOf(each)]));
+  const handle = await work({
+    tasks: placed.map(({ worker }) => taskOf(worker)),
+    on: conductor(connection.url, { ...connection.options, outbox: folderIn(outbox, `program-${at}`), workers }),
+    listeners,
+    logger,
+    // The program decides what a signal means to it, as with the SDK.
+    signals: false,
+  });
+  return { placed, workers: () => handle.workers(), stop: () => handle.stop() };
+}
+
+async function startProcesses(placed: readonly Placed[], options: RunOptions): Promise<Part> {
+  const { listeners, logger, restarts } = options;
+  const handle = await supervise({
+    workers: placed.map((each) => ({ tasks: [each.worker.taskDefName], work: childWork(each, options) })),
+    entry: new URL("./child.js", import.meta.url),
+    listeners,
+    logger,
+    restarts,
+    signals: false,
+  });
+  return { placed, workers: () => handle.workers(), stop: () => handle.stop() };
+}
+
+function childWork(each: Placed, { connection, outbox }: RunOptions): ChildWork {
+  const { taskDefName, domain } = each.worker;
+  const folder = folderIn(outbox, domain === undefined ? taskDefName : `${taskDefName}+${domain}`);
+  return { module: each.module as string, taskDefName, domain, connection, options: optionsOf(each), outbox: folder };
+}
+
+/** Each process keeps what it could not deliver in a place of its own, where its successor finds it. */
+function folderIn(outbox: string | false, name: string): string | false {
+  return outbox === false ? false : join(outbox, name.replace(/[^\w.+-]/g, "_").slice(0, 100));
+}
+
+/** What the code says; the environment goes before it. Heartbeats are sent only when they are asked for. */
+function optionsOf({ worker, workerId }: Placed): ConductorWorkerOptions {
+  const { concurrency = 1, pollInterval, pollTimeout, domain, registerTaskDef, overwriteTaskDef, strictSchema, paused, taskDef } = worker;
+  return {
+    concurrency,
+    workerId,
+    leaseExtend: worker.leaseExtendEnabled ?? false,
+    ...(pollInterval === undefined ? {} : { pollInterval }),
+    ...(pollTimeout === undefined ? {} : { pollTimeout }),
+    ...(domain === undefined ? {} : { domain }),
+    ...(registerTaskDef === undefined ? {} : { registerTaskDef }),
+    ...(overwriteTaskDef === undefined ? {} : { overwriteTaskDef }),
+    ...(strictSchema === undefined ? {} : { strictSchema }),
+    ...(paused === undefined ? {} : { paused }),
+    ...(taskDef === undefined ? {} : { taskDef }),
+  };
+}
+
+/** Tells apart the workers of one machine, also those of one task in several processes. */
+export function freshWorkerId(): string {
+  return `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
+}
+
+export function statusOf(parts: readonly Part[], each: Placed): WorkerStatus | undefined {
+  return parts.find(({ placed }) => placed.includes(each))?.workers()[each.worker.taskDefName];
+}
+
+export function allWell(parts: readonly Part[]): boolean {
+  return parts.every((part) => allAlive(part.workers()));
+}

@@ -1,0 +1,152 @@
+// The shapes that programs of the official JavaScript SDK name. Fields are as optional as they are there, so that what such a program
+// builds and reads type-checks unchanged.
+
+import type { JsonSchema } from "../../../../schema/json-schema.ts";
+import type { ResultStatus, RetryLogic, TaskStatus, TimeoutPolicy } from "../../wire/shapes.ts";
+
+export interface Task {
+  taskId?: string;
+  workflowInstanceId?: string;
+  taskDefName?: string;
+  taskType?: string;
+  referenceTaskName?: string;
+  status?: TaskStatus;
+  inputData?: { [key: string]: unknown };
+  outputData?: { [key: string]: unknown };
+  pollCount?: number;
+  retryCount?: number;
+  seq?: number;
+  iteration?: number;
+  domain?: string;
+  workerId?: string;
+  correlationId?: string;
+  workflowType?: string;
+  workflowPriority?: number;
+  workflowTask?: { type?: string; name?: string; taskReferenceName?: string; [field: string]: unknown };
+  taskDefinition?: TaskDef;
+  callbackAfterSeconds?: number;
+  responseTimeoutSeconds?: number;
+  startDelayInSeconds?: number;
+  scheduledTime?: number;
+  startTime?: number;
+  firstStartTime?: number;
+  updateTime?: number;
+  endTime?: number;
+  queueWaitTime?: number;
+  retried?: boolean;
+  retriedTaskId?: string;
+  executed?: boolean;
+  loopOverTask?: boolean;
+  parentTaskId?: string;
+  subWorkflowId?: string;
+  reasonForIncompletion?: string;
+  externalInputPayloadStoragePath?: string;
+  externalOutputPayloadStoragePath?: string;
+}
+
+export interface TaskExecLog {
+  log?: string;
+  taskId?: string;
+  createdTime?: number;
+}
+
+export type TaskResultStatus = ResultStatus;
+
+/** For programs that write `TaskResultStatusEnum.COMPLETED`. */
+export const TaskResultStatusEnum = {
+  IN_PROGRESS: "IN_PROGRESS",
+  FAILED: "FAILED",
+  FAILED_WITH_TERMINAL_ERROR: "FAILED_WITH_TERMINAL_ERROR",
+  COMPLETED: "COMPLETED",
+} as const;
+export type TaskResultStatusEnum = (typeof TaskResultStatusEnum)[keyof typeof TaskResultStatusEnum];
+
+export interface TaskResult {
+  taskId: string;
+  workflowInstanceId: string;
+  workerId?: string;
+  status?: TaskResultStatus;
+  outputData?: { [key: string]: unknown };
+  reasonForIncompletion?: string;
+  callbackAfterSeconds?: number;
+  logs?: TaskExecLog[];
+  externalOutputPayloadStoragePath?: string;
+  subWorkflowId?: string;
+}
+
+/** What a handler returns to be called again. */
+export interface TaskInProgressResult {
+  status: "IN_PROGRESS";
+  callbackAfterSeconds: number;
+  outputData?: Record<string, unknown>;
+}
+
+export function isTaskInProgress(result: unknown): result is TaskInProgressResult {
+  const { status, callbackAfterSeconds } = (result ?? {}) as Partial<TaskInProgressResult>;
+  return status === "IN_PROGRESS" && typeof callbackAfterSeconds === "number";
+}
+
+export interface TaskDef {
+  name?: string;
+  description?: string;
+  retryCount?: number;
+  retryLogic?: RetryLogic;
+  retryDelaySeconds?: number;
+  backoffScaleFactor?: number;
+  timeoutSeconds?: number;
+  timeoutPolicy?: TimeoutPolicy;
+  totalTimeoutSeconds?: number;
+  responseTimeoutSeconds?: number;
+  pollTimeoutSeconds?: number;
+  concurrentExecLimit?: number;
+  rateLimitPerFrequency?: number;
+  rateLimitFrequencyInSeconds?: number;
+  inputKeys?: string[];
+  outputKeys?: string[];
+  enforceSchema?: boolean;
+  ownerApp?: string;
+  ownerEmail?: string;
+}
+
+/** A wire result without its ids, an in-progress result, or any value, which completes the task. May be asynchronous or not. */
+export type WorkerMethod = (task: Task) => unknown;
+
+/** A worker without a decorator. */
+export interface ConductorWorker {
+  taskDefName: string;
+  execute: WorkerMethod;
+  domain?: string;
+  concurrency?: number;
+  pollInterval?: number;
+  leaseExtendEnabled?: boolean;
+}
+
+export interface RegisteredWorker extends Omit<WorkerOptions, "inputType" | "outputType"> {
+  executeFunction: WorkerMethod;
+  paused?: boolean;
+}
+
+export interface WorkerOptions {
+  taskDefName: string;
+  /** How many tasks run at once; 1 unless told. */
+  concurrency?: number;
+  /** Milliseconds; 100 unless told. */
+  pollInterval?: number;
+  domain?: string;
+  workerId?: string;
+  registerTaskDef?: boolean;
+  /** Milliseconds that a poll waits at the server. Unless told 100, and up to 5000 while there is nothing to do. */
+  pollTimeout?: number;
+  taskDef?: TaskDef;
+  overwriteTaskDef?: boolean;
+  strictSchema?: boolean;
+  inputSchema?: JsonSchema;
+  outputSchema?: JsonSchema;
+  /** A class with `@schemaField()`s; goes before `inputSchema`. */
+  inputType?: new (
+    ...args: never[]
+  ) => unknown;
+  outputType?: new (...args: never[]) => unknown;
+  /** Heartbeats for long tasks; false unless told. */
+  leaseExtendEnabled?: boolean;
+}

@@ -1,0 +1,154 @@
+// The sockets to one server: at most 100 connections, of which 50 are kept when idle, with HTTP/2 where the server picks it.
+//
+// Two pools. The first fifty requests under way use connections that are kept; what comes on top uses connections that end as soon as
+// they have been idle for a moment. So a burst never leaves more than fifty idle sockets behind.
+
+import type { buildConnector, Dispatcher, Client as SingleClient } from "undici";
+import { LongshoreError } from "../../../errors.ts";
+import { exchange, type HttpReply } from "./exchange.ts";
+import type { Settings } from "./options.ts";
+
+export interface HttpRequest {
+  readonly method: "GET" | "POST" | "PUT";
+  /** With query, below the origin. */
+  readonly path: string;
+  readonly headers: { readonly [name: string]: string };
+  readonly body?: string | undefined;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const keptConnectionsMax = 50;
+const burstConnectionsMax = 50;
+/** To each place that keeps large inputs. */
+const elsewhereConnectionsMax = 10;
+/** How long an idle connection is kept: below the idle limit of common load balancers (60 s). */
+const keepAliveMs = 30_000;
+/** Long enough to serve the next request of the same burst, which is on its way already. */
+const burstKeepAliveMs = 500;
+/** Requests at once on one HTTP/2 connection; what Node and most servers allow unless told otherwise. */
+const streamsMax = 100;
+/** A poll may bring a hundred tasks with their inputs. */
+const answerBytesMax = 64 * 1024 * 1024;
+/** So many failures of HTTP/2 itself in a row, and the next connections offer HTTP/1.1 only: some load balancers stall it. */
+const http2FailuresMax = 3;
+
+type Undici = typeof import("undici");
+
+export class Connection {
+  readonly #undici: Undici;
+  readonly #settings: Settings;
+  readonly #origin: string;
+  #kept: Dispatcher;
+  #burst: Dispatcher;
+  #elsewhere: Dispatcher | undefined;
+  #keptRunning = 0;
+  #http2Failures = 0;
+  #http2: boolean;
+
+  /** Loads the HTTP library only now, so that importing a worker file stays cheap. */
+  static async open(settings: Settings): Promise<Connection> {
+    return new Connection(await import("undici"), settings);
+  }
+
+  private constructor(undici: Undici, settings: Settings) {
+    this.#undici = undici;
+    this.#settings = settings;
+    this.#origin = settings.url.origin;
+    this.#http2 = settings.http2 && settings.url.protocol === "https:";
+    this.#kept = this.#pool(keptConnectionsMax, keepAliveMs);
+    this.#burst = this.#pool(burstConnectionsMax, burstKeepAliveMs);
+  }
+
+  async send(request: HttpRequest): Promise<HttpReply> {
+    const kept = this.#keptRunning < keptConnectionsMax;
+    if (kept) this.#keptRunning++;
+    try {
+      const { method, path, headers, body = null, timeoutMs } = request;
+      const options = { origin: this.#origin, method, path, headers, body, headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
+      const reply = await exchange(kept ? this.#kept : this.#burst, options, request.signal);
+      this.#http2Failures = 0;
+      return reply;
+    } catch (error) {
+      this.#onFailure(error);
+      const path = request.path.split("?")[0];
+      const message = `${request.method} ${this.#origin}${path}: ${(error as Error).message}`;
+      throw new LongshoreError("LONGSHORE_UNREACHABLE", message, { cause: error });
+    } finally {
+      if (kept) this.#keptRunning--;
+    }
+  }
+
+  /** From wherever it is; for payloads that the server keeps elsewhere. No header of ours goes there. */
+  fetch(url: URL, timeoutMs: number): Promise<HttpReply> {
+    this.#elsewhere ??= new this.#undici.Agent({ connections: elsewhereConnectionsMax, maxResponseSize: answerBytesMax });
+    const options = {
+      origin: url.origin,
+      method: "GET",
+      path: url.pathname + url.search,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    };
+    return exchange(this.#elsewhere, options as Dispatcher.DispatchOptions, undefined);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#kept.destroy(), this.#burst.destroy(), this.#elsewhere?.destroy()]);
+  }
+
+  #onFailure(error: unknown): void {
+    if (!this.#http2 || !isHttp2Failure(error) || ++this.#http2Failures < http2FailuresMax) return;
+    this.#http2 = false;
+    const old = [this.#kept, this.#burst];
+    this.#kept = this.#pool(keptConnectionsMax, keepAliveMs);
+    this.#burst = this.#pool(burstConnectionsMax, burstKeepAliveMs);
+    // What is under way there ends in its own time.
+    for (const pool of old) void pool.close().catch(() => {});
+  }
+
+  #pool(connections: number, keepAliveTimeout: number): Dispatcher {
+    const { tls, proxy, connectTimeoutMs } = this.#settings;
+    const secure = {
+      timeout: connectTimeoutMs,
+      ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+      ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+      ...(tls.key === undefined ? {} : { key: tls.key }),
+      ...(tls.insecure === true ? { rejectUnauthorized: false } : {}),
+    };
+    const common = { connections, keepAliveTimeout, keepAliveMaxTimeout: keepAliveTimeout, maxResponseSize: answerBytesMax };
+    // Through a proxy HTTP/1.1 is enough: its tunnel is the slow part.
+    if (proxy !== undefined) return new this.#undici.ProxyAgent({ ...common, uri: proxy, requestTls: secure, proxyTls: secure });
+    const allowH2 = this.#http2;
+    const connect = this.#undici.buildConnector({ ...secure, allowH2 });
+    const factory = (origin: URL, options: object) => this.#client(origin, options, connect);
+    return new this.#undici.Pool(this.#origin, { ...common, allowH2, maxConcurrentStreams: streamsMax, factory });
+  }
+
+  /** One request at a time on HTTP/1.1, where an answer would wait behind a long poll; many on HTTP/2. Known once the server has picked. */
+  #client(origin: URL, options: object, connector: buildConnector.connector): Dispatcher {
+    const connect: buildConnector.connector = (target, callback) =>
+      connector(target, (...result: Parameters<buildConnector.Callback>) => {
+        const socket = result[1] as { alpnProtocol?: unknown } | null;
+        if (socket?.alpnProtocol === "h2") client.pipelining = streamsMax;
+        callback(...result);
+      });
+    const client: SingleClient = new this.#undici.Client(origin, { ...options, connect });
+    return client;
+  }
+}
+
+/** The connection ended before an answer came: the peer has closed it while it was idle, or died. */
+export function isClosedConnection(error: unknown): boolean {
+  const code = codeOf(error instanceof LongshoreError ? error.cause : error);
+  return code === "UND_ERR_SOCKET" || code === "ECONNRESET" || code === "EPIPE";
+}
+
+function isHttp2Failure(error: unknown): boolean {
+  const message = error instanceof Error ? error.message : "";
+  return (codeOf(error)?.startsWith("ERR_HTTP2") ?? false) || message.startsWith("HTTP/2");
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === "string" ? code : undefined;
+}

@@ -1,0 +1,192 @@
+// One polled task as an assignment: how its response timeout is kept away, how a cancel is noticed, how its result is told.
+
+import type { Clock } from "../../../clock.ts";
+import type { ContextIds } from "../../../context.ts";
+import { LongshoreError, refusal } from "../../../errors.ts";
+import type { Json, JsonObject } from "../../../json.ts";
+import type { TransportEvent } from "../../../runner/events.ts";
+import type { Assignment, BeatAnswer, Call, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
+import type { Task } from "../../../task.ts";
+import { updateAnswer, verdictOfStatus } from "../wire/codes.ts";
+import type { PolledTask } from "../wire/shapes.ts";
+import { type Client, parse, unexpected } from "./client.ts";
+import type { WorkerConfig } from "./config.ts";
+import type { Outbox } from "./outbox.ts";
+import { type Amendments, isShutdown, resultOf } from "./result.ts";
+import { amend } from "./task-context.ts";
+import type { Updates } from "./update.ts";
+
+/** What all tasks of one worker share. */
+export interface WorkSurroundings {
+  readonly client: Client;
+  readonly updates: Updates;
+  readonly outbox: Outbox | undefined;
+  readonly clock: Clock;
+  readonly config: WorkerConfig;
+  /** Undefined: running tasks are not looked up. */
+  readonly cancelPollMs: number | undefined;
+  /** False while a task that came with an answer would be unwelcome. */
+  readonly mayChain: () => boolean;
+  readonly error: (message: string) => void;
+  /** An input was fetched from elsewhere. */
+  readonly fetched: (event: TransportEvent<"inputFetched">) => void;
+}
+
+/** Below this an extension would come too late, or hammer the server. */
+const leaseEveryMsMin = 1_000;
+/** What of one task's log goes with its result; more is no result any more. The oldest lines go first. */
+const logCharsMax = 1_000_000;
+
+export class PolledWork implements Assignment {
+  readonly ids: ContextIds;
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+  readonly worker: string;
+  readonly native: Json;
+  readonly deferrals: number;
+  readonly deferred?: Json;
+  readonly hold?: HoldTerms;
+  readonly #task: PolledTask;
+  readonly #around: WorkSurroundings;
+  readonly #leaseEveryMs: number | undefined;
+  readonly #amendments: Amendments = {};
+  readonly #logs: LogEntry[] = [];
+  #logChars = 0;
+  #extendedMs: number;
+  #looksUp: boolean;
+  #reported: { readonly outcome: Outcome; readonly body: string } | undefined;
+
+  constructor(task: PolledTask, around: WorkSurroundings) {
+    this.#task = task;
+    this.#around = around;
+    const { taskId, workflowInstanceId, referenceTaskName, pollCount } = task;
+    this.ids = { runId: workflowInstanceId, stepId: referenceTaskName, taskId, grantId: `${taskId}/${pollCount}` };
+    this.attempt = task.retryCount + 1;
+    // A retry is a new task on this wire; the workflow and the reference name stay.
+    this.idempotencyKey = `${workflowInstanceId}/${referenceTaskName}`;
+    this.worker = around.config.workerId;
+    this.native = task as Json;
+    this.deferrals = Math.max(0, pollCount - 1);
+    if (pollCount > 1) this.deferred = task.outputData;
+    this.#extendedMs = around.clock.now();
+    this.#leaseEveryMs = around.config.leaseExtend ? leaseEveryMs(task.responseTimeoutSeconds) : undefined;
+    this.#looksUp = around.cancelPollMs !== undefined;
+    const everyMs = Math.min(this.#leaseEveryMs ?? Number.POSITIVE_INFINITY, around.cancelPollMs ?? Number.POSITIVE_INFINITY);
+    // Only the server ends a hold: while it cannot be reached it times nothing out, and it ignores results that come too late.
+    if (everyMs !== Number.POSITIVE_INFINITY) this.hold = { termMs: Number.POSITIVE_INFINITY, everyMs };
+  }
+
+  resolve(tasks: ReadonlyMap<string, Task>): Call | Promise<Call> {
+    const task = tasks.get(this.#around.config.task);
+    const elsewhere = this.#task.externalInputPayloadStoragePath;
+    if (task !== undefined && typeof elsewhere === "string" && elsewhere !== "") {
+      return this.#fetch(elsewhere).then((input) => ({ task, input }));
+    }
+    if (task !== undefined) return { task, input: this.#task.inputData };
+    throw refusal("LONGSHORE_NO_HANDLER", `No task is named "${this.#around.config.task}" here.`);
+  }
+
+  amend(name: string, value: Json): void {
+    amend(this.#amendments, name, value);
+  }
+
+  async beat(signal: AbortSignal): Promise<BeatAnswer> {
+    const { clock } = this.#around;
+    if (this.#leaseEveryMs !== undefined && clock.now() - this.#extendedMs >= this.#leaseEveryMs) {
+      const sentMs = clock.now();
+      if (!(await this.#extend(signal))) return { verdict: "gone" };
+      this.#extendedMs = sentMs;
+    }
+    return { verdict: await this.#look(signal) };
+  }
+
+  /** Lines travel with the result. */
+  async log(entries: readonly LogEntry[]): Promise<void> {
+    for (const entry of entries) {
+      this.#logs.push(entry);
+      this.#logChars += entry.text.length;
+    }
+    while (this.#logChars > logCharsMax) this.#logChars -= (this.#logs.shift() as LogEntry).text.length;
+  }
+
+  async report(outcome: Outcome, options: { readonly wantNext: boolean; readonly signal: AbortSignal }): Promise<ReportAnswer> {
+    const { updates, outbox, config, mayChain } = this.#around;
+    const body = this.#bodyOf(outcome);
+    const ended = outcome.kind !== "deferred" && !isShutdown(outcome);
+    try {
+      const next = await updates.send(body, config.task, ended && options.wantNext && mayChain(), options.signal);
+      await outbox?.drop(this.#task.taskId);
+      return { verdict: "ok", ...(next === undefined ? {} : { next: new PolledWork(next, this.#around) }) };
+    } catch (error) {
+      // Kept from the first failure on: this process may be killed before the last.
+      if (!isShutdown(outcome) && !isRefusal(error)) await outbox?.keep(this.#task.taskId, body);
+      throw error;
+    }
+  }
+
+  async undelivered(): Promise<void> {
+    this.#around.outbox?.release(this.#task.taskId);
+  }
+
+  async #fetch(path: string): Promise<JsonObject> {
+    const { input, bytes } = await this.#around.client.externalInput(path);
+    const { ids, attempt, worker } = this;
+    this.#around.fetched({ task: this.#around.config.task, worker, ids, attempt, bytes });
+    return input;
+  }
+
+  /** Made once per outcome, so that every repeat sends the same bytes. */
+  #bodyOf(outcome: Outcome): string {
+    if (this.#reported?.outcome === outcome) return this.#reported.body;
+    const { clock, config, error } = this.#around;
+    const parts = { workerId: config.workerId, logs: this.#logs, amendments: this.#amendments, nowMs: clock.now() };
+    const body = JSON.stringify(resultOf(this.#task, outcome, parts));
+    this.#reported = { outcome, body };
+    // A cancel is nobody's failure.
+    if (outcome.kind === "failed" && !outcome.retryable && outcome.error.code !== "LONGSHORE_CANCELLED") {
+      error(`Task failed with terminal error (no retry): ${outcome.error.message} (${config.task}, ${this.#task.taskId})`);
+    }
+    return body;
+  }
+
+  /** False when the server knows no such task any more. */
+  async #extend(signal: AbortSignal): Promise<boolean> {
+    const { client, config } = this.#around;
+    const { taskId, workflowInstanceId } = this.#task;
+    const answer = await client.extendLease({ taskId, workflowInstanceId, workerId: config.workerId }, signal);
+    if (updateAnswer(answer.status, answer.body) === "taken") return true;
+    if (isUnknownTask(answer)) return false;
+    throw unexpected("a heartbeat", answer, "200");
+  }
+
+  /** What has become of the task at the server; heartbeats for a finished one are answered as for any other. */
+  async #look(signal: AbortSignal): Promise<BeatAnswer["verdict"]> {
+    // From the report on its own answer tells.
+    if (!this.#looksUp || this.#reported !== undefined) return "ok";
+    const answer = await this.#around.client.task(this.#task.taskId, signal);
+    if (isUnknownTask(answer)) return "gone";
+    if (answer.status === 404 || answer.status === 405) {
+      // A server that does not serve this path will not serve it later.
+      this.#looksUp = false;
+      return "ok";
+    }
+    const status = answer.status === 200 ? (parse(answer.body) as { status?: unknown } | undefined)?.status : undefined;
+    if (typeof status !== "string") throw unexpected("a look at a task", answer, "200 and a task");
+    return this.#reported === undefined ? verdictOfStatus(status) : "ok";
+  }
+}
+
+/** 0.8 of the response timeout, and a second before its end at the latest; undefined when that leaves no time. */
+export function leaseEveryMs(responseTimeoutSeconds: number): number | undefined {
+  const timeoutMs = responseTimeoutSeconds * 1_000;
+  const everyMs = Math.min(0.8 * timeoutMs, timeoutMs - 1_000);
+  return everyMs < leaseEveryMsMin ? undefined : everyMs;
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof LongshoreError && (error.code === "LONGSHORE_BAD_OUTPUT" || error.code === "LONGSHORE_LIMIT");
+}
+
+function isUnknownTask(answer: { readonly status: number; readonly body: string }): boolean {
+  return answer.status === 404 && updateAnswer(answer.status, answer.body) === "failed";
+}

@@ -1,0 +1,173 @@
+// Results that the server would not take, kept on disk and sent again until it does: at the start, and every half minute while there are
+// some. A result is kept from its first failed try on, so that a process that is killed between two tries loses nothing; it is sent from
+// here only after its own tries have ended. Sending twice is harmless: a server ignores results of finished tasks.
+
+import type { Clock } from "../../../clock.ts";
+import { LongshoreError } from "../../../errors.ts";
+import type { Notice } from "../../../runner/notices.ts";
+import { updateAnswer } from "../wire/codes.ts";
+import { type Answer, quote, unexpected } from "./client.ts";
+import { discard, type Kept, OutboxFile } from "./outbox-file.ts";
+
+/** How long to wait before what the server would not take is sent again. */
+const replayMs = 30_000;
+/** Beyond these a server has been away for so long that its tasks have timed out; losing the newest then is no worse than losing the oldest. */
+const entriesMax = 10_000;
+const bytesMax = 64 * 1024 * 1024;
+/** The file is written anew when so many of its lines, and more than half of them, are of no use. */
+const droppedMax = 1_000;
+/** An older result is of no use: no task waits that long for its answer. */
+const ageMsMax = 7 * 24 * 3_600_000;
+
+export interface OutboxOptions {
+  readonly folder: string;
+  /** Results are only ever sent to the server they were meant for. */
+  readonly server: string;
+  readonly clock: Clock;
+  readonly send: (body: string, signal: AbortSignal) => Promise<Answer>;
+  readonly notice: (notice: Notice) => void;
+  readonly failing: (what: string, error: unknown) => void;
+  readonly working: (what: string) => void;
+}
+
+interface Entry extends Kept {
+  /** Its own tries go on; not yet to be sent from here. */
+  busy: boolean;
+}
+
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #file: OutboxFile;
+  readonly #entries = new Map<string, Entry>();
+  readonly #stopped = new AbortController();
+  #bytes = 0;
+  /** Lines of the file that say nothing any more. */
+  #dropped = 0;
+  #disarm: () => void = () => {};
+  #replaying: Promise<void> | undefined;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#file = new OutboxFile(options.folder, options.server);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Begins to send what earlier processes have left. */
+  start(): void {
+    void this.#replay();
+  }
+
+  /** Resolves when it is on disk, or could not be put there. Keeping it twice changes nothing. */
+  async keep(taskId: string, body: string): Promise<void> {
+    if (this.#entries.has(taskId)) return;
+    await this.#add({ taskId, body, atMs: this.#options.clock.now(), busy: true });
+  }
+
+  /** It was taken. */
+  async drop(taskId: string): Promise<void> {
+    const entry = this.#entries.get(taskId);
+    if (entry === undefined) return;
+    this.#entries.delete(taskId);
+    this.#bytes -= entry.body.length;
+    if (this.#entries.size === 0) {
+      this.#dropped = 0;
+      return this.#onDisk(this.#file.remove());
+    }
+    if (++this.#dropped < Math.max(droppedMax, this.#entries.size)) return this.#onDisk(this.#file.drop(taskId));
+    this.#dropped = 0;
+    await this.#onDisk(this.#file.rewrite([...this.#entries.values()]));
+  }
+
+  /** Its own tries have ended without success. */
+  release(taskId: string): void {
+    const entry = this.#entries.get(taskId);
+    if (entry === undefined) return;
+    entry.busy = false;
+    this.#arm();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    this.#disarm();
+    await this.#replaying;
+    await this.#onDisk(this.#file.leave());
+  }
+
+  async #add(entry: Entry): Promise<void> {
+    if (this.#entries.size >= entriesMax || this.#bytes + entry.body.length > bytesMax) {
+      const message = `${this.#entries.size} results are kept already, so the one of task ${entry.taskId} is not kept.`;
+      return this.#options.failing("outbox", new LongshoreError("LONGSHORE_LIMIT", message));
+    }
+    this.#entries.set(entry.taskId, entry);
+    this.#bytes += entry.body.length;
+    await this.#onDisk(this.#file.keep(entry));
+  }
+
+  #arm(): void {
+    const { clock } = this.#options;
+    this.#disarm();
+    if (this.#stopped.signal.aborted) return;
+    this.#disarm = clock.at(clock.now() + replayMs, () => void this.#replay());
+  }
+
+  /** Sends one after the other, oldest first, until the server fails; the rest waits for the next time. */
+  #replay(): Promise<void> {
+    this.#disarm();
+    this.#replaying ??= this.#sendAll()
+      .catch((error) => this.#options.failing("outbox", error))
+      .finally(() => {
+        this.#replaying = undefined;
+        this.#arm();
+      });
+    return this.#replaying;
+  }
+
+  async #sendAll(): Promise<void> {
+    await this.#adopt();
+    const waiting = [...this.#entries.values()].filter((entry) => !entry.busy).sort((one, other) => one.atMs - other.atMs);
+    for (const entry of waiting) if (this.#stopped.signal.aborted || !(await this.#send(entry))) return;
+  }
+
+  async #adopt(): Promise<void> {
+    const { kept, paths } = await this.#file.adopt();
+    for (const entry of kept) if (!this.#entries.has(entry.taskId)) await this.#add({ ...entry, busy: false });
+    await this.#onDisk(discard(paths));
+  }
+
+  /** False when the server cannot be talked to now. */
+  async #send(entry: Entry): Promise<boolean> {
+    const { clock, send, notice, failing, working } = this.#options;
+    const tell = (why: string) => notice({ level: "warn", message: `The kept result of task ${entry.taskId} is given up: ${why}.` });
+    if (clock.now() - entry.atMs > ageMsMax) {
+      tell("it is older than a week");
+      await this.drop(entry.taskId);
+      return true;
+    }
+    try {
+      const answer = await send(entry.body, this.#stopped.signal);
+      const meaning = updateAnswer(answer.status, answer.body);
+      const unknown = answer.status === 404 && meaning === "failed";
+      if (meaning !== "taken" && meaning !== "refused" && !unknown) throw unexpected("a kept result", answer, "200");
+      if (meaning !== "taken") tell(`the server answered ${quote(answer)}`);
+      else notice({ level: "info", message: `The kept result of task ${entry.taskId} has been taken.` });
+      await this.drop(entry.taskId);
+      working("outbox");
+      return true;
+    } catch (error) {
+      if (!this.#stopped.signal.aborted) failing("outbox", error);
+      return false;
+    }
+  }
+
+  /** A disk that cannot be written to loses the safety, not the worker. */
+  async #onDisk(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.#options.failing("outbox", error);
+    }
+  }
+}

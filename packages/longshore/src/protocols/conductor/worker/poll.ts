@@ -1,0 +1,280 @@
+// The poll loop of one task type. It asks for as many tasks as it can start now, never for more, and asks again as soon as it can.
+//
+// After a poll that brought tasks, or when a task has ended meanwhile, the next one follows at once. After empty ones it waits: 1, 2, 4,
+// 8 ... ms, and the poll interval from the tenth on. Unless the user said how long polls shall wait at the server, a poll after an empty
+// one waits there for up to five seconds instead, and asks for a single task: servers exist that answer a poll for several only when they
+// have them all or the time is over.
+//
+// Three counters are kept apart: empty polls, refused ones (401, 403: 2, 4, 8 ... 60 s) and failed ones (2, 4, 8 ... 120 s).
+
+import { type Backoff, backoffMs } from "../../../backoff.ts";
+import { pause } from "../../../clock.ts";
+import { LongshoreError, toError } from "../../../errors.ts";
+import type { Slot, TransportHost } from "../../../runner/transport.ts";
+import { type PolledTask, pollCountMax, pollTimeoutMsMax } from "../wire/shapes.ts";
+import type { Client, PollAnswer } from "./client.ts";
+import type { WorkerConfig } from "./config.ts";
+import { PolledWork, type WorkSurroundings } from "./lease.ts";
+import { givenBack } from "./result.ts";
+
+const authPolicy: Backoff = { kind: "exponential", delayMs: 2_000, maxMs: 60_000 };
+const failurePolicy: Backoff = { kind: "exponential", delayMs: 2_000, maxMs: 120_000 };
+/** Each refusal is told until the pause has reached its longest; then nothing changes any more. */
+const refusalsToldMax = 6;
+/** Added to the pause after failures, so that workers that lost the same server do not come back together. */
+const failureJitter = 0.2;
+/** From this empty poll on the wait is the poll interval itself. */
+const emptyPollsMax = 10;
+const registerTriesMax = 3;
+const mistakeMs = 1_000;
+
+export interface PollerOptions {
+  readonly host: TransportHost;
+  readonly client: Client;
+  readonly config: WorkerConfig;
+  /** The longest that an empty poll may wait at the server, because others want its slot. */
+  readonly waitMsMax: number;
+  readonly around: (mayChain: () => boolean) => WorkSurroundings;
+  /** Whether another poller of this worker waits for a slot. */
+  readonly othersWait: (self: Poller) => boolean;
+  /** Called before the first poll, again and again until it answers true. */
+  readonly register: () => Promise<boolean>;
+}
+
+export class Poller {
+  readonly config: WorkerConfig;
+  readonly #options: PollerOptions;
+  readonly #around: WorkSurroundings;
+  /** Tasks that came beyond what was asked for. */
+  readonly #surplus: PolledTask[] = [];
+  #running = 0;
+  #paused: boolean;
+  #waitsForSlot = false;
+  #registered: boolean;
+  #emptyPolls = 0;
+  #refusals = 0;
+  #failures = 0;
+  #freedMeanwhile = false;
+  /** Aborted to end a wait. */
+  #bell = new AbortController();
+  #poll = new AbortController();
+  /** Whether the server takes back the tasks of polls that are gone; undefined before it has answered one. */
+  #returns: boolean | undefined;
+  #registerFailures = 0;
+
+  constructor(options: PollerOptions) {
+    this.#options = options;
+    this.config = options.config;
+    this.#paused = options.config.paused;
+    this.#registered = !options.config.registerTaskDef;
+    this.#around = options.around(() => !this.#paused && !options.othersWait(this));
+  }
+
+  get waitsForSlot(): boolean {
+    return this.#waitsForSlot;
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /** Polls until the worker drains; resolves when nothing more can arrive. */
+  async run(): Promise<void> {
+    const { host } = this.#options;
+    host.draining.addEventListener("abort", () => this.#drain(), { once: true });
+    host.forced.addEventListener("abort", () => this.#poll.abort(), { once: true });
+    if (this.#paused) this.#tell("paused");
+    while (!host.draining.aborted) {
+      if (this.#surplus.length > 0) await this.#startSurplus();
+      else if (this.#running >= this.config.threadCount) await this.#rest(Number.POSITIVE_INFINITY);
+      else if (this.#paused) await this.#rest(Number.POSITIVE_INFINITY);
+      else await this.#turn().catch((error) => this.#onMistake(error));
+    }
+    for (const task of this.#surplus.splice(0)) await this.#giveBack(task);
+  }
+
+  pause(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#tell("paused");
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#tell("resumed");
+    this.#ring();
+  }
+
+  /** One poll and what it brings. */
+  async #turn(): Promise<void> {
+    const { host } = this.#options;
+    if (!this.#registered) await this.#register();
+    const idle = this.config.longPoll && this.#emptyPolls > 0;
+    const slots = await this.#slots(idle ? 1 : Math.min(this.config.threadCount - this.#running, pollCountMax));
+    if (slots.length === 0) return;
+    const waitMs = idle ? Math.min(pollTimeoutMsMax, this.#options.waitMsMax) : this.config.pollTimeoutMs;
+    const startedMs = host.clock.now();
+    this.#freedMeanwhile = false;
+    let answer: PollAnswer;
+    try {
+      answer = await this.#ask(slots.length, waitMs);
+    } catch (error) {
+      for (const slot of slots) slot.release();
+      return this.#onFailure(error);
+    }
+    this.#refusals = 0;
+    this.#failures = 0;
+    this.#start(slots, answer);
+    if (answer.tasks.length > 0) this.#emptyPolls = 0;
+    else await this.#restAfterEmpty(idle ? host.clock.now() - startedMs : 0);
+  }
+
+  /** Nothing in a turn throws; if it does, that is our mistake, and must not end the polling. */
+  async #onMistake(error: unknown): Promise<void> {
+    const { host } = this.#options;
+    host.failing("poll loop", error);
+    await pause(host.clock, mistakeMs, host.draining);
+  }
+
+  /** A server that answers polls but no registration must not keep tasks from being run. */
+  async #register(): Promise<void> {
+    const done = await this.#options.register();
+    this.#registered = done || (this.#returns !== undefined && ++this.#registerFailures >= registerTriesMax);
+  }
+
+  /** At least one slot, then as many as are free; none when the worker drains or was paused meanwhile. */
+  async #slots(count: number): Promise<readonly Slot[]> {
+    const { slots } = this.#options.host;
+    const free = slots.takeFree(count);
+    if (free.length > 0) return free;
+    this.#waitsForSlot = true;
+    const first = await slots.take();
+    this.#waitsForSlot = false;
+    if (first === undefined) return [];
+    if (!this.#paused) return [first, ...slots.takeFree(count - 1)];
+    first.release();
+    return [];
+  }
+
+  async #ask(count: number, timeoutMs: number): Promise<PollAnswer> {
+    const { host, client } = this.#options;
+    const { task, workerId, domain } = this.config;
+    const startedMs = host.clock.now();
+    const common = { task, worker: workerId };
+    if (host.wants("pollStarted")) host.emit("pollStarted", { ...common, count });
+    try {
+      const answer = await client.poll({ task, workerId, domain, count, timeoutMs }, this.#poll.signal);
+      host.working(`poll of ${task}`);
+      const durationMs = host.clock.now() - startedMs;
+      if (host.wants("pollCompleted")) host.emit("pollCompleted", { ...common, durationMs, received: answer.tasks.length });
+      this.#returns = answer.returns;
+      return answer;
+    } catch (error) {
+      if (!host.draining.aborted && host.wants("pollFailed")) {
+        host.emit("pollFailed", { ...common, durationMs: host.clock.now() - startedMs, error: toError(error) });
+      }
+      throw error;
+    }
+  }
+
+  #start(slots: readonly Slot[], { tasks, malformed }: PollAnswer): void {
+    const { host } = this.#options;
+    if (malformed > 0) {
+      host.notice({ level: "warn", message: `A poll of ${this.config.task} brought ${malformed} entries without ids, which are skipped.` });
+    }
+    if (host.draining.aborted) {
+      // Too late to begin with them; another worker can have them at once.
+      for (const slot of slots) slot.release();
+      this.#surplus.push(...tasks);
+      return;
+    }
+    slots.forEach((slot, at) => {
+      const task = tasks[at];
+      if (task === undefined) slot.release();
+      else this.#run(slot, task);
+    });
+    for (const task of tasks.slice(slots.length)) {
+      this.#surplus.push(task);
+      this.#tell("slotsFull");
+    }
+  }
+
+  #run(slot: Slot, task: PolledTask): void {
+    this.#running++;
+    void slot.run(new PolledWork(task, this.#around)).then(() => {
+      this.#running--;
+      this.#freedMeanwhile = true;
+      this.#ring();
+    });
+  }
+
+  /** More tasks than were asked for wait here for a slot; nothing is asked for meanwhile. */
+  async #startSurplus(): Promise<void> {
+    if (this.#running >= this.config.threadCount) return this.#rest(Number.POSITIVE_INFINITY);
+    this.#waitsForSlot = true;
+    const slot = await this.#options.host.slots.take();
+    this.#waitsForSlot = false;
+    if (slot !== undefined) this.#run(slot, this.#surplus.shift() as PolledTask);
+  }
+
+  async #giveBack(task: PolledTask): Promise<void> {
+    const { host, client } = this.#options;
+    try {
+      await client.update(JSON.stringify(givenBack(task, this.config.workerId)));
+    } catch (error) {
+      // The server hands it out again after its response timeout.
+      host.failing("giving back a task", error);
+    }
+  }
+
+  async #restAfterEmpty(waitedMs: number): Promise<void> {
+    this.#emptyPolls++;
+    if (this.#freedMeanwhile) return;
+    const waitMs = emptyWaitMs(this.#emptyPolls, this.config.pollIntervalMs) - waitedMs;
+    if (waitMs > 0) await this.#rest(waitMs);
+  }
+
+  async #onFailure(error: unknown): Promise<void> {
+    const { host } = this.#options;
+    if (host.draining.aborted) return;
+    host.failing(`poll of ${this.config.task}`, error);
+    if (!(error instanceof LongshoreError) || error.code !== "LONGSHORE_UNAUTHORIZED") {
+      const waitMs = backoffMs(failurePolicy, ++this.#failures, 0) * (1 + failureJitter * Math.random());
+      return pause(host.clock, waitMs, host.draining);
+    }
+    const waitMs = backoffMs(authPolicy, ++this.#refusals, 0);
+    // The first one has just been told as a failure.
+    if (this.#refusals > 1 && this.#refusals <= refusalsToldMax) {
+      const message = `Polls of ${this.config.task} were refused ${this.#refusals} times in a row; the next one is in ${waitMs / 1_000} s: ${error.message}`;
+      host.notice({ level: "warn", message });
+    }
+    await pause(host.clock, waitMs, host.draining);
+  }
+
+  /** Waits, until a slot is free again, polling is resumed or the worker drains. */
+  async #rest(ms: number): Promise<void> {
+    if (this.#options.host.draining.aborted) return;
+    this.#bell = new AbortController();
+    await pause(this.#options.host.clock, ms, this.#bell.signal);
+  }
+
+  #ring(): void {
+    this.#bell.abort();
+  }
+
+  /** A poll under way is ended only where that loses no task. */
+  #drain(): void {
+    if (this.#returns) this.#poll.abort();
+    this.#ring();
+  }
+
+  #tell(name: "paused" | "resumed" | "slotsFull"): void {
+    this.#options.host.emit(name, { task: this.config.task, worker: this.config.workerId });
+  }
+}
+
+/** How long to wait after the `count`th empty poll in a row. */
+export function emptyWaitMs(count: number, pollIntervalMs: number): number {
+  return count >= emptyPollsMax ? pollIntervalMs : Math.min(2 ** (count - 1), pollIntervalMs);
+}

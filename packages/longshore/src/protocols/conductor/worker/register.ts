@@ -1,0 +1,98 @@
+// Publishes a task's definition at the start, with its schemas where the server keeps schemas. Nothing here stops the worker: what fails
+// is told, and polling begins.
+
+import type { JsonObject } from "../../../json.ts";
+import type { Notice } from "../../../runner/notices.ts";
+import type { JsonSchema } from "../../../schema/json-schema.ts";
+import { describeTask, type Task } from "../../../task.ts";
+import type { SchemaDef, SchemaRef, TaskDef } from "../wire/shapes.ts";
+import { type Answer, type Client, quote } from "./client.ts";
+import type { WorkerConfig } from "./config.ts";
+
+export interface RegisterOptions {
+  readonly client: Client;
+  readonly task: Task;
+  readonly config: WorkerConfig;
+  readonly notice: (notice: Notice) => void;
+  readonly failing: (what: string, error: unknown) => void;
+  /** Where people look at definitions, for a link in the log. */
+  readonly uiUrl: string;
+}
+
+const schemaVersion = 1;
+
+/** False when the server could not be reached, so that it is worth another try. */
+export async function register(options: RegisterOptions): Promise<boolean> {
+  const { config, notice, failing } = options;
+  try {
+    const schemas = await registerSchemas(options);
+    const answer = await registerDefinition(options, definitionOf(options, schemas));
+    if (answer === undefined) return true;
+    if (isTaken(answer)) {
+      notice({ level: "info", message: `Registered the task definition ${config.task}: ${options.uiUrl}/taskDef/${config.task}` });
+    } else warn(options, `the task definition ${config.task} was not registered: the server answered ${quote(answer)}`);
+    return true;
+  } catch (error) {
+    failing(`registering ${config.task}`, error);
+    return false;
+  }
+}
+
+type Schemas = Pick<TaskDef, "inputSchema" | "outputSchema">;
+
+async function registerSchemas(options: RegisterOptions): Promise<Schemas> {
+  const { client, task, config } = options;
+  if (!config.registerSchema) return {};
+  const { inputSchema, outputSchema } = describeTask(task, { strict: config.strictSchema });
+  const refs: { inputSchema?: SchemaRef; outputSchema?: SchemaRef } = {};
+  for (const [key, data] of [["inputSchema", inputSchema] as const, ["outputSchema", outputSchema] as const]) {
+    const side = key === "inputSchema" ? "input" : "output";
+    const name = `${config.task}_${side}`;
+    if (data === undefined) {
+      if (task[side] !== undefined) warn(options, `the schema ${name} was not registered: JSON Schema cannot say what it says`);
+      continue;
+    }
+    const told = key === "outputSchema" ? outputOnWire(data, config.strictSchema) : data;
+    const schema: SchemaDef = { name, version: schemaVersion, type: "JSON", data: told as JsonObject };
+    const answer = await client.postSchema(schema);
+    // This server keeps no schemas.
+    if (answer.status === 404 || answer.status === 405) return {};
+    if (isTaken(answer)) refs[key] = { name, version: schemaVersion };
+    else warn(options, `the schema ${name} was not registered: the server answered ${quote(answer)}`);
+  }
+  return refs;
+}
+
+/** An output that is no object travels as `{ result: value }`. */
+export function outputOnWire(schema: JsonSchema, strict: boolean): JsonSchema {
+  const types = [schema.type ?? []].flat();
+  if (types.length === 0 || types.includes("object")) return schema;
+  const { $schema, definitions, ...result } = schema;
+  const hoisted = definitions === undefined ? {} : { definitions };
+  const required = types.includes("null") ? [] : ["result"];
+  return { $schema, type: "object", properties: { result }, required, additionalProperties: !strict, ...hoisted };
+}
+
+function definitionOf({ task, config }: RegisterOptions, schemas: Schemas): TaskDef {
+  const description = task.description === undefined ? {} : { description: task.description };
+  return { ...description, ...config.taskDef, ...schemas, name: config.task };
+}
+
+/** Undefined when it is there already and shall stay. */
+async function registerDefinition({ client, config }: RegisterOptions, definition: TaskDef): Promise<Answer | undefined> {
+  if (config.overwriteTaskDef) {
+    const answer = await client.putTaskDef(definition);
+    // Servers differ in how they say that there is nothing to replace.
+    return isTaken(answer) ? answer : client.postTaskDef(definition);
+  }
+  const answer = await client.taskDef(config.task);
+  return isTaken(answer) && answer.body.trim() !== "" ? undefined : client.postTaskDef(definition);
+}
+
+function isTaken({ status }: Answer): boolean {
+  return status >= 200 && status < 300;
+}
+
+function warn({ notice }: RegisterOptions, message: string): void {
+  notice({ level: "warn", message: `The worker starts though ${message}` });
+}

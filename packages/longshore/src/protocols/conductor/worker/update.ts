@@ -1,0 +1,69 @@
+// One try of telling the server a result: by update-v2 where the next task is wanted and the server has that endpoint, else by v1.
+//
+// Whether there is a v2 is found out per server. A missing endpoint is believed only when v1 then takes the same result; "no such task"
+// is not a missing endpoint. After an hour it is tried again: servers are upgraded under running workers.
+
+import type { Clock } from "../../../clock.ts";
+import { LongshoreError } from "../../../errors.ts";
+import { updateAnswer } from "../wire/codes.ts";
+import type { PolledTask } from "../wire/shapes.ts";
+import { type Answer, type Client, quote, taskOf, unexpected } from "./client.ts";
+import { isClosedConnection } from "./connection.ts";
+
+const probeAgainMs = 3_600_000;
+
+export interface UpdatesOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly v2: boolean;
+}
+
+export class Updates {
+  readonly #options: UpdatesOptions;
+  #v2FromMs: number;
+
+  constructor(options: UpdatesOptions) {
+    this.#options = options;
+    this.#v2FromMs = options.v2 ? 0 : Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Answers the next task of the same type when `chain` asks for one and there is one. Throws when the result was not taken: with
+   * LONGSHORE_BAD_OUTPUT or LONGSHORE_LIMIT when it never will be.
+   */
+  async send(body: string, task: string, chain: boolean, signal?: AbortSignal): Promise<PolledTask | undefined> {
+    const { client, clock } = this.#options;
+    const v2 = chain && clock.now() >= this.#v2FromMs ? await this.#tryV2(body, signal) : undefined;
+    if (v2 !== undefined && v2 !== "no-endpoint") {
+      const next = taskOf(v2, task);
+      // Half an answer tells nothing for sure: sent again by v1, which every server takes twice.
+      if (next !== "garbled") return next;
+    }
+    const answer = await client.update(body, signal);
+    check(answer);
+    if (v2 === "no-endpoint") this.#v2FromMs = clock.now() + probeAgainMs;
+    return undefined;
+  }
+
+  /** The answer when it was taken; undefined when the connection broke, so that nobody knows. */
+  async #tryV2(body: string, signal: AbortSignal | undefined): Promise<Answer | "no-endpoint" | undefined> {
+    try {
+      const answer = await this.#options.client.updateV2(body, signal);
+      if (updateAnswer(answer.status, answer.body) === "no-endpoint") return "no-endpoint";
+      check(answer);
+      return answer;
+    } catch (error) {
+      // Sent again by v1, which brings no second task.
+      if (isClosedConnection(error) && !signal?.aborted) return undefined;
+      throw error;
+    }
+  }
+}
+
+function check(answer: Answer): void {
+  const meaning = updateAnswer(answer.status, answer.body);
+  if (meaning === "taken") return;
+  if (meaning !== "refused") throw unexpected("an update", answer, "200");
+  const code = answer.status === 413 ? "LONGSHORE_LIMIT" : "LONGSHORE_BAD_OUTPUT";
+  throw new LongshoreError(code, `The server refuses the result: ${quote(answer)}`);
+}
