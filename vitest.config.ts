@@ -11,7 +11,7 @@ const alias = [
   { find: /^longshore\/workflow-graph$/, replacement: source("protocols/workflow-graph/worker/index.ts") },
   { find: /^longshore\/conductor$/, replacement: source("protocols/conductor/worker/index.ts") },
   { find: /^longshore\/conductor\/compat$/, replacement: source("protocols/conductor/worker/compat/index.ts") },
-  { find: /^longshore\/stepflow$/, replacement: source("protocol/stepflow/index.ts") },
+  { find: /^longshore\/stepflow$/, replacement: source("protocols/stepflow/worker/index.ts") },
   { find: /^longshore\/flowkit$/, replacement: source("protocol/flowkit/index.ts") },
   { find: /^longshore\/telemetry$/, replacement: source("telemetry/index.ts") },
   { find: /^longshore\/transport$/, replacement: source("transport.ts") },

@@ -91,7 +91,7 @@ export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
       cwd: "its workers run no shell commands",
     },
     async transport({ workerId, token }) {
-      const { stepflowFromEnvironment } = await import("../protocol/stepflow/index.ts");
+      const { stepflowFromEnvironment } = await import("../protocols/stepflow/worker/index.ts");
       // The target was found by the same variables.
       return stepflowFromEnvironment(process.env, { workerId, token }) as Transport;
     },
@@ -141,7 +141,7 @@ export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
       cwd: "its workers run no shell commands",
     },
     async transport({ port, host, handshake }, _tasks, print) {
-      const { stepflowHttp } = await import("../protocol/stepflow/index.ts");
+      const { stepflowHttp } = await import("../protocols/stepflow/worker/index.ts");
       return stepflowHttp({ port, host, handshake, announce: print });
     },
   },

@@ -1,7 +1,7 @@
 // What `longshore dev` can say about workers, one entry per protocol that the server speaks. The programs are run by a test as they
 // are printed.
 
-import { pluginLane, queueLane } from "../protocol/stepflow/config/queues.ts";
+import { pluginLane, queueLane } from "../protocols/stepflow/server/config/queues.ts";
 import { commandLane } from "../protocols/workflow-graph/dialect/compile.ts";
 import { handlerLabelPrefix } from "../protocols/workflow-graph/wire/shapes.ts";
 

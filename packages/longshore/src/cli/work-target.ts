@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import { type Environment, variable } from "../environment.ts";
 import { flowkitIn } from "../protocol/flowkit/environment.ts";
-import { transportIn } from "../protocol/stepflow/environment.ts";
+import { transportIn } from "../protocols/stepflow/worker/environment.ts";
 import { CommandFailure } from "./failure.ts";
 import type { ProtocolName } from "./protocols.ts";
 

@@ -4,15 +4,15 @@ import type { Dialect } from "../engine/run/dialect.ts";
 import { conductorDialect } from "../protocols/conductor/dialect/dialect.ts";
 import { valueExpressionsMax } from "../protocols/conductor/dialect/expression-count.ts";
 import { parseInSlices, parseWorkflowDef } from "../protocols/conductor/dialect/workflow-def.ts";
+import { diagnose, diagnoseInSlices } from "../protocols/stepflow/dialect/diagnose.ts";
+import { stepflowDialect } from "../protocols/stepflow/dialect/dialect.ts";
+import { decodeInSlices } from "../protocols/stepflow/dialect/source.ts";
 import { workflowGraphDialect } from "../protocols/workflow-graph/dialect/compile.ts";
 import { encodeSource, plainJob } from "../protocols/workflow-graph/dialect/source.ts";
 import { type Sliced, sliceItems } from "../sliced.ts";
 import { codeDialect } from "./code/dialect.ts";
 import { checkedGraph, checkInSlices } from "./flowkit/check.ts";
 import { flowkitDialect } from "./flowkit/dialect.ts";
-import { diagnose, diagnoseInSlices } from "./stepflow/diagnose.ts";
-import { stepflowDialect } from "./stepflow/dialect.ts";
-import { decodeInSlices } from "./stepflow/source.ts";
 
 const many = 3_000;
 const numbers = Array.from({ length: many }, (_, at) => at);

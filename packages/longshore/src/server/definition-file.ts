@@ -1,8 +1,8 @@
 // A definition file in any of the formats: a map with `jobs` is workflow-graph's, one with `steps` or `output` a flow of Stepflow.
 
-import { parseFlow } from "../dialect/stepflow/file.ts";
-import { dialectName as stepflow } from "../dialect/stepflow/source.ts";
 import { type Place, readFile, type Warning } from "../file-place.ts";
+import { parseFlow } from "../protocols/stepflow/dialect/file.ts";
+import { dialectName as stepflow } from "../protocols/stepflow/dialect/source.ts";
 import { parseGraph } from "../protocols/workflow-graph/dialect/file.ts";
 import { dialectName as workflowGraph } from "../protocols/workflow-graph/dialect/source.ts";
 

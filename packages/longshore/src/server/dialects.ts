@@ -2,14 +2,14 @@
 
 import { codeDialect } from "../dialect/code/dialect.ts";
 import { type FlowkitDialectOptions, flowkitDialect } from "../dialect/flowkit/dialect.ts";
-import { stepflowDialect } from "../dialect/stepflow/dialect.ts";
-import { itemsDialect } from "../dialect/stepflow/items.ts";
-import type { Router } from "../dialect/stepflow/router.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
-import { defaultConfig } from "../protocol/stepflow/config/default.ts";
-import { makeRouter } from "../protocol/stepflow/config/router.ts";
 import { conductorDialect } from "../protocols/conductor/dialect/dialect.ts";
 import { environmentValue } from "../protocols/conductor/dialect/environment.ts";
+import { stepflowDialect } from "../protocols/stepflow/dialect/dialect.ts";
+import { itemsDialect } from "../protocols/stepflow/dialect/items.ts";
+import type { Router } from "../protocols/stepflow/dialect/router.ts";
+import { defaultConfig } from "../protocols/stepflow/server/config/default.ts";
+import { makeRouter } from "../protocols/stepflow/server/config/router.ts";
 import { workflowGraphDialect } from "../protocols/workflow-graph/dialect/compile.ts";
 
 export interface DialectOptions {

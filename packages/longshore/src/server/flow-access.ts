@@ -4,7 +4,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { LongshoreError } from "../errors.ts";
-import { type FlowFiles, isBelow } from "../protocol/stepflow/builtin/load-file.ts";
+import { type FlowFiles, isBelow } from "../protocols/stepflow/server/builtin/load-file.ts";
 import { directoryOf, type ServeOptions } from "./config.ts";
 
 export interface FlowAccess {

@@ -4,9 +4,9 @@
 import { systemClock } from "../clock.ts";
 import { retentionPolicy } from "../engine/run/retention.ts";
 import { createMetrics } from "../metrics.ts";
-import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
-import { defaultConfig } from "../protocol/stepflow/config/default.ts";
-import { makeRouter } from "../protocol/stepflow/config/router.ts";
+import type { StepflowConfig } from "../protocols/stepflow/server/config/config.ts";
+import { defaultConfig } from "../protocols/stepflow/server/config/default.ts";
+import { makeRouter } from "../protocols/stepflow/server/config/router.ts";
 import { sampleId, sampleSource } from "../protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../protocols/workflow-graph/dialect/source.ts";
 import { quotasOf } from "../quotas.ts";
@@ -83,7 +83,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
 async function stepflowConfig(options: StepflowOptions | undefined, logger: Logger): Promise<StepflowConfig> {
   if (options?.config === undefined) return defaultConfig();
   // The parser is loaded where there is something to parse.
-  const { loadConfig } = await import("../protocol/stepflow/config/load.ts");
+  const { loadConfig } = await import("../protocols/stepflow/server/config/load.ts");
   const { config, warnings } = loadConfig(options.config);
   for (const warning of warnings) logger.warn(warning);
   return config;

@@ -1,7 +1,7 @@
 // Stepflow's server half on this server's engine.
 
-import type { StepflowConfig } from "../protocol/stepflow/config/config.ts";
-import { StepflowServer } from "../protocol/stepflow/server.ts";
+import type { StepflowConfig } from "../protocols/stepflow/server/config/config.ts";
+import { StepflowServer } from "../protocols/stepflow/server/server.ts";
 import { packageVersion } from "../version.ts";
 import type { Engine } from "./engine.ts";
 import type { FlowAccess } from "./flow-access.ts";

@@ -4,7 +4,7 @@
 
 import { expect, it, onTestFinished } from "vitest";
 import { openChannel } from "../../src/grpc/client.ts";
-import { BlobService } from "../../src/protocol/stepflow/services.ts";
+import { BlobService } from "../../src/protocols/stepflow/wire/services.ts";
 import { serve } from "../../src/server/index.ts";
 import { raw, startStepflow } from "../support/stepflow-server.ts";
 

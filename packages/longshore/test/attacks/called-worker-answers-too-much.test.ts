@@ -2,7 +2,7 @@
 // counted before it was read; what such a worker answers was not: 64 MiB for each of a hundred calls at once, and of any number of values.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import { WorkerClient } from "../../src/protocol/stepflow/http/runtime/client.ts";
+import { WorkerClient } from "../../src/protocols/stepflow/server/http/runtime/client.ts";
 import { pluginWorld } from "../support/stepflow-plugins.ts";
 import { type Received, scriptedWorker } from "../support/stepflow-scripted-worker.ts";
 

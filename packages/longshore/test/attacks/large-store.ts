@@ -9,7 +9,7 @@ import { openChannel } from "../../src/grpc/client.ts";
 import type { GrpcMethod } from "../../src/grpc/service.ts";
 import type { Route } from "../../src/http.ts";
 import { createMetrics } from "../../src/metrics.ts";
-import { defaultConfig } from "../../src/protocol/stepflow/config/default.ts";
+import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
 import { openDoor } from "../../src/server/door.ts";

@@ -7,7 +7,7 @@ import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
 import type { Json } from "../../src/json.ts";
 import { ExactNumber, parseExact, writeExact } from "../../src/json-exact.ts";
 import { JsonScan } from "../../src/json-scan.ts";
-import { BlobService, FlowsService, OrchestratorService } from "../../src/protocol/stepflow/services.ts";
+import { BlobService, FlowsService, OrchestratorService } from "../../src/protocols/stepflow/wire/services.ts";
 import { httpLimits } from "../../src/server/listener/limits.ts";
 import { serve } from "../../src/server/server.ts";
 import { call } from "../support/http.ts";

@@ -6,7 +6,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
-import { HealthService } from "../../src/protocol/stepflow/services.ts";
+import { HealthService } from "../../src/protocols/stepflow/wire/services.ts";
 import { startServer } from "../support/cli.ts";
 import { answerOf, grpcHead } from "../support/grpc.ts";
 import { call } from "../support/http.ts";

@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import { ByteBudget } from "../../src/byte-budget.ts";
 import { unary } from "../../src/grpc/service.ts";
 import { GrpcCode } from "../../src/grpc/status.ts";
-import { HealthService } from "../../src/protocol/stepflow/services.ts";
+import { HealthService } from "../../src/protocols/stepflow/wire/services.ts";
 import { answerOf, Echo, grpcHead, rawSession, startGrpc } from "../support/grpc.ts";
 import { startStepflow } from "../support/stepflow-server.ts";
 

@@ -5,7 +5,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { getBlob, putJson } from "../../src/protocol/stepflow/http/blob-api.ts";
+import { getBlob, putJson } from "../../src/protocols/stepflow/worker/http/blob-api.ts";
 import { otlpHttp } from "../../src/telemetry/otlp-http.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

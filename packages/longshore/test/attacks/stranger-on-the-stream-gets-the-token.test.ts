@@ -3,11 +3,11 @@
 
 import { expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { TaskAssignment } from "../../src/protocol/stepflow/messages.ts";
-import { natsSettings } from "../../src/protocol/stepflow/nats/options.ts";
-import { stepflowNats } from "../../src/protocol/stepflow/nats/worker.ts";
-import { channelOpener } from "../../src/protocol/stepflow/queue-worker.ts";
-import { OrchestratorService } from "../../src/protocol/stepflow/services.ts";
+import { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
+import { OrchestratorService } from "../../src/protocols/stepflow/wire/services.ts";
+import { natsSettings } from "../../src/protocols/stepflow/worker/nats/options.ts";
+import { stepflowNats } from "../../src/protocols/stepflow/worker/nats/worker.ts";
+import { channelOpener } from "../../src/protocols/stepflow/worker/queue-worker.ts";
 import { task } from "../../src/task.ts";
 import { natsMissing, TestNats } from "../support/nats.ts";
 import { StepflowOrchestrator } from "../support/stepflow-orchestrator.ts";

@@ -4,9 +4,9 @@
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { codeDialect } from "../../src/dialect/code/dialect.ts";
-import { encodeFlow } from "../../src/dialect/stepflow/source.ts";
-import { prepareRun } from "../../src/dialect/stepflow/start.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
+import { encodeFlow } from "../../src/protocols/stepflow/dialect/source.ts";
+import { prepareRun } from "../../src/protocols/stepflow/dialect/start.ts";
 import { encodeSource, plainJob } from "../../src/protocols/workflow-graph/dialect/source.ts";
 import { readCommand } from "../../src/protocols/workflow-graph/wire/command.ts";
 import { openEngine } from "../../src/server/engine.ts";

@@ -1,10 +1,10 @@
 // Flows for simulations: lazy plans, with choices between steps and a limit of their own.
 
-import { stepflowDialect } from "../../src/dialect/stepflow/dialect.ts";
-import type { Routed } from "../../src/dialect/stepflow/router.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
+import { stepflowDialect } from "../../src/protocols/stepflow/dialect/dialect.ts";
+import type { Routed } from "../../src/protocols/stepflow/dialect/router.ts";
 import type { Random } from "../faults/random.ts";
 
 /** A component is called like the lane that its tasks stand on. */

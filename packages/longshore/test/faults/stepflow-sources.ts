@@ -2,8 +2,8 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import type { GrpcChannel } from "../../src/grpc/client.ts";
-import { TaskAssignment } from "../../src/protocol/stepflow/messages.ts";
-import { TasksService } from "../../src/protocol/stepflow/services.ts";
+import { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
+import { TasksService } from "../../src/protocols/stepflow/wire/services.ts";
 
 export interface TaskSource {
   channel: GrpcChannel;

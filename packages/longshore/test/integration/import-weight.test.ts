@@ -60,7 +60,7 @@ describe("importing longshore", () => {
   });
 
   it("for a worker of Stepflow loads nothing of the server, and neither a client of NATS nor an HTTP server before it starts", () => {
-    const loaded = loadedBy("protocol/stepflow/index.js");
+    const loaded = loadedBy("protocols/stepflow/worker/index.js");
     expect(loaded.filter((path) => heavy.test(path) || path.startsWith("telemetry/") || path === "node:sqlite")).toEqual([]);
     expect(loaded.filter((path) => isPackage(path) || path === "node:http")).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { expect, onTestFinished } from "vitest";
 import type { RouteGroup } from "../../src/http.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { flowkitRoutes } from "../../src/protocol/flowkit/routes.ts";
-import { defaultConfig } from "../../src/protocol/stepflow/config/default.ts";
+import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import type { Operation } from "../../src/server/admin/operation.ts";
 import type { AdminGroup } from "../../src/server/admin/routes.ts";
 import type { ServeOptions } from "../../src/server/config.ts";

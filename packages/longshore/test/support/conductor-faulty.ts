@@ -4,7 +4,7 @@
 import { Agent } from "node:http";
 import { onTestFinished } from "vitest";
 import { createMetrics } from "../../src/metrics.ts";
-import { defaultConfig } from "../../src/protocol/stepflow/config/default.ts";
+import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import { openDoor } from "../../src/server/door.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { createLogger } from "../../src/server/logger.ts";

@@ -2,16 +2,16 @@
 // `/mock/x` stands on the lane `x` and is given its bare input.
 
 import { onTestFinished } from "vitest";
-import { stepOf } from "../../src/dialect/stepflow/compile.ts";
-import { stepResult } from "../../src/dialect/stepflow/resolve.ts";
-import { type FlowError, type FlowResult, failureReport, flowResultOf } from "../../src/dialect/stepflow/result.ts";
-import type { Routed, Router } from "../../src/dialect/stepflow/router.ts";
-import { encodeFlow } from "../../src/dialect/stepflow/source.ts";
-import { prepareRun, type RunWish } from "../../src/dialect/stepflow/start.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { Task } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
+import { stepOf } from "../../src/protocols/stepflow/dialect/compile.ts";
+import { stepResult } from "../../src/protocols/stepflow/dialect/resolve.ts";
+import { type FlowError, type FlowResult, failureReport, flowResultOf } from "../../src/protocols/stepflow/dialect/result.ts";
+import type { Routed, Router } from "../../src/protocols/stepflow/dialect/router.ts";
+import { encodeFlow } from "../../src/protocols/stepflow/dialect/source.ts";
+import { prepareRun, type RunWish } from "../../src/protocols/stepflow/dialect/start.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

@@ -2,7 +2,7 @@
 
 import { freshTask } from "../../src/engine/board/fresh-task.ts";
 import type { Json } from "../../src/json.ts";
-import type { ComponentWork } from "../../src/protocol/stepflow/lane.ts";
+import type { ComponentWork } from "../../src/protocols/stepflow/server/lane.ts";
 
 export function callOf(
   component: string,

@@ -3,10 +3,10 @@
 
 import { type Consumer, jetstream } from "@nats-io/jetstream";
 import { onTestFinished } from "vitest";
-import { addressesOf } from "../../src/protocol/stepflow/address.ts";
-import { TaskAssignment } from "../../src/protocol/stepflow/messages.ts";
-import { NatsDispatcher, type NatsDispatcherOptions } from "../../src/protocol/stepflow/nats/dispatcher.ts";
-import type { TaskQueue } from "../../src/protocol/stepflow/queue/queue.ts";
+import { addressesOf } from "../../src/protocols/stepflow/server/address.ts";
+import { NatsDispatcher, type NatsDispatcherOptions } from "../../src/protocols/stepflow/server/nats/dispatcher.ts";
+import type { TaskQueue } from "../../src/protocols/stepflow/server/queue/queue.ts";
+import { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
 import type { TestNats } from "./nats.ts";
 import type { QueueWorld } from "./stepflow-queue.ts";
 import { until } from "./until.ts";

@@ -18,8 +18,8 @@ import {
   type TaskHeartbeatRequest,
   type TaskHeartbeatResponse,
   TaskStatus,
-} from "../../src/protocol/stepflow/messages.ts";
-import { BlobService, OrchestratorService, TasksService } from "../../src/protocol/stepflow/services.ts";
+} from "../../src/protocols/stepflow/wire/messages.ts";
+import { BlobService, OrchestratorService, TasksService } from "../../src/protocols/stepflow/wire/services.ts";
 import { startGrpc, type TestGrpc } from "./grpc.ts";
 import { until } from "./until.ts";
 

@@ -2,16 +2,16 @@
 
 import { onTestFinished } from "vitest";
 import { type Clock, systemClock } from "../../src/clock.ts";
-import type { FlowError } from "../../src/dialect/stepflow/result.ts";
 import type { Task } from "../../src/engine/board/task.ts";
 import { LongshoreError } from "../../src/errors.ts";
 import { uuidOf } from "../../src/ids.ts";
 import type { Json } from "../../src/json.ts";
-import { blobIdIn, blobIdOfJson } from "../../src/protocol/stepflow/blob-id.ts";
-import type { StepflowConfig } from "../../src/protocol/stepflow/config/config.ts";
-import { parseConfig } from "../../src/protocol/stepflow/config/parse.ts";
-import type { GetRequest, RuntimeCalls, SubmitRequest } from "../../src/protocol/stepflow/http/runtime/requests.ts";
-import { startPlugins } from "../../src/protocol/stepflow/plugins/plugins.ts";
+import type { FlowError } from "../../src/protocols/stepflow/dialect/result.ts";
+import type { StepflowConfig } from "../../src/protocols/stepflow/server/config/config.ts";
+import { parseConfig } from "../../src/protocols/stepflow/server/config/parse.ts";
+import type { GetRequest, RuntimeCalls, SubmitRequest } from "../../src/protocols/stepflow/server/http/runtime/requests.ts";
+import { startPlugins } from "../../src/protocols/stepflow/server/plugins/plugins.ts";
+import { blobIdIn, blobIdOfJson } from "../../src/protocols/stepflow/wire/blob-id.ts";
 import { openEngine } from "../../src/server/engine.ts";
 
 export interface PluginWorld {

@@ -10,18 +10,18 @@ import type { GrpcChannel } from "../../src/grpc/client.ts";
 import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";
 import type { Json } from "../../src/json.ts";
 import type { Encodable } from "../../src/protobuf/protobuf.ts";
-import { addressesOf } from "../../src/protocol/stepflow/address.ts";
-import { queueLane } from "../../src/protocol/stepflow/config/queues.ts";
-import { orchestratorMethods } from "../../src/protocol/stepflow/grpc/orchestrator.ts";
-import { tasksMethods } from "../../src/protocol/stepflow/grpc/tasks.ts";
+import { addressesOf } from "../../src/protocols/stepflow/server/address.ts";
+import { queueLane } from "../../src/protocols/stepflow/server/config/queues.ts";
+import { orchestratorMethods } from "../../src/protocols/stepflow/server/grpc/orchestrator.ts";
+import { tasksMethods } from "../../src/protocols/stepflow/server/grpc/tasks.ts";
+import { type Backend, Queues } from "../../src/protocols/stepflow/server/queue/queues.ts";
 import type {
   CompleteTaskRequest,
   TaskAssignment,
   TaskHeartbeatRequest,
   TaskHeartbeatResponse,
-} from "../../src/protocol/stepflow/messages.ts";
-import { type Backend, Queues } from "../../src/protocol/stepflow/queue/queues.ts";
-import { OrchestratorService, TasksService } from "../../src/protocol/stepflow/services.ts";
+} from "../../src/protocols/stepflow/wire/messages.ts";
+import { OrchestratorService, TasksService } from "../../src/protocols/stepflow/wire/services.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { channelTo, startGrpc, type TestGrpc } from "./grpc.ts";

@@ -1,4 +1,4 @@
-// What any lane has in common; protocol/stepflow/lane.test.ts holds the rest of its behaviour against Stepflow's components.
+// What any lane has in common; protocols/stepflow/server/lane.test.ts holds the rest of its behaviour against Stepflow's components.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { LongshoreError } from "../../errors.ts";

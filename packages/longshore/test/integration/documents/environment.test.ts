@@ -9,7 +9,7 @@ const repository = fileURLToPath(new URL("../../../../../", import.meta.url));
 /** Where variables are read: by workers, and some by the server. */
 const readers = [
   "packages/longshore/src/telemetry",
-  "packages/longshore/src/protocol/stepflow/http/options.ts",
+  "packages/longshore/src/protocols/stepflow/worker/http/options.ts",
   "packages/longshore/src/protocol/stepflow/*environment.ts",
   "packages/longshore/src/protocol/stepflow/*options.ts",
   "packages/longshore/src/server/stepflow.ts",

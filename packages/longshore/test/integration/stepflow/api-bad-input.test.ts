@@ -5,7 +5,7 @@ import { connect, type IncomingHttpHeaders } from "node:http2";
 import { describe, expect, it } from "vitest";
 import { GrpcCode } from "../../../src/grpc/status.ts";
 import type { Json } from "../../../src/json.ts";
-import { FlowsService, OrchestratorService, RunsService } from "../../../src/protocol/stepflow/services.ts";
+import { FlowsService, OrchestratorService, RunsService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { oneStep, raw, type StepflowServer, startStepflow } from "../../support/stepflow-server.ts";
 
 const nobody = "00000000-0000-7000-8000-000000000000";

@@ -3,9 +3,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
-import { parseConfig } from "../../../src/protocol/stepflow/config/parse.ts";
-import { keepComponents } from "../../../src/protocol/stepflow/config/registered.ts";
-import { BlobService } from "../../../src/protocol/stepflow/services.ts";
+import { parseConfig } from "../../../src/protocols/stepflow/server/config/parse.ts";
+import { keepComponents } from "../../../src/protocols/stepflow/server/config/registered.ts";
+import { BlobService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { raw, startStepflow } from "../../support/stepflow-server.ts";
 
 const bytesType = "application/octet-stream";

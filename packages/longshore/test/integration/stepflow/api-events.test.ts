@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
-import { StatusEventType } from "../../../src/protocol/stepflow/api-messages.ts";
-import { RunsService } from "../../../src/protocol/stepflow/services.ts";
+import { StatusEventType } from "../../../src/protocols/stepflow/wire/api-messages.ts";
+import { RunsService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { EventReader } from "../../support/event-reader.ts";
 import { either } from "../../support/flow-world.ts";
 import { type Body, oneStep, startStepflow } from "../../support/stepflow-server.ts";

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
-import { parseConfig } from "../../../src/protocol/stepflow/config/parse.ts";
+import { parseConfig } from "../../../src/protocols/stepflow/server/config/parse.ts";
 import { serve } from "../../../src/server/server.ts";
 import { either } from "../../support/flow-world.ts";
 import { type Body, oneStep, raw, startStepflow } from "../../support/stepflow-server.ts";

@@ -4,15 +4,15 @@ import { describe, expect, it } from "vitest";
 import { GrpcCode, type GrpcError } from "../../../src/grpc/status.ts";
 import type { Json } from "../../../src/json.ts";
 import type { Rpc } from "../../../src/protobuf/protobuf.ts";
-import { TaskErrorCode } from "../../../src/protocol/stepflow/messages.ts";
-import * as services from "../../../src/protocol/stepflow/services.ts";
+import { TaskErrorCode } from "../../../src/protocols/stepflow/wire/messages.ts";
+import * as services from "../../../src/protocols/stepflow/wire/services.ts";
 import {
   ComponentsService,
   FlowsService,
   HealthService,
   OrchestratorService,
   RunsService,
-} from "../../../src/protocol/stepflow/services.ts";
+} from "../../../src/protocols/stepflow/wire/services.ts";
 import { oneStep, startStepflow } from "../../support/stepflow-server.ts";
 
 const echo = oneStep("/builtin/noop", { $input: "$" });

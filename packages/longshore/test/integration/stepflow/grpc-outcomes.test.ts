@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode, GrpcError } from "../../../src/grpc/status.ts";
-import { stepflowGrpc } from "../../../src/protocol/stepflow/grpc/worker.ts";
-import { TaskErrorCode, TaskStatus } from "../../../src/protocol/stepflow/messages.ts";
+import { TaskErrorCode, TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
+import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";
 import { type Task, task } from "../../../src/task.ts";
 import { StepflowOrchestrator } from "../../support/stepflow-orchestrator.ts";
 import { startWorker } from "../../support/stepflow-worker.ts";

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode, GrpcError } from "../../../src/grpc/status.ts";
-import { stepflowFromEnvironment } from "../../../src/protocol/stepflow/from-environment.ts";
-import { stepflowGrpc } from "../../../src/protocol/stepflow/grpc/worker.ts";
-import { TaskErrorCode } from "../../../src/protocol/stepflow/messages.ts";
+import { TaskErrorCode } from "../../../src/protocols/stepflow/wire/messages.ts";
+import { stepflowFromEnvironment } from "../../../src/protocols/stepflow/worker/from-environment.ts";
+import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";
 import { type Task, task } from "../../../src/task.ts";
 import type { WorkOptions } from "../../../src/work.ts";
 import { startRelay } from "../../support/grpc.ts";

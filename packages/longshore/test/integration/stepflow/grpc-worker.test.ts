@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { TerminalError } from "../../../src/errors.ts";
 import { GrpcCode, GrpcError } from "../../../src/grpc/status.ts";
-import { stepflowGrpc } from "../../../src/protocol/stepflow/grpc/worker.ts";
-import { TaskErrorCode, TaskStatus } from "../../../src/protocol/stepflow/messages.ts";
+import { TaskErrorCode, TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
+import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";
 import { type Task, task } from "../../../src/task.ts";
 import { StepflowOrchestrator } from "../../support/stepflow-orchestrator.ts";
 import { startWorker } from "../../support/stepflow-worker.ts";
@@ -120,7 +120,7 @@ describe("a worker on a gRPC queue", () => {
   });
 
   it("tells the handler where it stands, by whatever name its component was called", async () => {
-    const { stepflowTask } = await import("../../../src/protocol/stepflow/task-context.ts");
+    const { stepflowTask } = await import("../../../src/protocols/stepflow/worker/task-context.ts");
     const where = task(
       "where",
       (_input: unknown, ctx) => {

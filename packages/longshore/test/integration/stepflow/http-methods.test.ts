@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { stepflowTask } from "../../../src/protocol/stepflow/index.ts";
+import { stepflowTask } from "../../../src/protocols/stepflow/worker/index.ts";
 import { task } from "../../../src/task.ts";
 import { setup } from "../../support/stepflow-runtime.ts";
 

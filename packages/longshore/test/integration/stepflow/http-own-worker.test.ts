@@ -3,8 +3,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { TerminalError } from "../../../src/errors.ts";
 import type { Json } from "../../../src/json.ts";
-import { parseConfig } from "../../../src/protocol/stepflow/config/parse.ts";
-import { type StepflowHttpOptions, stepflowHttp, stepflowTask } from "../../../src/protocol/stepflow/index.ts";
+import { parseConfig } from "../../../src/protocols/stepflow/server/config/parse.ts";
+import { type StepflowHttpOptions, stepflowHttp, stepflowTask } from "../../../src/protocols/stepflow/worker/index.ts";
 import { type Task, task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { pluginWorld, type WorldOptions } from "../../support/stepflow-plugins.ts";

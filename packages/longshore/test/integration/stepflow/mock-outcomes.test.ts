@@ -3,7 +3,7 @@
 
 import { expect, it } from "vitest";
 import type { Json, JsonObject } from "../../../src/json.ts";
-import { parseConfig } from "../../../src/protocol/stepflow/config/parse.ts";
+import { parseConfig } from "../../../src/protocols/stepflow/server/config/parse.ts";
 import { either, ref } from "../../support/flow-world.ts";
 import { type Body, oneStep, startStepflow } from "../../support/stepflow-server.ts";
 

@@ -3,9 +3,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { GrpcCode, GrpcError } from "../../../src/grpc/status.ts";
 import type { Encodable } from "../../../src/protobuf/protobuf.ts";
-import { stepflowFromEnvironment } from "../../../src/protocol/stepflow/from-environment.ts";
-import { TaskAssignment, TaskErrorCode, TaskStatus } from "../../../src/protocol/stepflow/messages.ts";
-import { stepflowNats } from "../../../src/protocol/stepflow/nats/worker.ts";
+import { TaskAssignment, TaskErrorCode, TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
+import { stepflowFromEnvironment } from "../../../src/protocols/stepflow/worker/from-environment.ts";
+import { stepflowNats } from "../../../src/protocols/stepflow/worker/nats/worker.ts";
 import { type Task, task } from "../../../src/task.ts";
 import type { WorkOptions } from "../../../src/work.ts";
 import { natsMissing, TestNats } from "../../support/nats.ts";

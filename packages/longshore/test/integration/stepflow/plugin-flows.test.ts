@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Json, JsonObject } from "../../../src/json.ts";
-import { stepflowHttp, stepflowTask } from "../../../src/protocol/stepflow/index.ts";
+import { stepflowHttp, stepflowTask } from "../../../src/protocols/stepflow/worker/index.ts";
 import { serve } from "../../../src/server/server.ts";
 import { task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
@@ -61,14 +61,14 @@ const built = (file: string) => JSON.stringify(new URL(`../../../dist/${file}`, 
 /** A program of a user's: everything that it is told comes by its environment. */
 const queueWorker = `
 import { task, work } from ${built("index.js")};
-import { stepflowGrpc } from ${built("protocol/stepflow/index.js")};
+import { stepflowGrpc } from ${built("protocols/stepflow/worker/index.js")};
 const where = task("where", () => ({ queue: process.env.STEPFLOW_QUEUE_NAME, transport: process.env.STEPFLOW_TRANSPORT }));
 await work({ tasks: [where], on: stepflowGrpc() });
 `;
 
 const calledWorker = `
 import { task, work } from ${built("index.js")};
-import { stepflowHttp } from ${built("protocol/stepflow/index.js")};
+import { stepflowHttp } from ${built("protocols/stepflow/worker/index.js")};
 const where = task("where", () => ({ ppid: process.ppid }));
 await work({ tasks: [where], on: stepflowHttp() });
 `;
@@ -77,7 +77,7 @@ await work({ tasks: [where], on: stepflowHttp() });
 const dyingWorker = (marks: string) => `
 import { appendFileSync } from "node:fs";
 import { task, work } from ${built("index.js")};
-import { stepflowGrpc } from ${built("protocol/stepflow/index.js")};
+import { stepflowGrpc } from ${built("protocols/stepflow/worker/index.js")};
 appendFileSync(${JSON.stringify(marks)}, "started\\n");
 const die = task("die", (_input, { attempt }) => {
   if (attempt > 1) return { attempt };

@@ -3,7 +3,7 @@
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode, type GrpcError } from "../../../src/grpc/status.ts";
-import type { TaskAssignment } from "../../../src/protocol/stepflow/messages.ts";
+import type { TaskAssignment } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { type Random, seededRandom } from "../../faults/random.ts";
 import { type PullingWorker, queueWorld } from "../../support/stepflow-queue.ts";
 

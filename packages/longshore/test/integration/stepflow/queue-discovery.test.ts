@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode } from "../../../src/grpc/status.ts";
-import { componentsOn } from "../../../src/protocol/stepflow/config/registered.ts";
-import { TaskStatus } from "../../../src/protocol/stepflow/messages.ts";
+import { componentsOn } from "../../../src/protocols/stepflow/server/config/registered.ts";
+import { TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import { queueWorld } from "../../support/stepflow-queue.ts";
 

@@ -3,8 +3,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { ExecutionStatus, TaskErrorCode } from "../../../src/protocol/stepflow/messages.ts";
-import { BlobService, RunsService, TasksService } from "../../../src/protocol/stepflow/services.ts";
+import { ExecutionStatus, TaskErrorCode } from "../../../src/protocols/stepflow/wire/messages.ts";
+import { BlobService, RunsService, TasksService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { serve } from "../../../src/server/server.ts";
 import { channelTo } from "../../support/grpc.ts";
 import { temporaryFolder } from "../../support/parts.ts";

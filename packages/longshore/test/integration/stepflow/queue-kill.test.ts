@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { ExecutionStatus } from "../../../src/protocol/stepflow/messages.ts";
-import { OrchestratorService } from "../../../src/protocol/stepflow/services.ts";
+import { ExecutionStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
+import { OrchestratorService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { temporaryFolder } from "../../support/cli.ts";
 import { channelTo } from "../../support/grpc.ts";
 import { step } from "../../support/stepflow-flows.ts";

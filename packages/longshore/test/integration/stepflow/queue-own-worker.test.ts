@@ -1,8 +1,8 @@
 // Both halves over queues: workers of this package take their tasks from queues of this server, over gRPC and over NATS.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import { stepflowGrpc } from "../../../src/protocol/stepflow/grpc/worker.ts";
-import { stepflowNats } from "../../../src/protocol/stepflow/nats/worker.ts";
+import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";
+import { stepflowNats } from "../../../src/protocols/stepflow/worker/nats/worker.ts";
 import type { Transport } from "../../../src/runner/transport.ts";
 import { type Task, task } from "../../../src/task.ts";
 import { type WorkOptions, work } from "../../../src/work.ts";

@@ -1,9 +1,9 @@
 // Heartbeats and results beyond the common life of a task: what is refused, what people see of them, and a disk that is full.
 
 import { describe, expect, it } from "vitest";
-import { errorOf } from "../../../src/dialect/stepflow/result.ts";
 import { BadRequest, findDetail, GrpcCode, type GrpcError } from "../../../src/grpc/status.ts";
-import { TaskStatus } from "../../../src/protocol/stepflow/messages.ts";
+import { errorOf } from "../../../src/protocols/stepflow/dialect/result.ts";
+import { TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import { queueWorld } from "../../support/stepflow-queue.ts";
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode } from "../../../src/grpc/status.ts";
-import { TaskStatus } from "../../../src/protocol/stepflow/messages.ts";
+import { TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import { queueWorld } from "../../support/stepflow-queue.ts";
 

@@ -4,8 +4,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { GrpcCode } from "../../../src/grpc/status.ts";
 import type { Json } from "../../../src/json.ts";
-import { ExecutionStatus } from "../../../src/protocol/stepflow/messages.ts";
-import { BlobService, OrchestratorService, RunsService } from "../../../src/protocol/stepflow/services.ts";
+import { ExecutionStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
+import { BlobService, OrchestratorService, RunsService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { type FlowServer, flowServer, step } from "../../support/stepflow-flows.ts";
 
 const outer = { name: "outer", steps: [step("ask", "/python/echo")], output: { $step: "ask" } };

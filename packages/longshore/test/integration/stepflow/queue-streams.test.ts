@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { BadRequest, ErrorInfo, findDetail, GrpcCode, type GrpcError } from "../../../src/grpc/status.ts";
 import { uuidOf } from "../../../src/ids.ts";
-import { TaskStatus } from "../../../src/protocol/stepflow/messages.ts";
-import { TasksService } from "../../../src/protocol/stepflow/services.ts";
+import { TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
+import { TasksService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { type PullingWorker, queueWorld } from "../../support/stepflow-queue.ts";
 
 const inProgress = { shouldAbort: false, status: TaskStatus.IN_PROGRESS };

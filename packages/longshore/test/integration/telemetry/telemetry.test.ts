@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { TerminalError } from "../../../src/errors.ts";
-import { stepflowTask } from "../../../src/protocol/stepflow/index.ts";
+import { stepflowTask } from "../../../src/protocols/stepflow/worker/index.ts";
 import { workflowGraph } from "../../../src/protocols/workflow-graph/worker/index.ts";
 import { serve } from "../../../src/server/index.ts";
 import { task } from "../../../src/task.ts";

@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { TaskAssignment } from "../../../../src/protocol/stepflow/messages.ts";
-import { deliver, type Recipient } from "../../../../src/protocol/stepflow/queue/courier.ts";
-import type { TaskQueue } from "../../../../src/protocol/stepflow/queue/queue.ts";
+import { deliver, type Recipient } from "../../../../src/protocols/stepflow/server/queue/courier.ts";
+import type { TaskQueue } from "../../../../src/protocols/stepflow/server/queue/queue.ts";
+import { TaskAssignment } from "../../../../src/protocols/stepflow/wire/messages.ts";
 import { type QueueWorld, queueWorld } from "../../../support/stepflow-queue.ts";
 import { until } from "../../../support/until.ts";
 import { lifecycleSuite } from "./suite.ts";

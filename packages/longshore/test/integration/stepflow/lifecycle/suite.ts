@@ -2,12 +2,12 @@
 // workers that report over the same services.
 
 import { describe, expect, it } from "vitest";
-import { errorOf } from "../../../../src/dialect/stepflow/result.ts";
 import { GrpcCode } from "../../../../src/grpc/status.ts";
-import { queueLane } from "../../../../src/protocol/stepflow/config/queues.ts";
-import { keepComponents } from "../../../../src/protocol/stepflow/config/registered.ts";
-import { type TaskAssignment, TaskStatus } from "../../../../src/protocol/stepflow/messages.ts";
-import type { Backend } from "../../../../src/protocol/stepflow/queue/queues.ts";
+import { errorOf } from "../../../../src/protocols/stepflow/dialect/result.ts";
+import { queueLane } from "../../../../src/protocols/stepflow/server/config/queues.ts";
+import { keepComponents } from "../../../../src/protocols/stepflow/server/config/registered.ts";
+import type { Backend } from "../../../../src/protocols/stepflow/server/queue/queues.ts";
+import { type TaskAssignment, TaskStatus } from "../../../../src/protocols/stepflow/wire/messages.ts";
 import { type QueueWorld, queueWorld } from "../../../support/stepflow-queue.ts";
 
 /** A backend under test, once for each test. */

@@ -1,0 +1,231 @@
+// From a flow to a plan. Steps are its first nodes, in order, so that a step and its node have the same number. An expression without
+// choices has needs that are known from the start: the steps that it mentions. Where it chooses between steps there are hidden nodes:
+//
+//   {$if: C, then: T, else: E}     a chooser, which waits for what C needs and then wants one of two branches; a branch waits for what T or
+//                                  E needs; a merge is reached by whichever branch it was, and stands for the whole
+//   {$coalesce: [A, B, C]}         a chooser for each but the last, which wants the next one when its value is null
+//   {$variable: V, default: D}     a coalesce of two, whose first needs nothing
+//
+// What is worked out in the end is the expression itself, from what became of the steps.
+
+import { makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../../engine/run/plan.ts";
+import { LongshoreError } from "../../../errors.ts";
+import { atOnce, eachInSlices, type Sliced } from "../../../sliced.ts";
+import { fatalsInSlices } from "./diagnose-fatal.ts";
+import type { Expression } from "./expression.ts";
+import type { Flow, Step } from "./flow.ts";
+import type { Path } from "./path.ts";
+import { decodeInSlices, dialectName } from "./source.ts";
+import { declaredVariables, type Variable } from "./variables.ts";
+import { widthOf } from "./width.ts";
+
+/** What a plan is worked out by. */
+export type FlowTemplate =
+  | { readonly kind: "nothing" }
+  | { readonly kind: "input"; readonly expression: Expression }
+  | { readonly kind: "output"; readonly expression: Expression }
+  /** Which way a chooser goes: `yes` or `no`. */
+  | ({ readonly kind: "choice" } & Question);
+
+/** Whether a condition is true, a value is there (not null), or a variable is defined. */
+export type Question =
+  | { readonly asks: "true" | "there"; readonly expression: Expression }
+  | { readonly asks: "defined"; readonly variable: Path };
+
+export interface FlowPlan {
+  readonly flow: Flow;
+  /** No more steps than this can be in flight at once, whatever happens. */
+  readonly width: number;
+  /** Null when the flow declares none. */
+  readonly variables: ReadonlyMap<string, Variable> | null;
+}
+
+export function flowPlanOf(plan: Plan): FlowPlan {
+  return plan.origin as FlowPlan;
+}
+
+/** Undefined for a node that stands for no step: it is part of an expression, and nobody's business. */
+export function stepOf(node: PlanNode | undefined): Step | undefined {
+  return node?.origin as Step | undefined;
+}
+
+export function compileFlow(source: string): Plan {
+  return atOnce(compileInSlices(source));
+}
+
+export function* compileInSlices(source: string): Sliced<Plan> {
+  const flow = yield* decodeInSlices(source);
+  yield;
+  const [fatal] = yield* fatalsInSlices(flow);
+  if (fatal !== undefined)
+    throw new LongshoreError("LONGSHORE_BAD_DEFINITION", fatal.message, { detail: { field: fatal.path, expected: fatal.expected } });
+  return yield* new Compiler(flow).compile();
+}
+
+/** What has to have settled before a value can be worked out, and what has to be wanted for that. */
+interface Needs {
+  readonly after: ReadonlySet<number>;
+  readonly demands: ReadonlySet<number>;
+}
+
+const none: Needs = { after: new Set(), demands: new Set() };
+const unplaced = { lanes: [], priority: 0, limits: [], retry: { failures: 0, lost: 0, backoff: { kind: "fixed" as const, delayMs: 0 } } };
+
+class Compiler {
+  readonly #flow: Flow;
+  readonly #index: ReadonlyMap<string, number>;
+  readonly #nodes: PlanNode[] = [];
+  #hidden = 0;
+
+  constructor(flow: Flow) {
+    this.#flow = flow;
+    this.#index = new Map(flow.steps.map(({ id }, at) => [id, at]));
+  }
+
+  *compile(): Sliced<Plan> {
+    const { steps, output } = this.#flow;
+    // Hidden nodes come after all steps, so the steps' places are kept for them first.
+    this.#nodes.length = steps.length;
+    yield* eachInSlices(steps, (step, at) => {
+      this.#nodes[at] = this.#step(step);
+    });
+    yield;
+    const { demands } = this.#needs(output);
+    const always = steps.flatMap(({ mustExecute }, at) => (mustExecute ? [at] : []));
+    return yield* makePlanInSlices({
+      dialect: dialectName,
+      nodes: this.#nodes,
+      output: { kind: "output", expression: output } satisfies FlowTemplate,
+      wanted: [...new Set([...demands, ...always])],
+      judgedByOutput: true,
+      origin: {
+        flow: this.#flow,
+        width: widthOf(this.#nodes, steps.length),
+        variables: declaredVariables(this.#flow.schemas),
+      } satisfies FlowPlan,
+    });
+  }
+
+  #step(step: Step): PlanNode {
+    return {
+      ...unplaced,
+      kind: "task",
+      id: step.id,
+      input: { kind: "input", expression: step.input } satisfies FlowTemplate,
+      ...edges(this.#needs(step.input)),
+      waitsFor: "settled",
+      timeouts: {},
+      // The run is judged by its output; whoever needs this step fails with it.
+      onFailure: "permit",
+      placed: true,
+      origin: step,
+    };
+  }
+
+  #needs(expression: Expression): Needs {
+    switch (expression.kind) {
+      case "literal":
+      case "input":
+        return none;
+      case "step": {
+        const at = this.#index.get(expression.step) as number;
+        return { after: new Set([at]), demands: new Set([at]) };
+      }
+      case "variable":
+        return expression.default === null ? none : this.#unlessDefined(expression.path, this.#needs(expression.default));
+      case "coalesce":
+        return this.#firstThere(expression.values);
+      case "if":
+        return this.#either(expression);
+      case "list":
+        return union(expression.items.map((item) => this.#needs(item)));
+      case "object":
+        return union(expression.fields.map(([, field]) => this.#needs(field)));
+    }
+  }
+
+  #either(expression: Expression & { kind: "if" }): Needs {
+    const condition = this.#needs(expression.condition);
+    const [yes, no] = [this.#needs(expression.yes), this.#needs(expression.no)];
+    if (isNone(yes) && isNone(no)) return condition;
+    const branches = [this.#branch(yes), this.#branch(no)] as const;
+    const chooser = this.#chooser({ asks: "true", expression: expression.condition }, condition, branches);
+    return this.#merge(chooser, branches);
+  }
+
+  #unlessDefined(variable: Path, needs: Needs): Needs {
+    if (isNone(needs)) return none;
+    const branches = [this.#branch(none), this.#branch(needs)] as const;
+    return this.#merge(this.#chooser({ asks: "defined", variable }, none, branches), branches);
+  }
+
+  /** Values at the end that need nothing are not worth a node each. */
+  #firstThere(values: readonly Expression[]): Needs {
+    const needs = values.map((value) => this.#needs(value));
+    const last = needs.findLastIndex((each) => !isNone(each));
+    if (last <= 0) return needs[0] ?? none;
+    // Built from the end: each chooser names the next.
+    let next = this.#branch(needs[last] as Needs);
+    const ends = [next];
+    for (let at = last - 1; at >= 0; at--) {
+      const found = this.#branch(none);
+      ends.push(found);
+      next = this.#chooser({ asks: "there", expression: values[at] as Expression }, needs[at] as Needs, [found, next]);
+    }
+    return this.#merge(next, ends);
+  }
+
+  #branch(needs: Needs): number {
+    return this.#hide({ ...edges(needs), waitsFor: "settled" });
+  }
+
+  #chooser(question: Question, needs: Needs, [yes, no]: readonly [number, number]): number {
+    const choice = {
+      by: { kind: "choice", ...question } satisfies FlowTemplate,
+      cases: new Map([["yes", [yes]]]),
+      otherwise: [no],
+    };
+    return this.#hide({ ...edges(needs), waitsFor: "settled", choice });
+  }
+
+  #merge(chooser: number, branches: readonly number[]): Needs {
+    const merge = this.#hide({ after: branches, waitsFor: "any" });
+    return { after: new Set([merge]), demands: new Set([chooser]) };
+  }
+
+  #hide(parts: Pick<PlanNode, "after" | "demands" | "waitsFor"> & { choice?: (PlanNode & { kind: "instant" })["choice"] }): number {
+    if (this.#nodes.length >= nodesMax)
+      throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `The flow has more than ${nodesMax} steps and choices between steps.`, {
+        detail: { field: "steps", expected: `at most ${nodesMax}` },
+      });
+    const template = { kind: "nothing" } satisfies FlowTemplate;
+    const worked = { input: template, output: template, timeouts: {} };
+    return this.#nodes.push({ ...parts, ...worked, kind: "instant", id: this.#hiddenId(), hidden: true }) - 1;
+  }
+
+  #hiddenId(): string {
+    let id = `~${++this.#hidden}`;
+    while (this.#index.has(id)) id += "~";
+    return id;
+  }
+}
+
+function edges({ after, demands }: Needs): { after: number[]; demands: number[] } {
+  return { after: [...after], demands: [...demands] };
+}
+
+function isNone({ after, demands }: Needs): boolean {
+  return after.size === 0 && demands.size === 0;
+}
+
+function union(parts: readonly Needs[]): Needs {
+  const full = parts.filter((part) => !isNone(part));
+  if (full.length <= 1) return full[0] ?? none;
+  const after = new Set<number>();
+  const demands = new Set<number>();
+  for (const part of full) {
+    for (const at of part.after) after.add(at);
+    for (const at of part.demands) demands.add(at);
+  }
+  return { after, demands };
+}

@@ -1,0 +1,66 @@
+// What can be said about a flow before it runs. The code's thousands say how bad it is.
+
+import type { JsonPath } from "../../../json-position.ts";
+import { pathText } from "./path.ts";
+
+export const diagnosticCodes = {
+  unreachableStep: 1000,
+  missingFlowName: 1001,
+  missingFlowDescription: 1002,
+  unvalidatedFieldAccess: 1003,
+  missingVariableSchema: 1004,
+  untypedComponentOutput: 1100,
+  typeCheckIndeterminate: 1101,
+  noPluginsConfigured: 1200,
+  noRoutingRulesConfigured: 1201,
+  unusedPlugin: 1202,
+  mockComponent: 1500,
+  invalidFieldAccess: 2000,
+  emptyComponentName: 2001,
+  schemaViolation: 2002,
+  invalidSubflowLiteral: 2003,
+  undefinedVariable: 2004,
+  undefinedRequiredVariable: 2005,
+  typeMismatch: 2100,
+  unknownPropertyInPath: 2101,
+  invalidRouteReference: 2200,
+  invalidComponent: 2500,
+  duplicateStepId: 3000,
+  emptyStepId: 3001,
+  selfReference: 3002,
+  undefinedStepReference: 3003,
+  invalidReferenceExpression: 3004,
+  /** Ours. */
+  unusablePattern: 3100,
+} as const;
+export type DiagnosticKind = keyof typeof diagnosticCodes;
+
+/** As the wire numbers them. A flow with something fatal is not kept. */
+export const diagnosticLevels = { fatal: 1, error: 2, warning: 3 } as const;
+export type DiagnosticLevel = keyof typeof diagnosticLevels;
+
+export interface Diagnostic {
+  readonly kind: DiagnosticKind;
+  readonly code: number;
+  readonly level: DiagnosticLevel;
+  readonly message: string;
+  /** Where in the flow, or in the configuration for those of 12xx and 22xx. */
+  readonly at: JsonPath;
+  /** The same as a text: `$.steps[0].input`. */
+  readonly path: string;
+  /** May be said without need: nothing is known either way. */
+  readonly experimental: boolean;
+  /** What should stand there instead, where that can be said. */
+  readonly expected?: string;
+}
+
+export function diagnostic(
+  kind: DiagnosticKind,
+  at: JsonPath,
+  message: string,
+  parts: Partial<Pick<Diagnostic, "experimental" | "expected">> = {},
+): Diagnostic {
+  const code = diagnosticCodes[kind];
+  const level = code >= 3_000 ? "fatal" : code >= 2_000 ? "error" : "warning";
+  return { kind, code, level, message, at, path: pathText(at), experimental: false, ...parts };
+}

@@ -1,0 +1,23 @@
+// Flows of Stepflow.
+
+import type { Dialect } from "../../../engine/run/dialect.ts";
+import { compileFlow, compileInSlices } from "./compile.ts";
+import { placeBy } from "./place.ts";
+import { type ResultCache, resolve } from "./resolve.ts";
+import type { Router } from "./router.ts";
+import { anew } from "./settings.ts";
+import { dialectName } from "./source.ts";
+
+/** `router` says on which lane a step's component is. */
+export function stepflowDialect(router: Router): Dialect {
+  const cache: ResultCache = new WeakMap();
+  return {
+    name: dialectName,
+    compile: compileFlow,
+    compileInSlices,
+    resolve: (plan, template, scope) => resolve(plan, template, scope, cache),
+    place: placeBy(router),
+    anew,
+    outputFailed: (_plan, reason) => reason,
+  };
+}

@@ -1,0 +1,124 @@
+// Works out a value expression from what has become of the steps that it reads. Pure. Only what is taken is worked
+// out: of a condition one branch, of a coalesce no more than it takes. Steps that have not been loaded are asked for, as many at once as
+// are known to be needed.
+
+import { type Json, type JsonObject, setOwn } from "../../../json.ts";
+import type { Expression } from "./expression.ts";
+import { grownCharsMax } from "./growth.ts";
+import { follow, type Path, pathText } from "./path.ts";
+import { type FlowError, type FlowResult, orchestratorError } from "./result.ts";
+
+export interface Values {
+  input(): Json;
+  /** Undefined when there is no such variable, and nothing stands for it. */
+  variable(name: string): Json | undefined;
+  /** All of them. */
+  variables(): JsonObject;
+  /** What became of a step; a number is the node to be loaded first. */
+  step(id: string): FlowResult | number;
+  /** Counts a value that a reference stands for. False when all of them together have become too large: growth.ts. */
+  took(value: Json): boolean;
+}
+
+export type Evaluated = { readonly value: Json } | { readonly failed: FlowError } | { readonly needs: readonly number[] };
+
+export function evaluate(expression: Expression, values: Values): Evaluated {
+  switch (expression.kind) {
+    case "literal":
+      return { value: expression.value };
+    case "if": {
+      const taken = isTrue(evaluate(expression.condition, values));
+      if (typeof taken !== "boolean") return taken;
+      return evaluate(taken ? expression.yes : expression.no, values);
+    }
+    case "coalesce":
+      return firstThere(expression.values, values);
+    case "step":
+      return readStep(expression.step, expression.path, values);
+    case "input":
+      return at(values.input(), expression.path, "the input of the flow", values);
+    case "variable":
+      return readVariable(expression, values);
+    case "list":
+      return together(expression.items, values);
+    case "object": {
+      const fields = together(
+        expression.fields.map(([, field]) => field),
+        values,
+      );
+      if (!("value" in fields)) return fields;
+      const value: JsonObject = {};
+      for (const [index, [key]] of expression.fields.entries()) setOwn(value, key, fields.value[index] as Json);
+      return { value };
+    }
+  }
+}
+
+/** Only null, false and what failed are not true: 0, an empty text, an empty list are. */
+export function isTrue(condition: Evaluated): boolean | { readonly needs: readonly number[] } {
+  if ("needs" in condition) return condition;
+  return "value" in condition && condition.value !== null && condition.value !== false;
+}
+
+/** Whether a coalesce goes on to the next of its values. One that failed ends it, as one that is there does. */
+export function isAbsent(evaluated: Evaluated): boolean | { readonly needs: readonly number[] } {
+  if ("needs" in evaluated) return evaluated;
+  return "value" in evaluated && evaluated.value === null;
+}
+
+/** The variable that a path begins with; null when it stands for all of them. */
+export function variableIn(path: Path): string | null {
+  return path.length === 0 ? null : String(path[0]);
+}
+
+function firstThere(options: readonly Expression[], values: Values): Evaluated {
+  for (const option of options) {
+    const evaluated = evaluate(option, values);
+    if (isAbsent(evaluated) !== true) return evaluated;
+  }
+  return { value: null };
+}
+
+function readStep(id: string, path: Path, values: Values): Evaluated {
+  const result = values.step(id);
+  if (typeof result === "number") return { needs: [result] };
+  if (result.outcome === "failed") return { failed: result.error };
+  // A step that gave nothing gives nothing all the way down.
+  return result.result === null ? { value: null } : at(result.result, path, `the output of step ${JSON.stringify(id)}`, values);
+}
+
+function readVariable({ path, default: fallback }: Expression & { kind: "variable" }, values: Values): Evaluated {
+  const name = variableIn(path);
+  if (name === null) return at(values.variables(), [], "the variables", values);
+  const value = values.variable(name);
+  if (value !== undefined) return at(value, path.slice(1), `the variable ${JSON.stringify(name)}`, values);
+  if (fallback !== null) return evaluate(fallback, values);
+  return { failed: expressionFailure(`the variable ${JSON.stringify(name)} is not defined`) };
+}
+
+function at(value: Json, path: Path, where: string, values: Values): Evaluated {
+  const found = follow(value, path);
+  if ("value" in found) return values.took(found.value) ? found : { failed: expressionFailure(tooLarge) };
+  return { failed: expressionFailure(`${where} has nothing at ${pathText(found.missing)}`) };
+}
+
+const tooLarge = `its references together stand for more than ${grownCharsMax} characters: keep large values as blobs and refer to them`;
+
+function expressionFailure(message: string): FlowError {
+  return orchestratorError("EXPRESSION_FAILURE", message);
+}
+
+/** Everything is looked at, so that all that is missing is asked for at once; of several failures the first counts. */
+function together(parts: readonly Expression[], values: Values): { readonly value: Json[] } | Exclude<Evaluated, { readonly value: Json }> {
+  const value: Json[] = [];
+  const needs: number[] = [];
+  let failed: FlowError | undefined;
+  for (const part of parts) {
+    const evaluated = evaluate(part, values);
+    if ("needs" in evaluated) needs.push(...evaluated.needs);
+    else if ("failed" in evaluated) failed ??= evaluated.failed;
+    else value.push(evaluated.value);
+  }
+  if (needs.length > 0) return { needs };
+  return failed === undefined ? { value } : { failed };
+}

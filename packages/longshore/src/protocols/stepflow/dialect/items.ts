@@ -1,0 +1,63 @@
+// A run with several items, or none: one task, whose work is to start a run for each item and to wait for their ends. The items lie in the
+// run's input and are not repeated in the task.
+
+import type { Dialect } from "../../../engine/run/dialect.ts";
+import { makePlan, type TaskNode } from "../../../engine/run/plan.ts";
+import type { Json, JsonObject } from "../../../json.ts";
+import { isObject } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
+import { flowResultIn } from "./result.ts";
+import { type ComponentTask, retriesUnlimited } from "./router.ts";
+import { anew } from "./settings.ts";
+
+const itemsDialectName = "stepflow-items";
+/** The lane that the task stands on. No route leads to it. */
+export const itemsLane = "stepflow-items";
+/** There is one definition for all of them: what differs is in the settings of the run. */
+export const itemsDefinition = { id: itemsDialectName, name: `.${itemsDialectName}`, dialect: itemsDialectName, source: "{}" } as const;
+
+/** How the items of a run ended; the output of the run, whether or not they all succeeded. */
+export interface ItemCounts {
+  readonly completed: number;
+  readonly failed: number;
+  readonly cancelled: number;
+}
+
+export const itemsDialect: Dialect = {
+  name: itemsDialectName,
+  compile: () => makePlan({ dialect: itemsDialectName, nodes: [node], output: "counts", judgedByOutput: true, outputAlways: true }),
+  resolve(_plan, template, scope) {
+    if (template !== "counts") return { value: given as unknown as Json };
+    const output = scope.output(0);
+    if (output === undefined) return { needs: [0] };
+    const told = flowResultIn(writeExact(output));
+    // With how they ended beside it: what the run's own output would have been.
+    return told?.outcome === "failed" ? { failed: told.error.message, output: told.error.data ?? null } : { value: output };
+  },
+  anew,
+  outputFailed: (_plan, reason) => reason,
+};
+
+const given: ComponentTask = { component: "/items", input: null };
+
+const node: TaskNode = {
+  kind: "task",
+  id: "items",
+  input: "given",
+  after: [],
+  waitsFor: "done",
+  timeouts: {},
+  lanes: [{ name: itemsLane, labels: [] }],
+  priority: 0,
+  retry: { failures: 0, lost: retriesUnlimited, backoff: { kind: "fixed", delayMs: 1_000 } },
+  limits: [],
+};
+
+/** Null while it is not known yet, or when the run was ended before its items were. */
+export function countsIn(output: Json): ItemCounts | null {
+  if (!isObject(output)) return null;
+  const { completed, failed, cancelled } = output as JsonObject;
+  return typeof completed === "number" && typeof failed === "number" && typeof cancelled === "number"
+    ? { completed, failed, cancelled }
+    : null;
+}

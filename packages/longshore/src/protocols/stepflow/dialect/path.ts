@@ -1,0 +1,79 @@
+// Paths into values: `$.a.b[0]['x y']` from the value on; `$` or nothing for all of it; any other text is the name of
+// one field, dots and all.
+
+import { isObject, type Json } from "../../../json.ts";
+
+/** Names of fields, and places in lists. */
+export type Path = readonly (string | number)[];
+
+export type ParsedPath = { readonly path: Path } | { readonly fault: string };
+
+/** Longer than any that is meant. */
+const partsMax = 100;
+
+export function parsePath(text: string): ParsedPath {
+  const trimmed = text.trim();
+  if (text === "") return { path: [] };
+  if (!trimmed.startsWith("$")) return { path: [text] };
+  const path: (string | number)[] = [];
+  let at = 1;
+  while (at < trimmed.length) {
+    const opens = trimmed[at];
+    if (opens === "[") {
+      const close = bracketEnd(trimmed, at);
+      if (close < 0) return { fault: `the bracket in ${JSON.stringify(text)} is not closed` };
+      const part = bracketed(trimmed.slice(at + 1, close).trim());
+      if (part === null) return { fault: `${JSON.stringify(trimmed.slice(at, close + 1))} is neither a number nor a quoted name` };
+      path.push(part);
+      at = close + 1;
+    } else if (opens === ".") {
+      const end = nameEnd(trimmed, at + 1);
+      if (end > at + 1) path.push(trimmed.slice(at + 1, end));
+      at = end;
+    } else return { fault: `${JSON.stringify(text)} has ${JSON.stringify(opens)} where a dot or a bracket is expected` };
+  }
+  if (path.length > partsMax) return { fault: `the path has ${path.length} parts, at most ${partsMax} are allowed` };
+  return { path };
+}
+
+/** A quoted name may have a bracket in it. */
+function bracketEnd(text: string, from: number): number {
+  const quote = text[from + 1];
+  const quoted = quote === '"' || quote === "'" ? text.indexOf(`${quote}]`, from + 2) : -1;
+  return quoted < 0 ? text.indexOf("]", from) : quoted + 1;
+}
+
+function nameEnd(text: string, from: number): number {
+  let end = from;
+  while (end < text.length && text[end] !== "." && text[end] !== "[") end++;
+  return end;
+}
+
+/** Null when it is neither. */
+function bracketed(content: string): string | number | null {
+  if (/^\d{1,9}$/.test(content)) return Number(content);
+  const quote = content[0];
+  const quoted = content.length >= 2 && (quote === '"' || quote === "'") && content.endsWith(quote);
+  return quoted ? content.slice(1, -1) : null;
+}
+
+/** `$.a.b[0]["x.y"]`. */
+export function pathText(path: Path): string {
+  let text = "$";
+  for (const part of path) {
+    if (typeof part === "number") text += `[${part}]`;
+    else text += /[.[\]]/.test(part) || part === "" ? `[${JSON.stringify(part)}]` : `.${part}`;
+  }
+  return text;
+}
+
+/** `missing` is how far the path led before there was nothing. */
+export function follow(value: Json, path: Path): { readonly value: Json } | { readonly missing: Path } {
+  let here = value;
+  for (const [at, part] of path.entries()) {
+    const inside = typeof part === "number" ? Array.isArray(here) && part < here.length : isObject(here) && Object.hasOwn(here, part);
+    if (!inside) return { missing: path.slice(0, at + 1) };
+    here = (here as { [key: string]: Json })[part] as Json;
+  }
+  return { value: here };
+}

@@ -1,0 +1,52 @@
+// On which lane a step's task stands, how often it is tried, and how many of its run may be in flight.
+
+import type { LimitKey } from "../../../engine/board/limits.ts";
+import type { Dialect } from "../../../engine/run/dialect.ts";
+import type { Plan, RetryPolicy } from "../../../engine/run/plan.ts";
+import type { Run } from "../../../engine/run/run.ts";
+import type { Json } from "../../../json.ts";
+import { flowPlanOf } from "./compile.ts";
+import type { Step } from "./flow.ts";
+import { failed, orchestratorError } from "./result.ts";
+import type { Routed, Router } from "./router.ts";
+import { settingsOf } from "./settings.ts";
+
+export function placeBy(router: Router): NonNullable<Dialect["place"]> {
+  return (plan, node, input, scope) => {
+    const step = node.origin as Step;
+    const routed = router.route(step.component, input, (kind, name) => scope.document(kind, name));
+    if ("documents" in routed) return { needs: [], documents: routed.documents };
+    if ("failed" in routed) {
+      const error = orchestratorError(routed.failed, routed.message);
+      return { failed: error.message, output: failed(error) as unknown as Json };
+    }
+    const { lanes, given, timeouts = {}, holdMs } = routed;
+    const placed = { lanes, priority: 0, retry: retryOf(step, routed), limits: limitsOf(plan, scope.run), timeouts };
+    return { placement: holdMs === undefined ? placed : { ...placed, holdMs }, given };
+  };
+}
+
+/** Trouble on the way, silence and timeouts have a budget of their own; what the component says of itself only where the step asks for it. */
+function retryOf({ onError }: Step, { transport }: Routed): RetryPolicy {
+  return {
+    failures: onError.action === "retry" ? onError.retries : 0,
+    lost: transport.retries,
+    backoff: transport.backoff,
+    lostBackoff: transport.backoff,
+    timeoutSpends: "lost",
+    retryUnclaimed: true,
+  };
+}
+
+/** A key only where the run could go beyond: most are narrower than their limit. */
+function limitsOf(plan: Plan, run: Run): LimitKey[] {
+  const { maxConcurrency, limitKey } = settingsOf(run);
+  if (limitKey === undefined && flowPlanOf(plan).width <= maxConcurrency) return [];
+  // A step that is held back has not been sent to its queue, so it cannot be late there.
+  return [{ key: limitKey ?? limitKeyOf(run.id), held: maxConcurrency, pausesClaim: true }];
+}
+
+/** Under which the steps in flight of a run, and of the runs for its items, are counted. */
+export function limitKeyOf(runId: string): string {
+  return `stepflow:${runId}`;
+}

@@ -1,0 +1,72 @@
+// What becomes of a step and of a flow: FlowResult, and how a component's error stands on the board. The message is the record's error;
+// the whole of it, with code and data, is its output, as FlowResult.
+
+import type { FailureReport } from "../../../engine/board/board.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import { isRunOpen, type Run } from "../../../engine/run/run.ts";
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { parseExact, writeExact } from "../../../json-exact.ts";
+import type { TaskErrorCode } from "../wire/messages.ts";
+
+export interface FlowError {
+  readonly code: TaskErrorCode;
+  readonly message: string;
+  readonly data?: Json;
+}
+
+export type FlowResult = { readonly outcome: "success"; readonly result: Json } | { readonly outcome: "failed"; readonly error: FlowError };
+
+/** The error reached the step from another whose result it needed: it was never executed. */
+export type StepResult = FlowResult & { readonly inherited?: true };
+
+/** What to report to the board when a component failed, or could not be reached. */
+export function failureReport(error: FlowError): FailureReport {
+  return { error: error.message, output: writeExact(failed(error)), ...budget(error.code) };
+}
+
+/** Trouble on the way spends a budget of its own; what the component says about itself is tried again only if the step asks for it. */
+function budget(code: TaskErrorCode): Pick<FailureReport, "retryable" | "spends"> {
+  if (code === "TIMEOUT" || code === "UNREACHABLE") return { retryable: true, spends: "lost" };
+  return { retryable: code === "COMPONENT_FAILED" || code === "RESOURCE_UNAVAILABLE" };
+}
+
+export function success(result: Json): FlowResult {
+  return { outcome: "success", result };
+}
+
+export function failed(error: FlowError): FlowResult {
+  return { outcome: "failed", error };
+}
+
+/** An error that the orchestrator itself found: the chain of what went wrong is in its data, outermost first. */
+export function orchestratorError(code: TaskErrorCode, message: string, causes: readonly string[] = []): FlowError {
+  return { code, message, data: { stack: [message, ...causes].map((error) => ({ error, attachments: [] })) } };
+}
+
+/** The error of a record that ended without a result, whoever said so: a worker of this protocol or another, or the clock. */
+export function errorOf(task: Pick<Task, "state" | "output" | "error" | "fault">): FlowError {
+  const told = flowResultIn(task.output);
+  if (told?.outcome === "failed") return told.error;
+  if (task.state === "cancelled") return { code: "CANCELLED", message: task.error ?? "the step was cancelled" };
+  const code = task.fault === "lost" || task.fault === "timed-out" ? "TIMEOUT" : "COMPONENT_FAILED";
+  return { code, message: task.error ?? "the step failed" };
+}
+
+/** What came of a run of a flow; null while it goes on. */
+export function flowResultOf({ state, output, error }: Pick<Run, "state" | "output" | "error">): FlowResult | null {
+  if (isRunOpen(state)) return null;
+  if (state === "succeeded") return success(output === null ? null : (parseExact(output) as Json));
+  const told = flowResultIn(output);
+  if (told?.outcome === "failed") return failed(told.error);
+  const code = state === "cancelled" ? "CANCELLED" : state === "timed-out" ? "TIMEOUT" : "ORCHESTRATOR_ERROR";
+  return failed({ code, message: error ?? `the run was ${state}` });
+}
+
+/** Null when the text is no FlowResult. */
+export function flowResultIn(text: string | null): StepResult | null {
+  // Most outputs are not even looked into.
+  if (text === null || !text.startsWith('{"outcome":')) return null;
+  const value = parseExact(text) as JsonObject;
+  if (value.outcome === "success" && Object.hasOwn(value, "result")) return value as unknown as FlowResult;
+  return value.outcome === "failed" && isObject(value.error) ? (value as unknown as StepResult) : null;
+}

@@ -1,0 +1,62 @@
+// Patterns in a JSON Schema that values will be held against, and whether they can be: linear-pattern.ts knows no lookaround and no
+// backreferences.
+
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import type { JsonPath } from "../../../json-position.ts";
+import { linearPattern, PatternError } from "../../../linear-pattern.ts";
+import { defsOf, type SchemaPlace } from "./schema-walk.ts";
+
+export interface UnusablePattern {
+  /** Where it stands, from the schema on; from a definition that it refers to, the name of that in `$defs` first. */
+  readonly path: JsonPath;
+  readonly message: string;
+}
+
+/** Patterns of one schema. Making the machine of each costs up to 0.1 ms, whenever a run begins. */
+const patternsMax = 100;
+
+/** What stands under these is data, not schemas. */
+const data = new Set(["default", "const", "enum", "examples"]);
+
+/** The first pattern of a schema, or of what it refers to, that cannot be matched; null when all can. */
+export function unusablePattern(place: SchemaPlace): UnusablePattern | null {
+  const defs = defsOf(place);
+  const open: { schema: Json; path: JsonPath }[] = [{ schema: place.schema, path: [] }];
+  const seen = new Set<string>();
+  let patterns = 0;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { schema, path } = next;
+    if (typeof schema !== "object" || schema === null) continue;
+    if (!Array.isArray(schema)) {
+      for (const { source, at } of patternsIn(schema, path)) {
+        if (++patterns > patternsMax) return { path: at, message: `the schema has more than ${patternsMax} patterns` };
+        const message = whyUnusable(source);
+        if (message !== null) return { path: at, message };
+      }
+      const name = typeof schema.$ref === "string" ? schema.$ref.split("/").at(-1) : undefined;
+      if (name !== undefined && Object.hasOwn(defs, name) && !seen.has(name))
+        open.push({ schema: defs[name] as Json, path: ["$defs", name] });
+      if (name !== undefined) seen.add(name);
+    }
+    for (const [key, inner] of Object.entries(schema)) {
+      if (!data.has(key)) open.push({ schema: inner, path: [...path, Array.isArray(schema) ? Number(key) : key] });
+    }
+  }
+  return null;
+}
+
+function patternsIn({ pattern, patternProperties }: JsonObject, path: JsonPath): { source: string; at: JsonPath }[] {
+  const own = typeof pattern === "string" ? [{ source: pattern, at: [...path, "pattern"] }] : [];
+  const named = isObject(patternProperties) ? Object.keys(patternProperties) : [];
+  return [...own, ...named.map((source) => ({ source, at: [...path, "patternProperties", source] }))];
+}
+
+function whyUnusable(source: string): string | null {
+  try {
+    linearPattern(source, { javascript: true });
+    return null;
+  } catch (error) {
+    if (error instanceof PatternError) return error.message;
+    throw error;
+  }
+}

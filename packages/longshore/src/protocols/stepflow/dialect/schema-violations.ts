@@ -1,0 +1,116 @@
+// Values held against JSON Schemas of flows and components, which anyone may have written: patterns are matched in linear time
+// (linear-pattern.ts), and the work for one value is counted and bounded, however a schema refers to itself. Keywords that are not known
+// say nothing, and `format` is a remark, as JSON Schema has it.
+
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { rounded } from "../../../json-exact.ts";
+import type { JsonPath } from "../../../json-position.ts";
+import { sortedText } from "../../../json-text.ts";
+import { type LinearPattern, linearPattern, PatternError } from "../../../linear-pattern.ts";
+import { keywords } from "./schema-keywords.ts";
+import { defsOf, type SchemaPlace } from "./schema-walk.ts";
+
+export interface Violation {
+  readonly path: JsonPath;
+  readonly message: string;
+}
+
+/** Schemas looked at, values compared and places of patterns stood on, for one value: some 15 ms. */
+const workMax = 100_000;
+/** Schemas inside each other, or by reference; the check calls itself for each. */
+const depthMax = 200;
+/** As many as a person reads. */
+const violationsMax = 20;
+
+/** What is wrong with a value, each with where; empty when nothing is. */
+export function violations(place: SchemaPlace, value: Json): Violation[] {
+  try {
+    return new Check(defsOf(place)).of(place.schema, rounded(value), [], 0);
+  } catch (error) {
+    if (error instanceof TooMuch) return [{ path: [], message: error.message }];
+    throw error;
+  }
+}
+
+class TooMuch extends Error {}
+
+/** Where a check stands: the value, its place, and the schema around the keyword. */
+export interface At {
+  readonly value: Json;
+  readonly path: JsonPath;
+  readonly schema: JsonObject;
+  readonly depth: number;
+}
+
+export class Check {
+  readonly #defs: JsonObject;
+  readonly #patterns = new Map<string, LinearPattern | null>();
+  #left = workMax;
+
+  constructor(defs: JsonObject) {
+    this.#defs = defs;
+  }
+
+  readonly spend = (work: number): void => {
+    this.#left -= work;
+    if (this.#left < 0) throw new TooMuch(`checking it takes more than ${workMax} steps, expected a simpler schema or a smaller value`);
+  };
+
+  of(schema: Json, value: Json, path: JsonPath, depth: number): Violation[] {
+    this.spend(1);
+    if (depth > depthMax) throw new TooMuch(`its schema is more than ${depthMax} schemas deep, or refers to itself without end`);
+    if (schema === false) return [{ path, message: "there can be none" }];
+    if (!isObject(schema) || (value === null && schema.nullable === true)) return [];
+    const at = { value, path, schema: schema as JsonObject, depth: depth + 1 };
+    const found: Violation[] = [];
+    for (const name of Object.keys(schema)) {
+      this.spend(1);
+      const keyword = Object.hasOwn(keywords, name) ? keywords[name] : undefined;
+      if (keyword !== undefined) found.push(...keyword(this, schema[name] as Json, at));
+      if (found.length >= violationsMax) return found.slice(0, violationsMax);
+    }
+    return found;
+  }
+
+  fits(schema: Json, { value, path, depth }: At): boolean {
+    return this.of(schema, value, path, depth).length === 0;
+  }
+
+  /** What a reference leads to; nothing is said about what is not there. */
+  referenced(reference: string): Json {
+    const name = /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec(reference)?.[1];
+    return name !== undefined && Object.hasOwn(this.#defs, name) ? (this.#defs[name] as Json) : true;
+  }
+
+  /** A pattern that cannot be matched says nothing; where that would matter, schema-patterns.ts refuses it. */
+  matches(source: string, text: string): boolean {
+    let pattern = this.#patterns.get(source);
+    if (pattern === undefined) {
+      pattern = patternOf(source);
+      this.spend(source.length + (pattern?.places ?? 0));
+      this.#patterns.set(source, pattern);
+    }
+    return pattern === null || pattern.matches(text, this.spend);
+  }
+
+  equal(one: Json, other: Json): boolean {
+    if (typeof one !== "object" || one === null || typeof other !== "object" || other === null) return one === other;
+    return this.text(one) === this.text(other);
+  }
+
+  /** The same for equal values. */
+  text(value: Json): string {
+    const text = sortedText(value);
+    this.spend(1 + Math.ceil(text.length / 10));
+    return text;
+  }
+}
+
+function patternOf(source: string): LinearPattern | null {
+  try {
+    return linearPattern(source, { javascript: true });
+  } catch (error) {
+    if (error instanceof PatternError) return null;
+    throw error;
+  }
+}

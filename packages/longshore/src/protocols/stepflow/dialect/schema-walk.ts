@@ -1,0 +1,90 @@
+// JSON Schemas as far as a path or a kind of value can be judged by them. What a schema leaves open is said to be open: a diagnostic that
+// is wrong is worse than one that is missing.
+
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import type { Path } from "./path.ts";
+
+/** A schema, with what its references lead to. */
+export interface SchemaPlace {
+  readonly schema: Json;
+  readonly defs: JsonObject;
+}
+
+export type Walked =
+  | { readonly kind: "found"; readonly place: SchemaPlace }
+  /** Nothing is said about what is there. */
+  | { readonly kind: "open" }
+  /** An object that has no such property, and may have none. */
+  | { readonly kind: "unknown"; readonly property: string }
+  /** A field of what is no object, or a place in what is no list. */
+  | { readonly kind: "wrong"; readonly part: string | number; readonly type: string };
+
+/** References to references; more is a circle. */
+const referencesMax = 20;
+
+export function walk(place: SchemaPlace, path: Path): Walked {
+  let here: Walked = { kind: "found", place };
+  for (const part of path) {
+    if (here.kind !== "found") return here;
+    here = step(here.place, part);
+  }
+  return here.kind === "found" && resolve(here.place) === null ? { kind: "open" } : here;
+}
+
+function step(place: SchemaPlace, part: string | number): Walked {
+  const schema = resolve(place);
+  if (schema === null || isCombined(schema)) return { kind: "open" };
+  const inside = (found: Json): Walked => ({ kind: "found", place: { schema: found, defs: defsOf(place) } });
+  const types = typesOf(schema);
+  const wanted = typeof part === "number" ? "array" : "object";
+  if (types !== null && !types.includes(wanted)) return { kind: "wrong", part, type: types.join(" or ") };
+  if (typeof part === "number") return isObject(schema.items) ? inside(schema.items as Json) : { kind: "open" };
+  const { properties, additionalProperties } = schema;
+  if (isObject(properties) && Object.hasOwn(properties, part)) return inside(properties[part] as Json);
+  if (additionalProperties === false) return { kind: "unknown", property: part };
+  return isObject(additionalProperties) ? inside(additionalProperties as Json) : { kind: "open" };
+}
+
+/** The JSON types that it allows; null when it does not say. */
+export function typesAt(place: SchemaPlace): readonly string[] | null {
+  const schema = resolve(place);
+  return schema === null || isCombined(schema) ? null : typesOf(schema);
+}
+
+/** The object behind its references; null when it says nothing, or what it names is not there. */
+export function resolve(place: SchemaPlace): JsonObject | null {
+  let { schema } = place;
+  const defs = defsOf(place);
+  for (let hops = 0; hops < referencesMax; hops++) {
+    if (!isObject(schema)) return null;
+    const { $ref } = schema;
+    if (typeof $ref !== "string") return Object.keys(schema).length === 0 ? null : (schema as JsonObject);
+    const name = /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec($ref)?.[1];
+    const found = name === undefined || !Object.hasOwn(defs, name) ? null : (defs[name] as Json);
+    schema = found;
+  }
+  return null;
+}
+
+function typesOf({ type, const: constant, enum: options }: JsonObject): readonly string[] | null {
+  if (typeof type === "string") return [type];
+  if (Array.isArray(type)) return type.filter((each) => typeof each === "string");
+  if (constant !== undefined) return [typeOf(constant)];
+  return Array.isArray(options) ? [...new Set(options.map(typeOf))] : null;
+}
+
+function typeOf(value: Json): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return typeof value === "number" ? (Number.isInteger(value) ? "integer" : "number") : typeof value;
+}
+
+/** What may be one of several things cannot be followed. */
+function isCombined(schema: JsonObject): boolean {
+  return ["anyOf", "oneOf", "allOf", "not", "if"].some((keyword) => Object.hasOwn(schema, keyword));
+}
+
+export function defsOf({ schema, defs }: SchemaPlace): JsonObject {
+  const own = isObject(schema) ? (schema.$defs ?? schema.definitions) : null;
+  return isObject(own) ? { ...defs, ...(own as JsonObject) } : defs;
+}

@@ -1,0 +1,99 @@
+// The variables that a run begins with: what was given, else what the environment has, else what the flow's schema says.
+
+import { LongshoreError } from "../../../errors.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
+import type { Schemas } from "./flow.ts";
+import { unusablePattern } from "./schema-patterns.ts";
+import { violations } from "./schema-violations.ts";
+import { resolve, type SchemaPlace, typesAt } from "./schema-walk.ts";
+import { declaredVariables, shownValue, standIn, type Variable } from "./variables.ts";
+
+export interface VariableSources {
+  /** What was given along with the run. */
+  readonly given: JsonObject;
+  /** A variable of the environment. */
+  environment?(name: string): string | undefined;
+  /** Also look for `STEPFLOW_VAR_<NAME>`. */
+  readonly prefixed?: boolean;
+}
+
+/** Throws LONGSHORE_BAD_INPUT that names the variable: one that must be given was not, or does not fit its schema. */
+export function resolveVariables(schemas: Pick<Schemas, "variables" | "defs">, sources: VariableSources): JsonObject {
+  const declared = declaredVariables(schemas);
+  if (declared === null) return { ...sources.given };
+  refuseUnusable(schemas);
+  const variables: JsonObject = { ...sources.given };
+  refuseUndeclared(schemas, declared, sources.given);
+  for (const variable of declared.values()) {
+    const { name, schema } = variable;
+    const value = Object.hasOwn(sources.given, name) ? sources.given[name] : fromEnvironment(variable, sources, schemas.defs);
+    const resolved = value === undefined ? standIn(variable, schemas.defs) : value;
+    if (resolved === undefined)
+      throw bad(name, `The variable ${JSON.stringify(name)} is required and was not given${elsewhere(variable)}.`, expectedOf(variable));
+    if (value !== undefined) check(variable, { schema, defs: schemas.defs }, value);
+    setOwn(variables, name, resolved);
+  }
+  return variables;
+}
+
+/** A flow that was not looked at before it was kept may have one. */
+function refuseUnusable({ variables, defs }: Pick<Schemas, "variables" | "defs">): void {
+  const found = unusablePattern({ schema: variables, defs });
+  if (found === null) return;
+  const message = `A pattern in the schema of the flow's variables cannot be used: ${found.message}.`;
+  const expected = "a pattern without lookahead, lookbehind and backreferences";
+  throw new LongshoreError("LONGSHORE_BAD_DEFINITION", message, {
+    detail: { field: `schemas.variables.${found.path.join(".")}`, expected },
+  });
+}
+
+function elsewhere({ envVar }: Variable): string {
+  if (envVar === null) return "";
+  return `, and the environment has no ${envVar} for flows: set it, and name it with --stepflow-env at the start of the server`;
+}
+
+function fromEnvironment(variable: Variable, { environment, prefixed }: VariableSources, defs: JsonObject): Json | undefined {
+  const names = [
+    ...(variable.envVar === null ? [] : [variable.envVar]),
+    ...(prefixed ? [`STEPFLOW_VAR_${variable.name.toUpperCase()}`] : []),
+  ];
+  const text = names.map((name) => environment?.(name)).find((found) => found !== undefined);
+  if (text === undefined) return undefined;
+  const types = typesAt({ schema: variable.schema, defs });
+  if (types === null || types.includes("string")) return text;
+  try {
+    return parseExact(text) as Json;
+  } catch {
+    throw bad(variable.name, `The environment's value for the variable ${JSON.stringify(variable.name)} is not JSON.`, types.join(" or "));
+  }
+}
+
+/** Only a schema that says so has no room for others. */
+function refuseUndeclared(
+  { variables, defs }: Pick<Schemas, "variables" | "defs">,
+  declared: ReadonlyMap<string, Variable>,
+  given: JsonObject,
+): void {
+  if (resolve({ schema: variables, defs })?.additionalProperties !== false) return;
+  const unknown = Object.keys(given).find((name) => !declared.has(name));
+  if (unknown !== undefined)
+    throw bad(unknown, `The flow has no variable ${JSON.stringify(unknown)}.`, `one of ${[...declared.keys()].join(", ")}`);
+}
+
+function check(variable: Variable, place: SchemaPlace, value: Json): void {
+  const [first] = violations(place, value);
+  if (first === undefined) return;
+  const where = first.path.length === 0 ? "" : ` at ${first.path.join(".")}`;
+  const is = `The variable ${JSON.stringify(variable.name)} is ${shownValue(variable, value)}`;
+  throw bad(variable.name, `${is}, which does not fit its schema${where}: ${first.message}.`, expectedOf(variable));
+}
+
+function expectedOf({ schema }: Variable): string {
+  const type = isObject(schema) ? schema.type : undefined;
+  return type === undefined ? "a value" : `a value of type ${Array.isArray(type) ? type.join(" or ") : String(type)}`;
+}
+
+function bad(name: string, message: string, expected: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field: `variables.${name}`, expected } });
+}

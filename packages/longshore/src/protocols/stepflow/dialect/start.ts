@@ -1,0 +1,105 @@
+// What it takes to start a run of a flow: overrides make a definition of its own, variables and limits go with the run.
+
+import type { NewRun } from "../../../engine/run/store.ts";
+import { LongshoreError } from "../../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
+import { parseInSlices } from "../../../json-sliced.ts";
+import { atOnce, type Sliced } from "../../../sliced.ts";
+import { compileInSlices } from "./compile.ts";
+import type { Flow } from "./flow.ts";
+import { applyOverrides } from "./overrides.ts";
+import { type FlowSettings, maxConcurrencyDefault } from "./settings.ts";
+import { decodeInSlices, dialectName, encodeFlow, flowIdOf, nameOf } from "./source.ts";
+import { resolveVariables, type VariableSources } from "./start-variables.ts";
+
+export interface RunWish {
+  /** The flow as it is kept: compact JSON. */
+  readonly source: string;
+  /** What the source says and goes by, where that is known already. */
+  readonly known?: { readonly flow: Flow; readonly flowId: string };
+  readonly input: Json;
+  readonly overrides?: Json;
+  readonly variables?: Json;
+  readonly maxConcurrency?: number;
+  /** For variables that nobody gave. */
+  readonly environment?: VariableSources["environment"];
+  readonly prefixed?: boolean;
+  /** For runs that belong to another. */
+  readonly sub?: Omit<FlowSettings, "flowId" | "maxConcurrency" | "sub">;
+}
+
+export interface PreparedRun {
+  readonly flowId: string;
+  /** To be defined first, under this id: the flow, or the flow with its overrides, under a name that nobody starts by. */
+  readonly definition: { readonly id: string; readonly name: string; readonly dialect: string; readonly source: string };
+  readonly run: Pick<NewRun, "workflow" | "definitionId" | "input"> & { readonly settings: string; readonly variables: string | null };
+  /** What the run's settings say. */
+  readonly settings: FlowSettings;
+}
+
+/** More in flight is no limit any more. */
+const concurrencyMax = 1_000_000;
+
+/** Throws LONGSHORE_BAD_INPUT or LONGSHORE_BAD_DEFINITION that names the field. */
+export function prepareRun(wish: RunWish): PreparedRun {
+  return atOnce(prepareInSlices(wish));
+}
+
+export function* prepareInSlices(wish: RunWish): Sliced<PreparedRun> {
+  const { flow, flowId } = wish.known ?? { flow: yield* decodeInSlices(wish.source), flowId: flowIdOf(wish.source) };
+  const name = nameOf(flow, flowId);
+  const source = yield* patched(wish);
+  const id = source === wish.source ? flowId : flowIdOf(source);
+  const definition = { id, name: id === flowId ? name : `.${name}+${id.slice(0, 12)}`, dialect: dialectName, source };
+  const { environment, prefixed } = wish;
+  const given = variablesIn(wish.variables ?? null);
+  const variables = resolveVariables(flow.schemas, { given, environment, prefixed });
+  const settings: FlowSettings = {
+    flowId,
+    maxConcurrency: concurrencyOf(wish.maxConcurrency),
+    ...(wish.sub === undefined ? {} : { ...wish.sub, sub: true }),
+  };
+  const run = {
+    workflow: name,
+    definitionId: definition.id,
+    input: writeExact(wish.input),
+    settings: JSON.stringify(settings),
+    variables: Object.keys(variables).length === 0 ? null : writeExact(variables),
+  };
+  return { flowId, definition, run, settings };
+}
+
+/** What the overrides have made of a flow must still be one that can be run. */
+function* patched({ source, overrides = null }: RunWish): Sliced<string> {
+  if (overrides === null) return source;
+  const document = (yield* parseInSlices(source)) as JsonObject;
+  const changed = applyOverrides(document, overrides);
+  if (changed === document) return source;
+  const text = encodeFlow(changed);
+  try {
+    yield* compileInSlices(text);
+  } catch (error) {
+    if (!(error instanceof LongshoreError)) throw error;
+    const { field = "", ...detail } = error.detail;
+    const message = `With its overrides the flow cannot be run: ${error.message}`;
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", message, { cause: error, detail: { ...detail, field: `overrides: ${field}` } });
+  }
+  return text;
+}
+
+function variablesIn(value: Json): JsonObject {
+  if (value === null) return {};
+  if (isObject(value)) return value as JsonObject;
+  throw new LongshoreError("LONGSHORE_BAD_INPUT", "The variables are not an object.", {
+    detail: { field: "variables", expected: "an object" },
+  });
+}
+
+function concurrencyOf(value: number | undefined): number {
+  if (value === undefined) return maxConcurrencyDefault;
+  if (Number.isInteger(value) && value >= 1 && value <= concurrencyMax) return value;
+  throw new LongshoreError("LONGSHORE_BAD_INPUT", `maxConcurrency is ${value}.`, {
+    detail: { field: "maxConcurrency", expected: `a whole number from 1 to ${concurrencyMax}` },
+  });
+}

@@ -1,0 +1,111 @@
+// Blobs over REST: as JSON in an envelope, or as bytes. Which of the two is meant says the content type of what is sent, and `Accept` of what
+// is wanted.
+
+import { Readable } from "node:stream";
+import { blobBytesMax } from "../../../../engine/blob/blob.ts";
+import type { HttpReply, HttpRequest, Route } from "../../../../http.ts";
+import { inBodyTurns, parseLarge } from "../../../../json-sliced.ts";
+import { compactText, memberTexts } from "../../../../json-text.ts";
+import { blobIdIn } from "../../wire/blob-id.ts";
+import { type BlobLibrary, type BlobType, blobTypes, type FoundBlob, jsonBlobBytesMax } from "../blob-library.ts";
+import { invalid, notFound } from "../refuse.ts";
+import { json } from "./rest-json.ts";
+import * as read from "./rest-request.ts";
+
+const bytesType = "application/octet-stream";
+
+export class BlobRoutes {
+  readonly #blobs: BlobLibrary;
+  readonly routes: readonly Route[];
+
+  constructor(blobs: BlobLibrary) {
+    this.#blobs = blobs;
+    this.routes = [
+      {
+        method: "POST",
+        path: "/api/v1/blobs",
+        action: "blob.write",
+        body: "stream",
+        bodyMax: blobBytesMax,
+        handle: (request) => this.#put(request),
+      },
+      {
+        method: "GET",
+        path: "/api/v1/blobs/:blob",
+        action: "blob.read",
+        body: "none",
+        openEnded: true,
+        handle: (request) => this.#get(request),
+      },
+    ];
+  }
+
+  async #put(request: HttpRequest): Promise<HttpReply> {
+    const type = request.headers["content-type"] ?? "";
+    if (type.startsWith(bytesType)) return json(await this.#blobs.putBytes(request.stream, filenameIn(request)));
+    if (!type.startsWith("application/json")) {
+      throw read.bad(`The content type is ${JSON.stringify(type.slice(0, 100))}, expected application/json or ${bytesType}.`);
+    }
+    const body = await request.streamText(jsonBlobBytesMax);
+    const parsed = read.objectIn({ text: body, parsed: await parseLarge(body) });
+    const members = await inBodyTurns(body, memberTexts(body.trim() === "" ? "{}" : body));
+    // The text and not the value: its id is the hash of how it was written.
+    const data = members.get("data") ?? members.get("jsonData") ?? members.get("json_data");
+    if (data === undefined) throw invalid("data", "is missing, expected any JSON");
+    const filename = read.textOf(parsed, "filename");
+    const options = { type: typeOf(read.textOf(parsed, "blobType")), ...(filename === undefined ? {} : { filename }) };
+    return json(await this.#blobs.putJson(await inBodyTurns(data, compactText(data)), options));
+  }
+
+  async #get({ params, headers }: HttpRequest): Promise<HttpReply> {
+    const given = params.blob as string;
+    const hash = blobIdIn(given);
+    if (hash === undefined) throw invalid("blob_id", `is ${JSON.stringify(given.slice(0, 100))}, expected 64 hexadecimal digits`);
+    const found = await this.#blobs.find(hash);
+    if (found === undefined) throw notFound("blob", hash);
+    return headers.accept?.includes(bytesType) ? asBytes(found) : this.#asJson(found);
+  }
+
+  async #asJson(found: FoundBlob): Promise<HttpReply> {
+    const { blobId, type, filename } = found;
+    const bytes = type === "binary" && filename !== undefined ? { contentType: bytesType } : {};
+    const rest = JSON.stringify({ blobType: type, blobId, ...(filename === undefined ? {} : { filename }), ...bytes });
+    const headers = { "content-type": "application/json" };
+    // As it was stored: large whole numbers would not survive being read.
+    if (found.isJson) return { status: 200, headers, body: Readable.from(enveloped(found.content, rest), { objectMode: false }) };
+    const data = (await this.#blobs.jsonText(found)) ?? "null";
+    return { status: 200, headers, body: `{"data":${data},${rest.slice(1)}` };
+  }
+}
+
+async function* enveloped(content: AsyncIterable<Uint8Array>, rest: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('{"data":');
+  yield* content;
+  yield Buffer.from(`,${rest.slice(1)}`);
+}
+
+function asBytes({ content, bytes, type, filename }: FoundBlob): HttpReply {
+  const headers: Record<string, string> = { "content-type": bytesType, "content-length": String(bytes), "x-blob-type": type };
+  if (filename !== undefined) headers["content-disposition"] = disposition(filename);
+  return { status: 200, headers, body: content };
+}
+
+/** A name in plain ASCII as it is; any other in the form of RFC 6266, with a plain one beside it. */
+function disposition(filename: string): string {
+  const plain = filename.replace(/[^ -~]|["\\]/g, "_");
+  const extended = plain === filename ? "" : `; filename*=UTF-8''${encodeURIComponent(filename)}`;
+  return `attachment; filename="${plain}"${extended}`;
+}
+
+function typeOf(said: string | undefined): BlobType {
+  const type = said === undefined || said === "" ? "data" : said;
+  const known = blobTypes.find((each) => each === type);
+  if (known === undefined) throw invalid("blob_type", `is ${JSON.stringify(type.slice(0, 100))}, expected one of ${blobTypes.join(", ")}`);
+  return known;
+}
+
+/** Headers are bytes; what is no ASCII comes as UTF-8. */
+function filenameIn(request: HttpRequest): string | undefined {
+  const name = request.headers["x-blob-filename"];
+  return typeof name === "string" && name !== "" ? Buffer.from(name, "latin1").toString("utf8") : undefined;
+}

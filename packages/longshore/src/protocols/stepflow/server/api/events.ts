@@ -1,0 +1,268 @@
+// Follows what happens in a run: first what is recorded, then what comes, in one order with rising numbers. An event is given when its
+// millisecond is over, for then no other can come before it: every change of a millisecond is committed within it. So whoever reads the
+// records later finds the same events in the same order under the same numbers.
+
+import type { Clock } from "../../../../clock.ts";
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
+import type { Run } from "../../../../engine/run/run.ts";
+import { GrpcCode, GrpcError } from "../../../../grpc/status.ts";
+import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import { settingsOf } from "../../dialect/settings.ts";
+import type { StatusEvent } from "../../wire/api-messages.ts";
+import { wireRun } from "../run-id.ts";
+import type { ItemRuns } from "./items.ts";
+import type { Renderer } from "./render.ts";
+import { numberOf, numberOfEnd } from "./sequence.ts";
+import { byTime, eventsOfItem, eventsOfRun, eventsOfStep, type Happened, type Within, withinStep } from "./story.ts";
+
+export interface EventDeps {
+  readonly clock: Clock;
+  readonly reader: Reader;
+  readonly renderer: Renderer;
+  readonly items: ItemRuns;
+  /** Tells of every task and run that a commit changed; ends with the function that is returned. */
+  listen(listener: { task(task: Task): void; run(run: Run): void }): () => void;
+  /** Those that follow now. */
+  readonly followers: Set<object>;
+}
+
+export interface FollowWish {
+  /** Only events with this number and above. */
+  readonly since: number;
+  /** Only these; all when it is empty. */
+  readonly types: ReadonlySet<number>;
+  readonly withSubRuns: boolean;
+  readonly withResults: boolean;
+}
+
+export type Event = Encodable<typeof StatusEvent> & { readonly sequenceNumber: number; readonly timestamp: number };
+
+/** Changes that wait for a slow reader. Beyond them they are forgotten, and read anew from the records when it has caught up. */
+const changesMax = 10_000;
+/** Runs of one family that are looked through for those that belong to the run. */
+const familyMax = 100_000;
+
+/** Readers at once. Each costs its share of every change. */
+const followersMax = 500;
+
+/** Throws RESOURCE_EXHAUSTED when there is no room for another. */
+export function checkRoom({ followers }: EventDeps): void {
+  if (followers.size < followersMax) return;
+  throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `${followersMax} readers follow events already, which is the limit`);
+}
+
+/** Ends after the run's last event, or when `signal` aborts. */
+export async function* follow(deps: EventDeps, runId: string, wish: FollowWish, signal: AbortSignal): AsyncGenerator<Event> {
+  const follower = new Follower(deps, runId, wish);
+  try {
+    yield* follower.events(signal);
+  } finally {
+    follower.close();
+  }
+}
+
+class Follower {
+  readonly #deps: EventDeps;
+  readonly #runId: string;
+  readonly #wish: FollowWish;
+  readonly #unlisten: () => void;
+  /** Runs that the wire knows and whose events belong here, with their places. Those of their items are found by their ids. */
+  readonly #members = new Map<string, Within>();
+  #tasks = new Map<string, Task>();
+  #runs = new Map<string, Run>();
+  /** Everything up to this millisecond has been given. */
+  #given = Number.NEGATIVE_INFINITY;
+  #waiting: Happened[] = [];
+  #readAnew = true;
+  #startedAt = 0;
+  #rootId = "";
+  #wake = () => {};
+
+  constructor(deps: EventDeps, runId: string, wish: FollowWish) {
+    this.#deps = deps;
+    this.#runId = runId;
+    this.#wish = wish;
+    this.#members.set(runId, []);
+    deps.followers.add(this);
+    this.#unlisten = deps.listen({ task: (task) => this.#taskChanged(task), run: (run) => this.#runChanged(run) });
+  }
+
+  close(): void {
+    this.#deps.followers.delete(this);
+    this.#unlisten();
+    this.#wake();
+  }
+
+  async *events(signal: AbortSignal): AsyncGenerator<Event> {
+    const { clock } = this.#deps;
+    while (!signal.aborted) {
+      const changed = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      for (const { number, happened } of this.#due(await this.#take())) {
+        if (signal.aborted) return;
+        if (number >= this.#wish.since && (this.#wish.types.size === 0 || this.#wish.types.has(happened.type))) {
+          yield { sequenceNumber: number, timestamp: happened.at, ...happened.tell(this.#wish.withResults) };
+        }
+        if (happened.last) return;
+      }
+      const stopTimer = this.#waiting.length === 0 ? () => {} : clock.at(clock.now() + 1, this.#wake);
+      signal.addEventListener("abort", this.#wake, { once: true });
+      if (!signal.aborted) await changed;
+      signal.removeEventListener("abort", this.#wake);
+      stopTimer();
+    }
+  }
+
+  #taskChanged(task: Task): void {
+    if (task.runId === null || !this.#members.has(wireRun(task.runId).runId)) return;
+    this.#tasks.set(task.id, task);
+    this.#changed();
+  }
+
+  #runChanged(run: Run): void {
+    if (!this.#members.has(wireRun(run.id).runId) && !(this.#wish.withSubRuns && run.alias === this.#rootId)) return;
+    this.#runs.set(run.id, run);
+    this.#changed();
+  }
+
+  #changed(): void {
+    if (this.#tasks.size + this.#runs.size > changesMax) {
+      this.#readAnew = true;
+      this.#tasks = new Map();
+      this.#runs = new Map();
+    }
+    this.#wake();
+  }
+
+  /** Works out the events of what has changed since the last time, or of everything. Answers up to which time they are all there. */
+  async #take(): Promise<number> {
+    // Behind the commit that has told of the first change, so that all it changed is here.
+    await new Promise((resolve) => setImmediate(resolve));
+    // Whatever is committed while this is worked out is told of again, and has its turn the next time.
+    const now = this.#deps.clock.now();
+    const [tasks, runs] = [this.#tasks, this.#runs];
+    this.#tasks = new Map();
+    this.#runs = new Map();
+    if (this.#readAnew) {
+      this.#readAnew = false;
+      this.#waiting = [];
+      await this.#readAll();
+      return now;
+    }
+    for (const run of runs.values()) await this.#takeRun(run);
+    for (const task of tasks.values()) await this.#takeTask(task);
+    return now;
+  }
+
+  async #readAll(): Promise<void> {
+    const { reader, renderer } = this.#deps;
+    const run = await reader.run(this.#runId);
+    if (run === undefined) return;
+    this.#startedAt = await renderer.startOf(run);
+    this.#rootId = settingsOf(run).rootRunId ?? run.id;
+    await this.#readRun(run);
+    if (!this.#wish.withSubRuns) return;
+    for (const other of await this.#family()) if (await this.#join(other)) await this.#readRun(other);
+  }
+
+  /** Oldest first: a run comes before those that it has started. */
+  async #family(): Promise<Run[]> {
+    const found: Run[] = [];
+    const order = { by: "created", down: false } as const;
+    const { runs } = await this.#deps.reader.search({ aliases: [this.#rootId], order, offset: 0, limit: familyMax });
+    for await (const run of runs) found.push(run);
+    return found.sort((a, b) => a.createdAt - b.createdAt || (settingsOf(a).depth ?? 0) - (settingsOf(b).depth ?? 0));
+  }
+
+  /** True for a run that belongs to one that is followed, from now on or before. */
+  async #join(run: Run): Promise<boolean> {
+    if (this.#members.has(run.id)) return true;
+    const { parentRunId, parentTaskId } = settingsOf(run);
+    const around = parentRunId === undefined ? undefined : this.#members.get(parentRunId);
+    if (around === undefined) return false;
+    const task = parentTaskId === undefined ? undefined : await this.#deps.reader.task(parentTaskId);
+    const step = task?.runId == null ? undefined : { itemIndex: wireRun(task.runId).itemIndex, ordinal: task.ordinal };
+    this.#members.set(run.id, withinStep(around, step, run));
+    return true;
+  }
+
+  /** A whole run that the wire knows. */
+  async #readRun(run: Run): Promise<void> {
+    const within = this.#members.get(run.id) as Within;
+    this.#add(eventsOfRun(run, within, run.id === this.#runId));
+    if (settingsOf(run).items === undefined) return this.#readItem(run, within);
+    for await (const item of this.#deps.items.each(run.id)) await this.#readItem(item, within);
+  }
+
+  async #readItem(item: Run, within: Within): Promise<void> {
+    const view = await this.#deps.renderer.viewOf(item);
+    this.#add(eventsOfItem(item, view, within));
+    for await (const task of this.#deps.reader.records(item.id)) {
+      const step = view.byNode.get(task.node);
+      if (step === undefined) continue;
+      const earlier = task.attempt > task.firstAttempt ? (await this.#deps.reader.attempts(task.id)).slice(0, -1) : [];
+      this.#add(
+        eventsOfStep(
+          task,
+          step,
+          within,
+          earlier.filter(({ attempt }) => attempt >= task.firstAttempt),
+        ),
+      );
+    }
+  }
+
+  async #takeRun(run: Run): Promise<void> {
+    const { runId } = wireRun(run.id);
+    if (runId === run.id && !this.#members.has(run.id)) {
+      // A run that has just been started; its tasks may have been told of before it.
+      if (await this.#join(run)) await this.#readRun(run);
+      return;
+    }
+    const within = this.#members.get(runId);
+    if (within === undefined) return;
+    if (run.id === runId) this.#add(eventsOfRun(run, within, run.id === this.#runId));
+    if (settingsOf(run).items === undefined) this.#add(eventsOfItem(run, await this.#deps.renderer.viewOf(run), within));
+  }
+
+  async #takeTask(task: Task): Promise<void> {
+    const within = this.#members.get(wireRun(task.runId as string).runId);
+    const item = within === undefined ? undefined : await this.#deps.reader.run(task.runId as string);
+    // The task that looks after the items of a run is no step of theirs.
+    if (item === undefined || within === undefined || settingsOf(item).items !== undefined) return;
+    const step = (await this.#deps.renderer.viewOf(item)).byNode.get(task.node);
+    if (step !== undefined) this.#add(eventsOfStep(task, step, within));
+  }
+
+  /** What was given before is recognised by its time. */
+  #add(events: readonly Happened[]): void {
+    for (const happened of events) if (happened.at > this.#given) this.#waiting.push(happened);
+  }
+
+  /** What can be given by now, with its numbers. */
+  *#due(now: number): Generator<{ number: number; happened: Happened }> {
+    const ended = this.#waiting.find(({ last }) => last);
+    const until = ended === undefined ? now - 1 : ended.at;
+    const due = unique(this.#waiting.filter(({ at }) => at <= until).sort(byTime));
+    this.#waiting = this.#waiting.filter(({ at }) => at > until);
+    this.#given = Math.max(this.#given, until);
+    let place = 0;
+    let at = Number.NaN;
+    for (const happened of due) {
+      place = happened.at === at ? place + 1 : 0;
+      at = happened.at;
+      const number = happened.last ? numberOfEnd(this.#startedAt, at) : numberOf(this.#startedAt, at, place);
+      yield { number, happened };
+    }
+  }
+}
+
+/** The same event may have been worked out from several changes of one row; the newest tells the most. */
+function unique(sorted: readonly Happened[]): Happened[] {
+  return sorted.filter((happened, at) => {
+    const next = sorted[at + 1];
+    return next === undefined || byTime(happened, next) !== 0;
+  });
+}

@@ -1,0 +1,82 @@
+// The gRPC face of flows, runs, components and health: the same services as REST.
+
+import { type GrpcCall, type GrpcMethod, serverStream, unary } from "../../../../grpc/service.ts";
+import { sortedText } from "../../../../json-text.ts";
+import { StatusEventType } from "../../wire/api-messages.ts";
+import { ExecutionStatus, ResultOrder } from "../../wire/messages.ts";
+import { ComponentsService, FlowsService, HealthService, RunsService } from "../../wire/services.ts";
+import { enumIn, invalid } from "../refuse.ts";
+import { listComponents } from "./components.ts";
+import { checkRoom, follow } from "./events.ts";
+import { healthOf } from "./health.ts";
+import { refusing } from "./refusing.ts";
+import type { Services } from "./services.ts";
+
+export function apiMethods(services: Services): GrpcMethod[] {
+  return [...flowMethods(services), ...runMethods(services), ...otherMethods(services)].map(refusing);
+}
+
+function flowMethods({ flows }: Services): GrpcMethod[] {
+  return [
+    unary(FlowsService.StoreFlow, "definition.write", ({ flow, dryRun }) => {
+      if (flow === undefined) throw invalid("flow", "is required");
+      // The members of a Struct have no order of their own.
+      return flows.store(sortedText(flow), dryRun);
+    }),
+    unary(FlowsService.GetFlow, "definition.read", ({ flowId }) => flows.get(flowId)),
+    unary(FlowsService.DeleteFlow, "definition.remove", ({ flowId }) => {
+      flows.checkId(flowId);
+      return {};
+    }),
+    unary(FlowsService.GetFlowVariables, "definition.read", ({ flowId }) => flows.variables(flowId)),
+  ];
+}
+
+function runMethods({ runs, events }: Services): GrpcMethod[] {
+  const patience = (request: { wait: boolean; timeoutSecs?: number }, call: GrpcCall) => {
+    const { wait, timeoutSecs } = request;
+    return { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+  };
+  return [
+    unary(RunsService.CreateRun, "run.start", ({ input, ...request }, call) =>
+      runs.create({ ...request, inputs: input }, patience(request, call)),
+    ),
+    unary(RunsService.ListRuns, "run.read", (request) => {
+      if (request.status !== undefined) enumIn("status", request.status, ExecutionStatus);
+      return runs.list(request);
+    }),
+    unary(RunsService.GetRun, "run.read", (request, call) => runs.get(request.runId, patience(request, call))),
+    unary(RunsService.DeleteRun, "run.remove", async ({ runId }) => {
+      await runs.remove(runId);
+      return {};
+    }),
+    unary(RunsService.GetRunItems, "run.read", ({ runId, resultOrder }) =>
+      runs.items(runId, enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX),
+    ),
+    unary(RunsService.GetRunFlow, "definition.read", ({ runId }) => runs.flow(runId)),
+    unary(RunsService.GetRunSteps, "run.read", ({ runId, itemIndex }) => runs.steps(runId, itemIndex)),
+    unary(RunsService.GetStepDetail, "run.read", ({ runId, stepId, itemIndex, asof }) => runs.step(runId, stepId, itemIndex, asof)),
+    unary(RunsService.CancelRun, "run.steer", ({ runId }) => runs.cancel(runId)),
+    serverStream(RunsService.GetRunEvents, "run.read", async (request, call, sink) => {
+      const types = request.eventTypes.map((type) => enumIn("event_types", type, StatusEventType));
+      const run = await runs.find(request.runId);
+      const wish = {
+        since: request.since ?? 0,
+        types: new Set(types),
+        withSubRuns: request.includeSubRuns,
+        withResults: request.includeResults,
+      };
+      checkRoom(events);
+      for await (const event of follow(events, run.id, wish, call.gone)) await sink.send(event);
+    }),
+  ];
+}
+
+function otherMethods(services: Services): GrpcMethod[] {
+  return [
+    unary(ComponentsService.ListRegisteredComponents, "component.read", ({ excludeSchemas }) =>
+      listComponents(services.components, excludeSchemas),
+    ),
+    unary(HealthService.HealthCheck, "server.health", () => healthOf(services)),
+  ];
+}

@@ -1,0 +1,29 @@
+// HealthService, in the reference's shape: its `build` is about a Rust program, so it is filled with what this one has to say.
+
+import type { Clock } from "../../../../clock.ts";
+
+export interface Health {
+  readonly status: "healthy";
+  readonly timestamp: number;
+  readonly build: {
+    readonly gitVersion: string;
+    readonly dirty: boolean;
+    readonly rustcVersion: string;
+    readonly profile: string;
+    readonly features: string[];
+    readonly target: string;
+  };
+}
+
+/** A server that answers is healthy: what is the matter with its store or its workers is told by /health/ready and the doctor. */
+export function healthOf({ clock, version }: { readonly clock: Clock; readonly version: string }): Health {
+  const build = {
+    gitVersion: `longshore-${version}`,
+    dirty: false,
+    rustcVersion: "",
+    profile: "release",
+    features: ["grpc", "nats", "http"],
+    target: `node-${process.platform}-${process.arch}`,
+  };
+  return { status: "healthy", timestamp: clock.now(), build };
+}

@@ -1,0 +1,142 @@
+// The work of a run with items: a run for each of them, no more at once than the run allows, and their ends counted. What is found started
+// after a restart is waited for, not started again.
+
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Definition } from "../../../../engine/run/dialect.ts";
+import type { Plan } from "../../../../engine/run/plan.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
+import { isRunOpen, type Run, type RunState } from "../../../../engine/run/run.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import { LongshoreError } from "../../../../errors.ts";
+import type { Json } from "../../../../json.ts";
+import { parseExact, writeExact } from "../../../../json-exact.ts";
+import { whenAborted } from "../../../../results.ts";
+import { flowPlanOf } from "../../dialect/compile.ts";
+import type { ItemCounts } from "../../dialect/items.ts";
+import { limitKeyOf } from "../../dialect/place.ts";
+import { type FlowSettings, settingsOf } from "../../dialect/settings.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
+import { itemPrefix, itemRunId, wireRun } from "../run-id.ts";
+
+export interface ItemDeps {
+  readonly runs: Runs;
+  readonly reader: Reader;
+  plan(definition: Definition): Plan;
+}
+
+export class ItemRuns {
+  readonly #deps: ItemDeps;
+
+  constructor(deps: ItemDeps) {
+    this.#deps = deps;
+  }
+
+  /** The work of the task; answers how the items ended. It fails when one of them did, so that it is what a retry of the run tries again. */
+  async perform(work: ComponentWork): Promise<Json> {
+    const run = await this.#runOf(work.task);
+    const counts = await work.lend(() => this.#all(run, work.signal)).catch(failedForLimit);
+    if (counts.failed === 0) return counts as unknown as Json;
+    const message = `${counts.failed} of ${settingsOf(run).items} items failed`;
+    throw new StepFailure({ code: "COMPONENT_FAILED", message, data: counts as unknown as Json }, { final: true });
+  }
+
+  /** Nobody wants the items any more. */
+  async abandon(task: Task): Promise<void> {
+    for await (const item of this.each(task.runId as string)) if (isRunOpen(item.state)) await this.#deps.runs.cancel(item.id);
+  }
+
+  /** The runs of the items that have begun, in their order. */
+  async *each(runId: string): AsyncGenerator<Run> {
+    yield* this.#deps.reader.runsUnder(itemPrefix(runId));
+  }
+
+  async #runOf(task: Task): Promise<Run> {
+    const run = await this.#deps.reader.run(task.runId as string);
+    if (run === undefined) throw new Error(`The run ${task.runId} of task ${task.id} is not there.`);
+    return run;
+  }
+
+  async #all(run: Run, signal: AbortSignal): Promise<ItemCounts> {
+    const inputs = parseExact(run.input) as Json[];
+    const settings = settingsOf(run);
+    const counts = { completed: 0, failed: 0, cancelled: 0 };
+    const begun = new Set<number>();
+    const left: number[] = [];
+    for await (const item of this.each(run.id)) {
+      const { itemIndex } = wireRun(item.id);
+      begun.add(itemIndex);
+      if (isRunOpen(item.state) || isToTryAgain(item, run)) left.push(itemIndex);
+      else count(counts, item.state);
+    }
+    for (let index = 0; index < inputs.length; index++) if (!begun.has(index)) left.push(index);
+    const item = await this.#settingsOf(run, settings);
+    let next = 0;
+    const follow = async (stop: AbortSignal): Promise<void> => {
+      for (let index = left[next++]; index !== undefined && !stop.aborted; index = left[next++]) {
+        count(counts, await this.#one(run, { ...item, item: index }, inputs[index] as Json, stop));
+      }
+    };
+    // A signal each, so that listeners do not pile up on the shared one.
+    const stops = Array.from({ length: Math.min(settings.maxConcurrency, left.length) }, () => new AbortController());
+    const stopAll = () => {
+      for (const stop of stops) stop.abort();
+    };
+    signal.addEventListener("abort", stopAll, { once: true });
+    try {
+      await Promise.all(stops.map((stop) => follow(stop.signal)));
+    } finally {
+      // Should one of them have met a store that cannot be written, the others stop too: the task is carried out again.
+      stopAll();
+      signal.removeEventListener("abort", stopAll);
+    }
+    signal.throwIfAborted();
+    return counts;
+  }
+
+  /** What the runs of all items have in common. */
+  async #settingsOf(run: Run, settings: FlowSettings): Promise<FlowSettings> {
+    const { items: _count, itemDefinitionId = "", rootRunId = run.id, parentTaskId: _task, ...common } = settings;
+    const definition = await this.#deps.reader.definitionById(itemDefinitionId);
+    if (definition === undefined) throw new Error(`Run ${run.id} has no definition ${itemDefinitionId}.`);
+    // As many items at once as steps may be: only steps of one item that go on side by side could be more.
+    const wide = flowPlanOf(this.#deps.plan(definition)).width > 1;
+    return { ...common, rootRunId, parentRunId: run.id, ...(wide ? { limitKey: limitKeyOf(run.id) } : {}) };
+  }
+
+  /** Starts a run for an item, unless it is there, and waits for its end. */
+  async #one(run: Run, settings: FlowSettings, input: Json, signal: AbortSignal): Promise<RunState> {
+    const { runs } = this.#deps;
+    const started = await runs.begin({
+      id: itemRunId(run.id, settings.item as number),
+      unlessThere: true,
+      workflow: run.workflow,
+      definitionId: settingsOf(run).itemDefinitionId as string,
+      input: writeExact(input),
+      variables: run.variables,
+      ...(settings.rootRunId === undefined ? {} : { rootId: settings.rootRunId }),
+      settings: JSON.stringify(settings),
+    });
+    if (isToTryAgain(started.run, run)) await runs.retry(started.run.id);
+    else if (!isRunOpen(started.run.state)) return started.run.state;
+    const ended = await runs.result(started.run.id, whenAborted(signal));
+    // Somebody has removed it.
+    return ended?.state ?? "cancelled";
+  }
+}
+
+/** A run whose family is full has no room for its items, and trying again at once would find none. */
+function failedForLimit(error: unknown): never {
+  if (!(error instanceof LongshoreError) || error.code !== "LONGSHORE_LIMIT") throw error;
+  throw new StepFailure({ code: "COMPONENT_FAILED", message: error.message }, { final: true });
+}
+
+/** When a run is tried again, so are those of its items that did not succeed: once for each time. */
+function isToTryAgain(item: Run, run: Run): boolean {
+  return !isRunOpen(item.state) && item.state !== "succeeded" && item.retries < run.retries;
+}
+
+function count(counts: { completed: number; failed: number; cancelled: number }, state: RunState): void {
+  if (state === "succeeded") counts.completed++;
+  else if (state === "cancelled") counts.cancelled++;
+  else counts.failed++;
+}

@@ -1,0 +1,107 @@
+// Lists of runs, newest first. They walk the board's index of runs and look at a bounded number of rows. The items of a run lie beside it in
+// that index: the walk steps over all of them at once.
+
+import type { Reader } from "../../../../engine/run/reader.ts";
+import type { Run, RunState } from "../../../../engine/run/run.ts";
+import { settingsOf } from "../../dialect/settings.ts";
+import { invalid } from "../refuse.ts";
+import { itemPrefix, ownRunId, wireRun } from "../run-id.ts";
+import { statesOf } from "./render.ts";
+
+export interface ListWish {
+  readonly status?: number;
+  readonly flowName?: string;
+  readonly rootRunId?: string;
+  readonly parentRunId?: string;
+  readonly rootsOnly: boolean;
+  readonly maxDepth?: number;
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
+const limitDefault = 100;
+const limitMax = 1_000;
+/** Who goes further back has other means than pages: the walk begins anew for each. */
+const offsetMax = 100_000;
+/** Rows that one list looks at: some tens of milliseconds. A filter that fits next to nothing finds no more than lies within. */
+const looksMax = 20_000;
+/** Runs read at once. */
+const pageSize = 100;
+/** Runs of one family that are looked at. */
+const familyMax = 5_000;
+
+export async function listRuns(reader: Reader, wish: ListWish): Promise<Run[]> {
+  const { limit = limitDefault, offset = 0 } = wish;
+  if (limit > limitMax) throw invalid("limit", `is ${limit}, expected at most ${limitMax}`);
+  if (offset > offsetMax) throw invalid("offset", `is ${offset}, expected at most ${offsetMax}`);
+  const runs: Run[] = [];
+  let skipped = 0;
+  const matches = filterOf(wish);
+  if (matches === null) return [];
+  const walk = wish.rootRunId === undefined && wish.parentRunId === undefined ? newest(reader, wish) : family(reader, wish);
+  for await (const run of walk) {
+    if (runs.length >= limit) break;
+    if (!matches(run)) continue;
+    if (skipped < offset) skipped++;
+    else runs.push(run);
+  }
+  return runs;
+}
+
+/** Null when nothing can match. */
+function filterOf(wish: ListWish): ((run: Run) => boolean) | null {
+  const states = wish.status === undefined || wish.status === 0 ? null : new Set<RunState>(statesOf(wish.status));
+  if (states?.size === 0) return null;
+  const parent = wish.parentRunId === undefined ? undefined : ownRunId(wish.parentRunId);
+  const root = wish.rootRunId === undefined ? undefined : ownRunId(wish.rootRunId);
+  return (run) => {
+    const { item, parentRunId, rootRunId = run.id, depth = 0 } = settingsOf(run);
+    if (item !== undefined || (states !== null && !states.has(run.state))) return false;
+    if (wish.flowName !== undefined && run.workflow !== wish.flowName) return false;
+    if (root !== undefined && rootRunId !== root) return false;
+    if (parent !== undefined && parentRunId !== parent) return false;
+    if (wish.rootsOnly && parentRunId !== undefined) return false;
+    return wish.maxDepth === undefined || depth <= wish.maxDepth;
+  };
+}
+
+/** All runs, or those of one flow or state, from the newest on. Several states may be one status on the wire. */
+async function* newest(reader: Reader, { flowName, status }: ListWish): AsyncGenerator<Run> {
+  const states = status === undefined || status === 0 ? [undefined] : statesOf(status);
+  const walks = states.map((state) => walk(reader, flowName, state));
+  const heads = await Promise.all(walks.map((each) => each.next()));
+  for (;;) {
+    const ids = heads.map(({ done, value }) => (done ? "" : (value as Run).id));
+    const best = ids.indexOf(ids.toSorted().at(-1) ?? "");
+    if (ids[best] === "") return;
+    yield heads[best]?.value as Run;
+    heads[best] = await (walks[best] as AsyncGenerator<Run>).next();
+  }
+}
+
+async function* walk(reader: Reader, workflow: string | undefined, state: RunState | undefined): AsyncGenerator<Run> {
+  const query = { limit: pageSize, ...(workflow === undefined ? {} : { workflow }), ...(state === undefined ? {} : { state }) };
+  let looked = 0;
+  for (let before: string | undefined; looked < looksMax; ) {
+    const page = await reader.runs({ ...query, ...(before === undefined ? {} : { before }) });
+    const item = page.items.findIndex((run) => settingsOf(run).item !== undefined);
+    const shown = item < 0 ? page.items : page.items.slice(0, item);
+    looked += shown.length + 1;
+    yield* shown;
+    // Past all the items of that run, to the run itself.
+    if (item >= 0) before = itemPrefix(wireRun((page.items[item] as Run).id).runId);
+    else if (page.next === null) return;
+    else before = page.next;
+  }
+}
+
+/** The runs that belong to one root, the root among them, from the newest on. */
+async function* family(reader: Reader, wish: ListWish): AsyncGenerator<Run> {
+  const of = ownRunId((wish.rootRunId ?? wish.parentRunId) as string);
+  const named = await reader.run(of);
+  const root = named === undefined ? of : (settingsOf(named).rootRunId ?? named.id);
+  const found = await reader.search({ aliases: [root], offset: 0, limit: familyMax });
+  yield* found.runs;
+  const first = root === of ? named : await reader.run(root);
+  if (first !== undefined) yield first;
+}

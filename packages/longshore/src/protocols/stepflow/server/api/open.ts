@@ -1,0 +1,175 @@
+// Puts the API together: its services, both faces, and the work that this server does itself for flows.
+
+import type { Caller } from "../../../../actions.ts";
+import type { Clock } from "../../../../clock.ts";
+import type { BlobStore } from "../../../../engine/blob/blob.ts";
+import type { Board } from "../../../../engine/board/board.ts";
+import type { LaneWorker } from "../../../../engine/board/lane-worker.ts";
+import type { Lane, Task } from "../../../../engine/board/task.ts";
+import type { Workers } from "../../../../engine/board/workers.ts";
+import type { Definition } from "../../../../engine/run/dialect.ts";
+import type { Plan } from "../../../../engine/run/plan.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
+import type { Run } from "../../../../engine/run/run.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import type { Environment } from "../../../../environment.ts";
+import type { GrpcMethod } from "../../../../grpc/service.ts";
+import type { RouteGroup } from "../../../../http.ts";
+import type { MakeId } from "../../../../ids.ts";
+import { itemsLane } from "../../dialect/items.ts";
+import type { RouteFacts } from "../../dialect/route-facts.ts";
+import { BlobLibrary } from "../blob-library.ts";
+import type { Component } from "../builtin/component.ts";
+import { BuiltinLibrary } from "../builtin/library.ts";
+import type { FlowFiles } from "../builtin/load-file.ts";
+import { builtinLane } from "../config/queues.ts";
+import type { RuntimeCalls } from "../http/runtime/requests.ts";
+import { componentLane } from "../lane.ts";
+import type { ComponentSource, ListedComponent } from "./components.ts";
+import { Flows } from "./flows.ts";
+import { apiMethods } from "./grpc.ts";
+import { ItemRuns } from "./items.ts";
+import { Renderer } from "./render.ts";
+import { apiRoutes } from "./rest.ts";
+import { RunService } from "./run-service.ts";
+import { runtimeCalls } from "./runtime-calls.ts";
+import type { Services } from "./services.ts";
+import { StepRuns } from "./sub-runs.ts";
+import { Submitter } from "./submit.ts";
+import { createFlowViews } from "./view.ts";
+import { WorkerRuns } from "./worker-runs.ts";
+
+export interface ApiOptions {
+  readonly clock: Clock;
+  readonly makeId: MakeId;
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly workers: Workers;
+  readonly blobs: BlobStore;
+  readonly version: string;
+  plan(definition: Definition): Plan;
+  removeRun(runId: string): Promise<boolean>;
+  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+  /** What `load_file` may read; null for nothing. */
+  readonly files: FlowFiles | null;
+  /** Variables of the environment that flows may read by name. */
+  readonly variables: ReadonlySet<string>;
+  /** What workers may do that this server calls. */
+  readonly called: Caller;
+  /** Whether the caller holds a task of a run, or of one around it. */
+  holds(caller: Caller, rootRunId: string): Promise<boolean>;
+  /** False: blobs are kept for flows, but nobody else is served them. */
+  readonly servesBlobs: boolean;
+  readonly environment: Environment;
+  /** What is known about components and routes, for diagnostics; the built-ins are handed to it. */
+  routes?(builtins: readonly Component[]): RouteFacts;
+  /** Whether diagnostics look at types, too. */
+  readonly typeCheck?: boolean;
+  /** Asks plugins what they can do; the built-ins are handed to it. */
+  components(builtins: readonly ListedComponent[]): ComponentSource;
+  /** Told of what went wrong with nobody to answer to. */
+  failed(what: string, error: unknown): void;
+}
+
+export interface StepflowApi {
+  readonly services: Services;
+  /** Runs and blobs for workers, over whichever transport. */
+  readonly workerRuns: WorkerRuns;
+  readonly calls: RuntimeCalls;
+  readonly rest: RouteGroup;
+  readonly grpc: readonly GrpcMethod[];
+  /** Takes up the work that this server does itself, where the last process left it. */
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Components that compute, or have a file or a connection open, at once. */
+const builtinSlots = 64;
+/** Runs with items that are looked after. They wait, so nearly all of them have lent their slots. */
+const itemsSlots = 64;
+/** Steps that wait for runs they have started. Each costs a few kilobytes. */
+const waitingMax = 100_000;
+
+/** Variables with this prefix are there for flows. */
+const variablePrefix = "STEPFLOW_VAR_";
+
+/** The environment has secrets of the server in it: a flow sees what is meant for flows. */
+function variableReader(environment: Environment, allowed: ReadonlySet<string>): (name: string) => string | undefined {
+  return (name) => (allowed.has(name) || name.startsWith(variablePrefix) ? environment[name] : undefined);
+}
+
+export function openStepflowApi(options: ApiOptions): StepflowApi {
+  const { clock, makeId, runs, reader, board, workers, environment, failed } = options;
+  const blobs: BlobLibrary = new BlobLibrary(options.blobs, (id) => flows.text(id));
+  const flows: Flows = new Flows({ runs, blobs, routes: () => facts, typeCheck: options.typeCheck ?? false });
+  const submitter = new Submitter({ clock, makeId, runs, flows, environment: variableReader(environment, options.variables) });
+  const items = new ItemRuns({ runs, reader, plan: options.plan });
+  const renderer = new Renderer(reader, createFlowViews(options.plan));
+  const stepRuns = new StepRuns({ runs, reader, flows, submitter, items });
+  const builtins = new BuiltinLibrary({ clock, blobs, subRuns: stepRuns, files: options.files, environment });
+  const facts = options.routes?.(builtins.components);
+  const own = { board, workers, clock, protocol: "local", own: true, lentMax: waitingMax, failed };
+  const lanes = new Map<string, LaneWorker>();
+  lanes.set(
+    builtinLane,
+    componentLane({
+      ...own,
+      lane: builtinLane,
+      holder: "stepflow-builtin",
+      slots: builtinSlots,
+      perform: async (work) => builtins.perform(work),
+      abandon: (task) => stepRuns.abandon(task),
+    }),
+  );
+  lanes.set(
+    itemsLane,
+    componentLane({
+      ...own,
+      lane: itemsLane,
+      holder: "stepflow-items",
+      slots: itemsSlots,
+      perform: (work) => items.perform(work),
+      abandon: (task) => items.abandon(task),
+    }),
+  );
+  const services: Services = {
+    clock,
+    version: options.version,
+    flows,
+    blobs,
+    runs: new RunService({ clock, runs, reader, flows, items, renderer, submitter, removeRun: options.removeRun }),
+    events: { clock, reader, renderer, items, listen: options.listen, followers: new Set() },
+    components: options.components(builtins.components.map((component) => ({ ...component, id: component.path }))),
+  };
+  const workerRuns = new WorkerRuns({ reader, runs: services.runs, flows, submitter, renderer, holds: options.holds });
+  let unlisten = () => {};
+  return {
+    services,
+    workerRuns,
+    calls: runtimeCalls({ blobs, runs: workerRuns, caller: options.called }),
+    rest: apiRoutes(services, options.servesBlobs),
+    grpc: apiMethods(services),
+    async start() {
+      for (const lane of lanes.values()) await lane.recover(reader);
+      const resting = new Set(lanes.keys());
+      // A server that runs no flows has nobody standing in line for their components.
+      const resume = (lane: string) => {
+        if (resting.delete(lane)) lanes.get(lane)?.resume();
+      };
+      unlisten = options.listen({
+        task(task) {
+          const lane = task.lane === null ? undefined : lanes.get(task.lane.name);
+          lane?.changed(task);
+          if (lane !== undefined && resting.size > 0) resume((task.lane as Lane).name);
+        },
+      });
+      const queued = await reader.queued();
+      for (const name of lanes.keys()) if (queued.has(name)) resume(name);
+    },
+    async close() {
+      await Promise.all([...lanes.values()].map((lane) => lane.close(0)));
+      unlisten();
+    },
+  };
+}

@@ -1,0 +1,34 @@
+// Methods that tell what the core refuses in this protocol's words.
+
+import type { GrpcMethod } from "../../../../grpc/service.ts";
+import { grpcErrorOf } from "./status.ts";
+
+export function refusing(method: GrpcMethod): GrpcMethod {
+  const { unary: answer, stream } = method;
+  const told = (error: unknown) => grpcErrorOf(error) ?? error;
+  return {
+    ...method,
+    ...(answer === undefined
+      ? {}
+      : {
+          async unary(request, call) {
+            try {
+              return await answer(request, call);
+            } catch (error) {
+              throw told(error);
+            }
+          },
+        }),
+    ...(stream === undefined
+      ? {}
+      : {
+          async stream(request, call, sink) {
+            try {
+              await stream(request, call, sink);
+            } catch (error) {
+              throw told(error);
+            }
+          },
+        }),
+  };
+}

@@ -1,0 +1,167 @@
+// Runs as this wire has them: summaries, the results of items, the states of steps. What is rendered here is what both faces send: gRPC as
+// messages, REST as JSON (api/rest-json.ts writes its times as texts).
+
+import type { Task } from "../../../../engine/board/task.ts";
+import { isOpen } from "../../../../engine/board/task.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
+import { isRunOpen, type Run, type RunState } from "../../../../engine/run/run.ts";
+import type { Json } from "../../../../json.ts";
+import { parseExact } from "../../../../json-exact.ts";
+import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import { countsIn, type ItemCounts } from "../../dialect/items.ts";
+import { stepResult } from "../../dialect/resolve.ts";
+import { errorOf, type FlowError, type FlowResult, failed, flowResultOf, success } from "../../dialect/result.ts";
+import { type FlowSettings, settingsOf } from "../../dialect/settings.ts";
+import type { RunSummary, StepStatus } from "../../wire/api-messages.ts";
+import { ExecutionStatus, type ItemResult, type ItemStatistics, TaskErrorCode } from "../../wire/messages.ts";
+import { itemPrefix, wireRunId } from "../run-id.ts";
+import { numberAt, numberOfEnd } from "./sequence.ts";
+import type { FlowView, FlowViews, StepView } from "./view.ts";
+
+export type Summary = Encodable<typeof RunSummary>;
+export type Item = Encodable<typeof ItemResult>;
+export type Step = Encodable<typeof StepStatus>;
+type Statistics = Encodable<typeof ItemStatistics>;
+
+const statuses: { readonly [state in RunState]: number } = {
+  running: ExecutionStatus.RUNNING,
+  paused: ExecutionStatus.PAUSED,
+  succeeded: ExecutionStatus.COMPLETED,
+  failed: ExecutionStatus.FAILED,
+  cancelled: ExecutionStatus.CANCELLED,
+  "timed-out": ExecutionStatus.FAILED,
+};
+
+export function statusOf(state: RunState): number {
+  return statuses[state];
+}
+
+/** The states of our runs that have this status on the wire. */
+export function statesOf(status: number): RunState[] {
+  return (Object.keys(statuses) as RunState[]).filter((state) => statuses[state] === status);
+}
+
+export class Renderer {
+  readonly #reader: Reader;
+  readonly #views: FlowViews;
+
+  constructor(reader: Reader, views: FlowViews) {
+    this.#reader = reader;
+    this.#views = views;
+  }
+
+  /** The flow that a run was started with. For a run with items it is that of the items. */
+  async viewOf(run: Run): Promise<FlowView> {
+    const id = settingsOf(run).itemDefinitionId ?? run.definitionId;
+    const definition = await this.#reader.definitionById(id);
+    if (definition === undefined) throw new Error(`Run ${run.id} has no definition ${id}.`);
+    return this.#views.of(definition);
+  }
+
+  async summary(run: Run): Promise<Summary> {
+    const settings = settingsOf(run);
+    const { name } = await this.viewOf(run);
+    const startedAt = await this.startOf(run, settings);
+    return {
+      runId: wireRunId(run.id),
+      flowId: flowIdOf(run, settings),
+      ...(name === undefined ? {} : { flowName: name }),
+      status: statusOf(run.state),
+      items: await this.#statistics(run, settings),
+      createdAt: run.createdAt,
+      ...(run.endedAt === null ? {} : { completedAt: run.endedAt, finishedAtSeqno: numberOfEnd(startedAt, run.endedAt) }),
+      rootRunId: wireRunId(settings.rootRunId ?? run.id),
+      ...(settings.parentRunId === undefined ? {} : { parentRunId: wireRunId(settings.parentRunId) }),
+      createdAtSeqno: numberAt(startedAt, run.createdAt),
+    };
+  }
+
+  /** When the run that everything around this one belongs to was started: events are counted from there. */
+  async startOf(run: Run, { rootRunId } = settingsOf(run)): Promise<number> {
+    if (rootRunId === undefined || rootRunId === run.id) return run.createdAt;
+    return (await this.#reader.run(rootRunId))?.createdAt ?? run.createdAt;
+  }
+
+  async #statistics(run: Run, { items }: FlowSettings): Promise<Statistics> {
+    if (items === undefined) return ofOne(run.state);
+    const counts = (run.output === null ? null : countsIn(parseExact(run.output) as Json)) ?? (await this.#count(run, items));
+    const { completed, failed: failures, cancelled } = counts;
+    return { total: items, completed, failed: failures, cancelled, running: items - completed - failures - cancelled };
+  }
+
+  /** While a run goes on, and for one that was ended before its time: then what had not begun was cancelled with it. */
+  async #count(run: Run, items: number): Promise<ItemCounts> {
+    const states = await this.#reader.statesUnder(itemPrefix(run.id));
+    const counted = (...of: RunState[]) => of.reduce((sum, state) => sum + (states.get(state) ?? 0), 0);
+    const completed = counted("succeeded");
+    const failures = counted("failed", "timed-out");
+    const cancelled = isRunOpen(run.state) ? counted("cancelled") : items - completed - failures;
+    return { completed, failed: failures, cancelled };
+  }
+}
+
+export function flowIdOf(run: Run, settings: FlowSettings = settingsOf(run)): string {
+  return settings.flowId === "" ? run.definitionId : settings.flowId;
+}
+
+function ofOne(state: RunState): Statistics {
+  const status = statusOf(state);
+  const is = (wanted: number) => (status === wanted ? 1 : 0);
+  return {
+    total: 1,
+    completed: is(ExecutionStatus.COMPLETED),
+    running: is(ExecutionStatus.RUNNING) + is(ExecutionStatus.PAUSED),
+    failed: is(ExecutionStatus.FAILED),
+    cancelled: is(ExecutionStatus.CANCELLED),
+  };
+}
+
+/** How a run that has ended came out. */
+export function resultOf(run: Run): FlowResult {
+  return flowResultOf(run) ?? failed({ code: "ORCHESTRATOR_ERROR", message: "the run has not ended" });
+}
+
+/** The result of one item; `run` is the run for it, or undefined when it has not begun. */
+export function renderItem(itemIndex: number, run: Run | undefined, whole: Run): Item {
+  const state = run?.state ?? (isRunOpen(whole.state) ? "running" : "cancelled");
+  const base = { itemIndex, status: statusOf(state), ...(run?.endedAt == null ? {} : { completedAt: run.endedAt }) };
+  if (run === undefined || isRunOpen(run.state)) return base;
+  const result = resultOf(run);
+  return { ...base, ...(result.outcome === "success" ? { output: result.result } : errorParts(result.error)) };
+}
+
+/** How a step that has ended came out, with what its flow says of failures; null while it goes on. */
+export function stepResultOf(task: Task, { step }: StepView): FlowResult | null {
+  if (isOpen(task.state)) return null;
+  if (step !== undefined) return stepResult(step, task);
+  if (task.state === "failed" || task.state === "cancelled") return failed(errorOf(task));
+  return success(task.output === null ? null : (parseExact(task.output) as Json));
+}
+
+export function stepStatusOf(task: Task, result: FlowResult | null): number {
+  if (result === null) return ExecutionStatus.RUNNING;
+  if (result.outcome === "success") return ExecutionStatus.COMPLETED;
+  return task.state === "cancelled" ? ExecutionStatus.CANCELLED : ExecutionStatus.FAILED;
+}
+
+/** `startedAt` is when the run began from which events are counted. */
+export function renderStep(task: Task, step: StepView, itemIndex: number, startedAt: number): Step {
+  const { stepId, stepIndex, component } = step;
+  const result = stepResultOf(task, step);
+  return {
+    stepId,
+    stepIndex,
+    itemIndex,
+    status: stepStatusOf(task, result),
+    component,
+    ...(result === null ? {} : result.outcome === "success" ? { output: result.result } : errorParts(result.error)),
+    startedAt: task.startedAt ?? task.attemptAt,
+    ...(task.endedAt === null ? {} : { completedAt: task.endedAt }),
+    journalSeqno: numberAt(startedAt, task.endedAt ?? task.attemptAt),
+    updatedAt: task.endedAt ?? task.claimedAt ?? task.queuedAt,
+  };
+}
+
+function errorParts(error: FlowError): { errorMessage: string; errorCode: number } {
+  return { errorMessage: error.message, errorCode: TaskErrorCode[error.code] };
+}

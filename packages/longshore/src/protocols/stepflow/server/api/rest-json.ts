@@ -1,0 +1,44 @@
+// What is rendered for both faces, written as REST's JSON: times as texts (RFC 3339), events under the name of their kind.
+
+import type { HttpReply } from "../../../../http.ts";
+import { writeExact } from "../../../../json-exact.ts";
+import type { Event } from "./events.ts";
+import type { Item, Step, Summary } from "./render.ts";
+
+const jsonHeaders = { "content-type": "application/json" } as const;
+
+export function json(value: unknown): HttpReply {
+  return { status: 200, headers: jsonHeaders, body: writeExact(value) };
+}
+
+export function summaryJson(summary: Summary): object {
+  return withTimes(summary, ["createdAt", "completedAt"]);
+}
+
+export function itemJson(item: Item): object {
+  return withTimes(item, ["completedAt"]);
+}
+
+export function stepJson(step: Step): object {
+  return withTimes(step, ["startedAt", "completedAt", "updatedAt"]);
+}
+
+/** `{"sequenceNumber": 0, "timestamp": "...", "event": {"RunCreated": {...}}}` */
+export function eventJson({ sequenceNumber, timestamp, ...rest }: Event): string {
+  const [[name, event] = ["", {}]] = Object.entries(rest);
+  return writeExact({
+    sequenceNumber,
+    timestamp: timeText(timestamp),
+    event: { [`${name[0]?.toUpperCase()}${name.slice(1)}`]: event },
+  });
+}
+
+export function timeText(atMs: number): string {
+  return new Date(atMs).toISOString();
+}
+
+function withTimes<T extends object>(value: T, names: readonly (keyof T)[]): object {
+  const written: { [name in keyof T]?: unknown } = { ...value };
+  for (const name of names) if (typeof value[name] === "number") written[name] = timeText(value[name]);
+  return written;
+}

@@ -1,0 +1,193 @@
+// The REST face: every endpoint under /api/v1. It reads requests, calls the services that gRPC calls too, and writes
+// what they answer as JSON.
+
+import type { Action } from "../../../../actions.ts";
+import type { HttpReply, HttpRequest, Route, RouteGroup } from "../../../../http.ts";
+import type { JsonObject } from "../../../../json.ts";
+import { inBodyTurns } from "../../../../json-sliced.ts";
+import { compactText, memberTexts } from "../../../../json-text.ts";
+import { payloadRequestBytes } from "../../../../payload-size.ts";
+import { StatusEventType } from "../../wire/api-messages.ts";
+import { ExecutionStatus, ResultOrder } from "../../wire/messages.ts";
+import { invalid } from "../refuse.ts";
+import { BlobRoutes } from "./blob-routes.ts";
+import { listComponents } from "./components.ts";
+import { checkRoom, type Event, follow } from "./events.ts";
+import { healthOf } from "./health.ts";
+import { eventJson, itemJson, json, stepJson, summaryJson, timeText } from "./rest-json.ts";
+import * as read from "./rest-request.ts";
+import type { Services } from "./services.ts";
+import { grpcErrorOf, refusal, refuseProblem } from "./status.ts";
+
+/** As one request of gRPC may have: larger values are for blobs. */
+const bodyMax = payloadRequestBytes;
+
+type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
+
+export function apiRoutes(services: Services, servesBlobs: boolean): RouteGroup {
+  const routes = [
+    ...flowRoutes(services),
+    ...runRoutes(services),
+    route("GET", "/components", "component.read", async (request) =>
+      json(await listComponents(services.components, read.queryFlag(request, "excludeSchemas"))),
+    ),
+    ...(servesBlobs ? new BlobRoutes(services.blobs).routes : []).map(answering),
+    route("GET", "/health", "server.health", () => {
+      const { timestamp, ...health } = healthOf(services);
+      return json({ ...health, timestamp: timeText(timestamp) });
+    }),
+  ];
+  return { name: "stepflow", routes, refuse: refuseProblem };
+}
+
+function flowRoutes({ flows }: Services): Route[] {
+  return [
+    route("POST", "/flows", "definition.write", async (request) => {
+      const body = read.objectIn(request);
+      if (read.mapOf(body, "flow") === undefined) throw invalid("flow", "is required");
+      // The text and not the value: its id is the hash of how it was written.
+      const flow = (await inBodyTurns(request.text, memberTexts(request.text))).get("flow") ?? "{}";
+      return json(await flows.store(await inBodyTurns(flow, compactText(flow)), read.flagOf(body, "dryRun")));
+    }),
+    route("GET", "/flows/:flow", "definition.read", async ({ params }) => json(await flows.get(params.flow as string))),
+    route("DELETE", "/flows/:flow", "definition.remove", ({ params }) => {
+      flows.checkId(params.flow as string);
+      return json({});
+    }),
+    route("GET", "/flows/:flow/variables", "definition.read", async ({ params }) => json(await flows.variables(params.flow as string))),
+  ];
+}
+
+function runRoutes({ runs, events }: Services): Route[] {
+  const id = ({ params }: HttpRequest) => params.run as string;
+  const patience = (request: HttpRequest) => {
+    const timeoutSecs = read.queryWhole(request, "timeoutSecs");
+    return { wait: read.queryFlag(request, "wait"), gone: () => request.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+  };
+  return [
+    route("POST", "/runs", "run.start", async (request) => {
+      const { wish, wait, timeoutSecs } = runRequest(read.objectIn(request));
+      const { summary, results } = await runs.create(wish, {
+        wait,
+        gone: () => request.gone,
+        ...(timeoutSecs === undefined ? {} : { timeoutSecs }),
+      });
+      return json({ summary: summaryJson(summary), results: results.map(itemJson) });
+    }),
+    route("GET", "/runs", "run.read", async (request) => json({ runs: (await runs.list(listWish(request))).runs.map(summaryJson) })),
+    route("GET", "/runs/:run", "run.read", async (request) => {
+      const { summary, steps } = await runs.get(id(request), patience(request));
+      return json({ summary: summaryJson(summary), steps: steps.map(stepJson) });
+    }),
+    route("DELETE", "/runs/:run", "run.remove", async (request) => {
+      await runs.remove(id(request));
+      return json({});
+    }),
+    route("GET", "/runs/:run/items", "run.read", async (request) => {
+      const order = read.queryEnum(request, "resultOrder", ResultOrder, "RESULT_ORDER_") ?? ResultOrder.BY_INDEX;
+      return json({ results: (await runs.items(id(request), order)).results.map(itemJson) });
+    }),
+    route("GET", "/runs/:run/flow", "definition.read", async (request) => json(await runs.flow(id(request)))),
+    route("GET", "/runs/:run/steps", "run.read", async (request) => {
+      const { steps } = await runs.steps(id(request), read.queryWhole(request, "itemIndex"));
+      return json({ steps: steps.map(stepJson) });
+    }),
+    route("GET", "/runs/:run/steps/:step", "run.read", async (request) => {
+      const step = request.params.step as string;
+      const found = await runs.step(id(request), step, read.queryWhole(request, "itemIndex"), read.queryWhole(request, "asof"));
+      return json({ step: stepJson(found.step) });
+    }),
+    {
+      ...route("GET", "/runs/:run/events", "run.read", async (request) => {
+        const wish = {
+          since: read.queryWhole(request, "since") ?? 0,
+          types: read.queryEnums(request, "eventTypes", StatusEventType, "STATUS_EVENT_TYPE_"),
+          withSubRuns: read.queryFlag(request, "includeSubRuns"),
+          withResults: read.queryFlag(request, "includeResults"),
+        };
+        const run = await runs.find(id(request));
+        checkRoom(events);
+        return { status: 200, events: (sink) => void stream(follow(events, run.id, wish, sink.gone), sink) };
+      }),
+      openEnded: true,
+    },
+    route("POST", "/runs/:run/cancel", "run.steer", async (request) =>
+      json({ summary: summaryJson((await runs.cancel(id(request))).summary) }),
+    ),
+    route("POST", "/runs/:run/retry", "run.steer", async (request) =>
+      json({ summary: summaryJson((await runs.retry(id(request))).summary) }),
+    ),
+  ];
+}
+
+type Sink = Parameters<NonNullable<HttpReply["events"]>>[0];
+
+/** Never rejects. Waits for a slow reader: the follower goes on from its place. */
+async function stream(events: AsyncGenerator<Event>, sink: Sink): Promise<void> {
+  try {
+    for await (const event of events) {
+      const frame = { id: String(event.sequenceNumber), data: eventJson(event) };
+      while (!sink.gone.aborted && !sink.send(frame)) await sink.drained();
+      if (sink.gone.aborted) break;
+    }
+  } catch (error) {
+    const message = grpcErrorOf(error)?.message ?? "The events could not be read.";
+    sink.send({ event: "error", data: JSON.stringify({ error: { code: 500, message, status: "INTERNAL" } }) });
+  } finally {
+    sink.end();
+  }
+}
+
+function runRequest(body: JsonObject) {
+  const timeoutSecs = read.wholeOf(body, "timeoutSecs");
+  const maxConcurrency = read.wholeOf(body, "maxConcurrency");
+  const overrides = read.mapOf(body, "overrides");
+  const variables = read.mapOf(body, "variables");
+  const wish = {
+    flowId: read.textOf(body, "flowId") ?? "",
+    inputs: read.listOf(body, "input"),
+    ...(overrides === undefined ? {} : { overrides }),
+    ...(variables === undefined ? {} : { variables }),
+    ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
+  };
+  return { wish, wait: read.flagOf(body, "wait"), timeoutSecs };
+}
+
+function listWish(request: HttpRequest) {
+  const status = read.queryEnum(request, "status", ExecutionStatus, "EXECUTION_STATUS_");
+  const flowName = read.queryText(request, "flowName");
+  const rootRunId = read.queryText(request, "rootRunId");
+  const parentRunId = read.queryText(request, "parentRunId");
+  const maxDepth = read.queryWhole(request, "maxDepth");
+  const limit = read.queryWhole(request, "limit");
+  const offset = read.queryWhole(request, "offset");
+  return {
+    rootsOnly: read.queryFlag(request, "rootsOnly"),
+    ...(status === undefined ? {} : { status }),
+    ...(flowName === undefined ? {} : { flowName }),
+    ...(rootRunId === undefined ? {} : { rootRunId }),
+    ...(parentRunId === undefined ? {} : { parentRunId }),
+    ...(maxDepth === undefined ? {} : { maxDepth }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(offset === undefined ? {} : { offset }),
+  };
+}
+
+function route(method: Route["method"], path: string, action: Action, handle: Handler): Route {
+  const body = method === "POST" ? "text" : "none";
+  return answering({ method, path: `/api/v1${path}`, action, body, bodyMax, handle });
+}
+
+/** Refusals of the services become answers of this face. */
+function answering(given: Route): Route {
+  const handle = async (request: HttpRequest): Promise<HttpReply> => {
+    try {
+      return await given.handle(request);
+    } catch (error) {
+      const refused = grpcErrorOf(error);
+      if (refused === undefined) throw error;
+      return refusal(refused);
+    }
+  };
+  return { ...given, handle };
+}

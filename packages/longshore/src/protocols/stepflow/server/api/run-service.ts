@@ -1,0 +1,223 @@
+// RunsService: what clients ask about runs and tell them. Both faces call these; what is wrong is thrown as a GrpcError.
+
+import type { Clock } from "../../../../clock.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
+import { isRunOpen, type Run, taskIdOf } from "../../../../engine/run/run.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import { LongshoreError } from "../../../../errors.ts";
+import type { JsonObject } from "../../../../json.ts";
+import { parseExact } from "../../../../json-exact.ts";
+import { whenAborted } from "../../../../results.ts";
+import { settingsOf } from "../../dialect/settings.ts";
+import { ResultOrder } from "../../wire/messages.ts";
+import { invalid, notFound, precondition } from "../refuse.ts";
+import { itemRunId, ownRunId } from "../run-id.ts";
+import { openDescendants } from "./family.ts";
+import type { Flows } from "./flows.ts";
+import type { ItemRuns } from "./items.ts";
+import { type ListWish, listRuns } from "./list.ts";
+import { flowIdOf, type Item, type Renderer, renderItem, renderStep, type Step, type Summary } from "./render.ts";
+import { isReached } from "./sequence.ts";
+import type { Submitter, Wish } from "./submit.ts";
+
+export interface RunServiceDeps {
+  readonly clock: Clock;
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly flows: Flows;
+  readonly items: ItemRuns;
+  readonly renderer: Renderer;
+  readonly submitter: Submitter;
+  /** Removes a run that has ended, with all that belongs to it. */
+  removeRun(runId: string): Promise<boolean>;
+}
+
+/** How a client waits: for how long, and until it goes. */
+export interface Patience {
+  readonly wait: boolean;
+  readonly timeoutSecs?: number;
+  /** Asked for only when the client really has to wait. */
+  readonly gone: () => AbortSignal;
+}
+
+/** Of the reference. */
+const waitSecsDefault = 300;
+/** A client that wants to wait longer asks again. */
+const waitSecsMax = 24 * 3_600;
+/** Steps of a run with many items that one answer shows; those of one item are asked for by its index. */
+const stepsMax = 10_000;
+
+/** What making a summary counts: it looks up the flow and, for some, the states of items. */
+const summaryRows = 2;
+
+export class RunService {
+  readonly #deps: RunServiceDeps;
+
+  constructor(deps: RunServiceDeps) {
+    this.#deps = deps;
+  }
+
+  async create(wish: Wish, patience: Patience): Promise<{ summary: Summary; results: Item[] }> {
+    checkPatience(patience);
+    const run = await this.#deps.submitter.submit(wish);
+    if (!patience.wait) return { summary: await this.#deps.renderer.summary(run), results: [] };
+    const ended = await this.waitFor(run, patience);
+    return { summary: await this.#deps.renderer.summary(ended), results: await this.results(ended, ResultOrder.BY_INDEX) };
+  }
+
+  async list(wish: ListWish): Promise<{ runs: Summary[] }> {
+    const { reader, renderer } = this.#deps;
+    const runs = await listRuns(reader, wish);
+    const summaries: Summary[] = [];
+    for (const run of runs) {
+      await reader.turn(summaryRows);
+      summaries.push(await renderer.summary(run));
+    }
+    return { runs: summaries };
+  }
+
+  async get(runId: string, patience: Patience): Promise<{ summary: Summary; steps: Step[] }> {
+    checkPatience(patience);
+    const run = await this.waitFor(await this.find(runId), patience);
+    return { summary: await this.#deps.renderer.summary(run), steps: await this.#steps(run) };
+  }
+
+  async items(runId: string, order: number): Promise<{ results: Item[] }> {
+    return { results: await this.results(await this.find(runId), order) };
+  }
+
+  async flow(runId: string): Promise<{ flow: JsonObject; flowId: string }> {
+    const run = await this.find(runId);
+    const flowId = flowIdOf(run);
+    const stored = await this.#deps.flows.text(flowId);
+    return { flow: stored === undefined ? (await this.#deps.renderer.viewOf(run)).flow : (parseExact(stored) as JsonObject), flowId };
+  }
+
+  async steps(runId: string, itemIndex?: number): Promise<{ steps: Step[] }> {
+    return { steps: await this.#steps(await this.find(runId), itemIndex) };
+  }
+
+  /** `asof` is the number of an event that the answer must not be older than. */
+  async step(runId: string, stepId: string, itemIndex = 0, asof?: number): Promise<{ step: Step }> {
+    const run = await this.find(runId);
+    const item = await this.#itemOf(run, itemIndex);
+    const step = item === undefined ? undefined : (await this.#deps.renderer.viewOf(item)).steps.find((each) => each.stepId === stepId);
+    const task = item === undefined || step === undefined ? undefined : await this.#deps.reader.task(taskIdOf(item.id, step.node));
+    if (step === undefined || task === undefined || task.state === "forgotten") throw notFound("step", stepId);
+    const shown = renderStep(task, step, itemIndex, await this.#deps.renderer.startOf(run));
+    if (asof !== undefined && !isReached(shown.journalSeqno ?? 0, asof)) {
+      throw precondition(
+        "METADATA_NOT_CONSISTENT",
+        `metadata not yet consistent: step has journal_seqno=${shown.journalSeqno}, requested asof=${asof}`,
+      );
+    }
+    return { step: shown };
+  }
+
+  /** A run that has ended stays as it is. What was started on its behalf stops with it. */
+  async cancel(runId: string): Promise<{ summary: Summary }> {
+    const { runs, reader, renderer } = this.#deps;
+    const run = await this.find(runId);
+    const cancelled = await runs.cancel(run.id);
+    for (const other of await openDescendants(reader, run)) await runs.cancel(other.id);
+    return { summary: await renderer.summary(cancelled ?? run) };
+  }
+
+  async remove(runId: string): Promise<void> {
+    const { reader, removeRun, items } = this.#deps;
+    const run = await this.find(runId);
+    if (isRunOpen(run.state)) throw precondition("RUN_NOT_DELETABLE", `run '${runId}' is still running: cancel it first`);
+    for await (const item of items.each(run.id)) {
+      // An item that is being cancelled along with its run has a moment left.
+      const ended = isRunOpen(item.state) ? await reader.run(item.id) : item;
+      if (ended !== undefined && !isRunOpen(ended.state)) await removeRun(item.id);
+    }
+    await removeRun(run.id);
+  }
+
+  /** Ours: tries again what did not succeed, in the same run. */
+  async retry(runId: string): Promise<{ summary: Summary }> {
+    const { id } = await this.find(runId);
+    try {
+      const run = await this.#deps.runs.retry(id);
+      return { summary: await this.#deps.renderer.summary(run as Run) };
+    } catch (error) {
+      // It speaks of the run by a name that this wire does not know.
+      if (error instanceof LongshoreError && error.code === "LONGSHORE_CONFLICT")
+        throw precondition("RUN_NOT_RETRYABLE", error.message.replace(id, runId));
+      throw error;
+    }
+  }
+
+  /** The run that a client speaks of. Runs for items are no runs on this wire. */
+  async find(runId: string): Promise<Run> {
+    if (runId === "") throw invalid("run_id", "is missing, expected the id of a run");
+    const run = await this.#deps.reader.run(ownRunId(runId));
+    if (run === undefined || settingsOf(run).item !== undefined) throw notFound("run", runId);
+    return run;
+  }
+
+  /** The run once it has ended, or as it stands when the client's patience is over. */
+  async waitFor(run: Run, { wait, timeoutSecs = waitSecsDefault, gone }: Patience): Promise<Run> {
+    if (!wait || !isRunOpen(run.state)) return run;
+    const { clock, runs } = this.#deps;
+    const untilMs = clock.now() + Math.min(timeoutSecs, waitSecsMax) * 1_000;
+    const ended = await runs.result(run.id, (leave) => {
+      const stop = clock.at(untilMs, leave);
+      const stay = whenAborted(gone())(leave);
+      return () => {
+        stop();
+        stay();
+      };
+    });
+    return ended ?? run;
+  }
+
+  /** Every item's result as it stands. */
+  async results(run: Run, order: number): Promise<Item[]> {
+    const { items: count } = settingsOf(run);
+    if (count === undefined) return [renderItem(0, run, run)];
+    const results: Item[] = Array.from({ length: count }, (_none, index) => renderItem(index, undefined, run));
+    for await (const item of this.#deps.items.each(run.id)) {
+      const { item: index = 0 } = settingsOf(item);
+      results[index] = renderItem(index, item, run);
+    }
+    if (order !== ResultOrder.BY_COMPLETION) return results;
+    const endOf = ({ completedAt }: Item) => completedAt ?? Number.POSITIVE_INFINITY;
+    return results.sort((a, b) => endOf(a) - endOf(b) || (a.itemIndex ?? 0) - (b.itemIndex ?? 0));
+  }
+
+  async #steps(run: Run, itemIndex?: number): Promise<Step[]> {
+    const startedAt = await this.#deps.renderer.startOf(run);
+    if (itemIndex !== undefined || settingsOf(run).items === undefined) {
+      const item = await this.#itemOf(run, itemIndex ?? 0);
+      return item === undefined ? [] : this.#stepsOf(item, itemIndex ?? 0, startedAt);
+    }
+    const steps: Step[] = [];
+    for await (const item of this.#deps.items.each(run.id)) {
+      steps.push(...(await this.#stepsOf(item, settingsOf(item).item ?? 0, startedAt)));
+      if (steps.length >= stepsMax) return steps.slice(0, stepsMax);
+    }
+    return steps;
+  }
+
+  async #stepsOf(item: Run, itemIndex: number, startedAt: number): Promise<Step[]> {
+    const { byNode } = await this.#deps.renderer.viewOf(item);
+    const steps: Step[] = [];
+    for await (const task of this.#deps.reader.records(item.id)) {
+      const step = byNode.get(task.node);
+      if (step !== undefined && task.state !== "forgotten") steps.push(renderStep(task, step, itemIndex, startedAt));
+    }
+    return steps.sort((a, b) => (a.stepIndex ?? 0) - (b.stepIndex ?? 0));
+  }
+
+  /** The run on the board that stands for an item; undefined when there is no such item, or it has not begun. */
+  async #itemOf(run: Run, index: number): Promise<Run | undefined> {
+    if (settingsOf(run).items !== undefined) return this.#deps.reader.run(itemRunId(run.id, index));
+    return index === 0 ? run : undefined;
+  }
+}
+
+function checkPatience({ timeoutSecs }: Patience): void {
+  if (timeoutSecs !== undefined && timeoutSecs < 0) throw invalid("timeout_secs", `is ${timeoutSecs}, expected 0 or more`);
+}

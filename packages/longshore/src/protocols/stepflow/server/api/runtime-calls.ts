@@ -1,0 +1,70 @@
+// What workers over JSON-RPC may ask for: blobs and runs, by the services that everybody else uses, and by the same table of actions. Such a
+// worker shows no token: the server has called it, for the task on whose behalf it asks.
+
+import { type Action, actions, type Caller } from "../../../../actions.ts";
+import { type ErrorCode, LongshoreError } from "../../../../errors.ts";
+import { GrpcCode, GrpcError } from "../../../../grpc/status.ts";
+import type { Json } from "../../../../json.ts";
+import { parseExact, writeExact } from "../../../../json-exact.ts";
+import { blobIdIn } from "../../wire/blob-id.ts";
+import { ResultOrder } from "../../wire/messages.ts";
+import type { BlobLibrary } from "../blob-library.ts";
+import type { RuntimeCalls } from "../http/runtime/requests.ts";
+import { denied, invalid, notFound } from "../refuse.ts";
+import { runStatusJson, type WorkerRuns } from "./worker-runs.ts";
+
+export interface RuntimeCallParts {
+  readonly blobs: BlobLibrary;
+  readonly runs: WorkerRuns;
+  /** What workers may do that are called. */
+  readonly caller: Caller;
+}
+
+export function runtimeCalls({ blobs, runs, caller }: RuntimeCallParts): RuntimeCalls {
+  const told = <T>(action: Action, work: () => Promise<T>): Promise<T> =>
+    inOurWords(() => {
+      if (!caller.may(action)) throw denied(`A worker that is called may not ${actions[action].what}.`);
+      return work();
+    });
+  return {
+    putBlob: async (data, type) => (await told("blob.write", () => blobs.putJson(writeExact(data), { type }))).blobId,
+    getBlob: (id) =>
+      told("blob.read", async () => {
+        const hash = blobIdIn(id);
+        if (hash === undefined) throw invalid("blob_id", `is ${JSON.stringify(id.slice(0, 100))}, expected 64 hexadecimal digits`);
+        const found = await blobs.find(hash);
+        const text = found === undefined ? undefined : await blobs.jsonText(found);
+        if (found === undefined || text === undefined) throw notFound("blob", hash);
+        return { data: parseExact(text) as Json, type: found.type };
+      }),
+    submitRun: ({ wait, timeoutSecs, subflowKey, ...wish }, from, signal) =>
+      told("sub-run.start", async () => {
+        const patience = { wait, gone: () => signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        return runStatusJson(await runs.submit(wish, { caller, asker: { taskId: from } }, subflowKey, patience));
+      }),
+    getRun: ({ runId, wait, timeoutSecs, includeResults, order }, from, signal) =>
+      told("sub-run.read", async () => {
+        const patience = { wait, gone: () => signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        const wanted = order === "by_completion" ? ResultOrder.BY_COMPLETION : ResultOrder.BY_INDEX;
+        return runStatusJson(await runs.get(runId, { caller, asker: { taskId: from } }, includeResults ? wanted : undefined, patience));
+      }),
+  };
+}
+
+const codes: { readonly [code: number]: ErrorCode } = {
+  [GrpcCode.NOT_FOUND]: "LONGSHORE_NOT_FOUND",
+  [GrpcCode.INVALID_ARGUMENT]: "LONGSHORE_BAD_INPUT",
+  [GrpcCode.FAILED_PRECONDITION]: "LONGSHORE_CONFLICT",
+  [GrpcCode.RESOURCE_EXHAUSTED]: "LONGSHORE_LIMIT",
+  [GrpcCode.PERMISSION_DENIED]: "LONGSHORE_UNAUTHORIZED",
+};
+
+/** Refusals in words that are no transport's own. */
+async function inOurWords<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const code = error instanceof GrpcError ? codes[error.code] : undefined;
+    throw code === undefined ? error : new LongshoreError(code, (error as Error).message, { cause: error });
+  }
+}

@@ -1,0 +1,72 @@
+// REST's statuses for gRPC's codes, and its way of saying no: {"error": {"code": 404, "message": "...", "status": "NOT_FOUND"}}.
+
+import { LongshoreError } from "../../../../errors.ts";
+import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../../../../grpc/status.ts";
+import type { HttpReply, Problem, ProblemKind } from "../../../../http.ts";
+
+const httpStatuses: { readonly [code: number]: number } = {
+  [GrpcCode.INVALID_ARGUMENT]: 400,
+  [GrpcCode.OUT_OF_RANGE]: 400,
+  [GrpcCode.UNAUTHENTICATED]: 401,
+  [GrpcCode.PERMISSION_DENIED]: 403,
+  [GrpcCode.NOT_FOUND]: 404,
+  [GrpcCode.CANCELLED]: 408,
+  [GrpcCode.ALREADY_EXISTS]: 409,
+  [GrpcCode.ABORTED]: 409,
+  [GrpcCode.FAILED_PRECONDITION]: 412,
+  [GrpcCode.RESOURCE_EXHAUSTED]: 429,
+  [GrpcCode.UNIMPLEMENTED]: 501,
+  [GrpcCode.UNAVAILABLE]: 503,
+  [GrpcCode.DEADLINE_EXCEEDED]: 504,
+};
+
+const jsonHeaders = { "content-type": "application/json" } as const;
+
+export function refusal(error: GrpcError): HttpReply {
+  return errorReply(httpStatuses[error.code] ?? 500, error.message, codeName(error.code));
+}
+
+function errorReply(status: number, message: string, name: string): HttpReply {
+  return { status, headers: jsonHeaders, body: JSON.stringify({ error: { code: status, message, status: name } }) };
+}
+
+/** What the server refuses by itself, and what a handler threw that is no answer of this protocol. */
+const names: { readonly [kind in ProblemKind]: string } = {
+  unauthorized: "UNAUTHENTICATED",
+  forbidden: "PERMISSION_DENIED",
+  "not-found": "NOT_FOUND",
+  "method-not-allowed": "UNIMPLEMENTED",
+  "too-large": "INVALID_ARGUMENT",
+  "bad-request": "INVALID_ARGUMENT",
+  overloaded: "RESOURCE_EXHAUSTED",
+  unavailable: "UNAVAILABLE",
+  internal: "INTERNAL",
+};
+
+export function refuseProblem(problem: Problem): HttpReply {
+  return errorReply(problem.status, problem.message, names[problem.kind]);
+}
+
+/** What the core refuses, as this protocol says it; undefined for what is no answer to the client. */
+export function grpcErrorOf(error: unknown): GrpcError | undefined {
+  if (error instanceof GrpcError) return error;
+  if (!(error instanceof LongshoreError)) return undefined;
+  if (error.code === "LONGSHORE_BAD_DEFINITION" || error.code === "LONGSHORE_BAD_INPUT") {
+    return new GrpcError(GrpcCode.INVALID_ARGUMENT, wholeMessage(error), violationsOf(error), { cause: error });
+  }
+  // A body that is too large is refused as the listener refuses it.
+  if (error.code === "LONGSHORE_LIMIT" && error.detail.field !== "body")
+    return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, error.message, [], { cause: error });
+  return undefined;
+}
+
+/** The core keeps the place and what was expected beside its words; the wire has only these. */
+function wholeMessage({ message, detail: { field, expected } }: LongshoreError): string {
+  const more = [expected === undefined ? "" : `expected ${expected}`, field === undefined ? "" : `at ${field}`];
+  const missing = more.filter((part) => part !== "" && !message.includes(part)).join(" ");
+  return missing === "" ? message : `${message.replace(/\.$/, "")}: ${missing}`;
+}
+
+function violationsOf({ message, detail: { field } }: LongshoreError): ReturnType<typeof detailOf>[] {
+  return field === undefined ? [] : [detailOf(BadRequest, { fieldViolations: [{ field, description: message }] })];
+}

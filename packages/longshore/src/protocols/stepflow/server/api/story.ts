@@ -1,0 +1,149 @@
+// What happened in a run, worked out from its records: the events that clients follow. There is no journal beside the records, so there is
+// nothing that could disagree with them or be missing after a restart.
+
+import type { Task } from "../../../../engine/board/task.ts";
+import { isOpen } from "../../../../engine/board/task.ts";
+import type { AttemptView } from "../../../../engine/run/reader.ts";
+import { isRunOpen, type Run } from "../../../../engine/run/run.ts";
+import type { Json } from "../../../../json.ts";
+import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import { settingsOf } from "../../dialect/settings.ts";
+import { type StatusEvent, StatusEventType } from "../../wire/api-messages.ts";
+import { wireRun, wireRunId } from "../run-id.ts";
+import { flowIdOf, resultOf, statusOf, stepResultOf, stepStatusOf } from "./render.ts";
+import type { FlowView, StepView } from "./view.ts";
+
+/** One event, before it has its number. */
+export interface Happened {
+  readonly type: number;
+  readonly at: number;
+  /**
+   * Its place among the events of the same millisecond, compared part by part: a run's beginning, its items in their order, in each the
+   * steps in the order in which they began, each with its beginning, what it has started, and its end. Causes come before effects, for
+   * a step that needs another has begun after it.
+   */
+  readonly place: readonly (number | string)[];
+  /** Without results, unless they are asked for. */
+  tell(withResults: boolean): Encodable<typeof StatusEvent>;
+  /** It ends the story of the run that was asked for. */
+  readonly last?: boolean;
+}
+
+/** Where the events of a run stand among those of the run that was asked for: nowhere special for that run itself. */
+export type Within = readonly (number | string)[];
+
+const beginning = 0;
+const middle = 1;
+const end = 2;
+/** Behind every step: runs whose step is not known. */
+const unplaced = Number.MAX_SAFE_INTEGER;
+
+/** The beginning and the end of a run that the wire knows; `own` is the run that was asked for. */
+export function eventsOfRun(run: Run, within: Within, own: boolean): Happened[] {
+  const runId = wireRunId(run.id);
+  const settings = settingsOf(run);
+  const flowId = flowIdOf(run, settings);
+  const itemCount = settings.items ?? 1;
+  const parentRunId = wireRunId(settings.parentRunId ?? "");
+  const created: Happened = own
+    ? {
+        type: StatusEventType.RUN_CREATED,
+        at: run.createdAt,
+        place: [...within, beginning],
+        tell: () => ({ runCreated: { runId, flowId, itemCount } }),
+      }
+    : {
+        type: StatusEventType.SUB_RUN_CREATED,
+        at: run.createdAt,
+        place: [...within, beginning],
+        tell: () => ({ subRunCreated: { runId, parentRunId, flowId, itemCount } }),
+      };
+  if (run.endedAt === null) return [created];
+  const completed: Happened = {
+    type: StatusEventType.RUN_COMPLETED,
+    at: run.endedAt,
+    place: [...within, end],
+    tell: () => ({ runCompleted: { runId, status: statusOf(run.state) } }),
+    ...(own ? { last: true } : {}),
+  };
+  return [created, completed];
+}
+
+/** What an item needs from its beginning, and its end. `item` is the run on the board that stands for it. */
+export function eventsOfItem(item: Run, view: FlowView, within: Within): Happened[] {
+  const { itemIndex } = wireRun(item.id);
+  const runId = wireRunId(item.id);
+  const at = [...within, middle, itemIndex];
+  const needed = view.steps.filter(({ demanded }) => !demanded).map(({ stepId }) => stepId);
+  const events: Happened[] = [];
+  if (needed.length > 0) events.push(stepsNeeded(runId, itemIndex, needed, item.createdAt, [...at, beginning]));
+  if (item.endedAt === null || isRunOpen(item.state)) return events;
+  events.push({
+    type: StatusEventType.ITEM_COMPLETED,
+    at: item.endedAt,
+    place: [...at, end],
+    tell(withResults) {
+      const result = withResults ? resultOf(item) : undefined;
+      return { itemCompleted: { runId, itemIndex, ...(result?.outcome === "success" ? { result: result.result } : {}) } };
+    },
+  });
+  return events;
+}
+
+/** How a step began, and how it ended when it has. `earlier` are the attempts before the current one, where they are known. */
+export function eventsOfStep(task: Task, step: StepView, within: Within, earlier: readonly AttemptView[] = []): Happened[] {
+  if (task.runId === null || task.state === "forgotten") return [];
+  const { itemIndex } = wireRun(task.runId);
+  const runId = wireRunId(task.runId);
+  const { stepIndex, stepId } = step;
+  const at = [...within, middle, itemIndex, middle, task.ordinal];
+  const events: Happened[] = [];
+  const firstAt = earlier[0]?.attemptAt ?? task.attemptAt;
+  if (step.demanded) events.push(stepsNeeded(runId, itemIndex, [stepId], firstAt, [...at, -1]));
+  // What fails because of another step, or is chosen not to run, is never begun.
+  const tries = task.lane === null ? [] : [...earlier.map(({ attempt, attemptAt }) => ({ attempt, attemptAt })), task];
+  for (const { attempt, attemptAt } of tries) {
+    events.push({
+      type: StatusEventType.STEP_STARTED,
+      at: attemptAt,
+      place: [...at, beginning, attempt],
+      tell: () => ({ stepStarted: { runId, itemIndex, stepIndex, stepId, attempt: attempt + 1 } }),
+    });
+  }
+  if (isOpen(task.state) || task.endedAt === null) return events;
+  const outcome = stepResultOf(task, step);
+  const status = stepStatusOf(task, outcome);
+  events.push({
+    type: StatusEventType.STEP_COMPLETED,
+    at: task.endedAt,
+    place: [...at, end],
+    tell(withResults) {
+      const result: { result?: Json } = withResults && outcome?.outcome === "success" ? { result: outcome.result } : {};
+      return { stepCompleted: { runId, itemIndex, stepIndex, stepId, status, ...result } };
+    },
+  });
+  return events;
+}
+
+/** Where a run stands that a step of another has started: inside that step. */
+export function withinStep(within: Within, step: { readonly itemIndex: number; readonly ordinal: number } | undefined, run: Run): Within {
+  const { itemIndex, ordinal } = step ?? { itemIndex: unplaced, ordinal: 0 };
+  return [...within, middle, itemIndex, middle, ordinal, middle, run.id];
+}
+
+function stepsNeeded(runId: string, itemIndex: number, stepIds: string[], at: number, place: (number | string)[]): Happened {
+  return { type: StatusEventType.STEPS_NEEDED, at, place, tell: () => ({ stepsNeeded: { runId, itemIndex, stepIds } }) };
+}
+
+/** By time, and by place within one millisecond. */
+export function byTime(a: Happened, b: Happened): number {
+  return a.at - b.at || comparePlaces(a.place, b.place);
+}
+
+function comparePlaces(a: Happened["place"], b: Happened["place"]): number {
+  for (let at = 0; at < a.length && at < b.length; at++) {
+    const [left, right] = [a[at] as number | string, b[at] as number | string];
+    if (left !== right) return left < right ? -1 : 1;
+  }
+  return a.length - b.length;
+}

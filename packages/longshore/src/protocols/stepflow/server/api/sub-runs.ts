@@ -1,0 +1,83 @@
+// Runs that steps of this server start: those of eval, map and iterate. They are found again by the step and a key, so a step that is
+// carried out again after a restart starts nothing twice.
+
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
+import type { Run } from "../../../../engine/run/run.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import { GrpcError } from "../../../../grpc/status.ts";
+import { whenAborted } from "../../../../results.ts";
+import { settingsOf } from "../../dialect/settings.ts";
+import type { SubRun, SubRunResult, SubRuns } from "../builtin/flows.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
+import { wireRunId } from "../run-id.ts";
+import { openFamily } from "./family.ts";
+import type { Flows } from "./flows.ts";
+import type { ItemRuns } from "./items.ts";
+import { resultOf } from "./render.ts";
+import type { Submitter } from "./submit.ts";
+
+export interface SubRunDeps {
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly flows: Flows;
+  readonly submitter: Submitter;
+  readonly items: ItemRuns;
+}
+
+export class StepRuns implements SubRuns {
+  readonly #deps: SubRunDeps;
+
+  constructor(deps: SubRunDeps) {
+    this.#deps = deps;
+  }
+
+  async run(work: ComponentWork, wish: SubRun): Promise<SubRunResult> {
+    const started = await this.#start(work, wish);
+    const ended = await work.lend(() => this.#deps.runs.result(started.id, whenAborted(work.signal)));
+    work.signal.throwIfAborted();
+    if (ended === undefined) throw new StepFailure({ code: "ORCHESTRATOR_ERROR", message: `the run ${wireRunId(started.id)} was removed` });
+    return { runId: wireRunId(ended.id), results: await this.#results(ended) };
+  }
+
+  /** The step was cancelled: what it has started is to stop. */
+  async abandon(task: Task): Promise<void> {
+    const { runs, reader } = this.#deps;
+    const run = task.runId === null ? undefined : await reader.run(task.runId);
+    if (run === undefined) return;
+    for (const other of await openFamily(reader, settingsOf(run).rootRunId ?? run.id)) {
+      if (settingsOf(other).parentTaskId === task.id) await runs.cancel(other.id);
+    }
+  }
+
+  async #start(work: ComponentWork, wish: SubRun): Promise<Run> {
+    const { reader, flows, submitter } = this.#deps;
+    const parent = await reader.run(work.task.runId as string);
+    if (parent === undefined) throw new Error(`The run of task ${work.task.id} is not there.`);
+    try {
+      const flowId = typeof wish.flow === "string" ? wish.flow : await flows.keepInline(wish.flow);
+      return await submitter.submit({
+        flowId,
+        inputs: wish.inputs,
+        ...(wish.maxConcurrency === undefined ? {} : { maxConcurrency: wish.maxConcurrency }),
+        parent: { run: parent, taskId: work.task.id, key: `${tryOf(work.task)} ${wish.key}` },
+      });
+    } catch (error) {
+      // What a client would be refused with is a step's failure.
+      if (error instanceof GrpcError) throw new StepFailure({ code: "INVALID_INPUT", message: `${work.component}: ${error.message}` });
+      throw error;
+    }
+  }
+
+  async #results(run: Run): Promise<SubRunResult["results"]> {
+    if (settingsOf(run).items === undefined) return [resultOf(run)];
+    const results: SubRunResult["results"][number][] = [];
+    for await (const item of this.#deps.items.each(run.id)) results.push(resultOf(item));
+    return results;
+  }
+}
+
+/** A step that is tried again after it failed, or along with its run, begins anew. One that got lost, in a restart or on the way, goes on. */
+function tryOf({ id, firstAttempt, failures }: Task): string {
+  return `${id} ${firstAttempt} ${failures}`;
+}

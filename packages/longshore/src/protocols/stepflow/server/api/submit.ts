@@ -1,0 +1,109 @@
+// Starting runs of flows: for a client, for a step, or on behalf of one. One item is one run on the board; several, or none, are a run that
+// starts a run for each of them (api/items.ts).
+
+import type { Clock } from "../../../../clock.ts";
+import type { Run } from "../../../../engine/run/run.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import { idFrom, type MakeId } from "../../../../ids.ts";
+import type { Json, JsonObject } from "../../../../json.ts";
+import { writeExact } from "../../../../json-exact.ts";
+import { inTurns } from "../../../../sliced.ts";
+import { itemsDefinition } from "../../dialect/items.ts";
+import { type FlowSettings, settingsOf } from "../../dialect/settings.ts";
+import { prepareInSlices, type RunWish } from "../../dialect/start.ts";
+import { invalid, precondition } from "../refuse.ts";
+import { itemsMax } from "../run-id.ts";
+import type { Flows } from "./flows.ts";
+
+export interface SubmitDeps {
+  readonly clock: Clock;
+  readonly makeId: MakeId;
+  readonly runs: Runs;
+  readonly flows: Flows;
+  /** A variable of the server's environment, for variables of flows that name one. */
+  environment(name: string): string | undefined;
+}
+
+export interface Wish {
+  readonly flowId: string;
+  readonly inputs: readonly Json[];
+  readonly overrides?: JsonObject;
+  readonly variables?: JsonObject;
+  readonly maxConcurrency?: number;
+  readonly parent?: Parent;
+}
+
+/** On whose behalf a run is started. */
+export interface Parent {
+  readonly run: Run;
+  /** The step that asks for it, where that is known: it stops with the step. */
+  readonly taskId?: string;
+  /** Asking twice with one key starts one run. Without a key every asking starts another. */
+  readonly key?: string;
+}
+
+/** Runs inside runs: one that leads to itself would never end. */
+const depthMax = 100;
+
+export class Submitter {
+  readonly #deps: SubmitDeps;
+
+  constructor(deps: SubmitDeps) {
+    this.#deps = deps;
+  }
+
+  /** The run, or the one that was started with the same key. Throws what says what is wrong, as a client is to be told. */
+  async submit(wish: Wish): Promise<Run> {
+    const { flows, runs, clock, environment } = this.#deps;
+    const { parent, inputs } = wish;
+    if (inputs.length > itemsMax) throw invalid("input", `has ${inputs.length} items, expected at most ${itemsMax}`);
+    const kept = await flows.known(wish.flowId);
+    const wanted: RunWish = {
+      source: kept.source,
+      known: kept,
+      input: inputs[0] ?? null,
+      environment,
+      prefixed: true,
+      ...(wish.overrides === undefined ? {} : { overrides: wish.overrides }),
+      ...(wish.variables === undefined ? {} : { variables: wish.variables }),
+      ...(wish.maxConcurrency === undefined ? {} : { maxConcurrency: wish.maxConcurrency }),
+      ...(parent === undefined ? {} : { sub: familyOf(parent) }),
+    };
+    const { definition, run, settings } = await inTurns(prepareInSlices(wanted));
+    await flows.keep(kept);
+    if (definition.id !== kept.flowId) await runs.define(definition);
+    const id = parent?.key === undefined ? this.#deps.makeId(clock.now()) : subRunId(parent.run, parent.key);
+    const base = { ...run, id, unlessThere: parent?.key !== undefined, alias: settings.rootRunId ?? null, ...rootOf(settings) };
+    if (inputs.length === 1) return (await runs.begin(base)).run;
+    await this.#knowItems();
+    const withItems: FlowSettings = { ...settings, items: inputs.length, itemDefinitionId: definition.id };
+    const given = { definitionId: itemsDefinition.id, input: writeExact(inputs), settings: writeExact(withItems) };
+    return (await runs.begin({ ...base, ...given })).run;
+  }
+
+  /** The one definition of all runs with items is there from the first of them on. */
+  async #knowItems(): Promise<void> {
+    const { runs } = this.#deps;
+    if ((await runs.definitionById(itemsDefinition.id)) === undefined) await runs.define(itemsDefinition);
+  }
+}
+
+function rootOf({ rootRunId }: FlowSettings): { rootId?: string } {
+  return rootRunId === undefined ? {} : { rootId: rootRunId };
+}
+
+/** Known before it exists, and the same for the same run and key; told apart from runs of clients by nothing but where it comes from. */
+function subRunId(parent: Run, key: string): string {
+  return idFrom(`${parent.id}\n${key}`, parent.createdAt);
+}
+
+function familyOf(parent: Parent): NonNullable<RunWish["sub"]> {
+  const { rootRunId = parent.run.id, depth = 0, parentRunId, item } = settingsOf(parent.run);
+  if (depth >= depthMax) {
+    throw precondition("RUNS_NESTED_TOO_DEEP", `${depthMax} runs are around this one already, which is the limit`);
+  }
+  // The wire knows no runs for items: what an item asks for is asked for by the run that it belongs to.
+  const asking = item === undefined ? parent.run.id : (parentRunId ?? rootRunId);
+  const { taskId } = parent;
+  return { rootRunId, parentRunId: asking, depth: depth + 1, ...(taskId === undefined ? {} : { parentTaskId: taskId }) };
+}

@@ -1,0 +1,199 @@
+// Runs that workers ask for while they carry out a component, over whichever transport: gRPC's SubmitRun and GetRun, and runs/submit and
+// runs/get of JSON-RPC. They belong to the run whose step asks.
+
+import type { Caller } from "../../../../actions.ts";
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
+import type { Run } from "../../../../engine/run/run.ts";
+import type { GrpcError } from "../../../../grpc/status.ts";
+import type { Json, JsonObject } from "../../../../json.ts";
+import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import { settingsOf } from "../../dialect/settings.ts";
+import { taskErrorNames } from "../../wire/codes.ts";
+import { ExecutionStatus, type OrchestratorRunStatus, ResultOrder, type TaskErrorCode } from "../../wire/messages.ts";
+import type { Observability } from "../../wire/observability.ts";
+import { denied } from "../refuse.ts";
+import { wireRunId } from "../run-id.ts";
+import type { Flows } from "./flows.ts";
+import { flowIdOf, type Item, type Renderer, type Summary } from "./render.ts";
+import { timeText } from "./rest-json.ts";
+import type { Patience, RunService } from "./run-service.ts";
+import type { Parent, Submitter, Wish } from "./submit.ts";
+
+export interface WorkerRunDeps {
+  readonly reader: Reader;
+  readonly runs: RunService;
+  readonly flows: Flows;
+  readonly submitter: Submitter;
+  readonly renderer: Renderer;
+  /** Whether the caller holds a task of a run, or of one around it. */
+  holds(caller: Caller, rootRunId: string): Promise<boolean>;
+}
+
+/** On whose behalf: the task that is carried out, or at least the run that it belongs to. */
+export type Asker = { readonly taskId: string } | { readonly rootRunId: string };
+
+/** Who asks, and on whose behalf where that is said. A caller that may start any run needs to say nothing. */
+export interface From {
+  readonly caller: Caller;
+  readonly asker?: Asker;
+}
+
+/** A run as workers are told of it. */
+export interface ToldRun {
+  readonly summary: Summary;
+  /** Undefined unless they were asked for. */
+  readonly results: readonly Item[] | undefined;
+}
+
+export class WorkerRuns {
+  readonly #deps: WorkerRunDeps;
+
+  constructor(deps: WorkerRunDeps) {
+    this.#deps = deps;
+  }
+
+  /** With a key, asking twice starts one run: twice for the same task, or for the same run where the task is not known. */
+  async submit(wish: Omit<Wish, "parent">, from: From, key: string | undefined, patience: Patience): Promise<ToldRun> {
+    const parent = from.asker === undefined ? undefined : await this.#parentOf(from.asker, key);
+    if (!from.caller.may("run.start")) await this.#refuseUnlessBound(wish, from, parent?.run);
+    const run = await this.#deps.submitter.submit({ ...wish, ...(parent === undefined ? {} : { parent }) });
+    return this.#told(await this.#deps.runs.waitFor(run, patience), patience.wait ? ResultOrder.BY_INDEX : undefined);
+  }
+
+  async get(runId: string, from: From, order: number | undefined, patience: Patience): Promise<ToldRun> {
+    const run = await this.#deps.runs.find(runId);
+    if (!from.caller.may("run.read") && !(await this.#isOfFamily(from, run))) throw notOfFamily(runId);
+    return this.#told(await this.#deps.runs.waitFor(run, patience), order);
+  }
+
+  /** Which run, flow and step a task belongs to, as workers know them. */
+  async observability(task: Task): Promise<Observability> {
+    const run = task.runId === null ? undefined : await this.#deps.reader.run(task.runId);
+    if (run === undefined) return { stepId: task.step };
+    return { runId: wireRunId(run.id), flowId: flowIdOf(run), stepId: task.step };
+  }
+
+  /** The run that everything around a task belongs to, as workers know it; empty for a task without a run. */
+  async rootRunId(task: Task): Promise<string> {
+    const run = task.runId === null ? undefined : await this.#deps.reader.run(task.runId);
+    return run === undefined ? "" : wireRunId(rootOf(run));
+  }
+
+  /** A worker starts runs for a task that it holds alone, and only what no worker has written. */
+  async #refuseUnlessBound({ flowId, overrides }: Omit<Wish, "parent">, from: From, run: Run | undefined): Promise<void> {
+    if (run === undefined || !(await this.#isOfFamily(from, run))) {
+      throw denied(
+        "A worker's token starts runs only on behalf of a task that it holds: root_run_id must name the root run of such a task.",
+      );
+    }
+    if (overrides !== undefined && Object.keys(overrides).length > 0) {
+      throw denied("overrides rewrite a flow, which takes a token of the scope operator: store the flow as it is to be run.");
+    }
+    const { flows } = this.#deps;
+    // Blobs are not looked at: what a worker put there is not read for a refusal.
+    if (!(await flows.isStored(flowId)) && !(await this.#isNamed(flows.checkId(flowId), run))) {
+      throw denied(
+        `The flow ${flowId} is not stored: a worker's token starts flows that an operator has stored, or that the flow of its run names.`,
+      );
+    }
+  }
+
+  async #isOfFamily({ caller, asker }: From, run: Run): Promise<boolean> {
+    if (asker === undefined || "rootRunId" in asker) return this.#deps.holds(caller, rootOf(run));
+    // The server has called the worker for this very task.
+    const task = await this.#deps.reader.task(asker.taskId);
+    const own = task?.runId == null ? undefined : await this.#deps.reader.run(task.runId);
+    return own !== undefined && rootOf(own) === rootOf(run);
+  }
+
+  /** Whether the flow of this run, or of its root, has the id in it. */
+  async #isNamed(flowId: string, run: Run): Promise<boolean> {
+    const root = await this.#deps.reader.run(rootOf(run));
+    const ids = [run, ...(root === undefined ? [] : [root])].map((each) => settingsOf(each).itemDefinitionId ?? each.definitionId);
+    const texts = await Promise.all(ids.map((id) => this.#deps.flows.text(id)));
+    return texts.some((text) => text?.includes(flowId));
+  }
+
+  async #parentOf(asker: Asker, key: string | undefined): Promise<Parent | undefined> {
+    if ("rootRunId" in asker) {
+      const run = await this.#deps.runs.find(asker.rootRunId);
+      return { run, ...(key === undefined ? {} : { key: `subflow ${key}` }) };
+    }
+    const task = await this.#deps.reader.task(asker.taskId);
+    const run = task?.runId == null ? undefined : await this.#deps.reader.run(task.runId);
+    if (run === undefined) return undefined;
+    return { run, taskId: asker.taskId, ...(key === undefined ? {} : { key: `${asker.taskId} subflow ${key}` }) };
+  }
+
+  async #told(run: Run, order: number | undefined): Promise<ToldRun> {
+    const summary = await this.#deps.renderer.summary(run);
+    return { summary, results: order === undefined ? undefined : await this.#deps.runs.results(run, order) };
+  }
+}
+
+function rootOf(run: Run): string {
+  return settingsOf(run).rootRunId ?? run.id;
+}
+
+function notOfFamily(runId: string): GrpcError {
+  return denied(`A worker's token reads runs of the families that it holds tasks of, and ${runId} is of none of them.`);
+}
+
+/** As gRPC has it. */
+export function orchestratorStatus({ summary, results = [] }: ToldRun): Encodable<typeof OrchestratorRunStatus> {
+  const { orchestratorId: _id, finishedAtSeqno: _end, ...shared } = summary;
+  return { ...shared, results: [...results] };
+}
+
+const words: { readonly [status: number]: string } = {
+  [ExecutionStatus.RUNNING]: "running",
+  [ExecutionStatus.COMPLETED]: "completed",
+  [ExecutionStatus.FAILED]: "failed",
+  [ExecutionStatus.CANCELLED]: "cancelled",
+  [ExecutionStatus.PAUSED]: "paused",
+};
+
+/** The numbers that JSON-RPC (0.10 and 0.11) has for what a step failed with; its clients want a number. */
+const rpcNumbers: { readonly [code in TaskErrorCode]: number } = {
+  UNSPECIFIED: -32202,
+  TIMEOUT: -32300,
+  INVALID_INPUT: -32003,
+  COMPONENT_FAILED: -32100,
+  CANCELLED: -32202,
+  UNREACHABLE: -32300,
+  COMPONENT_NOT_FOUND: -32001,
+  RESOURCE_UNAVAILABLE: -32102,
+  EXPRESSION_FAILURE: -32200,
+  ORCHESTRATOR_ERROR: -32202,
+  WORKER_ERROR: -32000,
+};
+
+/** As JSON-RPC has it: statuses as words, times as texts, results as FlowResult. */
+export function runStatusJson({ summary, results }: ToldRun): JsonObject {
+  const { runId = "", flowId = "", flowName, status = 0, items, createdAt = 0, completedAt, rootRunId = "", parentRunId } = summary;
+  return {
+    runId,
+    flowId,
+    ...(flowName === undefined ? {} : { flowName }),
+    status: words[status] ?? "running",
+    items: (items ?? {}) as JsonObject,
+    createdAt: timeText(createdAt),
+    ...(completedAt === undefined ? {} : { completedAt: timeText(completedAt) }),
+    rootRunId,
+    ...(parentRunId === undefined ? {} : { parentRunId }),
+    ...(results === undefined ? {} : { results: results.map(itemStatusJson) }),
+  };
+}
+
+function itemStatusJson({ itemIndex = 0, status = 0, completedAt, output, errorMessage, errorCode }: Item): JsonObject {
+  const name = taskErrorNames.get(errorCode ?? 0) ?? "UNSPECIFIED";
+  const failure = errorMessage === undefined ? undefined : { outcome: "failed", error: { code: rpcNumbers[name], message: errorMessage } };
+  const result = failure ?? (output === undefined ? undefined : { outcome: "success", result: output as Json });
+  return {
+    itemIndex,
+    status: words[status] ?? "running",
+    ...(result === undefined ? {} : { result }),
+    ...(completedAt === undefined ? {} : { completedAt: timeText(completedAt) }),
+  };
+}

@@ -1,0 +1,154 @@
+// Components that run flows: eval, map and iterate. What they start are runs of their own, found again by the step and a key: after a restart
+// the step is handed out again, finds what was started, and goes on from there.
+
+import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import { shown } from "../../../../text.ts";
+import { type FlowResult, success } from "../../dialect/result.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
+import { itemsMax } from "../run-id.ts";
+import { type Component, flowResultSchema, invalid, listIn, objectSchema, optionalWhole, textIn, valueIn } from "./component.ts";
+
+/** Runs for a step. */
+export interface SubRuns {
+  /**
+   * Starts a run of a flow for the step, or finds the one that was started under the same key, and waits for its end. Rejects with a
+   * StepFailure when the flow cannot be run, and with the signal's reason when nobody wants the step any more.
+   */
+  run(call: ComponentWork, wish: SubRun): Promise<SubRunResult>;
+}
+
+export interface SubRun {
+  /** One for each run that the step starts. */
+  readonly key: string;
+  /** The id that a flow is stored under, or the flow itself. */
+  readonly flow: string | JsonObject;
+  readonly inputs: readonly Json[];
+  readonly maxConcurrency?: number;
+}
+
+export interface SubRunResult {
+  /** As the wire has it. */
+  readonly runId: string;
+  /** One for each input, in their order. */
+  readonly results: readonly FlowResult[];
+}
+
+/** As the reference has it. */
+const iterationsDefault = 1_000;
+/** Each is a run that is kept; a loop that has not ended by then is a mistake. */
+const iterationsMax = 100_000;
+const concurrencyMax = 10_000;
+
+const flowIdSchema = { type: "string", description: "The id that the flow is stored under." };
+const inlineSchema = {
+  type: "object",
+  description: "The flow itself; write it as $literal, so that nothing in it is worked out too early.",
+};
+
+export function evaluate(runs: SubRuns): Component {
+  return {
+    path: "/eval",
+    description: "Runs a stored flow and answers how it came out.",
+    inputSchema: objectSchema("EvalInput", { flow_id: flowIdSchema, input: { description: "What the flow is given." } }, [
+      "flow_id",
+      "input",
+    ]),
+    outputSchema: objectSchema("EvalOutput", { result: flowResultSchema, run_id: { type: "string" } }, ["result", "run_id"]),
+    async perform(call) {
+      const flow = textIn(call, "flow_id");
+      const { runId, results } = await runs.run(call, { key: "eval", flow, inputs: [valueIn(call, "input")] });
+      return { result: (results[0] ?? success(null)) as unknown as Json, run_id: runId };
+    },
+  };
+}
+
+export function map(runs: SubRuns): Component {
+  return {
+    path: "/map",
+    description: "Runs a flow for each item of a list and answers how each came out.",
+    inputSchema: objectSchema(
+      "MapInput",
+      {
+        workflow: inlineSchema,
+        items: { type: "array", maxItems: itemsMax },
+        max_concurrency: { type: ["integer", "null"], minimum: 1, maximum: concurrencyMax, description: "Steps in flight at once." },
+      },
+      ["workflow", "items"],
+    ),
+    outputSchema: objectSchema(
+      "MapOutput",
+      {
+        results: { type: "array", items: flowResultSchema },
+        successful: { type: "integer" },
+        failed: { type: "integer" },
+      },
+      ["results", "successful", "failed"],
+    ),
+    async perform(call) {
+      const flow = flowIn(call, "workflow");
+      const items = listIn(call, "items");
+      const maxConcurrency = optionalWhole(call, "max_concurrency", 1, concurrencyMax);
+      if (items.length > itemsMax) throw invalid(call, `items has ${items.length} of them, expected at most ${itemsMax}`);
+      if (items.length === 0) return { results: [], successful: 0, failed: 0 };
+      const wish = { key: "map", flow, inputs: items, ...(maxConcurrency === undefined ? {} : { maxConcurrency }) };
+      const { results } = await runs.run(call, wish);
+      const successful = results.filter(({ outcome }) => outcome === "success").length;
+      return { results: results as unknown as Json[], successful, failed: results.length - successful };
+    },
+  };
+}
+
+export function iterate(runs: SubRuns): Component {
+  return {
+    path: "/iterate",
+    description: "Runs a flow again and again: on { next } it goes on with that as its input, on { result } it ends.",
+    inputSchema: objectSchema(
+      "IterateInput",
+      {
+        flow: inlineSchema,
+        initial_input: { description: "What the first run is given." },
+        max_iterations: { type: ["integer", "null"], minimum: 0, maximum: iterationsMax, default: iterationsDefault },
+      },
+      ["flow", "initial_input"],
+    ),
+    outputSchema: objectSchema(
+      "IterateOutput",
+      {
+        result: { description: "What the flow ended with; what it would go on with where `terminated` is true." },
+        iterations: { type: "integer" },
+        terminated: { type: "boolean", description: "It was ended because it had gone on for as often as it may." },
+      },
+      ["result", "iterations", "terminated"],
+    ),
+    async perform(call) {
+      const flow = flowIn(call, "flow");
+      const iterations = optionalWhole(call, "max_iterations", 0, iterationsMax) ?? iterationsDefault;
+      let input = valueIn(call, "initial_input");
+      for (let at = 0; at < iterations; at++) {
+        const { results } = await runs.run(call, { key: `iterate ${at}`, flow, inputs: [input] });
+        const output = outputOf(results[0]);
+        if (Object.hasOwn(output, "result")) return { result: output.result ?? null, iterations: at + 1, terminated: false };
+        if (!Object.hasOwn(output, "next")) throw neither();
+        input = output.next ?? null;
+      }
+      return { result: input, iterations, terminated: true };
+    },
+  };
+}
+
+function flowIn(call: ComponentWork, field: string): JsonObject {
+  const value = valueIn(call, field);
+  if (isObject(value)) return value as JsonObject;
+  throw invalid(call, `${field} is ${shown(value)}, expected a flow`);
+}
+
+function outputOf(result: FlowResult | undefined): JsonObject {
+  if (result?.outcome === "failed") throw new StepFailure(result.error);
+  if (isObject(result?.result)) return result.result as JsonObject;
+  throw neither();
+}
+
+/** In the words of the reference. */
+function neither(): StepFailure {
+  return new StepFailure({ code: "COMPONENT_FAILED", message: "Workflow result must contain either 'result' or 'next' field" });
+}

@@ -1,0 +1,158 @@
+// openai: one call of a chat completions API. The address may be another that speaks the same (OPENAI_BASE_URL). A key is sent and never
+// told: not in logs, not in errors, not even when the other side repeats it.
+
+import type { Environment } from "../../../../environment.ts";
+import { toError } from "../../../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import { readAnswer } from "../../../../read-answer.ts";
+import { shown, withoutEndSlashes } from "../../../../text.ts";
+import { type ComponentWork, StepFailure } from "../lane.ts";
+import { type Component, invalid, listIn, objectIn, objectSchema, optionalText, optionalWhole } from "./component.ts";
+
+export interface OpenAiOptions {
+  /** Of the server; read at each call, so that a key may be changed without a restart. */
+  readonly environment: Environment;
+  readonly fetch?: typeof fetch;
+}
+
+const addressDefault = "https://api.openai.com/v1";
+/** The reference's. */
+const modelDefault = "gpt-3.5-turbo";
+const roles = ["system", "user", "assistant"];
+/** Long answers of slow models take minutes; beyond these nobody waits any more. */
+const answerMsMax = 600_000;
+/** An answer is text for people; what is larger is no answer of such an API. */
+const answerBytesMax = 16 * 1_024 * 1_024;
+const tokensMax = 1_000_000;
+
+export function openAi(options: OpenAiOptions): Component {
+  return {
+    path: "/openai",
+    description: "Sends chat messages to OpenAI's API, or one that speaks the same, and answers what comes back.",
+    inputSchema: objectSchema(
+      "OpenAIInput",
+      {
+        messages: {
+          type: "array",
+          items: {
+            type: "object",
+            properties: { role: { enum: [...roles] }, content: { type: "string" } },
+            required: ["role", "content"],
+          },
+        },
+        max_tokens: { type: ["integer", "null"] },
+        temperature: { type: ["number", "null"] },
+        api_key: { type: ["string", "null"], description: "OPENAI_API_KEY of the server when absent." },
+        model: { type: ["string", "null"], description: `${modelDefault} when absent.` },
+      },
+      ["messages"],
+    ),
+    outputSchema: objectSchema("OpenAIOutput", { response: { type: "string" } }, ["response"]),
+    async perform(call) {
+      const key = optionalText(call, "api_key") ?? options.environment.OPENAI_API_KEY;
+      if (!key) throw invalid(call, "api_key is missing, and the server has no OPENAI_API_KEY");
+      const address = options.environment.OPENAI_BASE_URL || addressDefault;
+      try {
+        return { response: await ask(call, { address, key, body: bodyOf(call), fetch: options.fetch ?? fetch }) };
+      } catch (thrown) {
+        throw withoutKey(thrown, key);
+      }
+    },
+  };
+}
+
+function bodyOf(call: ComponentWork): JsonObject {
+  const { temperature } = objectIn(call);
+  const maxTokens = optionalWhole(call, "max_tokens", 1, tokensMax);
+  if (temperature !== undefined && temperature !== null && typeof temperature !== "number") {
+    throw invalid(call, `temperature is ${shown(temperature)}, expected a number`);
+  }
+  return {
+    model: optionalText(call, "model") ?? modelDefault,
+    messages: listIn(call, "messages").map((message, at) => messageOf(call, message, at)),
+    ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),
+    ...(typeof temperature === "number" ? { temperature } : {}),
+  };
+}
+
+function messageOf(call: ComponentWork, value: Json, at: number): JsonObject {
+  const { role, content } = isObject(value) ? (value as JsonObject) : {};
+  if (typeof role !== "string" || !roles.includes(role)) {
+    throw invalid(call, `messages[${at}].role is ${shown(role ?? null)}, expected one of ${roles.join(", ")}`);
+  }
+  if (typeof content !== "string") throw invalid(call, `messages[${at}].content is ${shown(content ?? null)}, expected a text`);
+  return { role, content };
+}
+
+interface Question {
+  readonly address: string;
+  readonly key: string;
+  readonly body: JsonObject;
+  readonly fetch: typeof fetch;
+}
+
+async function ask(call: ComponentWork, { address, key, body, fetch }: Question): Promise<string> {
+  const url = `${withoutEndSlashes(address)}/chat/completions`;
+  if (!URL.canParse(url)) throw invalid(call, "OPENAI_BASE_URL of the server is no address");
+  const headers = { "content-type": "application/json", accept: "application/json", authorization: `Bearer ${key}` };
+  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(answerMsMax)]);
+  let status: number;
+  let text: string;
+  try {
+    const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal, redirect: "error" });
+    status = answer.status;
+    text = await limited(answer);
+  } catch (error) {
+    throw trouble("RESOURCE_UNAVAILABLE", `${new URL(url).host} cannot be reached: ${reasonOf(error)}`);
+  }
+  if (status >= 200 && status < 300) return responseIn(text);
+  // Busy or broken may be over soon; a refusal will be the same the next time, but the flow may ask for that.
+  throw trouble(status === 429 || status >= 500 ? "RESOURCE_UNAVAILABLE" : "COMPONENT_FAILED", `answered ${status}: ${messageIn(text)}`);
+}
+
+async function limited(answer: Response): Promise<string> {
+  const body = await readAnswer(answer, answerBytesMax);
+  if (body.length > answerBytesMax) throw new Error(`the answer is larger than ${answerBytesMax} bytes`);
+  return body.toString("utf8");
+}
+
+function responseIn(text: string): string {
+  const answer = parsed(text);
+  const [choice] = isObject(answer) && Array.isArray(answer.choices) ? (answer.choices as Json[]) : [];
+  const message = isObject(choice) ? (choice as JsonObject).message : undefined;
+  const content = isObject(message) ? (message as JsonObject).content : undefined;
+  if (typeof content === "string") return content;
+  throw trouble("COMPONENT_FAILED", "the answer has no choices[0].message.content");
+}
+
+/** What the API says was wrong, in its own form or any other. */
+function messageIn(text: string): string {
+  const answer = parsed(text);
+  const error = isObject(answer) ? (answer as JsonObject).error : undefined;
+  const message = isObject(error) ? (error as JsonObject).message : undefined;
+  return typeof message === "string" ? message : text.slice(0, 500);
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    // Then it is shown as it is, or told to lack what was looked for.
+    return undefined;
+  }
+}
+
+function trouble(code: "RESOURCE_UNAVAILABLE" | "COMPONENT_FAILED", message: string): StepFailure {
+  return new StepFailure({ code, message: `/openai: ${message}` });
+}
+
+/** `fetch` hides what happened behind "fetch failed". */
+function reasonOf(error: unknown): string {
+  const { message, cause } = toError(error);
+  return cause instanceof Error ? cause.message : message;
+}
+
+function withoutKey(thrown: unknown, key: string): unknown {
+  if (!(thrown instanceof StepFailure)) return thrown;
+  return new StepFailure({ ...thrown.error, message: thrown.error.message.replaceAll(key, "[REDACTED]") });
+}

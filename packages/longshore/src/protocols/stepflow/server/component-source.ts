@@ -1,0 +1,86 @@
+// What the plugins of a configuration can do, as the API lists it: the built-ins and mocks by the configuration, the workers of queues by what
+// they have registered, workers over HTTP by asking them, and workers of other protocols by the tasks that they ask for.
+
+import { type Clock, pause } from "../../../clock.ts";
+import { isKeptLane } from "../../../engine/board/kept-lanes.ts";
+import type { Workers } from "../../../engine/board/workers.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
+import { toError } from "../../../errors.ts";
+import type { ComponentSource, ListedComponent } from "./api/components.ts";
+import type { Plugin, StepflowConfig } from "./config/config.ts";
+import { pluginLane, queueLane, queuesOf } from "./config/queues.ts";
+import { componentsOn, type RegisteredComponent } from "./config/registered.ts";
+
+export interface ComponentSourceOptions {
+  readonly config: StepflowConfig;
+  readonly clock: Clock;
+  readonly documents: DocumentStore;
+  readonly workers: Pick<Workers, "inOrder">;
+  readonly builtins: readonly ListedComponent[];
+  /** Asks a worker over HTTP. */
+  discover(plugin: string, signal: AbortSignal): Promise<readonly RegisteredComponent[]>;
+}
+
+/** Of the reference: a worker that has not answered by then counts as out of reach. */
+const patienceMs = 5_000;
+
+export function componentSource(options: ComponentSourceOptions): ComponentSource {
+  return {
+    async list() {
+      const failed: { plugin: string; error: string }[] = [];
+      const listed = await Promise.all(
+        [...options.config.plugins.values()].map(async (plugin) => {
+          try {
+            return { plugin: plugin.name, components: await componentsOf(plugin, options) };
+          } catch (error) {
+            failed.push({ plugin: plugin.name, error: toError(error).message });
+            return { plugin: plugin.name, components: [] };
+          }
+        }),
+      );
+      return { listed, failed: failed.sort((a, b) => (a.plugin < b.plugin ? -1 : 1)) };
+    },
+  };
+}
+
+async function componentsOf(plugin: Plugin, options: ComponentSourceOptions): Promise<readonly ListedComponent[]> {
+  if (plugin.type === "builtin") return options.builtins;
+  if (plugin.type === "mock") return [...plugin.components].map(([path, component]) => ({ ...component, id: path, path }));
+  if (plugin.type === "longshore") return tasksOf(options.workers);
+  if (plugin.type === "stepflow") return overHttp(plugin, options);
+  const lanes = queuesOf(options.config)
+    .filter((queue) => queue.plugin === plugin)
+    .map(({ name }) => queueLane(name));
+  const known = (await Promise.all(lanes.map((lane) => componentsOn(options.documents, lane)))).filter((list) => list !== null);
+  if (known.length === 0) throw new Error("no worker has connected yet");
+  return distinct(known.flat());
+}
+
+/** Workers of several queues of one plugin may have the same components; which queue a step goes to is for its route to say. */
+function distinct(components: readonly RegisteredComponent[]): RegisteredComponent[] {
+  return [...new Map(components.map((component) => [`${component.path}\0${component.id}`, component])).values()];
+}
+
+/** The answer of its worker; what it said last when it does not answer in time. */
+async function overHttp(
+  plugin: Plugin & { readonly type: "stepflow" },
+  { clock, discover, documents }: ComponentSourceOptions,
+): Promise<readonly ListedComponent[]> {
+  const over = new AbortController();
+  const late = pause(clock, patienceMs, over.signal).then(() => null);
+  try {
+    const told = await Promise.race([discover(plugin.name, over.signal), late]);
+    if (told !== null) return told;
+    const kept = await componentsOn(documents, pluginLane(plugin));
+    if (kept === null) throw new Error(`its worker has not answered within ${patienceMs} ms`);
+    return kept;
+  } finally {
+    over.abort();
+  }
+}
+
+async function tasksOf(workers: Pick<Workers, "inOrder">): Promise<ListedComponent[]> {
+  const names = new Set<string>();
+  for await (const { reach } of workers.inOrder()) for (const name of reach?.names ?? []) names.add(name);
+  return [...names].filter((name) => !isKeptLane(name)).map((name) => ({ id: `/${name}`, path: `/${name}` }));
+}

@@ -1,0 +1,81 @@
+// What the workers of a plugin have said they can do: kept as documents, so that a server which has just started knows it before they come
+// back. A worker names a component by an id, which it is sent back unchanged, and by a path below its route, in which `{x}` stands for one
+// segment and `{*x}` for all that follow.
+
+import type { Document, DocumentStore } from "../../../../engine/run/documents.ts";
+import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import { type RoutePattern, routePattern, withSlash } from "./route.ts";
+
+export interface RegisteredComponent {
+  /** Exactly as the worker said it. */
+  readonly id: string;
+  readonly path: string;
+  readonly description?: string;
+  /** JSON Schemas. */
+  readonly inputSchema?: Json;
+  readonly outputSchema?: Json;
+}
+
+export interface FoundComponent {
+  readonly component: RegisteredComponent;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** A kind of documents. Each one's name is the lane that the components are taken from. */
+export const componentsKind = "stepflow-components";
+/** The newest list replaces the one before: nobody asks for older ones. */
+const version = 1;
+
+/** Of a worker's own list: more is generated, and every discovery would carry it. */
+export const componentsMax = 10_000;
+
+export function componentsBody(components: readonly RegisteredComponent[]): string {
+  return JSON.stringify({ components });
+}
+
+export async function keepComponents(documents: DocumentStore, lane: string, components: readonly RegisteredComponent[]): Promise<void> {
+  await documents.keepDocument({ kind: componentsKind, name: lane, version, body: componentsBody(components) });
+}
+
+/** Null when nobody has told. */
+export async function componentsOn(documents: DocumentStore, lane: string): Promise<RegisteredComponent[] | null> {
+  const found: Document | undefined = await documents.document(componentsKind, lane);
+  return found === undefined ? null : componentsIn(JSON.parse(found.body) as Json);
+}
+
+/** Reads what `componentsBody` wrote. */
+export function componentsIn(body: Json): RegisteredComponent[] {
+  const listed = isObject(body) ? (body as JsonObject).components : undefined;
+  return Array.isArray(listed) ? (listed as unknown as RegisteredComponent[]) : [];
+}
+
+/** The rule for workers that say only one of them: an id that looks like a path is one. */
+export function pathOf(id: string, path: string | undefined): string {
+  return path === undefined || path === "" ? withSlash(id) : withSlash(path);
+}
+
+/** The component that a path leads to, and what its names stand for; literal paths come before patterns. Null when there is none. */
+export function findComponent(components: readonly RegisteredComponent[], path: string): FoundComponent | null {
+  const wanted = withSlash(path);
+  const literal = components.find((component) => component.path === wanted);
+  if (literal !== undefined) return { component: literal, params: {} };
+  let best: (FoundComponent & { weight: number }) | null = null;
+  for (const component of components) {
+    const pattern = patternOf(component.path);
+    const params = pattern?.match(wanted);
+    if (pattern === null || params === undefined) continue;
+    if (best === null || pattern.weight > best.weight) best = { component, params, weight: pattern.weight };
+  }
+  return best === null ? null : { component: best.component, params: best.params };
+}
+
+/** Null for a path without names in it, and for what is no pattern: a worker says what it likes. */
+function patternOf(path: string): RoutePattern | null {
+  if (!path.includes("{")) return null;
+  try {
+    return routePattern(path);
+  } catch {
+    // Such a component can be called by no path; it is listed all the same.
+    return null;
+  }
+}

@@ -1,0 +1,44 @@
+// OrchestratorService: what workers of every queue report, and the runs that their components start.
+
+import type { GrpcMethod } from "../../../../grpc/service.ts";
+import { unary } from "../../../../grpc/service.ts";
+import { ResultOrder } from "../../wire/messages.ts";
+import { OrchestratorService } from "../../wire/services.ts";
+import { refusing } from "../api/refusing.ts";
+import { orchestratorStatus, type WorkerRuns } from "../api/worker-runs.ts";
+import type { Reports } from "../queue/reports.ts";
+import { enumIn, invalid, runIdIn } from "../refuse.ts";
+
+export function orchestratorMethods({ reports }: { readonly reports: Reports }): GrpcMethod[] {
+  return [
+    unary(OrchestratorService.TaskHeartbeat, "task.report", (request, { caller }) => reports.heartbeat(request, caller)),
+    unary(OrchestratorService.CompleteTask, "task.report", async (request) => {
+      await reports.complete(request);
+      return {};
+    }),
+  ];
+}
+
+/** Runs on behalf of those that the worker's tasks belong to. */
+export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
+  return [
+    unary(OrchestratorService.SubmitRun, "sub-run.start", async ({ runRequest, subflowKey, rootRunId }, call) => {
+      if (runRequest === undefined) throw invalid("run_request", "is missing, expected the flow and its inputs");
+      const { input, wait, timeoutSecs, ...wish } = runRequest;
+      const asker = rootRunId ? { rootRunId: runIdIn("root_run_id", rootRunId) } : undefined;
+      const patience = { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+      const from = { caller: call.caller, ...(asker === undefined ? {} : { asker }) };
+      return orchestratorStatus(await runs.submit({ ...wish, inputs: input }, from, subflowKey || undefined, patience));
+    }),
+    unary(
+      OrchestratorService.GetRun,
+      "sub-run.read",
+      async ({ runId, wait, timeoutSecs, includeResults, resultOrder, rootRunId }, call) => {
+        if (rootRunId) runIdIn("root_run_id", rootRunId);
+        const patience = { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        const order = includeResults ? enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX : undefined;
+        return orchestratorStatus(await runs.get(runIdIn("run_id", runId), { caller: call.caller }, order, patience));
+      },
+    ),
+  ].map(refusing);
+}

@@ -1,0 +1,217 @@
+// One PullTasks stream: a worker that is pushed tasks as they come. One lies with it unclaimed, or a few while it claims at once (ahead.ts).
+//
+// Nothing on the wire tells how many tasks a worker runs at once; a busy one simply does not read. So a task that a worker with other work
+// leaves unclaimed goes on to others soon, and from then on, for a while, the worker is taken to run as many as it held then. A worker
+// without any work that leaves tasks unclaimed is offered another when it has spoken of the last, and less and less often until then: each
+// would lie in its stream, to be read and thrown away.
+
+import { setMaxListeners } from "node:events";
+import type { Clock } from "../../../../clock.ts";
+import type { Workers } from "../../../../engine/board/workers.ts";
+import { LongshoreError } from "../../../../errors.ts";
+import type { GrpcSink } from "../../../../grpc/service.ts";
+import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { TaskAssignment } from "../../wire/messages.ts";
+import { deliver, type Recipient } from "../queue/courier.ts";
+import type { Held } from "../queue/held.ts";
+import type { Delivery, NextOptions, TaskQueue } from "../queue/queue.ts";
+import type { Unclaimed } from "../queue/unclaimed.ts";
+import { unavailable } from "../refuse.ts";
+import { Ahead } from "./ahead.ts";
+
+type Assignment = Encodable<typeof TaskAssignment>;
+
+/** How long a worker that holds nothing may take to claim: it may be starting up. */
+const idleOfferMs = 5_000;
+/** One that holds something most likely has no room. Far above what a claim takes, even across continents. */
+const busyOfferMs = 1_000;
+/** How long what was learnt about a worker's room is believed. */
+const roomMs = 60_000;
+/** The longest pause between two tasks for a worker that does not claim. */
+const restMsMax = 60_000;
+/** How long a worker may take to say what it can do, as in the reference, before it is given tasks all the same. */
+const discoveryMs = 5_000;
+/** A worker that waits is heard of this often, or more often. */
+const signMs = 30_000;
+
+export interface PullParts {
+  readonly clock: Clock;
+  readonly held: Held;
+  readonly unclaimed: Unclaimed;
+  readonly workers: Pick<Workers, "seen">;
+}
+
+export class PullStream {
+  readonly #parts: PullParts;
+  readonly #queue: TaskQueue;
+  readonly #workerId: string;
+  readonly #url: string;
+  /** Aborted when the worker has gone. */
+  readonly #gone: AbortSignal;
+  readonly #sink: Pick<GrpcSink<Assignment>, "send">;
+  #room: { readonly count: number; readonly until: number } | undefined;
+  #misses = 0;
+  readonly #ahead = new Ahead();
+  /** Until a task is left unclaimed. Aborted, its couriers ask no more and give back what they have. */
+  #round = new AbortController();
+  #couriers = 0;
+  /** Tasks that couriers ask for, or that lie with the worker unclaimed. */
+  #coming = 0;
+
+  constructor(
+    parts: PullParts,
+    stream: { queue: TaskQueue; workerId: string; url: string; gone: AbortSignal; sink: Pick<GrpcSink<Assignment>, "send"> },
+  ) {
+    this.#parts = parts;
+    this.#queue = stream.queue;
+    this.#workerId = stream.workerId;
+    this.#url = stream.url;
+    this.#sink = stream.sink;
+    this.#gone = stream.gone;
+  }
+
+  /** Resolves when the worker has gone. Throws UNAVAILABLE when the server is closing: the worker is to come back. */
+  async serve(): Promise<void> {
+    const question = this.#queue.discover({ orchestratorServiceUrl: this.#url, patienceMs: discoveryMs, worker: this });
+    const end = () => {
+      question.drop();
+      this.#round.abort();
+    };
+    this.#gone.addEventListener("abort", end, { once: true });
+    void question.answered.then((told) => {
+      if (told) this.#sign(this.#queue.registrations.toldBy(this)?.map(({ path }) => path));
+    });
+    try {
+      const isKnown = (await this.#queue.registrations.known()) !== null;
+      await this.#sink.send(question.assignment);
+      // Without a word from any worker of the queue, components would have to be called by names that it may not have.
+      if (!isKnown) await question.answered;
+      await this.#deliverAll();
+    } catch (error) {
+      if (error instanceof LongshoreError && error.code === "LONGSHORE_SHUTDOWN") throw unavailable("The server is closing.");
+      throw error;
+    } finally {
+      this.#gone.removeEventListener("abort", end);
+      end();
+      this.#queue.registrations.leave(this);
+    }
+  }
+
+  /** Each round begins with one courier, which stays for the whole of it. */
+  async #deliverAll(): Promise<void> {
+    while (!this.#gone.aborted) {
+      this.#round = new AbortController();
+      // Each of its few couriers listens.
+      setMaxListeners(0, this.#round.signal);
+      let unclaimed: Delivery | undefined;
+      const lapsed = (delivery: Delivery) => {
+        unclaimed ??= delivery;
+      };
+      await this.#deliver(this.#round, lapsed, { first: true });
+      if (unclaimed !== undefined) await this.#afterLapse(unclaimed);
+    }
+  }
+
+  async #deliver(round: AbortController, lapsed: (delivery: Delivery) => void, { first }: { first: boolean }): Promise<void> {
+    const { clock } = this.#parts;
+    let comes = false;
+    const coming = (now: boolean) => {
+      if (comes !== now) this.#coming += now ? 1 : -1;
+      comes = now;
+    };
+    const recipient: Recipient = {
+      gone: round.signal,
+      leave: (delivery) => (this.#gone.aborted ? delivery.drop() : delivery.giveBack()),
+      ready: async () => {
+        coming(false);
+        while (!round.signal.aborted && !this.#hasRoom()) await this.#change(round.signal);
+        if (!first && this.#couriers > this.#ahead.most) return undefined;
+        coming(true);
+        return this.#options();
+      },
+      send: (assignment, delivery) => {
+        const sentAt = clock.now();
+        void delivery.outcome.then((outcome) => {
+          coming(false);
+          if (outcome === "taken") this.#ahead.claimedAfter(clock.now() - sentAt);
+        });
+        return this.#sink.send(assignment);
+      },
+      taken: () => {
+        this.#misses = 0;
+        // What ends one of the others ends the first one too, which tells the worker.
+        while (!round.signal.aborted && this.#couriers < this.#ahead.most) this.#deliver(round, lapsed, { first: false }).catch(() => {});
+      },
+      lapsed: (delivery) => {
+        lapsed(delivery);
+        round.abort();
+      },
+    };
+    this.#couriers++;
+    try {
+      await deliver(this.#queue, recipient, clock);
+    } finally {
+      this.#couriers--;
+      coming(false);
+    }
+  }
+
+  /** False while the worker is believed to be unable to begin another task. */
+  #hasRoom(): boolean {
+    const { clock, held } = this.#parts;
+    if (this.#room !== undefined && clock.now() >= this.#room.until) {
+      // It may have more than it seemed; one task at a time will tell.
+      this.#room = undefined;
+      this.#ahead.lapsed();
+    }
+    return this.#room === undefined || held.count(this.#workerId) + this.#coming < this.#room.count;
+  }
+
+  /** Until the worker is done with a task, or its room is to be learnt anew. */
+  #change(gone: AbortSignal): Promise<void> {
+    const { clock, held } = this.#parts;
+    const ms = (this.#room?.until ?? 0) - clock.now();
+    return this.#rest(ms, gone, (wake) => held.listenFor(this.#workerId, wake));
+  }
+
+  #options(): Omit<NextOptions, "signal"> {
+    const { held } = this.#parts;
+    this.#sign();
+    const offerMs = held.count(this.#workerId) > 0 ? busyOfferMs : idleOfferMs;
+    return { offerMs, orchestratorServiceUrl: this.#url, worker: this };
+  }
+
+  #sign(does?: readonly string[]): void {
+    const sign = { protocol: "stepflow", reach: { names: [this.#queue.lane.name], labels: [] }, everyMs: signMs };
+    this.#parts.workers.seen(this.#workerId, does === undefined ? sign : { ...sign, does });
+  }
+
+  async #afterLapse(delivery: Delivery): Promise<void> {
+    const { clock, held, unclaimed } = this.#parts;
+    this.#ahead.lapsed();
+    const count = held.count(this.#workerId);
+    if (count > 0) {
+      this.#room = { count, until: clock.now() + roomMs };
+      return;
+    }
+    const restMs = Math.min(idleOfferMs * 2 ** this.#misses++, restMsMax);
+    await this.#rest(restMs, this.#gone, (wake) => unclaimed.listenFor(delivery.id, wake));
+  }
+
+  /** Until the time is over, somebody calls `wake`, or nobody is there to wait for. */
+  #rest(ms: number, gone: AbortSignal, listen: (wake: () => void) => () => void): Promise<void> {
+    const { clock } = this.#parts;
+    return new Promise((resolve) => {
+      const over = () => {
+        stopTimer();
+        stopListening();
+        gone.removeEventListener("abort", over);
+        resolve();
+      };
+      const stopTimer = clock.at(clock.now() + ms, over);
+      const stopListening = listen(over);
+      gone.addEventListener("abort", over, { once: true });
+      if (gone.aborted) over();
+    });
+  }
+}

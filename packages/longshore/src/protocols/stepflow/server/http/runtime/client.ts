@@ -1,0 +1,142 @@
+// The connections to one worker, and the requests that are over quickly: the handshake, the list of components, answers to what it asks.
+// Calls of components have connections of their own, so that an answer never waits behind a call that waits for it.
+
+import type { Dispatcher } from "undici";
+import { ByteBudget } from "../../../../../byte-budget.ts";
+import { LongshoreError, toError } from "../../../../../errors.ts";
+import type { Json, JsonObject } from "../../../../../json.ts";
+import { handOutHeader, instanceHeader } from "../../../wire/http/headers.ts";
+import { notificationText, parseRpc, type RpcErrorBody, requestText } from "../../../wire/json-rpc.ts";
+import { type Exchange, exchange, type WorkerReply } from "./exchange.ts";
+
+export interface WorkerClientOptions {
+  /** Requests go to exactly this address. */
+  readonly url: URL;
+  makeId(): string;
+  readonly receivingBytes?: number;
+}
+
+/** Of all answers of one worker that are not whole yet: half of what all callers of the server share. */
+const receivingBytesDefault = 128 * 1024 * 1024;
+
+/** For everything but calls of components, which take as long as they take. */
+const controlMs = 30_000;
+const connectMs = 10_000;
+const controlConnectionsMax = 16;
+/** Below the 5 s after which common servers of Python and Node close an idle connection: a request that meets the close looks lost. */
+const keepAliveMs = 3_000;
+/** The system begins to ask a silent peer for a sign after this long. */
+const probeMs = 30_000;
+
+const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+
+export class WorkerClient {
+  readonly #url: URL;
+  readonly #makeId: () => string;
+  readonly #calls: Dispatcher;
+  readonly #control: Dispatcher;
+  readonly #receiving: ByteBudget;
+
+  /** Loads the HTTP library only now: a server without such plugins never needs it. */
+  static async open(options: WorkerClientOptions): Promise<WorkerClient> {
+    const { Pool } = await import("undici");
+    const common = {
+      connect: { timeout: connectMs, keepAliveInitialDelay: probeMs },
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
+    };
+    // As many calls as the lane lets through.
+    const calls = new Pool(options.url.origin, { ...common, connections: null, headersTimeout: 0, bodyTimeout: 0 });
+    return new WorkerClient(options, calls, new Pool(options.url.origin, { ...common, connections: controlConnectionsMax }));
+  }
+
+  private constructor(
+    { url, makeId, receivingBytes = receivingBytesDefault }: WorkerClientOptions,
+    calls: Dispatcher,
+    control: Dispatcher,
+  ) {
+    this.#url = url;
+    this.#makeId = makeId;
+    this.#calls = calls;
+    this.#control = control;
+    this.#receiving = new ByteBudget(receivingBytes);
+  }
+
+  /** Of answers that are not whole yet. */
+  get receivedBytes(): number {
+    return this.#receiving.held;
+  }
+
+  get url(): string {
+    return this.#url.href;
+  }
+
+  newId(): string {
+    return this.#makeId();
+  }
+
+  /** A call of a component, under way until its answer is whole. */
+  execute(body: string, handOut: string, how: Exchange): Promise<WorkerReply> {
+    return exchange(this.#calls, this.#post(body, { [handOutHeader]: encodeURIComponent(handOut) }), how, this.#receiving);
+  }
+
+  /** A request that is answered at once. Throws LONGSHORE_UNREACHABLE for anything but a result or an error of JSON-RPC. */
+  async ask(method: string, params: JsonObject, signal: AbortSignal): Promise<{ result: Json } | { error: RpcErrorBody }> {
+    const id = this.newId();
+    const { status, body } = await this.#send(requestText(id, method, params), {}, method, signal);
+    try {
+      const message = parseRpc(body);
+      if (message.kind === "result" && message.id === id) return { result: message.result };
+      if (message.kind === "error" && message.id === id) return { error: message.error };
+      throw new Error(`it is no answer to request ${id}`);
+    } catch (error) {
+      throw this.#unreachable(`${method} was answered with status ${status} and no JSON-RPC answer: ${toError(error).message}`, error);
+    }
+  }
+
+  /** Answers the status. */
+  async notify(method: string, signal: AbortSignal): Promise<number> {
+    return (await this.#send(notificationText(method, {}), {}, method, signal)).status;
+  }
+
+  /** Sends the answer to something the worker asked, to the same process of it. Answers the status. */
+  async answer(body: string, instanceId: string | null, signal: AbortSignal): Promise<number> {
+    const own: Record<string, string> = instanceId === null ? {} : { [instanceHeader]: instanceId };
+    return (await this.#send(body, own, "an answer", signal)).status;
+  }
+
+  /** The status of a GET below the worker's origin, for its health. */
+  async get(path: string, signal: AbortSignal): Promise<number> {
+    const options = { origin: this.#url.origin, path, method: "GET" as const, headersTimeout: controlMs, bodyTimeout: controlMs };
+    return (await exchange(this.#control, options, { signal }, this.#receiving)).status;
+  }
+
+  /** Lets what is under way end, and takes nothing more. */
+  async retire(): Promise<void> {
+    await this.#calls.close();
+    await this.#control.close();
+  }
+
+  /** Ends whatever is under way. */
+  async close(): Promise<void> {
+    await Promise.all([this.#calls.destroy(), this.#control.destroy()]);
+  }
+
+  async #send(body: string, extra: Record<string, string>, what: string, signal: AbortSignal): Promise<WorkerReply> {
+    const options = { ...this.#post(body, extra), headersTimeout: controlMs, bodyTimeout: controlMs };
+    try {
+      return await exchange(this.#control, options, { signal }, this.#receiving);
+    } catch (error) {
+      throw this.#unreachable(`${what} could not be sent to the worker: ${toError(error).message}`, error);
+    }
+  }
+
+  #post(body: string, extra: Record<string, string>): Dispatcher.DispatchOptions {
+    const { origin, pathname, search } = this.#url;
+    return { origin, path: pathname + search, method: "POST", headers: { ...headers, ...extra }, body };
+  }
+
+  #unreachable(message: string, cause: unknown): LongshoreError {
+    return new LongshoreError("LONGSHORE_UNREACHABLE", `${this.#url.href}: ${message}`, { cause });
+  }
+}

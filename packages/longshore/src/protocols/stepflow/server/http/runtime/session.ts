@@ -1,0 +1,66 @@
+// The handshake with a worker, and what it tells: which dialect it speaks, whether it understands references to blobs, what it can do.
+
+import { LongshoreError } from "../../../../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../../json.ts";
+import type { RpcDialect } from "../../../wire/codes.ts";
+import { protocolVersion } from "../../../wire/http/params.ts";
+import { componentsMax, pathOf, type RegisteredComponent } from "../../config/registered.ts";
+import type { WorkerClient } from "./client.ts";
+
+export interface Session {
+  readonly client: WorkerClient;
+  readonly dialect: RpcDialect;
+  readonly blobRefs: boolean;
+}
+
+export interface SessionOptions {
+  /** Where the worker keeps and finds blobs; null when this server has none for it. */
+  readonly blobs: { readonly url: string; readonly threshold: number } | null;
+}
+
+/** Both ways of writing the parameters at once: workers of either dialect read their own and read past the other. */
+export async function openSession(client: WorkerClient, { blobs }: SessionOptions, signal: AbortSignal): Promise<Session> {
+  const params: JsonObject = {
+    runtime_protocol_version: protocolVersion,
+    runtimeProtocolVersion: protocolVersion,
+    capabilities: blobs === null ? {} : { blobApiUrl: blobs.url, blobThreshold: blobs.threshold },
+  };
+  const answer = await client.ask("initialize", params, signal);
+  if ("error" in answer) throw refused(client, `it refuses the handshake: ${answer.error.message} (${answer.error.code})`);
+  const said: { readonly [key: string]: unknown } = isObject(answer.result) ? answer.result : {};
+  const version = said.serverProtocolVersion ?? said.server_protocol_version;
+  if (version !== protocolVersion) {
+    throw refused(client, `it speaks version ${JSON.stringify(version) ?? "none"} of the protocol, expected ${protocolVersion}`);
+  }
+  const status = await client.notify("initialized", signal);
+  // The reference insists on 202; any success means the same.
+  if (status < 200 || status > 299) throw refused(client, `it answers 'initialized' with status ${status}, expected 202`);
+  return { client, dialect: said.serverProtocolVersion === undefined ? "A" : "B", blobRefs: said.supportsBlobRefs === true };
+}
+
+/** What the worker says that it can do. Components with names in their paths are missing in the lists of some. */
+export async function listComponents({ client }: Session, signal: AbortSignal): Promise<RegisteredComponent[]> {
+  const answer = await client.ask("components/list", {}, signal);
+  if ("error" in answer) throw refused(client, `it does not list its components: ${answer.error.message} (${answer.error.code})`);
+  const listed = isObject(answer.result) ? (answer.result as JsonObject).components : undefined;
+  if (!Array.isArray(listed)) throw refused(client, "its list of components is none, expected {components: [...]}");
+  if (listed.length > componentsMax) throw refused(client, `it lists ${listed.length} components, expected at most ${componentsMax}`);
+  return listed.flatMap((entry) => componentOf(entry) ?? []);
+}
+
+/** Null for an entry that names no component. */
+function componentOf(entry: Json): RegisteredComponent | null {
+  if (!isObject(entry) || typeof entry.component !== "string" || entry.component === "") return null;
+  const { component, description, input_schema, output_schema } = entry as JsonObject;
+  return {
+    id: component as string,
+    path: pathOf(component as string, undefined),
+    ...(typeof description === "string" ? { description } : {}),
+    ...(isObject(input_schema) ? { inputSchema: input_schema as Json } : {}),
+    ...(isObject(output_schema) ? { outputSchema: output_schema as Json } : {}),
+  };
+}
+
+function refused(client: WorkerClient, why: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_UNREACHABLE", `The worker at ${client.url} cannot be used: ${why}.`);
+}

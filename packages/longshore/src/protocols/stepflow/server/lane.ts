@@ -1,0 +1,58 @@
+// Components that are carried out from here: a worker of a lane (engine/board/lane-worker.ts) whose work and failures are Stepflow's.
+
+import { isAboutTheStore, LaneFailure, type LaneOptions, LaneWorker, NoRoomToWait, NotBegun } from "../../../engine/board/lane-worker.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import { toError } from "../../../errors.ts";
+import type { Json } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
+import { type FlowError, failureReport } from "../dialect/result.ts";
+import type { ComponentTask } from "../dialect/router.ts";
+
+export interface ComponentLaneOptions extends Omit<LaneOptions, "perform" | "cancelled"> {
+  /** Answers the component's output, or throws: a StepFailure says what to report, anything else is this server's own mistake. */
+  perform(work: ComponentWork): Promise<Json>;
+}
+
+export interface ComponentWork {
+  readonly task: Task;
+  readonly component: string;
+  readonly input: Json;
+  /** Aborted when the step was cancelled, the hold was lost, or the lane is closed. */
+  readonly signal: AbortSignal;
+  /** While it waits for other work of this server it takes no slot: else that work could wait for it in turn. */
+  lend<T>(wait: () => Promise<T>): Promise<T>;
+}
+
+/** What a step failed with. With `final` it is not tried again, whatever its code says; `shown` is what our own views say instead of its message. */
+export class StepFailure extends LaneFailure {
+  override readonly name: string = "StepFailure";
+  readonly error: FlowError;
+  readonly final: boolean;
+
+  constructor(error: FlowError, options: { cause?: unknown; final?: boolean; shown?: string } = {}) {
+    const { final = false, shown = error.message, cause } = options;
+    super({ ...failureReport(error), error: shown, ...(final ? { retryable: false } : {}) }, { cause });
+    this.error = error;
+    this.final = final;
+  }
+}
+
+export function componentLane({ perform, ...options }: ComponentLaneOptions): LaneWorker {
+  return new LaneWorker({
+    ...options,
+    cancelled: failureReport({ code: "CANCELLED", message: "the step was cancelled" }),
+    async perform({ task, signal, lend }) {
+      try {
+        const { component, input } = parseExact(task.input) as ComponentTask;
+        return await perform({ task, component, input, signal, lend });
+      } catch (error) {
+        throw error instanceof StepFailure || error instanceof NotBegun ? error : inWords(error);
+      }
+    },
+  });
+}
+
+function inWords(error: unknown): StepFailure {
+  const code = error instanceof NoRoomToWait ? "RESOURCE_UNAVAILABLE" : isAboutTheStore(error) ? "UNREACHABLE" : "ORCHESTRATOR_ERROR";
+  return new StepFailure({ code, message: toError(error).message }, { cause: error });
+}

@@ -1,0 +1,186 @@
+// The connection to a NATS server: made again whenever it is lost, with the streams and consumers that belong to it. Whoever publishes
+// waits for it; a message that was stored although its answer was lost is not stored twice (`Nats-Msg-Id`).
+
+import { type Clock, pause } from "../../../../clock.ts";
+import type { Trouble } from "../../../../trouble.ts";
+import type { NatsClient, NatsConnection } from "../../wire/nats/client.ts";
+import { ensureConsumer } from "../../wire/nats/consumer.ts";
+import { serversOf } from "../../wire/nats/servers.ts";
+import { ensureStream, subjectOf } from "./stream.ts";
+
+export interface NatsLinkOptions {
+  readonly client: NatsClient;
+  readonly url: string;
+  readonly consumer: string;
+  readonly streams: readonly string[];
+  readonly clock: Clock;
+  readonly trouble: Trouble;
+}
+
+export type Published =
+  | { readonly kind: "stored"; readonly sequence: number }
+  | { readonly kind: "too-large"; readonly bytesMax: number }
+  | { readonly kind: "given-up" };
+
+type JetStreamClient = ReturnType<NatsClient["jetstream"]["jetstream"]>;
+type JetStreamManager = Awaited<ReturnType<NatsClient["jetstream"]["jetstreamManager"]>>;
+
+interface Live {
+  readonly connection: NatsConnection;
+  readonly client: JetStreamClient;
+  readonly manager: JetStreamManager;
+}
+
+/** For a connection to stand, and for each answer. A server that takes longer is as good as gone. */
+const answerMs = 5_000;
+/** Between two tries, of whatever failed. */
+const retryMs = 500;
+
+export class NatsLink {
+  readonly #options: NatsLinkOptions;
+  readonly #waiting = new Set<() => void>();
+  /** Streams that are being made; whoever misses one waits for the same. */
+  readonly #preparing = new Map<string, Promise<void>>();
+  #live: Live | undefined;
+
+  constructor(options: NatsLinkOptions) {
+    this.#options = options;
+  }
+
+  /** Connects, and connects again, until the signal aborts; then closes. Never rejects. */
+  async run(gone: AbortSignal): Promise<void> {
+    const { clock, trouble, url } = this.#options;
+    const what = `the connection to NATS at ${withoutLogin(url)}`;
+    while (!gone.aborted) {
+      try {
+        const live = await unlessGone(this.#connect(), gone);
+        if (live === undefined) return;
+        trouble.working(what);
+        this.#live = live;
+        for (const wake of [...this.#waiting]) wake();
+        await closedOrGone(live.connection, gone);
+      } catch (error) {
+        trouble.failing(what, error);
+      }
+      this.#live = undefined;
+      await pause(clock, retryMs, gone);
+    }
+  }
+
+  /** Tries until it is stored, or `over` aborts. */
+  async publish(stream: string, bytes: Uint8Array, id: string, over: AbortSignal): Promise<Published> {
+    const { clock, trouble } = this.#options;
+    const what = `publishing to the stream ${stream}`;
+    while (!over.aborted) {
+      const live = this.#live;
+      if (live === undefined) {
+        await this.#connected(over);
+        continue;
+      }
+      const bytesMax = live.connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
+      if (bytes.length > bytesMax - headerBytesMax) return { kind: "too-large", bytesMax };
+      try {
+        const { seq } = await live.client.publish(subjectOf(stream), bytes, { msgID: id, timeout: answerMs });
+        trouble.working(what);
+        return { kind: "stored", sequence: seq };
+      } catch (error) {
+        if (over.aborted) break;
+        trouble.failing(what, error);
+        // Whoever cleared the server's storage took the stream along.
+        await this.#prepare(live, stream).catch(() => {});
+        await pause(clock, retryMs, over);
+      }
+    }
+    return { kind: "given-up" };
+  }
+
+  /** True when it was still there. */
+  async remove(stream: string, sequence: number): Promise<boolean> {
+    try {
+      return (await this.#live?.manager.streams.deleteMessage(stream, sequence, false)) ?? false;
+    } catch {
+      // It has been taken, or the server cannot be asked: either way its reader will be told that the task is gone.
+      return false;
+    }
+  }
+
+  async #connect(): Promise<Live> {
+    const { client, url, streams } = this.#options;
+    const { servers, login } = serversOf(url);
+    const connection = await client.transport.connect({
+      ...login,
+      servers: [...servers],
+      name: "longshore",
+      timeout: answerMs,
+      // Made anew by `run`: what waits for an answer is told at once, and a server that comes back without its store has streams again.
+      reconnect: false,
+    });
+    try {
+      const manager = await client.jetstream.jetstreamManager(connection, { checkAPI: false, timeout: answerMs });
+      const live = { connection, manager, client: client.jetstream.jetstream(connection, { timeout: answerMs }) };
+      for (const stream of streams) await this.#prepare(live, stream);
+      return live;
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  #prepare(live: Live, stream: string): Promise<void> {
+    let preparing = this.#preparing.get(stream);
+    if (preparing === undefined) {
+      preparing = this.#make(live, stream).finally(() => this.#preparing.delete(stream));
+      this.#preparing.set(stream, preparing);
+    }
+    return preparing;
+  }
+
+  async #make({ connection, manager }: Live, stream: string): Promise<void> {
+    const { client, consumer } = this.#options;
+    await ensureStream(client.jetstream, manager, stream);
+    await ensureConsumer(client.jetstream, connection, stream, consumer);
+  }
+
+  #connected(over: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.#waiting.delete(wake);
+        over.removeEventListener("abort", wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      over.addEventListener("abort", wake, { once: true });
+      if (over.aborted) wake();
+    });
+  }
+}
+
+/** What the client puts in front of a message with an id. */
+const headerBytesMax = 1_024;
+
+/** Undefined when nobody waits for the connection any more; it is closed when it comes all the same. */
+function unlessGone(connecting: Promise<Live>, gone: AbortSignal): Promise<Live | undefined> {
+  return new Promise((resolve, reject) => {
+    const leave = () => resolve(undefined);
+    gone.addEventListener("abort", leave, { once: true });
+    if (gone.aborted) leave();
+    connecting
+      .then((live) => {
+        if (gone.aborted) void live.connection.close();
+        else resolve(live);
+      }, reject)
+      .finally(() => gone.removeEventListener("abort", leave));
+  });
+}
+
+async function closedOrGone(connection: NatsConnection, gone: AbortSignal): Promise<void> {
+  const leave = () => void connection.close();
+  gone.addEventListener("abort", leave, { once: true });
+  if (gone.aborted) leave();
+  await connection.closed();
+  gone.removeEventListener("abort", leave);
+}
+
+function withoutLogin(url: string): string {
+  return url.replaceAll(/\/\/[^/@]*@/g, "//");
+}

@@ -1,0 +1,37 @@
+// What plugins need of the server around them.
+
+import type { Clock } from "../../../../clock.ts";
+import type { Board } from "../../../../engine/board/board.ts";
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Workers } from "../../../../engine/board/workers.ts";
+import type { DocumentStore } from "../../../../engine/run/documents.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
+import type { ProcessGroups } from "../../../../process-groups.ts";
+import type { Observability } from "../../wire/observability.ts";
+import type { BlobApi } from "../config/config.ts";
+import type { RuntimeCalls } from "../http/runtime/requests.ts";
+import type { PluginLog } from "./log.ts";
+
+export interface PluginHost {
+  readonly board: Board;
+  readonly workers: Pick<Workers, "seen">;
+  readonly documents: DocumentStore;
+  readonly reader: Pick<Reader, "tasks">;
+  readonly clock: Clock;
+  readonly log: PluginLog;
+  /** A new UUID. */
+  makeId(): string;
+  /** Ends with the function that is returned. */
+  listen(listener: { task(task: Task): void }): () => void;
+  /** Which run, flow and step a task belongs to, as workers know them. */
+  observability(task: Task): Promise<Observability>;
+  readonly calls: RuntimeCalls;
+  readonly groups: ProcessGroups;
+  /** Of the configuration. */
+  readonly directory: string;
+  readonly blobApi: BlobApi;
+  /** Where workers on this machine reach the server, such as `http://127.0.0.1:4500`; null when it has no socket. */
+  readonly url: string | null;
+  /** The server's own environment. */
+  readonly environment: NodeJS.ProcessEnv;
+}

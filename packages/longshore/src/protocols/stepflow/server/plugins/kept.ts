@@ -1,0 +1,130 @@
+// Keeps something alive that is begun, is up for a while, and ends: a plugin's process. Whoever needs it waits until it is up.
+//
+//   down      nothing runs; it is begun when its pause is over
+//   starting  it has been begun, and is not yet of use
+//   up        of use, until it ends or somebody finds that it is not
+//   stopped   for good
+
+import { type Backoff, backoffMs } from "../../../../backoff.ts";
+import { type Clock, pause } from "../../../../clock.ts";
+import { toError } from "../../../../errors.ts";
+
+export interface Kept<T> {
+  readonly value: T;
+  /** Resolves when it is over, with what ended it; with nothing when there is nothing to say. */
+  readonly ended: Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface KeeperOptions<T> {
+  readonly clock: Clock;
+  /** Begins it, and resolves when it is of use. To be given up when the signal aborts. */
+  begin(signal: AbortSignal): Promise<Kept<T>>;
+  up?(value: T): void;
+  /** Told why it is not of use any more, or could not be begun, and when it is begun again. */
+  down?(why: string, againMs: number): void;
+}
+
+const restartPolicy: Backoff = { kind: "exponential", delayMs: 200, maxMs: 30_000, jitter: 0.1 };
+/** Up for this long, it has proved itself: its next end is the first of a new row. */
+const calmMs = 60_000;
+
+export class Keeper<T> {
+  readonly #options: KeeperOptions<T>;
+  readonly #stopped = new AbortController();
+  #current: (Kept<T> & { readonly sinceMs: number }) | null = null;
+  #replaced: string | null = null;
+  #wanting = new Set<() => void>();
+  #running: Promise<void> | null = null;
+
+  constructor(options: KeeperOptions<T>) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** What is up now; null while nothing is. */
+  get value(): T | null {
+    return this.#current?.value ?? null;
+  }
+
+  /** Resolves when it is up; with null when the signal aborts first, or it is stopped. */
+  async ready(signal: AbortSignal): Promise<T | null> {
+    while (this.#current === null) {
+      if (signal.aborted || this.#stopped.signal.aborted) return null;
+      await this.#change(signal);
+    }
+    return this.#current.value;
+  }
+
+  /** Ends what is up and begins anew, unless it has been already: `value` is what its caller found to be of no use. */
+  async replace(value: T, why: string): Promise<void> {
+    const current = this.#current;
+    if (current === null || current.value !== value) return;
+    this.#replaced = why;
+    await current.stop();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#current?.stop();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopped;
+    for (let failures = 0; !signal.aborted; ) {
+      const { why, upMs } = await this.#once();
+      if (signal.aborted) break;
+      failures = upMs >= calmMs ? 1 : failures + 1;
+      const againMs = backoffMs(restartPolicy, failures, Math.random());
+      this.#options.down?.(why, againMs);
+      await pause(clock, againMs, signal);
+    }
+    this.#tell();
+  }
+
+  /** Resolves when it is over, with how long it was of use. */
+  async #once(): Promise<{ why: string; upMs: number }> {
+    const { clock, begin, up } = this.#options;
+    try {
+      const kept = await begin(this.#stopped.signal);
+      if (this.#stopped.signal.aborted) {
+        await kept.stop();
+        return { why: "it was stopped", upMs: 0 };
+      }
+      const sinceMs = clock.now();
+      this.#current = { ...kept, sinceMs };
+      up?.(kept.value);
+      this.#tell();
+      const ended = await kept.ended;
+      // How it ended may be the reason why it was of no use.
+      const why = [this.#replaced ?? "", ended].filter((text) => text !== "").join("; ");
+      return { why, upMs: clock.now() - sinceMs };
+    } catch (error) {
+      return { why: toError(error).message, upMs: 0 };
+    } finally {
+      this.#current = null;
+      this.#replaced = null;
+    }
+  }
+
+  #tell(): void {
+    for (const wake of [...this.#wanting]) wake();
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#wanting.delete(done);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      this.#wanting.add(done);
+      signal.addEventListener("abort", done, { once: true });
+    });
+  }
+}

@@ -1,0 +1,84 @@
+// The output of a plugin's process, line by line. What it writes last is kept, because that is what explains its end.
+
+import { StringDecoder } from "node:string_decoder";
+import type { Clock } from "../../../../clock.ts";
+
+/** Longer lines are cut: nobody reads them, and a process may write one without end. */
+const lineCharsMax = 4_000;
+const cutMark = " ... (cut)";
+/** Lines kept for the message about its end. */
+const tailLines = 20;
+/** A process that writes without a pause must not fill the log: more lines than this in one window are counted only. */
+const windowMs = 10_000;
+const windowLinesMax = 1_000;
+
+/** Cuts a stream of bytes into lines. */
+export class LineCutter {
+  readonly #decoder = new StringDecoder("utf8");
+  readonly #line: (text: string) => void;
+  #rest = "";
+  #cut = false;
+
+  constructor(line: (text: string) => void) {
+    this.#line = line;
+  }
+
+  write(chunk: Buffer): void {
+    const parts = this.#decoder.write(chunk).split("\n");
+    for (const [at, part] of parts.entries()) {
+      this.#take(part);
+      if (at < parts.length - 1) this.#flush();
+    }
+  }
+
+  end(): void {
+    this.#take(this.#decoder.end());
+    if (this.#rest !== "") this.#flush();
+  }
+
+  #take(text: string): void {
+    const room = lineCharsMax - this.#rest.length;
+    this.#rest += text.slice(0, room);
+    if (text.length > room) this.#cut = true;
+  }
+
+  #flush(): void {
+    const text = this.#rest.replace(/\r$/, "");
+    this.#rest = "";
+    const cut = this.#cut;
+    this.#cut = false;
+    this.#line(cut ? text + cutMark : text);
+  }
+}
+
+/** Passes lines on, but never more than a log can bear, and keeps the last ones. */
+export class LineLog {
+  readonly #clock: Pick<Clock, "now">;
+  readonly #tell: (text: string) => void;
+  readonly #tail: string[] = [];
+  #windowAt = 0;
+  #count = 0;
+
+  constructor(clock: Pick<Clock, "now">, tell: (text: string) => void) {
+    this.#clock = clock;
+    this.#tell = tell;
+  }
+
+  line(text: string): void {
+    if (text.trim() === "") return;
+    this.#tail.push(text);
+    if (this.#tail.length > tailLines) this.#tail.shift();
+    const now = this.#clock.now();
+    if (now - this.#windowAt >= windowMs) {
+      if (this.#count > windowLinesMax) this.#tell(`... ${this.#count - windowLinesMax} more lines were left out`);
+      this.#windowAt = now;
+      this.#count = 0;
+    }
+    if (++this.#count <= windowLinesMax) this.#tell(text);
+  }
+
+  /** The last lines, as one text for people; empty when there were none. */
+  get tail(): string {
+    return this.#tail.join("\n");
+  }
+}

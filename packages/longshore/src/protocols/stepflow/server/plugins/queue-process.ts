@@ -1,0 +1,85 @@
+// The worker process of a queue: it is started and told where its queue is, and then pulls on its own. It is started again when it ends;
+// and when a task of its queue was lost while nobody else holds one, for then it is there but does not work.
+
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Launch } from "../config/config.ts";
+import { type QueuePlugin, queueLane, queueOf } from "../config/queues.ts";
+import { queueEnvironment } from "./environment.ts";
+import type { PluginHost } from "./host.ts";
+import { Keeper, type Kept } from "./kept.ts";
+import { type PluginProcess, startProcess } from "./process.ts";
+import { findProgram } from "./program.ts";
+
+/** After a start it has this long to connect and take a task, before a lost one is its fault. */
+const settleMs = 30_000;
+
+export class QueueProcess {
+  readonly #plugin: QueuePlugin & { readonly launch: Launch };
+  readonly #host: PluginHost;
+  readonly #address: string;
+  readonly #keeper: Keeper<PluginProcess>;
+  /** Tasks of the queue that somebody works on now. */
+  readonly #held = new Set<string>();
+  #startedMs = 0;
+  #told: string | null = null;
+  #unlisten = () => {};
+
+  /** `address` is where the worker reaches this server. */
+  constructor(plugin: QueuePlugin & { readonly launch: Launch }, host: PluginHost, address: string) {
+    this.#plugin = plugin;
+    this.#host = host;
+    this.#address = address;
+    this.#keeper = new Keeper<PluginProcess>({
+      clock: host.clock,
+      begin: () => this.#begin(),
+      down: (why, againMs) => this.#down(why, againMs),
+    });
+  }
+
+  start(): void {
+    const queue = queueOf(this.#plugin, {});
+    const lane = queue === null ? null : queueLane(queue);
+    if (lane !== null) {
+      this.#unlisten = this.#host.listen({
+        task: (task) => {
+          if (task.lane?.name === lane) this.#changed(task);
+        },
+      });
+    }
+    this.#keeper.start();
+  }
+
+  async close(): Promise<void> {
+    this.#unlisten();
+    await this.#keeper.stop();
+  }
+
+  async #begin(): Promise<Kept<PluginProcess>> {
+    const { directory, clock, log, groups, environment } = this.#host;
+    const { name, launch } = this.#plugin;
+    const env = queueEnvironment(this.#plugin, this.#address, environment);
+    const program = findProgram(launch.command, { plugin: name, directory, path: env.PATH });
+    const process = startProcess({ plugin: name, program, args: launch.args, env, directory, clock, log, groups });
+    this.#startedMs = clock.now();
+    log.info(`The worker of the plugin ${name} was started`, { pid: process.pid });
+    const ended = process.ended.then((how) => (process.tail === "" ? how : `${how}; the last that it wrote:\n${process.tail}`));
+    return { value: process, ended, stop: () => process.stop() };
+  }
+
+  #down(why: string, againMs: number): void {
+    const message = `The worker of the plugin ${this.#plugin.name} has ended: ${why}`;
+    if (this.#told === why) this.#host.log.debug(message, { againMs });
+    else this.#host.log.error(message, { againMs });
+    this.#told = why;
+  }
+
+  #changed(task: Task): void {
+    if (task.state === "held" || task.state === "cancelling") this.#held.add(task.id);
+    else this.#held.delete(task.id);
+    const wasLost = task.closedBy === "expire" && (task.state === "queued" || task.state === "failed");
+    if (!wasLost || this.#held.size > 0) return;
+    const process = this.#keeper.value;
+    if (process === null || this.#host.clock.now() - this.#startedMs < settleMs) return;
+    void this.#keeper.replace(process, "a task of its queue was lost");
+  }
+}

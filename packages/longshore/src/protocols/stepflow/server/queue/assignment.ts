@@ -1,0 +1,45 @@
+// A task of the board as its worker is given it.
+
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Run } from "../../../../engine/run/run.ts";
+import { parseExact } from "../../../../json-exact.ts";
+import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { ComponentTask } from "../../dialect/router.ts";
+import { settingsOf } from "../../dialect/settings.ts";
+import type { TaskAssignment } from "../../wire/messages.ts";
+import { wireTaskId } from "../../wire/task-id.ts";
+import { flowIdOf } from "../api/render.ts";
+import { findComponent, type RegisteredComponent } from "../config/registered.ts";
+import { wireRunId } from "../run-id.ts";
+
+/** How often a worker is to send heartbeats, as in the reference: five of them fit into a hold. */
+const heartbeatSecs = 1;
+
+export interface Surroundings {
+  /** Undefined for a task without a run, or whose run is gone. */
+  readonly run: Run | undefined;
+  /** What the worker is known to have; null when that is not known. */
+  readonly components: readonly RegisteredComponent[] | null;
+  readonly orchestratorServiceUrl: string;
+  /** What the task asks for, where its own input does not say it. */
+  readonly given?: ComponentTask | undefined;
+}
+
+export function assignmentOf(task: Task, surroundings: Surroundings): Encodable<typeof TaskAssignment> {
+  const { run, components, orchestratorServiceUrl } = surroundings;
+  const given = surroundings.given ?? (parseExact(task.input) as ComponentTask);
+  const found = components === null ? null : findComponent(components, given.component);
+  return {
+    taskId: wireTaskId(task),
+    execute: {
+      // What nobody has registered goes by its path: the worker may know it, and will say so itself if it does not.
+      componentId: found?.component.id ?? given.component,
+      input: given.input,
+      attempt: task.attempt + 1,
+      observability: { ...(run === undefined ? {} : { runId: wireRunId(run.id), flowId: flowIdOf(run) }), stepId: task.step },
+      pathParams: found?.params ?? {},
+    },
+    context: { orchestratorServiceUrl, rootRunId: run === undefined ? "" : wireRunId(settingsOf(run).rootRunId ?? run.id) },
+    heartbeatIntervalSecs: heartbeatSecs,
+  };
+}

@@ -1,0 +1,81 @@
+// Carries tasks from a queue to a recipient, one after the other: the next is taken when the one before was taken up, so at most one of
+// its tasks lies with a recipient that may be busy. A backend with room for several runs several couriers.
+
+import { type Clock, pause } from "../../../../clock.ts";
+import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { TaskAssignment } from "../../wire/messages.ts";
+import { type Delivery, isPassing, type NextOptions, type TaskQueue } from "./queue.ts";
+
+export interface Recipient {
+  /** Aborted when there is nobody to deliver to any more. What lies with it then goes back. */
+  readonly gone: AbortSignal;
+  /** What becomes then of a task that nobody has taken up. Back to its lane when absent. */
+  leave?(delivery: Delivery): Promise<void> | void;
+  /**
+   * Asked before each task: how it is to be offered. May take its time, while the recipient had better be given nothing. Undefined when
+   * this courier is not needed any more, which ends it.
+   */
+  ready(): Promise<Omit<NextOptions, "signal"> | undefined> | Omit<NextOptions, "signal">;
+  /** Hands an assignment over. Resolves when it has left this process; rejects when it could not be handed over, which ends the courier. */
+  send(assignment: Encodable<typeof TaskAssignment>, delivery: Delivery): Promise<void>;
+  /** Nobody took it up; the task is back in its lane. The courier goes on when this resolves. */
+  lapsed?(delivery: Delivery): Promise<void> | void;
+  taken?(delivery: Delivery): void;
+}
+
+/** While nothing can be written, the queue is asked again after this long. */
+const retryMs = 1_000;
+
+/** Resolves when the recipient has gone or does not need this courier. Rejects when the server is closing, or an assignment could not be handed over. */
+export async function deliver(queue: TaskQueue, to: Recipient, clock: Clock): Promise<void> {
+  let current: Delivery | undefined;
+  const leave = () => {
+    if (current !== undefined) void abandon(current, to);
+  };
+  to.gone.addEventListener("abort", leave, { once: true });
+  try {
+    while (!to.gone.aborted) {
+      const options = await to.ready();
+      if (options === undefined) return;
+      current = to.gone.aborted ? undefined : await next(queue, options, to.gone, clock);
+      if (current !== undefined) await handOver(current, to);
+      current = undefined;
+    }
+  } finally {
+    to.gone.removeEventListener("abort", leave);
+  }
+}
+
+async function next(
+  queue: TaskQueue,
+  options: Omit<NextOptions, "signal">,
+  gone: AbortSignal,
+  clock: Clock,
+): Promise<Delivery | undefined> {
+  try {
+    return await queue.next({ ...options, signal: gone });
+  } catch (error) {
+    if (!isPassing(error)) throw error;
+    await pause(clock, retryMs, gone);
+    return undefined;
+  }
+}
+
+async function handOver(delivery: Delivery, to: Recipient): Promise<void> {
+  if (to.gone.aborted) return abandon(delivery, to);
+  try {
+    await to.send(delivery.assignment, delivery);
+  } catch (error) {
+    await delivery.giveBack();
+    throw error;
+  }
+  if (to.gone.aborted) return abandon(delivery, to);
+  const outcome = await delivery.outcome;
+  if (outcome === "taken") to.taken?.(delivery);
+  else if (outcome === "lapsed") await to.lapsed?.(delivery);
+}
+
+/** How a task that lies with a recipient leaves it. */
+async function abandon(delivery: Delivery, to: Recipient): Promise<void> {
+  await (to.leave === undefined ? delivery.giveBack() : to.leave(delivery));
+}

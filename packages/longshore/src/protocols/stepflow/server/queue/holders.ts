@@ -1,0 +1,84 @@
+// For which families of runs the workers of a token hold tasks. A worker may start and read runs on behalf of a task that it holds, and the wire
+// names no task there, only the root of its family. Kept for tokens that may do so for nothing else; a report with the task's id is the proof.
+
+import type { Caller } from "../../../../actions.ts";
+import type { Board } from "../../../../engine/board/board.ts";
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import { settingsOf } from "../../dialect/settings.ts";
+
+export interface HolderParts {
+  readonly board: Pick<Board, "task">;
+  readonly runs: Pick<Runs, "run">;
+}
+
+interface Hold {
+  readonly taskId: string;
+  readonly grant: number;
+}
+
+interface Place extends Hold {
+  readonly key: string;
+}
+
+export class Holders {
+  readonly #parts: HolderParts;
+  readonly #places = new Map<string, Place>();
+  /** By token and root. */
+  readonly #holds = new Map<string, Map<string, Place>>();
+
+  constructor(parts: HolderParts) {
+    this.#parts = parts;
+  }
+
+  knows(taskId: string): boolean {
+    return this.#places.has(taskId);
+  }
+
+  /** A report was taken that proves the hold. The first token to prove one has it: what others learn of the task's id helps them nothing. */
+  async reported({ taskId, grant }: Hold, caller: Caller): Promise<void> {
+    if (caller.may("run.start") || this.#places.get(taskId)?.grant === grant) return;
+    const task = await this.#parts.board.task(taskId);
+    const run = task?.runId == null ? undefined : await this.#parts.runs.run(task.runId);
+    if (run === undefined) return;
+    const place: Place = { taskId, grant, key: keyOf(caller, settingsOf(run).rootRunId ?? run.id) };
+    this.#remove(taskId);
+    this.#places.set(taskId, place);
+    const holds = this.#holds.get(place.key) ?? new Map<string, Place>();
+    this.#holds.set(place.key, holds.set(taskId, place));
+  }
+
+  /** To be told of each task that a commit changed. */
+  changed(task: Task): void {
+    const place = this.#places.get(task.id);
+    if (place !== undefined && !isHeld(task, place)) this.#remove(task.id);
+  }
+
+  async holds(caller: Caller, rootRunId: string): Promise<boolean> {
+    for (const place of this.#holds.get(keyOf(caller, rootRunId))?.values() ?? []) {
+      const task = await this.#parts.board.task(place.taskId);
+      if (task !== undefined && isHeld(task, place)) return true;
+      // It ended while the report was on its way here.
+      this.#remove(place.taskId);
+    }
+    return false;
+  }
+
+  #remove(taskId: string): void {
+    const place = this.#places.get(taskId);
+    if (place === undefined) return;
+    this.#places.delete(taskId);
+    const holds = this.#holds.get(place.key);
+    holds?.delete(taskId);
+    if (holds?.size === 0) this.#holds.delete(place.key);
+  }
+}
+
+function isHeld(task: Task, { grant }: Hold): boolean {
+  return task.grant === grant && (task.state === "held" || task.state === "cancelling");
+}
+
+/** Names of tokens have no blanks. */
+function keyOf({ name = "" }: Caller, rootRunId: string): string {
+  return `${name} ${rootRunId}`;
+}

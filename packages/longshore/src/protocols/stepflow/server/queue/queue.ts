@@ -1,0 +1,205 @@
+// The port between a queue and whatever carries its tasks to workers: PullTasks streams, JetStream, or another backend. A backend takes
+// the next task and delivers its assignment; workers of every backend report over the same services. So the life of a task is the same
+// for all of them: offered when it is delivered, held from its first heartbeat on, and back in its lane when nobody takes it up.
+
+import type { Clock } from "../../../../clock.ts";
+import type { Board } from "../../../../engine/board/board.ts";
+import { isKeptLane } from "../../../../engine/board/kept-lanes.ts";
+import type { Reach } from "../../../../engine/board/lanes.ts";
+import type { Lane, Task } from "../../../../engine/board/task.ts";
+import type { DocumentStore } from "../../../../engine/run/documents.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import { LongshoreError } from "../../../../errors.ts";
+import type { Json } from "../../../../json.ts";
+import { parseExact } from "../../../../json-exact.ts";
+import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import { type FlowError, failureReport } from "../../dialect/result.ts";
+import type { ComponentTask } from "../../dialect/router.ts";
+import { TaskAssignment } from "../../wire/messages.ts";
+import { wireTaskId } from "../../wire/task-id.ts";
+import { queueLane } from "../config/queues.ts";
+import type { RegisteredComponent } from "../config/registered.ts";
+import { queueHoldMs } from "../config/router.ts";
+import { assignmentOf } from "./assignment.ts";
+import type { Discoveries, Question } from "./discovery.ts";
+import type { Dropped } from "./dropped.ts";
+import { Registrations } from "./registrations.ts";
+import type { Outcome, Unclaimed } from "./unclaimed.ts";
+
+/** One task on its way to a worker. */
+export interface Delivery {
+  /** What its worker will call it. */
+  readonly id: string;
+  readonly assignment: Encodable<typeof TaskAssignment>;
+  /** Settles once: taken up, lapsed, or `left` after one of those below. */
+  readonly outcome: Promise<Outcome | "left">;
+  /** It has not reached anybody who could take it up: back to its place at once. Whoever has taken it up meanwhile keeps it. */
+  giveBack(): Promise<void>;
+  /** Its worker has gone and left it lying: back to its place, unless it is so large that no worker seems to take it. */
+  drop(): Promise<void>;
+  /** Nobody waits for the outcome any more; the task stays with whoever may still take it up. */
+  leave(): void;
+  /** It can never be delivered: the task fails with this error. */
+  refuse(error: FlowError): Promise<void>;
+}
+
+export interface NextOptions {
+  readonly signal: AbortSignal;
+  /** How long the task may lie with a worker before somebody takes it up. */
+  readonly offerMs: number;
+  /** Under which address its worker is to report. */
+  readonly orchestratorServiceUrl: string;
+  /** A worker that stays connected, known by this object to what it registered. */
+  readonly worker?: object;
+}
+
+export interface TaskQueue {
+  readonly name: string;
+  /** Where its tasks stand. */
+  readonly lane: Lane;
+  /**
+   * Waits for the next task, a while at most: undefined when none came or `signal` aborted. Rejects with LONGSHORE_SHUTDOWN when the server
+   * is closing, and with LONGSHORE_STORE_UNAVAILABLE while nothing can be written.
+   */
+  next(options: NextOptions): Promise<Delivery | undefined>;
+  /** An assignment that asks a worker what it can do. Deliver it like any other. */
+  discover(options: { orchestratorServiceUrl: string; patienceMs: number; worker?: object }): Question;
+  readonly registrations: Registrations;
+}
+
+/** An empty wait ends after this long and begins anew, so that the list of workers knows who is there. */
+const waitMs = 30_000;
+/** Components of a worker that are looked for on lanes of their names: each costs a little with every task. */
+const sharedLanesMax = 200;
+
+export interface QueueParts {
+  readonly clock: Clock;
+  readonly board: Pick<Board, "offer" | "retract" | "fail">;
+  readonly runs: Pick<Runs, "run">;
+  readonly unclaimed: Unclaimed;
+  readonly discoveries: Discoveries;
+  readonly dropped: Dropped;
+}
+
+/** A queue whose tasks stand on a lane of the board. */
+export class BoardQueue implements TaskQueue {
+  readonly name: string;
+  readonly lane: Lane;
+  readonly registrations: Registrations;
+  readonly #parts: QueueParts;
+  readonly #shared: boolean;
+  readonly #own: Reach;
+  /** By the list of components that its names are made from. */
+  readonly #reaches = new WeakMap<readonly RegisteredComponent[], Reach>();
+
+  /** `shared`: its workers also take what waits for a component of theirs, whoever else might have it. */
+  constructor(name: string, parts: QueueParts, documents: DocumentStore, shared = false) {
+    this.name = name;
+    this.lane = { name: queueLane(name), labels: [] };
+    this.registrations = new Registrations(documents, this.lane.name);
+    this.#parts = parts;
+    this.#shared = shared;
+    this.#own = { names: [this.lane.name], labels: [] };
+  }
+
+  async next({ signal, offerMs, orchestratorServiceUrl, worker }: NextOptions): Promise<Delivery | undefined> {
+    const { board, runs, unclaimed, dropped } = this.#parts;
+    const reach = this.#shared ? await this.#reachOf(worker) : this.#own;
+    const [task] = await board.offer({ reach, serves: this.lane.name, termMs: queueHoldMs, offerMs, waitMs, signal });
+    // It may have been cancelled in the very transaction that handed it out.
+    if (task?.state !== "offered") return undefined;
+    const watched = new Watched(task, board, unclaimed, dropped);
+    try {
+      const [run, components] = await Promise.all([
+        task.runId === null ? undefined : runs.run(task.runId),
+        this.registrations.known(worker),
+      ]);
+      const given = task.lane?.name === this.lane.name ? undefined : componentOnLane(task);
+      return watched.as(assignmentOf(task, { run, components, orchestratorServiceUrl, given }));
+    } catch (error) {
+      await watched.giveBack();
+      throw error;
+    }
+  }
+
+  async #reachOf(worker: object | undefined): Promise<Reach> {
+    const components = await this.registrations.known(worker);
+    if (components === null) return this.#own;
+    let reach = this.#reaches.get(components);
+    if (reach === undefined) {
+      const names = components.map(({ path }) => path.slice(1)).filter((name) => !name.includes("{") && !isKeptLane(name));
+      reach = { names: [this.lane.name, ...names.slice(0, sharedLanesMax)], labels: [] };
+      this.#reaches.set(components, reach);
+    }
+    return reach;
+  }
+
+  discover({ orchestratorServiceUrl, patienceMs, worker }: Parameters<TaskQueue["discover"]>[0]): Question {
+    return this.#parts.discoveries.ask(orchestratorServiceUrl, patienceMs, (components) => this.registrations.tell(components, worker));
+  }
+}
+
+/** A step that was placed before this worker told of its component waits on the lane of that name, and is given its bare input. */
+function componentOnLane({ lane, input }: Task): ComponentTask {
+  return { component: `/${lane?.name ?? ""}`, input: parseExact(input) as Json };
+}
+
+/** A hand-out whose outcome is waited for. */
+class Watched {
+  readonly id: string;
+  readonly outcome: Promise<Outcome | "left">;
+  readonly #board: QueueParts["board"];
+  readonly #hold: { taskId: string; grant: number };
+  #settle: (outcome: Outcome | "left") => void = () => {};
+  readonly #unwatch: () => void;
+  readonly #dropped: Dropped;
+
+  constructor(task: Task, board: QueueParts["board"], unclaimed: Unclaimed, dropped: Dropped) {
+    this.id = wireTaskId(task);
+    this.#dropped = dropped;
+    this.#board = board;
+    this.#hold = { taskId: task.id, grant: task.grant };
+    this.outcome = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.#unwatch = unclaimed.watch(task, this.#settle);
+  }
+
+  as(assignment: Delivery["assignment"]): Delivery {
+    const { id, outcome } = this;
+    return {
+      ...{ id, outcome, assignment },
+      giveBack: () => this.giveBack(),
+      drop: () => this.#drop(assignment),
+      leave: () => this.#leave(),
+      refuse: (error) => this.#refuse(error),
+    };
+  }
+
+  async giveBack(): Promise<void> {
+    this.#leave();
+    // Should the store be unable to write now, the offer ends by itself.
+    await this.#board.retract(this.#hold).catch(() => {});
+  }
+
+  #drop(assignment: Delivery["assignment"]): Promise<void> {
+    const error = this.#dropped.again(this.#hold.taskId, TaskAssignment.encode(assignment).length);
+    return error === undefined ? this.giveBack() : this.#refuse(error);
+  }
+
+  #leave(): void {
+    this.#unwatch();
+    this.#settle("left");
+  }
+
+  async #refuse(error: FlowError): Promise<void> {
+    this.#leave();
+    // As above; it is then offered again, and refused again.
+    await this.#board.fail(this.#hold, failureReport(error)).catch(() => {});
+  }
+}
+
+/** Whether it is worth to ask again in a moment: the disk is full, not the server about to go. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof LongshoreError && error.code === "LONGSHORE_STORE_UNAVAILABLE";
+}

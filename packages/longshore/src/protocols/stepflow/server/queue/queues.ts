@@ -1,0 +1,90 @@
+// The queues of a server: those that its configuration names, there from the start, each with the backend that carries its tasks.
+
+import type { Clock } from "../../../../clock.ts";
+import type { Board } from "../../../../engine/board/board.ts";
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Workers } from "../../../../engine/board/workers.ts";
+import type { Logs } from "../../../../engine/log/log.ts";
+import type { DocumentStore } from "../../../../engine/run/documents.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import type { MakeId } from "../../../../ids.ts";
+import type { Queue as ConfiguredQueue } from "../config/queues.ts";
+import { Discoveries } from "./discovery.ts";
+import { Dropped } from "./dropped.ts";
+import { Held } from "./held.ts";
+import { Holders } from "./holders.ts";
+import { BoardQueue, type TaskQueue } from "./queue.ts";
+import { Reports } from "./reports.ts";
+import { Unclaimed } from "./unclaimed.ts";
+
+/** What queues need of a server. */
+export interface QueueEngine {
+  readonly clock: Clock;
+  readonly makeId: MakeId;
+  readonly board: Board;
+  readonly runs: Pick<Runs, "run">;
+  readonly workers: Pick<Workers, "seen">;
+  readonly logs: Pick<Logs, "append">;
+  readonly documents: DocumentStore;
+  /** Ends with the function that is returned. */
+  listen(listener: { task(task: Task): void }): () => void;
+}
+
+export type Backend = ConfiguredQueue["backend"];
+
+export interface KnownQueue {
+  readonly queue: TaskQueue;
+  /** More than one when plugins of both kinds lead into it. */
+  readonly backends: ReadonlySet<Backend>;
+}
+
+export class Queues {
+  readonly reports: Reports;
+  readonly held: Held = new Held();
+  readonly holders: Holders;
+  readonly unclaimed: Unclaimed = new Unclaimed();
+  readonly #queues = new Map<string, KnownQueue & { readonly backends: Set<Backend> }>();
+  readonly #stopListening: () => void;
+
+  constructor(engine: QueueEngine, configured: readonly ConfiguredQueue[]) {
+    const { clock, makeId, documents } = engine;
+    this.holders = new Holders(engine);
+    const { held, holders, unclaimed } = this;
+    const discoveries = new Discoveries(clock, makeId);
+    const dropped = new Dropped();
+    const lanes = new Set<string>();
+    for (const { name, backend } of configured) {
+      const queue =
+        this.#queues.get(name)?.queue ??
+        newQueue(
+          name,
+          configured.some((other) => other.name === name && other.shared),
+        );
+      this.#queues.set(name, { queue, backends: new Set([...(this.#queues.get(name)?.backends ?? []), backend]) });
+    }
+    function newQueue(name: string, shared: boolean): TaskQueue {
+      const queue = new BoardQueue(name, { ...engine, unclaimed, discoveries, dropped }, documents, shared);
+      lanes.add(queue.lane.name);
+      return queue;
+    }
+    this.reports = new Reports({ ...engine, discoveries, unclaimed, holders });
+    this.#stopListening = engine.listen({
+      task(task) {
+        if (holders.knows(task.id)) holders.changed(task);
+        // Some come from lanes that workers of other protocols take from as well.
+        const isOurs = task.lane !== null && (lanes.has(task.lane.name) || unclaimed.watches(task.id) || held.knows(task.id));
+        if (!isOurs) return;
+        unclaimed.changed(task);
+        held.changed(task);
+      },
+    });
+  }
+
+  find(name: string): KnownQueue | undefined {
+    return this.#queues.get(name);
+  }
+
+  close(): void {
+    this.#stopListening();
+  }
+}

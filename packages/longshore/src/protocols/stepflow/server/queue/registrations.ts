@@ -1,0 +1,78 @@
+// What the workers of a queue have said they can do. A worker that stays connected is remembered for itself: releases name the same
+// component differently, and each is sent the name that it gave. What all of them can do together is kept as a document, so that a server
+// which has just started knows it before they come back.
+
+import type { DocumentStore } from "../../../../engine/run/documents.ts";
+import { componentsBody, componentsMax, componentsOn, keepComponents, type RegisteredComponent } from "../config/registered.ts";
+
+interface Told {
+  readonly components: readonly RegisteredComponent[];
+  readonly chars: number;
+}
+
+/** Of all lists that are remembered for the workers of one queue: thousands of workers may be connected, and a list may have megabytes. */
+const toldCharsMax = 8 * 1_024 * 1_024;
+
+export class Registrations {
+  readonly #documents: DocumentStore;
+  readonly #lane: string;
+  /** By who said it, oldest first. */
+  readonly #told = new Map<object, Told>();
+  #toldChars = 0;
+  /** Undefined until it has been looked up; null when nobody has ever told. */
+  #kept: readonly RegisteredComponent[] | null | undefined;
+
+  constructor(documents: DocumentStore, lane: string) {
+    this.#documents = documents;
+    this.#lane = lane;
+  }
+
+  /** What `worker` said itself, else what is known of the queue; null when nobody has ever told. */
+  async known(worker?: object): Promise<readonly RegisteredComponent[] | null> {
+    const own = worker === undefined ? undefined : this.toldBy(worker);
+    if (own !== undefined) return own;
+    if (this.#kept === undefined) this.#kept = await componentsOn(this.#documents, this.#lane);
+    return this.#kept;
+  }
+
+  /** What a worker that is connected has said itself. */
+  toldBy(worker: object): readonly RegisteredComponent[] | undefined {
+    return this.#told.get(worker)?.components;
+  }
+
+  /** Resolves when it is kept. Without a worker that stays connected, the list is taken for that of all of them. */
+  async tell(components: readonly RegisteredComponent[], worker?: object): Promise<void> {
+    if (worker !== undefined) this.#remember(worker, components);
+    const together = worker === undefined ? components : this.#together(components);
+    const before = await this.known();
+    if (before !== null && componentsBody(before) === componentsBody(together)) return;
+    await keepComponents(this.#documents, this.#lane, together);
+    this.#kept = together;
+  }
+
+  /** What it can do stays known: it, or one like it, is likely to come back. */
+  leave(worker: object): void {
+    this.#toldChars -= this.#told.get(worker)?.chars ?? 0;
+    this.#told.delete(worker);
+  }
+
+  /** Where there is no room for its own list, a worker is served by what all of them can do together. */
+  #remember(worker: object, components: readonly RegisteredComponent[]): void {
+    this.leave(worker);
+    const { length: chars } = componentsBody(components);
+    if (this.#toldChars + chars > toldCharsMax) return;
+    this.#told.set(worker, { components, chars });
+    this.#toldChars += chars;
+  }
+
+  /** The newest word on each path counts. Beyond as many paths as one worker may have, those that came first stay. */
+  #together(newest: readonly RegisteredComponent[]): RegisteredComponent[] {
+    const byPath = new Map<string, RegisteredComponent>();
+    for (const components of [...[...this.#told.values()].map((told) => told.components), newest]) {
+      for (const component of components) {
+        if (byPath.size < componentsMax || byPath.has(component.path)) byPath.set(component.path, component);
+      }
+    }
+    return [...byPath.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+}

@@ -1,0 +1,150 @@
+// What workers of every backend report: heartbeats and results. The id of a task proves which hand-out is meant; a report on one that is
+// over is NOT_FOUND, which tells a worker to forget it.
+
+import type { Caller } from "../../../../actions.ts";
+import type { Clock } from "../../../../clock.ts";
+import type { Board } from "../../../../engine/board/board.ts";
+import type { Workers } from "../../../../engine/board/workers.ts";
+import type { Logs } from "../../../../engine/log/log.ts";
+import type { Json } from "../../../../json.ts";
+import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import { cutMiddle } from "../../../../text.ts";
+import type { Verdict } from "../../../../verdict.ts";
+import { failureReport } from "../../dialect/result.ts";
+import { taskErrorNames } from "../../wire/codes.ts";
+import {
+  type CompleteTaskRequest,
+  type TaskError,
+  type TaskErrorCode,
+  type TaskHeartbeatRequest,
+  type TaskHeartbeatResponse,
+  TaskStatus,
+} from "../../wire/messages.ts";
+import { holdOfWireId } from "../../wire/task-id.ts";
+import { invalid, notFound } from "../refuse.ts";
+import { Discoveries } from "./discovery.ts";
+import type { Holders } from "./holders.ts";
+import { isPassing } from "./queue.ts";
+import type { Unclaimed } from "./unclaimed.ts";
+
+export interface ReportParts {
+  readonly clock: Clock;
+  readonly board: Pick<Board, "extend" | "complete" | "fail" | "task">;
+  readonly workers: Pick<Workers, "seen">;
+  readonly logs: Pick<Logs, "append">;
+  readonly discoveries: Discoveries;
+  readonly unclaimed: Unclaimed;
+  readonly holders: Pick<Holders, "reported">;
+}
+
+type Hold = { taskId: string; grant: number };
+
+/** Names of workers are made by programs; a longer one is a mistake. */
+const workerIdCharsMax = 512;
+/** What a worker says about its progress is for people: a few lines. */
+const statusCharsMax = 2_000;
+
+export class Reports {
+  readonly #parts: ReportParts;
+
+  constructor(parts: ReportParts) {
+    this.#parts = parts;
+  }
+
+  /** The first one makes its sender the owner of the task. */
+  async heartbeat(request: TaskHeartbeatRequest, caller: Caller): Promise<Encodable<typeof TaskHeartbeatResponse>> {
+    const { taskId: wireId, workerId } = request;
+    const hold = this.#holdIn(wireId);
+    if (workerId === "") throw invalid("worker_id", "is empty, expected the name of the worker");
+    if (workerId.length > workerIdCharsMax)
+      throw invalid("worker_id", `has ${workerId.length} characters, expected at most ${workerIdCharsMax}`);
+    if (hold === "discovery") return { shouldAbort: false, status: TaskStatus.IN_PROGRESS };
+    const verdict = await this.#extend({ ...hold, holder: workerId }, request);
+    if (verdict === "busy") return { shouldAbort: true, status: TaskStatus.ALREADY_CLAIMED };
+    if (verdict !== "ok" && verdict !== "cancel") throw notFound("task", wireId);
+    this.#parts.workers.seen(workerId, { protocol: "stepflow" });
+    await this.#parts.holders.reported(hold, caller);
+    return { shouldAbort: verdict === "cancel", status: TaskStatus.IN_PROGRESS };
+  }
+
+  async complete(request: CompleteTaskRequest): Promise<void> {
+    const { taskId: wireId, response, error, listComponents } = request;
+    const hold = this.#holdIn(wireId);
+    if (hold === "discovery") return this.#completeDiscovery(request);
+    if (listComponents !== undefined) throw invalid("list_components", "does not answer this task, expected response or error");
+    if (response === undefined && error === undefined) throw invalid("result", "is missing, expected one of response and error");
+    if (response !== undefined && response.output === undefined)
+      throw invalid("response.output", "is missing, expected a value, of which null is one");
+    const { board } = this.#parts;
+    const verdict = await (error === undefined
+      ? board.complete(hold, JSON.stringify(response?.output ?? null))
+      : board.fail(hold, failureReport(flowErrorOf(error))));
+    refuseUnlessTaken(verdict, wireId);
+  }
+
+  /** Whatever comes of the report: its worker has read the assignment. */
+  #holdIn(wireId: string): Hold | "discovery" {
+    if (wireId === "") throw invalid("task_id", "is empty, expected the id of an assignment");
+    this.#parts.unclaimed.heard(wireId);
+    const isDiscovery = Discoveries.owns(wireId);
+    const hold = isDiscovery ? undefined : holdOfWireId(wireId);
+    if (isDiscovery && this.#parts.discoveries.isOpen(wireId)) return "discovery";
+    if (hold === undefined) throw notFound("task", wireId);
+    return hold;
+  }
+
+  async #completeDiscovery({ taskId: wireId, response, error, listComponents }: CompleteTaskRequest): Promise<void> {
+    if (response !== undefined) throw invalid("response", "does not answer this task, expected list_components or error");
+    if (error === undefined && listComponents === undefined)
+      throw invalid("result", "is missing, expected one of list_components and error");
+    // Given up while this report was on its way.
+    if (!(await this.#parts.discoveries.answer(wireId, listComponents?.components ?? null))) throw notFound("task", wireId);
+  }
+
+  async #extend(hold: Hold & { holder: string }, { progress, statusMessage }: TaskHeartbeatRequest): Promise<Verdict> {
+    const { board } = this.#parts;
+    const message = statusMessage === undefined ? undefined : cutMiddle(statusMessage, statusCharsMax);
+    const plain = async () => (await board.extend(hold, { holder: hold.holder })).verdict;
+    if (progress === undefined && statusMessage === undefined) return plain();
+    const output = JSON.stringify({ progress, message });
+    const before = await board.task(hold.taskId);
+    // A worker repeats with every beat what has not changed; only news is worth a write.
+    if (before?.output === output) return plain();
+    let verdict: Verdict;
+    try {
+      verdict = (await board.extend(hold, { holder: hold.holder, output })).verdict;
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      // A hold can be renewed while nothing can be written; how far it is has to wait.
+      return plain();
+    }
+    // A line of a log is worth less than the heartbeat that brought it.
+    if (verdict === "ok" && message !== undefined && message !== messageIn(before?.output))
+      await this.#log(hold, before, message).catch(() => {});
+    return verdict;
+  }
+
+  async #log(hold: Hold, task: Awaited<ReturnType<Board["task"]>>, message: string): Promise<void> {
+    if (task === undefined) return;
+    const { id: taskId, runId, attempt } = task;
+    const chunk = { stream: "stdout" as const, sequence: 0, data: `${message}\n`, at: this.#parts.clock.now() };
+    await this.#parts.logs.append({ taskId, runId, attempt, grant: hold.grant, chunks: [chunk] });
+  }
+}
+
+/** What has been applied before is fine, and so is what came too late to matter because the task was cancelled. */
+function refuseUnlessTaken(verdict: Verdict, wireId: string): void {
+  if (verdict === "ok" || verdict === "again" || verdict === "cancel") return;
+  throw notFound("task", wireId);
+}
+
+/** A code that this release does not know is taken for trouble of the worker, as in the reference. */
+function flowErrorOf({ code, message, data }: TaskError): { code: TaskErrorCode; message: string; data?: Json } {
+  return { code: taskErrorNames.get(code) ?? "WORKER_ERROR", message, ...(data === undefined ? {} : { data }) };
+}
+
+/** What the newest progress said; what a task brought along from before may have any form. */
+function messageIn(output: string | null | undefined): string | undefined {
+  if (output === null || output === undefined || !output.includes('"message":')) return undefined;
+  return (JSON.parse(output) as { message?: string }).message;
+}

@@ -1,0 +1,63 @@
+// Hand-outs that nobody has taken up yet. A backend waits here for what becomes of each: taken up by a first heartbeat or a report, or
+// lapsed, because its time was over or the task was not wanted any more. A worker may still speak of one that has lapsed: then it has at
+// least read it, and can be given another.
+
+import { isOpen, type Task } from "../../../../engine/board/task.ts";
+
+export type Outcome = "taken" | "lapsed";
+
+interface Watched {
+  readonly grant: number;
+  settle(outcome: Outcome): void;
+}
+
+export class Unclaimed {
+  /** By the board's id: a task has one current hand-out. */
+  readonly #watched = new Map<string, Watched>();
+  /** By the wire's id: lapsed hand-outs that a backend still wants to hear of. */
+  readonly #unheard = new Map<string, () => void>();
+
+  get size(): number {
+    return this.#watched.size;
+  }
+
+  /** `settle` is called once, unless the watch is ended by the function that is returned. */
+  watch(task: Pick<Task, "id" | "grant">, settle: (outcome: Outcome) => void): () => void {
+    const watched: Watched = { grant: task.grant, settle };
+    this.#watched.set(task.id, watched);
+    return () => {
+      if (this.#watched.get(task.id) === watched) this.#watched.delete(task.id);
+    };
+  }
+
+  watches(taskId: string): boolean {
+    return this.#watched.has(taskId);
+  }
+
+  /** Calls `heard` when a worker speaks of this hand-out. Ends by the function that is returned. */
+  listenFor(wireId: string, heard: () => void): () => void {
+    this.#unheard.set(wireId, heard);
+    return () => {
+      if (this.#unheard.get(wireId) === heard) this.#unheard.delete(wireId);
+    };
+  }
+
+  /** To be told of each task that a commit changed. */
+  changed(task: Task): void {
+    const watched = this.#watched.get(task.id);
+    if (watched === undefined || (task.state === "offered" && task.grant === watched.grant)) return;
+    this.#watched.delete(task.id);
+    watched.settle(wasTaken(task, watched.grant) ? "taken" : "lapsed");
+  }
+
+  /** To be told of each report, whatever is answered to it. */
+  heard(wireId: string): void {
+    this.#unheard.get(wireId)?.();
+  }
+}
+
+/** Somebody works on it, or has reported on it without ever saying so. */
+function wasTaken(task: Task, grant: number): boolean {
+  if (task.grant === grant && isOpen(task.state)) return true;
+  return task.closedGrant === grant && (task.closedBy === "complete" || task.closedBy === "fail");
+}

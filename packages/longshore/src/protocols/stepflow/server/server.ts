@@ -1,0 +1,166 @@
+// Stepflow's server half, put together: the API, the queues that a configuration names and the services that their workers call, the workers
+// that are called or started from here, and the components that this server carries out itself.
+
+import { randomUUID } from "node:crypto";
+import { calledWorker, everyone } from "../../../actions.ts";
+import type { BlobStore } from "../../../engine/blob/blob.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Workers } from "../../../engine/board/workers.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Run } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
+import type { GrpcMethod } from "../../../grpc/service.ts";
+import type { RouteGroup } from "../../../http.ts";
+import type { Trouble } from "../../../trouble.ts";
+import { type Addresses, addressesOf, isOnLoopback, parseAddress } from "./address.ts";
+import { openStepflowApi, type StepflowApi } from "./api/open.ts";
+import type { FlowFiles } from "./builtin/load-file.ts";
+import { componentSource } from "./component-source.ts";
+import type { NatsPlugin, StepflowConfig } from "./config/config.ts";
+import { routeFacts } from "./config/facts.ts";
+import { queuesOf } from "./config/queues.ts";
+import { blobMethods } from "./grpc/blobs.ts";
+import { orchestratorMethods, workerRunMethods } from "./grpc/orchestrator.ts";
+import { tasksMethods } from "./grpc/tasks.ts";
+import { NatsDispatcher } from "./nats/dispatcher.ts";
+import type { PluginLog } from "./plugins/log.ts";
+import { type Plugins, startPlugins } from "./plugins/plugins.ts";
+import type { TaskQueue } from "./queue/queue.ts";
+import { type QueueEngine, Queues } from "./queue/queues.ts";
+
+/** What it needs of the server around it. */
+export interface StepflowEngine extends QueueEngine {
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly workers: Workers;
+  readonly blobs: BlobStore;
+  plan(definition: Definition): Plan;
+  removeRun(runId: string): Promise<boolean>;
+  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+}
+
+export interface StepflowServerOptions {
+  readonly engine: StepflowEngine;
+  readonly config: StepflowConfig;
+  readonly version: string;
+  /** Under which address workers are told to reach this server, when it is not where it listens. */
+  readonly orchestratorUrl?: string;
+  /** Whether callers must show a token. */
+  readonly asksToken: boolean;
+  readonly environment: NodeJS.ProcessEnv;
+  /** What `load_file` may read; null for nothing. */
+  readonly files: FlowFiles | null;
+  /** Variables of the environment that flows may read by name. */
+  readonly variables: ReadonlySet<string>;
+  readonly trouble: Trouble;
+  readonly log: PluginLog;
+}
+
+export class StepflowServer {
+  readonly routes: RouteGroup;
+  /** Every gRPC method that it serves. */
+  readonly methods: readonly GrpcMethod[];
+  readonly #options: StepflowServerOptions;
+  readonly #api: StepflowApi;
+  readonly #queues: Queues;
+  readonly #addresses: Addresses;
+  #dispatchers: readonly NatsDispatcher[] = [];
+  #plugins: Plugins | null = null;
+  #listensAt = "";
+
+  /** @throws LongshoreError LONGSHORE_BAD_CONFIG for an address that is none. */
+  constructor(options: StepflowServerOptions) {
+    const { engine, config, orchestratorUrl } = options;
+    this.#options = options;
+    this.#api = this.#openApi();
+    this.#queues = new Queues(engine, queuesOf(config));
+    const told = orchestratorUrl === undefined ? undefined : parseAddress(orchestratorUrl, "The orchestrator's URL");
+    this.#addresses = addressesOf(told, () => this.#listensAt);
+    this.routes = this.#api.rest;
+    this.methods = [
+      ...this.#api.grpc,
+      ...tasksMethods({ ...engine, queues: this.#queues, addresses: this.#addresses }),
+      ...orchestratorMethods({ reports: this.#queues.reports }),
+      ...workerRunMethods(this.#api.workerRuns),
+      ...(config.blobApi.enabled ? blobMethods(this.#api.services.blobs) : []),
+    ];
+  }
+
+  /** The port is open: `url` is where. Rejects when something that the configuration asks for is not installed. */
+  async start(url: string): Promise<void> {
+    this.#listensAt = parseAddress(url, "The address that the server listens at");
+    await this.#api.start();
+    await this.#startDispatchers();
+    await this.#startPlugins(url);
+  }
+
+  /** Lets what is under way end for as long as `graceMs`. What this server carries out itself goes on at its next start. */
+  async stop(graceMs?: number): Promise<void> {
+    await this.#plugins?.close(graceMs);
+    await Promise.all([...this.#dispatchers.map((dispatcher) => dispatcher.stop()), this.#api.close()]);
+    this.#queues.close();
+  }
+
+  #openApi(): StepflowApi {
+    const { engine, config, version, environment, files, variables, asksToken, trouble } = this.#options;
+    return openStepflowApi({
+      ...engine,
+      version,
+      files,
+      variables,
+      called: asksToken ? calledWorker : everyone,
+      holds: (caller, rootRunId) => this.#queues.holders.holds(caller, rootRunId),
+      servesBlobs: config.blobApi.enabled,
+      typeCheck: config.typeCheck,
+      environment,
+      routes: (builtins) => routeFacts(config, builtins),
+      components: (builtins) =>
+        componentSource({
+          ...engine,
+          config,
+          builtins,
+          discover: async (plugin, signal) => (await this.#plugins?.discover(plugin, signal)) ?? [],
+        }),
+      failed: (what, error) => trouble.failing(`a ${what} of built-in components`, error),
+    });
+  }
+
+  async #startDispatchers(): Promise<void> {
+    const { engine, config, trouble, log } = this.#options;
+    const queues = queuesOf(config);
+    const plugins = [...config.plugins.values()].filter((plugin): plugin is NatsPlugin => plugin.type === "nats");
+    this.#dispatchers = plugins.map((plugin) => {
+      const names = new Set(queues.filter((queue) => queue.plugin === plugin).map(({ name }) => name));
+      const streams = [...names].map((name) => this.#queues.find(name)?.queue as TaskQueue);
+      return new NatsDispatcher({ clock: engine.clock, plugin, queues: streams, addresses: this.#addresses, trouble });
+    });
+    const address = this.#addresses.forCaller();
+    for (const { name, url } of plugins) {
+      if (!isOnLoopback(address) || isOnLoopback(url)) continue;
+      const message = `Workers of the plugin ${name} are told to report to ${address}, where only this machine reaches it`;
+      log.warn(`${message}: set STEPFLOW_ORCHESTRATOR_URL`);
+    }
+    await Promise.all(this.#dispatchers.map((dispatcher) => dispatcher.start()));
+  }
+
+  async #startPlugins(url: string): Promise<void> {
+    const { engine, config, asksToken, environment, log } = this.#options;
+    const { workerRuns, calls } = this.#api;
+    // Workers that are called have no token to show: they are told of no blob API that would ask for one, and keep blobs by their open calls.
+    const blobApi = asksToken && config.blobApi.url === null ? { ...config.blobApi, enabled: false } : config.blobApi;
+    this.#plugins = await startPlugins(
+      { ...config, blobApi },
+      {
+        ...engine,
+        log,
+        makeId: () => randomUUID(),
+        observability: (task) => workerRuns.observability(task),
+        calls,
+        url,
+        environment,
+      },
+    );
+  }
+}

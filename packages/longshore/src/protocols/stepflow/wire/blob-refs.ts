@@ -1,0 +1,99 @@
+// References to blobs inside inputs and outputs: `{ "$blob": "<64 hex>", "blobType": "data", "size": 123 }` stands for the JSON that is kept
+// under that id. In an input they are replaced by what they stand for, also inside what was fetched; in an output a large field of the
+// top level is kept and replaced, where a threshold was set.
+
+import { LongshoreError, refusal } from "../../../errors.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
+import { blobIdIn } from "./blob-id.ts";
+
+/** As in the reference: blobs in blobs deeper than this are a mistake. */
+const roundsMax = 8;
+/** As in the reference: fetches at the same time. */
+const fetchesMax = 16;
+/** Different blobs of one input. More would take minutes and gigabytes, and no flow needs them. */
+const blobsMax = 1_000;
+
+/** A reference and where it stands. A list is held by its indexes as an object is by its keys. */
+interface Found {
+  readonly id: string;
+  readonly holder: JsonObject;
+  readonly key: string;
+}
+
+/**
+ * The value with every reference replaced. `fetch` answers undefined for a blob that is no JSON; its reference then stays as it is, for
+ * `ctx.blobs`. Throws a TerminalError for what no repetition can mend: an unknown blob, too many, too deep.
+ */
+export async function resolveBlobs(value: Json, fetch: (id: string) => Promise<Json | undefined>): Promise<Json> {
+  const root: JsonObject = { value };
+  const known = new Map<string, Json | undefined>();
+  let found = find(root, "value");
+  for (let round = 0; found.length > 0; round++) {
+    if (round >= roundsMax) throw badInput(`The input has blobs in blobs deeper than ${roundsMax} levels.`);
+    const missing = [...new Set(found.map(({ id }) => id))].filter((id) => !known.has(id));
+    if (known.size + missing.length > blobsMax) throw badInput(`The input refers to more than ${blobsMax} blobs.`);
+    await inTurns(missing, async (id) => known.set(id, await fetchOne(id, fetch)));
+    found = found.flatMap(({ id, holder, key }) => {
+      const blob = known.get(id);
+      if (blob === undefined) return [];
+      // A copy for each place: a handler may change one of them.
+      setOwn(holder, key, structuredClone(blob));
+      return find(holder, key);
+    });
+  }
+  return root.value as Json;
+}
+
+/** The output with every field of its top level that is larger replaced by a reference. */
+export async function replaceLarge(output: Json, thresholdBytes: number, put: (value: Json) => Promise<string>): Promise<Json> {
+  if (!isObject(output)) return output;
+  const replaced: JsonObject = { ...output };
+  const large = Object.entries(output).flatMap(([key, value]) => {
+    const size = Buffer.byteLength(JSON.stringify(value));
+    return size > thresholdBytes ? [{ key, value, size }] : [];
+  });
+  await inTurns(large, async ({ key, value, size }) => {
+    replaced[key] = { $blob: await put(value), blobType: "data", size };
+  });
+  return large.length === 0 ? output : replaced;
+}
+
+async function fetchOne(id: string, fetch: (id: string) => Promise<Json | undefined>): Promise<Json | undefined> {
+  try {
+    return await fetch(id);
+  } catch (error) {
+    if (error instanceof LongshoreError && error.code === "LONGSHORE_NOT_FOUND") {
+      throw badInput(`The input refers to blob ${id}, which is not kept.`);
+    }
+    throw error;
+  }
+}
+
+/** Every reference in what stands there. */
+function find(holder: JsonObject, key: string, found: Found[] = []): Found[] {
+  const value = holder[key] as Json;
+  if (typeof value !== "object" || value === null) return found;
+  const id = idOf(value);
+  if (id !== undefined) found.push({ id, holder, key });
+  else for (const inner of Object.keys(value)) find(value as JsonObject, inner, found);
+  return found;
+}
+
+/** The id, when this is a reference to JSON and nothing else. */
+function idOf(value: Json): string | undefined {
+  if (!isObject(value) || typeof value.$blob !== "string" || value.blobType === "binary") return undefined;
+  for (const key of Object.keys(value)) if (key !== "$blob" && key !== "blobType" && key !== "size") return undefined;
+  return blobIdIn(value.$blob);
+}
+
+async function inTurns<Item>(items: readonly Item[], each: (item: Item) => Promise<unknown>): Promise<void> {
+  const waiting = items.values();
+  const work = async () => {
+    for (const item of waiting) await each(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(fetchesMax, items.length) }, work));
+}
+
+function badInput(message: string): Error {
+  return refusal("LONGSHORE_BAD_INPUT", message, "input");
+}

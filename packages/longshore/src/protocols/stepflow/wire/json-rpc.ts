@@ -1,0 +1,111 @@
+// JSON-RPC 2.0 as Stepflow's HTTP transport uses it: one message a body, ids that are texts or whole numbers, parameters by name, no
+// batches. Both halves read and write messages here. The page in http/ has the rules.
+
+import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
+import { shown } from "../../../text.ts";
+import { RpcError } from "./rpc-error.ts";
+
+export type RpcId = string | number;
+
+export interface RpcErrorBody {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: Json;
+}
+
+export type RpcMessage =
+  | { readonly kind: "request"; readonly id: RpcId; readonly method: string; readonly params: JsonObject }
+  | { readonly kind: "notification"; readonly method: string; readonly params: JsonObject }
+  | { readonly kind: "result"; readonly id: RpcId; readonly result: Json }
+  | { readonly kind: "error"; readonly id: RpcId; readonly error: RpcErrorBody };
+
+/** Throws an RpcError that carries the id, when there was one to read. A handler sees plain numbers, a server keeps their digits with `parse`. */
+export function parseRpc(text: string, parse: (text: string) => unknown = JSON.parse): RpcMessage {
+  if (deeperThan(text)) throw new RpcError("parse", `The message is nested deeper than ${jsonDepthMax} levels.`);
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch (error) {
+    throw new RpcError("parse", `The body is not JSON: ${(error as Error).message}`);
+  }
+  if (Array.isArray(value)) throw new RpcError("invalidRequest", "The body is a list, expected one message: there are no batches here.");
+  if (!isObject(value)) throw new RpcError("invalidRequest", "The body is not an object, expected a JSON-RPC message.");
+  const id = isId(value.id) ? value.id : undefined;
+  try {
+    return messageOf(value, id);
+  } catch (error) {
+    throw error instanceof RpcError && id !== undefined ? error.about(id) : error;
+  }
+}
+
+function messageOf(value: { readonly [key: string]: unknown }, id: RpcId | undefined): RpcMessage {
+  if (value.jsonrpc !== "2.0") throw invalid("jsonrpc", value.jsonrpc, '"2.0"');
+  if (value.id !== undefined && id === undefined) throw invalid("id", value.id, "a text or a whole number below 2^53");
+  if (value.method !== undefined) return callOf(value, id);
+  const answers = ["result", "error"].filter((key) => value[key] !== undefined);
+  if (answers.length !== 1) {
+    throw new RpcError("invalidRequest", `The message has ${saying(answers)}, expected exactly one of method, result and error.`);
+  }
+  if (id === undefined) throw invalid("id", value.id, "the id of the request that is answered");
+  if (answers[0] === "result") return { kind: "result", id, result: value.result as Json };
+  return { kind: "error", id, error: errorOf(value.error) };
+}
+
+function saying(answers: readonly string[]): string {
+  return answers.length === 0 ? "no method, result or error" : "both a result and an error";
+}
+
+function callOf({ method, params }: { readonly [key: string]: unknown }, id: RpcId | undefined): RpcMessage {
+  if (typeof method !== "string") throw invalid("method", method, "a text");
+  // Whoever has nothing to say may leave them out.
+  if (params !== undefined && !isObject(params)) throw new RpcError("invalidParams", "params is not an object, expected fields by name.");
+  const named = (params ?? {}) as JsonObject;
+  return id === undefined ? { kind: "notification", method, params: named } : { kind: "request", id, method, params: named };
+}
+
+function errorOf(error: unknown): RpcErrorBody {
+  if (!isObject(error) || !Number.isInteger(error.code) || typeof error.message !== "string") {
+    throw invalid("error", error, "an object with a whole code and a message");
+  }
+  return { code: error.code as number, message: error.message, ...(error.data === undefined ? {} : { data: error.data as Json }) };
+}
+
+/** Numbers that JavaScript cannot tell apart would be answered under another one's id. */
+function isId(id: unknown): id is RpcId {
+  return typeof id === "string" || Number.isSafeInteger(id);
+}
+
+function invalid(field: string, value: unknown, expected: string): RpcError {
+  return new RpcError("invalidRequest", `${field} is ${shown(value)}, expected ${expected}.`, { field, expected });
+}
+
+export function requestText(id: RpcId, method: string, params: JsonObject): string {
+  return writeExact({ jsonrpc: "2.0", id, method, params });
+}
+
+export function notificationText(method: string, params: JsonObject): string {
+  return writeExact({ jsonrpc: "2.0", method, params });
+}
+
+export function resultText(id: RpcId, result: Json): string {
+  return writeExact({ jsonrpc: "2.0", id, result });
+}
+
+/** `null` stands for the id of a message whose own could not be read. */
+export function errorText(id: RpcId | null, error: RpcErrorBody): string {
+  return writeExact({ jsonrpc: "2.0", id, error });
+}
+
+/**
+ * One server-sent event. The reference reads network chunks by themselves and drops one that ends inside a character, so the text is
+ * ASCII alone; it knows LF only, and takes the first line that begins with `data: `.
+ */
+export function eventText(json: string): string {
+  return `data: ${asciiJson(json)}\n\n`;
+}
+
+/** The same JSON in ASCII: characters beyond stand only in texts, where `\\uXXXX` means the same. */
+export function asciiJson(json: string): string {
+  return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

@@ -1,0 +1,24 @@
+// What is wrong with a JSON-RPC message or with what it asked for, before it has a number: numbers differ between dialects, see codes.ts.
+
+import type { Json } from "../../../json.ts";
+import type { RpcFault } from "./codes.ts";
+
+export class RpcError extends Error {
+  override readonly name = "RpcError";
+  readonly fault: RpcFault;
+  /** Undefined when the message had none that could be read. */
+  readonly id: string | number | undefined;
+  readonly data: { readonly [field: string]: Json } | undefined;
+
+  constructor(fault: RpcFault, message: string, data?: { readonly [field: string]: Json }, id?: string | number) {
+    super(message);
+    this.fault = fault;
+    this.data = data;
+    this.id = id;
+  }
+
+  /** The same, as the answer to this request. */
+  about(id: string | number): RpcError {
+    return new RpcError(this.fault, this.message, this.data, id);
+  }
+}

@@ -1,0 +1,141 @@
+// Answers what handlers ask by `stepflowTask()`, on whatever transport: the transport makes the calls, and the rest is here: checking what
+// was asked, keeping a flow before it is run, the keys that make repeated attempts find their sub-runs, waiting for a run to end.
+
+import { createHash } from "node:crypto";
+import { type Clock, pause } from "../../../clock.ts";
+import { LongshoreError, refusal } from "../../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import type { GetRunOptions, Question, RunStatus } from "./task-context.ts";
+
+/** The calls of a transport. */
+export interface Callbacks {
+  /** Answers the blob's id. */
+  putJson(data: Json, type: "data" | "flow"): Promise<string>;
+  getJson(id: string): Promise<Json>;
+  submitRun(request: SubmitRun): Promise<RunStatus>;
+  getRun(runId: string, options: GetRunOptions): Promise<RunStatus>;
+}
+
+export interface SubmitRun {
+  readonly flowId: string;
+  readonly input: readonly Json[];
+  readonly overrides?: JsonObject;
+  readonly variables?: JsonObject;
+  readonly maxConcurrency?: number;
+  readonly wait?: boolean;
+  readonly timeoutSecs?: number;
+  readonly key: string;
+}
+
+export interface AskedBy {
+  readonly clock: Clock;
+  /** The handler's. */
+  readonly signal: AbortSignal;
+  /** The same for every attempt of the task. */
+  readonly idempotencyKey: string;
+}
+
+/** How long one question for a run waits at the orchestrator before it is asked again. Shorter than proxies keep a silent call. */
+const waitSecs = 50;
+/** An orchestrator that answers sooner although the run goes on is asked again after this long. */
+const askAgainMs = 1_000;
+
+/** The questions of one task. */
+export class Answers {
+  readonly #calls: Callbacks;
+  readonly #by: AskedBy;
+  #runs = 0;
+
+  constructor(calls: Callbacks, by: AskedBy) {
+    this.#calls = calls;
+    this.#by = by;
+  }
+
+  async answer(name: string, value: Json): Promise<Json> {
+    const question = isObject(value) ? (value as JsonObject) : {};
+    const known: { readonly [Name in Question]: () => Promise<unknown> } = {
+      putBlob: () => this.#calls.putJson(question.data ?? null, "data"),
+      getBlob: () => this.#calls.getJson(text(question, "id")),
+      submitRun: async () => this.#calls.submitRun(await this.#submission(question, list(question, "input"))),
+      getRun: () => this.#calls.getRun(text(question, "runId"), getOptions(question)),
+      evaluate: () => this.#evaluate(question),
+    };
+    if (!Object.hasOwn(known, name)) {
+      const message = `A Stepflow orchestrator cannot be asked for ${JSON.stringify(name)}, expected one of ${Object.keys(known).join(", ")}.`;
+      throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: name } });
+    }
+    return (await known[name as Question]()) as Json;
+  }
+
+  async #evaluate(question: JsonObject): Promise<Json> {
+    const { clock, signal } = this.#by;
+    const submission = await this.#submission(question, [question.input ?? null]);
+    let askedMs = clock.now();
+    let run = await this.#calls.submitRun({ ...submission, wait: true, timeoutSecs: waitSecs });
+    while (isUnder(run)) {
+      if (clock.now() - askedMs < askAgainMs) await pause(clock, askAgainMs, signal);
+      signal.throwIfAborted();
+      askedMs = clock.now();
+      run = await this.#calls.getRun(run.runId, { wait: true, timeoutSecs: waitSecs, results: true });
+    }
+    if (run.results.length === 0) run = await this.#calls.getRun(run.runId, { results: true });
+    return outputOf(run);
+  }
+
+  async #submission(question: JsonObject, input: readonly Json[]): Promise<SubmitRun> {
+    const { overrides, variables, maxConcurrency, wait, timeoutSecs, key } = question;
+    // Counted before anything waits, so that calls under way at the same time keep their order.
+    const subflowKey = typeof key === "string" ? key : keyOf(`${this.#by.idempotencyKey}/${this.#runs++}`);
+    return {
+      flowId: question.flow === undefined ? text(question, "flowId") : await this.#calls.putJson(question.flow, "flow"),
+      input,
+      ...(isObject(overrides) ? { overrides: overrides as JsonObject } : {}),
+      ...(isObject(variables) ? { variables: variables as JsonObject } : {}),
+      ...(typeof maxConcurrency === "number" ? { maxConcurrency } : {}),
+      ...(wait === true ? { wait } : {}),
+      ...(typeof timeoutSecs === "number" ? { timeoutSecs } : {}),
+      key: subflowKey,
+    };
+  }
+}
+
+function isUnder({ status }: RunStatus): boolean {
+  return status === "running" || status === "paused" || status === "unspecified";
+}
+
+function outputOf(run: RunStatus): Json {
+  const [result] = run.results;
+  if (run.status === "completed" && (result === undefined || result.status === "completed")) return result?.output ?? null;
+  const why = result?.error?.message ?? `it ended as ${run.status}`;
+  throw new LongshoreError("LONGSHORE_TASK_FAILED", `Run ${run.runId} of flow ${run.flowName ?? run.flowId} failed: ${why}`);
+}
+
+function getOptions({ wait, timeoutSecs, results, order }: JsonObject): GetRunOptions {
+  return {
+    ...(wait === true ? { wait } : {}),
+    ...(typeof timeoutSecs === "number" ? { timeoutSecs } : {}),
+    ...(results === true ? { results } : {}),
+    ...(order === "index" || order === "completion" ? { order } : {}),
+  };
+}
+
+function text(question: JsonObject, field: string): string {
+  const value = question[field];
+  if (typeof value === "string" && value !== "") return value;
+  throw refusal("LONGSHORE_BAD_INPUT", `${field} is ${JSON.stringify(value)}, expected a text.`, field);
+}
+
+function list(question: JsonObject, field: string): readonly Json[] {
+  const value = question[field];
+  if (Array.isArray(value)) return value;
+  throw refusal("LONGSHORE_BAD_INPUT", `${field} is ${JSON.stringify(value)}, expected a list with one element for each item.`, field);
+}
+
+/** A UUID made from a text, as version 5 writes it; the reference's own keys are such. */
+function keyOf(name: string): string {
+  const hash = createHash("sha1").update(name).digest();
+  hash[6] = ((hash[6] as number) & 0x0f) | 0x50;
+  hash[8] = ((hash[8] as number) & 0x3f) | 0x80;
+  const hex = hash.toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join("-");
+}

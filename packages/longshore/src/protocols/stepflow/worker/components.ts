@@ -1,0 +1,107 @@
+// A worker's tasks as Stepflow's components: what discovery is told of them, and how a call finds its task.
+//
+// A component is called by the id it was listed with (0.13), by its path with the route's prefix taken off (0.12, HTTP) or with it still on.
+// So a name is looked for as an id, then as a path, then without its first segment, and so on: `/shop/greet`, `greet`, `/greet`. Last, for
+// routes that take off what is the component's own, as the end of exactly one component's path.
+
+import { LongshoreError } from "../../../errors.ts";
+import { type PathPattern, pathPattern } from "../../../path-pattern.ts";
+import { describeTask, type Task, type TaskDescription } from "../../../task.ts";
+
+export interface FoundComponent {
+  readonly task: Task;
+  /** What the places of its path were filled with; empty when it was found by its id. */
+  readonly pathParams: Readonly<Record<string, string>>;
+}
+
+/** The name of the task is the component's id. */
+export interface ComponentDescription extends TaskDescription {
+  readonly path: string;
+}
+
+const noParams = Object.freeze({});
+/** A path is searched this deep for the beginning of the component's own; routes have one or two segments. */
+const prefixSegmentsMax = 10;
+/** More segments than any path has. */
+const segmentsMax = 1_000;
+
+export class Components {
+  readonly #tasks: ReadonlyMap<string, Task>;
+  readonly #byPath = new Map<string, Task>();
+  readonly #patterns: { readonly pattern: PathPattern; readonly task: Task }[] = [];
+  #descriptions: readonly ComponentDescription[] | undefined;
+
+  constructor(tasks: ReadonlyMap<string, Task>) {
+    this.#tasks = tasks;
+    const paths = new Map<string, Task>();
+    for (const task of tasks.values()) {
+      const path = pathOf(task);
+      const other = paths.get(path);
+      if (other !== undefined) {
+        const message = `Tasks "${other.name}" and "${task.name}" are both found at ${path}, expected a path for each.`;
+        throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "path" } });
+      }
+      paths.set(path, task);
+      const pattern = pathPattern(path, `path of task ${task.name}`);
+      if (pattern.literal) this.#byPath.set(path, task);
+      else this.#patterns.push({ pattern, task });
+    }
+    // The more of a path is said, the earlier it is looked at: `{*rest}` would take everything.
+    this.#patterns.sort((one, other) => vagueness(one.pattern) - vagueness(other.pattern));
+  }
+
+  /** Where they are found, in the order of the tasks. */
+  get paths(): readonly string[] {
+    return [...this.#tasks.values()].map(pathOf);
+  }
+
+  /** Made once: schemas take a while, and a worker's tasks do not change. */
+  get descriptions(): readonly ComponentDescription[] {
+    this.#descriptions ??= [...this.#tasks.values()].map((task) => ({ ...describeTask(task), path: pathOf(task) }));
+    return this.#descriptions;
+  }
+
+  find(component: string): FoundComponent | undefined {
+    const exact = this.#tasks.get(component);
+    if (exact !== undefined) return { task: exact, pathParams: noParams };
+    const whole = component.startsWith("/") ? component : `/${component}`;
+    return this.#behindPrefix(whole) ?? this.#belowPrefix(whole);
+  }
+
+  #behindPrefix(whole: string): FoundComponent | undefined {
+    let path = whole;
+    for (let depth = 0; depth < prefixSegmentsMax; depth++) {
+      const found = this.#at(path);
+      if (found !== undefined) return found;
+      const next = path.indexOf("/", 1);
+      if (next === -1) return undefined;
+      path = path.slice(next);
+    }
+    return undefined;
+  }
+
+  /** Only where one task can be meant. */
+  #belowPrefix(path: string): FoundComponent | undefined {
+    const [task, another] = [...this.#byPath].flatMap(([known, each]) => (known.endsWith(path) ? [each] : []));
+    return task === undefined || another !== undefined ? undefined : { task, pathParams: noParams };
+  }
+
+  #at(path: string): FoundComponent | undefined {
+    const task = this.#byPath.get(path) ?? this.#tasks.get(path.slice(1));
+    if (task !== undefined) return { task, pathParams: noParams };
+    for (const { pattern, task: patterned } of this.#patterns) {
+      const pathParams = pattern.match(path);
+      if (pathParams !== undefined) return { task: patterned, pathParams };
+    }
+    return undefined;
+  }
+}
+
+function vagueness({ text }: PathPattern): number {
+  const segments = text.split("/");
+  return (text.includes("{*") ? segmentsMax : 0) + segmentsMax - segments.length;
+}
+
+function pathOf({ name, path }: Task): string {
+  return path ?? (name.startsWith("/") ? name : `/${name}`);
+}

@@ -1,0 +1,33 @@
+// From how a call to an orchestrator ended to the errors of this package, for handlers and for the people who run the worker.
+
+import { type ErrorCode, LongshoreError, toError } from "../../../errors.ts";
+import { codeName, GrpcCode, GrpcError } from "../../../grpc/status.ts";
+
+const codes: { readonly [code: number]: ErrorCode } = {
+  [GrpcCode.INVALID_ARGUMENT]: "LONGSHORE_BAD_INPUT",
+  [GrpcCode.NOT_FOUND]: "LONGSHORE_NOT_FOUND",
+  [GrpcCode.ALREADY_EXISTS]: "LONGSHORE_CONFLICT",
+  [GrpcCode.FAILED_PRECONDITION]: "LONGSHORE_CONFLICT",
+  [GrpcCode.PERMISSION_DENIED]: "LONGSHORE_UNAUTHORIZED",
+  [GrpcCode.UNAUTHENTICATED]: "LONGSHORE_UNAUTHORIZED",
+  // The second is what servers written with tonic say about a message above their limit.
+  [GrpcCode.RESOURCE_EXHAUSTED]: "LONGSHORE_LIMIT",
+  [GrpcCode.OUT_OF_RANGE]: "LONGSHORE_LIMIT",
+};
+
+/** `what` names the call, such as "PutBlob at localhost:7837". */
+export function failureOfCall(what: string, thrown: unknown): LongshoreError {
+  if (thrown instanceof LongshoreError) return thrown;
+  const error = toError(thrown);
+  const code = error instanceof GrpcError ? (codes[error.code] ?? "LONGSHORE_UNREACHABLE") : "LONGSHORE_UNREACHABLE";
+  return new LongshoreError(code, `${what} failed with ${told(error)}`, { cause: error });
+}
+
+export function hasCode(error: unknown, ...wanted: readonly GrpcCode[]): boolean {
+  return error instanceof GrpcError && wanted.includes(error.code);
+}
+
+function told(error: Error): string {
+  if (!(error instanceof GrpcError)) return error.message;
+  return error.message === "" ? codeName(error.code) : `${codeName(error.code)}: ${error.message}`;
+}

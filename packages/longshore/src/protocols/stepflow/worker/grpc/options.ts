@@ -1,0 +1,27 @@
+// What `stepflowGrpc(url, options)` takes, checked once.
+
+import { variable } from "../../../../environment.ts";
+import { named, type QueueOptions, type QueueSettings, queueSettings, toldAddress } from "../queue-options.ts";
+
+export interface StepflowGrpcOptions extends QueueOptions {
+  /** The queue to pull from; `STEPFLOW_QUEUE_NAME`, else `default`. */
+  readonly queue?: string;
+}
+
+export interface GrpcSettings extends QueueSettings {
+  readonly url: string;
+  readonly queue: string;
+}
+
+/** Where the reference listens. */
+const urlDefault = "localhost:7837";
+const queueDefault = "default";
+
+export function grpcSettings(url: string | undefined, options: StepflowGrpcOptions): GrpcSettings {
+  const env = options.env ?? process.env;
+  return {
+    ...queueSettings(options),
+    url: toldAddress("The orchestrator's address", url, env, "STEPFLOW_TASKS_URL") ?? urlDefault,
+    queue: named("queue", options.queue) ?? variable(env, "STEPFLOW_QUEUE_NAME") ?? queueDefault,
+  };
+}

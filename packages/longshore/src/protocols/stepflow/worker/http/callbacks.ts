@@ -1,0 +1,126 @@
+// What a component may ask of the runtime over HTTP: blobs, by the channel of its own answer or by the blob API; and runs of other flows,
+// by the channel. Every call carries the context of the work it is made for, with the span that runs it.
+
+import type { Clock } from "../../../../clock.ts";
+import type { Blobs } from "../../../../context.ts";
+import { LongshoreError } from "../../../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import type { SpanIds } from "../../../../trace.ts";
+import { bareBlobId } from "../../wire/blob-id.ts";
+import type { RpcDialect } from "../../wire/codes.ts";
+import { type Observability, observabilityJson, onBehalf } from "../../wire/observability.ts";
+import type { Callbacks, SubmitRun } from "../callbacks.ts";
+import type { GetRunOptions, RunStatus } from "../task-context.ts";
+import { type BlobApiOptions, getBlob, type KeptBlob, putBytes, putJson } from "./blob-api.ts";
+import type { Calls, Channel } from "./calls.ts";
+import type { Exchange } from "./exchange.ts";
+import { runStatusOf } from "./run-status.ts";
+
+export interface CallerSurroundings {
+  readonly calls: Calls;
+  readonly clock: Clock;
+  readonly exchange: Exchange;
+  readonly dialect: RpcDialect;
+  /** Undefined: blobs travel over the channel. */
+  readonly blobApiUrl: string | undefined;
+  readonly observability: Observability;
+  /** The span of the execution. */
+  readonly trace: SpanIds | undefined;
+  /** Aborts when the execution is over. */
+  readonly over: AbortSignal;
+}
+
+/** The runtime answers these from memory or disk; one that takes longer has lost the call. */
+const quickMsMax = 60_000;
+/** Bytes that are no text have no place in JSON, so they travel in this. */
+const bytesKey = "longshore.bytes";
+
+export class HttpCallbacks implements Callbacks, Blobs {
+  readonly #around: CallerSurroundings;
+  /** Made on first use: with the blob API most components never call back. */
+  #channel: Channel | undefined;
+
+  constructor(around: CallerSurroundings) {
+    this.#around = around;
+  }
+
+  async putJson(data: Json, type: "data" | "flow"): Promise<string> {
+    const api = this.#blobApi();
+    if (api !== undefined) return putJson(data, type, api);
+    const answer = await this.#call("blobs/put", { data, blob_type: type }, quickMsMax);
+    const id = isObject(answer) ? (answer.blob_id ?? answer.blobId) : undefined;
+    if (typeof id === "string") return bareBlobId(id);
+    throw unexpected("blobs/put", "a blob_id");
+  }
+
+  async getJson(id: string): Promise<Json> {
+    const kept = await this.#kept(id);
+    if ("json" in kept && !isBytes(kept.json)) return kept.json;
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `Blob ${id} holds bytes: read it with ctx.blobs.get().`);
+  }
+
+  /** `ctx.blobs.put`: a text is kept as JSON, where every worker can read it. */
+  async put(bytes: Uint8Array | string): Promise<string> {
+    if (typeof bytes === "string") return this.putJson(bytes, "data");
+    const api = this.#blobApi();
+    if (api !== undefined) return putBytes(bytes, api);
+    return this.putJson({ [bytesKey]: Buffer.from(bytes).toString("base64") }, "data");
+  }
+
+  /** `ctx.blobs.get`: the bytes, the text, or the text of any other JSON. */
+  async get(id: string): Promise<Uint8Array> {
+    const kept = await this.#kept(id);
+    if ("bytes" in kept) return kept.bytes;
+    const { json } = kept;
+    if (isBytes(json)) return Buffer.from(json[bytesKey], "base64");
+    return Buffer.from(typeof json === "string" ? json : JSON.stringify(json));
+  }
+
+  async submitRun({ flowId, input, overrides, variables, maxConcurrency, wait, timeoutSecs, key }: SubmitRun): Promise<RunStatus> {
+    if (variables !== undefined) {
+      throw new LongshoreError("LONGSHORE_BAD_CONFIG", "Over HTTP a run takes no variables: write the values into the flow's input.", {
+        detail: { field: "variables" },
+      });
+    }
+    const params: JsonObject = { flowId, inputs: [...input], subflowKey: key, wait: wait === true };
+    if (maxConcurrency !== undefined) params.maxConcurrency = maxConcurrency;
+    if (overrides !== undefined) params.overrides = overrides;
+    if (timeoutSecs !== undefined) params.timeoutSecs = timeoutSecs;
+    return runStatusOf(await this.#call("runs/submit", params, wait === true ? undefined : quickMsMax), "runs/submit");
+  }
+
+  async getRun(runId: string, { wait, timeoutSecs, results, order }: GetRunOptions): Promise<RunStatus> {
+    const params: JsonObject = { runId, wait: wait === true, includeResults: results === true };
+    params.resultOrder = order === "completion" ? "by_completion" : "by_index";
+    if (timeoutSecs !== undefined) params.timeoutSecs = timeoutSecs;
+    return runStatusOf(await this.#call("runs/get", params, wait === true ? undefined : quickMsMax), "runs/get");
+  }
+
+  async #kept(given: string): Promise<KeptBlob> {
+    const id = bareBlobId(given);
+    const api = this.#blobApi();
+    if (api !== undefined) return getBlob(id, api);
+    const answer = await this.#call("blobs/get", { blob_id: id }, quickMsMax);
+    if (isObject(answer) && answer.data !== undefined) return { json: answer.data as Json };
+    throw unexpected("blobs/get", "data");
+  }
+
+  #blobApi(): BlobApiOptions | undefined {
+    const { blobApiUrl: url, clock, over: signal, trace } = this.#around;
+    return url === undefined ? undefined : { url, clock, signal, trace };
+  }
+
+  #call(method: string, params: JsonObject, limitMs: number | undefined): Promise<Json> {
+    const { calls, exchange, observability, trace } = this.#around;
+    this.#channel ??= calls.of(exchange, this.#around);
+    return this.#channel.call(method, { ...params, observability: observabilityJson(onBehalf(observability, trace)) }, limitMs);
+  }
+}
+
+function isBytes(json: Json): json is { [bytesKey]: string } {
+  return isObject(json) && typeof json[bytesKey] === "string" && Object.keys(json).length === 1;
+}
+
+function unexpected(method: string, expected: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_UNREACHABLE", `The runtime's answer to ${method} is not understood, expected ${expected}.`);
+}

@@ -1,0 +1,103 @@
+// One request of the runtime and its answer, in one of two forms: plain JSON, or a stream of events. The first event opens the stream; a
+// component that never calls back is answered in JSON, which costs less. Whatever comes last ends it.
+
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../../../../clock.ts";
+import { LongshoreError } from "../../../../errors.ts";
+import { handOutIn, instanceHeader } from "../../wire/http/headers.ts";
+import { eventText } from "../../wire/json-rpc.ts";
+
+/** What may wait in this process for a reader that is slower than the component. */
+const unsentBytesMax = 256 * 1024 * 1024;
+/** A reader that takes longer for an answer holds up a slot, and is cut off. */
+const flushMsMax = 60_000;
+
+export class Exchange {
+  readonly #response: ServerResponse;
+  readonly #instanceId: string;
+  readonly #clock: Clock;
+  readonly #onGone = new Set<() => void>();
+  #gone = false;
+
+  constructor(response: ServerResponse, instanceId: string, clock: Clock) {
+    this.#response = response;
+    this.#clock = clock;
+    this.#instanceId = instanceId;
+    response.once("close", () => this.#closed());
+  }
+
+  /** The hand-out that the caller names; undefined for callers of another make. */
+  get handOut(): string | undefined {
+    return handOutIn(this.#response.req.headers);
+  }
+
+  /** True when the caller went away before its answer was complete. */
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  /** Calls `listener` when the caller goes away, at once when it has. The returned function takes it back. */
+  onGone(listener: () => void): () => void {
+    if (this.#gone) listener();
+    else this.#onGone.add(listener);
+    return () => this.#onGone.delete(listener);
+  }
+
+  /** True once the last word was said, whether it arrived or not. */
+  get answered(): boolean {
+    return this.#response.writableEnded;
+  }
+
+  /** The message, as JSON or as the last event. Resolves when it has left this process, to false when nobody took it. */
+  answer(json: string, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<boolean> {
+    const response = this.#response;
+    if (this.#gone || response.writableEnded) return Promise.resolve(false);
+    if (response.headersSent) return this.#end(eventText(json));
+    response.writeHead(status, {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(json),
+      [instanceHeader]: this.#instanceId,
+      ...headers,
+    });
+    return this.#end(json);
+  }
+
+  /** A message of ours to the runtime. Throws when it cannot be sent. */
+  send(json: string): void {
+    const response = this.#response;
+    if (this.#gone || response.writableEnded) {
+      throw new LongshoreError("LONGSHORE_CANCELLED", "The runtime has gone away, so it cannot be asked.");
+    }
+    if (response.writableLength + json.length > unsentBytesMax) {
+      throw new LongshoreError("LONGSHORE_LIMIT", `More than ${unsentBytesMax} bytes wait to be sent to the runtime.`);
+    }
+    if (!response.headersSent) {
+      const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
+      response.writeHead(200, { ...headers, [instanceHeader]: this.#instanceId });
+    }
+    response.write(eventText(json));
+  }
+
+  #end(text: string): Promise<boolean> {
+    const response = this.#response;
+    const left = new Promise<boolean>((resolve) => {
+      const settle = (arrived: boolean) => {
+        disarm();
+        resolve(arrived);
+      };
+      const disarm = this.#clock.at(this.#clock.now() + flushMsMax, () => response.destroy());
+      // Node tells of the end of a response that was cut off as well.
+      response.once("finish", () => settle(!response.destroyed));
+      response.once("close", () => settle(response.writableFinished && !response.destroyed));
+    });
+    response.end(text);
+    return left;
+  }
+
+  #closed(): void {
+    if (this.#response.writableFinished) return;
+    this.#gone = true;
+    for (const listener of this.#onGone) listener();
+    this.#onGone.clear();
+  }
+}

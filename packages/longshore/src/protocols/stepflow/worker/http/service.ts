@@ -1,0 +1,191 @@
+// What the worker answers to each message of the runtime. README.md, "Methods".
+
+import type { Clock } from "../../../../clock.ts";
+import { toError } from "../../../../errors.ts";
+import type { Json, JsonObject } from "../../../../json.ts";
+import type { Slot, TransportHost } from "../../../../runner/transport.ts";
+import { rpcCode } from "../../wire/codes.ts";
+import { componentIn, executeParams, inputSchemaIn } from "../../wire/http/params.ts";
+import { errorText, parseRpc, type RpcId, type RpcMessage, resultText } from "../../wire/json-rpc.ts";
+import { RpcError } from "../../wire/rpc-error.ts";
+import { type ComponentDescription, Components, type FoundComponent } from "../components.ts";
+import { Calls } from "./calls.ts";
+import type { Exchange } from "./exchange.ts";
+import { ExecuteWork } from "./execute.ts";
+import { Handshake } from "./handshake.ts";
+import type { Settings } from "./options.ts";
+import { busy, HttpRefusal } from "./refusal.ts";
+import { WaitingRoom } from "./waiting-room.ts";
+
+type Method = (params: JsonObject) => Json;
+type Request = Extract<RpcMessage, { kind: "request" }>;
+
+/** The body of an answer that says nothing more than its status; what the reference's workers send. */
+const nothing = '""';
+/** So many names help whoever reads the message. */
+const namesMax = 20;
+/** A text that every reference to a blob holds. */
+const blobRefMark = '"$blob"';
+
+export class WorkerService {
+  readonly #host: TransportHost;
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #components: Components;
+  readonly #calls: Calls;
+  readonly #handshake: Handshake;
+  readonly #waiting: WaitingRoom;
+  readonly #methods: { readonly [method: string]: Method };
+
+  constructor(host: TransportHost, settings: Settings) {
+    this.#host = host;
+    this.#settings = settings;
+    this.#clock = host.clock;
+    this.#components = new Components(host.tasks);
+    this.#calls = new Calls();
+    this.#handshake = new Handshake(settings);
+    this.#waiting = new WaitingRoom(host, settings.slotWaitMs);
+    this.#methods = {
+      "components/list": () => ({ components: this.#components.descriptions.map((one) => componentInfo(one, one.path)) }),
+      "components/info": (params) => ({ info: this.#info(componentIn(params)) }),
+      "components/infer_schema": (params) => this.#inferSchema(params),
+    };
+  }
+
+  /** Paths of the components, for people. */
+  get paths(): readonly string[] {
+    return this.#components.paths;
+  }
+
+  /** Resolves when no request waits for a slot any more. */
+  async drained(): Promise<void> {
+    await this.#waiting.empty();
+  }
+
+  /** Answers one body. Never rejects. */
+  async take(text: string, exchange: Exchange): Promise<void> {
+    let id: RpcId | undefined;
+    try {
+      const message = parseRpc(text);
+      if (message.kind === "request") id = message.id;
+      await this.#handle(message, text, exchange);
+    } catch (error) {
+      this.refuse(error, exchange, id);
+    }
+  }
+
+  /** Refuses in JSON-RPC's own form, whatever is wrong; the status is for proxies, the runtime reads the body. */
+  refuse(thrown: unknown, exchange: Exchange, id?: RpcId): void {
+    const error = thrown instanceof RpcError ? thrown : this.#mistake(thrown);
+    const answered = error.id ?? id ?? null;
+    const code = rpcCode(error.fault, this.#handshake.dialect);
+    const body = { code, message: error.message, ...(error.data === undefined ? {} : { data: { ...error.data } }) };
+    // A message that was not understood is refused by the status too, as by the reference's workers.
+    const status = answered === null || error.fault === "invalidRequest" ? 400 : 200;
+    if (error instanceof HttpRefusal) void exchange.answer(errorText(answered, body), error.status, error.headers);
+    else void exchange.answer(errorText(answered, body), status);
+  }
+
+  /** Nothing of ours should throw; what does is our mistake, or a schema's. */
+  #mistake(thrown: unknown): RpcError {
+    const error = toError(thrown);
+    this.#host.failing("answering a request", error);
+    return new RpcError("internal", `The worker failed: ${error.message}`);
+  }
+
+  async #handle(message: RpcMessage, text: string, exchange: Exchange): Promise<void> {
+    if (message.kind === "result" || message.kind === "error") return this.#settle(message, exchange);
+    if (message.kind === "notification") {
+      if (message.method === "initialized" && this.#handshake.initialized()) this.#host.working("handshake");
+      // Others are for somebody else; a notification is never answered with a refusal.
+      return void exchange.answer(nothing, 202);
+    }
+    if (message.method === "initialize") {
+      return void exchange.answer(resultText(message.id, this.#handshake.initialize(message.params)));
+    }
+    if (message.method === "initialized") {
+      throw new RpcError("invalidRequest", `id is ${JSON.stringify(message.id)}, expected none: initialized is a notification.`);
+    }
+    this.#handshake.require(message.method);
+    if (message.method === "components/execute") return this.#execute(message, text, exchange);
+    const method = Object.hasOwn(this.#methods, message.method) ? this.#methods[message.method] : undefined;
+    if (method === undefined) throw unknownMethod(message.method);
+    void exchange.answer(resultText(message.id, method(message.params)));
+  }
+
+  #settle(answer: Extract<RpcMessage, { kind: "result" | "error" }>, exchange: Exchange): void {
+    if (!this.#calls.settle(answer)) {
+      throw new RpcError("invalidRequest", `No call with the id ${JSON.stringify(answer.id)} waits for an answer in this process.`);
+    }
+    void exchange.answer(nothing, 202);
+  }
+
+  async #execute({ id, params: given }: Request, text: string, exchange: Exchange): Promise<void> {
+    const params = executeParams(given);
+    const found = this.#find(params.component);
+    const slot = await this.#slot(found, text.length, exchange);
+    if (slot === undefined) return;
+    const { blobApiUrl, blobThresholdBytes, dialect } = this.#handshake;
+    const { instanceId } = this.#settings;
+    const mayHaveBlobRefs = text.includes(blobRefMark);
+    const around = { id, params, found, exchange, dialect, blobApiUrl, blobThresholdBytes, instanceId, mayHaveBlobRefs };
+    await slot.run(new ExecuteWork({ ...around, calls: this.#calls, clock: this.#clock }));
+    // Work that was lost is not reported; its caller still waits, and nobody else will answer.
+    if (!exchange.answered) await exchange.answer(unanswered(id, rpcCode("server", dialect)));
+  }
+
+  /** Undefined when the caller has gone meanwhile. */
+  async #slot({ task }: FoundComponent, chars: number, exchange: Exchange): Promise<Slot | undefined> {
+    const { slots, emit, wants, draining } = this.#host;
+    if (slots.free === 0 && wants("slotsFull")) emit("slotsFull", { task: task.name, worker: this.#settings.instanceId });
+    const slot = await this.#waiting.slot(exchange, chars);
+    if (slot !== undefined || exchange.gone) return slot;
+    if (draining.aborted) throw busy("The worker is stopping and takes no more work.");
+    throw busy(`All ${slots.total} slots of the worker are taken, and none became free in time.`);
+  }
+
+  #find(name: string): FoundComponent {
+    const found = this.#components.find(name);
+    if (found !== undefined) return found;
+    const known = this.paths;
+    const more = known.length > namesMax ? " and others" : "";
+    throw new RpcError(
+      "componentNotFound",
+      `There is no component ${name} here; there are ${known.slice(0, namesMax).join(", ")}${more}.`,
+      {
+        component: name,
+      },
+    );
+  }
+
+  #info(name: string): JsonObject {
+    const { task } = this.#find(name);
+    const described = this.#components.descriptions.find((one) => one.name === task.name) as ComponentDescription;
+    // One that stands for many paths is told under the one that was asked for.
+    return componentInfo(described, described.path.includes("{") ? name : described.path);
+  }
+
+  /** What a handler returns does not depend on what it is given, as far as anybody can tell from its schemas. */
+  #inferSchema(params: JsonObject): JsonObject {
+    inputSchemaIn(params);
+    const { output_schema: schema } = this.#info(componentIn(params));
+    return schema === undefined ? {} : { output_schema: schema };
+  }
+}
+
+function componentInfo({ description, inputSchema, outputSchema }: ComponentDescription, component: string): JsonObject {
+  return {
+    component,
+    ...(description === undefined ? {} : { description }),
+    ...(inputSchema === undefined ? {} : { input_schema: inputSchema as JsonObject }),
+    ...(outputSchema === undefined ? {} : { output_schema: outputSchema as JsonObject }),
+  };
+}
+
+function unanswered(id: RpcId, code: number): string {
+  return errorText(id, { code, message: "The worker stopped before the component had ended.", data: { retryable: true } });
+}
+
+function unknownMethod(method: string): RpcError {
+  return new RpcError("methodNotFound", `There is no method ${JSON.stringify(method)}.`, { method });
+}

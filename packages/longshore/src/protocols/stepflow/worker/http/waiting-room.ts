@@ -1,0 +1,51 @@
+// Requests that came while every slot was taken. HTTP pushes work at a worker whether it has room or not, so they wait here for a while
+// and in order, and are refused when that takes too long or too many wait: the runtime then knows, and may try elsewhere.
+
+import type { Slot, TransportHost } from "../../../../runner/transport.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** Requests that wait. Each holds a connection and its body. */
+const waitingMax = 1_000;
+/** Characters of their bodies together. */
+const waitingCharsMax = 256 * 1024 * 1024;
+
+export class WaitingRoom {
+  readonly #host: Pick<TransportHost, "slots" | "clock" | "draining">;
+  readonly #waitMs: number;
+  #waiting = 0;
+  #chars = 0;
+  #onEmpty: (() => void)[] = [];
+
+  constructor(host: Pick<TransportHost, "slots" | "clock" | "draining">, waitMs: number) {
+    this.#host = host;
+    this.#waitMs = waitMs;
+  }
+
+  /** Undefined when there was no room, none became free in time, the caller left or the worker drains. */
+  async slot(exchange: Exchange, chars: number): Promise<Slot | undefined> {
+    const [free] = this.#host.slots.takeFree(1);
+    if (free !== undefined) return free;
+    if (this.#waiting >= waitingMax || this.#chars + chars > waitingCharsMax) return undefined;
+    const { clock, slots } = this.#host;
+    const patience = new AbortController();
+    const leave = exchange.onGone(() => patience.abort("The caller has gone."));
+    const disarm = clock.at(clock.now() + this.#waitMs, () => patience.abort("It took too long."));
+    this.#waiting++;
+    this.#chars += chars;
+    try {
+      return await slots.take(patience.signal);
+    } finally {
+      leave();
+      disarm();
+      this.#chars -= chars;
+      this.#waiting--;
+      if (this.#waiting === 0) for (const tell of this.#onEmpty.splice(0)) tell();
+    }
+  }
+
+  /** Resolves when nobody waits. */
+  empty(): Promise<void> {
+    if (this.#waiting === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#onEmpty.push(resolve));
+  }
+}

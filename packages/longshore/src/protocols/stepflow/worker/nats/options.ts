@@ -1,0 +1,62 @@
+// What `stepflowNats(url, options)` takes, checked once.
+
+import { checkedVariable } from "../../../../environment.ts";
+import { LongshoreError } from "../../../../errors.ts";
+import { type NatsServers, objectName, serversOf, urlDefault } from "../../wire/nats/servers.ts";
+import { named, type QueueOptions, type QueueSettings, queueSettings, toldAddress } from "../queue-options.ts";
+
+export interface StepflowNatsOptions extends QueueOptions {
+  /** The stream that the tasks of this worker's queue are in; `STEPFLOW_NATS_STREAM`, else the name of the queue, else `STEPFLOW_TASKS`. */
+  readonly stream?: string;
+  /** The queue, where each has the stream of its name; `STEPFLOW_QUEUE_NAME`. */
+  readonly queue?: string;
+  /** The durable consumer that the workers of a queue share; `STEPFLOW_NATS_CONSUMER`, else `stepflow-default`. */
+  readonly consumer?: string;
+  /**
+   * The orchestrator, as it names itself in tasks; `STEPFLOW_TASKS_URL`. Where a run has moved to is asked here first. A worker with a token needs it:
+   * the token is sent there alone, for a task comes from any program that may publish to the stream. Without a token it is not needed.
+   */
+  readonly orchestratorUrl?: string;
+  /** Further options of the NATS client's `connect`, such as `{ tls: {}, authenticator }`. */
+  readonly connection?: { readonly [option: string]: unknown };
+}
+
+export interface NatsSettings extends QueueSettings, NatsServers {
+  readonly stream: string;
+  readonly consumer: string;
+  readonly orchestratorUrl: string | undefined;
+  readonly connection: { readonly [option: string]: unknown };
+}
+
+const streamDefault = "STEPFLOW_TASKS";
+const consumerDefault = "stepflow-default";
+
+export function natsSettings(url: string | undefined, options: StepflowNatsOptions): NatsSettings {
+  const env = options.env ?? process.env;
+  const nameOf = (field: string, variable: string) => checkedVariable(env, variable, (text) => objectName(field, text));
+  const stream = named("stream", options.stream) ?? named("queue", options.queue);
+  const shared = queueSettings(options);
+  const orchestratorUrl = toldAddress("orchestratorUrl", options.orchestratorUrl, env, "STEPFLOW_TASKS_URL");
+  if (shared.token !== undefined && orchestratorUrl === undefined) throw nowhereToSend();
+  return {
+    ...shared,
+    ...(url === undefined ? (checkedVariable(env, "STEPFLOW_NATS_URL", serversOf) ?? serversOf(urlDefault)) : serversOf(url)),
+    stream:
+      stream === undefined
+        ? (nameOf("stream", "STEPFLOW_NATS_STREAM") ?? nameOf("stream", "STEPFLOW_QUEUE_NAME") ?? streamDefault)
+        : objectName("stream", stream),
+    consumer:
+      options.consumer === undefined
+        ? (nameOf("consumer", "STEPFLOW_NATS_CONSUMER") ?? consumerDefault)
+        : objectName("consumer", options.consumer),
+    orchestratorUrl,
+    connection: options.connection ?? {},
+  };
+}
+
+function nowhereToSend(): LongshoreError {
+  const expected = "orchestratorUrl or STEPFLOW_TASKS_URL with the address of the orchestrator that the token is for";
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker on NATS was given a token and no orchestrator; expected ${expected}.`, {
+    detail: { field: "orchestratorUrl", expected },
+  });
+}

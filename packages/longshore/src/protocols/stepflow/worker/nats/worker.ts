@@ -1,0 +1,181 @@
+// The worker half of Stepflow's NATS queues: assignments come from a JetStream stream by a durable consumer that all workers of a queue share;
+// what is told about them goes to their orchestrator over gRPC, as everywhere. README.md in the folder above is the contract.
+//
+// A slot is taken for every message that is asked for. A message is acknowledged when its task has been claimed, not when it has come: a
+// worker that dies in between loses nothing, the message is delivered again. While claiming takes long the server is told that it is in
+// progress; when no orchestrator can say whose the task is, it is given back for later; when its orchestrator does not know it any more,
+// it is removed.
+
+import { type Backoff, backoffMs } from "../../../../backoff.ts";
+import { pause } from "../../../../clock.ts";
+import { LongshoreError, toError } from "../../../../errors.ts";
+import type { Slot, Transport, TransportHost } from "../../../../runner/transport.ts";
+import type { Task } from "../../../../task.ts";
+import { TaskAssignment } from "../../wire/messages.ts";
+import { loadNats, type NatsClient, type NatsConnection, type NatsMessage } from "../../wire/nats/client.ts";
+import { ensureConsumer } from "../../wire/nats/consumer.ts";
+import { addressOf } from "../orchestrators.ts";
+import { channelOpener, type Delivery, QueueWorker, queueCapabilities, queueReportTries } from "../queue-worker.ts";
+import { Line } from "./line.ts";
+import { type NatsSettings, natsSettings, type StepflowNatsOptions } from "./options.ts";
+
+/**
+ * `await work({ tasks, on: stepflowNats("nats://localhost:4222", { stream: "STEPFLOW_TASKS" }) })`. Unless told the address is
+ * `STEPFLOW_NATS_URL`, else `nats://localhost:4222`.
+ */
+export function stepflowNats(url?: string, options: StepflowNatsOptions = {}): Transport {
+  return new StepflowNats(natsSettings(url, options));
+}
+
+const connecting: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
+/** As the reference waits for a stream that its orchestrator has not made yet. */
+const lookAgainMs = 2_000;
+/** A server that has vanished without a word is noticed within three of these; the client's own two minutes are far too long. */
+const pingMs = 15_000;
+/** How long a task is left alone whose orchestrator could not be reached. */
+const laterMs = 5_000;
+
+/** What JetStream understands as an answer to a message. */
+const acks = {
+  done: Buffer.from("+ACK"),
+  inProgress: Buffer.from("+WPI"),
+  never: Buffer.from("+TERM"),
+  again: Buffer.from("-NAK"),
+  later: Buffer.from(`-NAK {"delay":${laterMs * 1_000_000}}`),
+} as const;
+
+class StepflowNats implements Transport {
+  readonly name: string;
+  readonly capabilities = queueCapabilities;
+  readonly reportTries = queueReportTries;
+  readonly drainMs?: number;
+  readonly slotsFor?: (tasks: ReadonlyMap<string, Task>) => number;
+  readonly #settings: NatsSettings;
+  #host!: TransportHost;
+  #worker: QueueWorker | undefined;
+  #client!: NatsClient;
+  #connection: NatsConnection | undefined;
+  #serving: Promise<void> = Promise.resolve();
+
+  constructor(settings: NatsSettings) {
+    const { slots, drainMs, servers, stream } = settings;
+    this.#settings = settings;
+    this.name = `stepflow ${servers.join(",")} stream ${stream}`;
+    if (drainMs !== undefined) this.drainMs = drainMs;
+    if (slots !== undefined) this.slotsFor = () => slots;
+  }
+
+  async start(host: TransportHost): Promise<void> {
+    const settings = this.#settings;
+    this.#client = await loadNats();
+    this.#host = host;
+    const open = channelOpener(settings, host.clock, (address) => this.#trusts(address));
+    this.#worker = new QueueWorker({ settings, host, open, orchestratorUrl: settings.orchestratorUrl });
+    this.#serving = this.#serve(this.#worker);
+  }
+
+  /** A task names its orchestrator, and any program that may publish to the stream writes tasks: the token goes where the worker was told, and only there. */
+  #trusts(address: string): boolean {
+    const { token, orchestratorUrl, blobUrl, stream } = this.#settings;
+    const told = [orchestratorUrl, blobUrl].map((url) => (url === undefined ? undefined : addressOf(url)));
+    if (token === undefined || told.includes(addressOf(address))) return true;
+    const message = `A task of stream ${stream} is from ${address}, which is called without the token: that goes to ${orchestratorUrl} alone.`;
+    this.#host.notice({ level: "warn", message });
+    return false;
+  }
+
+  async drain(): Promise<void> {
+    await this.#serving;
+    await this.#worker?.idle();
+  }
+
+  async stop(): Promise<void> {
+    // The last acknowledgements are sent before the connection closes; where there is no server they are lost, which costs a delivery.
+    await this.#connection?.drain().catch(() => this.#connection?.close());
+    await this.#worker?.close();
+  }
+
+  /** Stays connected until the worker drains. */
+  async #serve(worker: QueueWorker): Promise<void> {
+    const { clock, draining, failing } = this.#host;
+    for (let failures = 0; !draining.aborted; ) {
+      try {
+        this.#connection = await this.#connect();
+        failures = 0;
+        await this.#consume(this.#connection, worker);
+      } catch (error) {
+        if (draining.aborted) return;
+        const message = `Cannot reach ${this.#settings.servers.join(",")}: ${toError(error).message}`;
+        failing("connection", new LongshoreError("LONGSHORE_UNREACHABLE", message, { cause: error }));
+      }
+      await pause(clock, backoffMs(connecting, ++failures, Math.random()), draining);
+    }
+  }
+
+  #connect(): Promise<NatsConnection> {
+    const { servers, login, connection, workerId } = this.#settings;
+    // The client reconnects by itself, also to servers of the cluster that were not named here.
+    const keeping = { maxReconnectAttempts: -1, pingInterval: pingMs, maxPingOut: 2 };
+    return this.#client.transport.connect({ name: `longshore ${workerId}`, ...keeping, ...login, ...connection, servers: [...servers] });
+  }
+
+  /** Pulls from the consumer until the worker drains or the connection is closed for good. */
+  async #consume(connection: NatsConnection, worker: QueueWorker): Promise<void> {
+    const host = this.#host;
+    const { stream, consumer } = this.#settings;
+    const what = `consumer ${consumer} of stream ${stream}`;
+    const line = new Line(connection, {
+      host,
+      stream,
+      consumer,
+      inbox: this.#client.transport.createInbox(),
+      receive: (message, slot) => this.#receive(message, slot, worker),
+      refuse: (message) => answer(message, acks.again),
+    });
+    while (!host.draining.aborted && !connection.isClosed()) {
+      try {
+        await ensureConsumer(this.#client.jetstream, connection, stream, consumer);
+        host.working("connection");
+        host.working(what);
+        await line.pull();
+      } catch (error) {
+        if (!host.draining.aborted) host.failing(what, error);
+        await line.usable();
+        await pause(host.clock, lookAgainMs, host.draining);
+      }
+    }
+    await line.end();
+  }
+
+  #receive(message: NatsMessage, slot: Slot, worker: QueueWorker): void {
+    let assignment: TaskAssignment;
+    try {
+      assignment = TaskAssignment.decode(message.data);
+    } catch (error) {
+      slot.release();
+      const text = `A message of stream ${this.#settings.stream} is no task and was removed: ${toError(error).message}`;
+      this.#host.notice({ level: "error", message: text });
+      return answer(message, acks.never);
+    }
+    const delivery: Delivery = {
+      taken: () => answer(message, acks.done),
+      later: () => answer(message, acks.later),
+      useless: (why, expected) => {
+        if (!expected) this.#host.notice({ level: "error", message: `A message of stream ${this.#settings.stream} was removed: ${why}.` });
+        answer(message, acks.never);
+      },
+      waiting: () => answer(message, acks.inProgress),
+    };
+    if (!QueueWorker.isDiscovery(assignment)) return worker.take(assignment, slot, delivery);
+    slot.release();
+    worker.discover(assignment, delivery);
+  }
+}
+
+function answer(message: NatsMessage, ack: Buffer): void {
+  try {
+    message.respond(ack);
+  } catch {
+    // The connection was closed meanwhile. The message is delivered again, and its task is then known to be taken or done.
+  }
+}

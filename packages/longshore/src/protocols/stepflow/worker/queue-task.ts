@@ -1,0 +1,260 @@
+// One task of a queue as an assignment: how it is claimed and kept by heartbeats, how its input is found, how its outcome is told. README.md
+// beside this file tells the life of a task on the wire.
+
+import type { Clock } from "../../../clock.ts";
+import type { ContextIds } from "../../../context.ts";
+import { LongshoreError, refusal } from "../../../errors.ts";
+import { GrpcCode } from "../../../grpc/status.ts";
+import { isObject, type Json } from "../../../json.ts";
+import type { WorkTrace } from "../../../runner/telemetry.ts";
+import type { Assignment, BeatAnswer, Call, Control, HoldTerms, Outcome, ReportAnswer, Slot } from "../../../runner/transport.ts";
+import type { Verdict } from "../../../verdict.ts";
+import { replaceLarge, resolveBlobs } from "../wire/blob-refs.ts";
+import { type ComponentExecuteRequest, type TaskAssignment, type TaskHeartbeatResponse, TaskStatus } from "../wire/messages.ts";
+import { OrchestratorService } from "../wire/services.ts";
+import { stableTaskId } from "../wire/task-id.ts";
+import { Answers } from "./callbacks.ts";
+import type { Components } from "./components.ts";
+import { failureOfCall, hasCode } from "./grpc-failure.ts";
+import type { Orchestrators } from "./orchestrators.ts";
+import type { QueueSettings } from "./queue-options.ts";
+import { SubRuns } from "./sub-runs.ts";
+import { TaskBlobs } from "./task-blobs.ts";
+import { nativeOf } from "./task-context.ts";
+import { taskErrorOf } from "./task-error.ts";
+import { TaskHome } from "./task-home.ts";
+import { progressOf, type TaskProgress } from "./task-progress.ts";
+import { workTrace } from "./work-trace.ts";
+
+/** What all tasks of one worker share. */
+export interface TaskSurroundings {
+  readonly settings: QueueSettings;
+  readonly orchestrators: Orchestrators;
+  readonly components: Components;
+  readonly clock: Clock;
+  /** What is being worked on here, by its id on the wire. */
+  readonly running: Map<string, QueueTask>;
+  /** Stands in where a task does not say whose it is. */
+  readonly orchestratorUrl: string | undefined;
+}
+
+/** A heartbeat that takes longer is of no use: the next one is due. */
+const beatTimeoutMs = 10_000;
+/** An outcome may be as large as a message. */
+const reportTimeoutMs = 30_000;
+/** Where an orchestrator does not say. */
+const heartbeatSecsDefault = 1;
+/** Every server takes messages of this size; a larger one that is refused was refused for its size. */
+const messageBytesUsual = 4 * 1024 * 1024 - 1024;
+/** Tasks that began together must not beat together for ever. */
+const heartbeatJitter = 0.2;
+
+export class QueueTask implements Assignment {
+  readonly ids: ContextIds;
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+  readonly worker: string;
+  readonly hold: HoldTerms;
+  readonly #taskId: string;
+  readonly #execute: ComponentExecuteRequest;
+  readonly #rootRunId: string | undefined;
+  readonly #around: TaskSurroundings;
+  readonly #home: TaskHome;
+  /** Named in heartbeats and reports, so that an orchestrator that recovers the run can say so. */
+  readonly #run: { readonly runId?: string };
+  #pathParams: Readonly<Record<string, string>>;
+  #trace: WorkTrace | undefined;
+  #progress: TaskProgress | undefined;
+  #cancelled = false;
+  #answers: Answers | undefined;
+  #replaced: { readonly outcome: Outcome; readonly output: Json } | undefined;
+  #reports = 0;
+
+  constructor(assignment: TaskAssignment, execute: ComponentExecuteRequest, around: TaskSurroundings) {
+    const { taskId, context, heartbeatIntervalSecs } = assignment;
+    const { observability, attempt } = execute;
+    this.#taskId = taskId;
+    this.#execute = execute;
+    this.#around = around;
+    this.#pathParams = execute.pathParams;
+    this.#rootRunId = context?.rootRunId || undefined;
+    const runId = this.#rootRunId ?? observability?.runId;
+    this.#run = runId === undefined ? {} : { runId };
+    this.#home = new TaskHome(around.orchestrators, context?.orchestratorServiceUrl || around.orchestratorUrl || "", runId);
+    this.attempt = Math.max(1, attempt);
+    this.idempotencyKey = stableTaskId(taskId);
+    // The reference uses a task's id again for its next attempt.
+    const grantId = this.idempotencyKey === taskId ? `${taskId}/${this.attempt}` : taskId;
+    this.ids = { runId: observability?.runId ?? runId ?? "", stepId: observability?.stepId ?? "", taskId: this.idempotencyKey, grantId };
+    this.worker = around.settings.workerId;
+    const everyMs = (heartbeatIntervalSecs || heartbeatSecsDefault) * 1_000;
+    // Only an orchestrator ends a hold. While none can be reached nothing is lost: one that recovers the run offers its tasks again, and the
+    // next heartbeat claims this one there.
+    this.hold = { termMs: Number.POSITIVE_INFINITY, everyMs, jitter: heartbeatJitter };
+  }
+
+  get native(): Json {
+    const { componentId: component, observability } = this.#execute;
+    const { runId, flowId, stepId } = observability ?? {};
+    return nativeOf({ component, pathParams: this.#pathParams, ...known({ runId, rootRunId: this.#rootRunId, flowId, stepId }) });
+  }
+
+  get trace(): WorkTrace {
+    const { componentId: component, observability = {} } = this.#execute;
+    this.#trace ??= workTrace(observability, { component, attempt: this.attempt, kind: "consumer" });
+    return this.#trace;
+  }
+
+  get blobs(): TaskBlobs {
+    const url = this.#around.settings.blobUrl ?? this.#home.url;
+    return new TaskBlobs(this.#around.orchestrators.at(url), url);
+  }
+
+  /** The first heartbeat. `ok` and `cancel` make the task ours, the others say whose it is. Throws when nobody could answer. */
+  async claim(signal: AbortSignal): Promise<Verdict> {
+    const verdict = await this.#beat(signal);
+    this.#cancelled = verdict === "cancel";
+    return verdict;
+  }
+
+  begin(control: Control): void {
+    if (this.#cancelled) control.stop(new LongshoreError("LONGSHORE_CANCELLED", "cancelled"));
+  }
+
+  resolve(): Call | Promise<Call> {
+    const { componentId, input = null } = this.#execute;
+    const found = this.#around.components.find(componentId);
+    if (found === undefined) {
+      const message = `The component ${JSON.stringify(componentId)} is not among those of this worker.`;
+      throw refusal("LONGSHORE_NO_HANDLER", message, "component_id");
+    }
+    const { task, pathParams } = found;
+    // Orchestrators before 0.13 leave it to the worker to read the path.
+    if (Object.keys(this.#pathParams).length === 0) this.#pathParams = pathParams;
+    if (!mayHoldBlobs(input)) return { task, input };
+    const { blobs } = this;
+    return resolveBlobs(input, (id) => blobs.findJson(id)).then((resolved) => ({ task, input: resolved }));
+  }
+
+  /** Resolves when the slot is free again. */
+  async runIn(slot: Slot): Promise<void> {
+    this.#around.running.set(this.#taskId, this);
+    await slot.run(this);
+    this.#leave();
+  }
+
+  async beat(signal: AbortSignal): Promise<BeatAnswer> {
+    const verdict = await this.#beat(signal);
+    // From the report on its own answer tells; a beat that was overtaken by it finds no task any more.
+    return { verdict: this.#reports > 0 ? "ok" : verdict };
+  }
+
+  /** Travels with the next heartbeat. */
+  async progress(value: Json): Promise<void> {
+    this.#progress = progressOf(value);
+  }
+
+  ask(name: string, value: Json, signal: AbortSignal): Promise<Json> {
+    this.#answers ??= this.#makeAnswers(signal);
+    return this.#answers.answer(name, value);
+  }
+
+  async report(outcome: Outcome, { signal }: { readonly signal: AbortSignal }): Promise<ReportAnswer> {
+    const result = await this.#resultOf(outcome);
+    this.#reports++;
+    const request = { taskId: this.#taskId, ...result, ...this.#run };
+    try {
+      await this.#home.call(OrchestratorService.CompleteTask, request, { signal, timeoutMs: reportTimeoutMs });
+      return { verdict: "ok" };
+    } catch (error) {
+      // When there was an earlier try its answer may have been lost, and this is what remains of a task that is done.
+      if (hasCode(error, GrpcCode.NOT_FOUND)) return { verdict: this.#reports > 1 ? "again" : "gone" };
+      throw unreported(`CompleteTask at ${this.#home.url}`, error, () => OrchestratorService.CompleteTask.request.encode(request).length);
+    }
+  }
+
+  async #resultOf(outcome: Outcome) {
+    if (outcome.kind === "failed") return { error: taskErrorOf(outcome) };
+    // Declared as missing, so the runner waits itself.
+    if (outcome.kind === "deferred") throw new LongshoreError("LONGSHORE_BAD_OUTPUT", "Stepflow cannot carry a deferral.");
+    const { blobThresholdBytes } = this.#around.settings;
+    if (blobThresholdBytes === 0) return { response: { output: outcome.output } };
+    if (this.#replaced?.outcome !== outcome) {
+      const { blobs } = this;
+      const output = await replaceLarge(outcome.output, blobThresholdBytes, (value) => blobs.putJson(value, "data"));
+      this.#replaced = { outcome, output };
+    }
+    return { response: { output: this.#replaced.output } };
+  }
+
+  async #beat(signal: AbortSignal): Promise<Verdict> {
+    const progress = this.#progress;
+    const request = { taskId: this.#taskId, workerId: this.worker, ...progress, ...this.#run };
+    try {
+      const answer = await this.#home.call(OrchestratorService.TaskHeartbeat, request, { signal, timeoutMs: beatTimeoutMs });
+      if (this.#progress === progress) this.#progress = undefined;
+      const verdict = verdictOf(answer);
+      return verdict === "busy" ? this.#lost(verdict) : verdict;
+    } catch (error) {
+      if (hasCode(error, GrpcCode.NOT_FOUND)) return this.#lost("gone");
+      throw failureOfCall(`TaskHeartbeat at ${this.#home.url}`, error);
+    }
+  }
+
+  /** The handler may go on for a while, but nobody beats for it: the same task may come again. */
+  #lost(verdict: Verdict): Verdict {
+    this.#leave();
+    return verdict;
+  }
+
+  #leave(): void {
+    const { running } = this.#around;
+    if (running.get(this.#taskId) === this) running.delete(this.#taskId);
+  }
+
+  #makeAnswers(signal: AbortSignal): Answers {
+    const runs = new SubRuns(this.#home, this.#rootRunId, signal);
+    return new Answers(
+      {
+        putJson: (data, type) => this.blobs.putJson(data, type),
+        getJson: (id) => this.blobs.getJson(id),
+        submitRun: (request) => runs.submit(request),
+        getRun: (runId, options) => runs.get(runId, options),
+      },
+      { clock: this.#around.clock, signal, idempotencyKey: this.idempotencyKey },
+    );
+  }
+}
+
+/** ALREADY_CLAIMED always comes with should_abort, so it is looked at first. */
+function verdictOf({ status, shouldAbort }: TaskHeartbeatResponse): Verdict {
+  if (status === TaskStatus.ALREADY_CLAIMED) return "busy";
+  return shouldAbort ? "cancel" : "ok";
+}
+
+/** Most inputs hold no reference and need no promise. Texts that only look like one cost a search that finds nothing. */
+function mayHoldBlobs(input: Json): boolean {
+  if (typeof input !== "object" || input === null) return false;
+  if (isObject(input) && "$blob" in input) return true;
+  for (const value of Object.values(input)) if (mayHoldBlobs(value)) return true;
+  return false;
+}
+
+/**
+ * An orchestrator that will never take this outcome is told of a failure instead: see `Assignment.report`. One that has too much to do
+ * says the same as one that finds the message too large, so the size decides.
+ */
+function unreported(what: string, error: unknown, bytes: () => number): LongshoreError {
+  const failure = failureOfCall(what, error);
+  if (failure.code === "LONGSHORE_BAD_INPUT") return new LongshoreError("LONGSHORE_BAD_OUTPUT", failure.message, { cause: error });
+  if (failure.code !== "LONGSHORE_LIMIT" || bytes() > messageBytesUsual) return failure;
+  return new LongshoreError("LONGSHORE_UNREACHABLE", failure.message, { cause: error });
+}
+
+/** The fields that are there. */
+function known<Name extends string>(fields: { readonly [name in Name]: string | undefined }): Record<string, string> {
+  return Object.fromEntries(Object.entries<string | undefined>(fields).filter(([, value]) => value !== undefined)) as Record<
+    string,
+    string
+  >;
+}

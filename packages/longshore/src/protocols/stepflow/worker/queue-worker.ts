@@ -1,0 +1,225 @@
+// What workers over gRPC and over NATS do with an assignment, however it came: claim it by a first heartbeat, run it, or drop it; and answer
+// discovery. Which of them brings assignments, and how one is given back there, is the transport's.
+
+import { type Clock, pause } from "../../../clock.ts";
+import { LongshoreError } from "../../../errors.ts";
+import { type ChannelOptions, type GrpcChannel, openChannel } from "../../../grpc/client.ts";
+import { GrpcCode } from "../../../grpc/status.ts";
+import type { Capabilities, ReportTries, Slot, TransportHost } from "../../../runner/transport.ts";
+import type { Verdict } from "../../../verdict.ts";
+import { type ComponentInfo, type TaskAssignment, TaskErrorCode } from "../wire/messages.ts";
+import { OrchestratorService } from "../wire/services.ts";
+import { type ComponentDescription, Components } from "./components.ts";
+import { failureOfCall, hasCode } from "./grpc-failure.ts";
+import { Orchestrators } from "./orchestrators.ts";
+import type { QueueSettings } from "./queue-options.ts";
+import { QueueTask, type TaskSurroundings } from "./queue-task.ts";
+
+/** Progress travels with heartbeats; log lines have no place. */
+export const queueCapabilities: Capabilities = { defer: false, progress: true, streams: false, logs: false, blobs: true, cancel: true };
+/** Longer than an orchestrator takes to come back or to be replaced, as the reference's 88 s are; then the slot is worth more. */
+export const queueReportTries: ReportTries = { patienceMs: 120_000 };
+
+/** How an assignment came, and what may be told to whoever brought it. */
+export interface Delivery {
+  /** It is in good hands: ours, or another worker's. */
+  taken(): void;
+  /** Nobody could say whose it is; somebody may try again later. */
+  later(): void;
+  /** It is of no use to anybody: nobody waits for it any more, which happens, or it is no task at all, which should not. */
+  useless(why: string, expected: boolean): void;
+  /** Called while it is not yet clear, every second or so. */
+  waiting(): void;
+}
+
+export type OpenChannel = (address: string, options?: Pick<ChannelOptions, "windowBytes">) => GrpcChannel;
+
+export interface QueueWorkerOptions {
+  readonly settings: QueueSettings;
+  readonly host: TransportHost;
+  readonly open: OpenChannel;
+  /** The orchestrator that the worker pulls from, where it does. */
+  readonly orchestratorUrl: string | undefined;
+}
+
+/** As the reference: an orchestrator that recovers answers UNAVAILABLE for a few seconds. */
+const claimTries = 6;
+const claimPauseMs = 1_000;
+/** An orchestrator waits five seconds for the answer. */
+const discoveryTimeoutMs = 4_000;
+const discoveryTries = 3;
+/** The worker stops meanwhile. */
+const giveBackTimeoutMs = 2_000;
+/** Nothing is told where a stream brought it: what is not claimed in time is offered again. */
+const untold: Delivery = { taken: () => {}, later: () => {}, useless: () => {}, waiting: () => {} };
+
+/**
+ * Makes channels to orchestrators, which all share what the worker was told about them. The token goes where `trusts` says, to every address
+ * when it is absent: then addresses come from an orchestrator that the worker was pointed at.
+ */
+export function channelOpener({ token, tls }: QueueSettings, clock: Clock, trusts?: (address: string) => boolean): OpenChannel {
+  const told = { clock, ...(tls === undefined ? {} : { tls }) };
+  const metadata: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return (address, options = {}) => openChannel(address, { ...told, metadata: (trusts?.(address) ?? true) ? metadata : {}, ...options });
+}
+
+export class QueueWorker {
+  readonly #host: TransportHost;
+  readonly #orchestrators: Orchestrators;
+  readonly #around: TaskSurroundings;
+  readonly #components: Components;
+  readonly #claiming = new Set<string>();
+  /** Claims and answers that are under way. */
+  readonly #pending = new Set<Promise<void>>();
+  #infos: readonly ComponentInfo[] | undefined;
+
+  constructor({ settings, host, open, orchestratorUrl }: QueueWorkerOptions) {
+    const { clock } = host;
+    this.#host = host;
+    this.#components = new Components(host.tasks);
+    this.#orchestrators = new Orchestrators({ clock, open, ...(orchestratorUrl === undefined ? {} : { first: orchestratorUrl }) });
+    const running = new Map<string, QueueTask>();
+    this.#around = { settings, orchestrators: this.#orchestrators, components: this.#components, clock, running, orchestratorUrl };
+  }
+
+  /** True for what needs no slot: a question that must be answered soon, also while every slot is taken. */
+  static isDiscovery(assignment: TaskAssignment): boolean {
+    return assignment.execute === undefined;
+  }
+
+  /** Claims the task and runs it in the slot, or gives the slot back. */
+  take(assignment: TaskAssignment, slot: Slot, delivery: Delivery = untold): void {
+    this.#track(this.#take(assignment, slot, delivery));
+  }
+
+  /** Tells an orchestrator which components are here. */
+  discover(assignment: TaskAssignment, delivery: Delivery = untold): void {
+    this.#track(this.#discover(assignment, delivery));
+  }
+
+  /** For a task that was never claimed and will not be: its orchestrator need not wait for its queue timeout. */
+  giveBack(assignment: TaskAssignment): void {
+    this.#track(this.#giveBack(assignment));
+  }
+
+  /** Resolves when every claim and every answer is decided; what runs then is the runner's. */
+  async idle(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  close(): Promise<void> {
+    return this.#orchestrators.close();
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked: Promise<void> = work
+      // Nothing in there throws; if it does, that is our mistake, and must not end the process.
+      .catch((error) => this.#host.failing("assignment", error))
+      .finally(() => this.#pending.delete(tracked));
+    this.#pending.add(tracked);
+  }
+
+  async #take(assignment: TaskAssignment, slot: Slot, delivery: Delivery): Promise<void> {
+    const { execute, taskId, context } = assignment;
+    const why = this.#uselessWhy(assignment);
+    if (execute === undefined || why !== undefined) {
+      slot.release();
+      return delivery.useless(why ?? "it is no task", false);
+    }
+    // The same task again: it took long to claim, an acknowledgement was lost, or its run was recovered. The one that runs keeps it by its
+    // next heartbeat.
+    if (this.#claiming.has(taskId) || this.#around.running.has(taskId)) {
+      slot.release();
+      return this.#claiming.has(taskId) ? delivery.waiting() : delivery.taken();
+    }
+    const task = new QueueTask(assignment, execute, this.#around);
+    this.#claiming.add(taskId);
+    const verdict = await this.#claim(task, delivery);
+    this.#claiming.delete(taskId);
+    if (verdict === "ok" || verdict === "cancel") {
+      delivery.taken();
+      void task.runIn(slot);
+      return;
+    }
+    slot.release();
+    // The claim may have arrived although its answer was not waited for.
+    if (this.#host.forced.aborted) await this.#giveBack(assignment);
+    if (verdict === undefined) delivery.later();
+    else if (verdict === "busy") delivery.taken();
+    else delivery.useless(`${context?.orchestratorServiceUrl} does not know task ${taskId}`, true);
+  }
+
+  async #discover(assignment: TaskAssignment, delivery: Delivery): Promise<void> {
+    const host = this.#host;
+    const url = assignment.context?.orchestratorServiceUrl || this.#around.orchestratorUrl;
+    const why = this.#uselessWhy(assignment);
+    if (url === undefined || assignment.listComponents === undefined || why !== undefined) {
+      return delivery.useless(why ?? "it is neither a task nor a question for components", false);
+    }
+    this.#infos ??= this.#components.descriptions.map(infoOf);
+    const request = { taskId: assignment.taskId, listComponents: { components: [...this.#infos] } };
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#orchestrators.at(url).unary(OrchestratorService.CompleteTask, request, { timeoutMs: discoveryTimeoutMs });
+        host.working("discovery");
+        return delivery.taken();
+      } catch (error) {
+        // Answered before, or too late.
+        if (hasCode(error, GrpcCode.NOT_FOUND)) return delivery.useless("nobody waits for the answer", true);
+        host.failing("discovery", failureOfCall(`CompleteTask at ${url}`, error));
+      }
+      if (tries >= discoveryTries || host.draining.aborted) return delivery.later();
+      delivery.waiting();
+      await pause(host.clock, claimPauseMs, host.draining);
+    }
+  }
+
+  async #giveBack({ taskId, context }: TaskAssignment): Promise<void> {
+    const url = context?.orchestratorServiceUrl || this.#around.orchestratorUrl;
+    if (url === undefined) return;
+    const error = { code: TaskErrorCode.UNREACHABLE, message: "The worker stops, and has not begun with this task." };
+    const run = context?.rootRunId ? { runId: context.rootRunId } : {};
+    try {
+      await this.#orchestrators
+        .at(url)
+        .unary(OrchestratorService.CompleteTask, { taskId, error, ...run }, { timeoutMs: giveBackTimeoutMs });
+    } catch {
+      // Only a courtesy: what is not claimed in time is offered again anyway.
+    }
+  }
+
+  /** Undefined when nobody could say. */
+  async #claim(task: QueueTask, delivery: Delivery): Promise<Verdict | undefined> {
+    const { clock, draining, forced, failing, working } = this.#host;
+    for (let tries = 1; ; tries++) {
+      try {
+        const verdict = await task.claim(forced);
+        working("claim");
+        return verdict;
+      } catch (error) {
+        if (forced.aborted) return undefined;
+        failing("claim", error);
+        const mayPass = error instanceof LongshoreError && error.code === "LONGSHORE_UNREACHABLE";
+        if (!mayPass || tries >= claimTries || draining.aborted) return undefined;
+      }
+      delivery.waiting();
+      await pause(clock, claimPauseMs, draining);
+    }
+  }
+
+  #uselessWhy({ taskId, context }: TaskAssignment): string | undefined {
+    if (taskId === "") return "it has no task_id";
+    const url = context?.orchestratorServiceUrl || this.#around.orchestratorUrl;
+    return url === undefined ? "it does not say which orchestrator it is from" : undefined;
+  }
+}
+
+function infoOf({ name: componentId, description, inputSchema, outputSchema, path }: ComponentDescription): ComponentInfo {
+  return {
+    componentId,
+    ...(description === undefined ? {} : { description }),
+    ...(inputSchema === undefined ? {} : { inputSchema: JSON.stringify(inputSchema) }),
+    ...(outputSchema === undefined ? {} : { outputSchema: JSON.stringify(outputSchema) }),
+    path,
+  };
+}

@@ -1,0 +1,112 @@
+// What a handler may want to know and do that only Stepflow has: where it stands in its flow, blobs of JSON, and runs of other flows.
+// `ctx` itself stays the same on every protocol; what is asked here travels by `ctx.ask`, so it works in threads and processes too.
+
+import { type Context, currentContext } from "../../../context.ts";
+import { LongshoreError } from "../../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { toJson } from "../../../to-json.ts";
+
+/** `ctx.native` of a task that came from a Stepflow orchestrator. */
+export interface StepflowNative extends StepflowPlace {
+  readonly stepflow: true;
+}
+
+export interface StepflowPlace {
+  /** The component as the orchestrator called it. */
+  readonly component: string;
+  /** What the places of the component's path were filled with. */
+  readonly pathParams: Readonly<Record<string, string>>;
+  readonly runId?: string;
+  readonly rootRunId?: string;
+  readonly flowId?: string;
+  readonly stepId?: string;
+}
+
+export interface StepflowTask extends StepflowPlace {
+  readonly attempt: number;
+  /** Keeps JSON with the orchestrator and answers its id, 64 hexadecimal digits. Bytes go by `ctx.blobs`. */
+  putBlob(data: unknown): Promise<string>;
+  /** Rejects with LONGSHORE_NOT_FOUND when there is no such blob, and with LONGSHORE_BAD_INPUT when it is no JSON. */
+  getBlob(id: string): Promise<Json>;
+  /** Starts a run of a flow. A repeated attempt that asks for the same runs in the same order gets those of the attempt before. */
+  submitRun(request: RunRequest): Promise<RunStatus>;
+  getRun(runId: string, options?: GetRunOptions): Promise<RunStatus>;
+  /** Starts a run for one input and waits for its output. Rejects when it fails, and with the signal's reason when this task is stopped. */
+  evaluate(request: Omit<RunRequest, "input" | "wait" | "timeoutSecs"> & { readonly input: unknown }): Promise<Json>;
+}
+
+export interface RunRequest {
+  /** The flow itself, or the id under which the orchestrator keeps it; one of the two. */
+  readonly flow?: unknown;
+  readonly flowId?: string;
+  /** One item for each element. */
+  readonly input: readonly unknown[];
+  readonly overrides?: unknown;
+  readonly variables?: { readonly [name: string]: unknown };
+  readonly maxConcurrency?: number;
+  /** Answers when the run has ended, or after `timeoutSecs` with how far it is. */
+  readonly wait?: boolean;
+  readonly timeoutSecs?: number;
+  /** The same key within one root run starts one run. Made from the task and a count unless told. */
+  readonly key?: string;
+}
+
+export interface GetRunOptions {
+  readonly wait?: boolean;
+  readonly timeoutSecs?: number;
+  readonly results?: boolean;
+  readonly order?: "index" | "completion";
+}
+
+/** The names by which the functions of a StepflowTask ask; `callbacks.ts` answers. */
+export type Question = "putBlob" | "getBlob" | "submitRun" | "getRun" | "evaluate";
+
+export type RunState = "unspecified" | "running" | "completed" | "failed" | "cancelled" | "paused" | "recovery-failed";
+
+export interface RunStatus {
+  readonly runId: string;
+  readonly flowId: string;
+  readonly flowName?: string;
+  readonly status: RunState;
+  readonly items: {
+    readonly total: number;
+    readonly completed: number;
+    readonly running: number;
+    readonly failed: number;
+    readonly cancelled: number;
+  };
+  readonly rootRunId?: string;
+  readonly parentRunId?: string;
+  /** With `wait` or `results`. */
+  readonly results: readonly RunResult[];
+}
+
+export interface RunResult {
+  readonly index: number;
+  readonly status: RunState;
+  readonly output?: Json;
+  readonly error?: { readonly code?: number; readonly message: string };
+}
+
+/** The task that the handler which called this (directly or not) works on. Throws LONGSHORE_CLOSED outside a Stepflow task. */
+export function stepflowTask(context: Context = currentContext()): StepflowTask {
+  const native = context.native;
+  if (!isObject(native) || native.stepflow !== true) {
+    throw new LongshoreError("LONGSHORE_CLOSED", "stepflowTask() was called for a task that did not come from a Stepflow orchestrator.");
+  }
+  const { stepflow: _, ...place } = native as unknown as StepflowNative;
+  const ask = (name: Question, value: unknown) => context.ask(name, toJson(value));
+  return {
+    ...place,
+    attempt: context.attempt,
+    putBlob: async (data) => (await ask("putBlob", { data })) as string,
+    getBlob: (id) => ask("getBlob", { id }),
+    submitRun: async (request) => (await ask("submitRun", request)) as unknown as RunStatus,
+    getRun: async (runId, options = {}) => (await ask("getRun", { ...options, runId })) as unknown as RunStatus,
+    evaluate: (request) => ask("evaluate", request),
+  };
+}
+
+export function nativeOf(place: StepflowPlace): Json {
+  return { stepflow: true, ...place } satisfies StepflowNative as unknown as JsonObject;
+}

@@ -1,0 +1,63 @@
+// From how a task failed to the TaskError that is reported. The code decides about retries (README.md, "Error codes"): TIMEOUT and
+// UNREACHABLE are always tried again, COMPONENT_FAILED and RESOURCE_UNAVAILABLE when the step says so, the others never.
+
+import type { ErrorCode } from "../../../errors.ts";
+import type { JsonObject } from "../../../json.ts";
+import type { Outcome } from "../../../runner/transport.ts";
+import { cutMiddle } from "../../../text.ts";
+import { TaskErrorCode } from "../wire/messages.ts";
+
+export type FailedOutcome = Extract<Outcome, { kind: "failed" }>;
+
+export interface ReportedError {
+  readonly code: number;
+  readonly message: string;
+  readonly data: JsonObject;
+}
+
+/** Long enough for any message and trace that somebody will read; orchestrators keep these with the run. */
+const messageCharsMax = 16_384;
+const tracebackCharsMax = 16_384;
+
+const codes: { readonly [Code in ErrorCode]?: number } = {
+  LONGSHORE_BAD_INPUT: TaskErrorCode.INVALID_INPUT,
+  LONGSHORE_NO_HANDLER: TaskErrorCode.COMPONENT_NOT_FOUND,
+  LONGSHORE_CANCELLED: TaskErrorCode.CANCELLED,
+  LONGSHORE_DEADLINE: TaskErrorCode.TIMEOUT,
+  // Another worker can have it at once, and the step has not failed: as when this worker were gone.
+  LONGSHORE_SHUTDOWN: TaskErrorCode.UNREACHABLE,
+  LONGSHORE_UNREACHABLE: TaskErrorCode.RESOURCE_UNAVAILABLE,
+  LONGSHORE_STORE_UNAVAILABLE: TaskErrorCode.RESOURCE_UNAVAILABLE,
+};
+
+const retried = new Set<number>([
+  TaskErrorCode.TIMEOUT,
+  TaskErrorCode.UNREACHABLE,
+  TaskErrorCode.COMPONENT_FAILED,
+  TaskErrorCode.RESOURCE_UNAVAILABLE,
+]);
+
+export function taskErrorOf(outcome: FailedOutcome): ReportedError {
+  const { name, message, stack } = outcome.error;
+  return {
+    code: taskErrorCode(outcome),
+    message: cutMiddle(message, messageCharsMax),
+    data: {
+      exception_type: name,
+      ...(stack === undefined ? {} : { traceback: cutMiddle(stack, tracebackCharsMax) }),
+      ...(outcome.output === undefined ? {} : { details: outcome.output }),
+    },
+  };
+}
+
+function taskErrorCode({ error, retryable }: FailedOutcome): number {
+  const code = known(error.name, error.code) ?? TaskErrorCode.COMPONENT_FAILED;
+  // What its author called final must not be tried again, so its code must be one that never is.
+  return retryable || !retried.has(code) ? code : TaskErrorCode.WORKER_ERROR;
+}
+
+function known(name: string, code: ErrorCode | undefined): number | undefined {
+  // The end of an `AbortSignal.timeout`: something that the handler waited for took too long, not the handler.
+  if (name === "TimeoutError") return TaskErrorCode.RESOURCE_UNAVAILABLE;
+  return code === undefined ? undefined : codes[code];
+}
