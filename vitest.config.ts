@@ -12,7 +12,7 @@ const alias = [
   { find: /^longshore\/conductor$/, replacement: source("protocols/conductor/worker/index.ts") },
   { find: /^longshore\/conductor\/compat$/, replacement: source("protocols/conductor/worker/compat/index.ts") },
   { find: /^longshore\/stepflow$/, replacement: source("protocols/stepflow/worker/index.ts") },
-  { find: /^longshore\/flowkit$/, replacement: source("protocol/flowkit/index.ts") },
+  { find: /^longshore\/flowkit$/, replacement: source("protocols/flowkit/worker/index.ts") },
   { find: /^longshore\/telemetry$/, replacement: source("telemetry/index.ts") },
   { find: /^longshore\/transport$/, replacement: source("transport.ts") },
   { find: /^longshore\/testing$/, replacement: source("testing/index.ts") },

@@ -111,7 +111,7 @@ export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
       cwd: "its workers run no shell commands",
     },
     async transport({ workerId, token, leaseTtl, heartbeat, cancelPoll }) {
-      const { flowkit } = await import("../protocol/flowkit/index.ts");
+      const { flowkit } = await import("../protocols/flowkit/worker/index.ts");
       // The target was found by the same variables.
       return flowkit({
         ...(workerId === undefined ? {} : { workerId }),

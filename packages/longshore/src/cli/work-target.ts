@@ -3,7 +3,7 @@
 
 import type { Command } from "commander";
 import { type Environment, variable } from "../environment.ts";
-import { flowkitIn } from "../protocol/flowkit/environment.ts";
+import { flowkitIn } from "../protocols/flowkit/worker/environment.ts";
 import { transportIn } from "../protocols/stepflow/worker/environment.ts";
 import { CommandFailure } from "./failure.ts";
 import type { ProtocolName } from "./protocols.ts";

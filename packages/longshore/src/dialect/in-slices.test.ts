@@ -4,6 +4,8 @@ import type { Dialect } from "../engine/run/dialect.ts";
 import { conductorDialect } from "../protocols/conductor/dialect/dialect.ts";
 import { valueExpressionsMax } from "../protocols/conductor/dialect/expression-count.ts";
 import { parseInSlices, parseWorkflowDef } from "../protocols/conductor/dialect/workflow-def.ts";
+import { checkedGraph, checkInSlices } from "../protocols/flowkit/dialect/check.ts";
+import { flowkitDialect } from "../protocols/flowkit/dialect/dialect.ts";
 import { diagnose, diagnoseInSlices } from "../protocols/stepflow/dialect/diagnose.ts";
 import { stepflowDialect } from "../protocols/stepflow/dialect/dialect.ts";
 import { decodeInSlices } from "../protocols/stepflow/dialect/source.ts";
@@ -11,8 +13,6 @@ import { workflowGraphDialect } from "../protocols/workflow-graph/dialect/compil
 import { encodeSource, plainJob } from "../protocols/workflow-graph/dialect/source.ts";
 import { type Sliced, sliceItems } from "../sliced.ts";
 import { codeDialect } from "./code/dialect.ts";
-import { checkedGraph, checkInSlices } from "./flowkit/check.ts";
-import { flowkitDialect } from "./flowkit/dialect.ts";
 
 const many = 3_000;
 const numbers = Array.from({ length: many }, (_, at) => at);

@@ -3,10 +3,10 @@
 import { resolve } from "node:path";
 import type { KafkaBusOptions } from "../bus/kafka.ts";
 import type { Clock } from "../clock.ts";
-import type { SensitiveDetector } from "../dialect/flowkit/sensitive.ts";
 import type { RetentionSettings } from "../engine/run/retention.ts";
-import type { CoordinatorConfig } from "../protocol/flowkit/coordinator/config.ts";
-import type { CoordinatorFunction } from "../protocol/flowkit/coordinator/functions.ts";
+import type { SensitiveDetector } from "../protocols/flowkit/dialect/sensitive.ts";
+import type { CoordinatorConfig } from "../protocols/flowkit/server/coordinator/config.ts";
+import type { CoordinatorFunction } from "../protocols/flowkit/server/coordinator/functions.ts";
 import type { Quotas } from "../quotas.ts";
 import { parseToken, readTokenFile, type Token } from "./listener/auth.ts";
 import type { HttpLimits } from "./listener/limits.ts";

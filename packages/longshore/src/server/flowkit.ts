@@ -6,21 +6,21 @@ import { kafkaSecurityIn } from "../bus/kafka/environment.ts";
 import type { KafkaBusOptions } from "../bus/kafka/options.ts";
 import { Outbox } from "../bus/outbox.ts";
 import { BusReach } from "../bus/reach.ts";
-import { type IsSensitive, loadDetector } from "../dialect/flowkit/sensitive.ts";
 import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
 import type { Hold } from "../engine/board/task.ts";
 import type { Carrier } from "../engine/board/why.ts";
 import type { JsonObject } from "../json.ts";
-import type { MirrorOptions } from "../protocol/flowkit/artifacts/mirror.ts";
-import { brokersOf } from "../protocol/flowkit/connect.ts";
-import { clusterOf } from "../protocol/flowkit/coordinator/cluster.ts";
-import { type CoordinatorSettings, readCoordinatorConfig } from "../protocol/flowkit/coordinator/config.ts";
-import { Coordinator } from "../protocol/flowkit/coordinator/coordinator.ts";
-import { shownDeadLetters } from "../protocol/flowkit/coordinator/dead-letters.ts";
-import { directOutbox } from "../protocol/flowkit/coordinator/direct-outbox.ts";
-import type { WireName } from "../protocol/flowkit/places.ts";
-import { isOfTopic } from "../protocol/flowkit/topic-rules.ts";
-import { commandGroup, type TopicNames } from "../protocol/flowkit/wire.ts";
+import { type IsSensitive, loadDetector } from "../protocols/flowkit/dialect/sensitive.ts";
+import type { MirrorOptions } from "../protocols/flowkit/server/artifacts/mirror.ts";
+import { clusterOf } from "../protocols/flowkit/server/coordinator/cluster.ts";
+import { type CoordinatorSettings, readCoordinatorConfig } from "../protocols/flowkit/server/coordinator/config.ts";
+import { Coordinator } from "../protocols/flowkit/server/coordinator/coordinator.ts";
+import { shownDeadLetters } from "../protocols/flowkit/server/coordinator/dead-letters.ts";
+import { directOutbox } from "../protocols/flowkit/server/coordinator/direct-outbox.ts";
+import type { WireName } from "../protocols/flowkit/server/places.ts";
+import { isOfTopic } from "../protocols/flowkit/server/topic-rules.ts";
+import { commandGroup, type TopicNames } from "../protocols/flowkit/wire/shapes.ts";
+import { brokersOf } from "../protocols/flowkit/worker/connect.ts";
 import type { FlowkitOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import type { Logger } from "./logger.ts";
@@ -147,8 +147,8 @@ function readersOf({ cmd }: TopicNames, topic: string): string | undefined {
 /** Loaded where there is a database. */
 async function openMirror(url: string, engine: Engine, more: { cluster: string; trouble: TroubleLog; roster: MirrorOptions["roster"] }) {
   const [{ connectMongo }, { Mirror }] = await Promise.all([
-    import("../protocol/flowkit/artifacts/mongo-db.ts"),
-    import("../protocol/flowkit/artifacts/mirror.ts"),
+    import("../protocols/flowkit/wire/artifacts/mongo-db.ts"),
+    import("../protocols/flowkit/server/artifacts/mirror.ts"),
   ]);
   const { db, close } = await connectMongo({ url });
   const { cluster: server, trouble, roster } = more;

@@ -4,7 +4,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/json.ts";
-import { dedupIds } from "../../src/protocol/flowkit/hash.ts";
+import { dedupIds } from "../../src/protocols/flowkit/wire/hash.ts";
 import { node, pulls } from "../support/flowkit-graphs.ts";
 import { type Command, openFlowkit, type ScriptedWorker } from "../support/flowkit-world.ts";
 

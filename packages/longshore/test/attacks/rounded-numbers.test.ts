@@ -10,7 +10,7 @@ import { expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../../src/json.ts";
 import { parseExact } from "../../src/json-exact.ts";
 import { memberTexts } from "../../src/json-text.ts";
-import { commandTopic, topicNamesDefault } from "../../src/protocol/flowkit/wire.ts";
+import { commandTopic, topicNamesDefault } from "../../src/protocols/flowkit/wire/shapes.ts";
 import { serve } from "../../src/server/index.ts";
 import { atOnce } from "../../src/sliced.ts";
 import { task } from "../../src/task.ts";

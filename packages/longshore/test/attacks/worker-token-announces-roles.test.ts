@@ -2,7 +2,7 @@
 // line for each role, until no claim of any other worker could wait, and added up all workers times all their roles at each change.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import { RoleFigures } from "../../src/protocol/flowkit/coordinator/role-figures.ts";
+import { RoleFigures } from "../../src/protocols/flowkit/server/coordinator/role-figures.ts";
 import { serve } from "../../src/server/index.ts";
 
 const secrets = { read: "reader-secret-0123456789", worker: "worker-secret-0123456789" };

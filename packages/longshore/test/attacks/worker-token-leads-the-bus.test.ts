@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { callerWith } from "../../src/actions.ts";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
 import type { HttpRequest, Route } from "../../src/http.ts";
-import { busRoutes } from "../../src/protocol/flowkit/bus-routes.ts";
+import { busRoutes } from "../../src/protocols/flowkit/server/bus-routes.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { serve } from "../../src/server/index.ts";
 

@@ -5,8 +5,8 @@ import { expect, it, onTestFinished } from "vitest";
 import { type Caller, callerWith } from "../../src/actions.ts";
 import { systemClock } from "../../src/clock.ts";
 import type { HttpRequest, Route } from "../../src/http.ts";
-import type { Attempt } from "../../src/protocol/flowkit/artifacts/artifacts.ts";
-import { artifactRoutes } from "../../src/protocol/flowkit/artifacts/routes.ts";
+import { artifactRoutes } from "../../src/protocols/flowkit/server/artifacts/routes.ts";
+import type { Attempt } from "../../src/protocols/flowkit/wire/artifacts/artifacts.ts";
 import { openOwnArtifacts } from "../support/flowkit-artifacts.ts";
 
 async function produced() {

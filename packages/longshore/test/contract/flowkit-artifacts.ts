@@ -9,8 +9,8 @@ import {
   type PartialArtifact,
   partsMax,
   type UpstreamPart,
-} from "../../src/protocol/flowkit/artifacts/artifacts.ts";
-import type { ActiveRun } from "../../src/protocol/flowkit/wire.ts";
+} from "../../src/protocols/flowkit/wire/artifacts/artifacts.ts";
+import type { ActiveRun } from "../../src/protocols/flowkit/wire/shapes.ts";
 
 export interface ArtifactWorld {
   readonly store: ArtifactStore;

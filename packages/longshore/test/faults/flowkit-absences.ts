@@ -2,7 +2,7 @@
 // less and for more than an offer and a lease last. Nothing is real but the coordinator; time is the test's.
 
 import type { Bus } from "../../src/bus/bus.ts";
-import { commandGroup } from "../../src/protocol/flowkit/wire.ts";
+import { commandGroup } from "../../src/protocols/flowkit/wire/shapes.ts";
 import { openFlowkit } from "../support/flowkit-world.ts";
 import { checkGraphs, type FinalPart } from "./flowkit-checker.ts";
 import { type ReferenceWorker as Model, ReferenceWorker } from "./flowkit-reference-worker.ts";

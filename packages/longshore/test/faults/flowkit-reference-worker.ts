@@ -3,7 +3,7 @@
 // end of a source; keeps no partial artifact there, because MongoDB refuses its way of writing; and dies without a word.
 
 import type { Bus, BusConsumer } from "../../src/bus/bus.ts";
-import { commandGroup, commandTopic, topicNamesDefault } from "../../src/protocol/flowkit/wire.ts";
+import { commandGroup, commandTopic, topicNamesDefault } from "../../src/protocols/flowkit/wire/shapes.ts";
 import type { TestClock } from "../../src/testing/clock.ts";
 import { type Command, ScriptedWorker } from "../support/flowkit-world.ts";
 import { itemsOf, madeOf } from "./flowkit-shape.ts";

@@ -2,7 +2,7 @@
 //
 //   u makes batches of three items; d cuts them into two and one while u goes on; e takes them as they are; j takes what d and e made, and
 //   s adds up what d counted.
-import { dedupIds } from "../../src/protocol/flowkit/hash.ts";
+import { dedupIds } from "../../src/protocols/flowkit/wire/hash.ts";
 
 export interface Shape {
   /** Batches that u makes. */

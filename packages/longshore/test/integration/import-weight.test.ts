@@ -66,7 +66,7 @@ describe("importing longshore", () => {
   });
 
   it("for a worker of FlowKit loads nothing of the server, and neither a broker's nor a database's client before it starts", () => {
-    const loaded = loadedBy("protocol/flowkit/index.js");
+    const loaded = loadedBy("protocols/flowkit/worker/index.js");
     expect(loaded.filter((path) => heavy.test(path) || path.startsWith("part/") || path === "node:sqlite" || path === "node:http")).toEqual(
       [],
     );

@@ -4,7 +4,7 @@
 import { expect, onTestFinished } from "vitest";
 import type { RouteGroup } from "../../src/http.ts";
 import { createMetrics } from "../../src/metrics.ts";
-import { flowkitRoutes } from "../../src/protocol/flowkit/routes.ts";
+import { flowkitRoutes } from "../../src/protocols/flowkit/server/routes.ts";
 import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import type { Operation } from "../../src/server/admin/operation.ts";
 import type { AdminGroup } from "../../src/server/admin/routes.ts";

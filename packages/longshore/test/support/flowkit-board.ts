@@ -5,7 +5,7 @@ import type { Clock } from "../../src/clock.ts";
 import type { Task } from "../../src/engine/board/task.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
-import { FlowkitTasks } from "../../src/protocol/flowkit/coordinator/tasks.ts";
+import { FlowkitTasks } from "../../src/protocols/flowkit/server/coordinator/tasks.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

@@ -1,8 +1,8 @@
 // A stream task for tests of FlowKit's worker.
 
-import { Batch, FinalizeResult } from "../../src/protocol/flowkit/batch.ts";
-import type { RunContext } from "../../src/protocol/flowkit/run-context.ts";
-import { streamTask } from "../../src/protocol/flowkit/stream-task.ts";
+import { Batch, FinalizeResult } from "../../src/protocols/flowkit/wire/batch.ts";
+import type { RunContext } from "../../src/protocols/flowkit/worker/run-context.ts";
+import { streamTask } from "../../src/protocols/flowkit/worker/stream-task.ts";
 
 /** A handler of `count` batches. */
 export function counting(count: number, process: (batch: Batch, ctx: RunContext) => unknown = () => ({ done: 1 })) {

@@ -10,8 +10,8 @@ import {
   UpstreamFailed,
   type UpstreamPart,
   unknownSource,
-} from "../../src/protocol/flowkit/artifacts/artifacts.ts";
-import { type ActiveRun, nodeKey } from "../../src/protocol/flowkit/wire.ts";
+} from "../../src/protocols/flowkit/wire/artifacts/artifacts.ts";
+import { type ActiveRun, nodeKey } from "../../src/protocols/flowkit/wire/shapes.ts";
 
 interface Node {
   readonly parts: Map<string, JsonObject>;

@@ -1,8 +1,8 @@
 // Artifacts in MongoDB with tasks as a coordinator keeps them there, for tests that drive the coordinator's side by hand.
 
 import { randomUUID } from "node:crypto";
-import { mongoArtifacts } from "../../src/protocol/flowkit/artifacts/mongo.ts";
-import { connectMongo, type MongoDb } from "../../src/protocol/flowkit/artifacts/mongo-db.ts";
+import { connectMongo, type MongoDb } from "../../src/protocols/flowkit/wire/artifacts/mongo-db.ts";
+import { mongoArtifacts } from "../../src/protocols/flowkit/worker/artifacts/mongo.ts";
 import type { ArtifactWorld } from "../contract/flowkit-artifacts.ts";
 import { sharedMongo } from "./mongo.ts";
 

@@ -8,12 +8,19 @@ import { type Clock, systemClock } from "../../src/clock.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
 import { StoredBytes } from "../../src/engine/stored-bytes.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
-import type { ArtifactStore } from "../../src/protocol/flowkit/artifacts/artifacts.ts";
-import { decodeEnvelope } from "../../src/protocol/flowkit/decode.ts";
-import { dedupIds } from "../../src/protocol/flowkit/hash.ts";
-import type { FlowkitOptions } from "../../src/protocol/flowkit/options.ts";
-import { commandTopic, type Envelope, encodeEnvelope, nodeKey, statusTopic, topicNamesDefault } from "../../src/protocol/flowkit/wire.ts";
-import { flowkit } from "../../src/protocol/flowkit/worker.ts";
+import type { ArtifactStore } from "../../src/protocols/flowkit/wire/artifacts/artifacts.ts";
+import { decodeEnvelope } from "../../src/protocols/flowkit/wire/decode.ts";
+import { dedupIds } from "../../src/protocols/flowkit/wire/hash.ts";
+import {
+  commandTopic,
+  type Envelope,
+  encodeEnvelope,
+  nodeKey,
+  statusTopic,
+  topicNamesDefault,
+} from "../../src/protocols/flowkit/wire/shapes.ts";
+import type { FlowkitOptions } from "../../src/protocols/flowkit/worker/options.ts";
+import { flowkit } from "../../src/protocols/flowkit/worker/worker.ts";
 import type { Notice } from "../../src/runner/notices.ts";
 import { SqliteBus } from "../../src/store/sqlite/bus.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";

@@ -5,17 +5,17 @@ import { onTestFinished } from "vitest";
 import type { Bus, BusConsumer } from "../../src/bus/bus.ts";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
 import { Outbox } from "../../src/bus/outbox.ts";
-import { varsOf } from "../../src/dialect/flowkit/resolve.ts";
 import type { Task } from "../../src/engine/board/task.ts";
 import type { Part } from "../../src/engine/part/store.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
-import { type CoordinatorConfig, readCoordinatorConfig } from "../../src/protocol/flowkit/coordinator/config.ts";
-import { Coordinator, type CoordinatorOptions } from "../../src/protocol/flowkit/coordinator/coordinator.ts";
-import { directOutbox } from "../../src/protocol/flowkit/coordinator/direct-outbox.ts";
-import type { CoordinatorFunction } from "../../src/protocol/flowkit/coordinator/functions.ts";
-import { decodeEnvelope } from "../../src/protocol/flowkit/decode.ts";
-import { dedupIds } from "../../src/protocol/flowkit/hash.ts";
+import { varsOf } from "../../src/protocols/flowkit/dialect/resolve.ts";
+import { type CoordinatorConfig, readCoordinatorConfig } from "../../src/protocols/flowkit/server/coordinator/config.ts";
+import { Coordinator, type CoordinatorOptions } from "../../src/protocols/flowkit/server/coordinator/coordinator.ts";
+import { directOutbox } from "../../src/protocols/flowkit/server/coordinator/direct-outbox.ts";
+import type { CoordinatorFunction } from "../../src/protocols/flowkit/server/coordinator/functions.ts";
+import { decodeEnvelope } from "../../src/protocols/flowkit/wire/decode.ts";
+import { dedupIds } from "../../src/protocols/flowkit/wire/hash.ts";
 import {
   commandGroup,
   commandTopic,
@@ -25,7 +25,7 @@ import {
   signalsGroup,
   statusTopic,
   topicNamesDefault,
-} from "../../src/protocol/flowkit/wire.ts";
+} from "../../src/protocols/flowkit/wire/shapes.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 

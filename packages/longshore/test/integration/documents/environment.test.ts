@@ -13,10 +13,10 @@ const readers = [
   "packages/longshore/src/protocol/stepflow/*environment.ts",
   "packages/longshore/src/protocol/stepflow/*options.ts",
   "packages/longshore/src/server/stepflow.ts",
-  "packages/longshore/src/protocol/flowkit/environment.ts",
-  "packages/longshore/src/protocol/flowkit/connect.ts",
-  "packages/longshore/src/protocol/flowkit/log.ts",
-  "packages/longshore/src/protocol/flowkit/coordinator/config.ts",
+  "packages/longshore/src/protocols/flowkit/worker/environment.ts",
+  "packages/longshore/src/protocols/flowkit/worker/connect.ts",
+  "packages/longshore/src/protocols/flowkit/worker/log.ts",
+  "packages/longshore/src/protocols/flowkit/server/coordinator/config.ts",
   "packages/longshore/src/bus/kafka/environment.ts",
 ];
 const pattern = /\b(?:STEPFLOW|OTEL|FLOWKIT|KAFKA)_[A-Z_]+[A-Z]\b/g;

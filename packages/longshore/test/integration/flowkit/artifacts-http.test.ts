@@ -3,10 +3,10 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { refuse } from "../../../src/problem.ts";
-import type { Attempt } from "../../../src/protocol/flowkit/artifacts/artifacts.ts";
-import { httpArtifacts } from "../../../src/protocol/flowkit/artifacts/http.ts";
-import { artifactRoutes } from "../../../src/protocol/flowkit/artifacts/routes.ts";
-import { taskRoutes } from "../../../src/protocol/flowkit/tasks-routes.ts";
+import { artifactRoutes } from "../../../src/protocols/flowkit/server/artifacts/routes.ts";
+import { taskRoutes } from "../../../src/protocols/flowkit/server/tasks-routes.ts";
+import type { Attempt } from "../../../src/protocols/flowkit/wire/artifacts/artifacts.ts";
+import { httpArtifacts } from "../../../src/protocols/flowkit/worker/artifacts/http.ts";
 import { type ArtifactWorld, artifactContract } from "../../contract/flowkit-artifacts.ts";
 import { openOwnArtifacts } from "../../support/flowkit-artifacts.ts";
 import { call, startServer } from "../../support/http.ts";

@@ -2,9 +2,9 @@
 
 import { MongoNetworkError } from "mongodb";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Attempt } from "../../../src/protocol/flowkit/artifacts/artifacts.ts";
-import { mongoArtifacts, openMongoArtifacts } from "../../../src/protocol/flowkit/artifacts/mongo.ts";
-import type { MongoDb } from "../../../src/protocol/flowkit/artifacts/mongo-db.ts";
+import type { Attempt } from "../../../src/protocols/flowkit/wire/artifacts/artifacts.ts";
+import type { MongoDb } from "../../../src/protocols/flowkit/wire/artifacts/mongo-db.ts";
+import { mongoArtifacts, openMongoArtifacts } from "../../../src/protocols/flowkit/worker/artifacts/mongo.ts";
 import { artifactContract } from "../../contract/flowkit-artifacts.ts";
 import { openMongo } from "../../support/flowkit-mongo.ts";
 import { mongoMissing, sharedMongo } from "../../support/mongo.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
-import { deadLettersOf } from "../../../src/protocol/flowkit/coordinator/dead-letters.ts";
+import { deadLettersOf } from "../../../src/protocols/flowkit/server/coordinator/dead-letters.ts";
 import { all } from "../../support/all.ts";
 import { fn, node, pulls, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";

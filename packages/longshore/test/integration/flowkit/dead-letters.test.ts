@@ -1,7 +1,7 @@
 // What an operator sees of batches that were put aside: through our own API, and in a terminal.
 
 import { expect, it, onTestFinished } from "vitest";
-import { flowkit, streamTask } from "../../../src/protocol/flowkit/index.ts";
+import { flowkit, streamTask } from "../../../src/protocols/flowkit/worker/index.ts";
 import { serve } from "../../../src/server/server.ts";
 import { work } from "../../../src/work.ts";
 import { longshore } from "../../support/cli.ts";

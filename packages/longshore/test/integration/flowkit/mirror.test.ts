@@ -2,10 +2,10 @@
 
 import { MongoNetworkError } from "mongodb";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Mirror, type MirrorOptions } from "../../../src/protocol/flowkit/artifacts/mirror.ts";
-import { mongoArtifacts } from "../../../src/protocol/flowkit/artifacts/mongo.ts";
-import { connectMongo, type MongoDb } from "../../../src/protocol/flowkit/artifacts/mongo-db.ts";
-import { BatchRecords } from "../../../src/protocol/flowkit/coordinator/batches.ts";
+import { Mirror, type MirrorOptions } from "../../../src/protocols/flowkit/server/artifacts/mirror.ts";
+import { BatchRecords } from "../../../src/protocols/flowkit/server/coordinator/batches.ts";
+import { connectMongo, type MongoDb } from "../../../src/protocols/flowkit/wire/artifacts/mongo-db.ts";
+import { mongoArtifacts } from "../../../src/protocols/flowkit/worker/artifacts/mongo.ts";
 import type { TestClock } from "../../../src/testing/clock.ts";
 import { openGraphs } from "../../support/flowkit-board.ts";
 import { mongoMissing, sharedMongo } from "../../support/mongo.ts";

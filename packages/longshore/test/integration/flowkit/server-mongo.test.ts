@@ -2,9 +2,9 @@
 
 import { serve } from "longshore/server";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { mongoArtifacts } from "../../../src/protocol/flowkit/artifacts/mongo.ts";
-import { connectMongo } from "../../../src/protocol/flowkit/artifacts/mongo-db.ts";
-import { flowkit, streamTask } from "../../../src/protocol/flowkit/index.ts";
+import { connectMongo } from "../../../src/protocols/flowkit/wire/artifacts/mongo-db.ts";
+import { mongoArtifacts } from "../../../src/protocols/flowkit/worker/artifacts/mongo.ts";
+import { flowkit, streamTask } from "../../../src/protocols/flowkit/worker/index.ts";
 import { work } from "../../../src/work.ts";
 import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
 

@@ -1,8 +1,8 @@
 // FlowKit's tasks over HTTP, on a whole server.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { SensitiveDetector } from "../../../src/dialect/flowkit/sensitive.ts";
-import { httpArtifacts } from "../../../src/protocol/flowkit/artifacts/http.ts";
+import type { SensitiveDetector } from "../../../src/protocols/flowkit/dialect/sensitive.ts";
+import { httpArtifacts } from "../../../src/protocols/flowkit/worker/artifacts/http.ts";
 import type { FlowkitOptions } from "../../../src/server/config.ts";
 import { serve } from "../../../src/server/server.ts";
 import { call } from "../../support/http.ts";

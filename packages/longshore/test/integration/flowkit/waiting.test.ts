@@ -3,8 +3,8 @@
 import { expect, it, onTestFinished } from "vitest";
 import { openHttpBus } from "../../../src/bus/http.ts";
 import type { Task } from "../../../src/engine/board/task.ts";
-import { flowkit } from "../../../src/protocol/flowkit/index.ts";
-import { streamTask } from "../../../src/protocol/flowkit/stream-task.ts";
+import { flowkit } from "../../../src/protocols/flowkit/worker/index.ts";
+import { streamTask } from "../../../src/protocols/flowkit/worker/stream-task.ts";
 import { sentTasks } from "../../../src/server/queues.ts";
 import { serve } from "../../../src/server/server.ts";
 import { work } from "../../../src/work.ts";

@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openKafkaBus } from "../../../src/bus/kafka.ts";
-import { topicNamesDefault } from "../../../src/protocol/flowkit/wire.ts";
+import { topicNamesDefault } from "../../../src/protocols/flowkit/wire/shapes.ts";
 import { startLongshore, temporaryFolder } from "../../support/cli.ts";
 import { FlowkitWorld } from "../../support/flowkit-played.ts";
 import { kafkaMissing, sharedKafka, soonHeard } from "../../support/kafka.ts";

@@ -5,7 +5,7 @@ import { Batch, BatchResult, FinalizeResult, RoleHandler, type RunContext, strea
 import { MongoClient } from "mongodb";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openKafkaBus } from "../../../src/bus/kafka.ts";
-import { topicNamesDefault } from "../../../src/protocol/flowkit/wire.ts";
+import { topicNamesDefault } from "../../../src/protocols/flowkit/wire/shapes.ts";
 import { FlowkitWorld } from "../../support/flowkit-played.ts";
 import { kafkaMissing, sharedKafka, soonHeard } from "../../support/kafka.ts";
 import { mongoMissing, sharedMongo } from "../../support/mongo.ts";

@@ -3,8 +3,8 @@
 import { streamTask } from "longshore/flowkit";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
-import { OwnArtifacts } from "../../../src/protocol/flowkit/artifacts/own.ts";
-import { flowkit } from "../../../src/protocol/flowkit/worker.ts";
+import { OwnArtifacts } from "../../../src/protocols/flowkit/server/artifacts/own.ts";
+import { flowkit } from "../../../src/protocols/flowkit/worker/worker.ts";
 import { type Task, task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";

@@ -1,0 +1,86 @@
+// What can be known to be wrong with a graph before anything of it runs, beyond its form: functions that nobody knows, and calls of them
+// that can only fail.
+
+import type { JsonObject } from "../../../json.ts";
+import { atOnce, eachInSlices, type Sliced } from "../../../sliced.ts";
+import { planInSlices } from "./compile.ts";
+import { refusal } from "./fields.ts";
+import { functionType, type Graph, type GraphNode, readInSlices } from "./graph.ts";
+import { type IsSensitive, looksSensitive } from "./sensitive.ts";
+import { changeVars, isVarsFunction, VarsError } from "./vars.ts";
+
+export interface GraphChecks {
+  /** Names of functions that this server brings besides its own. */
+  readonly functions?: ReadonlySet<string>;
+  readonly isSensitive?: IsSensitive;
+  /** What is wrong with the arguments of an input adapter, as a sentence about `input_args`; null when nothing is, or it is not known. */
+  adapter?(name: string, args: JsonObject): string | null;
+  /** Told of fields that have no effect. */
+  ignored?(field: string): void;
+}
+
+/** Functions that are not about variables. */
+const builtinFunctions = ["merge.generic", "metrics.aggregate", "noop"] as const;
+
+/** @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
+export function checkedGraph(document: unknown, checks: GraphChecks = {}): Graph {
+  return atOnce(checkInSlices(document, checks));
+}
+
+export function* checkInSlices(document: unknown, checks: GraphChecks): Sliced<Graph> {
+  const graph = yield* readInSlices(document, checks.ignored);
+  yield* planInSlices(graph);
+  const ids = new Set(graph.nodes.map(({ node_id }) => node_id));
+  yield* eachInSlices(graph.nodes, (node, index) => {
+    const at = `graph.nodes[${index}].io`;
+    if (node.type === functionType) checkFunction(node, at, ids, checks);
+    else checkAdapter(node, at, checks);
+  });
+  return graph;
+}
+
+function checkAdapter({ io: { input_inline } }: GraphNode, at: string, { adapter }: GraphChecks): void {
+  const { input_adapter: name, input_args = {} } = input_inline ?? {};
+  if (typeof name !== "string" || name === "") return;
+  const field = `${at}.input_inline.input_args`;
+  if (typeof input_args !== "object" || input_args === null || Array.isArray(input_args)) {
+    throw refusal(field, `is ${JSON.stringify(input_args)}, expected an object`);
+  }
+  const wrong = adapter?.(name, input_args) ?? null;
+  if (wrong !== null) throw refusal(field, wrong);
+}
+
+function checkFunction(node: GraphNode, at: string, ids: ReadonlySet<string>, checks: GraphChecks): void {
+  const { functions = new Set(), isSensitive = looksSensitive } = checks;
+  const { fn = "", fn_args = {} } = node.io;
+  if (isVarsFunction(fn)) {
+    try {
+      changeVars(fn, {}, fn_args, isSensitive);
+    } catch (error) {
+      if (!(error instanceof VarsError)) throw error;
+      throw refusal(`${at}.fn_args${error.field === "" ? "" : `.${error.field}`}`, error.message);
+    }
+  } else if (fn === "merge.generic") checkMerge(node.node_id, fn_args, `${at}.fn_args`, ids);
+  else if (fn === "metrics.aggregate") checkAggregate(fn_args, `${at}.fn_args`, ids);
+  else if (fn !== "noop" && !functions.has(fn)) {
+    const known = ["vars.set", "vars.merge", "vars.incr", "vars.unset", ...builtinFunctions, ...functions];
+    throw refusal(`${at}.fn`, `is ${JSON.stringify(fn)}, expected one of ${known.join(", ")}`);
+  }
+}
+
+function checkMerge(nodeId: string, { from_nodes, target }: JsonObject, at: string, ids: ReadonlySet<string>): void {
+  if (!Array.isArray(from_nodes) || from_nodes.length === 0) throw refusal(`${at}.from_nodes`, "is absent, expected a list of nodes");
+  from_nodes.forEach((id, place) => {
+    if (!ids.has(id as string)) throw refusal(`${at}.from_nodes[${place}]`, `names ${JSON.stringify(id)}, which is no node of the graph`);
+  });
+  const isTarget = typeof target === "object" && target !== null && !Array.isArray(target) && Object.keys(target).length > 0;
+  if (!isTarget) throw refusal(`${at}.target`, `is ${JSON.stringify(target)}, expected an object such as {"key": "merged"}`);
+  // What is merged is the result of the node itself, as everything that a node makes is.
+  const owner = (target as JsonObject).node_id ?? nodeId;
+  if (owner !== nodeId) throw refusal(`${at}.target.node_id`, `is ${JSON.stringify(owner)}, expected ${JSON.stringify(nodeId)} or nothing`);
+}
+
+function checkAggregate({ node_id, mode = "sum" }: JsonObject, at: string, ids: ReadonlySet<string>): void {
+  if (!ids.has(node_id as string)) throw refusal(`${at}.node_id`, `is ${JSON.stringify(node_id ?? null)}, expected a node of the graph`);
+  if (mode !== "sum" && mode !== "mean") throw refusal(`${at}.mode`, `is ${JSON.stringify(mode)}, expected "sum" or "mean"`);
+}

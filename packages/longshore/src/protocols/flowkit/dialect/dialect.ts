@@ -1,0 +1,37 @@
+// Graphs of FlowKit.
+
+import type { Dialect } from "../../../engine/run/dialect.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import { writeExact } from "../../../json-exact.ts";
+import { parseInSlices } from "../../../json-sliced.ts";
+import { atOnce, type Sliced } from "../../../sliced.ts";
+import { dialectName, type FlowkitLimits, planInSlices } from "./compile.ts";
+import { type Graph, readInSlices } from "./graph.ts";
+import { resolve } from "./resolve.ts";
+import { type IsSensitive, looksSensitive } from "./sensitive.ts";
+
+export interface FlowkitDialectOptions {
+  /** How many nodes of new runs may be at work at once. */
+  readonly limits?: FlowkitLimits;
+  readonly isSensitive?: IsSensitive | undefined;
+}
+
+export function flowkitDialect({ limits, isSensitive = looksSensitive }: FlowkitDialectOptions = {}): Dialect {
+  return {
+    name: dialectName,
+    compile: (source) => atOnce(compileInSlices(source, limits)),
+    compileInSlices: (source) => compileInSlices(source, limits),
+    resolve: (plan, template, scope) => resolve(plan, template, scope, isSensitive),
+    anew: (run) => ({ priority: run.priority }),
+  };
+}
+
+/** The definition of a graph as it is kept. Equal graphs are one definition. */
+export function sourceOf(graph: Graph): string {
+  return writeExact(graph);
+}
+
+/** A source that was kept has been read before; one that was not is refused here. */
+function* compileInSlices(source: string, limits: FlowkitLimits | undefined): Sliced<Plan> {
+  return yield* planInSlices(yield* readInSlices(yield* parseInSlices(source)), limits);
+}

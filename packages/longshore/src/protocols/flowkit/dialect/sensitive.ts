@@ -1,0 +1,82 @@
+// Whether a value looks like a secret. Variables are shown to everybody who may see a run, so a key or a token among them is worth a word:
+// it is counted, or refused where the graph says `block_sensitive`. Which values look like one is up to a detector that can be replaced.
+
+import { LongshoreError, toError } from "../../../errors.ts";
+import type { Json } from "../../../json.ts";
+
+/** `path` is the full one, such as `coordinator.vars.api.token`. Has to be pure: it is asked while a run is decided. */
+export type IsSensitive = (path: string, value: Json) => boolean;
+
+/** An object, a predicate, a function without parameters that makes either, or `module:export` that is one of these. */
+export type SensitiveDetector = { isSensitive: IsSensitive } | IsSensitive | (() => { isSensitive: IsSensitive } | IsSensitive) | string;
+
+/** Anything shorter is no secret worth the name. */
+const charsMin = 20;
+/** Texts of people have repeating letters; keys are drawn from many, evenly. The reference's threshold, in bits a character. */
+const entropyMin = 3.2;
+/** What a secret looks like is seen in its beginning; a longer text is not looked at whole. */
+const charsMax = 4_096;
+
+const shapes: readonly RegExp[] = [
+  // A JSON Web Token.
+  /^eyJ[\w-]+\.[\w-]+\.[\w-]*$/,
+  /-----BEGIN [A-Z ]+-----/,
+  // Key ids of AWS, keys of Google, tokens of Slack.
+  /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/,
+  /\bAIza[\w-]{35}\b/,
+  /\bxox[abeoprs]-[\w-]{10,}/,
+  /\bbearer\s+[\w.~+/-]{16,}=*/i,
+  // Long and in base 64, whatever it is.
+  /^[\w+/-]{32,}={0,2}$/,
+];
+
+export const looksSensitive: IsSensitive = (_path, value) => {
+  if (typeof value !== "string") return false;
+  const text = value.trim().slice(0, charsMax);
+  if (text.length < charsMin) return false;
+  return shapes.some((shape) => shape.test(text)) || entropyOf(text) >= entropyMin;
+};
+
+/** @throws LongshoreError LONGSHORE_BAD_CONFIG when it is none, or cannot be loaded. */
+export async function loadDetector(detector: SensitiveDetector): Promise<IsSensitive> {
+  const found = typeof detector === "string" ? await imported(detector) : detector;
+  const predicate = predicateOf(typeof found === "function" && found.length === 0 ? (found as () => unknown)() : found);
+  if (predicate !== undefined) return predicate;
+  const named = typeof detector === "string" ? JSON.stringify(detector) : `a ${typeof detector}`;
+  throw bad(`The detector of sensitive values is ${named}, expected isSensitive(path, value), or an object that has it.`);
+}
+
+function predicateOf(found: unknown): IsSensitive | undefined {
+  if (typeof found === "function") return found as IsSensitive;
+  const object = found as { isSensitive?: unknown } | null;
+  if (typeof object !== "object" || typeof object?.isSensitive !== "function") return undefined;
+  const detect = object.isSensitive as IsSensitive;
+  return (path, value) => detect.call(object, path, value);
+}
+
+async function imported(name: string): Promise<unknown> {
+  const at = name.lastIndexOf(":");
+  const [module, member] = [name.slice(0, at), name.slice(at + 1)];
+  if (at <= 0 || member === "") throw bad(`The detector of sensitive values is ${JSON.stringify(name)}, expected module:export.`);
+  let members: { [member: string]: unknown };
+  try {
+    members = (await import(module)) as { [member: string]: unknown };
+  } catch (error) {
+    throw bad(`The detector of sensitive values ${JSON.stringify(name)} could not be loaded: ${toError(error).message}`, error);
+  }
+  return members[member];
+}
+
+/** Shannon's, in bits a character. */
+function entropyOf(text: string): number {
+  const counts = new Map<string, number>();
+  for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1);
+  const total = [...text].length;
+  let bits = 0;
+  for (const count of counts.values()) bits -= (count / total) * Math.log2(count / total);
+  return bits;
+}
+
+function bad(message: string, cause?: unknown): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause, detail: { field: "flowkit.sensitiveDetector" } });
+}

@@ -1,0 +1,181 @@
+// What nodes have produced, written to MongoDB for consumers of other makes, as FlowKit's coordinator does from the same events: partial
+// and complete artifacts that no worker of MongoDB has written, and `metrics_raw`, each batch once.
+
+import { type Hold, isOpen, type Task } from "../../../../engine/board/task.ts";
+import type { Part, PartStore } from "../../../../engine/part/store.ts";
+import type { DocumentStore } from "../../../../engine/run/documents.ts";
+import type { JsonObject } from "../../../../json.ts";
+import { parseExact, writeExact } from "../../../../json-exact.ts";
+import { asking, insertNew, type MongoDb, type MongoDocument, plainObject } from "../../wire/artifacts/mongo-db.ts";
+import { finalUid } from "../../wire/shapes.ts";
+import { failedBatches } from "../coordinator/dead-letters.ts";
+import { partGroups, partUidOf } from "../part-groups.ts";
+import { metaOf } from "./own.ts";
+
+export interface MirrorPartsOptions {
+  readonly db: MongoDb;
+  readonly parts: PartStore;
+  readonly documents: Pick<DocumentStore, "document">;
+  /** There is more of this task. */
+  changed(task: Task): void;
+}
+
+/** Parts in one insert. */
+const pageParts = 500;
+
+interface Followed {
+  /** Written up to this part. After a restart everything is written again, which changes nothing. */
+  after: number;
+  unwatch(): void;
+}
+
+export class MirrorParts {
+  readonly #options: MirrorPartsOptions;
+  readonly #followed = new Map<string, Followed>();
+
+  constructor(options: MirrorPartsOptions) {
+    this.#options = options;
+  }
+
+  /** To be called when a task has changed: what somebody works on is watched. */
+  follow(task: Task): void {
+    if (this.#followed.has(task.id) || !isOpen(task.state) || task.state === "queued") return;
+    this.#followed.set(task.id, { after: 0, unwatch: this.#options.parts.watch(task.id, () => this.#options.changed(task)) });
+  }
+
+  /** Writes what has come since the last time, and the end. */
+  async write(taskId: string, nodeId: string, task: Task): Promise<void> {
+    const followed = this.#followed.get(task.id);
+    let after = followed?.after ?? 0;
+    for (;;) {
+      const { parts } = await this.#options.parts.read(task.id, after, pageParts);
+      const last = parts.at(-1);
+      if (last === undefined) break;
+      await this.#partial(taskId, nodeId, parts);
+      after = last.sequence;
+      if (followed !== undefined) followed.after = after;
+    }
+    await this.#failed(taskId, nodeId, task);
+    if (task.state === "done") await this.#complete(taskId, nodeId, task);
+    if (!isOpen(task.state)) this.#drop(task.id);
+  }
+
+  /** A step that is begun anew has produced nothing: what MongoDB has of its earlier life must not be taken for its result. */
+  async forget(taskId: string, nodeId: string, task: Task): Promise<void> {
+    this.#drop(task.id);
+    const earlier = { $lt: task.grant };
+    const { db } = this.#options;
+    const [task_id, node_id] = [taskId, nodeId];
+    await asking("forget artifacts", async () => {
+      await db.collection("artifacts").deleteMany({ task_id, node_id, attempt_epoch: earlier });
+      await db.collection("metrics_raw").deleteMany({ task_id, node_id, attempt_epoch: earlier });
+      await db.collection("stream_progress").deleteMany({ task_id, from_node: node_id });
+      await db.collection("stream_progress").deleteMany({ task_id, consumer_node: node_id, epoch: { $not: { $gte: task.grant } } });
+    });
+  }
+
+  /**
+   * Records what workers have kept in MongoDB and nobody has heard of in time: an attempt whose hold had run out when its events came has
+   * ticked off its input, so the next one does not make these again. Costs a count where nothing is missing.
+   */
+  async adopt(task_id: string, node_id: string, hold: Hold): Promise<void> {
+    const { db, parts } = this.#options;
+    const artifacts = db.collection("artifacts");
+    const filter = { task_id, node_id, status: "partial" };
+    const there = await asking("count artifacts", () => artifacts.countDocuments(filter));
+    if (there <= (await parts.count(hold.taskId))) return;
+    const cursor = artifacts.find(filter, { projection: { _id: 0, batch_uid: 1, meta: 1 }, sort: { created_at: 1 }, batchSize: pageParts });
+    try {
+      while (await asking("read artifacts", () => cursor.hasNext())) {
+        const found = cursor.readBufferedDocuments().map(({ batch_uid, meta }) => {
+          return { uid: partUidOf(String(batch_uid)), value: writeExact(plainObject(meta, parseExact)) };
+        });
+        for (const group of partGroups(found)) await parts.put(hold, group);
+      }
+    } finally {
+      // A connection that was lost has taken the cursor with it.
+      await cursor.close().catch(() => undefined);
+    }
+  }
+
+  close(): void {
+    for (const id of [...this.#followed.keys()]) this.#drop(id);
+  }
+
+  async #partial(task_id: string, node_id: string, parts: readonly Part[]): Promise<void> {
+    const documents = parts.map(({ uid: batch_uid, value, grant: attempt_epoch, at, sequence }) => {
+      const key = { task_id, node_id, batch_uid };
+      const created_at = new Date(at);
+      const meta = metaOf(value, parseExact);
+      return {
+        artifact: { ...key, attempt_epoch, status: "partial", meta, artifacts_ref: key, created_at, updated_at: created_at, sequence },
+        metrics: { ...key, metrics: meta, attempt_epoch, ts_ms: at, created_at },
+      };
+    });
+    const { db } = this.#options;
+    // Whoever works with MongoDB has written its artifacts by itself.
+    const artifacts = documents.map(({ artifact }) => artifact);
+    const metrics = documents.map((document) => document.metrics);
+    await this.#revive("artifacts", { status: "failed" }, await insertNew(db, "artifacts", artifacts), { error: "" });
+    await this.#revive("metrics_raw", { failed: true }, await insertNew(db, "metrics_raw", metrics), { failed: "", reason: "" });
+  }
+
+  /** A batch that failed before and has succeeded since: what says that it failed gives way. In the reference it stays. */
+  async #revive(collection: string, failed: MongoDocument, documents: readonly MongoDocument[], gone: MongoDocument): Promise<void> {
+    const [first] = documents;
+    if (first === undefined) return;
+    const { task_id, node_id } = first;
+    const records = this.#options.db.collection(collection);
+    // Nearly always they are there because they have been written before.
+    const any = await asking("look for failed batches", () => records.findOne({ task_id, node_id, ...failed }, { projection: { _id: 1 } }));
+    if (any === null) return;
+    const operations = documents.map(({ _id, ...document }) => {
+      const { batch_uid } = document;
+      return { updateOne: { filter: { task_id, node_id, batch_uid, ...failed }, update: { $set: document, $unset: gone } } };
+    });
+    await asking("keep documents", () => records.bulkWrite(operations, { ordered: false }));
+  }
+
+  /** Only where there is nothing of the batch yet: one that has succeeded once counts as that. */
+  async #failed(task_id: string, node_id: string, task: Task): Promise<void> {
+    const { db, documents } = this.#options;
+    const failed = await failedBatches(documents, task);
+    if (failed.length === 0) return;
+    const at = task.endedAt ?? task.queuedAt;
+    const created_at = new Date(at);
+    const rows = failed.map(({ batch_uid, reason_code: reason, attempt_epoch }) => {
+      const key = { task_id, node_id, batch_uid };
+      return {
+        artifact: { ...key, attempt_epoch, status: "failed", error: reason, created_at, updated_at: created_at },
+        metrics: { ...key, metrics: {}, failed: true, reason, attempt_epoch, ts_ms: at, created_at },
+      };
+    });
+    await insertNew(
+      db,
+      "artifacts",
+      rows.map(({ artifact }) => artifact),
+    );
+    await insertNew(
+      db,
+      "metrics_raw",
+      rows.map(({ metrics }) => metrics),
+    );
+  }
+
+  async #complete(task_id: string, node_id: string, task: Task): Promise<void> {
+    const { db } = this.#options;
+    const created_at = new Date(task.endedAt ?? 0);
+    const meta: JsonObject = task.output === null ? {} : metaOf(task.output, parseExact);
+    const fresh: MongoDocument = { status: "complete", meta, attempt_epoch: task.grant, created_at, updated_at: created_at };
+    const key = { task_id, node_id, batch_uid: { $exists: false } };
+    await asking("keep a complete artifact", () => db.collection("artifacts").updateOne(key, { $setOnInsert: fresh }, { upsert: true }));
+    if (Object.keys(meta).length === 0) return;
+    const row = { task_id, node_id, batch_uid: finalUid, metrics: meta, attempt_epoch: task.grant, final: true };
+    await insertNew(db, "metrics_raw", [{ ...row, ts_ms: task.endedAt ?? 0, created_at }]);
+  }
+
+  #drop(taskId: string): void {
+    this.#followed.get(taskId)?.unwatch();
+    this.#followed.delete(taskId);
+  }
+}

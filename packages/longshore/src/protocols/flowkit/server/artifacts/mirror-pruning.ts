@@ -1,0 +1,56 @@
+// Documents of runs that retention has removed. Nobody tells of those one by one: what is in MongoDB is looked through, a little at a time and
+// round and round, for runs that are not there any more. So nothing is missed over a crash, and nothing has to be remembered.
+
+import { randomUUID } from "node:crypto";
+import type { DocumentStore } from "../../../../engine/run/documents.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import { asking, type MongoDb, type MongoDocument } from "../../wire/artifacts/mongo-db.ts";
+
+export interface MirrorPruningOptions {
+  readonly db: MongoDb;
+  readonly runs: Pick<Runs, "run">;
+}
+
+/** Tasks that one look asks about: some milliseconds. A look each 15 s comes round half a million of them in two hours. */
+const lookMax = 1_000;
+
+export class MirrorPruning {
+  readonly #options: MirrorPruningOptions;
+  /** The last id that was looked at. */
+  #after = "";
+
+  constructor(options: MirrorPruningOptions) {
+    this.#options = options;
+  }
+
+  /** Looks at the next few tasks that this data file has mirrored: what it does not know any more it has pruned. */
+  async look(mirrored_from: string): Promise<void> {
+    const { db, runs } = this.#options;
+    const filter = { mirrored_from, id: { $gt: this.#after } };
+    const cursor = db.collection("tasks").find(filter, { projection: { _id: 0, id: 1 }, sort: { id: 1 }, limit: lookMax });
+    const found: string[] = [];
+    while (await asking("read tasks", () => cursor.hasNext())) for (const { id } of cursor.readBufferedDocuments()) found.push(String(id));
+    for (const id of found) if ((await runs.run(id)) === undefined) await this.#remove(id);
+    this.#after = found.length < lookMax ? "" : (found.at(-1) as string);
+  }
+
+  /** The task itself last: as long as it is there, the rest is found again. */
+  async #remove(id: string): Promise<void> {
+    const remove = (collection: string, filter: MongoDocument) =>
+      asking("remove what belongs to a task", () => this.#options.db.collection(collection).deleteMany(filter));
+    for (const collection of ["stream_progress", "metrics_raw", "artifacts"]) await remove(collection, { task_id: id });
+    await remove("tasks", { id });
+  }
+}
+
+const kind = "flowkit-mirror";
+
+/**
+ * A name that this data file has for itself. That of the server is not enough to remove anything by: it may have been told, and be told to
+ * another data file, which knows nothing of the runs of this one.
+ */
+export async function fileOf(documents: Pick<DocumentStore, "document" | "keepDocument">): Promise<string> {
+  const fresh = { kind, name: "file", version: 1, body: JSON.stringify(randomUUID()) };
+  await documents.keepDocument(fresh, { unlessThere: true, own: true });
+  return JSON.parse((await documents.document(kind, "file"))?.body ?? fresh.body) as string;
+}

@@ -1,0 +1,374 @@
+// What foreign workers read in MongoDB, kept like our own records: the documents of `tasks`, and what nodes have produced. The truth stays
+// here. A document is made from it anew whenever it is written, one write at a time, so that none overtakes another, and one that failed
+// is simply made again.
+//
+// A crash loses nothing, though no intent is written down. At the start these are mirrored again: every open run, every run whose
+// document does not say that it has ended, and every run that is younger than the last moment at which all was mirrored. That moment is kept
+// in MongoDB, where it cannot run ahead of what it is about.
+
+import { type Clock, pause } from "../../../../clock.ts";
+import type { Hold, Task } from "../../../../engine/board/task.ts";
+import { isOpen } from "../../../../engine/board/task.ts";
+import type { PartStore } from "../../../../engine/part/store.ts";
+import type { Definition } from "../../../../engine/run/dialect.ts";
+import type { DocumentStore } from "../../../../engine/run/documents.ts";
+import type { Plan } from "../../../../engine/run/plan.ts";
+import { pageMax, type Reader } from "../../../../engine/run/reader.ts";
+import { isRunOpen, type Run, taskIdOf } from "../../../../engine/run/run.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import type { JsonObject } from "../../../../json.ts";
+import type { Trouble } from "../../../../trouble.ts";
+import {
+  asking,
+  ensureIndexes,
+  isUnreachable,
+  type MongoDb,
+  type MongoDocument,
+  type MongoIndex,
+  plainObject,
+} from "../../wire/artifacts/mongo-db.ts";
+import { releaseClaims } from "../../wire/artifacts/mongo-read.ts";
+import { isGraphRun } from "../coordinator/tasks.ts";
+import { aggregates, nodeDocument, summaryDocument, taskDocument, withoutTexts } from "../document.ts";
+import { lastErrors } from "../last-errors.ts";
+import { MirrorParts } from "./mirror-parts.ts";
+import { fileOf, MirrorPruning } from "./mirror-pruning.ts";
+
+export interface MirrorOptions {
+  readonly db: MongoDb;
+  readonly clock: Clock;
+  readonly runs: Pick<Runs, "run" | "definitionById">;
+  readonly reader: Pick<Reader, "runs" | "records" | "task" | "attempts">;
+  readonly parts: PartStore;
+  readonly documents: Pick<DocumentStore, "document" | "keepDocument">;
+  plan(definition: Definition): Plan;
+  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+  /** Tells this server from others on the same database. */
+  readonly server: string;
+  /** The workers that have announced themselves. */
+  roster?(): readonly MirroredWorker[] | Promise<readonly MirroredWorker[]>;
+  readonly trouble?: Trouble;
+}
+
+export interface MirroredWorker {
+  readonly worker_id: string;
+  readonly roles: readonly string[];
+  readonly version: string;
+  readonly capacity: number;
+  readonly status: "online" | "offline";
+  readonly seenAt: number;
+}
+
+/** What has changed of a run since it was last written. */
+interface Marks {
+  whole: boolean;
+  readonly nodes: Set<number>;
+}
+
+/** Before what could not be written is tried again; doubled up to the second. */
+const retryMs = 200;
+const retryMsMax = 10_000;
+/** How often workers are written down, and the moment up to which all is mirrored. */
+const beatMs = 15_000;
+
+/** A run that was made before this long is committed, and has been told of. */
+const commitMsMax = 60_000;
+
+const coordinatorIndexes: readonly MongoIndex[] = [
+  ["tasks", ["status", "updated_at"], { name: "ix_task_status_updated" }],
+  ["tasks", ["mirrored_by", "status"], { name: "ix_task_mirrored", sparse: true }],
+  ["tasks", ["mirrored_from", "id"], { name: "ix_task_mirrored_from", sparse: true }],
+  ["metrics_raw", ["task_id", "node_id", "batch_uid"], { name: "uniq_metrics_batch", unique: true }],
+  ["metrics_raw", ["created_at"], { name: "ttl_metrics_raw", expireAfterSeconds: 1_209_600 }],
+  ["worker_registry", ["worker_id"], { name: "uniq_worker", unique: true }],
+];
+
+const what = "keeping tasks in MongoDB";
+
+export class Mirror {
+  readonly #options: MirrorOptions;
+  readonly #parts: MirrorParts;
+  readonly #marks = new Map<string, Marks>();
+  /** Runs of graphs that have not come to rest. */
+  readonly #known = new Set<string>();
+  readonly #closing = new AbortController();
+  #stopListening: () => void = () => {};
+  #stopBeat: () => void = () => {};
+  readonly #pruning: MirrorPruning;
+  /** Tells this data file from any other. */
+  #file = "";
+  #recovered = false;
+  #beatDue = true;
+  #pumping: Promise<void> | null = null;
+  /** One write at a time. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: MirrorOptions) {
+    this.#options = options;
+    const changed = (task: Task) => this.#changed(task);
+    this.#pruning = new MirrorPruning(options);
+    this.#parts = new MirrorParts({ ...options, changed });
+  }
+
+  /** Begins; what is to be written goes on by itself, for as long as MongoDB may be away. */
+  start(): void {
+    this.#stopListening = this.#options.listen({ task: (task) => this.#changed(task), run: (run) => this.#runChanged(run) });
+    this.#beat();
+  }
+
+  /** Resolves when everything that has changed so far is written. */
+  async settled(): Promise<void> {
+    while (this.#pumping !== null) await this.#pumping;
+  }
+
+  /** What MongoDB has as the node's final metrics, when its end was not reported; null when it has none (T53). */
+  async completed({ task_id, node_id }: { task_id: string; node_id: string }): Promise<JsonObject | null> {
+    const run = await this.#options.runs.run(task_id);
+    if (run === undefined) return null;
+    // What an earlier life of the run left there is cleared away first.
+    if (run.retries > 0) await this.#alone(() => this.#write(task_id, { whole: true, nodes: new Set() }));
+    const artifacts = this.#options.db.collection("artifacts");
+    const found = await asking("look for an artifact", () => artifacts.findOne({ task_id, node_id, status: "complete" }));
+    return found === null ? null : plainObject(found.meta);
+  }
+
+  /** Records what a node's workers have kept in MongoDB and nobody has heard of in time. */
+  async adopt({ task_id, node_id }: { task_id: string; node_id: string }, hold: Hold): Promise<void> {
+    await this.#parts.adopt(task_id, node_id, hold);
+  }
+
+  /**
+   * What earlier attempts of a node have claimed and not done is free again. Workers of the reference pass over what anybody has claimed. And the
+   * document says which epoch is coming, however many others are still to be written: by it a worker leaves commands that were overtaken.
+   */
+  async release({ task_id, node_id }: { task_id: string; node_id: string }, epoch: number): Promise<void> {
+    await releaseClaims(this.#options.db, { task_id, consumer_node: node_id }, epoch);
+    await this.caughtUp(task_id);
+  }
+
+  /** Resolves when MongoDB has all that has happened to this task so far: a worker that starts now reads everything. */
+  async caughtUp(taskId: string): Promise<void> {
+    if (!this.#recovered) {
+      this.#wake();
+      await this.settled();
+    }
+    do {
+      // It may be on its way already, and fail there.
+      const underWay = this.#last;
+      await this.#flush(taskId);
+      await underWay;
+    } while (this.#marks.has(taskId) && !this.#closing.signal.aborted);
+  }
+
+  /** A node that was called complete is not: a reader that looks for its end must not find it. */
+  async reopen({ task_id, node_id }: { task_id: string; node_id: string }): Promise<void> {
+    const artifacts = this.#options.db.collection("artifacts");
+    await asking("take back a complete artifact", () => artifacts.deleteMany({ task_id, node_id, status: "complete" }));
+  }
+
+  /** What is not written by then is written at the next start. */
+  async close(): Promise<void> {
+    this.#stopListening();
+    this.#stopBeat();
+    this.#closing.abort();
+    this.#parts.close();
+    await this.settled();
+    await this.#last;
+  }
+
+  #runChanged(run: Run): void {
+    if (!isGraphRun(run)) return;
+    const fresh = !this.#known.has(run.id);
+    this.#known.add(run.id);
+    this.#mark(run.id, { whole: fresh || !isRunOpen(run.state) });
+  }
+
+  #changed(task: Task): void {
+    if (task.runId === null || !this.#known.has(task.runId)) return;
+    this.#parts.follow(task);
+    this.#mark(task.runId, { node: task.node });
+  }
+
+  #mark(runId: string, { whole = false, node }: { whole?: boolean; node?: number }): void {
+    const marks = this.#marks.get(runId) ?? { whole: false, nodes: new Set() };
+    marks.whole ||= whole;
+    if (node !== undefined) marks.nodes.add(node);
+    this.#marks.set(runId, marks);
+    this.#wake();
+  }
+
+  #beat(): void {
+    this.#beatDue = true;
+    this.#wake();
+    const { clock } = this.#options;
+    this.#stopBeat = clock.at(clock.now() + beatMs, () => this.#beat());
+  }
+
+  #wake(): void {
+    if (this.#pumping !== null || this.#closing.signal.aborted) return;
+    this.#pumping = this.#pump().finally(() => {
+      this.#pumping = null;
+      if (this.#marks.size > 0) this.#wake();
+    });
+  }
+
+  /** Never rejects. */
+  async #pump(): Promise<void> {
+    const { clock, trouble } = this.#options;
+    let waitMs = retryMs;
+    while (!this.#closing.signal.aborted && (this.#marks.size > 0 || this.#beatDue)) {
+      try {
+        if (!this.#recovered) await this.#recover();
+        for (const runId of [...this.#marks.keys()]) await this.#flush(runId);
+        if (this.#beatDue) {
+          await this.#pruning.look(this.#file);
+          await this.#tell();
+        }
+        trouble?.working(what);
+        waitMs = retryMs;
+      } catch (error) {
+        trouble?.failing(what, error);
+        await pause(clock, waitMs, this.#closing.signal);
+        waitMs = Math.min(2 * waitMs, retryMsMax);
+      }
+    }
+  }
+
+  async #flush(runId: string): Promise<void> {
+    const marks = this.#marks.get(runId);
+    if (marks === undefined || this.#closing.signal.aborted) return;
+    this.#marks.delete(runId);
+    try {
+      await this.#alone(() => this.#write(runId, marks));
+    } catch (error) {
+      // A document that MongoDB never takes must not hold up the others: it is told of, and tried again when the run changes.
+      if (!isUnreachable(error)) return this.#options.trouble?.failing(`keeping the task ${runId} in MongoDB`, error);
+      this.#mark(runId, { whole: marks.whole });
+      for (const node of marks.nodes) this.#mark(runId, { node });
+      throw error;
+    }
+  }
+
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work, work);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #write(runId: string, { whole, nodes }: Marks): Promise<void> {
+    const { runs, plan } = this.#options;
+    const run = await runs.run(runId);
+    const definition = run === undefined ? undefined : await runs.definitionById(run.definitionId);
+    if (run === undefined || definition === undefined) return void this.#known.delete(runId);
+    const graph = plan(definition);
+    const aggregated = [...nodes].some((node) => aggregates(graph.nodes[node]?.origin) !== undefined);
+    if (whole || aggregated || !isRunOpen(run.state)) await this.#writeWhole(run, graph);
+    else await this.#writeNodes(run, graph, [...nodes]);
+  }
+
+  async #writeWhole(run: Run, plan: Plan): Promise<void> {
+    const records: Task[] = [];
+    for await (const task of this.#options.reader.records(run.id)) {
+      records.push(withoutTexts(task, plan));
+      const nodeId = plan.nodes[task.node]?.id;
+      if (nodeId === undefined) continue;
+      if (run.retries > 0 && (await this.#isAnew(task))) await this.#parts.forget(run.id, nodeId, task);
+      else await this.#parts.write(run.id, nodeId, task);
+    }
+    const errors = await lastErrors(this.#options.reader, records);
+    await this.#set(
+      run.id,
+      taskDocument(run, plan, records, (ms) => new Date(ms), errors),
+    );
+    if (!isRunOpen(run.state) && records.every(({ state }) => !isOpen(state))) this.#known.delete(run.id);
+  }
+
+  async #writeNodes(run: Run, plan: Plan, nodes: readonly number[]): Promise<void> {
+    const moment = (ms: number) => new Date(ms);
+    const fields: MongoDocument = summaryDocument(run, moment);
+    for (const at of nodes) {
+      const node = plan.nodes[at];
+      const task = await this.#options.reader.task(taskIdOf(run.id, at));
+      if (node === undefined || task === undefined) continue;
+      // First what it has produced: whoever reads that it is finished looks for nothing more.
+      await this.#parts.write(run.id, node.id, task);
+      const lastError = (await lastErrors(this.#options.reader, [task])).get(task.id);
+      fields[`graph.nodes.${at}`] = nodeDocument(node, task, moment, { lastError });
+    }
+    await this.#set(run.id, fields);
+  }
+
+  async #set(id: string, fields: MongoDocument): Promise<void> {
+    const { db, server: mirrored_by } = this.#options;
+    const update = { $set: { ...fields, mirrored_by, mirrored_from: this.#file }, $currentDate: { updated_at: true } };
+    await asking("keep a task", () => db.collection("tasks").updateOne({ id }, update, { upsert: true }));
+  }
+
+  /** The step begins anew, and nobody has begun with it. */
+  async #isAnew({ id, state }: Task): Promise<boolean> {
+    return (state === "queued" || state === "offered" || state === "forgotten") && (await this.#options.parts.count(id)) === 0;
+  }
+
+  async #recover(): Promise<void> {
+    const { db, documents, reader, server } = this.#options;
+    this.#file = await fileOf(documents);
+    await asking("create indexes", () => ensureIndexes(db));
+    await asking("create indexes", () => ensureIndexes(db, coordinatorIndexes));
+    const kept = await asking("read what was mirrored", () => db.collection("longshore_mirror").findOne({ _id: server }));
+    const until = kept?.until instanceof Date ? kept.until.getTime() : Number.POSITIVE_INFINITY;
+    for await (const run of runsOf(reader, "running")) this.#runChanged(run);
+    for await (const run of runsOf(reader, "paused")) this.#runChanged(run);
+    for await (const run of runsOf(reader)) {
+      if (run.createdAt < until) break;
+      this.#runChanged(run);
+    }
+    await this.#unended();
+    this.#recovered = true;
+  }
+
+  /** Runs that ended while their documents could not be written. */
+  async #unended(): Promise<void> {
+    const { db, runs, server } = this.#options;
+    const open = { mirrored_by: server, status: { $in: ["queued", "running", "deferred", "cancelling"] } };
+    const cursor = db.collection("tasks").find(open, { projection: { _id: 0, id: 1 } });
+    while (await asking("read tasks", () => cursor.hasNext())) {
+      for (const { id } of cursor.readBufferedDocuments()) {
+        const run = typeof id === "string" ? await runs.run(id) : undefined;
+        if (run !== undefined) this.#runChanged(run);
+      }
+    }
+  }
+
+  /** Who works, and up to when everything is there. */
+  async #tell(): Promise<void> {
+    const { db, clock, server, roster } = this.#options;
+    const until = new Date(clock.now() - commitMsMax);
+    for (const { worker_id, roles, version, capacity, status, seenAt } of (await roster?.()) ?? []) {
+      const fields = {
+        type: roles.join(","),
+        capabilities: { roles: [...roles] },
+        version,
+        status,
+        last_seen: new Date(seenAt),
+        capacity: { tasks: capacity },
+      };
+      const registry = db.collection("worker_registry");
+      await asking("keep a worker", () => registry.updateOne({ worker_id }, { $set: fields }, { upsert: true }));
+    }
+    this.#beatDue = false;
+    if (this.#marks.size > 0) return;
+    const mirror = db.collection("longshore_mirror");
+    await asking("keep what was mirrored", () => mirror.updateOne({ _id: server }, { $set: { until } }, { upsert: true }));
+  }
+}
+
+/** Newest first. */
+async function* runsOf(reader: Pick<Reader, "runs">, state?: Run["state"]): AsyncGenerator<Run> {
+  for (let before: string | undefined; ; ) {
+    const page = { limit: pageMax, ...(state === undefined ? {} : { state }), ...(before === undefined ? {} : { before }) };
+    const { items, next } = await reader.runs(page);
+    yield* items;
+    if (next === null) return;
+    before = next;
+  }
+}

@@ -1,0 +1,205 @@
+// Our own store of artifacts over HTTP: what http.ts calls. README.md beside this file lists the bodies.
+
+import type { Action } from "../../../../actions.ts";
+import type { Clock } from "../../../../clock.ts";
+import { partBytesMax } from "../../../../engine/part/store.ts";
+import { LongshoreError } from "../../../../errors.ts";
+import type { HttpReply, HttpRequest, Route } from "../../../../http.ts";
+import type { JsonObject } from "../../../../json.ts";
+import { type Attempt, partsMax } from "../../wire/artifacts/artifacts.ts";
+import type { SourcePage } from "../../wire/artifacts/pages.ts";
+import { type ActiveRun, httpBase } from "../../wire/shapes.ts";
+import {
+  badField,
+  bodyOf,
+  checkObjects,
+  jsonReply,
+  linesOf,
+  listIn,
+  objectIn,
+  objectOf,
+  queryText,
+  textIn,
+  textsIn,
+  wholeIn,
+} from "../request.ts";
+import type { OwnArtifacts } from "./own.ts";
+
+export interface ArtifactRoutesParts {
+  readonly artifacts: OwnArtifacts;
+  readonly clock: Clock;
+  /** Told how many batches were kept just now. */
+  kept?(batches: number): void;
+}
+
+/** The values of a call with their names and the rest of the body around them. */
+const bodyMax = partBytesMax + 1_048_576;
+/** Sources that one node reads; each costs a look for every wake. */
+const sourcesMax = 1_000;
+/** Below what proxies cut at. */
+const waitMsMax = 30_000;
+
+export interface ArtifactRoutes {
+  readonly routes: readonly Route[];
+  /** Answers every reader that waits. */
+  dismiss(): void;
+}
+
+export function artifactRoutes(parts: ArtifactRoutesParts): ArtifactRoutes {
+  const waiting = new Waiting(parts.clock);
+  return { routes: routesOf(parts, waiting), dismiss: () => waiting.dismiss() };
+}
+
+function routesOf(artifactParts: ArtifactRoutesParts, waiting: Waiting): Route[] {
+  const { artifacts } = artifactParts;
+  return [
+    putPartials(artifactParts),
+    route("POST", "/complete", "part.write", async (request) => {
+      const body = bodyOf(request);
+      return accepted(await artifacts.complete(attemptIn(body), objectIn(body, "meta")));
+    }),
+    route("GET", "/complete", "task.look", async (request) => {
+      return jsonReply({ complete: await artifacts.isComplete(queryText(request, "task_id"), queryText(request, "node_id")) });
+    }),
+    route("POST", "/read", "part.read", async (request) => {
+      const body = bodyOf(request);
+      const waitMs = wholeIn(body, "wait_ms", { max: waitMsMax, fallback: 0 });
+      const positions = listIn(body, "sources", sourcesMax).map((source, at) => ({
+        node: textIn(source, "node_id", `sources[${at}].`),
+        after: wholeIn(source, "after", { fallback: 0, where: `sources[${at}].` }),
+      }));
+      const consumer = attemptIn(body);
+      // Who may read runs needs to hold nothing.
+      if (!request.caller.may("run.read") && !(await artifacts.isHeld(consumer))) throw notHeld(consumer);
+      const pages = await waiting.within(waitMs, request.gone, (signal) => artifacts.pages(consumer, positions, signal));
+      return jsonReply(pagesText(pages));
+    }),
+    route("POST", "/finish", "part.write", async (request) => {
+      const body = bodyOf(request);
+      const parts = listIn(body, "parts", partsMax).map((part, at) => ({
+        fromNode: textIn(part, "from_node", `parts[${at}].`),
+        uid: textIn(part, "batch_uid", `parts[${at}].`),
+      }));
+      return accepted(await artifacts.finish(attemptIn(body), parts));
+    }),
+    route("GET", "/cancelled", "task.look", async (request) => {
+      return jsonReply({ cancelled: await artifacts.cancelled(queryText(request, "task_id"), queryText(request, "node_id")) });
+    }),
+    route("GET", "/epoch", "task.look", async (request) => {
+      return jsonReply({ attempt_epoch: await artifacts.epochOf(queryText(request, "task_id"), queryText(request, "node_id")) });
+    }),
+    route("GET", "/workers/:worker/state", "worker.sign", async ({ params }) => {
+      return jsonReply({ active_run: await artifacts.loadState(params.worker as string) });
+    }),
+    route("PUT", "/workers/:worker/state", "worker.sign", async (request) => {
+      await artifacts.saveState(request.params.worker as string, activeRunIn(bodyOf(request)));
+      return jsonReply({});
+    }),
+  ];
+}
+
+/** Keeps parts: a line about the attempt, and one for each part. */
+function putPartials({ artifacts, kept }: ArtifactRoutesParts): Route {
+  const put = async (request: HttpRequest): Promise<HttpReply> => {
+    const [first = "", ...metas] = linesOf(request, partsMax + 1);
+    const head = objectOf(first, "The first line");
+    const uids = textsIn(head, "batch_uids", partsMax);
+    if (metas.length !== uids.length) {
+      throw badField("The number of lines after the first", metas.length, `${uids.length}, one for each of batch_uids`);
+    }
+    // Each is kept as it was written; it is read only to know that it can be.
+    await checkObjects(metas, (at) => `The meta of batch_uids[${at}]`);
+    const parts = uids.map((uid, at) => ({ uid, value: metas[at] as string }));
+    const taken = await artifacts.putTexts(attemptIn(head), parts);
+    if (taken) kept?.(parts.length);
+    return accepted(taken);
+  };
+  return { ...route("POST", "/partials", "part.write", put), countsValues: true };
+}
+
+function route(method: Route["method"], path: string, action: Action, handle: (request: HttpRequest) => Promise<HttpReply>): Route {
+  return { method, path: `${httpBase}/artifacts${path}`, action, body: method === "GET" ? "none" : "text", bodyMax, handle };
+}
+
+function accepted(value: boolean): HttpReply {
+  return jsonReply({ accepted: value });
+}
+
+function notHeld({ taskId, nodeId, epoch, workerId }: Attempt): LongshoreError {
+  const attempt = `attempt ${epoch} of node ${JSON.stringify(nodeId)} in task ${JSON.stringify(taskId)}`;
+  const message = `Worker ${JSON.stringify(workerId)} does not hold ${attempt}: a worker reads for a node that it holds.`;
+  return new LongshoreError("LONGSHORE_UNAUTHORIZED", message);
+}
+
+function attemptIn(body: JsonObject): Attempt {
+  return {
+    taskId: textIn(body, "task_id"),
+    nodeId: textIn(body, "node_id"),
+    epoch: wholeIn(body, "attempt_epoch"),
+    workerId: textIn(body, "worker_id"),
+  };
+}
+
+const runStates: readonly unknown[] = ["running", "finishing", "cancelling"];
+
+function activeRunIn(body: JsonObject): ActiveRun | null {
+  const value = body.active_run ?? null;
+  if (value === null) return null;
+  const run = objectIn(body, "active_run");
+  const where = "active_run.";
+  if (!runStates.includes(run.state)) throw badField(`${where}state`, run.state, `one of ${runStates.join(", ")}`);
+  const text = (field: string) => textIn(run, field, where);
+  return {
+    ...{ task_id: text("task_id"), node_id: text("node_id"), step_type: text("step_type"), lease_id: text("lease_id") },
+    cancel_token: typeof run.cancel_token === "string" ? run.cancel_token : "",
+    attempt_epoch: wholeIn(run, "attempt_epoch", { where }),
+    started_at_ms: wholeIn(run, "started_at_ms", { where }),
+    state: run.state as ActiveRun["state"],
+    checkpoint: objectIn(run, "checkpoint", where),
+  };
+}
+
+/** Requests that wait. */
+class Waiting {
+  readonly #clock: Clock;
+  readonly #ends = new Set<() => void>();
+  #dismissed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Calls with a signal that aborts after a while, or when the client has gone. Zero is at once: it answers what there is. */
+  async within<T>(ms: number, gone: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const over = new AbortController();
+    const end = () => over.abort();
+    if (ms === 0 || this.#dismissed || gone.aborted) end();
+    const disarm = this.#clock.at(this.#clock.now() + ms, end);
+    gone.addEventListener("abort", end, { once: true });
+    this.#ends.add(end);
+    try {
+      return await call(over.signal);
+    } finally {
+      disarm();
+      gone.removeEventListener("abort", end);
+      this.#ends.delete(end);
+    }
+  }
+
+  dismiss(): void {
+    this.#dismissed = true;
+    for (const end of [...this.#ends]) end();
+  }
+}
+
+/** The values are JSON texts already: they are put in as they are. One that is no object is wrapped, for consumers know objects only. */
+function pagesText(pages: readonly SourcePage<{ readonly uid: string; readonly value: string }>[]): string {
+  const sources = pages.map(({ node, after, ended, parts }) => {
+    const members = parts.map(({ uid, value }) => {
+      const meta = value.startsWith("{") ? value : `{"result":${value}}`;
+      return `{"batch_uid":${JSON.stringify(uid)},"meta":${meta}}`;
+    });
+    return `{"node_id":${JSON.stringify(node)},"after":${after},"ended":${JSON.stringify(ended)},"parts":[${members.join(",")}]}`;
+  });
+  return `{"sources":[${sources.join(",")}]}`;
+}

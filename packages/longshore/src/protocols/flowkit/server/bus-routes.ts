@@ -1,0 +1,247 @@
+// The embedded bus for programs elsewhere. A member is whoever asks under a name; what it was given goes to others when it says that it
+// leaves, when the answer did not reach it, or when it has not been heard of for a while.
+
+import type { Caller } from "../../../actions.ts";
+import {
+  memberMs,
+  publishBodyBytesMax,
+  publishPath,
+  readPublish,
+  readTake,
+  type TakeAnswer,
+  type TakeRequest,
+  takeAnswerBody,
+  takePath,
+} from "../../../bus/http-wire.ts";
+import type { BusLog, Taken } from "../../../bus/log.ts";
+import type { Clock } from "../../../clock.ts";
+import { LongshoreError } from "../../../errors.ts";
+import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
+import { httpBase, type TopicNames, topicNamesDefault } from "../wire/shapes.ts";
+import { checkTopics } from "./topic-rules.ts";
+
+export interface BusRoutesDeps {
+  readonly busLog: BusLog;
+  readonly clock: Clock;
+  /** Where the coordinator meets its workers, when that is not the embedded bus: nobody would hear who comes here. */
+  readonly busElsewhere?: string | undefined;
+  /** How topics are called here. */
+  readonly topics?: TopicNames | undefined;
+}
+
+export interface BusRoutes {
+  readonly routes: readonly Route[];
+  /** Answers every poll that waits. */
+  dismiss(): void;
+}
+
+interface Member {
+  readonly joined: Set<string>;
+  /** What went out to it and has not come back. */
+  readonly out: Set<number>;
+  /** Requests of it that are being answered. */
+  asking: number;
+  seenAt: number;
+}
+
+/** Far more than one server feeds; each costs a few hundred bytes. */
+const membersMax = 10_000;
+/** Topics that all members have joined together: a name is kept for each. Most members have three. */
+const joinedMax = 200_000;
+/** Topics for which all takes that wait are watching together: each record wakes those of its topic. Most takes have one to three. */
+const watchedMax = 100_000;
+
+const jsonHeaders = { "content-type": "application/json" };
+const nothing: TakeAnswer = { taken: null, records: [] };
+
+export function busRoutes(deps: BusRoutesDeps): BusRoutes {
+  const members = new Members(deps);
+  const { topics = topicNamesDefault } = deps;
+  const refuseStrays = () => {
+    if (deps.busElsewhere === undefined) return;
+    const message = `This server meets FlowKit's workers on ${deps.busElsewhere}: give the worker these brokers, besides this address.`;
+    throw new LongshoreError("LONGSHORE_NOT_FOUND", message);
+  };
+  const publish = async (request: HttpRequest): Promise<HttpReply> => {
+    refuseStrays();
+    const records = readPublish(request.text);
+    checkTopics(request.caller, "publish", new Set(records.map(({ topic }) => topic)), topics);
+    await deps.busLog.append(records, "guest");
+    return { status: 200, headers: jsonHeaders, body: "{}" };
+  };
+  const take = async (request: HttpRequest): Promise<HttpReply> => {
+    refuseStrays();
+    const asked = readTake(request.text);
+    checkTopics(request.caller, "take", asked.topics, topics);
+    return members.take({ ...asked, member: memberOf(request.caller, asked.member) }, request.gone);
+  };
+  return {
+    routes: [
+      {
+        method: "POST",
+        path: `${httpBase}/bus${publishPath}`,
+        action: "bus.publish",
+        body: "text",
+        bodyMax: publishBodyBytesMax,
+        takesLarge: true,
+        handle: publish,
+      },
+      { method: "POST", path: `${httpBase}/bus${takePath}`, action: "bus.take", body: "text", handle: take },
+    ],
+    dismiss: () => members.dismiss(),
+  };
+}
+
+class Members {
+  readonly #log: BusLog;
+  readonly #clock: Clock;
+  readonly #members = new Map<string, Member>();
+  /** What answers each take that waits; the one that has waited longest comes first. */
+  readonly #waiting = new Set<() => void>();
+  /** Topics of all takes that wait. */
+  #watched = 0;
+  /** Topics of all members. */
+  #joined = 0;
+  #sweeping = false;
+  #dismissed = false;
+
+  constructor({ busLog, clock }: BusRoutesDeps) {
+    this.#log = busLog;
+    this.#clock = clock;
+  }
+
+  async take(asked: TakeRequest, gone: AbortSignal): Promise<HttpReply> {
+    const member = this.#touch(asked.member);
+    member.asking++;
+    try {
+      await this.#settle(member, asked);
+      if (asked.leave) this.#forget(asked.member);
+      const taken = asked.leave || asked.max === 0 ? null : await this.#next(asked, gone);
+      if (taken === null) return replyOf(nothing);
+      member.out.add(taken.id);
+      return {
+        ...replyOf({ taken: taken.id, records: taken.records }),
+        undelivered: () => this.#giveBack(asked.member, member, taken.id),
+      };
+    } finally {
+      member.asking--;
+      member.seenAt = this.#clock.now();
+    }
+  }
+
+  dismiss(): void {
+    this.#dismissed = true;
+    for (const answer of [...this.#waiting]) answer();
+  }
+
+  /** Joins, commits, and takes back what was lost on its way. */
+  async #settle(member: Member, { group, member: name, topics, from, commit, holding }: TakeRequest): Promise<void> {
+    const fresh = topics.filter((topic) => !member.joined.has(topic));
+    if (fresh.length > 0) {
+      if (this.#joined + fresh.length > joinedMax) {
+        throw new LongshoreError("LONGSHORE_LIMIT", `The members of the bus have joined ${joinedMax} topics together, which is the limit.`);
+      }
+      await this.#log.join(group, fresh, from, "guest");
+      this.#remember(name, member, fresh);
+    }
+    await Promise.all(commit.map((id) => this.#log.commit(name, id)));
+    for (const id of commit) member.out.delete(id);
+    if (holding === undefined) return;
+    for (const id of member.out) if (!holding.includes(id)) this.#giveBack(name, member, id);
+  }
+
+  async #next(asked: TakeRequest, gone: AbortSignal): Promise<Taken | null> {
+    const until = this.#clock.now() + asked.waitMs;
+    for (;;) {
+      if (gone.aborted || this.#dismissed) return null;
+      const taken = this.#log.take(asked);
+      if (taken !== null || this.#clock.now() >= until) return taken;
+      if (!(await this.#changed(asked.topics, until, gone))) return null;
+    }
+  }
+
+  /** False when it has to make room for others that wait: its member comes again. */
+  #changed(topics: readonly string[], until: number, gone: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const over = (mayGoOn: boolean) => {
+        unwatch();
+        cancel();
+        gone.removeEventListener("abort", changed);
+        this.#waiting.delete(dismissed);
+        this.#watched -= topics.length;
+        resolve(mayGoOn);
+      };
+      const changed = () => over(true);
+      const dismissed = () => over(false);
+      const unwatch = this.#log.watch(topics, changed);
+      const cancel = this.#clock.at(until, changed);
+      gone.addEventListener("abort", changed, { once: true });
+      this.#waiting.add(dismissed);
+      this.#watched += topics.length;
+      this.#makeRoom();
+    });
+  }
+
+  /** Who has waited longest is answered first, so that no caller keeps others from waiting. */
+  #makeRoom(): void {
+    for (const dismiss of this.#waiting) {
+      if (this.#watched <= watchedMax) return;
+      dismiss();
+    }
+  }
+
+  #touch(name: string): Member {
+    const known = this.#members.get(name);
+    if (known === undefined && this.#members.size >= membersMax) {
+      throw new LongshoreError("LONGSHORE_LIMIT", `The bus has ${membersMax} members already, which is the limit.`);
+    }
+    const member = known ?? { joined: new Set(), out: new Set(), asking: 0, seenAt: 0 };
+    member.seenAt = this.#clock.now();
+    this.#members.set(name, member);
+    this.#sweepLater();
+    return member;
+  }
+
+  #giveBack(name: string, member: Member, id: number): void {
+    member.out.delete(id);
+    this.#log.release(name, id);
+  }
+
+  #remember(name: string, member: Member, topics: readonly string[]): void {
+    // It may have left meanwhile.
+    if (this.#members.get(name) !== member) return;
+    this.#joined -= member.joined.size;
+    for (const topic of topics) member.joined.add(topic);
+    this.#joined += member.joined.size;
+  }
+
+  #forget(name: string): void {
+    this.#joined -= this.#members.get(name)?.joined.size ?? 0;
+    this.#members.delete(name);
+    this.#log.release(name);
+  }
+
+  /** One timer, and none while nobody is there. */
+  #sweepLater(): void {
+    if (this.#sweeping || this.#members.size === 0) return;
+    this.#sweeping = true;
+    this.#clock.at(this.#clock.now() + memberMs / 2, () => {
+      this.#sweeping = false;
+      const before = this.#clock.now() - memberMs;
+      for (const [name, member] of this.#members) if (member.asking === 0 && member.seenAt < before) this.#forget(name);
+      this.#sweepLater();
+    });
+  }
+}
+
+/**
+ * A member has what it took until it says that it is done. So none may speak for one of another token, nor for the coordinator's own, which
+ * read the same log under names without a blank.
+ */
+function memberOf({ name = "" }: Caller, member: string): string {
+  return `${name} ${member}`;
+}
+
+function replyOf(answer: TakeAnswer): HttpReply {
+  return { status: 200, headers: jsonHeaders, body: takeAnswerBody(answer) };
+}

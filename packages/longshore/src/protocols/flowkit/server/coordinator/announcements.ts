@@ -1,0 +1,43 @@
+// Workers that come and go. One that comes back and tells what it was doing does not do it any more: what it had goes to whoever is free.
+
+import type { BusRecord } from "../../../../bus/bus.ts";
+import { decodeEnvelope, readAnnouncement } from "../../wire/decode.ts";
+import type { Attempts } from "./attempts.ts";
+import type { CoordinatorCounts } from "./parts.ts";
+import type { Registry } from "./registry.ts";
+
+export interface AnnouncementsParts {
+  readonly registry: Pick<Registry, "announced">;
+  readonly attempts: Attempts;
+  readonly counts: CoordinatorCounts;
+  warn(code: string, message: string): void;
+}
+
+export class Announcements {
+  readonly #parts: AnnouncementsParts;
+
+  constructor(parts: AnnouncementsParts) {
+    this.#parts = parts;
+  }
+
+  async handle(records: readonly BusRecord[]): Promise<void> {
+    for (const record of records) await this.#handle(record);
+  }
+
+  async #handle(record: BusRecord): Promise<void> {
+    const { registry, attempts, counts, warn } = this.#parts;
+    const envelope = decodeEnvelope(record.value);
+    const read = envelope.ok ? readAnnouncement(envelope.value) : envelope;
+    if (!envelope.ok || !read.ok) {
+      counts.malformed++;
+      if (!read.ok) warn(`announce.${read.code}`, `The record ${record.place} is passed over: ${read.why}`);
+      return;
+    }
+    await registry.announced(read.value, envelope.value.ts_ms);
+    if (read.value.kind !== "WORKER_ONLINE" || read.value.resume === null) return;
+    const { worker_id, resume } = read.value;
+    const { task_id, node_id, step_type, attempt_epoch } = resume;
+    const given = { kind: "TASK_FAILED" as const, worker_id, reason_code: "worker_restarted", permanent: false, error: null };
+    await attempts.apply({ task_id, node_id, step_type, attempt_epoch, worker_id, termMs: null, events: [given] });
+  }
+}

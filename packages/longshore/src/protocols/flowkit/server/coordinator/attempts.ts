@@ -1,0 +1,246 @@
+// What a worker says about one attempt, done to the board: signs of life extend its hold, batches are parts of its task, and its last word
+// ends it. An attempt that is over is told to stop, unless its worker has just said that it did.
+
+import { type Hold, isOpen } from "../../../../engine/board/task.ts";
+import type { NewPart } from "../../../../engine/part/store.ts";
+import type { Json, JsonObject } from "../../../../json.ts";
+import { writeExact } from "../../../../json-exact.ts";
+import type { Verdict } from "../../../../verdict.ts";
+import { dialectName } from "../../dialect/compile.ts";
+import type { GraphNode } from "../../dialect/graph.ts";
+import { backoffMsOf, type RetrySettings } from "../../dialect/retry-policy.ts";
+import type { StatusEvent } from "../../wire/shapes.ts";
+import { partGroups, partUidOf } from "../part-groups.ts";
+import type { Place, Places, WireName } from "../places.ts";
+import { type BatchRecords, judge, withDeadLetters, withFailing } from "./batches.ts";
+import type { InputCheck } from "./input-check.ts";
+import type { LateAccepts } from "./late-accepts.ts";
+import type { WireAttempt } from "./messages.ts";
+import type { CoordinatorCounts, CoordinatorEngine } from "./parts.ts";
+import type { Signals } from "./signals.ts";
+
+export interface AttemptEvents extends WireAttempt {
+  readonly worker_id: string;
+  /** How long the worker's lease lasts by what it says; null when it has not. */
+  termMs: number | null;
+  readonly events: readonly AttemptEvent[];
+}
+
+export type AttemptEvent = StatusEvent | ToldBatch;
+
+/** A batch that is done, by the beginning of its record. The rest is read only where the batch is not kept already. */
+export interface ToldBatch {
+  readonly kind: "BATCH_TOLD";
+  readonly batch_uid: string;
+  /** Null when the rest cannot be read; that has been told then. */
+  metrics(): JsonObject | null;
+}
+
+export interface AttemptsParts extends Pick<CoordinatorEngine, "board" | "parts"> {
+  readonly places: Places;
+  readonly batches: BatchRecords;
+  readonly late: LateAccepts;
+  readonly input: InputCheck;
+  readonly signals: Pick<Signals, "cancel">;
+  readonly counts: CoordinatorCounts;
+  /** There where workers of other makes keep results as well. */
+  adopt?(name: WireName, hold: Hold): Promise<void>;
+}
+
+type Of<Kind extends StatusEvent["kind"]> = Extract<StatusEvent, { kind: Kind }>;
+type Last = Of<"TASK_DONE" | "TASK_FAILED" | "CANCELLED">;
+type FullHold = Hold & { grant: number; holder: string };
+
+/** A lease that is shorter or longer than this is a mistake of its clock. */
+const termMsMin = 10;
+const termMsMax = 86_400_000;
+/** The worker is going, as it was told to: what it had goes to another, and nobody is to blame. */
+const handedBack: ReadonlySet<string> = new Set(["shutdown"]);
+/** It was not the task's fault, and it had been begun: as if the worker had vanished. */
+const workerLost: ReadonlySet<string> = new Set(["worker_restarted"]);
+
+export class Attempts {
+  readonly #parts: AttemptsParts;
+
+  constructor(parts: AttemptsParts) {
+    this.#parts = parts;
+  }
+
+  async apply(attempt: AttemptEvents): Promise<void> {
+    const { counts, late } = this.#parts;
+    const { task_id, node_id, attempt_epoch: epoch, worker_id: holder, events } = attempt;
+    const place = await this.#parts.places.find({ task_id, node_id });
+    const last = events.findLast(isLast);
+    // It may be another coordinator's. Epochs begin with 1: what has not been started cannot have news.
+    if (place === undefined || epoch === 0) {
+      counts.stale += events.length;
+      return;
+    }
+    let hold: FullHold = { taskId: place.taskId, grant: late.grantOf(place.taskId, epoch, holder), holder };
+    let verdict = await this.#extend(hold, attempt.termMs);
+    const grant = verdict === "stale" ? await this.#lateGrant(attempt, place, last) : null;
+    if (grant !== null) {
+      hold = { ...hold, grant };
+      verdict = await this.#extend(hold, attempt.termMs);
+      if (verdict === "ok") await late.keep(place.taskId, { epoch, holder, grant });
+    }
+    if (last !== undefined) late.ended(place.taskId, epoch);
+    if (verdict !== "ok" && verdict !== "cancel") {
+      counts.stale += events.length;
+      return this.#stop(attempt, place, last, verdict === "busy" ? "another worker has it" : "this attempt is over");
+    }
+    if (verdict === "ok") await this.#keepBatches(hold, events);
+    if (last === undefined) return;
+    if (verdict === "ok" && last.kind === "TASK_DONE") await this.#done(hold, place, last, attempt);
+    else await this.#end(hold, place, last);
+  }
+
+  /**
+   * The offer that a worker may take up whose own attempt counts as over: that lapsed or was lost, no worker has taken up a later one, and this
+   * one works. Null when it may not. Only beside workers of other makes; ours notice that they are late by themselves.
+   */
+  async #lateGrant({ attempt_epoch: epoch }: AttemptEvents, { taskId }: Place, last: Last | undefined): Promise<number | null> {
+    const { adopt, board, late } = this.#parts;
+    if (adopt === undefined || last?.kind === "CANCELLED" || late.hasEnded(taskId, epoch)) return null;
+    const task = await board.task(taskId);
+    if (task?.state !== "offered" || task.grant <= epoch) return null;
+    return task.closedGrant === epoch && task.closedBy !== "expire" ? null : task.grant;
+  }
+
+  async #extend(hold: FullHold, told: number | null): Promise<Verdict> {
+    const { board } = this.#parts;
+    const termMs = told === null ? null : await this.#termMs(hold, told);
+    return (await board.extend(hold, { holder: hold.holder, ...(termMs === null ? {} : { termMs }) })).verdict;
+  }
+
+  /** Null for the term that the hold has: as in the reference, a sign of life never makes a lease end sooner, whatever its clock says. */
+  async #termMs({ taskId, grant }: Hold & { grant: number }, told: number): Promise<number | null> {
+    if (told <= 0) return null;
+    const termMs = Math.min(termMsMax, Math.max(termMsMin, told));
+    const task = await this.#parts.board.task(taskId);
+    return task?.state === "held" && task.grant === grant && termMs < task.termMs ? null : termMs;
+  }
+
+  async #keepBatches(hold: Hold & { grant: number }, events: readonly AttemptEvent[]): Promise<void> {
+    const { counts, parts } = this.#parts;
+    const unkept = await this.#unkept(hold, events);
+    const found: NewPart[] = [];
+    const keep = (uid: string, metrics: JsonObject) => found.push({ uid: partUidOf(uid), value: writeExact(metrics) });
+    let failed: Of<"BATCH_FAILED"> | undefined;
+    for (const event of events) {
+      if (event.kind === "BATCH_OK") keep(event.batch_uid, event.metrics);
+      else if (event.kind === "BATCH_TOLD") {
+        const metrics = unkept.has(partUidOf(event.batch_uid)) ? event.metrics() : null;
+        if (metrics !== null) keep(event.batch_uid, metrics);
+      } else if (event.kind === "BATCH_FAILED") {
+        counts.batchesFailed++;
+        failed = event;
+      }
+    }
+    for (const group of partGroups(found)) await parts.put(hold, group);
+    counts.batches += found.length;
+    if (failed !== undefined) await this.#noteFailing(hold.taskId, failed, hold.grant);
+  }
+
+  /** A worker that keeps its artifacts here has put them before it tells of them: those need not be looked at any further. */
+  async #unkept(hold: Hold, events: readonly AttemptEvent[]): Promise<ReadonlySet<string>> {
+    const { counts, parts } = this.#parts;
+    const told = events.filter((event) => event.kind === "BATCH_TOLD").map(({ batch_uid }) => partUidOf(batch_uid));
+    if (told.length === 0) return new Set();
+    const unkept = new Set(await parts.unkept(hold, told));
+    const kept = told.filter((uid) => !unkept.has(uid)).length;
+    counts.events += kept;
+    counts.batches += kept;
+    return unkept;
+  }
+
+  /** Which batch failed is kept until the worker says what becomes of its attempt: the two may come in different hands. */
+  async #noteFailing(taskId: string, failed: Of<"BATCH_FAILED">, epoch: number): Promise<void> {
+    const { batches } = this.#parts;
+    await batches.keep(taskId, withFailing(await batches.of(taskId), failed, epoch));
+  }
+
+  async #done(hold: FullHold, place: Place, last: Of<"TASK_DONE">, { task_id, node_id }: WireName): Promise<void> {
+    const { board, input } = this.#parts;
+    const name = { task_id, node_id };
+    await this.#parts.adopt?.(name, hold);
+    const missed = await input.missed(name, place);
+    if (missed === null) await this.#end(hold, place, last);
+    else if (await input.takeBack(name, place, hold, missed)) await board.defer(hold, 0);
+  }
+
+  async #end(hold: FullHold, place: Place, last: Last): Promise<void> {
+    const { board } = this.#parts;
+    const by = hold.holder;
+    switch (last.kind) {
+      case "TASK_DONE":
+        await board.complete(hold, writeExact(await this.#outputOf(place, last)), { by });
+        break;
+      case "CANCELLED":
+        await this.#cancelled(hold, last.reason);
+        break;
+      case "TASK_FAILED":
+        await this.#failed(hold, place, last);
+        break;
+    }
+  }
+
+  /** Of a node of a graph: its final metrics. Of any other step: what its handler gave, where the worker tells. */
+  async #outputOf(place: Place, { metrics, ...more }: Of<"TASK_DONE">): Promise<Json> {
+    if (place.plan?.dialect !== dialectName) return (more as { output?: Json }).output ?? metrics;
+    return settingsOf(place)?.batch ? withDeadLetters(metrics, await this.#parts.batches.of(place.taskId)) : metrics;
+  }
+
+  async #cancelled(hold: Hold & { holder: string }, reason: string): Promise<void> {
+    const { board } = this.#parts;
+    const task = await board.task(hold.taskId);
+    if (task?.state === "cancelling") await board.withdraw(hold, { error: reason, by: hold.holder });
+    else if (handedBack.has(reason)) await board.defer(hold, 0);
+    else await board.fail(hold, { error: `cancelled by its worker: ${reason}`, retryable: true, spends: "lost", delayMs: 0 });
+  }
+
+  async #failed(hold: Hold & { grant: number }, place: Place, { reason_code, permanent, error }: Of<"TASK_FAILED">): Promise<void> {
+    const { board, batches } = this.#parts;
+    const settings = settingsOf(place);
+    const text = error === null || error === "" ? reason_code : `${reason_code}: ${error}`;
+    if (workerLost.has(reason_code)) {
+      await board.fail(hold, { error: text, retryable: true, spends: "lost", delayMs: 0 });
+      return;
+    }
+    const judged = judge(await batches.of(place.taskId), settings?.batch ?? null, hold.grant);
+    if (judged !== null) await batches.keep(place.taskId, judged);
+    if (settings !== null && judged !== null && judged.judged.next !== "fail") {
+      await board.defer(hold, judged.judged.next === "again" ? backoffMsOf(settings) : 0);
+      return;
+    }
+    // With a budget for batches, one that has spent it is the end; without, it is the node's own that counts.
+    const spent = judged !== null && settings !== null && settings.batch !== null;
+    const isFinal = permanent || spent || settings?.permanent_on.includes(reason_code) === true;
+    const output = judged === null ? {} : { output: writeExact(withDeadLetters({}, judged)) };
+    await board.fail(hold, { error: text, retryable: !isFinal, ...output });
+  }
+
+  /** A worker that has said its last word has nothing to stop. */
+  async #stop(attempt: AttemptEvents, { taskId }: Place, last: Last | undefined, reason: string): Promise<void> {
+    if (last === undefined && !(await this.#isSpared(taskId))) await this.#parts.signals.cancel(attempt, attempt.worker_id, reason);
+  }
+
+  /**
+   * A worker of another make takes a cancel while it waits for input for the end of that input, and calls its node complete: readers of the node would
+   * believe it, and so would we. As long as others do the node it is left alone; ours find out by themselves.
+   */
+  async #isSpared(taskId: string): Promise<boolean> {
+    if (this.#parts.adopt === undefined) return false;
+    const task = await this.#parts.board.task(taskId);
+    return task !== undefined && (isOpen(task.state) || task.state === "done");
+  }
+}
+
+function isLast(event: AttemptEvent): event is Last {
+  return event.kind === "TASK_DONE" || event.kind === "TASK_FAILED" || event.kind === "CANCELLED";
+}
+
+/** Null for a step that is no node of a graph. */
+function settingsOf({ plan, node }: Place): RetrySettings | null {
+  return plan?.dialect === dialectName ? ((node?.origin as GraphNode | undefined)?.retry_policy ?? null) : null;
+}

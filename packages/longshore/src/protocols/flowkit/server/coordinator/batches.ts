@@ -1,0 +1,110 @@
+// Batches that failed: how often each one did, and which were put aside. Kept as a document of the task, from its first failed batch until
+// its end; what was put aside is then part of what the node gives. What an attempt came to is kept too, so that hearing of it twice
+// counts once. So is how often a node missed some of its input.
+
+import type { DocumentStore } from "../../../../engine/run/documents.ts";
+import type { Json, JsonObject } from "../../../../json.ts";
+import type { BatchSettings } from "../../dialect/retry-policy.ts";
+import type { StatusEvent } from "../../wire/shapes.ts";
+
+export type BatchFailure = Pick<Extract<StatusEvent, { kind: "BATCH_FAILED" }>, "batch_uid" | "reason_code" | "permanent" | "error">;
+
+export interface DeadLetter {
+  readonly batch_uid: string;
+  readonly reason_code: string;
+  readonly error: string | null;
+  /** Of the last try. */
+  readonly attempt_epoch: number;
+  readonly tries: number;
+}
+
+export interface BatchRecord {
+  /** The last failure of each that has not been put aside. */
+  readonly failures: { readonly [uid: string]: DeadLetter };
+  readonly dead_letters: readonly DeadLetter[];
+  /** The newest, until what becomes of its attempt is known. */
+  readonly failing: (Omit<DeadLetter, "tries"> & { readonly permanent: boolean }) | null;
+  /** What followed from the newest attempt that ended with a failed batch. */
+  readonly judged: { readonly attempt_epoch: number; readonly next: NextStep } | null;
+  /** How often an attempt ended without having made something of all its input; absent for never. */
+  readonly missed?: number;
+}
+
+type Judged = BatchRecord & { readonly judged: NonNullable<BatchRecord["judged"]> };
+
+/** The same batch again, the others without it, or the end of the node. */
+export type NextStep = "again" | "pass-over" | "fail";
+
+/** Each travels with every further start of its node. A node with more of them does not work at all. */
+const deadLettersMax = 1_000;
+/** Of an error's text that is kept. */
+const errorCharsMax = 2_000;
+
+export const batchesKind = "flowkit-batches";
+const nothing: BatchRecord = { failures: {}, dead_letters: [], failing: null, judged: null };
+
+export class BatchRecords {
+  readonly #documents: DocumentStore;
+  /** The tasks that there is a record of: nearly all have none, and must not cost a look. */
+  readonly #kept = new Set<string>();
+
+  constructor(documents: DocumentStore) {
+    this.#documents = documents;
+  }
+
+  /** What was kept before; answers of which tasks. */
+  async load(): Promise<readonly string[]> {
+    for await (const { name } of this.#documents.eachDocument(batchesKind)) this.#kept.add(name);
+    return [...this.#kept];
+  }
+
+  async of(taskId: string): Promise<BatchRecord> {
+    const kept = this.#kept.has(taskId) ? await this.#documents.document(batchesKind, taskId) : undefined;
+    return kept === undefined ? nothing : (JSON.parse(kept.body) as BatchRecord);
+  }
+
+  async keep(taskId: string, record: BatchRecord): Promise<void> {
+    this.#kept.add(taskId);
+    await this.#documents.keepDocument({ kind: batchesKind, name: taskId, version: 1, body: JSON.stringify(record) }, { own: true });
+  }
+
+  async drop(taskId: string): Promise<void> {
+    if (this.#kept.delete(taskId)) await this.#documents.removeDocument(batchesKind, taskId);
+  }
+}
+
+export function withFailing(record: BatchRecord, { batch_uid, reason_code, permanent, error }: BatchFailure, epoch: number): BatchRecord {
+  const text = error === null ? null : error.slice(0, errorCharsMax);
+  return { ...record, failing: { batch_uid, reason_code, permanent, error: text, attempt_epoch: epoch } };
+}
+
+/** The record with what follows from this attempt's end as `judged`; null when no batch failed in it: then the failure is the node's own. */
+export function judge(record: BatchRecord, settings: BatchSettings | null, epoch: number): Judged | null {
+  const { failing, judged } = record;
+  if (judged !== null && judged.attempt_epoch === epoch) return { ...record, judged };
+  if (failing === null || failing.attempt_epoch !== epoch) return null;
+  const { batch_uid, permanent, ...told } = failing;
+  const letter = { batch_uid, ...told, tries: (record.failures[batch_uid]?.tries ?? 0) + 1 };
+  if (settings !== null && !permanent && letter.tries <= settings.max) {
+    return {
+      ...record,
+      failures: { ...record.failures, [batch_uid]: letter },
+      failing: null,
+      judged: { attempt_epoch: epoch, next: "again" },
+    };
+  }
+  // Without a budget of its own a batch is not put aside: it comes again with the node's next try, and is what this one failed for.
+  if (settings === null) {
+    const failures = { ...record.failures, [batch_uid]: letter };
+    return { ...record, failures, dead_letters: [letter], failing: null, judged: { attempt_epoch: epoch, next: "fail" } };
+  }
+  const { [batch_uid]: _counted, ...failures } = record.failures;
+  const dead_letters = [...record.dead_letters, letter];
+  const next = settings.dead_letter && dead_letters.length <= deadLettersMax ? "pass-over" : "fail";
+  return { ...record, failures, dead_letters, failing: null, judged: { attempt_epoch: epoch, next } };
+}
+
+/** What a node gives that went on without some of its batches. */
+export function withDeadLetters(metrics: JsonObject, { dead_letters }: BatchRecord): JsonObject {
+  return dead_letters.length === 0 ? metrics : { ...metrics, dead_letters: dead_letters as unknown as Json };
+}

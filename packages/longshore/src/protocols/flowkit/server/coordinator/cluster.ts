@@ -1,0 +1,14 @@
+// The name of a coordinator's consumer groups.
+
+import { randomBytes } from "node:crypto";
+import type { DocumentStore } from "../../../../engine/run/documents.ts";
+
+const kind = "flowkit-cluster";
+
+/** Groups are named after the data file, unless told otherwise: two servers on one broker must each hear everything. */
+export async function clusterOf(told: string | null, documents: DocumentStore): Promise<string> {
+  if (told !== null) return told;
+  const fresh = { kind, name: "cluster", version: 1, body: JSON.stringify(randomBytes(3).toString("hex")) };
+  await documents.keepDocument(fresh, { unlessThere: true, own: true });
+  return JSON.parse((await documents.document(kind, "cluster"))?.body ?? fresh.body) as string;
+}

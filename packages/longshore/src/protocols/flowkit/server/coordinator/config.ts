@@ -1,0 +1,199 @@
+// The coordinator's settings: the reference's `CoordinatorConfig` by its own names, with what is ours beside it. A file, then the
+// environment, then what the program says.
+
+import { readFileSync } from "node:fs";
+import { LongshoreError, toError } from "../../../../errors.ts";
+import { isObject } from "../../../../json.ts";
+import type { FlowkitLimits } from "../../dialect/compile.ts";
+import { type TopicNames, topicNamesDefault } from "../../wire/shapes.ts";
+
+/** All of them may be left out. Seconds may have fractions. */
+export interface CoordinatorConfig {
+  kafka_bootstrap?: string;
+  /** Types whose workers are listened to from the start; others are when their workers announce themselves. */
+  worker_types?: readonly string[];
+  topic_cmd_fmt?: string;
+  topic_status_fmt?: string;
+  topic_worker_announce?: string;
+  topic_query?: string;
+  topic_reply?: string;
+  topic_signals?: string;
+  /** How long a hold lasts whose worker has not said how long its lease does. */
+  lease_ttl_sec?: number;
+  /** How long a worker has to stop. */
+  cancel_grace_sec?: number;
+  outbox_max_retry?: number;
+  outbox_backoff_min_ms?: number;
+  outbox_backoff_max_ms?: number;
+  /** Ours: how long a command may wait to be taken up before it is sent again. */
+  offer_sec?: number;
+  /** Ours: under which name its consumer groups go, when it is not one that this data file has been given. No two may share one. */
+  cluster?: string;
+  /** Nodes at work at once: of all types together, and of one. */
+  max_global_running?: number;
+  max_type_concurrency?: { readonly [type: string]: number };
+  /** Ours, by the worker's name for it: graphs whose rechunking does not say which list it cuts are refused. */
+  strict_input_adapters?: boolean;
+}
+
+export interface CoordinatorSettings {
+  readonly brokers: readonly string[];
+  readonly types: readonly string[];
+  readonly topics: TopicNames;
+  readonly leaseMs: number;
+  readonly cancelGraceMs: number;
+  readonly offerMs: number;
+  /** Null for one that is made up once and kept. */
+  readonly cluster: string | null;
+  readonly outbox: { readonly triesMax: number; readonly backoffMsMin: number; readonly backoffMsMax: number };
+  readonly limits: FlowkitLimits;
+  /** Whether rechunking must say which list it cuts. */
+  readonly strict: boolean;
+}
+
+/** Settings of the reference that say how often it looks at something. Nothing here looks by the clock, so they mean nothing. */
+const meaningless = [
+  "scheduler_tick_sec",
+  "finalizer_tick_sec",
+  "hb_monitor_tick_sec",
+  "outbox_dispatch_tick_sec",
+  "discovery_window_sec",
+  // Leases tell who is gone; a task that only waits for a worker is in no danger.
+  "heartbeat_soft_sec",
+  "heartbeat_hard_sec",
+];
+
+const secondsMax = 86_400;
+const retriesMax = 1_000;
+
+/** `told` is a file's name or the settings themselves. @throws LongshoreError LONGSHORE_BAD_CONFIG naming the key. */
+export function readCoordinatorConfig(
+  told: string | CoordinatorConfig | undefined,
+  environment: NodeJS.ProcessEnv,
+  warn: (message: string) => void,
+): CoordinatorSettings {
+  const given = typeof told === "string" ? fileOf(told) : { ...told };
+  const { KAFKA_BOOTSTRAP_SERVERS: bootstrap, WORKER_TYPES: types } = environment;
+  if (typeof told === "string" && bootstrap) given.kafka_bootstrap = bootstrap;
+  if (types) given.worker_types = types.split(",").map((type) => type.trim());
+  const keys = new Keys(given);
+  for (const key of meaningless)
+    if (keys.take(key) !== undefined) warn(`The FlowKit setting ${key} has no effect: nothing here waits for a clock.`);
+  const settings = settingsOf(keys);
+  keys.refuseRest();
+  return settings;
+}
+
+function settingsOf(keys: Keys): CoordinatorSettings {
+  const types = keys.types("max_type_concurrency");
+  const running = keys.number("max_global_running", undefined, { min: 1, max: 1_000_000 });
+  return {
+    brokers: (keys.text("kafka_bootstrap", "") as string)
+      .split(",")
+      .map((one) => one.trim())
+      .filter((one) => one !== ""),
+    types: keys.texts("worker_types"),
+    topics: {
+      cmd: keys.topic("topic_cmd_fmt", topicNamesDefault.cmd, true),
+      status: keys.topic("topic_status_fmt", topicNamesDefault.status, true),
+      announce: keys.topic("topic_worker_announce", topicNamesDefault.announce, false),
+      query: keys.topic("topic_query", topicNamesDefault.query, false),
+      reply: keys.topic("topic_reply", topicNamesDefault.reply, false),
+      signals: keys.topic("topic_signals", topicNamesDefault.signals, false),
+    },
+    leaseMs: keys.ms("lease_ttl_sec", 45),
+    cancelGraceMs: keys.ms("cancel_grace_sec", 30),
+    offerMs: keys.ms("offer_sec", 10),
+    cluster: keys.text("cluster", "") || null,
+    outbox: {
+      triesMax: keys.number("outbox_max_retry", 12, { min: 1, max: retriesMax }) as number,
+      backoffMsMin: keys.number("outbox_backoff_min_ms", 250, { min: 1, max: secondsMax * 1_000 }) as number,
+      backoffMsMax: keys.number("outbox_backoff_max_ms", 60_000, { min: 1, max: secondsMax * 1_000 }) as number,
+    },
+    strict: keys.flag("strict_input_adapters"),
+    limits: { ...(running === undefined ? {} : { running }), ...(types === undefined ? {} : { types }) },
+  };
+}
+
+function fileOf(file: string): { [key: string]: unknown } {
+  let read: unknown;
+  try {
+    read = JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw bad("flowkit.config", `The FlowKit configuration ${file} could not be read: ${toError(error).message}`, error);
+  }
+  if (!isObject(read)) throw bad("flowkit.config", `The FlowKit configuration ${file} is no object.`);
+  return { ...read };
+}
+
+class Keys {
+  readonly #given: { [key: string]: unknown };
+
+  constructor(given: { [key: string]: unknown }) {
+    this.#given = given;
+  }
+
+  take(key: string): unknown {
+    const value = this.#given[key];
+    delete this.#given[key];
+    return value ?? undefined;
+  }
+
+  text(key: string, absent: string): string {
+    const value = this.take(key) ?? absent;
+    if (typeof value !== "string") throw wrong(key, value, "a text");
+    return value;
+  }
+
+  texts(key: string): string[] {
+    const value = this.take(key) ?? [];
+    if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) throw wrong(key, value, "a list of texts");
+    return value.filter((one) => one !== "");
+  }
+
+  /** Of a topic for each type, `{type}` must be part. */
+  topic(key: string, absent: string, typed: boolean): string {
+    const name = this.text(key, absent);
+    if (name !== "" && (!typed || name.includes("{type}"))) return name;
+    throw wrong(key, name, typed ? `a name with {type} in it, such as ${absent}` : `a name such as ${absent}`);
+  }
+
+  number<Absent>(key: string, absent: Absent, { min, max }: { min: number; max: number }): number | Absent {
+    const value = this.take(key);
+    if (value === undefined) return absent;
+    if (typeof value === "number" && value >= min && value <= max) return value;
+    throw wrong(key, value, `a number from ${min} to ${max}`);
+  }
+
+  ms(key: string, absentSec: number): number {
+    return Math.round((this.number(key, absentSec, { min: 0.001, max: secondsMax }) as number) * 1_000);
+  }
+
+  flag(key: string): boolean {
+    const value = this.take(key) ?? false;
+    if (typeof value !== "boolean") throw wrong(key, value, "true or false");
+    return value;
+  }
+
+  types(key: string): { [type: string]: number } | undefined {
+    const value = this.take(key);
+    if (value === undefined) return undefined;
+    if (!isObject(value) || !Object.values(value).every((count) => Number.isSafeInteger(count) && (count as number) > 0)) {
+      throw wrong(key, value, 'an object of whole numbers from 1, such as {"slow": 1}');
+    }
+    return value as { [type: string]: number };
+  }
+
+  refuseRest(): void {
+    const [key] = Object.keys(this.#given).filter((name) => this.#given[name] !== undefined);
+    if (key !== undefined) throw bad(`flowkit.config.${key}`, `The FlowKit setting ${key} is not known.`);
+  }
+}
+
+function wrong(key: string, value: unknown, expected: string): LongshoreError {
+  return bad(`flowkit.config.${key}`, `The FlowKit setting ${key} is ${JSON.stringify(value)}, expected ${expected}.`);
+}
+
+function bad(field: string, message: string, cause?: unknown): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause, detail: { field } });
+}

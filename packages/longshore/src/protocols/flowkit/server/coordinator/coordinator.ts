@@ -1,0 +1,326 @@
+// FlowKit's coordinator, put together on the board and the runs of this server: it sends tasks to workers, hears what becomes of them, and
+// tells them to stop. It keeps nothing of its own but which workers there are: the board is the record.
+
+import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../../bus/bus.ts";
+import { pause } from "../../../../clock.ts";
+import { LaneFailure, LaneWorker } from "../../../../engine/board/lane-worker.ts";
+import { type Hold, isOpen, type Task, type TaskHead } from "../../../../engine/board/task.ts";
+import { toError } from "../../../../errors.ts";
+import type { Json, JsonObject } from "../../../../json.ts";
+import { parseExact } from "../../../../json-exact.ts";
+import { untilAborted } from "../../../../until-aborted.ts";
+import type { GraphChecks } from "../../dialect/check.ts";
+import { functionLane } from "../../dialect/compile.ts";
+import { decodeEnvelope, onceEach } from "../../wire/decode.ts";
+import { commandGroup, commandTopic, statusTopic } from "../../wire/shapes.ts";
+import { Places, type WireName } from "../places.ts";
+import { Announcements } from "./announcements.ts";
+import { Attempts } from "./attempts.ts";
+import { BatchRecords } from "./batches.ts";
+import { clusterOf } from "./cluster.ts";
+import type { CoordinatorSettings } from "./config.ts";
+import { Discovery } from "./discovery.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { type CoordinatorFunction, Functions } from "./functions.ts";
+import { InputCheck } from "./input-check.ts";
+import { LateAccepts } from "./late-accepts.ts";
+import {
+  type CoordinatorCounts,
+  type CoordinatorEngine,
+  type CoordinatorLog,
+  noCounts,
+  type Outbox,
+  type OutgoingMessage,
+  tasksIn,
+} from "./parts.ts";
+import { Registry } from "./registry.ts";
+import { Signals } from "./signals.ts";
+import { StatusReader } from "./status.ts";
+import { FlowkitTasks } from "./tasks.ts";
+
+export interface CoordinatorOptions {
+  readonly engine: CoordinatorEngine;
+  readonly bus: Bus;
+  readonly outbox: Outbox;
+  readonly settings: CoordinatorSettings;
+  readonly log: CoordinatorLog;
+  /** Told of what goes wrong and is tried again. */
+  failed(what: string, error: unknown): void;
+  readonly functions?: { readonly [name: string]: CoordinatorFunction };
+  readonly isSensitive?: GraphChecks["isSensitive"];
+  /** What a node has come to already, where somebody else keeps results. */
+  completed?(name: WireName): Promise<JsonObject | null>;
+  /** Records what a node has produced there and nobody has heard of in time, before the node is called done. */
+  adopt?(name: WireName, hold: Hold): Promise<void>;
+  /** Gives up what attempts before this epoch have claimed there and not done. */
+  release?(name: WireName, epoch: number): Promise<void>;
+  /** Resolves when everything that has happened to a task can be read there. */
+  caughtUp?(taskId: string): Promise<void>;
+  /** Takes back there that a node is complete: it has missed some of its input. */
+  reopen?(name: WireName): Promise<void>;
+}
+
+/** Before topics that could not be made are tried again. */
+const retryMs = 1_000;
+/** Functions at once: they read the data file. */
+const slots = 8;
+
+export class Coordinator {
+  readonly tasks: FlowkitTasks;
+  readonly places: Places;
+  readonly counts: CoordinatorCounts = noCounts();
+  readonly #options: CoordinatorOptions;
+  readonly #registry: Registry;
+  readonly #signals: Signals;
+  readonly #attempts: Attempts;
+  readonly #dispatcher: Dispatcher;
+  readonly #batches: BatchRecords;
+  readonly #late: LateAccepts;
+  readonly #functions: LaneWorker;
+  readonly #warn: (code: string, message: string) => void;
+  readonly #stopping = new AbortController();
+  readonly #consumers: BusConsumer[] = [];
+  /** Roles whose topics are there and listened to, and those on the way. */
+  readonly #served = new Set<string>();
+  readonly #serving = new Map<string, Promise<void>>();
+  #opening: Promise<void> = Promise.resolve();
+  #cluster = "";
+  #started = false;
+  #opened = false;
+  #working = false;
+  #stopListening: () => void = () => {};
+
+  constructor(options: CoordinatorOptions) {
+    const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed, adopt, release, caughtUp, reopen } = options;
+    const { topics, leaseMs, offerMs, cancelGraceMs, strict } = settings;
+    const { counts } = this;
+    this.#options = options;
+    this.#warn = onceEach((code, message) => log.warn(message, { event: `coord.${code}` }));
+    this.places = new Places(engine);
+    const { places } = this;
+    const checks = { functions: new Set(Object.keys(functions)), isSensitive };
+    this.tasks = new FlowkitTasks({ runs: engine.runs, log, checks, strict });
+    const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles), came: (roles) => this.#share(roles) });
+    this.#batches = new BatchRecords(engine.documents);
+    this.#late = new LateAccepts(engine.documents);
+    const input = new InputCheck({ ...engine, places, batches: this.#batches, log, completed, reopen });
+    const common = { ...engine, places, registry, outbox, topics, counts, log, failed, batches: this.#batches, adopt, input };
+    this.#registry = registry;
+    this.#signals = new Signals({ ...common, cancelGraceMs });
+    this.#attempts = new Attempts({ ...common, signals: this.#signals, late: this.#late });
+    const isServed = (role: string) => this.#served.has(role);
+    const readers = readersOf(options.bus);
+    this.#dispatcher = new Dispatcher({ ...common, isServed, leaseMs, offerMs, completed, release, caughtUp, readers });
+    const perform = performer(new Functions({ ...common, own: functions }));
+    this.#functions = new LaneWorker({
+      ...common,
+      lane: functionLane,
+      holder: "flowkit-functions",
+      protocol: "flowkit",
+      slots,
+      own: true,
+      perform,
+    });
+  }
+
+  /** Resolves when all is known that is kept here. A bus that cannot be reached yet is tried until it can: see `ready`. */
+  async start(): Promise<void> {
+    const { engine, settings } = this.#options;
+    this.#cluster = await clusterOf(settings.cluster, engine.documents);
+    this.#stopListening = engine.listen({ task: (task) => this.#taskChanged(task) });
+    await this.#registry.load();
+    for await (const task of tasksIn(engine.reader, "held")) this.#registry.taskChanged(task);
+    await this.#functions.recover(engine.reader);
+    if (((await engine.reader.queued()).get(functionLane) ?? 0) > 0) this.#workOnFunctions();
+    await this.#forgetEnded();
+    await this.#signals.recover();
+    this.#started = true;
+    this.#opening = this.#open().catch((error) => this.#options.failed("start of the coordinator", error));
+  }
+
+  /** Resolves when it sends and hears, or was stopped. */
+  get ready(): Promise<void> {
+    return this.#opening;
+  }
+
+  /** The workers that are there. */
+  roster(): ReturnType<Registry["roster"]> {
+    return this.#registry.roster();
+  }
+
+  /** Whether it has sent this task, or sends it once the bus is there, and nobody has taken it up. */
+  carries(task: TaskHead): boolean {
+    if (this.#dispatcher.carries(task)) return true;
+    return !this.#opened && task.state === "offered" && task.lane !== null && this.#registry.roles.has(task.lane.name);
+  }
+
+  /** What was sent stays sent: workers go on, and what they say is read at the next start. */
+  async stop(): Promise<void> {
+    this.#started = false;
+    this.#stopping.abort();
+    this.#signals.close();
+    this.#registry.close();
+    await this.#opening;
+    await Promise.all([this.#dispatcher.close(), this.#functions.close(0), ...this.#serving.values()]);
+    await Promise.all(this.#consumers.map((consumer) => consumer.close()));
+    this.#stopListening();
+  }
+
+  async #open(): Promise<void> {
+    await Promise.all([this.#serveAll(), ...this.#roles().map((role) => this.#serve(role))]);
+    if (!this.#stopping.signal.aborted) await this.#dispatcher.start(this.#served);
+    this.#opened = true;
+  }
+
+  /** Batches were kept of which no event tells. */
+  batchesKept(count: number): void {
+    this.counts.batches += count;
+  }
+
+  /** A message was given up: a task that cannot be sent at all fails with the reason; others are sent again under the next epoch. */
+  async undeliverable(message: Pick<OutgoingMessage, "value">, error: string): Promise<void> {
+    const { board } = this.#options.engine;
+    const read = decodeEnvelope(Buffer.from(message.value), parseExact);
+    if (!read.ok || read.value.msg_type !== "cmd") return;
+    const place = await this.places.find(read.value);
+    if (place === undefined) return;
+    const hold = { taskId: place.taskId, grant: read.value.attempt_epoch };
+    if (Buffer.byteLength(message.value) > recordBytesMax) await board.fail(hold, { error, retryable: false });
+    else await board.retract(hold);
+  }
+
+  #taskChanged(task: Task): void {
+    this.#registry.taskChanged(task);
+    this.#dispatcher.taskChanged(task);
+    this.#signals.taskChanged(task);
+    this.#functions.changed(task);
+    if (task.lane?.name === functionLane && task.state === "queued") this.#workOnFunctions();
+    if (!isOpen(task.state)) this.#ended(task);
+  }
+
+  /** Claims stand in line from the first function on: a server without any has none. */
+  #workOnFunctions(): void {
+    if (this.#working) return;
+    this.#working = true;
+    this.#functions.resume();
+  }
+
+  /** What was kept about its batches has gone into what it gives. A row that stays behind is found at the next start. */
+  #ended({ id }: Task): void {
+    void Promise.all([this.#batches.drop(id), this.#late.drop(id)]).catch(() => {});
+  }
+
+  async #forgetEnded(): Promise<void> {
+    for (const kept of [this.#batches, this.#late]) {
+      for (const taskId of await kept.load()) {
+        const task = await this.#options.engine.board.task(taskId);
+        if (task === undefined || !isOpen(task.state)) await kept.drop(taskId);
+      }
+    }
+  }
+
+  #roles(): string[] {
+    return [...new Set([...this.#options.settings.types, ...this.#registry.roles])];
+  }
+
+  #roomChanged(roles: readonly string[]): void {
+    if (!this.#started) return;
+    for (const role of roles) if (!this.#serving.has(role)) void this.#serve(role);
+    this.#dispatcher.fill(roles);
+  }
+
+  /** There is one more worker of these roles: each of them needs a partition to be given commands. */
+  #share(roles: readonly string[]): void {
+    const { topics } = this.#options.settings;
+    for (const role of roles) {
+      if (this.#served.has(role)) void this.#ensure([commandTopic(topics, role)], this.#registry.countOf(role));
+    }
+  }
+
+  /** The topics that all types share. */
+  async #serveAll(): Promise<void> {
+    const { settings, outbox } = this.#options;
+    const { topics } = settings;
+    const parts = { ...this.#options.engine, ...this.#shared() };
+    const announcements = new Announcements(parts);
+    const discovery = new Discovery({ ...parts, outbox, topics });
+    if (!(await this.#ensure([topics.announce, topics.query, topics.reply, topics.signals]))) return;
+    this.#subscribe("announce", topics.announce, (records) => announcements.handle(records));
+    this.#subscribe("reply", topics.reply, (records) => discovery.handle(records));
+    await discovery.ask();
+  }
+
+  /** Once for each role. */
+  #serve(role: string): Promise<void> {
+    const known = this.#serving.get(role);
+    if (known !== undefined) return known;
+    const serving = this.#listenTo(role).catch((error) => this.#options.failed(`listening to workers of ${role}`, error));
+    this.#serving.set(role, serving);
+    return serving;
+  }
+
+  async #listenTo(role: string): Promise<void> {
+    const { topics } = this.#options.settings;
+    const topic = statusTopic(topics, role);
+    const status = new StatusReader({ ...this.#shared(), log: this.#options.log });
+    if (!(await this.#ensure([topic]))) return;
+    if (!(await this.#ensure([commandTopic(topics, role)], this.#registry.countOf(role)))) return;
+    const heard = this.#subscribe(`status.${role}`, topic, (records) => status.handle(records));
+    // A worker that works must be heard before its offer or its lease is judged: nothing is sent to a role that is not listened to.
+    await untilAborted(heard.ready, this.#stopping.signal).catch(() => {});
+    if (this.#stopping.signal.aborted) return;
+    this.#served.add(role);
+    this.#dispatcher.fill([role]);
+  }
+
+  #shared() {
+    return { attempts: this.#attempts, registry: this.#registry, places: this.places, counts: this.counts, warn: this.#warn };
+  }
+
+  /** False when the coordinator was stopped before. */
+  async #ensure(topics: readonly string[], sharedBy?: number): Promise<boolean> {
+    const { bus, engine, failed, log } = this.#options;
+    const { signal } = this.#stopping;
+    const widened = (topic: string, before: number, now: number) => {
+      const why = `The topic ${topic} had ${before} of ${now} partitions, so at most ${before} workers were given its commands; the others are added`;
+      log.warn(`${why}. Workers read them when they next look: ours within a minute, those of the reference within five.`, {
+        event: "coord.topic.widened",
+        topic,
+      });
+    };
+    while (!signal.aborted) {
+      try {
+        await untilAborted(bus.ensure(topics, sharedBy === undefined ? {} : { sharedBy, widened }), signal);
+        return true;
+      } catch (error) {
+        if (signal.aborted) return false;
+        failed(`the topics ${topics.join(", ")}`, error);
+        await pause(engine.clock, retryMs, signal);
+      }
+    }
+    return false;
+  }
+
+  /** Durable groups, from the very beginning: what workers said while nobody listened is heard. */
+  #subscribe(what: string, topic: string, handle: Subscription["handle"]): BusConsumer {
+    const group = `coord.${this.#cluster}.${what}`;
+    const consumer = this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle });
+    this.#consumers.push(consumer);
+    return consumer;
+  }
+}
+
+/** What a function throws is tried again, as its node says. */
+function performer(functions: Functions) {
+  return async ({ task, signal }: { task: Task; signal: AbortSignal }): Promise<Json> => {
+    try {
+      return (await functions.perform(task, signal)) ?? null;
+    } catch (error) {
+      throw new LaneFailure({ error: toError(error).message, retryable: true }, { cause: error });
+    }
+  };
+}
+
+function readersOf(bus: Bus): ((role: string) => Promise<number>) | undefined {
+  return bus.members === undefined ? undefined : async (role) => (await bus.members?.(commandGroup(role))) ?? 0;
+}

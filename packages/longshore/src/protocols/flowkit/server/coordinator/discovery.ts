@@ -1,0 +1,60 @@
+// Finds out who does what after a restart. A hold lives on for one term, in which its worker is heard of; one whose worker is not known
+// here is asked for. Whoever answers that it runs the attempt at hand keeps it.
+
+import type { BusRecord } from "../../../../bus/bus.ts";
+import { decodeEnvelope, readReply } from "../../wire/decode.ts";
+import type { TopicNames } from "../../wire/shapes.ts";
+import type { Places } from "../places.ts";
+import type { Attempts } from "./attempts.ts";
+import { discoverMessage } from "./messages.ts";
+import { type CoordinatorCounts, type CoordinatorEngine, type Outbox, tasksIn } from "./parts.ts";
+import type { Registry } from "./registry.ts";
+
+export interface DiscoveryParts extends Pick<CoordinatorEngine, "clock" | "reader"> {
+  readonly places: Places;
+  readonly registry: Pick<Registry, "knows" | "roles" | "heard">;
+  readonly attempts: Attempts;
+  readonly outbox: Outbox;
+  readonly topics: TopicNames;
+  readonly counts: CoordinatorCounts;
+  warn(code: string, message: string): void;
+}
+
+export class Discovery {
+  readonly #parts: DiscoveryParts;
+
+  constructor(parts: DiscoveryParts) {
+    this.#parts = parts;
+  }
+
+  async ask(): Promise<void> {
+    const { clock, reader, registry, places, outbox, topics } = this.#parts;
+    for await (const task of tasksIn(reader, "held")) {
+      const role = task.lane?.name;
+      if (role === undefined || !registry.roles.has(role) || (task.holder !== null && registry.knows(task.holder))) continue;
+      const { task_id, node_id } = await places.of(task);
+      await outbox.enqueue(discoverMessage(topics, { task_id, node_id, step_type: role, attempt_epoch: task.grant }, clock.now()));
+    }
+  }
+
+  async handle(records: readonly BusRecord[]): Promise<void> {
+    for (const record of records) await this.#handle(record);
+  }
+
+  async #handle(record: BusRecord): Promise<void> {
+    const { attempts, counts, registry, warn } = this.#parts;
+    const envelope = decodeEnvelope(record.value);
+    const reply = envelope.ok ? readReply(envelope.value) : envelope;
+    if (!envelope.ok || !reply.ok) {
+      counts.malformed++;
+      if (!reply.ok) warn(`reply.${reply.code}`, `The record ${record.place} is passed over: ${reply.why}`);
+      return;
+    }
+    const { worker_id, run_state, attempt_epoch, lease } = reply.value;
+    if (worker_id === null || run_state === "idle") return;
+    const { task_id, node_id, step_type, ts_ms } = envelope.value;
+    registry.heard(worker_id, step_type);
+    const termMs = lease === null ? null : lease.deadline_ts_ms - ts_ms;
+    await attempts.apply({ task_id, node_id, step_type, attempt_epoch, worker_id, termMs, events: [] });
+  }
+}

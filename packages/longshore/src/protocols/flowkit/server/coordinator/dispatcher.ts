@@ -1,0 +1,291 @@
+// Carries tasks from the board to the workers of their role. As long as announced workers have room, offers stand in line for that many
+// tasks; what they are given is sent as a command, whose epoch is the grant. A command that nobody takes up in time lapses: the task goes
+// back to its lane and is sent again under the next epoch, where readers share a topic out to another of them.
+//
+// The room of a worker of several roles counts for each of them, so some commands wait for it until they lapse. Counted once, a command that its
+// worker cannot take (because it lies in the partition of a busy one, or its role runs as often as it may) would be the only one that is sent,
+// again and again, and hold up all that others could take.
+
+import { pause } from "../../../../clock.ts";
+import { isKeptLane } from "../../../../engine/board/kept-lanes.ts";
+import type { Hold, Task, TaskHead } from "../../../../engine/board/task.ts";
+import { taskIdOf } from "../../../../engine/run/run.ts";
+import { LongshoreError, toError } from "../../../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import { parseExact, writeExact } from "../../../../json-exact.ts";
+import { dialectName } from "../../dialect/compile.ts";
+import type { GraphNode } from "../../dialect/graph.ts";
+import type { TopicNames } from "../../wire/shapes.ts";
+import type { Place, Places, WireName } from "../places.ts";
+import type { BatchRecords } from "./batches.ts";
+import type { InputCheck } from "./input-check.ts";
+import { type Start, startMessage } from "./messages.ts";
+import { type CoordinatorCounts, type CoordinatorEngine, type CoordinatorLog, type Outbox, tasksIn } from "./parts.ts";
+import type { Registry } from "./registry.ts";
+
+export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "board" | "reader"> {
+  readonly places: Places;
+  readonly batches: BatchRecords;
+  readonly input: InputCheck;
+  readonly registry: Pick<Registry, "room">;
+  readonly outbox: Outbox;
+  readonly topics: TopicNames;
+  /** Whether the topics of a role are there. */
+  isServed(role: string): boolean;
+  /** How long a hold lasts before its worker has said how long its lease does. */
+  readonly leaseMs: number;
+  /** How long a command may wait to be taken up. */
+  readonly offerMs: number;
+  /** What a node has come to already, where somebody else keeps results; it is not started then. */
+  completed?(name: WireName): Promise<JsonObject | null>;
+  /** Records what a node has produced there, before it is called done. */
+  adopt?(name: WireName, hold: Hold): Promise<void>;
+  /** Gives up what attempts before this epoch have claimed there and not done, for workers that cannot do so themselves. */
+  release?(name: WireName, epoch: number): Promise<void>;
+  /** Resolves when everything that has happened to a task can be read there. */
+  caughtUp?(taskId: string): Promise<void>;
+  /** How many workers read the commands of a role now, where the bus can tell. */
+  readers?(role: string): Promise<number>;
+  readonly counts: CoordinatorCounts;
+  readonly log: CoordinatorLog;
+  failed(what: string, error: unknown): void;
+}
+
+/** Offers of one role in line at once: so many tasks that become ready together are sent together. */
+const standingMax = 64;
+/** Of all roles together. Each role may have one besides. Workers name roles, and all claims of the server share one number of places. */
+const standingAllMax = 4_096;
+/** An empty wait ends after this long and begins anew. */
+const waitMs = 30_000;
+/** After an offer that failed (the store cannot be written), the next one waits this long. */
+const retryMs = 500;
+/** After which a node whose source is not at work is looked at again. */
+const aheadMs = 1_000;
+/** Tasks about which something is remembered; beyond these the oldest is forgotten and counts from the beginning. */
+const rememberedMax = 10_000;
+
+interface Line {
+  /** Offers in line; each promise ends with its offer. */
+  readonly standing: Map<AbortController, Promise<void>>;
+  /** Commands that nobody has taken up, by task. */
+  readonly unclaimed: Map<string, number>;
+}
+
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
+  readonly #lines = new Map<string, Line>();
+  #standing = 0;
+  readonly #lapses = new Map<string, number>();
+  /** Tasks that have an end elsewhere which no worker has reported, and the offer during which it was not believed. */
+  readonly #doubted = new Map<string, number>();
+  #closed = true;
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
+  }
+
+  /** Sends once more what was offered before the restart: whatever was sent is left out by the outbox. */
+  async start(roles: ReadonlySet<string>): Promise<void> {
+    this.#closed = false;
+    for await (const task of tasksIn(this.#parts.reader, "offered")) {
+      if (task.lane !== null && roles.has(task.lane.name)) await this.#handOver(task.lane.name, task, { sent: true });
+    }
+    this.fill([...roles]);
+  }
+
+  /** Somebody of these roles has more or less room than before. */
+  fill(roles: readonly string[]): void {
+    if (this.#closed) return;
+    for (const role of roles) {
+      // A worker may announce any role, also the name of a lane that is not for workers.
+      if (!this.#parts.isServed(role) || isKeptLane(role)) continue;
+      const line = this.#lineOf(role);
+      const wanted = Math.min(standingMax, this.#parts.registry.room(role) - line.unclaimed.size);
+      for (let count = line.standing.size; count < wanted && (count === 0 || this.#standing < standingAllMax); count++) {
+        const offer = new AbortController();
+        this.#standing++;
+        line.standing.set(offer, this.#stand(role, line, offer));
+      }
+      let surplus = line.standing.size - Math.max(0, wanted);
+      for (const offer of line.standing.keys()) {
+        if (surplus-- <= 0) break;
+        offer.abort();
+      }
+    }
+  }
+
+  /** To be told of each task that a commit changed. */
+  taskChanged(task: Task): void {
+    const role = task.lane?.name;
+    const line = role === undefined ? undefined : this.#lines.get(role);
+    const grant = line?.unclaimed.get(task.id);
+    if (role === undefined || line === undefined || grant === undefined) return;
+    if (task.state === "offered" && task.grant === grant) return;
+    line.unclaimed.delete(task.id);
+    if (task.closedGrant === grant && task.closedBy === "expire") this.#lapsed(task.id);
+    else this.#forget(task.id);
+    this.fill([role]);
+  }
+
+  /** Whether its command is under way, or about to be. */
+  carries({ id, grant, lane }: TaskHead): boolean {
+    return lane !== null && this.#lines.get(lane.name)?.unclaimed.get(id) === grant;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const offers = [...this.#lines.values()].flatMap(({ standing }) => [...standing]);
+    for (const [offer] of offers) offer.abort();
+    await Promise.all(offers.map(([, ended]) => ended));
+  }
+
+  async #stand(role: string, line: Line, offer: AbortController): Promise<void> {
+    const { board, clock, leaseMs, offerMs } = this.#parts;
+    try {
+      const reach = { names: [role], labels: [] };
+      const early = clock.now() + waitMs / 2;
+      const [task] = await board.offer({ reach, termMs: leaseMs, offerMs, waitMs, signal: offer.signal });
+      // It may have been cancelled in the very transaction that handed it out.
+      if (task?.state === "offered") await this.#handOver(role, task);
+      // As many claims wait as may: the next one would not wait either.
+      else if (task === undefined && clock.now() < early) await pause(clock, retryMs, offer.signal);
+    } catch (error) {
+      if (!isShutdown(error)) this.#parts.failed("offer", error);
+      await pause(clock, retryMs, offer.signal);
+    } finally {
+      line.standing.delete(offer);
+      this.#standing--;
+      this.fill([role]);
+    }
+  }
+
+  /** `sent`: a command for it may have been sent before. */
+  async #handOver(role: string, task: Task, { sent = task.grant > 1 } = {}): Promise<void> {
+    const { board, clock, counts, log, outbox, places, topics } = this.#parts;
+    const hold = { taskId: task.id, grant: task.grant };
+    this.#lineOf(role).unclaimed.set(task.id, task.grant);
+    try {
+      const place = await places.of(task);
+      const { task_id, node_id } = place;
+      if ((await this.#isAhead(task, place)) || (await this.#parts.input.mustWait(place, place))) {
+        await board.defer(hold, aheadMs);
+        return;
+      }
+      if (await this.#isOver(place, hold, sent)) return;
+      if (await this.#isInVain(role, task)) return;
+      // Nobody can have claimed anything before the first command.
+      if (task.grant > 1) await this.#parts.release?.({ task_id, node_id }, task.grant);
+      // A worker of another make ends with what it finds: all that its sources have given so far must be there before it looks.
+      if ((place.node?.after.length ?? 0) > 0) await this.#parts.caughtUp?.(task_id);
+      const start = {
+        input: inputOf(task, place),
+        deadLetters: await this.#deadLetters(place),
+        retry: this.#lapses.get(task.id) ?? 0,
+      };
+      const attempt = { task_id, node_id, step_type: role, attempt_epoch: task.grant };
+      await outbox.enqueue(startMessage(topics, attempt, start, clock.now()));
+      counts.started++;
+      log.debug("A command was sent", { event: "coord.cmd.start", ...attempt });
+    } catch (error) {
+      await this.#refused(hold, error);
+    }
+  }
+
+  /**
+   * Whether the node has come to its end where others keep results, or is about to. What its worker has said of its batches is on the way then,
+   * and counts as long as the node is not done: so an end of an earlier attempt is believed when nothing was heard for the length of an offer.
+   */
+  async #isOver(place: WireName & Place, hold: Hold & { grant: number }, sent: boolean): Promise<boolean> {
+    const { board, completed, input } = this.#parts;
+    const name = { task_id: place.task_id, node_id: place.node_id };
+    const result = (await completed?.(name)) ?? null;
+    if (result === null) return false;
+    if (sent && !this.#doubted.has(place.taskId)) {
+      remember(this.#doubted, place.taskId, hold.grant);
+      return true;
+    }
+    await this.#parts.adopt?.(name, hold);
+    const missed = await input.missed(name, place);
+    if (missed !== null) return !(await input.takeBack(name, place, hold, missed));
+    await board.complete(hold, writeExact(result));
+    return true;
+  }
+
+  /**
+   * Whether a command that lapsed would lapse again, because no worker of the role is there to read it: the earlier one lies there for the
+   * next that comes, and each further one would be run as well. The offer stands meanwhile, and who takes up the earlier command takes it up.
+   */
+  async #isInVain(role: string, { id }: Task): Promise<boolean> {
+    const { readers } = this.#parts;
+    if (readers === undefined || !this.#lapses.has(id)) return false;
+    // A broker that does not answer takes no command either.
+    return (await readers(role).catch(() => 0)) === 0;
+  }
+
+  /**
+   * Whether a source that has streamed to it has lost its worker, and waits for another one. A reader would only take up the room that its source
+   * needs: were readers of such sources everywhere, nothing would ever move.
+   */
+  async #isAhead({ runId }: Task, { node }: Place): Promise<boolean> {
+    for (const source of runId === null ? [] : (node?.onFirstPart ?? [])) {
+      const task = await this.#parts.board.task(taskIdOf(runId as string, source));
+      // One that is offered may be at work already: its acceptance is still to be heard.
+      if (task?.streamed && task.state === "queued") return true;
+    }
+    return false;
+  }
+
+  /** Too large to be sent is too large for ever; everything else is tried again. */
+  async #refused(hold: { taskId: string; grant: number }, error: unknown): Promise<void> {
+    const { board, failed } = this.#parts;
+    const isFinal = error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT";
+    if (!isFinal) failed("sending of a command", error);
+    const report = isFinal ? board.fail(hold, { error: toError(error).message, retryable: false }) : board.retract(hold);
+    // Should the store be unable to write now, the offer ends by itself.
+    await report.catch(() => {});
+  }
+
+  async #deadLetters({ taskId, plan, node }: Place): Promise<string[]> {
+    if (plan?.dialect !== dialectName || !(node?.origin as GraphNode | undefined)?.retry_policy.batch) return [];
+    return (await this.#parts.batches.of(taskId)).dead_letters.map(({ batch_uid }) => batch_uid);
+  }
+
+  #lapsed(taskId: string): void {
+    this.#parts.counts.lapsed++;
+    remember(this.#lapses, taskId, (this.#lapses.get(taskId) ?? 0) + 1);
+  }
+
+  #forget(taskId: string): void {
+    this.#lapses.delete(taskId);
+    this.#doubted.delete(taskId);
+  }
+
+  #lineOf(role: string): Line {
+    let line = this.#lines.get(role);
+    if (line === undefined) {
+      line = { standing: new Map(), unclaimed: new Map() };
+      this.#lines.set(role, line);
+    }
+    return line;
+  }
+}
+
+function remember(known: Map<string, number>, taskId: string, value: number): void {
+  const [oldest] = known.keys();
+  if (oldest !== undefined && !known.has(taskId) && known.size >= rememberedMax) known.delete(oldest);
+  known.set(taskId, value);
+}
+
+/** A node's as its graph says. Steps of other dialects give their input as it is; FlowKit's inputs are objects. */
+function inputOf(task: Task, { plan, node }: Place): Start["input"] {
+  if (plan?.dialect === dialectName && node !== null) {
+    const { input_ref, input_inline, batching } = (node.origin as GraphNode).io;
+    return { input_ref, input_inline, batching };
+  }
+  const input = parseExact(task.input) as Json;
+  return { input_ref: null, input_inline: isObject(input) ? (input as JsonObject) : { value: input }, batching: null };
+}
+
+function isShutdown(error: unknown): boolean {
+  return error instanceof LongshoreError && (error.code === "LONGSHORE_SHUTDOWN" || error.code === "LONGSHORE_CLOSED");
+}

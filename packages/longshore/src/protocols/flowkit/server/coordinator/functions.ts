@@ -1,0 +1,112 @@
+// The functions of a coordinator that look at what nodes have made, and those that a user brings. Those about variables are
+// part of the plan and never come here.
+
+import type { Task } from "../../../../engine/board/task.ts";
+import { type PartStore, pagePartsMax } from "../../../../engine/part/store.ts";
+import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import type { Places } from "../places.ts";
+import type { CoordinatorEngine } from "./parts.ts";
+
+/** What a function of the user's own is told besides its arguments. */
+export interface FunctionContext {
+  readonly taskId: string;
+  readonly nodeId: string;
+  /** Aborted when the task was cancelled, or the server is closed. */
+  readonly signal: AbortSignal;
+}
+
+/** What it answers is the node's output. What it throws is tried again as the node's `retry_policy` says. */
+export type CoordinatorFunction = (args: JsonObject, context: FunctionContext) => Json | Promise<Json>;
+
+export interface FunctionsParts extends Pick<CoordinatorEngine, "clock" | "board" | "parts"> {
+  readonly places: Places;
+  readonly own?: { readonly [name: string]: CoordinatorFunction };
+}
+
+export class Functions {
+  readonly #parts: FunctionsParts;
+
+  constructor(parts: FunctionsParts) {
+    this.#parts = parts;
+  }
+
+  /** `task.input` is what the plan made of the node. Rejects when the function does. */
+  async perform(task: Task, signal: AbortSignal): Promise<Json> {
+    const { fn, fn_args } = JSON.parse(task.input) as { fn: string; fn_args: JsonObject };
+    const { task_id: taskId, node_id: nodeId } = await this.#parts.places.of(task);
+    if (fn === "merge.generic") return this.#merge(taskId, fn_args, signal);
+    if (fn === "metrics.aggregate") return this.#aggregate(taskId, fn_args, signal);
+    const own = this.#parts.own ?? {};
+    if (Object.hasOwn(own, fn)) return (own[fn] as CoordinatorFunction)(fn_args, { taskId, nodeId, signal });
+    throw new Error(`There is no function ${fn} on this server any more.`);
+  }
+
+  /** Counts what the nodes have made; what is counted is this node's own result. */
+  async #merge(taskId: string, { from_nodes }: JsonObject, signal: AbortSignal): Promise<Json> {
+    const nodes = from_nodes as string[];
+    const complete: string[] = [];
+    const uids = new Set<string>();
+    let partial = 0;
+    for (const node of nodes) {
+      const source = await this.#source(taskId, node);
+      if (source?.state === "done") complete.push(node);
+      if (source === undefined) continue;
+      for await (const { uid } of partsOf(this.#parts.parts, source.id, signal)) {
+        partial++;
+        uids.add(uid);
+      }
+    }
+    return {
+      merged_from: nodes,
+      complete_nodes: complete.sort(),
+      partial_batches: partial,
+      distinct_batch_uids: uids.size,
+      merged_at: new Date(this.#parts.clock.now()).toISOString(),
+    };
+  }
+
+  /** Each batch counts once, whatever attempts it took: parts are kept once for each uid. */
+  async #aggregate(taskId: string, { node_id, mode = "sum" }: JsonObject, signal: AbortSignal): Promise<Json> {
+    const source = await this.#source(taskId, node_id as string);
+    const sums = new Map<string, { sum: number; count: number }>();
+    const add = (metrics: unknown) => {
+      if (!isObject(metrics)) return;
+      for (const [name, value] of Object.entries(metrics)) {
+        const number = numberIn(value);
+        if (number === null) continue;
+        const before = sums.get(name) ?? { sum: 0, count: 0 };
+        sums.set(name, { sum: before.sum + number, count: before.count + 1 });
+      }
+    };
+    if (source !== undefined) {
+      for await (const { value } of partsOf(this.#parts.parts, source.id, signal)) add(JSON.parse(value));
+      if (source.state === "done" && source.output !== null) add(JSON.parse(source.output));
+    }
+    const stats: JsonObject = {};
+    for (const [name, { sum, count }] of sums) stats[name] = mode === "mean" ? sum / count : sum;
+    return { ok: true, mode: mode as string, stats };
+  }
+
+  async #source(taskId: string, node: string): Promise<Task | undefined> {
+    const place = await this.#parts.places.find({ task_id: taskId, node_id: node });
+    return place === undefined ? undefined : this.#parts.board.task(place.taskId);
+  }
+}
+
+/** All that there are now. */
+async function* partsOf(store: PartStore, taskId: string, signal: AbortSignal) {
+  for (let after = 0; ; ) {
+    signal.throwIfAborted();
+    const { parts } = await store.read(taskId, after, pagePartsMax);
+    const last = parts.at(-1);
+    if (last === undefined) return;
+    yield* parts;
+    after = last.sequence;
+  }
+}
+
+/** Numbers, and texts that are numbers: what the reference can convert. */
+function numberIn(value: unknown): number | null {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : typeof value === "boolean" ? Number(value) : value;
+  return typeof number === "number" && Number.isFinite(number) ? number : null;
+}

@@ -1,0 +1,148 @@
+// Whether a node that its worker calls done has made something of all that its sources gave. A worker of another make takes the word of MongoDB
+// for the end of a source, and that word may come before the last parts of it; or another worker has claimed some of them and is gone. The
+// batches of the two adapters have names that follow from those of the parts, so the parts of the node show what is missing.
+//
+// A node that misses something is not done: it is done again once its sources have ended, with all of its input there. One that still misses
+// something then fails.
+
+import { type Hold, isOpen } from "../../../../engine/board/task.ts";
+import type { Part } from "../../../../engine/part/store.ts";
+import type { JsonObject } from "../../../../json.ts";
+import { dialectName } from "../../dialect/compile.ts";
+import type { GraphNode } from "../../dialect/graph.ts";
+import { argDefaults, checkAdapterArgs, type PullArgs, type RechunkArgs } from "../../wire/adapter-args.ts";
+import { namedBySource } from "../../wire/adapters/pull.ts";
+import { itemsOf } from "../../wire/adapters/rechunk.ts";
+import { dedupIds } from "../../wire/hash.ts";
+import { metaOf } from "../artifacts/own.ts";
+import { partUidOf } from "../part-groups.ts";
+import type { Place, Places, WireName } from "../places.ts";
+import type { BatchRecords } from "./batches.ts";
+import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
+
+export interface InputCheckParts extends Pick<CoordinatorEngine, "board" | "parts"> {
+  readonly places: Places;
+  readonly batches: BatchRecords;
+  readonly log: CoordinatorLog;
+  /** What MongoDB has as the end of a node; null when it has none. Absent where there is no MongoDB. */
+  completed?(name: WireName): Promise<JsonObject | null>;
+  /** Takes back in MongoDB that a node is complete. Absent where no worker of another make reads: ours cannot miss anything. */
+  reopen?(name: WireName): Promise<void>;
+}
+
+export interface Missed {
+  readonly source: string;
+  /** Null when the source has not ended: how much it gives is not known yet. */
+  readonly parts: { readonly missing: number; readonly of: number } | null;
+}
+
+/** Parts of a source that are looked at together: some milliseconds of work, and the loop is free in between. */
+const pageParts = 100;
+/** How often a node is done again because it missed something. The first repeat has all input before it; a second one outlives a stray worker. */
+const againMax = 2;
+
+export class InputCheck {
+  readonly #parts: InputCheckParts;
+
+  constructor(parts: InputCheckParts) {
+    this.#parts = parts;
+  }
+
+  /** Null when nothing is missing, or the node does not read by one of the two adapters. */
+  async missed(name: WireName, place: Place): Promise<Missed | null> {
+    const route = this.#parts.reopen === undefined ? null : routeOf(place);
+    if (route === null) return null;
+    const { dead_letters } = await this.#parts.batches.of(place.taskId);
+    const aside = new Set(dead_letters.map(({ batch_uid }) => partUidOf(batch_uid)));
+    for (const source of route.fromNodes) {
+      const found = await this.#parts.places.find({ task_id: name.task_id, node_id: source });
+      const task = found === undefined ? undefined : await this.#parts.board.task(found.taskId);
+      if (task === undefined) continue;
+      if (isOpen(task.state)) return { source, parts: null };
+      if (task.state !== "done") continue;
+      const parts = await this.#countMissing(place.taskId, { id: task.id, node: source }, route, aside);
+      if (parts.missing > 0) return { source, parts };
+    }
+    return null;
+  }
+
+  /**
+   * Whether a node has to wait before it is started, because one of its sources has not ended: a node that missed something, and one whose source
+   * has called itself complete in MongoDB while its last parts are still on their way there.
+   */
+  async mustWait({ task_id }: WireName, place: Place): Promise<boolean> {
+    const { batches, board, completed, places } = this.#parts;
+    const route = routeOf(place);
+    if (route === null) return false;
+    const isAgain = ((await batches.of(place.taskId)).missed ?? 0) > 0;
+    if (!isAgain && completed === undefined) return false;
+    for (const node_id of route.fromNodes) {
+      const found = await places.find({ task_id, node_id });
+      const task = found === undefined ? undefined : await board.task(found.taskId);
+      if (task === undefined || !isOpen(task.state)) continue;
+      if (isAgain || (await completed?.({ task_id, node_id })) !== null) return true;
+    }
+    return false;
+  }
+
+  /** Takes back that the node is complete. True when it is to be done again; false when it has failed for this. */
+  async takeBack(name: WireName, { taskId }: Place, hold: Hold, missed: Missed): Promise<boolean> {
+    const { batches, board, log, reopen } = this.#parts;
+    const why = sentenceOf(name, missed);
+    const record = await batches.of(taskId);
+    const times = (record.missed ?? 0) + 1;
+    await batches.keep(taskId, { ...record, missed: times });
+    await reopen?.({ task_id: name.task_id, node_id: name.node_id });
+    log.warn(why, { event: "coord.input.missed", ...name });
+    if (times <= againMax) return true;
+    await board.fail(hold, { error: `input_missed: ${why}`, retryable: false });
+    return false;
+  }
+
+  async #countMissing(reader: string, source: { id: string; node: string }, route: Route, aside: ReadonlySet<string>) {
+    const { parts } = this.#parts;
+    let missing = 0;
+    let of = 0;
+    for (let after = 0; ; ) {
+      const page = await parts.read(source.id, after, pageParts);
+      const last = page.parts.at(-1);
+      if (last === undefined) return { missing, of };
+      after = last.sequence;
+      of += page.parts.length;
+      missing += await this.#absent(reader, namesOf(source.node, page.parts, route), aside);
+    }
+  }
+
+  /** How many of these batches the reader has neither done nor put aside; each may have one of several names. */
+  async #absent(reader: string, batches: readonly (readonly string[])[], aside: ReadonlySet<string>): Promise<number> {
+    const absent = new Set(await this.#parts.parts.absent(reader, batches.flat()));
+    return batches.filter((names) => names.every((uid) => absent.has(uid) && !aside.has(uid))).length;
+  }
+}
+
+type Route = PullArgs & Partial<RechunkArgs>;
+
+function routeOf({ plan, node }: Place): Route | null {
+  const inline = plan?.dialect === dialectName ? (node?.origin as GraphNode | undefined)?.io.input_inline : null;
+  if (typeof inline?.input_adapter !== "string") return null;
+  const checked = checkAdapterArgs(inline.input_adapter, inline.input_args, argDefaults);
+  // One that goes on after the end of its sources ends when it is cancelled.
+  return checked?.ok && checked.args.eofOnTaskDone ? checked.args : null;
+}
+
+/** The names that a batch of each part may have; none for a part that makes no batch. Of several pieces the last comes after all others. */
+function namesOf(source: string, parts: readonly Part[], { size, metaListKey = null }: Route): string[][] {
+  if (size === undefined) return parts.map(({ uid }) => [uid, partUidOf(namedBySource(source, uid))]);
+  return parts.flatMap(({ uid, value }) => {
+    const pieces = Math.ceil(itemsOf(metaOf(value), metaListKey).length / size);
+    return pieces === 0 ? [] : [[dedupIds.chunk(source, uid, pieces - 1)]];
+  });
+}
+
+function sentenceOf({ task_id, node_id }: WireName, { source, parts }: Missed): string {
+  const what = `${node_id} of task ${task_id} was called complete`;
+  if (parts === null) return `${what} before its source ${source} was: it is done again when that has ended.`;
+  const hint =
+    parts.of > 200 ? " Workers of the reference read the first 200 parts of a source: make larger batches, or let ours do it." : "";
+  return `${what} and has made nothing of ${parts.missing} of the ${parts.of} parts of ${source}.${hint}`;
+}

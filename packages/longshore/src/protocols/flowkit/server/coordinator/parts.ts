@@ -1,0 +1,80 @@
+// What the parts of the coordinator have in common.
+
+import type { Clock } from "../../../../clock.ts";
+import type { Board } from "../../../../engine/board/board.ts";
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Workers } from "../../../../engine/board/workers.ts";
+import type { PartStore } from "../../../../engine/part/store.ts";
+import type { Definition } from "../../../../engine/run/dialect.ts";
+import type { DocumentStore } from "../../../../engine/run/documents.ts";
+import type { Plan } from "../../../../engine/run/plan.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
+import type { Run } from "../../../../engine/run/run.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+
+/** What it needs of the server around it. */
+export interface CoordinatorEngine {
+  readonly clock: Clock;
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly workers: Workers;
+  readonly documents: DocumentStore;
+  readonly parts: PartStore;
+  plan(definition: Definition): Plan;
+  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+}
+
+/** Takes messages to be sent, once each: what it has taken is sent, if need be after a restart. */
+export interface Outbox {
+  /** Durable when it resolves. A second one with this topic, key and `dedupId` is left out. */
+  enqueue(message: OutgoingMessage): Promise<void>;
+}
+
+export interface OutgoingMessage {
+  readonly topic: string;
+  readonly key: string;
+  readonly dedupId: string;
+  readonly value: string;
+  /** How often its receivers were asked before without taking it. */
+  readonly retry?: number;
+}
+
+export interface CoordinatorLog {
+  debug(message: string, fields?: { readonly [name: string]: unknown }): void;
+  info(message: string, fields?: { readonly [name: string]: unknown }): void;
+  warn(message: string, fields?: { readonly [name: string]: unknown }): void;
+}
+
+/** What has happened since the start, for metrics. */
+export interface CoordinatorCounts {
+  /** Events of workers that were read. */
+  events: number;
+  /** Batches that events told of: those that were recorded, and those that failed. */
+  batches: number;
+  batchesFailed: number;
+  /** Events of attempts that are over, or of somebody else's. */
+  stale: number;
+  /** Records that nobody could read. */
+  malformed: number;
+  started: number;
+  /** Commands that nobody took up in time. */
+  lapsed: number;
+  signals: number;
+}
+
+export function noCounts(): CoordinatorCounts {
+  return { events: 0, batches: 0, batchesFailed: 0, stale: 0, malformed: 0, started: 0, lapsed: 0, signals: 0 };
+}
+
+/** Every task of the board in this state, page by page. */
+export async function* tasksIn(reader: Pick<Reader, "tasks">, state: Task["state"]): AsyncGenerator<Task> {
+  for (let before: string | undefined; ; ) {
+    const page = await reader.tasks({ state, limit: pageTasks, ...(before === undefined ? {} : { before }) });
+    yield* page.items;
+    if (page.next === null) return;
+    before = page.next;
+  }
+}
+
+const pageTasks = 1_000;

@@ -1,0 +1,253 @@
+// Which workers there are, for which roles and with how much room: from their announcements. Kept over a restart, because a worker announces
+// itself rarely. Who is silent for three announcements is gone; one whose hold was lost is given nothing before it is heard of again. A name
+// that only speaks of tasks is known, so that it can be told to stop, but it is nobody's worker: it has no room, and is shown while it holds.
+
+import type { Task } from "../../../../engine/board/task.ts";
+import type { Sign } from "../../../../engine/board/workers.ts";
+import type { JsonObject } from "../../../../json.ts";
+import type { Announcement } from "../../wire/shapes.ts";
+import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
+import { RoleFigures } from "./role-figures.ts";
+
+export interface RegistryParts extends Pick<CoordinatorEngine, "clock" | "workers" | "documents"> {
+  readonly log: CoordinatorLog;
+  /** There is another role, or somebody has more or less room. */
+  changed(roles: readonly string[]): void;
+  /** A worker of these roles has come. */
+  came?(roles: readonly string[]): void;
+}
+
+interface Worker {
+  readonly id: string;
+  roles: readonly string[];
+  capacity: number;
+  version: string;
+  seenAt: number;
+  /** It has said that it is there. */
+  announced: boolean;
+  /** Its hold was lost and it has not been heard of since. */
+  suspected: boolean;
+  readonly held: Set<string>;
+}
+
+const kind = "flowkit-worker";
+/** How often workers announce themselves unless they are told otherwise. */
+const announceMs = 60_000;
+const silentMs = 3 * announceMs;
+/** Workers and roles are named by whoever can write to the topic. More than these are a mistake. */
+const workersMax = 10_000;
+const rolesMax = 1_000;
+/** Roles of all workers together: each is kept with its worker, also over a restart. */
+const mentionsMax = 100_000;
+const roleShape = /^[\w.-]{1,200}$/;
+const workerIdCharsMax = 512;
+/** Tasks at once of one worker. */
+const capacityMax = 10_000;
+
+export class Registry {
+  readonly #parts: RegistryParts;
+  readonly #workers = new Map<string, Worker>();
+  readonly #holders = new Map<string, string>();
+  readonly #roles = new Set<string>();
+  readonly #figures = new RoleFigures();
+  /** When each worker has last said anything, by its own clock; the one that was silent longest comes first. */
+  readonly #saidAt = new Map<string, number>();
+  #stopTimer: () => void = () => {};
+
+  constructor(parts: RegistryParts) {
+    this.#parts = parts;
+  }
+
+  /** What was known before. Those who are gone are missed three announcements from now. */
+  async load(): Promise<void> {
+    const { documents, workers, clock } = this.#parts;
+    for await (const { name, body } of documents.eachDocument(kind)) {
+      const { roles = [], capacity = 1, version = "" } = JSON.parse(body) as Partial<Worker>;
+      const worker = this.#add({ id: name, roles, capacity, version });
+      if (worker === undefined) continue;
+      worker.seenAt = clock.now();
+      workers.recall(name, signOf(worker));
+    }
+    this.#arm();
+  }
+
+  close(): void {
+    this.#stopTimer();
+  }
+
+  get roles(): ReadonlySet<string> {
+    return this.#roles;
+  }
+
+  roster(): { worker_id: string; roles: readonly string[]; version: string; capacity: number; status: "online"; seenAt: number }[] {
+    const announced = [...this.#workers.values()].filter((worker) => worker.announced);
+    return announced.map(({ id: worker_id, roles, version, capacity, seenAt }) => {
+      return { worker_id, roles, version, capacity, status: "online", seenAt };
+    });
+  }
+
+  knows(workerId: string): boolean {
+    return this.#workers.has(workerId);
+  }
+
+  /** How many tasks of this role could be begun now. A worker of several roles has its room for each of them: see the dispatcher. */
+  room(role: string): number {
+    return this.#figures.room(role);
+  }
+
+  /** How many workers of this role have announced themselves. */
+  countOf(role: string): number {
+    return this.#figures.countOf(role);
+  }
+
+  /** What it says, and when by its own clock. Durable when this resolves. */
+  async announced(announcement: Announcement, saidAt: number): Promise<void> {
+    const { worker_id: id } = announcement;
+    if (id.length > workerIdCharsMax || this.#isPast(id, saidAt)) return;
+    if (announcement.kind === "WORKER_OFFLINE") return this.#leave(id, announcement.reason ?? "it said so");
+    const { capabilities, type, capacity, version } = announcement;
+    const told = (capabilities?.roles ?? type.split(",")).map((role) => role.trim()).filter((role) => roleShape.test(role));
+    const known = this.#workers.get(id);
+    // A periodic announcement of the reference has no capabilities, but the same roles in `type`.
+    const roles = told.length > 0 ? [...new Set(told)] : (known?.roles ?? []);
+    const next = { id, roles, capacity: Math.min(capacityMax, Math.max(0, capacity.tasks)), version };
+    if (known?.announced && same(known, next)) return this.#heard(known);
+    const worker = this.#add(next);
+    if (worker === undefined) return;
+    this.#parts.workers.register(id, "flowkit", []);
+    this.#heard(worker);
+    this.#parts.log.info("A FlowKit worker has come", { event: "coord.worker.online", worker_id: id, type: roles.join(","), version });
+    await this.#keep(worker);
+    this.#parts.changed(worker.roles);
+    this.#parts.came?.(worker.roles);
+  }
+
+  /** Announcements have no key, so they may come in another order than they were sent: what was said before counts no more. */
+  #isPast(id: string, saidAt: number): boolean {
+    const before = this.#saidAt.get(id) ?? Number.NEGATIVE_INFINITY;
+    // Further back is another clock: a worker of this name that runs elsewhere now.
+    if (saidAt < before && before - saidAt < silentMs) return true;
+    this.#saidAt.delete(id);
+    const [oldest] = this.#saidAt.keys();
+    if (oldest !== undefined && this.#saidAt.size >= workersMax) this.#saidAt.delete(oldest);
+    this.#saidAt.set(id, saidAt);
+    return false;
+  }
+
+  /** It has spoken of a task of this role. */
+  heard(id: string, role: string): void {
+    const known = this.#workers.get(id);
+    if (known !== undefined) return this.#heard(known);
+    if (id.length > workerIdCharsMax || this.#workers.size >= workersMax) return;
+    const stranger = {
+      id,
+      roles: [role],
+      capacity: 0,
+      version: "",
+      announced: false,
+      suspected: false,
+      seenAt: 0,
+      held: new Set<string>(),
+    };
+    this.#workers.set(id, stranger);
+    this.#heard(stranger);
+  }
+
+  /** To be told of each task that a commit changed, and at start of each task that is held. */
+  taskChanged(task: Task): void {
+    const holder = task.state === "held" || task.state === "cancelling" ? task.holder : null;
+    const before = this.#holders.get(task.id) ?? null;
+    if (before === holder) return;
+    const roles = new Set<string>();
+    if (before !== null) {
+      const worker = this.#workers.get(before);
+      this.#holders.delete(task.id);
+      worker?.held.delete(task.id);
+      if (worker?.announced === false && worker.held.size === 0) this.#parts.workers.left(before);
+      if (worker !== undefined && task.closedBy === "expire") {
+        worker.suspected = true;
+        this.#parts.workers.left(before);
+      }
+      if (worker !== undefined) this.#figures.update(worker);
+      for (const role of worker?.roles ?? []) roles.add(role);
+    }
+    const worker = holder === null ? undefined : this.#workers.get(holder);
+    if (worker !== undefined) {
+      this.#holders.set(task.id, worker.id);
+      worker.held.add(task.id);
+      this.#figures.update(worker);
+      // Others are shown when they are heard of, which a hold from before a restart does not mean.
+      if (!worker.announced) this.#show(worker);
+      for (const role of worker.roles) roles.add(role);
+    }
+    if (roles.size > 0) this.#parts.changed([...roles]);
+  }
+
+  #heard(worker: Worker): void {
+    worker.seenAt = this.#parts.clock.now();
+    this.#show(worker);
+    if (!worker.suspected) return;
+    worker.suspected = false;
+    this.#figures.update(worker);
+    this.#parts.changed(worker.roles);
+  }
+
+  #show(worker: Worker): void {
+    if (worker.announced || worker.held.size > 0) this.#parts.workers.seen(worker.id, signOf(worker));
+  }
+
+  #add(told: Pick<Worker, "id" | "roles" | "capacity" | "version">): Worker | undefined {
+    const known = this.#workers.get(told.id);
+    if (known === undefined && this.#workers.size >= workersMax) return undefined;
+    const room = mentionsMax - this.#figures.mentions + (known?.roles.length ?? 0);
+    if (told.roles.length > room) return undefined;
+    const roles = told.roles.filter((role) => this.#roles.has(role) || this.#roles.size < rolesMax);
+    for (const role of roles) this.#roles.add(role);
+    const worker = Object.assign(known ?? { held: new Set<string>(), suspected: false, seenAt: 0 }, {
+      ...told,
+      roles,
+      announced: true,
+    }) as Worker;
+    this.#workers.set(worker.id, worker);
+    this.#figures.update(worker);
+    return worker;
+  }
+
+  async #keep({ id, roles, capacity, version }: Worker): Promise<void> {
+    const body = JSON.stringify({ roles, capacity, version } as unknown as JsonObject);
+    await this.#parts.documents.keepDocument({ kind, name: id, version: 1, body }, { own: true });
+  }
+
+  async #leave(id: string, why: string): Promise<void> {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    this.#workers.delete(id);
+    this.#figures.remove(id);
+    for (const taskId of worker.held) this.#holders.delete(taskId);
+    this.#parts.workers.left(id);
+    if (!worker.announced) return;
+    this.#parts.log.info("A FlowKit worker has gone", { event: "coord.worker.offline", worker_id: id, why });
+    await this.#parts.documents.removeDocument(kind, id);
+    this.#parts.changed(worker.roles);
+  }
+
+  #arm(): void {
+    const { clock } = this.#parts;
+    this.#stopTimer = clock.at(clock.now() + announceMs, () => {
+      const before = clock.now() - silentMs;
+      for (const worker of [...this.#workers.values()]) {
+        // A store that cannot be written now leaves a row that is missed again after the next start.
+        if (worker.seenAt <= before) void this.#leave(worker.id, "it was silent").catch(() => {});
+      }
+      this.#arm();
+    });
+  }
+}
+
+function signOf({ roles }: Worker): Sign {
+  return { protocol: "flowkit", reach: { names: roles, labels: [] }, everyMs: announceMs };
+}
+
+function same(known: Worker, told: Pick<Worker, "roles" | "capacity" | "version">): boolean {
+  return known.capacity === told.capacity && known.version === told.version && known.roles.join() === told.roles.join();
+}

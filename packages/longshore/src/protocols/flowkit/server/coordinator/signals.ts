@@ -1,0 +1,102 @@
+// Tells workers to stop: those whose task was cancelled, and those whose attempt is over without their knowing. A worker that has not
+// stopped by the deadline that it was told is not waited for.
+
+import type { Task } from "../../../../engine/board/task.ts";
+import { isRunOpen } from "../../../../engine/run/run.ts";
+import type { TopicNames } from "../../wire/shapes.ts";
+import type { Places } from "../places.ts";
+import { cancelMessage, type WireAttempt } from "./messages.ts";
+import { type CoordinatorCounts, type CoordinatorEngine, type Outbox, tasksIn } from "./parts.ts";
+import type { Registry } from "./registry.ts";
+
+export interface SignalsParts extends Pick<CoordinatorEngine, "clock" | "board" | "runs" | "reader"> {
+  readonly places: Places;
+  readonly registry: Pick<Registry, "knows">;
+  readonly outbox: Outbox;
+  readonly topics: TopicNames;
+  /** How long a worker has to stop. */
+  readonly cancelGraceMs: number;
+  readonly counts: CoordinatorCounts;
+  failed(what: string, error: unknown): void;
+}
+
+/** Workers that were told to stop an attempt that is over; each says so with every heartbeat until it has heard. */
+const toldMax = 10_000;
+
+export class Signals {
+  readonly #parts: SignalsParts;
+  readonly #told = new Set<string>();
+  /** What is done at the deadlines of cancelled tasks. */
+  readonly #deadlines = new Map<string, () => void>();
+  #closed = false;
+
+  constructor(parts: SignalsParts) {
+    this.#parts = parts;
+  }
+
+  /** Tasks whose worker may not have heard before the restart. */
+  async recover(): Promise<void> {
+    for await (const task of tasksIn(this.#parts.reader, "cancelling")) await this.#cancelling(task);
+  }
+
+  /** To be told of each task that a commit changed. */
+  taskChanged(task: Task): void {
+    if (task.state === "cancelling") {
+      if (!this.#deadlines.has(task.id)) void this.#cancelling(task).catch((error) => this.#parts.failed("signal", error));
+    } else this.#forget(task.id);
+  }
+
+  /** Once for each attempt and worker. Durable when it resolves. */
+  async cancel(attempt: WireAttempt, worker: string, reason: string): Promise<void> {
+    const key = `${attempt.task_id}\u0000${attempt.node_id}\u0000${attempt.attempt_epoch}\u0000${worker}`;
+    if (this.#told.has(key)) return;
+    await this.#send(attempt, worker, reason);
+    if (this.#told.size >= toldMax) this.#told.clear();
+    this.#told.add(key);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const disarm of this.#deadlines.values()) disarm();
+  }
+
+  async #cancelling(task: Task): Promise<void> {
+    const { clock, cancelGraceMs, registry, places } = this.#parts;
+    if (task.lane === null || task.holder === null || !registry.knows(task.holder) || this.#closed) return;
+    // Armed first: whatever becomes of the signal, the wait has an end.
+    this.#deadlines.set(
+      task.id,
+      clock.at(clock.now() + cancelGraceMs, () => void this.#giveUp(task)),
+    );
+    const { task_id, node_id } = await places.of(task);
+    const attempt = { task_id, node_id, step_type: task.lane.name, attempt_epoch: task.grant };
+    await this.#send(attempt, task.holder, await this.#reasonOf(task));
+  }
+
+  async #giveUp({ id: taskId, grant }: Task): Promise<void> {
+    this.#deadlines.delete(taskId);
+    const error = "cancelled; its worker did not stop in time";
+    // Should nothing be written now, the hold ends by itself.
+    await this.#parts.board
+      .withdraw({ taskId, grant }, { error })
+      .catch((failure) => this.#parts.failed("end of a cancelled task", failure));
+  }
+
+  async #reasonOf({ runId }: Task): Promise<string> {
+    const run = runId === null ? undefined : await this.#parts.runs.run(runId);
+    if (run === undefined || isRunOpen(run.state)) return "cancelled";
+    return run.error ?? "cancelled";
+  }
+
+  async #send(attempt: WireAttempt, worker: string, reason: string): Promise<void> {
+    const { clock, topics, outbox, cancelGraceMs, counts } = this.#parts;
+    const now = clock.now();
+    counts.signals++;
+    await outbox.enqueue(cancelMessage(topics, attempt, worker, { reason, deadlineMs: now + cancelGraceMs }, now));
+  }
+
+  #forget(taskId: string): void {
+    this.#deadlines.get(taskId)?.();
+    this.#deadlines.delete(taskId);
+  }
+}

@@ -1,0 +1,123 @@
+// What workers say about their attempts. Records come in batches; those of one attempt are folded together, so that a hundred batches of a
+// node cost one write, and attempts are looked at side by side, so that they share commits. Durable before it is acknowledged: a batch of
+// records is done with when all that it says is written, and what cannot be written now comes again. Everything may come twice.
+
+import type { BusRecord } from "../../../../bus/bus.ts";
+import { LongshoreError, toError } from "../../../../errors.ts";
+import type { JsonObject } from "../../../../json.ts";
+import { parseExact } from "../../../../json-exact.ts";
+import { decodeEnvelope, readStatus } from "../../wire/decode.ts";
+import type { Envelope, StatusEvent } from "../../wire/shapes.ts";
+import { readBatchHead } from "../batch-head.ts";
+import type { AttemptEvent, AttemptEvents, Attempts } from "./attempts.ts";
+import type { WireAttempt } from "./messages.ts";
+import type { CoordinatorCounts, CoordinatorLog } from "./parts.ts";
+import type { Registry } from "./registry.ts";
+
+export interface StatusParts {
+  readonly attempts: Attempts;
+  readonly registry: Pick<Registry, "heard">;
+  readonly counts: CoordinatorCounts;
+  readonly log: CoordinatorLog;
+  /** Told of each kind of trouble once. */
+  warn(code: string, message: string): void;
+}
+
+/** Attempts of one batch of records that are looked at side by side. More would only wait for each other's commit. */
+const besideMax = 256;
+
+export class StatusReader {
+  readonly #parts: StatusParts;
+
+  constructor(parts: StatusParts) {
+    this.#parts = parts;
+  }
+
+  /** Rejects only when nothing can be written now. */
+  async handle(records: readonly BusRecord[]): Promise<void> {
+    const attempts = [...this.#fold(records).values()];
+    for (let at = 0; at < attempts.length; at += besideMax) {
+      await Promise.all(attempts.slice(at, at + besideMax).map((attempt) => this.#apply(attempt)));
+    }
+  }
+
+  /** What was said of each attempt by each worker, in its order. */
+  #fold(records: readonly BusRecord[]): Map<string, AttemptEvents> {
+    const attempts = new Map<string, AttemptEvents & { events: AttemptEvent[] }>();
+    const attemptOf = ({ task_id, node_id, step_type, attempt_epoch }: WireAttempt, worker_id: string) => {
+      const key = `${task_id}\u0000${node_id}\u0000${attempt_epoch}\u0000${worker_id}`;
+      let attempt = attempts.get(key);
+      if (attempt === undefined) {
+        attempt = { task_id, node_id, step_type, attempt_epoch, worker_id, termMs: null, events: [] };
+        attempts.set(key, attempt);
+      }
+      return attempt;
+    };
+    for (const record of records) {
+      const batch = readBatchHead(record.value);
+      if (batch !== null) {
+        const { batch_uid, worker_id } = batch;
+        attemptOf(batch, worker_id).events.push({ kind: "BATCH_TOLD", batch_uid, metrics: () => this.#metricsIn(record) });
+        continue;
+      }
+      const read = this.#read(record);
+      if (read === null) continue;
+      const { envelope, event } = read;
+      const attempt = attemptOf(envelope, event.worker_id);
+      const termMs = termMsOf(envelope, event);
+      if (termMs !== null) attempt.termMs = Math.max(attempt.termMs ?? 0, termMs);
+      attempt.events.push(event);
+    }
+    return attempts;
+  }
+
+  #metricsIn(record: BusRecord): JsonObject | null {
+    const read = this.#read(record);
+    return read?.event.kind === "BATCH_OK" ? read.event.metrics : null;
+  }
+
+  #read(record: BusRecord): { envelope: Envelope; event: StatusEvent } | null {
+    const { counts, warn } = this.#parts;
+    const envelope = decodeEnvelope(record.value, parseExact);
+    const event = envelope.ok ? readStatus(envelope.value) : envelope;
+    if (envelope.ok && event.ok) {
+      counts.events++;
+      return { envelope: envelope.value, event: event.value };
+    }
+    counts.malformed++;
+    if (!event.ok) warn(`status.${event.code}`, `The record ${record.place} is passed over: ${event.why}`);
+    return null;
+  }
+
+  async #apply(attempt: AttemptEvents): Promise<void> {
+    const { attempts, registry, warn } = this.#parts;
+    try {
+      registry.heard(attempt.worker_id, attempt.step_type);
+      await attempts.apply(attempt);
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      // What one attempt says must not hold up all others for ever.
+      warn(
+        "status.refused",
+        `What ${attempt.worker_id} said of ${attempt.task_id}:${attempt.node_id} is passed over: ${toError(error).message}`,
+      );
+    }
+  }
+}
+
+/** How long the worker's lease lasts, by its own clock alone: the clocks of two machines need not agree. */
+function termMsOf({ ts_ms }: Envelope, event: StatusEvent): number | null {
+  return "lease_deadline_ts_ms" in event ? event.lease_deadline_ts_ms - ts_ms : null;
+}
+
+/** Whether it is worth to read the records again: nothing can be written, or the server is about to go. */
+function isPassing(error: unknown): boolean {
+  return error instanceof LongshoreError && passing.has(error.code);
+}
+
+const passing: ReadonlySet<string> = new Set([
+  "LONGSHORE_STORE_UNAVAILABLE",
+  "LONGSHORE_CLOSED",
+  "LONGSHORE_SHUTDOWN",
+  "LONGSHORE_UNREACHABLE",
+]);

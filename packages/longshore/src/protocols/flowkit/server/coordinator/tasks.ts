@@ -1,0 +1,95 @@
+// Tasks of FlowKit: a graph that is submitted becomes a run of its own.
+
+import { createHash } from "node:crypto";
+import type { Run } from "../../../../engine/run/run.ts";
+import type { Runs } from "../../../../engine/run/runs.ts";
+import { LongshoreError } from "../../../../errors.ts";
+import { isObject, type JsonObject } from "../../../../json.ts";
+import { writeExact } from "../../../../json-exact.ts";
+import { inTurns } from "../../../../sliced.ts";
+import { checkInSlices, type GraphChecks } from "../../dialect/check.ts";
+import { dialectName } from "../../dialect/compile.ts";
+import { sourceOf } from "../../dialect/dialect.ts";
+import { argDefaults, checkAdapterArgs } from "../../wire/adapter-args.ts";
+import type { CoordinatorLog } from "./parts.ts";
+
+export interface TasksParts {
+  readonly runs: Pick<Runs, "define" | "begin" | "tell">;
+  readonly checks?: Omit<GraphChecks, "adapter" | "ignored">;
+  readonly log?: Pick<CoordinatorLog, "warn">;
+  /** Whether rechunking must say which list it cuts. */
+  readonly strict?: boolean;
+}
+
+export interface Submitted {
+  /** Its id is the `task_id`. */
+  readonly run: Run;
+  /** Fields of the graph that have no effect, the first few of them. */
+  readonly ignored: readonly string[];
+}
+
+/** Fields without effect that are named. Whoever has more has the same in every node. */
+const ignoredMax = 20;
+
+/** What the ids of definitions begin with that are graphs. */
+const graphPrefix = `${dialectName}-`;
+
+export function isGraphRun({ definitionId }: Pick<Run, "definitionId">): boolean {
+  return definitionId.startsWith(graphPrefix);
+}
+
+export class FlowkitTasks {
+  readonly #parts: TasksParts;
+
+  constructor(parts: TasksParts) {
+    this.#parts = parts;
+  }
+
+  /** The run's id is the `task_id`. @throws LongshoreError LONGSHORE_BAD_DEFINITION or LONGSHORE_BAD_INPUT, naming the field. */
+  async create(task: { params?: unknown; graph: unknown }): Promise<Run> {
+    return (await this.submit(task)).run;
+  }
+
+  /** The same, for whoever can tell its submitter what was passed over. The reference passes over what it does not know; so do we, but not silently. */
+  async submit({ params, graph }: { params?: unknown; graph: unknown }): Promise<Submitted> {
+    const given = params ?? {};
+    if (!isObject(given)) {
+      throw new LongshoreError("LONGSHORE_BAD_INPUT", `params is ${JSON.stringify(params)}, expected an object.`, {
+        detail: { field: "params" },
+      });
+    }
+    const ignored: string[] = [];
+    const checks: GraphChecks = {
+      ...this.#parts.checks,
+      adapter: (name, args) => this.#wrongArgs(name, args),
+      ignored: (field) => {
+        if (ignored.length < ignoredMax) ignored.push(field);
+      },
+    };
+    const checked = await inTurns(checkInSlices(graph, checks));
+    const source = sourceOf(checked);
+    // Equal graphs are one definition. The dot keeps it out of the list of those that are started by name.
+    const id = `${graphPrefix}${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
+    await this.#parts.runs.define({ id, name: `.${id}`, dialect: dialectName, source });
+    const input = writeExact({ params: given as JsonObject });
+    const named = checked.name === undefined ? {} : { workflow: checked.name };
+    const { run } = await this.#parts.runs.begin({ ...named, definitionId: id, input });
+    if (ignored.length > 0) {
+      const message = `The graph of task ${run.id} has fields that nobody reads: ${ignored.join(", ")}`;
+      this.#parts.log?.warn(message, { event: "coord.task.fields_ignored", task_id: run.id });
+    }
+    return { run, ignored };
+  }
+
+  /** The run afterwards; undefined when there is none. One that has ended stays as it is. */
+  cancel(taskId: string, reason: string = "user_request"): Promise<Run | undefined> {
+    return this.#parts.runs.tell(taskId, { kind: "cancel", error: reason });
+  }
+
+  /** Adapters that users add are known to their workers alone, which check them. */
+  #wrongArgs(name: string, args: JsonObject): string | null {
+    const { strict = false } = this.#parts;
+    const checked = checkAdapterArgs(name, args, { ...argDefaults, strict });
+    return checked === undefined || checked.ok ? null : `are refused by ${name}: ${checked.why}`;
+  }
+}

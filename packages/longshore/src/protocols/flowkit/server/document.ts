@@ -1,0 +1,218 @@
+// A run as a document of FlowKit's collection `tasks`: what foreign workers poll, and what our HTTP API shows. FlowKit knows
+// six words for how a task or a node stands; what ours says more precisely is told by fields beside them.
+//
+//   ours                         FlowKit's
+//   run      running             running; cancelling while a worker still stops after a cancel
+//            paused              deferred
+//            succeeded           finished
+//            failed, timed-out   failed
+//            cancelled           finished, with `coordinator.cancelled`: it has no word for it
+//   node     queued              queued; deferred when it waits for another attempt
+//            offered, held       running
+//            cancelling          cancelling
+//            done, skipped       finished: a node that is not wanted has nothing more to give
+//            failed              failed
+//            cancelled           deferred, or queued when it never began, with `coordinator.cancelled`
+
+import { isOpen, type Task } from "../../../engine/board/task.ts";
+import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
+import { isRunOpen, type Run } from "../../../engine/run/run.ts";
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { parseExact } from "../../../json-exact.ts";
+import { functionType, type Graph } from "../dialect/graph.ts";
+import { varsOf } from "../dialect/resolve.ts";
+import type { TaskStatus } from "./tasks-routes.ts";
+
+/** How a moment is written: as a text, or as a date of MongoDB. */
+export type Moment<Time> = (ms: number) => Time;
+
+export const isoMoment: Moment<string> = (ms) => new Date(ms).toISOString();
+
+/** Values of JSON, and moments. */
+export type Document = { [field: string]: unknown };
+
+/** Everything but the graph: what a list shows. */
+export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling = false): Document {
+  const status: TaskStatus = cancelling ? "cancelling" : runStatus[run.state];
+  const created = isoMoment(run.createdAt);
+  return {
+    id: run.id,
+    pipeline_id: run.id,
+    /** Ours: what the graph is called; null when its submitter did not say. */
+    name: run.workflow === run.id ? null : run.workflow,
+    status,
+    /** Ours: one of the six words says less. */
+    state: run.state,
+    params: paramsOf(run),
+    result: resultOf(run),
+    status_history: [
+      { from: null, to: "queued", at: created },
+      { from: "queued", to: "running", at: created },
+      ...(run.endedAt === null ? [] : [{ from: "running", to: status, at: isoMoment(run.endedAt) }]),
+    ],
+    coordinator: coordinatorOf(run, moment),
+    next_retry_at_ms: null,
+    started_at: created,
+    finished_at: run.endedAt === null || cancelling ? null : moment(run.endedAt),
+    error: run.error,
+    /** Ours: how often it was tried again as a whole. */
+    retries: run.retries,
+  };
+}
+
+/** A record as documents need it: of its texts only those that are shown, for all of them may have gigabytes. */
+export function withoutTexts(task: Task, plan: Plan): Task {
+  const isShown = aggregates(plan.nodes[task.node]?.origin) !== undefined;
+  return { ...task, input: "null", output: isShown ? task.output : null };
+}
+
+export async function recordsWithout(records: AsyncIterable<Task>, plan: Plan): Promise<Task[]> {
+  const found: Task[] = [];
+  for await (const task of records) found.push(withoutTexts(task, plan));
+  return found;
+}
+
+/** `records` as the reader lists them; nodes without one have not begun. `errors` by task, of those that wait to be tried again. */
+export function taskDocument<Time>(
+  run: Run,
+  plan: Plan,
+  records: readonly Task[],
+  moment: Moment<Time>,
+  errors: ReadonlyMap<string, string> = new Map(),
+): Document {
+  const byNode = new Map(records.map((task) => [task.node, task]));
+  const stats = statsOf(plan, byNode);
+  const graph = plan.origin as Partial<Graph> | undefined;
+  return {
+    ...summaryDocument(run, moment, isCancelling(run, records)),
+    graph: {
+      ...(graph?.name === undefined ? {} : { name: graph.name }),
+      nodes: plan.nodes.flatMap((node, at) => {
+        const task = byNode.get(at);
+        const told = { stats: stats.get(node.id), lastError: task && errors.get(task.id) };
+        return node.hidden ? [] : [nodeDocument(node, task, moment, told)];
+      }),
+      edges: graph?.edges ?? [],
+      edges_ex: graph?.edges_ex ?? [],
+    },
+    last_event_recv_ms: records.reduce((newest, task) => Math.max(newest, lastHeard(task)), run.createdAt),
+  };
+}
+
+/** The run has been cancelled, and somebody has not stopped yet. */
+function isCancelling(run: Run, records: readonly Task[]): boolean {
+  return run.state === "cancelled" && records.some(({ state }) => state === "cancelling");
+}
+
+export function nodeDocument<Time>(
+  node: PlanNode,
+  task: Task | undefined,
+  moment: Moment<Time>,
+  { stats = {}, lastError }: { stats?: Json | undefined; lastError?: string | undefined } = {},
+): Document {
+  const runtime = task === undefined ? { status: "queued", attempt_epoch: 0 } : runtimeOf(task, moment);
+  return { ...specOf(node), ...(lastError === undefined ? {} : { last_error: lastError }), ...runtime, stats };
+}
+
+const runStatus: { readonly [state in Run["state"]]: TaskStatus } = {
+  running: "running",
+  paused: "deferred",
+  succeeded: "finished",
+  failed: "failed",
+  "timed-out": "failed",
+  cancelled: "finished",
+};
+
+/** What the graph says of the node; a step of another dialect in the same words. */
+function specOf(node: PlanNode): Document {
+  const { origin } = node;
+  if (isObject(origin) && typeof origin.node_id === "string") return origin;
+  const type = node.kind === "task" ? (node.lanes.at(-1)?.name ?? node.id) : functionType;
+  return { node_id: node.id, type, depends_on: [], fan_in: "all", io: {} };
+}
+
+function runtimeOf<Time>(task: Task, moment: Moment<Time>): Document {
+  const { state, grant, holder, holdUntil, startedAt, endedAt, error, dueAt } = task;
+  const holds = holder !== null && holdUntil !== null && isOpen(state);
+  const waits = state === "queued" && task.attempt > task.firstAttempt;
+  const cancelled = state === "cancelling" || state === "cancelled";
+  return {
+    status: nodeStatus(task),
+    /** Ours, as of the task: a cancelled node would be taken for one that is tried again. */
+    state,
+    attempt_epoch: grant,
+    started_at: startedAt === null ? null : moment(startedAt),
+    finished_at: endedAt === null ? null : moment(endedAt),
+    last_event_recv_ms: lastHeard(task),
+    ...(holds ? { lease: { worker_id: holder, lease_id: `${task.id}-${grant}`, deadline_ts_ms: holdUntil } } : {}),
+    ...(waits ? { next_retry_at_ms: dueAt } : {}),
+    ...(error === null ? {} : { last_error: error }),
+    ...(cancelled ? { coordinator: { cancelled: true } } : {}),
+    ...(state === "skipped" ? { skipped: true } : {}),
+  };
+}
+
+function nodeStatus(task: Task): TaskStatus {
+  switch (task.state) {
+    case "queued":
+      return task.attempt > task.firstAttempt ? "deferred" : "queued";
+    case "offered":
+    case "held":
+      return "running";
+    case "cancelling":
+      return "cancelling";
+    case "done":
+    case "skipped":
+      return "finished";
+    case "failed":
+      return "failed";
+    case "cancelled":
+      return task.startedAt === null ? "queued" : "deferred";
+    case "forgotten":
+      return "queued";
+  }
+}
+
+/** The last sign of it that the board has kept. */
+function lastHeard({ postedAt, queuedAt, claimedAt, endedAt }: Task): number {
+  return Math.max(postedAt, queuedAt, claimedAt ?? 0, endedAt ?? 0);
+}
+
+function coordinatorOf<Time>(run: Run, moment: Moment<Time>): Document {
+  const vars = run.variables === null ? {} : varsOf(parseExact(run.variables) as JsonObject);
+  const cancelled = run.state === "cancelled";
+  return {
+    liveness: { state: "ok" },
+    ...(Object.keys(vars).length > 0 ? { vars } : {}),
+    ...(cancelled ? { cancelled, cancel_reason: run.error, cancelled_at: run.endedAt === null ? null : moment(run.endedAt) } : {}),
+  };
+}
+
+function paramsOf(run: Run): Json {
+  const input = parseExact(run.input) as Json;
+  return isObject(input) && isObject(input.params) ? (input.params as JsonObject) : {};
+}
+
+function resultOf(run: Run): Json {
+  return run.output === null || isRunOpen(run.state) ? null : (parseExact(run.output) as Json);
+}
+
+/** What `metrics.aggregate` has worked out, by node. The last in the graph counts. */
+function statsOf(plan: Plan, records: ReadonlyMap<number, Task>): Map<string, Json> {
+  const stats = new Map<string, Json>();
+  plan.nodes.forEach(({ origin }, at) => {
+    const target = aggregates(origin);
+    const task = target === undefined ? undefined : records.get(at);
+    if (target === undefined || task?.state !== "done" || task.output === null) return;
+    const output = parseExact(task.output) as Json;
+    if (isObject(output)) stats.set(target, (output as JsonObject).stats ?? {});
+  });
+  return stats;
+}
+
+/** The node whose metrics a node of the graph works out. */
+export function aggregates(origin: unknown): string | undefined {
+  const { io } = isObject(origin) ? origin : {};
+  if (!isObject(io) || io.fn !== "metrics.aggregate" || !isObject(io.fn_args)) return undefined;
+  return typeof io.fn_args.node_id === "string" ? io.fn_args.node_id : undefined;
+}

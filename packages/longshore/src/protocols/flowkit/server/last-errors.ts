@@ -1,0 +1,15 @@
+// Why nodes that wait for another attempt have to: their records tell of errors only at the end.
+
+import type { Task } from "../../../engine/board/task.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+
+/** By task. Costs a look for each that waits, and nothing for the others. */
+export async function lastErrors(reader: Pick<Reader, "attempts">, tasks: readonly Task[]): Promise<ReadonlyMap<string, string>> {
+  const errors = new Map<string, string>();
+  for (const { id, state, attempt, firstAttempt } of tasks) {
+    if (state !== "queued" || attempt <= firstAttempt) continue;
+    const error = (await reader.attempts(id)).findLast((one) => one.error !== null)?.error;
+    if (error) errors.set(id, error);
+  }
+  return errors;
+}

@@ -1,0 +1,80 @@
+// Which task of the board a record on the wire is about, and the other way round. `task_id` is a run and `node_id` a step of it; a task
+// without a run is its own `task_id`, and its step's name the `node_id`.
+
+import type { Board } from "../../../engine/board/board.ts";
+import type { Task } from "../../../engine/board/task.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
+import { taskIdOf } from "../../../engine/run/run.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
+
+export interface Place {
+  /** The board's id. */
+  readonly taskId: string;
+  /** Null for a task without a run. */
+  readonly plan: Plan | null;
+  readonly node: PlanNode | null;
+}
+
+/** How a task is called on the wire. */
+export interface WireName {
+  readonly task_id: string;
+  readonly node_id: string;
+}
+
+export interface PlacesParts {
+  readonly runs: Pick<Runs, "run" | "definitionById">;
+  readonly board: Pick<Board, "task">;
+  plan(definition: Definition): Plan;
+}
+
+/** Plans are shared by their runs, so an entry is small; more runs than these do not send at once. */
+const cachedMax = 10_000;
+
+export class Places {
+  readonly #parts: PlacesParts;
+  /** By run; the longest unused goes first. */
+  readonly #plans = new Map<string, Plan>();
+
+  constructor(parts: PlacesParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined when there is no such task. */
+  async find({ task_id, node_id }: WireName): Promise<Place | undefined> {
+    const plan = await this.#planOf(task_id);
+    if (plan === undefined) {
+      const task = await this.#parts.board.task(task_id);
+      return task?.runId === null && task.step === node_id ? { taskId: task.id, plan: null, node: null } : undefined;
+    }
+    const index = plan.index.get(node_id);
+    const node = index === undefined ? undefined : plan.nodes[index];
+    return index === undefined || node === undefined ? undefined : { taskId: taskIdOf(task_id, index), plan, node };
+  }
+
+  async of(task: Task): Promise<WireName & Place> {
+    const { id: taskId, runId, step } = task;
+    const plan = runId === null ? null : ((await this.#planOf(runId)) ?? null);
+    const node = plan?.nodes[task.node] ?? null;
+    return { taskId, plan, node, task_id: runId ?? taskId, node_id: node?.id ?? step };
+  }
+
+  async #planOf(runId: string): Promise<Plan | undefined> {
+    const known = this.#plans.get(runId);
+    if (known !== undefined) {
+      this.#plans.delete(runId);
+      this.#plans.set(runId, known);
+      return known;
+    }
+    const run = await this.#parts.runs.run(runId);
+    const definition = run === undefined ? undefined : await this.#parts.runs.definitionById(run.definitionId);
+    if (definition === undefined) return undefined;
+    const plan = this.#parts.plan(definition);
+    for (const oldest of this.#plans.keys()) {
+      if (this.#plans.size < cachedMax) break;
+      this.#plans.delete(oldest);
+    }
+    this.#plans.set(runId, plan);
+    return plan;
+  }
+}

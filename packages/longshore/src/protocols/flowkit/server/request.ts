@@ -1,0 +1,158 @@
+// Reading requests to the HTTP face of FlowKit. What is wrong is refused with the name it was sent under and what was expected instead.
+
+import { setImmediate } from "node:timers/promises";
+import { LongshoreError } from "../../../errors.ts";
+import type { HttpReply, HttpRequest } from "../../../http.ts";
+import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
+import { JsonScan } from "../../../json-scan.ts";
+import { parseLarge, sliceChars } from "../../../json-sliced.ts";
+import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../request-json.ts";
+import { shown } from "../../../text.ts";
+
+export function badField(field: string, value: unknown, expected: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is ${shown(value)}, expected ${expected}.`, { detail: { field, expected } });
+}
+
+/** The body as an object; `{}` where nothing was sent. */
+export function bodyOf(request: HttpRequest): JsonObject {
+  return request.text.trim() === "" ? {} : objectOfBody(request, "The body");
+}
+
+/** The lines of a body whose lines are JSON each; the last may end like the others. One more than `max` at most: that is too many then. */
+export function linesOf({ text }: HttpRequest, max: number): string[] {
+  return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n", max + 1);
+}
+
+/** What one line may hold: read in about 20 ms. */
+const lineValuesMax = 131_072;
+
+/** Throws for the first text that is not the JSON of an object. Long lists are read in slices, so that everybody else is answered in between. */
+export async function checkObjects(texts: readonly string[], what: (at: number) => string): Promise<void> {
+  let left = sliceChars;
+  for (const [at, text] of texts.entries()) {
+    left -= text.length;
+    if (left < 0) {
+      await setImmediate();
+      left = sliceChars - text.length;
+    }
+    if (text.length <= sliceChars) objectOf(text, what(at));
+    else {
+      refuseCostly(text, what(at));
+      objectOfBody({ text, parsed: await parseLarge(text) }, what(at));
+    }
+  }
+}
+
+function refuseCostly(text: string, what: string): void {
+  const scan = new JsonScan();
+  scan.push(Buffer.from(text));
+  if (scan.values <= lineValuesMax) return;
+  const expected = `at most ${lineValuesMax} values`;
+  throw new LongshoreError("LONGSHORE_BAD_INPUT", `${what} holds ${scan.values} JSON values and names, expected ${expected}.`, {
+    detail: { expected },
+  });
+}
+
+/** `what` begins the sentence that says what is wrong. */
+export function objectOf(text: string, what: string): JsonObject {
+  return objectOfBody({ text, parsed: undefined }, what);
+}
+
+function objectOfBody(body: JsonBody, what: string): JsonObject {
+  if (isTooDeep(body)) {
+    const expected = `at most ${jsonDepthMax} levels`;
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `${what} nests deeper than ${jsonDepthMax} levels.`, { detail: { expected } });
+  }
+  let value: Json;
+  try {
+    value = jsonOf(body) as Json;
+  } catch (cause) {
+    const { message, line, column } = faultOf(body) ?? { message: (cause as Error).message, line: 1, column: 1 };
+    const detail = { expected: "JSON", line, column };
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `${what} is not JSON: ${message} at line ${line} column ${column}.`, {
+      cause,
+      detail,
+    });
+  }
+  if (isObject(value)) return value as JsonObject;
+  throw badField(what, value, "an object");
+}
+
+export function textIn(object: JsonObject, field: string, where = ""): string {
+  const value = object[field];
+  if (typeof value === "string" && value !== "") return value;
+  throw badField(where + field, value, "a text that is not empty");
+}
+
+/** A whole number from `min` to `max`; `fallback` where it is absent or null. */
+export function wholeIn(
+  object: JsonObject,
+  field: string,
+  { min = 0, max = Number.MAX_SAFE_INTEGER, fallback, where = "" }: WholeRule = {},
+): number {
+  const value = object[field] ?? fallback;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  throw badField(
+    where + field,
+    value,
+    max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`,
+  );
+}
+
+export interface WholeRule {
+  readonly min?: number;
+  readonly max?: number;
+  readonly fallback?: number;
+  /** What stands before the field's name. */
+  readonly where?: string;
+}
+
+/** An object; `{}` where it is absent or null. */
+export function objectIn(object: JsonObject, field: string, where = ""): JsonObject {
+  const value = object[field] ?? {};
+  if (isObject(value)) return value as JsonObject;
+  throw badField(where + field, value, "an object");
+}
+
+export function listIn(object: JsonObject, field: string, lengthMax: number): JsonObject[] {
+  const list = anyListIn(object, field, lengthMax);
+  list.forEach((member, at) => {
+    if (!isObject(member)) throw badField(`${field}[${at}]`, member, "an object");
+  });
+  return list as JsonObject[];
+}
+
+export function textsIn(object: JsonObject, field: string, lengthMax: number): string[] {
+  const list = anyListIn(object, field, lengthMax);
+  list.forEach((member, at) => {
+    if (typeof member !== "string" || member === "") throw badField(`${field}[${at}]`, member, "a text that is not empty");
+  });
+  return list as string[];
+}
+
+function anyListIn(object: JsonObject, field: string, lengthMax: number): Json[] {
+  const value = object[field];
+  if (!Array.isArray(value)) throw badField(field, value, "a list");
+  if (value.length <= lengthMax) return value;
+  const expected = `at most ${lengthMax} of them`;
+  throw new LongshoreError("LONGSHORE_BAD_INPUT", `${field} has ${value.length} members, expected ${expected}.`, {
+    detail: { field, expected },
+  });
+}
+
+export function queryText({ query }: HttpRequest, field: string): string {
+  const value = query.get(field);
+  if (value !== null && value !== "") return value;
+  throw badField(field, value ?? undefined, "a text that is not empty, in the query");
+}
+
+export function queryWhole(request: HttpRequest, field: string, rule: WholeRule): number {
+  const text = request.query.get(field);
+  if (text !== null && !/^\d{1,16}$/.test(text)) throw badField(field, text, "a whole number");
+  return wholeIn(text === null ? {} : { [field]: Number(text) }, field, rule);
+}
+
+export function jsonReply(value: unknown, status = 200): HttpReply {
+  return { status, headers: { "content-type": "application/json" }, body: typeof value === "string" ? value : writeExact(value) };
+}

@@ -1,0 +1,52 @@
+// The server half of FlowKit over HTTP: what workers need that have neither Kafka nor MongoDB, and tasks for whoever submits and watches
+// them. Refusals are those of our own API.
+
+import type { Board } from "../../../engine/board/board.ts";
+import type { PartStore } from "../../../engine/part/store.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
+import type { Runs } from "../../../engine/run/runs.ts";
+import type { RouteGroup } from "../../../http.ts";
+import { refuse } from "../../../problem.ts";
+import { OwnArtifacts } from "./artifacts/own.ts";
+import { artifactRoutes } from "./artifacts/routes.ts";
+import { type BusRoutesDeps, busRoutes } from "./bus-routes.ts";
+import { FlowkitTasks } from "./coordinator/tasks.ts";
+import { Places } from "./places.ts";
+import { TaskViews } from "./task-views.ts";
+import { taskRoutes } from "./tasks-routes.ts";
+
+export interface FlowkitRoutesDeps extends BusRoutesDeps {
+  readonly board: Board;
+  readonly runs: Runs;
+  readonly reader: Reader;
+  readonly parts: PartStore;
+  readonly documents: DocumentStore;
+  plan(definition: Definition): Plan;
+  /** Told of batches that are kept here and of which no event will tell: of workers that have this server for bus and store. */
+  batchesKept?(count: number): void;
+}
+
+export interface FlowkitRoutes extends RouteGroup {
+  /** Answers every poll that waits; to be called before the listener closes. */
+  dismiss(): void;
+}
+
+/** `tasks` makes runs of graphs; without the user's own functions when it is absent. */
+export function flowkitRoutes(deps: FlowkitRoutesDeps, tasks = new FlowkitTasks(deps)): FlowkitRoutes {
+  const bus = busRoutes(deps);
+  const views = new TaskViews({ ...deps, tasks });
+  const store = new OwnArtifacts({ ...deps, places: new Places(deps), task: (id) => views.task(id) });
+  const artifacts = artifactRoutes({
+    artifacts: store,
+    clock: deps.clock,
+    ...(deps.busElsewhere === undefined && deps.batchesKept !== undefined ? { kept: deps.batchesKept } : {}),
+  });
+  const dismiss = () => {
+    bus.dismiss();
+    artifacts.dismiss();
+  };
+  return { name: "flowkit", routes: [...bus.routes, ...artifacts.routes, ...taskRoutes(views)], refuse, dismiss };
+}

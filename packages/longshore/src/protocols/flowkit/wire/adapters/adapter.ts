@@ -1,0 +1,43 @@
+// Input adapters: where the batches of a node come from when it is not the handler that makes them. The coordinator names one in its command,
+// or a handler proposes one. Every worker has the two of the protocol; users may add their own.
+
+import { LongshoreError } from "../../../../errors.ts";
+import type { Json } from "../../../../json.ts";
+import type { ArgDefaults, Checked } from "../adapter-args.ts";
+import type { ReadOptions, UpstreamPart } from "../artifacts/artifacts.ts";
+import type { Batch } from "../batch.ts";
+import { pull } from "./pull.ts";
+import { rechunk } from "./rechunk.ts";
+
+export interface InputAdapter<Args = unknown> {
+  readonly name: string;
+  /** Brings the arguments into the adapter's form, before anything streams. What it refuses fails the task for good. */
+  check(args: Json | undefined, defaults: ArgDefaults): Checked<Args>;
+  /** The batches, in an order that is the same for every attempt as far as the input is. Ends by throwing when the signal aborts. */
+  open(args: Args, upstream: Upstream): AsyncIterable<Batch>;
+}
+
+/** What an adapter may read. */
+export interface Upstream {
+  readonly taskId: string;
+  /** Aborts when the run is to end, and when its worker stops: then no further batch is wanted. */
+  readonly signal: AbortSignal;
+  /** The parts of other nodes of the task, as they are produced. */
+  read(fromNodes: readonly string[], options: Omit<ReadOptions, "signal">): AsyncIterable<UpstreamPart>;
+}
+
+export type Adapters = ReadonlyMap<string, InputAdapter>;
+
+/** The adapters of a worker, by name. One that is added may not take the name of another. */
+export function adaptersWith(added: readonly InputAdapter[] = []): Adapters {
+  const adapters = new Map<string, InputAdapter>();
+  for (const adapter of [pull, rechunk, ...added] as readonly InputAdapter[]) {
+    if (adapters.has(adapter.name)) {
+      throw new LongshoreError("LONGSHORE_BAD_CONFIG", `Two input adapters are named "${adapter.name}", expected each name once.`, {
+        detail: { field: "adapters" },
+      });
+    }
+    adapters.set(adapter.name, adapter);
+  }
+  return adapters;
+}

@@ -1,0 +1,45 @@
+// `pull.from_artifacts.rechunk:size`: cuts the lists in upstream artifacts into pieces of one size. Which list is cut is said by
+// `meta_list_key` and never guessed; without it, or where it names no list, the artifact itself is the one item. A piece never spans two
+// artifacts, and its name follows from theirs, so every attempt makes the same pieces.
+
+import type { Json, JsonObject } from "../../../../json.ts";
+import { checkRechunkArgs, type RechunkArgs, rechunkAdapter } from "../adapter-args.ts";
+import type { PartRef } from "../artifacts/artifacts.ts";
+import { Batch } from "../batch.ts";
+import { dedupIds } from "../hash.ts";
+import type { InputAdapter, Upstream } from "./adapter.ts";
+
+export const rechunk: InputAdapter<RechunkArgs> = { name: rechunkAdapter, check: checkRechunkArgs, open };
+
+/** Artifacts without items that are remembered; the rest come once more to the next attempt, if there is one, and do no harm. */
+const emptyMax = 1_000;
+
+async function* open({ fromNodes, size, metaListKey, ...options }: RechunkArgs, upstream: Upstream): AsyncIterable<Batch> {
+  /** Artifacts without items: they are done with when the next piece is. */
+  let empty: PartRef[] = [];
+  for await (const { fromNode, uid, meta } of upstream.read(fromNodes, options)) {
+    const items = itemsOf(meta, metaListKey);
+    const parent = { ref: { batch_uid: uid }, meta_list_key: listIn(meta, metaListKey) === null ? null : metaListKey };
+    if (items.length === 0 && empty.length < emptyMax) empty.push({ fromNode, uid });
+    for (let at = 0, idx = 0; at < items.length; at += size, idx++) {
+      const isLast = at + size >= items.length;
+      yield new Batch({
+        batch_uid: dedupIds.chunk(fromNode, uid, idx),
+        payload: { from_node: fromNode, items: items.slice(at, at + size), parent },
+        // Only its last piece finishes an artifact: an attempt that ends in between is followed by one that gets all of them again.
+        finishes: isLast ? [...empty, { fromNode, uid }] : [],
+      });
+      if (isLast) empty = [];
+    }
+  }
+}
+
+/** What is cut of an artifact. */
+export function itemsOf(meta: JsonObject, metaListKey: string | null): readonly Json[] {
+  return listIn(meta, metaListKey) ?? [meta];
+}
+
+function listIn(meta: JsonObject, metaListKey: string | null): readonly Json[] | null {
+  const list = metaListKey !== null && Object.hasOwn(meta, metaListKey) ? meta[metaListKey] : null;
+  return Array.isArray(list) ? list : null;
+}

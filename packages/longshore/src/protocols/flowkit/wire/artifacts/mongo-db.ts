@@ -1,0 +1,193 @@
+// MongoDB as this folder uses it: the few calls, opening a connection, the indexes, and what its errors mean. The client is installed
+// only by those who use it, so that nothing here names its types.
+
+import { LongshoreError, toError } from "../../../../errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+
+export type MongoDocument = { [field: string]: unknown };
+
+export interface MongoCursor {
+  hasNext(): Promise<boolean>;
+  /** What came with the last answer of the server. */
+  readBufferedDocuments(): MongoDocument[];
+  close(): Promise<void>;
+}
+
+/** One of several changes that are sent together. */
+export interface MongoUpdate {
+  updateOne: { filter: MongoDocument; update: MongoDocument; upsert?: boolean };
+}
+
+export interface MongoCollection {
+  findOne(filter: MongoDocument, options?: MongoDocument): Promise<MongoDocument | null>;
+  find(filter: MongoDocument, options?: MongoDocument): MongoCursor;
+  countDocuments(filter: MongoDocument): Promise<number>;
+  insertMany(documents: MongoDocument[], options?: MongoDocument): Promise<unknown>;
+  updateOne(filter: MongoDocument, update: MongoDocument, options?: MongoDocument): Promise<{ matchedCount: number }>;
+  bulkWrite(operations: MongoUpdate[], options?: MongoDocument): Promise<{ matchedCount: number }>;
+  deleteMany(filter: MongoDocument): Promise<{ deletedCount: number }>;
+  createIndex(keys: { [field: string]: 1 }, options: MongoDocument): Promise<string>;
+}
+
+/** A `Db` of the package `mongodb`. */
+export interface MongoDb {
+  readonly databaseName: string;
+  collection(name: string): MongoCollection;
+}
+
+export interface MongoOptions {
+  /** Such as `mongodb://127.0.0.1:27017/flowkit`. */
+  readonly url: string;
+  /** The database, where the address names none: `flowkit`. */
+  readonly database?: string;
+}
+
+export interface MongoConnection {
+  readonly db: MongoDb;
+  close(): Promise<void>;
+}
+
+/** How long a call waits for a server that can take it, before it is the caller's turn to repeat. */
+const selectionMs = 10_000;
+const databaseDefault = "flowkit";
+const install = "npm install mongodb";
+
+type MongoPackage = Pick<typeof import("mongodb"), "MongoClient">;
+
+/** `load` is replaced in tests. Rejects with LONGSHORE_BAD_CONFIG for a bad address, and when the client is not installed. */
+export async function connectMongo(
+  { url, database }: MongoOptions,
+  load: () => Promise<MongoPackage> = () => import("mongodb"),
+): Promise<MongoConnection> {
+  const { MongoClient } = await loadMongo(load);
+  let client: InstanceType<typeof MongoClient>;
+  try {
+    // A write that was acknowledged must outlive the machine that acknowledged it.
+    client = new MongoClient(url, { serverSelectionTimeoutMS: selectionMs, w: "majority", journal: true });
+  } catch (error) {
+    // The client's own words may quote the address, which may hold a password.
+    const message = "The address of MongoDB cannot be read, expected one such as mongodb://127.0.0.1:27017/flowkit.";
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, {
+      cause: error,
+      detail: { field: "mongo.url", expected: "a MongoDB address" },
+    });
+  }
+  const named = database ?? (new URL(url.replace(/^mongodb(\+srv)?:\/\/[^/]*/, "mongodb://host")).pathname.slice(1) || databaseDefault);
+  return { db: client.db(named), close: () => client.close() };
+}
+
+async function loadMongo(load: () => Promise<MongoPackage>): Promise<MongoPackage> {
+  try {
+    return await load();
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `MongoDB needs the package mongodb: ${install}`, { cause: error });
+  }
+}
+
+export type MongoIndex = readonly [collection: string, keys: readonly string[], options: MongoDocument];
+
+/** `task_id` and `node_id` come first in each, so that the records of a task lie together. */
+const workerIndexes: readonly MongoIndex[] = [
+  ["tasks", ["id"], { name: "ix_task_id" }],
+  ["artifacts", ["task_id", "node_id"], { name: "ix_artifacts_task_node" }],
+  ["artifacts", ["task_id", "node_id", "batch_uid"], { name: "uniq_artifact_batch", unique: true, sparse: true }],
+  // Ours: so that a stream goes on where it was instead of sorting everything anew.
+  ["artifacts", ["task_id", "node_id", "created_at", "sequence"], { name: "ix_artifacts_stream" }],
+  ["stream_progress", ["task_id", "consumer_node", "from_node", "batch_uid"], { name: "uniq_stream_claim_batch", unique: true }],
+  ["worker_state", ["updated_at"], { name: "ttl_worker_state_updated_at", expireAfterSeconds: 604_800 }],
+];
+
+/** IndexOptionsConflict and IndexKeySpecsConflict: there is such an index under another name, or with other options. */
+const indexThere: ReadonlySet<unknown> = new Set([85, 86]);
+
+/** FlowKit's coordinator and workers give the same index different names: whichever was there first is good enough. */
+export async function ensureIndexes(db: MongoDb, wanted: readonly MongoIndex[] = workerIndexes): Promise<void> {
+  for (const [collection, keys, options] of wanted) {
+    try {
+      await db.collection(collection).createIndex(Object.fromEntries(keys.map((key) => [key, 1])), options);
+    } catch (error) {
+      if (!indexThere.has((error as { code?: unknown }).code)) throw error;
+    }
+  }
+}
+
+/** The classes by which the client says that no server took the call, by name, since the package itself may come from the user. */
+const unreachable =
+  /^Mongo(Network|NetworkTimeout|ServerSelection|PoolCleared|PoolClosed|WaitQueueTimeout|NotConnected|TopologyClosed|ClientClosed)Error$/;
+/** NotWritablePrimary, its kin while servers change places, and MaxTimeMSExpired. */
+const passing: ReadonlySet<unknown> = new Set([50, 91, 189, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436]);
+const tooLarge: ReadonlySet<unknown> = new Set([10_334, 17_280]);
+const duplicateKey = 11_000;
+/** The cursor was left alone for so long that the server has forgotten it. */
+const cursorGone = 43;
+
+/** Runs one call, and turns what the client throws into our own codes where we have one. */
+export async function asking<T>(what: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (thrown) {
+    const error = toError(thrown);
+    const { code } = error as { code?: unknown };
+    if (unreachable.test(error.name) || passing.has(code)) {
+      throw new LongshoreError("LONGSHORE_UNREACHABLE", `MongoDB did not ${what}: ${error.message}`, { cause: error });
+    }
+    if (tooLarge.has(code) || error instanceof RangeError) {
+      const message = `MongoDB did not ${what}: a document is larger than it takes (16 MiB).`;
+      throw new LongshoreError("LONGSHORE_LIMIT", message, { cause: error, detail: { expected: "documents of at most 16 MiB" } });
+    }
+    throw error;
+  }
+}
+
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof LongshoreError && error.code === "LONGSHORE_UNREACHABLE";
+}
+
+export function isCursorGone(error: unknown): boolean {
+  return (error as { code?: unknown }).code === cursorGone;
+}
+
+/** Which documents of an unordered insert were there already. Throws the error when it says anything else. */
+export function duplicatesIn(error: unknown): Set<number> {
+  const { writeErrors } = error as { writeErrors?: unknown };
+  const list = (Array.isArray(writeErrors) ? writeErrors : [writeErrors]) as { code?: unknown; index?: unknown }[];
+  if (!list.every((one) => one?.code === duplicateKey && typeof one.index === "number")) throw error;
+  return new Set(list.map(({ index }) => index as number));
+}
+
+/** Inserts what is new, which is half the price of upserts. Answers what was there already. */
+export async function insertNew(db: MongoDb, collection: string, documents: MongoDocument[]): Promise<MongoDocument[]> {
+  if (documents.length === 0) return [];
+  try {
+    await asking("keep documents", () => db.collection(collection).insertMany(documents, { ordered: false }));
+    return [];
+  } catch (error) {
+    const known = duplicatesIn(error);
+    return documents.filter((_, at) => known.has(at));
+  }
+}
+
+export function isDuplicate(error: unknown): boolean {
+  return (error as { code?: unknown }).code === duplicateKey;
+}
+
+/** Values of BSON as JSON: times as texts, numbers of any width as numbers, what is left by its text. `wide` reads those of 64 bits. */
+export function plain(value: unknown, wide: (digits: string) => unknown = Number): Json {
+  if (value === null || value === undefined) return null;
+  if (typeof value !== "object") return typeof value === "bigint" ? Number(value) : (value as Json);
+  if (Array.isArray(value)) return value.map((item) => plain(item, wide));
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+  const { _bsontype: type } = value as { _bsontype?: unknown };
+  if (type === "Long") return wide(String(value)) as Json;
+  if (type === "Int32" || type === "Double" || type === "Decimal128") return Number(String(value));
+  if (typeof type === "string") return String(value);
+  const object: JsonObject = {};
+  for (const [key, member] of Object.entries(value)) object[key] = plain(member, wide);
+  return object;
+}
+
+/** What a document says in a field that must be an object; empty where it says anything else. */
+export function plainObject(value: unknown, wide?: (digits: string) => unknown): JsonObject {
+  return isObject(value) ? (plain(value, wide) as JsonObject) : {};
+}

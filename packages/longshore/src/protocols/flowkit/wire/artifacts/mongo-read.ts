@@ -1,0 +1,289 @@
+// Reading a stream of parts from MongoDB, which cannot wake its readers: a round looks at every source, and after an empty one it waits.
+//
+// A source is read in the order of `created_at`, from where the last scan ended. That alone would miss a part that is written late with an
+// earlier time (another clock, two writers, a failed batch that came back). So an empty round also compares counts: either every part has
+// a claim of this consumer, or the source is read again from its first part. A claim is a row that can be inserted once: whatever is read
+// twice is given once, and a page costs one find and one insert.
+//
+// A new attempt first releases what earlier ones claimed and did not process, and looks for more of that before it ends, since an earlier
+// one may go on for a while without knowing that it is over.
+
+import { type Clock, pause } from "../../../../clock.ts";
+import { isObject } from "../../../../json.ts";
+import type { Trouble } from "../../../../trouble.ts";
+import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart, unknownSource } from "./artifacts.ts";
+import { asking, insertNew, isCursorGone, isUnreachable, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
+
+export interface MongoReaderParts {
+  readonly db: MongoDb;
+  readonly consumer: Attempt;
+  readonly sources: readonly string[];
+  readonly options: ReadOptions;
+  readonly clock: Clock;
+  /** Resolves when there are indexes: without them a claim could be made twice. */
+  readonly ready: () => Promise<void>;
+  readonly trouble: Trouble | undefined;
+}
+
+/** Parts in one answer of the server, and claims in one insert. */
+const pageParts = 500;
+
+/** How far one source has been read. */
+interface Line {
+  readonly node: string;
+  /** What is being read of it: pages, in the order in which they were written. */
+  scan: AsyncGenerator<UpstreamPart[], void> | null;
+  /** Whether it was complete when that began. */
+  complete: boolean;
+  /** That began with its first part, and after it was complete: whatever is found is all there is. */
+  whole: boolean;
+  /** Where the next scan begins; null for its first part. */
+  from: Date | null;
+  /** What was seen of the moment `from`, which the next scan begins with. */
+  seen: Set<unknown>;
+  /** How many parts were left when it was last read from its first part. */
+  gap: number;
+  over: boolean;
+}
+
+export class MongoReader {
+  readonly #parts: MongoReaderParts;
+  readonly #lines: Line[];
+  /** Sources that the coordinator calls finished, whether or not anybody wrote an artifact that says so. */
+  readonly #finished = new Set<string>();
+
+  constructor(parts: MongoReaderParts) {
+    this.#parts = parts;
+    const fresh = { scan: null, complete: false, whole: false, from: null, gap: 0, over: false };
+    this.#lines = [...new Set(parts.sources)].map((node) => ({ ...fresh, node, seen: new Set() }));
+  }
+
+  async *parts(): AsyncGenerator<UpstreamPart, void> {
+    const { clock, trouble, options } = this.#parts;
+    const what = `reading parts for ${this.#parts.consumer.nodeId} from MongoDB`;
+    let waitMs = options.pollMs;
+    let begun = false;
+    const wait = async () => {
+      await pause(clock, waitMs, options.signal);
+      waitMs = Math.min(2 * waitMs, options.backoffMaxMs);
+    };
+    try {
+      for (;;) {
+        options.signal.throwIfAborted();
+        try {
+          if (!begun) {
+            await this.#parts.ready();
+            await this.#release();
+            begun = true;
+          }
+          let idle = true;
+          for await (const page of this.#round()) {
+            idle = false;
+            waitMs = options.pollMs;
+            yield* page;
+          }
+          trouble?.working(what);
+          if (!idle || (await this.#again())) continue;
+          if (this.#lines.every(({ over }) => over)) return;
+          await this.#look();
+          await wait();
+        } catch (error) {
+          if (!isUnreachable(error)) throw error;
+          for (const line of this.#lines) line.scan = null;
+          trouble?.failing(what, error);
+          await wait();
+        }
+      }
+    } finally {
+      for (const { scan } of this.#lines) await scan?.return();
+    }
+  }
+
+  /** The next page of every source that has one. */
+  async *#round(): AsyncGenerator<UpstreamPart[], void> {
+    const open = this.#lines.filter(({ over }) => !over);
+    // Asked before a scan begins, so that nothing comes behind it.
+    const complete = open.some(({ scan }) => scan === null) ? await this.#complete() : new Set();
+    for (const line of open) {
+      if (line.scan === null) {
+        line.complete = complete.has(line.node);
+        line.whole ||= line.complete && line.from === null;
+        line.scan = this.#scan(line);
+      }
+      const page = await this.#next(line, line.scan);
+      if (page !== undefined) yield page;
+    }
+  }
+
+  async #next(line: Line, scan: AsyncGenerator<UpstreamPart[], void>): Promise<UpstreamPart[] | undefined> {
+    try {
+      const { done, value } = await scan.next();
+      if (!done) return value;
+      line.scan = null;
+      return undefined;
+    } catch (error) {
+      if (!isCursorGone(error)) throw error;
+      // The consumer took so long over a page that the server gave up: the next scan goes on from here.
+      line.scan = null;
+      return [];
+    }
+  }
+
+  async *#scan(line: Line): AsyncGenerator<UpstreamPart[], void> {
+    const { db, consumer } = this.#parts;
+    const filter: MongoDocument = { task_id: consumer.taskId, node_id: line.node, status: "partial" };
+    if (line.from !== null) filter.created_at = { $gte: line.from };
+    const cursor = db.collection("artifacts").find(filter, {
+      sort: { created_at: 1, sequence: 1 },
+      projection: { _id: 0, batch_uid: 1, meta: 1, created_at: 1 },
+      batchSize: pageParts,
+    });
+    try {
+      while (await asking("read artifacts", () => cursor.hasNext())) {
+        const page = unseen(line, cursor.readBufferedDocuments());
+        const claimed = await this.#claim(line.node, page);
+        if (page.length > 0) yield claimed.map(({ batch_uid, meta }) => partOf(line.node, batch_uid, meta));
+      }
+    } finally {
+      // A connection that was lost has taken the cursor with it.
+      await cursor.close().catch(() => undefined);
+    }
+  }
+
+  /** Those of a page that nobody has claimed before. */
+  async #claim(fromNode: string, page: MongoDocument[]): Promise<MongoDocument[]> {
+    const { db, consumer, clock } = this.#parts;
+    const { epoch, workerId: worker_id } = consumer;
+    const claimed_at = new Date(clock.now());
+    const rows = page.map(({ batch_uid }) => ({
+      ...claimKey(consumer, fromNode, batch_uid as string),
+      ...{ claimed_at, epoch, worker_id, state: "claimed" },
+    }));
+    const claimed = new Set((await insertNew(db, "stream_progress", rows)).map(({ batch_uid }) => batch_uid));
+    return page.filter(({ batch_uid }) => !claimed.has(batch_uid));
+  }
+
+  async #release(): Promise<number> {
+    const { db, consumer, sources } = this.#parts;
+    const { taskId: task_id, nodeId: consumer_node, epoch } = consumer;
+    return releaseClaims(db, { task_id, consumer_node, from_node: { $in: [...sources] } }, epoch);
+  }
+
+  /** After a round that found nothing: whether a source has to be read from its first part. Marks those that are over. */
+  async #again(): Promise<boolean> {
+    const released = (await this.#release()) > 0;
+    let again = false;
+    for (const line of this.#lines) {
+      if (line.over) continue;
+      const gap = await this.#left(line.node);
+      if (line.complete && gap <= 0) {
+        line.over = true;
+      } else if (released || line.complete || gap !== line.gap) {
+        // At once, unless that was just done in vain: then earlier attempts are at it, and are given time to notice that they are over.
+        again ||= released || !line.whole || gap !== line.gap;
+        Object.assign(line, { from: null, seen: new Set(), gap, whole: false });
+      }
+    }
+    return again;
+  }
+
+  /**
+   * Parts that are neither processed nor claimed by this attempt. An earlier one's claim does not count: it may be released at any time, by
+   * an attempt between the two as well, and be made again. These claims stay, so that what is not left now never is.
+   */
+  async #left(node_id: string): Promise<number> {
+    const { db, consumer } = this.#parts;
+    const { taskId: task_id, nodeId: consumer_node, epoch } = consumer;
+    const lasting = [{ state: "processed" }, { epoch: { $gte: epoch } }];
+    const [parts, claims] = await asking("count parts", () =>
+      Promise.all([
+        db.collection("artifacts").countDocuments({ task_id, node_id, status: "partial", batch_uid: { $type: "string" } }),
+        db.collection("stream_progress").countDocuments({ task_id, consumer_node, from_node: node_id, $or: lasting }),
+      ]),
+    );
+    return parts - claims;
+  }
+
+  async #complete(): Promise<ReadonlySet<unknown>> {
+    const { db, consumer, sources, options } = this.#parts;
+    if (!options.eofOnTaskDone) return new Set();
+    const complete = new Set<unknown>(this.#finished);
+    const cursor = db
+      .collection("artifacts")
+      .find({ task_id: consumer.taskId, node_id: { $in: [...sources] }, status: "complete" }, { projection: { _id: 0, node_id: 1 } });
+    while (await asking("look for complete artifacts", () => cursor.hasNext())) {
+      for (const { node_id } of cursor.readBufferedDocuments()) complete.add(node_id);
+    }
+    return complete.size === this.#finished.size ? complete : this.#confirmed(complete);
+  }
+
+  /**
+   * Those that are complete by the word of our coordinator as well, where it keeps the task: it writes that a node is finished after everything
+   * that the node has produced. A worker of another make writes that it is complete while its last parts are still on their way.
+   */
+  async #confirmed(complete: ReadonlySet<unknown>): Promise<ReadonlySet<unknown>> {
+    const { db, consumer } = this.#parts;
+    const projection = { ...taskFlags, mirrored_by: 1 };
+    const task = await asking("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection }));
+    if (typeof task?.mirrored_by !== "string") return complete;
+    return new Set([...complete].filter((node) => (nodeOf(task, String(node))?.status ?? "finished") === "finished"));
+  }
+
+  /** What the coordinator says about the sources that nothing comes from. When it cancels the whole task, this consumer is told by itself. */
+  async #look(): Promise<void> {
+    const { db, consumer } = this.#parts;
+    const task = await asking("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection: taskFlags }));
+    if (task === null || isCancelled(task)) return;
+    for (const { node, from } of this.#lines.filter(({ over, complete }) => !over && !complete)) {
+      const found = nodeOf(task, node);
+      // A function may have left something under a name that is no node's.
+      if (found === undefined && from === null) throw unknownSource(consumer.taskId, node);
+      if (found?.status === "finished") this.#finished.add(node);
+      else if (found?.status === "failed") throw new UpstreamFailed(node, "failed");
+      else if (found?.status === "cancelling" || isCancelled(found)) throw new UpstreamFailed(node, "cancelled");
+    }
+  }
+}
+
+/** Moves the line on to the end of a page, and answers what of it is new. */
+function unseen(line: Line, page: readonly MongoDocument[]): MongoDocument[] {
+  return page.filter(({ created_at: at, batch_uid: uid }) => {
+    if (typeof uid !== "string" || line.seen.has(uid)) return false;
+    if (at instanceof Date) {
+      if (line.from === null || at > line.from) {
+        line.from = at;
+        line.seen = new Set();
+      }
+      line.seen.add(uid);
+    }
+    return true;
+  });
+}
+
+function partOf(fromNode: string, uid: unknown, meta: unknown): UpstreamPart {
+  return { fromNode, uid: uid as string, meta: plainObject(meta) };
+}
+
+/** Gives up claims of earlier attempts on what they did not process; one that names no attempt is a foreign worker's. Answers how many. */
+export async function releaseClaims(db: MongoDb, whose: MongoDocument, epoch: number): Promise<number> {
+  const unprocessed = { ...whose, state: { $ne: "processed" }, epoch: { $not: { $gte: epoch } } };
+  return (await asking("release claims", () => db.collection("stream_progress").deleteMany(unprocessed))).deletedCount;
+}
+
+/** The unique key of a claim. */
+export function claimKey({ taskId, nodeId }: Attempt, fromNode: string, uid: string): MongoDocument {
+  return { task_id: taskId, consumer_node: nodeId, from_node: fromNode, batch_uid: uid };
+}
+
+/** What of a task's document tells how its nodes stand. */
+export const taskFlags = { _id: 0, coordinator: 1, "graph.nodes.node_id": 1, "graph.nodes.status": 1, "graph.nodes.coordinator": 1 };
+
+export function nodeOf(task: MongoDocument, nodeId: string): MongoDocument | undefined {
+  const nodes = isObject(task.graph) && Array.isArray(task.graph.nodes) ? task.graph.nodes : [];
+  return nodes.filter(isObject).find(({ node_id }) => node_id === nodeId);
+}
+
+/** The flag that the coordinator sets on tasks and nodes alike. */
+export function isCancelled(document: MongoDocument | undefined): boolean {
+  return isObject(document?.coordinator) && document.coordinator.cancelled === true;
+}

@@ -1,0 +1,216 @@
+// The shapes on FlowKit's wire that a worker and a coordinator share: the envelope, its payloads, topics, keys and groups. No I/O, no
+// defaults of behaviour: README.md beside this file is the contract with literal examples. Field names are FlowKit's own.
+
+import type { Json, JsonObject } from "../../../json.ts";
+import { writeExact } from "../../../json-exact.ts";
+
+/** What we write. A draft of a second version adds fields only, so it is read as well. */
+export const protocolVersion = 1;
+/** Where a Longshore server has what FlowKit needs over HTTP. Not part of the reference. */
+export const httpBase = "/flowkit/v1";
+/** Stands for "no task, node or type" in announcements, and as the key of a reply without a task. */
+export const nobody = "*";
+/** How a final result is told apart from a batch among the results of a node. */
+export const finalUid = "__final__";
+
+export type MessageType = "cmd" | "event" | "heartbeat" | "query" | "reply";
+export type SenderRole = "coordinator" | "worker";
+
+/** Every record's value. All fields are always written, in this order. */
+export interface Envelope {
+  readonly v: number;
+  readonly msg_type: MessageType;
+  readonly role: SenderRole;
+  /** A reply copies its query's. */
+  readonly corr_id: string;
+  /** The same for the same message however often it is sent; see hash.ts. */
+  readonly dedup_id: string;
+  readonly task_id: string;
+  readonly node_id: string;
+  /** The node's type, which is the worker's role. */
+  readonly step_type: string;
+  /** Fences an attempt: what an earlier one says does not count. */
+  readonly attempt_epoch: number;
+  readonly ts_ms: number;
+  readonly payload: JsonObject;
+  /** Set on signals alone. */
+  readonly target_worker_id: string | null;
+}
+
+/** Compact JSON with the fields in their order. */
+export function encodeEnvelope(envelope: Omit<Envelope, "v">): string {
+  const { msg_type, role, corr_id, dedup_id, task_id, node_id, step_type, attempt_epoch, ts_ms, payload, target_worker_id } = envelope;
+  const v = protocolVersion;
+  return writeExact({
+    v,
+    msg_type,
+    role,
+    corr_id,
+    dedup_id,
+    task_id,
+    node_id,
+    step_type,
+    attempt_epoch,
+    ts_ms,
+    payload,
+    target_worker_id,
+  });
+}
+
+/** A coordinator's command to the workers of a type. */
+export type Command =
+  | {
+      readonly cmd: "TASK_START";
+      readonly input_ref: JsonObject | null;
+      readonly input_inline: JsonObject | null;
+      /** Passed through. */
+      readonly batching: JsonObject | null;
+      readonly cancel_token: string;
+      /** Ours, on the wire only when there are any: batches to pass over, because they failed as often as they may. */
+      readonly dead_letters?: readonly string[];
+    }
+  | { readonly cmd: "TASK_CANCEL"; readonly reason: string; readonly cancel_token: string }
+  /** Known by name, without a meaning. */
+  | { readonly cmd: "TASK_PAUSE" | "TASK_RESUME" };
+
+export type TaskStart = Extract<Command, { cmd: "TASK_START" }>;
+
+export interface Lease {
+  readonly lease_id: string;
+  readonly lease_deadline_ts_ms: number;
+}
+
+/** What a worker says about an attempt; `worker_id` is in each. */
+export type StatusEvent = { readonly worker_id: string } & (
+  | ({ readonly kind: "TASK_ACCEPTED" | "TASK_HEARTBEAT" | "TASK_RESUMED" } & Lease)
+  | {
+      readonly kind: "BATCH_OK";
+      readonly batch_uid: string;
+      readonly metrics: JsonObject;
+      readonly artifacts_ref: JsonObject | null;
+    }
+  | {
+      readonly kind: "BATCH_FAILED";
+      readonly batch_uid: string;
+      readonly reason_code: string;
+      readonly permanent: boolean;
+      readonly error: string | null;
+      readonly artifacts_ref: JsonObject | null;
+    }
+  | {
+      readonly kind: "TASK_DONE";
+      readonly metrics: JsonObject;
+      readonly artifacts_ref: JsonObject | null;
+      readonly final_uid: string | null;
+      /** Ours: what an ordinary task returned. Its metrics have travelled with its batch. */
+      readonly output?: Json;
+    }
+  | { readonly kind: "TASK_FAILED"; readonly reason_code: string; readonly permanent: boolean; readonly error: string | null }
+  | { readonly kind: "CANCELLED"; readonly reason: string }
+);
+
+export type StatusKind = StatusEvent["kind"];
+
+/** A run that a worker has not ended yet, as it is kept for its restart and told in its first announcement. */
+export interface ActiveRun {
+  readonly task_id: string;
+  readonly node_id: string;
+  readonly step_type: string;
+  readonly attempt_epoch: number;
+  readonly lease_id: string;
+  readonly cancel_token: string;
+  readonly started_at_ms: number;
+  readonly state: "running" | "finishing" | "cancelling";
+  readonly checkpoint: JsonObject;
+}
+
+/** A worker comes, is still there, or goes. */
+export type Announcement =
+  | {
+      readonly kind: "WORKER_ONLINE";
+      readonly worker_id: string;
+      /** Its roles, joined by commas. */
+      readonly type: string;
+      readonly capabilities: { readonly roles: readonly string[] } | null;
+      readonly version: string;
+      readonly capacity: { readonly tasks: number };
+      readonly resume: ActiveRun | null;
+    }
+  | { readonly kind: "WORKER_OFFLINE"; readonly worker_id: string; readonly reason: string | null };
+
+/** To one worker; the run that it is about is named in the envelope. */
+export interface CancelSignal {
+  readonly sig: "CANCEL";
+  readonly reason: string;
+  readonly cancel_token: string | null;
+  /** When the coordinator stops waiting. */
+  readonly deadline_ts_ms: number | null;
+}
+
+export interface Discover {
+  readonly query: "TASK_DISCOVER";
+  readonly want_epoch: number;
+}
+
+/** What a worker answers to it: that it runs this node, or that it does not. */
+export interface Snapshot {
+  readonly reply: "TASK_SNAPSHOT";
+  readonly worker_id: string | null;
+  readonly run_state: "running" | "finishing" | "cancelling" | "idle";
+  /** Of the run. The envelope's is the query's. */
+  readonly attempt_epoch: number;
+  readonly lease: { readonly worker_id: string; readonly lease_id: string; readonly deadline_ts_ms: number } | null;
+  readonly progress: JsonObject | null;
+  readonly artifacts: JsonObject | null;
+}
+
+/** A payload as it stands in an envelope. The types above are JSON objects; interfaces are no index signatures. */
+export function payloadOf(value: Command | StatusEvent | Announcement | CancelSignal | Discover | Snapshot): JsonObject {
+  return value as unknown as { [field: string]: Json };
+}
+
+/** The six names that an installation may change; `{type}` stands for the type. */
+export interface TopicNames {
+  readonly cmd: string;
+  readonly status: string;
+  readonly announce: string;
+  readonly query: string;
+  readonly reply: string;
+  readonly signals: string;
+}
+
+export const topicNamesDefault: TopicNames = {
+  cmd: "cmd.{type}.v1",
+  status: "status.{type}.v1",
+  announce: "workers.announce.v1",
+  query: "query.tasks.v1",
+  reply: "reply.tasks.v1",
+  signals: "signals.v1",
+};
+
+export function commandTopic(names: TopicNames, type: string): string {
+  return names.cmd.replaceAll("{type}", () => type);
+}
+
+export function statusTopic(names: TopicNames, type: string): string {
+  return names.status.replaceAll("{type}", () => type);
+}
+
+/** The key of commands and events: one node's records stay in order. */
+export function nodeKey(taskId: string, nodeId: string): string {
+  return `${taskId}:${nodeId}`;
+}
+
+/** Workers of a role compete for its commands. */
+export function commandGroup(role: string): string {
+  return `workers.${role}.v1`;
+}
+
+/** One per worker, unlike the reference's one for all of them: a query must reach every worker. */
+export function queryGroup(workerId: string): string {
+  return `workers.query.${workerId}`;
+}
+
+export function signalsGroup(workerId: string): string {
+  return `workers.signals.${workerId}`;
+}

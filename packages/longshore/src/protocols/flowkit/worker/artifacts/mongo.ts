@@ -1,0 +1,211 @@
+// Artifacts in MongoDB, in the documents that FlowKit's own workers read and write, so that both kinds of worker may do nodes of one task.
+// README.md beside this file lists them. What is ours on top: `attempt_epoch` moves on with the attempts and fences our writers, `sequence`
+// keeps the order of parts of one moment, and claims in `stream_progress` carry the attempt (`epoch`) and a `state`. Foreign writers know
+// none of it and cannot be fenced.
+
+import { type Clock, systemClock } from "../../../../clock.ts";
+import { LongshoreError } from "../../../../errors.ts";
+import { isObject, type JsonObject } from "../../../../json.ts";
+import type { Trouble } from "../../../../trouble.ts";
+import type { ArtifactStore, Attempt, PartialArtifact, PartRef, ReadOptions, UpstreamPart } from "../../wire/artifacts/artifacts.ts";
+import { checkParts } from "../../wire/artifacts/check.ts";
+import {
+  asking,
+  connectMongo,
+  ensureIndexes,
+  insertNew,
+  isDuplicate,
+  type MongoDb,
+  type MongoDocument,
+  type MongoOptions,
+  type MongoUpdate,
+  plain,
+  plainObject,
+} from "../../wire/artifacts/mongo-db.ts";
+import { claimKey, isCancelled, MongoReader, nodeOf, taskFlags } from "../../wire/artifacts/mongo-read.ts";
+import type { ActiveRun } from "../../wire/shapes.ts";
+
+export interface MongoArtifactsOptions {
+  readonly clock?: Clock;
+  /** Told of what is tried again, and of its end. */
+  readonly trouble?: Trouble;
+}
+
+/** Opens a connection of its own; `close` ends it. */
+export async function openMongoArtifacts(mongo: MongoOptions, options: MongoArtifactsOptions = {}): Promise<ArtifactStore> {
+  const { db, close } = await connectMongo(mongo);
+  return mongoArtifacts(db, { ...options, close });
+}
+
+/** On a database that somebody else has opened, and closes. */
+export function mongoArtifacts(db: MongoDb, options: MongoArtifactsOptions & { close?: () => Promise<void> } = {}): ArtifactStore {
+  return new MongoArtifacts(db, options);
+}
+
+class MongoArtifacts implements ArtifactStore {
+  readonly name: string;
+  readonly #db: MongoDb;
+  readonly #clock: Clock;
+  readonly #trouble: Trouble | undefined;
+  readonly #release: () => Promise<void>;
+  readonly #closed = new AbortController();
+  #indexed: Promise<void> | undefined;
+  #sequence = 0;
+
+  constructor(
+    db: MongoDb,
+    { clock = systemClock, trouble, close = async () => {} }: MongoArtifactsOptions & { close?: () => Promise<void> },
+  ) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#trouble = trouble;
+    this.#release = close;
+    this.name = `MongoDB (${db.databaseName})`;
+  }
+
+  async putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean> {
+    checkParts(parts);
+    if (parts.length === 0) return true;
+    const { taskId: task_id, nodeId: node_id, epoch: attempt_epoch, workerId: worker_id } = attempt;
+    const now = new Date(this.#clock.now());
+    const common = { task_id, node_id, attempt_epoch, status: "partial", worker_id, payload: null, created_at: now, updated_at: now };
+    // What a list names twice is one part, with its last value.
+    const metas = new Map(parts.map(({ uid, meta }) => [uid, meta]));
+    const documents = [...metas].map(([batch_uid, meta]) => ({ ...common, batch_uid, meta, sequence: this.#sequence++ }));
+    await this.#ready();
+    const there = await insertNew(this.#db, "artifacts", documents);
+    return there.length === 0 || this.#replace(there, attempt_epoch);
+  }
+
+  async complete(attempt: Attempt, meta: JsonObject): Promise<boolean> {
+    const { taskId: task_id, nodeId: node_id, epoch: attempt_epoch, workerId: worker_id } = attempt;
+    const now = new Date(this.#clock.now());
+    await this.#ready();
+    if (await this.#overtaken(attempt)) return false;
+    try {
+      await asking("keep a complete artifact", () =>
+        this.#artifacts.updateOne(
+          { task_id, node_id, batch_uid: { $exists: false }, ...notAfter(attempt_epoch) },
+          { $set: { status: "complete", meta, updated_at: now, attempt_epoch }, $setOnInsert: { worker_id, created_at: now } },
+          { upsert: true },
+        ),
+      );
+      return true;
+    } catch (error) {
+      // The unique index has one without a uid already, and it was written by a later attempt.
+      if (isDuplicate(error)) return false;
+      throw error;
+    }
+  }
+
+  /** A later attempt reads: what it has claimed this one has seen as somebody's, and may not call done. */
+  async #overtaken({ taskId: task_id, nodeId: consumer_node, epoch }: Attempt): Promise<boolean> {
+    const later = { task_id, consumer_node, epoch: { $gt: epoch } };
+    return (
+      (await asking("look for claims", () => this.#db.collection("stream_progress").findOne(later, { projection: { _id: 1 } }))) !== null
+    );
+  }
+
+  async isComplete(task_id: string, node_id: string): Promise<boolean> {
+    const wanted = { task_id, node_id, status: "complete" };
+    return (await asking("look for an artifact", () => this.#artifacts.findOne(wanted, { projection: { _id: 1 } }))) !== null;
+  }
+
+  async *read(consumer: Attempt, sources: readonly string[], options: ReadOptions): AsyncGenerator<UpstreamPart, void> {
+    const signal = AbortSignal.any([options.signal, this.#closed.signal]);
+    const parts = { db: this.#db, clock: this.#clock, trouble: this.#trouble, ready: () => this.#ready() };
+    yield* new MongoReader({ ...parts, consumer, sources, options: { ...options, signal } }).parts();
+  }
+
+  /** Not compared with the attempt: whoever says so has kept what it made of the part, so that it is true in any case. */
+  async finish(consumer: Attempt, parts: readonly PartRef[]): Promise<boolean> {
+    checkParts(parts);
+    if (parts.length === 0) return true;
+    const update = { $set: { state: "processed", processed_at: new Date(this.#clock.now()) } };
+    const operations = parts.map(({ fromNode, uid }) => ({ updateOne: { filter: claimKey(consumer, fromNode, uid), update } }));
+    const { matchedCount } = await asking("mark parts as processed", () =>
+      this.#db.collection("stream_progress").bulkWrite(operations, { ordered: false }),
+    );
+    // A claim that is gone was released by a later attempt.
+    return matchedCount === parts.length;
+  }
+
+  async cancelled(taskId: string, nodeId: string): Promise<boolean> {
+    const task = await asking("read a task", () => this.#db.collection("tasks").findOne({ id: taskId }, { projection: taskFlags }));
+    if (task === null) return false;
+    const node = nodeOf(task, nodeId);
+    return isCancelled(task) || isCancelled(node) || node?.status === "cancelling";
+  }
+
+  async epochOf(taskId: string, nodeId: string): Promise<number | null> {
+    const projection = { _id: 0, "graph.nodes.node_id": 1, "graph.nodes.attempt_epoch": 1 };
+    const task = await asking("read a task", () => this.#db.collection("tasks").findOne({ id: taskId }, { projection }));
+    const epoch = task === null ? undefined : plain(nodeOf(task, nodeId)?.attempt_epoch);
+    return typeof epoch === "number" ? epoch : null;
+  }
+
+  async loadState(workerId: string): Promise<ActiveRun | null> {
+    const found = await asking("read a worker's state", () => this.#db.collection("worker_state").findOne({ _id: workerId }));
+    return isObject(found?.active_run) ? (plain(found.active_run) as unknown as ActiveRun) : null;
+  }
+
+  async saveState(workerId: string, run: ActiveRun | null): Promise<void> {
+    await this.#ready();
+    const update = { $set: { active_run: run, updated_at: new Date(this.#clock.now()) } };
+    await asking("keep a worker's state", () => this.#db.collection("worker_state").updateOne({ _id: workerId }, update, { upsert: true }));
+  }
+
+  async task(taskId: string): Promise<JsonObject | null> {
+    const found = await asking("read a task", () => this.#db.collection("tasks").findOne({ id: taskId }, { projection: { _id: 0 } }));
+    return found === null ? null : plainObject(found);
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort(new LongshoreError("LONGSHORE_CLOSED", `${this.name} was closed.`));
+    await this.#release();
+  }
+
+  get #artifacts() {
+    return this.#db.collection("artifacts");
+  }
+
+  /**
+   * Gives parts that are there their new value, unless a later attempt wrote them: then false. One that was no part so far, such as a
+   * failed batch, takes its place in the stream now.
+   */
+  async #replace(documents: readonly MongoDocument[], epoch: number): Promise<boolean> {
+    const operations = documents.map(({ task_id, node_id, batch_uid, meta, worker_id, updated_at, created_at, sequence }) => {
+      const filter = { task_id, node_id, batch_uid, ...notAfter(epoch) };
+      const value = { meta, worker_id, updated_at, attempt_epoch: epoch };
+      const revival = { $set: { ...value, status: "partial", created_at, sequence }, $unset: { error: "" } };
+      return {
+        revive: { updateOne: { filter: { ...filter, status: { $ne: "partial" } }, update: revival } },
+        renew: { updateOne: { filter: { ...filter, status: "partial" }, update: { $set: value } } },
+      };
+    });
+    const renewed = async () => (await this.#change(operations.map(({ renew }) => renew))) === documents.length;
+    // Nearly always each is a part already, and this is all.
+    if (await renewed()) return true;
+    await this.#change(operations.map(({ revive }) => revive));
+    // By now each is a part: whichever is not found has a later epoch.
+    return renewed();
+  }
+
+  async #change(operations: MongoUpdate[]): Promise<number> {
+    return (await asking("replace artifacts", () => this.#artifacts.bulkWrite(operations, { ordered: false }))).matchedCount;
+  }
+
+  /** Once, before the first write; again when that failed. */
+  #ready(): Promise<void> {
+    this.#indexed ??= asking("create indexes", () => ensureIndexes(this.#db)).catch((error) => {
+      this.#indexed = undefined;
+      throw error;
+    });
+    return this.#indexed;
+  }
+}
+
+/** Matches what this attempt or an earlier one wrote, and what says nothing about attempts. */
+function notAfter(epoch: number): MongoDocument {
+  return { attempt_epoch: { $not: { $gt: epoch } } };
+}

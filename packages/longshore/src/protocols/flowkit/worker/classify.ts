@@ -1,0 +1,56 @@
+// What a failure is called on the wire, and whether trying again is of use. A mistake in the configuration or the input repeats itself, so
+// it is permanent; everything else may pass.
+
+import { isTerminal, toError } from "../../../errors.ts";
+import { isObject } from "../../../json.ts";
+
+/** The reason, and whether it is permanent. */
+export type Classified = readonly [reason: string, permanent: boolean];
+
+/**
+ * Names of errors that mean "this input will never do". They are compared by name, because an error may come from another realm or another
+ * copy of a library: what JavaScript throws for wrong types, ranges and syntax, and what schema libraries throw.
+ */
+const badInputNames: ReadonlySet<string> = new Set([
+  "TypeError",
+  "RangeError",
+  "SyntaxError",
+  "ZodError",
+  "$ZodError",
+  "ValiError",
+  "ValidationError",
+  "SchemaError",
+  "StandardSchemaError",
+]);
+
+export const reasons = {
+  badInput: "bad_input",
+  unexpected: "unexpected_error",
+  badAdapter: "bad_input_adapter",
+  badArgs: "bad_input_args",
+  noHandler: "no_handler",
+  upstreamFailed: "upstream_failed",
+  timeout: "timeout",
+  terminal: "terminal_error",
+  badOutput: "bad_output",
+  workerRestarted: "worker_restarted",
+  storeUnavailable: "artifacts_unavailable",
+  /** A batch that failed without a reason, as in the reference. */
+  error: "error",
+} as const;
+
+/** What a handler's error means unless the handler says otherwise. */
+export function classifyError(thrown: unknown): Classified {
+  const error = toError(thrown);
+  const code = (error as { code?: unknown }).code;
+  if (badInputNames.has(nameOf(thrown) ?? error.name) || code === "LONGSHORE_BAD_INPUT" || code === "LONGSHORE_BAD_CONFIG")
+    return [reasons.badInput, true];
+  if (isTerminal(error)) return [reasons.terminal, true];
+  return [reasons.unexpected, false];
+}
+
+/** Some schema libraries throw what is no Error and has the name of one. */
+function nameOf(thrown: unknown): string | undefined {
+  const name = isObject(thrown) ? (thrown as { name?: unknown }).name : undefined;
+  return typeof name === "string" ? name : undefined;
+}

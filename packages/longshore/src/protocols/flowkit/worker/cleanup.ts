@@ -1,0 +1,55 @@
+// What is to be undone when a run ends: callbacks in reverse order, then processes, then files. What fails is passed over, so that the rest
+// is still done.
+
+import { rm } from "node:fs/promises";
+import { type Clock, pause } from "../../../clock.ts";
+
+export interface Killable {
+  readonly pid?: number | undefined;
+  readonly exitCode?: number | null;
+  kill(signal?: NodeJS.Signals): boolean;
+}
+
+/** How long a process may take to end by itself. */
+const graceMs = 1_000;
+
+export class Cleanup {
+  readonly #clock: Clock;
+  readonly #calls: (() => unknown)[] = [];
+  readonly #processes: Killable[] = [];
+  readonly #paths: string[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  call(fn: () => unknown): void {
+    this.#calls.push(fn);
+  }
+
+  subprocess(child: Killable): void {
+    this.#processes.push(child);
+  }
+
+  path(path: string): void {
+    this.#paths.push(path);
+  }
+
+  /** Never rejects. What was registered is forgotten. */
+  async run(): Promise<void> {
+    for (const fn of this.#calls.splice(0).reverse()) await quietly(fn);
+    const alive = this.#processes.splice(0).filter(({ exitCode }) => exitCode === undefined || exitCode === null);
+    for (const child of alive) await quietly(() => child.kill("SIGTERM"));
+    if (alive.length > 0) await pause(this.#clock, graceMs);
+    for (const child of alive) if (child.exitCode === null || child.exitCode === undefined) await quietly(() => child.kill("SIGKILL"));
+    for (const path of this.#paths.splice(0)) await quietly(() => rm(path, { recursive: true, force: true }));
+  }
+}
+
+async function quietly(fn: () => unknown): Promise<void> {
+  try {
+    await fn();
+  } catch {
+    // The run is over; whatever else is to be cleaned up must not suffer.
+  }
+}

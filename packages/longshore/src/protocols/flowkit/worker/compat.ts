@@ -1,0 +1,96 @@
+// The reference's worker: `new Worker({ db, cfg, handlers })`, then `await worker.start()`. It stands on `work()` like every other worker.
+
+import type { Bus } from "../../../bus/bus.ts";
+import type { Clock } from "../../../clock.ts";
+import { LongshoreError } from "../../../errors.ts";
+import type { Logger } from "../../../runner/notices.ts";
+import { type WorkHandle, work } from "../../../work.ts";
+import type { ArtifactStore } from "../wire/artifacts/artifacts.ts";
+import { EchoHandler } from "./echo.ts";
+import { type RoleHandler, streamHandlerOf } from "./handler.ts";
+import { checkServed, type FlowkitOptions, isArtifactStore } from "./options.ts";
+import { streamTask } from "./stream-task.ts";
+import { flowkit } from "./worker.ts";
+import { WorkerConfig } from "./worker-config.ts";
+
+export interface WorkerInit extends Pick<FlowkitOptions, "kafka" | "adapters" | "log" | "token"> {
+  /** A `Db` of the `mongodb` package, the address of a Longshore server, or a store of artifacts. */
+  readonly db: object | string | ArtifactStore;
+  readonly cfg?: WorkerConfig;
+  /** By role. */
+  readonly handlers?: { readonly [role: string]: RoleHandler };
+  /** Runs at once; 1 unless told, as in the reference. */
+  readonly slots?: number;
+  /** Instead of Kafka. */
+  readonly bus?: Bus;
+  readonly clock?: Clock;
+  readonly logger?: Logger | false;
+}
+
+export class Worker implements AsyncDisposable {
+  readonly cfg: WorkerConfig;
+  readonly #init: WorkerInit;
+  #starting: Promise<WorkHandle> | undefined;
+
+  constructor(init: WorkerInit) {
+    this.#init = init;
+    this.cfg = init.cfg ?? new WorkerConfig();
+    if (init.db === undefined || init.db === null) {
+      throw new LongshoreError("LONGSHORE_BAD_CONFIG", "db is absent, expected a database, or the url of a Longshore server.", {
+        detail: { field: "db" },
+      });
+    }
+  }
+
+  /** Resolves when the worker takes commands. Calling it again changes nothing. */
+  async start(): Promise<void> {
+    this.#starting ??= this.#start();
+    await this.#starting;
+  }
+
+  /** Lets the batches that run end, hands the rest back, and says goodbye. */
+  async stop(): Promise<void> {
+    const handle = await this.#starting?.catch(() => undefined);
+    this.#starting = undefined;
+    await handle?.stop();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #start(): Promise<WorkHandle> {
+    const { slots = 1, clock, logger } = this.#init;
+    const on = flowkit(this.#options());
+    const handlers: { readonly [role: string]: RoleHandler | undefined } = { echo: new EchoHandler(), ...this.#init.handlers };
+    const known = Object.keys(handlers).filter((role) => handlers[role] !== undefined);
+    checkServed(this.cfg.roles, known);
+    return work({
+      tasks: known
+        .filter((role) => this.cfg.roles.includes(role))
+        .map((role) => streamTask(role, streamHandlerOf(handlers[role] as RoleHandler))),
+      on,
+      slots,
+      // The program decides what a signal means to it, as with the reference.
+      signals: false,
+      ...(clock === undefined ? {} : { clock }),
+      ...(logger === undefined ? {} : { logger }),
+    });
+  }
+
+  #options(): FlowkitOptions {
+    const { db, kafka, adapters, log, token, bus } = this.#init;
+    const { cfg } = this;
+    const told: FlowkitOptions = {
+      ...cfg.options(),
+      ...(kafka === undefined ? {} : { kafka }),
+      ...(adapters === undefined ? {} : { adapters }),
+      ...(log === undefined ? {} : { log }),
+      ...(token === undefined ? {} : { token }),
+    };
+    const brokers = bus === undefined ? { brokers: cfg.kafka_bootstrap } : { bus };
+    // A server is broker and store in one, unless a broker was named as well.
+    if (typeof db === "string") return { ...told, url: db, ...(bus !== undefined || cfg.told.has("kafka_bootstrap") ? brokers : {}) };
+    return isArtifactStore(db) ? { ...told, ...brokers, artifacts: db } : { ...told, ...brokers, mongo: db };
+  }
+}

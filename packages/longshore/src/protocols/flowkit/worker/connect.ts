@@ -1,0 +1,149 @@
+// Which bus and which store a worker works on: those it was given, those of a Longshore server, or a Kafka and a MongoDB. Clients are loaded
+// when they are used.
+
+import type { Bus } from "../../../bus/bus.ts";
+import { kafkaSecurityIn } from "../../../bus/kafka/environment.ts";
+import { variable } from "../../../environment.ts";
+import type { TransportHost } from "../../../runner/transport.ts";
+import { withoutEndSlashes } from "../../../text.ts";
+import type { ArtifactStore } from "../wire/artifacts/artifacts.ts";
+import type { MongoDb } from "../wire/artifacts/mongo-db.ts";
+import { httpBase } from "../wire/shapes.ts";
+import { bad, type FlowkitOptions } from "./options.ts";
+
+export interface Connection {
+  /** For logs; never a secret. */
+  readonly name: string;
+  open(host: TransportHost): Promise<{ readonly bus: Bus; readonly artifacts: ArtifactStore }>;
+  /** Closes what `open` has opened. */
+  close(): Promise<void>;
+}
+
+interface Opener<Opened> {
+  readonly name: string;
+  /** Whether this connection closes it. */
+  readonly own: boolean;
+  open(host: TransportHost): Promise<Opened> | Opened;
+}
+
+/**
+ * Where nothing is said, the environment is asked: KAFKA_BOOTSTRAP_SERVERS for brokers, KAFKA_SECURITY_PROTOCOL and its like for how to be
+ * let in by them, FLOWKIT_MONGO_URL for the database, and FLOWKIT_URL for a server that is both.
+ */
+export function connect(options: FlowkitOptions): Connection {
+  const told = withEnvironment(options);
+  const bus = busOf(told);
+  const artifacts = artifactsOf(told);
+  const opened: { close(): Promise<void> }[] = [];
+  return {
+    name: bus.name === artifacts.name ? bus.name : `${bus.name} and ${artifacts.name}`,
+    async open(host) {
+      const parts = { bus: await bus.open(host), artifacts: await artifacts.open(host) };
+      if (artifacts.own) opened.push(parts.artifacts);
+      if (bus.own) opened.push(parts.bus);
+      return parts;
+    },
+    async close() {
+      for (const each of opened.splice(0)) await each.close();
+    },
+  };
+}
+
+function withEnvironment(options: FlowkitOptions): FlowkitOptions {
+  const { env = process.env, url, bus, brokers, artifacts, mongo } = options;
+  if (url !== undefined) return options;
+  const servers = bus === undefined && brokers === undefined ? variable(env, "KAFKA_BOOTSTRAP_SERVERS") : undefined;
+  const database = artifacts === undefined && mongo === undefined ? variable(env, "FLOWKIT_MONGO_URL") : undefined;
+  const server = variable(env, "FLOWKIT_URL");
+  return {
+    ...options,
+    ...(servers === undefined ? {} : { brokers: servers }),
+    ...(database === undefined ? {} : { mongo: database }),
+    ...(server === undefined ? {} : { url: server }),
+  };
+}
+
+function busOf({ bus, brokers, kafka = {}, env = process.env, url, token }: FlowkitOptions): Opener<Bus> {
+  if (bus !== undefined) return { name: bus.name, own: false, open: () => bus };
+  if (brokers !== undefined) {
+    const list = brokersOf(brokers);
+    const security = kafkaSecurityIn(env);
+    return {
+      name: `Kafka at ${list.join(",")}`,
+      own: true,
+      open: async (host) => {
+        const { openKafkaBus } = await import("../../../bus/kafka.ts");
+        return openKafkaBus({ ...security, ...kafka, brokers: list, trouble: host, clock: host.clock });
+      },
+    };
+  }
+  if (url === undefined) throw bad("brokers", "absent", "Kafka's brokers, or the url of a Longshore server");
+  const address = addressOf(url);
+  return {
+    name: address.origin,
+    own: true,
+    open: async (host) => {
+      const { openHttpBus } = await import("../../../bus/http.ts");
+      return openHttpBus({ url: busAt(address), trouble: host, clock: host.clock, ...(token === undefined ? {} : { token }) });
+    },
+  };
+}
+
+function artifactsOf({ artifacts, mongo, database, url, token, bus, brokers }: FlowkitOptions): Opener<ArtifactStore> {
+  if (artifacts !== undefined) return { name: artifacts.name, own: false, open: () => artifacts };
+  if (typeof mongo === "string") {
+    return {
+      name: "MongoDB",
+      own: true,
+      open: async (host) => {
+        const { openMongoArtifacts } = await import("./artifacts/mongo.ts");
+        const place = { url: mongo, ...(database === undefined ? {} : { database }) };
+        return openMongoArtifacts(place, { clock: host.clock, trouble: host });
+      },
+    };
+  }
+  if (mongo !== undefined) {
+    if (typeof (mongo as Partial<MongoDb>).collection !== "function") throw bad("mongo", "no database", "an address, or a Db of mongodb");
+    return {
+      name: "MongoDB",
+      own: false,
+      open: async (host) => {
+        const { mongoArtifacts } = await import("./artifacts/mongo.ts");
+        return mongoArtifacts(mongo as MongoDb, { clock: host.clock, trouble: host });
+      },
+    };
+  }
+  if (url === undefined) throw bad("mongo", "absent", "the address of a database, or the url of a Longshore server");
+  const address = addressOf(url);
+  return {
+    name: address.origin,
+    own: true,
+    open: async (host) => {
+      const { httpArtifacts } = await import("./artifacts/http.ts");
+      const tells = bus === undefined && brokers === undefined;
+      return httpArtifacts({ url: address, token, tells, clock: host.clock, trouble: host });
+    },
+  };
+}
+
+/** @throws LongshoreError LONGSHORE_BAD_CONFIG for what is no address. */
+export function brokersOf(brokers: string | readonly string[]): readonly string[] {
+  const list = (typeof brokers === "string" ? brokers.split(",") : brokers)
+    .map((broker) => broker.trim())
+    .filter((broker) => broker !== "");
+  const wrong = list.find((broker) => !/^[^\s/]+:\d{1,5}$/.test(broker));
+  if (list.length > 0 && wrong === undefined) return list;
+  throw bad("brokers", JSON.stringify(wrong ?? brokers), "addresses such as kafka:9092");
+}
+
+function busAt(server: URL): URL {
+  const url = new URL(server);
+  url.pathname = `${withoutEndSlashes(server.pathname)}${httpBase}/bus`;
+  return url;
+}
+
+function addressOf(url: string | URL): URL {
+  const address = URL.canParse(String(url)) ? new URL(url) : undefined;
+  if (address !== undefined && /^https?:$/.test(address.protocol)) return address;
+  throw bad("url", JSON.stringify(String(url)), "the address of a Longshore server, such as http://127.0.0.1:4500");
+}

@@ -1,0 +1,204 @@
+// The course of a run, the same for every protocol: init, load the input, choose its way, then batch after batch, then finalize. What it
+// produces goes to `out`; how it ended is told by returning the final metrics or by throwing.
+
+import { LongshoreError, toError } from "../../../errors.ts";
+import type { JsonObject } from "../../../json.ts";
+import { toJson } from "../../../to-json.ts";
+import type { ArgDefaults } from "../wire/adapter-args.ts";
+import type { Adapters, Upstream } from "../wire/adapters/adapter.ts";
+import { isUnknownSource, UpstreamFailed } from "../wire/artifacts/artifacts.ts";
+import { Batch, type BatchFields } from "../wire/batch.ts";
+import { dedupIds } from "../wire/hash.ts";
+import { type Classified, classifyError, reasons } from "./classify.ts";
+import { type BatchOutput, generate, jsonObject } from "./generate.ts";
+import { type Batches, type BatchGenerator, batchOf, finalOf, type Loaded, type RunInfo, resultOf, type StreamHandler } from "./handler.ts";
+import type { WorkerLog } from "./log.ts";
+import type { RunContext } from "./run-context.ts";
+import { RefusedResult, RunFailed } from "./run-failed.ts";
+import { type Route, selectInput } from "./select-input.ts";
+
+export type StreamWork =
+  | { readonly kind: "handler"; readonly handler: StreamHandler }
+  | { readonly kind: "generator"; readonly generate: BatchGenerator };
+
+export interface StreamRun {
+  readonly work: StreamWork;
+  readonly info: RunInfo;
+  readonly inputRef: JsonObject | null;
+  readonly inputInline: JsonObject | null;
+  /** Batches to pass over. */
+  readonly deadLetters: ReadonlySet<string>;
+  readonly adapters: Adapters;
+  readonly defaults: ArgDefaults;
+  readonly upstream: Upstream;
+  readonly out: BatchOutput;
+  readonly ctx: RunContext;
+  /** True when the worker stops: the run ends between two batches, and another worker goes on. */
+  readonly draining: () => boolean;
+  readonly log: WorkerLog;
+}
+
+/** What a run says at its end. */
+export interface Final {
+  readonly metrics: JsonObject;
+  readonly artifactsRef: JsonObject | null;
+}
+
+/** Throws the signal's reason, LONGSHORE_SHUTDOWN between two batches, or RunFailed. */
+export async function drive(run: StreamRun): Promise<Final> {
+  const { work, out, ctx } = run;
+  const classify = work.kind === "handler" ? (work.handler.classifyError?.bind(work.handler) ?? classifyError) : classifyError;
+  try {
+    const input = await open(run);
+    const value =
+      work.kind === "handler"
+        ? await processAll(run, work.handler, input, classify)
+        : await generate(run, work.generate, eachUsable(run, input));
+    ctx.signal.throwIfAborted();
+    const { metrics, artifacts_ref } = finalOf(value);
+    return { metrics: jsonObject(metrics), artifactsRef: artifacts_ref };
+  } catch (thrown) {
+    ctx.signal.throwIfAborted();
+    // What succeeded is told before the end. Where that cannot be, it is what was thrown, or comes after it.
+    await out.flush().catch(() => {});
+    throw failureOf(thrown, classify);
+  }
+}
+
+/** A handler's error gets its name from the handler; what the worker itself throws has one. */
+function failureOf(thrown: unknown, classify: (error: unknown) => Classified): Error {
+  if (thrown instanceof RunFailed) return thrown;
+  const error = toError(thrown);
+  if (error instanceof UpstreamFailed) return new RunFailed(reasons.upstreamFailed, true, error.message, error);
+  if (isUnknownSource(error)) return new RunFailed(reasons.badArgs, true, error.message, error);
+  if (isOurs(error)) return error;
+  const [reason, permanent] = classify(thrown);
+  return new RunFailed(reason, permanent, error.message, error);
+}
+
+/** Cancels, shutdowns and lost holds end a run without being its failure. */
+function isOurs({ code }: Partial<LongshoreError>): boolean {
+  return code === "LONGSHORE_CANCELLED" || code === "LONGSHORE_SHUTDOWN" || code === "LONGSHORE_LEASE_LOST";
+}
+
+/** How a run ends whose worker stops. */
+export function handedBack(): LongshoreError {
+  return new LongshoreError("LONGSHORE_SHUTDOWN", "The worker stops between two batches; another one goes on.");
+}
+
+interface Input {
+  readonly batches: AsyncIterable<Batch | BatchFields>;
+  /** True when an adapter gives them. */
+  readonly adapted: boolean;
+  empty: boolean;
+}
+
+async function open(run: StreamRun): Promise<Input> {
+  const { work, info, inputRef, inputInline, adapters, defaults, upstream, ctx, log } = run;
+  const handler: Partial<StreamHandler> = work.kind === "handler" ? work.handler : {};
+  await handler.init?.(info);
+  const loaded: Loaded = (await handler.loadInput?.(inputRef, inputInline)) ?? {
+    input_ref: inputRef ?? {},
+    input_inline: inputInline ?? {},
+  };
+  const route: Route | undefined = selectInput({ inputInline, loaded, adapters, defaults, log });
+  const whole = [new Batch({ payload: loaded as JsonObject })];
+  const batches: Batches = route?.adapter.open(route.args, upstream) ?? handler.iterBatches?.(loaded, ctx) ?? whole;
+  return { batches: batches as Input["batches"], adapted: route !== undefined, empty: true };
+}
+
+/** A batch with its name; undefined for one that is to be passed over. Between two of them the run may end. */
+function usable({ ctx, deadLetters, log, draining }: StreamRun, input: Input, each: Batch | BatchFields): Batch | undefined {
+  ctx.signal.throwIfAborted();
+  if (draining()) throw handedBack();
+  input.empty = false;
+  const batch = named(batchOf(each));
+  if (input.adapted) log("debug", "worker.adapter.batch", { batch_uid: batch.batch_uid });
+  if (!deadLetters.has(batch.batch_uid as string)) return batch;
+  log("warning", "worker.batch.dead_letter_skipped", { batch_uid: batch.batch_uid });
+  return undefined;
+}
+
+/** There are no more batches. */
+function exhausted({ ctx, log }: StreamRun, { adapted, empty }: Input): void {
+  if (adapted) log("info", "worker.upstream.status", { upstream_empty: empty });
+  ctx.signal.throwIfAborted();
+}
+
+/** The same as a stream, for a generator to read. */
+async function* eachUsable(run: StreamRun, input: Input): AsyncIterable<Batch> {
+  for await (const each of input.batches) {
+    const batch = usable(run, input, each);
+    if (batch !== undefined) yield batch;
+  }
+  exhausted(run, input);
+}
+
+function named(batch: Batch): Batch {
+  if (batch.batch_uid !== null && batch.batch_uid !== "") return batch;
+  return new Batch({ batch_uid: dedupIds.payload(toJson(batch.payload)), payload: batch.payload, finishes: batch.finishes });
+}
+
+async function processAll(
+  run: StreamRun,
+  handler: StreamHandler,
+  input: Input,
+  classify: (error: unknown) => Classified,
+): Promise<unknown> {
+  const { out, ctx } = run;
+  for await (const each of input.batches) {
+    const batch = usable(run, input, each);
+    if (batch === undefined) continue;
+    const uid = batch.batch_uid as string;
+    let result: Processed;
+    try {
+      const value = handler.processBatch(batch, ctx);
+      // What is there already is not waited for: that would cost more than all else that is done for a small batch.
+      result = processed(isPromise(value) ? await value : value);
+    } catch (error) {
+      ctx.signal.throwIfAborted();
+      result = { failure: [...classify(error), toError(error).message] };
+    }
+    ctx.signal.throwIfAborted();
+    const failure = result.failure ?? refusalOf(() => out.ok(uid, result.metrics, batch.finishes));
+    if (failure instanceof Promise) await failure;
+    else if (failure !== undefined) {
+      const [reason, permanent, message] = failure;
+      // What succeeded before it is told before it.
+      await out.flush();
+      await out.failed(uid, reason, permanent, message);
+      throw new RunFailed(reason, permanent, message ?? reason);
+    }
+  }
+  exhausted(run, input);
+  await out.flush();
+  return handler.finalize?.(ctx);
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
+}
+
+/** Why a result is not taken, where that is its own fault; else what `put` answers. */
+function refusalOf(put: () => Promise<void> | undefined): Failure | Promise<void> | undefined {
+  try {
+    return put();
+  } catch (error) {
+    if (error instanceof RefusedResult) return [error.reason, error.permanent, error.message];
+    throw error;
+  }
+}
+
+type Failure = readonly [reason: string, permanent: boolean, error: string | null];
+
+type Processed = { readonly metrics: JsonObject; readonly failure?: undefined } | { readonly failure: Failure };
+
+function processed(value: unknown): Processed {
+  const { success, metrics, reason_code, permanent, error } = resultOf(value);
+  if (!success) return { failure: [reason_code ?? reasons.error, permanent, error] };
+  try {
+    return { metrics: jsonObject(metrics) };
+  } catch (thrown) {
+    return { failure: [reasons.badOutput, true, `The metrics of the batch are not JSON: ${toError(thrown).message}`] };
+  }
+}

@@ -1,0 +1,154 @@
+// Driving a generator over batches: what its yields are called, and when a batch that it has read is done with, so that a later attempt is not
+// given it again. Nobody sees inside the generator: a plain yield may be about any batch that it has read, and more may follow when it has read
+// the next one. So only what it says itself counts:
+//
+//   It yields plainly, or nothing.                  No batch is done with: the next attempt begins with all of them.
+//   It yields `batch.result(metrics, ...others)`.   These batches are done with when it asks for the next one, or ends, and all that was
+//                                                   yielded until then is kept.
+//   It calls `batch.skip()`.                        The same, though nothing comes of the batch.
+//
+// Batches are ticked off in the order in which they were read, each not before all earlier ones: an adapter may cut one artifact into
+// several batches, of which the last stands for all. What is not ticked off comes again to the next attempt, and what is yielded for it
+// replaces what has its name. So nothing is lost, and nothing counts twice.
+
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { toJson } from "../../../to-json.ts";
+import type { PartRef } from "../wire/artifacts/artifacts.ts";
+import { type Batch, ReadBatch, ResultOf } from "../wire/batch.ts";
+import { type BatchGenerator, metricsOf } from "./handler.ts";
+import type { RunContext } from "./run-context.ts";
+
+/** Where the results of batches go. */
+export interface BatchOutput {
+  /** A promise when the run should wait before it goes on. `finishes` are ticked off once this result, and all before it, are kept. */
+  ok(uid: string, metrics: JsonObject, finishes: readonly PartRef[]): Promise<void> | undefined;
+  failed(uid: string, reason: string, permanent: boolean, error: string | null): Promise<void>;
+  /** Resolves when all of it has arrived, and `finishes` are ticked off behind it. */
+  flush(finishes?: readonly PartRef[]): Promise<void>;
+}
+
+/** Batches that are read and not done with. With more of them nothing is ticked off any more: they all come again, if there is another attempt. */
+const openMax = 10_000;
+/** What a yield is called before anything was read. */
+const firstName = "first";
+
+interface Open {
+  readonly uid: string;
+  readonly finishes: readonly PartRef[];
+  /** How many results have its name. */
+  results: number;
+  /** `said`: it is over when the next batch is asked for. */
+  state: "open" | "said" | "over";
+}
+
+export async function generate(
+  { out, ctx }: { readonly out: BatchOutput; readonly ctx: RunContext },
+  make: BatchGenerator,
+  batches: AsyncIterable<Batch>,
+): Promise<unknown> {
+  const ledger = new Ledger();
+  const results = make(ledger.read(batches), ctx);
+  try {
+    for (;;) {
+      const { done, value } = await results.next();
+      if (done === true) {
+        ledger.asked();
+        await out.flush(ledger.due());
+        return value;
+      }
+      const { name, metrics } = ledger.yielded(value);
+      const full = out.ok(name, jsonObject(metricsOf(metrics)), ledger.due());
+      if (full !== undefined) await full;
+      ctx.signal.throwIfAborted();
+    }
+  } catch (error) {
+    // What was done before it failed need not be done again. Where that cannot be told, it is: no harm.
+    await out.flush(ledger.due()).catch(() => {});
+    throw error;
+  }
+}
+
+/** What was read, and how far it is done with. */
+class Ledger {
+  readonly #entries = new WeakMap<ReadBatch, Open>();
+  /** In the order of reading, from the first that is not done with. */
+  #open: Open[] = [];
+  #last: Open = { uid: firstName, finishes: [], results: 0, state: "over" };
+  /** Those that the generator has said to be done with since it last asked for a batch. */
+  #said: Open[] = [];
+  #due: PartRef[] = [];
+  #isFull = false;
+
+  async *read(batches: AsyncIterable<Batch>): AsyncIterable<ReadBatch> {
+    for await (const batch of batches) {
+      const entry: Open = { uid: batch.batch_uid as string, finishes: batch.finishes, results: 0, state: "open" };
+      this.#add(entry);
+      const read = new ReadBatch(batch, () => this.#say(entry));
+      this.#entries.set(read, entry);
+      yield read;
+      this.asked();
+    }
+  }
+
+  yielded(value: unknown): { readonly name: string; readonly metrics: unknown } {
+    if (!(value instanceof ResultOf)) return { name: nextName(this.#last), metrics: value };
+    const entries = value.batches.map((batch) => this.#entries.get(batch));
+    const [first] = entries;
+    if (first === undefined || entries.includes(undefined)) {
+      throw new TypeError("A result was yielded of a batch that this run has not read: expected those that its generator was given.");
+    }
+    for (const entry of entries as Open[]) {
+      if (entry.state === "over") throw new TypeError(lateResult(entry));
+      this.#say(entry);
+    }
+    return { name: nextName(first), metrics: value.metrics };
+  }
+
+  /** What may be ticked off behind all that was yielded so far; each is answered once. */
+  due(): readonly PartRef[] {
+    const due = this.#due;
+    if (due.length > 0) this.#due = [];
+    return due;
+  }
+
+  /** The next batch is asked for, or there is none to be asked for: nothing more comes of those that are said to be done with. */
+  asked(): void {
+    if (this.#said.length === 0) return;
+    for (const entry of this.#said) entry.state = "over";
+    this.#said = [];
+    let over = 0;
+    while (this.#open[over]?.state === "over") this.#due.push(...(this.#open[over++] as Open).finishes);
+    if (over > 0) this.#open.splice(0, over);
+  }
+
+  #add(entry: Open): void {
+    this.#last = entry;
+    if (this.#isFull) return;
+    this.#open.push(entry);
+    if (this.#open.length <= openMax) return;
+    this.#isFull = true;
+    this.#open = [];
+  }
+
+  #say(entry: Open): void {
+    if (entry.state !== "open") return;
+    entry.state = "said";
+    this.#said.push(entry);
+  }
+}
+
+/** A later attempt is not given the batch any more, so such a result would be lost with this one, and nobody would know. */
+function lateResult({ uid }: Open): string {
+  const name = JSON.stringify(uid);
+  return `A result was yielded of batch ${name}, which the generator had said to be done with before it asked for the next one: expected its results before that, or plain yields for all but the last of them.`;
+}
+
+function nextName(entry: Open): string {
+  entry.results++;
+  return entry.results === 1 ? entry.uid : `${entry.uid}.${entry.results}`;
+}
+
+export function jsonObject(value: object): JsonObject {
+  const json: Json = toJson(value);
+  return isObject(json) ? json : { result: json };
+}

@@ -1,0 +1,123 @@
+// Slots for commands. A worker asks for commands only while it has a slot for one: of what it has asked for nothing lies around while another
+// worker is idle. So one slot is always held ready, and while there is none the consumers are paused.
+
+import type { BusConsumer } from "../../../bus/bus.ts";
+import type { Slot, TransportHost } from "../../../runner/transport.ts";
+
+/** Only commands of several roles that came in the same moment wait at all. */
+const patienceMs = 1_000;
+
+export class Intake {
+  readonly #host: TransportHost;
+  readonly #consumers: BusConsumer[] = [];
+  /** Consumers of roles that run as often as they may. */
+  readonly #blocked = new Set<BusConsumer>();
+  /** Commands of several roles may come at once. */
+  readonly #waiting: ((slot: Slot | undefined) => void)[] = [];
+  #spare: Slot | undefined;
+  #refilling = false;
+  #paused = false;
+  #disarm: () => void = () => {};
+
+  constructor(host: TransportHost) {
+    this.#host = host;
+    host.draining.addEventListener("abort", () => this.#end(), { once: true });
+  }
+
+  /** The consumer is paused and resumed from now on. */
+  attach(consumer: BusConsumer): void {
+    this.#consumers.push(consumer);
+    if (this.#paused) consumer.pause();
+    void this.#refill();
+  }
+
+  /** No commands for this consumer, whatever slots are free, until it is unblocked. */
+  block(consumer: BusConsumer): void {
+    this.#blocked.add(consumer);
+    consumer.pause();
+  }
+
+  unblock(consumer: BusConsumer): void {
+    if (this.#blocked.delete(consumer) && !this.#paused) consumer.resume();
+  }
+
+  /**
+   * A slot for a command that has come. Undefined when there is none soon, or the worker drains: then the command is better left where it was,
+   * because a broker waits for whoever holds one before it moves anything.
+   */
+  take(): Promise<Slot | undefined> {
+    if (this.#host.draining.aborted) return Promise.resolve(undefined);
+    const spare = this.#spare;
+    if (spare !== undefined) {
+      this.#spare = undefined;
+      this.#disarm();
+      void this.#refill();
+      return Promise.resolve(spare);
+    }
+    return new Promise((resolve) => {
+      const { clock } = this.#host;
+      const waiting = (slot: Slot | undefined) => {
+        disarm();
+        resolve(slot);
+      };
+      const disarm = clock.at(clock.now() + patienceMs, () => {
+        const at = this.#waiting.indexOf(waiting);
+        if (at >= 0) this.#waiting.splice(at, 1);
+        resolve(undefined);
+      });
+      this.#waiting.push(waiting);
+      void this.#refill();
+    });
+  }
+
+  /** One at a time. */
+  async #refill(): Promise<void> {
+    if (this.#refilling || this.#spare !== undefined) return;
+    this.#refilling = true;
+    let slot: Slot | undefined;
+    for (;;) {
+      slot = this.#host.slots.takeFree(1)[0];
+      if (slot === undefined) {
+        this.#pause(true);
+        slot = await this.#host.slots.take(this.#host.draining);
+      }
+      const waiting = slot === undefined ? undefined : this.#waiting.shift();
+      if (waiting === undefined) break;
+      waiting(slot);
+    }
+    this.#refilling = false;
+    if (slot === undefined) return;
+    if (this.#host.draining.aborted) return slot.release();
+    this.#spare = slot;
+    this.#pause(false);
+    this.#shareIn(slot);
+  }
+
+  /** Where several transports share the slots, one that is not used goes round. */
+  #shareIn(slot: Slot): void {
+    const { clock, waitMsMax } = this.#host;
+    if (waitMsMax === Number.POSITIVE_INFINITY) return;
+    this.#disarm = clock.at(clock.now() + waitMsMax, () => {
+      if (this.#spare !== slot) return;
+      this.#spare = undefined;
+      slot.release();
+      void this.#refill();
+    });
+  }
+
+  #pause(paused: boolean): void {
+    if (paused === this.#paused) return;
+    this.#paused = paused;
+    for (const consumer of this.#consumers) {
+      if (paused) consumer.pause();
+      else if (!this.#blocked.has(consumer)) consumer.resume();
+    }
+  }
+
+  #end(): void {
+    this.#disarm();
+    this.#spare?.release();
+    this.#spare = undefined;
+    for (const waiting of this.#waiting.splice(0)) waiting(undefined);
+  }
+}

@@ -1,0 +1,65 @@
+// What a worker notes down about its runs, one object for each event, under the names of the reference; the guide's own names are the messages.
+// Silent until somebody listens: a function in the options, or FLOWKIT_LOG_STDOUT in the environment.
+
+import type { Clock } from "../../../clock.ts";
+import { type Environment, variable } from "../../../environment.ts";
+import { flagOf } from "./environment.ts";
+
+export type LogLevel = "debug" | "info" | "warning" | "error";
+
+export interface WorkerLogEntry {
+  /** RFC 3339 with milliseconds. */
+  readonly ts: string;
+  readonly level: LogLevel;
+  readonly logger: string;
+  readonly message: string;
+  /** What happened, such as `worker.adapter.selected`. */
+  readonly event: string;
+  readonly [field: string]: unknown;
+}
+
+export type LogSink = (entry: WorkerLogEntry) => void;
+
+/** `fields` are not looked at when nobody listens. */
+export type WorkerLog = (level: LogLevel, event: string, fields?: { readonly [field: string]: unknown }) => void;
+
+/** What the reference leaves out of an event's name in a message; the longer one for one event only. */
+const prefix = "worker.";
+const adapterPrefix = "worker.adapter.";
+const adapterEvent = "worker.adapter.handler_conflict_ignored";
+
+/** `bound` stands in every entry. */
+export function workerLog(sink: LogSink | undefined, clock: Clock, bound: { readonly [field: string]: unknown }): WorkerLog {
+  if (sink === undefined) return () => {};
+  return (level, event, fields = {}) => {
+    const ts = new Date(clock.now()).toISOString();
+    try {
+      sink({ ts, level, logger: "flowkit.worker", message: messageOf(event), ...bound, event, ...fields });
+    } catch {
+      // Whoever listens must not harm what runs.
+    }
+  };
+}
+
+function messageOf(event: string): string {
+  if (event.startsWith(adapterEvent)) return event.slice(adapterPrefix.length);
+  return event.startsWith(prefix) ? event.slice(prefix.length) : event;
+}
+
+const levels: readonly LogLevel[] = ["debug", "info", "warning", "error"];
+
+/** Lines of JSON on standard output where the environment asks for them. */
+export function logFromEnvironment(env: Environment, write: (text: string) => void): LogSink | undefined {
+  if (!flagOf(env, "FLOWKIT_LOG_STDOUT")) return undefined;
+  const least = levels.indexOf((variable(env, "FLOWKIT_LOG_LEVEL")?.toLowerCase() ?? "debug") as LogLevel);
+  const indent = flagOf(env, "FLOWKIT_LOG_PRETTY") ? 2 : undefined;
+  const stack = flagOf(env, "FLOWKIT_LOG_STACK");
+  return (entry) => {
+    if (levels.indexOf(entry.level) < least) return;
+    write(`${JSON.stringify(entry, (_key, value: unknown) => (value instanceof Error ? errorOf(value, stack) : value), indent)}\n`);
+  };
+}
+
+function errorOf({ name, message, stack }: Error, withStack: boolean): object {
+  return { type: name, message, ...(withStack ? { stack } : {}) };
+}

@@ -1,0 +1,43 @@
+// From how a run ended to what is told about it.
+
+import type { Outcome } from "../../../runner/transport.ts";
+import { type Classified, reasons } from "./classify.ts";
+import type { RunFailed } from "./run-failed.ts";
+
+export type EndEvent =
+  | { readonly kind: "cancelled"; readonly reason: string }
+  | { readonly kind: "failed"; readonly reason: string; readonly permanent: boolean; readonly error: string | null };
+
+export interface EndFacts {
+  /** What the run itself said, where it drove batches. */
+  readonly failure: RunFailed | undefined;
+  readonly cancelReason: string | undefined;
+  readonly classify: (error: unknown) => Classified;
+}
+
+/** A cancel, whatever it came from, is told as such; a failure with the name that it has or gets. */
+export function failureEvent(outcome: Exclude<Outcome, { kind: "done" }>, { failure, cancelReason, classify }: EndFacts): EndEvent {
+  // The transport cannot carry a deferral, so none comes here.
+  if (outcome.kind === "deferred") return { kind: "failed", reason: reasons.unexpected, permanent: false, error: "deferred" };
+  const { error, retryable } = outcome;
+  const told = (reason: string, permanent: boolean): EndEvent => ({ kind: "failed", reason, permanent, error: error.message });
+  switch (error.code) {
+    case "LONGSHORE_CANCELLED":
+      return { kind: "cancelled", reason: cancelReason ?? "cancelled" };
+    case "LONGSHORE_SHUTDOWN":
+      return { kind: "cancelled", reason: "shutdown" };
+    case "LONGSHORE_NO_HANDLER":
+      return told(reasons.noHandler, true);
+    case "LONGSHORE_DEADLINE":
+      return told(reasons.timeout, false);
+    case "LONGSHORE_BAD_OUTPUT":
+    case "LONGSHORE_LIMIT":
+      return told(reasons.badOutput, true);
+    default: {
+      if (failure !== undefined) return { kind: "failed", reason: failure.reason, permanent: failure.permanent, error: failure.message };
+      const [reason, permanent] = classify(Object.assign(new Error(error.message), { name: error.name, code: error.code }));
+      if (permanent || retryable) return told(reason, permanent);
+      return told(reason === reasons.unexpected ? reasons.terminal : reason, true);
+    }
+  }
+}

@@ -1,0 +1,31 @@
+// Which messages have been dealt with: a broker may bring one twice. Bounded by number and age; the oldest are forgotten first.
+
+import type { Clock } from "../../../clock.ts";
+
+export class Seen {
+  readonly #clock: Clock;
+  readonly #max: number;
+  readonly #ttlMs: number;
+  /** In the order in which they came. */
+  readonly #untilMs = new Map<string, number>();
+
+  constructor(clock: Clock, max: number, ttlMs: number) {
+    this.#clock = clock;
+    this.#max = max;
+    this.#ttlMs = ttlMs;
+  }
+
+  has(id: string): boolean {
+    return (this.#untilMs.get(id) ?? 0) > this.#clock.now();
+  }
+
+  add(id: string): void {
+    const now = this.#clock.now();
+    this.#untilMs.delete(id);
+    this.#untilMs.set(id, now + this.#ttlMs);
+    for (const [oldest, untilMs] of this.#untilMs) {
+      if (untilMs > now && this.#untilMs.size <= this.#max) return;
+      this.#untilMs.delete(oldest);
+    }
+  }
+}

@@ -1,0 +1,82 @@
+// Which way the input of a run takes. The coordinator is the one source of truth: the adapter that its command names is used, whatever the
+// handler proposes; only where it names none, a proposal that is known counts; else the handler makes its batches itself. Names and arguments
+// are checked here, before anything streams.
+
+import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { sortedText } from "../../../json-text.ts";
+import type { ArgDefaults, PullArgs } from "../wire/adapter-args.ts";
+import type { Adapters, InputAdapter } from "../wire/adapters/adapter.ts";
+import { reasons } from "./classify.ts";
+import type { Loaded } from "./handler.ts";
+import type { WorkerLog } from "./log.ts";
+import { RunFailed } from "./run-failed.ts";
+
+export interface Route {
+  readonly adapter: InputAdapter;
+  /** In the adapter's own form. */
+  readonly args: unknown;
+}
+
+export interface InputSources {
+  readonly inputInline: JsonObject | null;
+  readonly loaded: Loaded;
+  readonly adapters: Adapters;
+  readonly defaults: ArgDefaults;
+  readonly log: WorkerLog;
+}
+
+/** Undefined when the handler makes its batches itself. Throws RunFailed for a route that cannot be taken. */
+export function selectInput({ inputInline, loaded, adapters, defaults, log }: InputSources): Route | undefined {
+  const told = proposalIn(inputInline);
+  const proposed = proposalIn(loaded.input_inline);
+  if (told === undefined) {
+    // A proposal that nobody knows is no mistake of the coordinator's: the handler has its own batches as well.
+    const adapter = proposed === undefined ? undefined : adapters.get(proposed.name);
+    if (proposed !== undefined && adapter !== undefined) return checked(adapter, proposed.args, "handler", defaults, log);
+    log("info", "worker.handler.iter_batches_fallback", { source: "handler", io_source: "handler" });
+    return undefined;
+  }
+  const adapter = adapters.get(told.name);
+  if (adapter === undefined) {
+    log("error", "worker.adapter.unknown_from_cmd", { adapter: told.name });
+    throw new RunFailed(reasons.badAdapter, true, `unknown input_adapter '${told.name}'`);
+  }
+  if (proposed !== undefined && !same(told, proposed)) {
+    const names = { handler_adapter: proposed.name, cmd_adapter: told.name };
+    log("warning", "worker.adapter.handler_conflict_ignored", { ...names, handler_args: proposed.args, cmd_args: told.args });
+  }
+  return checked(adapter, told.args, "cmd", defaults, log);
+}
+
+interface Proposal {
+  readonly name: string;
+  readonly args: Json | undefined;
+}
+
+/** A name that is empty or null is none, as in the reference. */
+function proposalIn(inline: unknown): Proposal | undefined {
+  if (!isObject(inline)) return undefined;
+  const { input_adapter: name, input_args: args } = inline as JsonObject;
+  if (name === undefined || name === null || name === "" || name === false) return undefined;
+  return { name: typeof name === "string" ? name : JSON.stringify(name), args };
+}
+
+/** A handler that returns what it was given proposes nothing else. */
+function same(told: Proposal, proposed: Proposal): boolean {
+  return told.name === proposed.name && sortedText(told.args ?? {}) === sortedText(proposed.args ?? {});
+}
+
+function checked(adapter: InputAdapter, args: Json | undefined, source: "cmd" | "handler", defaults: ArgDefaults, log: WorkerLog): Route {
+  const { name } = adapter;
+  const fields = { name, adapter: name, source, io_source: source };
+  const result = adapter.check(args, defaults);
+  if (!result.ok) {
+    log("error", "worker.adapter.validation_failed", { ...fields, reason: result.why });
+    throw new RunFailed(reasons.badArgs, true, result.why);
+  }
+  const given = args ?? {};
+  const from_nodes = (result.args as Partial<PullArgs>).fromNodes;
+  log("info", "worker.adapter.selected", { ...fields, args: given, from_nodes, adapter_kwargs: given });
+  log("debug", "worker.adapter.validation", { adapter: name, validation_status: "ok" });
+  return { adapter, args: result.args };
+}

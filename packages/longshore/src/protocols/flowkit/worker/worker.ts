@@ -1,0 +1,268 @@
+// The worker half of FlowKit: commands come over the bus, one consumer for each role, and what becomes of them is told over the bus; the data
+// lies in the store of artifacts. README.md beside this file is the contract.
+//
+// A command is taken only with a slot for it, and its offset is committed when its acceptance has been told: a worker that is busy or stops
+// leaves it to others, and one that dies in between is followed by another that gets it again.
+
+import { type Backoff, backoffMs } from "../../../backoff.ts";
+import type { Bus, BusConsumer, BusRecord } from "../../../bus/bus.ts";
+import { pause } from "../../../clock.ts";
+import { LongshoreError } from "../../../errors.ts";
+import type { Capabilities, Transport, TransportHost } from "../../../runner/transport.ts";
+import { untilAborted } from "../../../until-aborted.ts";
+import { decodeEnvelope, onceEach, type Read, readCommand, readQuery, readSignal } from "../wire/decode.ts";
+import { commandGroup, commandTopic, type Envelope, nodeKey, queryGroup, signalsGroup, statusTopic } from "../wire/shapes.ts";
+import { Announcer } from "./announcer.ts";
+import { answerQuery } from "./answers.ts";
+import { type Connection, connect } from "./connect.ts";
+import { Intake } from "./intake.ts";
+import { type WorkerLog, workerLog } from "./log.ts";
+import { checkRole, checkServed, type FlowkitOptions, type WorkerSettings, workerSettings } from "./options.ts";
+import { resumeRuns, stateIds } from "./resume.ts";
+import { FlowkitRun, type RunSurroundings } from "./run.ts";
+import { Seen } from "./seen.ts";
+
+/**
+ * `await work({ tasks, on: flowkit("http://127.0.0.1:4500") })` for a Longshore server, or
+ * `flowkit({ brokers: "kafka:9092", mongo: "mongodb://db/flowkit" })`.
+ */
+export function flowkit(target: string | URL | FlowkitOptions = {}, options: FlowkitOptions = {}): Transport {
+  const told: FlowkitOptions =
+    typeof target === "string" || target instanceof URL ? { ...options, url: target } : { ...target, ...options };
+  return new FlowkitWorker(workerSettings(told), connect(told));
+}
+
+/** Nothing on the wire carries log lines or a deferral. */
+const capabilities: Capabilities = { defer: false, progress: false, streams: true, logs: false, blobs: false, cancel: true };
+const opening: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
+/** How long the start waits for the broker. A worker whose broker is away is started all the same, and goes on trying. */
+const startPatienceMs = 15_000;
+/** A command is here within milliseconds; none lapses as soon as this unless coordinators are told so. */
+const freshMs = 1_000;
+/** Goodbyes are a courtesy: nobody waits longer for them. */
+const goodbyeMs = 1_000;
+
+class FlowkitWorker implements Transport {
+  readonly name: string;
+  readonly capabilities = capabilities;
+  readonly #settings: WorkerSettings;
+  readonly #connection: Connection;
+  readonly #running = new Map<string, FlowkitRun>();
+  readonly #ending = new Set<Promise<void>>();
+  readonly #freeStates: string[] = [];
+  #host!: TransportHost;
+  #bus!: Bus;
+  #around!: RunSurroundings;
+  #roles: readonly string[] = [];
+  #seen!: Seen;
+  #intake!: Intake;
+  #log: WorkerLog = () => {};
+  #warn: (code: string, message: string) => void = () => {};
+  #announcer: Announcer | undefined;
+  readonly #commands = new Map<string, BusConsumer>();
+  #others: BusConsumer[] = [];
+  #serving: Promise<void> = Promise.resolve();
+
+  constructor(settings: WorkerSettings, connection: Connection) {
+    this.#settings = settings;
+    this.#connection = connection;
+    this.name = `flowkit ${connection.name}`;
+  }
+
+  async start(host: TransportHost): Promise<void> {
+    const settings = this.#settings;
+    this.#host = host;
+    this.#roles = settings.roles ?? [...host.tasks.keys()];
+    for (const role of this.#roles) checkRole(role);
+    checkServed(this.#roles, host.tasks.keys());
+    this.#log = workerLog(settings.log, host.clock, { role: "worker", worker_id: settings.workerId, version: settings.workerVersion });
+    this.#log("info", "worker.init", { roles: this.#roles });
+    this.#warn = onceEach((code, message) => {
+      this.#log("warning", code, { reason: message });
+      host.notice({ level: "warn", message: `${this.name}: ${message}` });
+    });
+    this.#seen = new Seen(host.clock, settings.dedupCacheSize, settings.dedupTtlMs);
+    if (settings.idIsTold) this.#freeStates.push(...stateIds(settings.workerId, host.slots.total));
+    this.#intake = new Intake(host);
+    const { bus, artifacts } = await this.#connection.open(host);
+    this.#bus = bus;
+    this.#around = { settings, host, bus, artifacts };
+    this.#log("info", "worker.start", { cfg: { ...settings, adapters: [...settings.adapters.keys()], log: undefined } });
+    this.#serving = this.#serve();
+    await Promise.race([this.#serving, pause(host.clock, startPatienceMs, host.draining)]);
+  }
+
+  /** Everything that listens, then the announcement: whoever hears of this worker may count on it. */
+  async #serve(): Promise<void> {
+    const { topics, workerId } = this.#settings;
+    const host = this.#host;
+    const perRole = this.#roles.flatMap((role) => [commandTopic(topics, role), statusTopic(topics, role)]);
+    await this.#untilDone("topics", () => this.#bus.ensure([...perRole, topics.announce, topics.query, topics.reply, topics.signals]));
+    if (host.draining.aborted) return;
+    const signals = this.#listen(signalsGroup(workerId), topics.signals, (record) => this.#signal(record));
+    const queries = this.#listen(queryGroup(workerId), topics.query, (record) => this.#query(record));
+    this.#others = [signals, queries];
+    // What an earlier life of this worker left is settled before a new command may come.
+    const resume = await this.#untilDone("worker state", () => resumeRuns(this.#around, this.#roles, this.#freeStates, this.#log));
+    if (host.draining.aborted) return;
+    for (const role of this.#roles) {
+      const consumer = this.#listen(commandGroup(role), commandTopic(topics, role), (record) => this.#command(role, record));
+      this.#commands.set(role, consumer);
+      this.#intake.attach(consumer);
+    }
+    const joined = Promise.all([...this.#others, ...this.#commands.values()].map(({ ready }) => ready.catch(() => {})));
+    await untilAborted(joined, host.draining).catch(() => {});
+    if (host.draining.aborted) return;
+    const { bus, settings } = this.#around;
+    this.#announcer = new Announcer({ bus, settings, host, roles: this.#roles });
+    await this.#untilDone("announcement", () => (this.#announcer as Announcer).online(resume ?? null));
+    // Not by what came before: a bus that makes topics by itself has not been asked yet.
+    if (!host.draining.aborted) host.working("announcement");
+    this.#log("info", "worker.started", { worker_id: workerId });
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all([...this.#commands.values()].map((consumer) => consumer.close()));
+    await this.#serving;
+    // Those that were just being subscribed.
+    await Promise.all([...this.#commands.values()].map((consumer) => consumer.close()));
+    await this.#inTime(this.#announcer?.full());
+  }
+
+  async stop(): Promise<void> {
+    await this.#inTime(Promise.all(this.#ending));
+    await this.#inTime(this.#announcer?.offline());
+    await Promise.all(this.#others.map((consumer) => consumer.close()));
+    await this.#connection.close();
+  }
+
+  #listen(group: string, topic: string, handle: (record: BusRecord) => Promise<void>): BusConsumer {
+    return this.#bus.subscribe({
+      group,
+      topics: [topic],
+      from: "latest",
+      // Each command is committed by itself: it is ours when its acceptance was told.
+      maxRecords: 1,
+      handle: async (records) => {
+        for (const record of records) await handle(record);
+      },
+    });
+  }
+
+  async #command(role: string, record: BusRecord): Promise<void> {
+    const envelope = this.#read(`cmd.${role}`, record, decodeEnvelope(record.value));
+    if (envelope === undefined || this.#seen.has(envelope.dedup_id)) return;
+    const command = this.#read(`cmd.${role}`, record, readCommand(envelope));
+    if (command === undefined) return;
+    if (envelope.step_type !== role) {
+      const why = `step_type is ${JSON.stringify(envelope.step_type)} in a command on the topic of ${role}, expected "${role}"`;
+      return void this.#read(`cmd.${role}`, record, { ok: false, code: "payload.invalid", why });
+    }
+    if (command.cmd === "TASK_CANCEL") return this.#runOf(envelope)?.cancel(command.reason || "coordinator_cmd", null);
+    if (command.cmd !== "TASK_START" || (await this.#isOvertaken(envelope))) return;
+    const slot = this.#isFull(role) ? undefined : await this.#intake.take();
+    if (slot === undefined) throw new LongshoreError("LONGSHORE_LIMIT", "No slot is free for a command; it is left where it was.");
+    const stateId = this.#freeStates.shift();
+    const run = new FlowkitRun(envelope, command, this.#around, stateId);
+    try {
+      this.#running.set(run.key, run);
+      if (this.#isFull(role)) this.#intake.block(this.#commands.get(role) as BusConsumer);
+      await run.accept();
+    } catch (error) {
+      this.#release(run, stateId);
+      slot.release();
+      throw error;
+    }
+    this.#seen.add(envelope.dedup_id);
+    const ended: Promise<void> = slot
+      .run(run)
+      .then(() => run.over)
+      .finally(() => {
+        this.#release(run, stateId);
+        this.#ending.delete(ended);
+      });
+    this.#ending.add(ended);
+  }
+
+  /**
+   * Whether a later attempt than that of this command has begun or is about to. Asked only about commands that seem to have lain around, as they
+   * do after an outage, when one for each time that they lapsed is there. Clocks that disagree cost a question or a run that is told to stop,
+   * never a command.
+   */
+  async #isOvertaken({ task_id, node_id, attempt_epoch, ts_ms }: Envelope): Promise<boolean> {
+    const { artifacts, host } = this.#around;
+    if (host.clock.now() - ts_ms < freshMs) return false;
+    // Whoever cannot be asked now is no reason to leave a command: its attempt is fenced as any other.
+    const newest = (await artifacts.epochOf(task_id, node_id).catch(() => null)) ?? 0;
+    if (newest <= attempt_epoch) return false;
+    this.#log("info", "worker.cmd.overtaken", { task_id, node_id, epoch: attempt_epoch, newest });
+    return true;
+  }
+
+  #release(run: FlowkitRun, stateId: string | undefined): void {
+    if (this.#running.get(run.key) === run) this.#running.delete(run.key);
+    if (stateId !== undefined) this.#freeStates.push(stateId);
+    const { step_type: role } = run.active;
+    const consumer = this.#commands.get(role);
+    if (consumer !== undefined && !this.#isFull(role)) this.#intake.unblock(consumer);
+  }
+
+  /** Whether as many runs of a role are under way as its task allows at once. */
+  #isFull(role: string): boolean {
+    const most = this.#host.tasks.get(role)?.concurrency;
+    if (most === undefined) return false;
+    let running = 0;
+    for (const { active } of this.#running.values()) if (active.step_type === role) running++;
+    return running >= most;
+  }
+
+  async #signal(record: BusRecord): Promise<void> {
+    const envelope = this.#read("signals", record, decodeEnvelope(record.value));
+    if (envelope === undefined) return;
+    const target = envelope.target_worker_id;
+    if (target !== null && target !== "" && target !== this.#settings.workerId) return;
+    const signal = this.#read("signals", record, readSignal(envelope));
+    if (signal !== undefined) this.#runOf(envelope)?.cancel(signal.reason, signal.deadline_ts_ms);
+  }
+
+  async #query(record: BusRecord): Promise<void> {
+    const envelope = this.#read("query", record, decodeEnvelope(record.value));
+    if (envelope === undefined || !this.#roles.includes(envelope.step_type)) return;
+    if (this.#read("query", record, readQuery(envelope)) === undefined) return;
+    await answerQuery(envelope, this.#running.get(nodeKey(envelope.task_id, envelope.node_id)), this.#around);
+  }
+
+  /** The run that a message is about; one of another epoch is not meant. */
+  #runOf({ task_id, node_id, attempt_epoch }: Envelope): FlowkitRun | undefined {
+    const run = this.#running.get(nodeKey(task_id, node_id));
+    return run?.active.attempt_epoch === attempt_epoch ? run : undefined;
+  }
+
+  /** Undefined for what nobody can read: it is told of once, and passed over. */
+  #read<Value>(from: string, { place }: BusRecord, read: Read<Value>): Value | undefined {
+    if (read.ok) return read.value;
+    this.#warn(`${from}.${read.code}`, `A record was passed over (${place}): ${read.why}.`);
+    return undefined;
+  }
+
+  /** Tries until it is done or the worker drains; undefined then. */
+  async #untilDone<Value>(what: string, call: () => Promise<Value>): Promise<Value | undefined> {
+    const { clock, draining, failing, working } = this.#host;
+    for (let tries = 1; !draining.aborted; tries++) {
+      try {
+        const value = await untilAborted(call(), draining);
+        if (tries > 1) working(what);
+        return value;
+      } catch (error) {
+        if (!draining.aborted) failing(what, error);
+      }
+      await pause(clock, backoffMs(opening, tries, Math.random()), draining);
+    }
+    return undefined;
+  }
+
+  async #inTime(work: Promise<unknown> | undefined): Promise<void> {
+    // What does not get through was only a courtesy.
+    await Promise.race([work?.catch(() => {}), pause(this.#host.clock, goodbyeMs)]);
+  }
+}
