@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
-import { codeDialect } from "./dialect/code/dialect.ts";
 import { LongshoreError } from "./errors.ts";
+import { codeDialect } from "./protocols/longshore/dialect/dialect.ts";
 import { task } from "./task.ts";
 import { type Ref, type Workflow, workflow } from "./workflow.ts";
 

@@ -2,10 +2,10 @@
 // builder does with them becomes a graph. A reference has the type of what it stands for, so a misspelt field is a compile error.
 
 import type { Backoff } from "./backoff.ts";
-import type { Path, StepSource, Value, WorkflowSource } from "./dialect/code/source.ts";
 import { type Duration, durationMs } from "./duration.ts";
 import { LongshoreError } from "./errors.ts";
 import type { Json } from "./json.ts";
+import type { Path, StepSource, Value, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
 import type { Task } from "./task.ts";
 
 declare const stands: unique symbol;

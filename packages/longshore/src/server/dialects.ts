@@ -1,10 +1,10 @@
 // Every way of writing workflows that this server knows.
 
-import { codeDialect } from "../dialect/code/dialect.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { conductorDialect } from "../protocols/conductor/dialect/dialect.ts";
 import { environmentValue } from "../protocols/conductor/dialect/environment.ts";
 import { type FlowkitDialectOptions, flowkitDialect } from "../protocols/flowkit/dialect/dialect.ts";
+import { codeDialect } from "../protocols/longshore/dialect/dialect.ts";
 import { stepflowDialect } from "../protocols/stepflow/dialect/dialect.ts";
 import { itemsDialect } from "../protocols/stepflow/dialect/items.ts";
 import type { Router } from "../protocols/stepflow/dialect/router.ts";

@@ -3,8 +3,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { codeDialect } from "../../src/dialect/code/dialect.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
+import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import { encodeFlow } from "../../src/protocols/stepflow/dialect/source.ts";
 import { prepareRun } from "../../src/protocols/stepflow/dialect/start.ts";
 import { encodeSource, plainJob } from "../../src/protocols/workflow-graph/dialect/source.ts";

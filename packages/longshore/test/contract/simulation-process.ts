@@ -1,12 +1,12 @@
 // One life of a simulated server: a real store, board and runs on a database that outlives it. It ends by crashing: whatever it had
 // begun and not committed is gone, whatever it had promised to answer is never answered.
 
-import { codeDialect } from "../../src/dialect/code/dialect.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import type { Task } from "../../src/engine/board/task.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import { idMaker, type MakeId } from "../../src/ids.ts";
+import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite/store.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import type { Random } from "../faults/random.ts";

@@ -1,11 +1,11 @@
 // What is played in a simulation: random workflows on few lanes, with limits, deadlines, conditions and children.
 
-import { codeDialect } from "../../src/dialect/code/dialect.ts";
-import type { StepSource, WorkflowSource } from "../../src/dialect/code/source.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { LimitKey } from "../../src/engine/board/limits.ts";
 import type { NewTask } from "../../src/engine/board/store.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
+import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
+import type { StepSource, WorkflowSource } from "../../src/protocols/longshore/dialect/source.ts";
 import type { Random } from "../faults/random.ts";
 import { flowDialect, makeFlow } from "./simulation-flows.ts";
 import { tiedDialect } from "./tied-dialect.ts";

@@ -1,9 +1,9 @@
 // Parts: kept once, in order, by whoever holds the task; read while they come; read again by nobody who has finished with them.
 
 import { describe, expect, it } from "vitest";
-import type { StepSource } from "../../src/dialect/code/source.ts";
 import { followParts, pollParts } from "../../src/engine/part/follow.ts";
 import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "../../src/engine/part/store.ts";
+import type { StepSource } from "../../src/protocols/longshore/dialect/source.ts";
 import { diskFull } from "./sqlite.ts";
 import type { Setup } from "./store.ts";
 import { holdOf, policy, step, termMs, turns, type World } from "./world.ts";

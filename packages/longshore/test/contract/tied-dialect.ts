@@ -1,8 +1,8 @@
 // Workflows in code, tied to their children as Conductor's are: the failure of a step ends its run at once with whatever else is open, and a
 // child that lives again makes its parent wait for it again.
 
-import { codeDialect } from "../../src/dialect/code/dialect.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
+import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 
 const name = "tied";
 

@@ -1,8 +1,6 @@
 // A store with the board and runs on it, under a clock that the test owns: everything of a server but its doors.
 
 import type { Clock } from "../../src/clock.ts";
-import { codeDialect } from "../../src/dialect/code/dialect.ts";
-import type { StepSource, Value } from "../../src/dialect/code/source.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import type { Reach } from "../../src/engine/board/lanes.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
@@ -14,6 +12,8 @@ import type { Run } from "../../src/engine/run/run.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import type { Brain, RunStore } from "../../src/engine/run/store.ts";
 import { idMaker } from "../../src/ids.ts";
+import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
+import type { StepSource, Value } from "../../src/protocols/longshore/dialect/source.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { flowDialect } from "./simulation-flows.ts";
 import { tiedDialect } from "./tied-dialect.ts";

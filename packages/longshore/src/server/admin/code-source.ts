@@ -1,9 +1,9 @@
 // A workflow written in code, as it arrives over HTTP: the JSON that `workflow()` makes. Nothing of it has been checked before.
 
 import { z } from "zod";
-import type { WorkflowSource } from "../../dialect/code/source.ts";
 import { nodesMax } from "../../engine/run/plan.ts";
 import { isObject } from "../../json.ts";
+import type { WorkflowSource } from "../../protocols/longshore/dialect/source.ts";
 
 /** The limits of a step; a number above these is a mistake. */
 const retriesMax = 1_000;

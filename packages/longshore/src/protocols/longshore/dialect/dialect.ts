@@ -1,12 +1,20 @@
 // The dialect of workflows written in code: compiles what `workflow()` made, and resolves its references.
 
-import type { Dialect, Resolved, Scope } from "../../engine/run/dialect.ts";
-import { findCycle, makePlanInSlices, nodesMax, type Plan, type PlanNode, type Template } from "../../engine/run/plan.ts";
-import { LongshoreError } from "../../errors.ts";
-import { isScalar, type Json } from "../../json.ts";
-import { parseInSlices } from "../../json-sliced.ts";
-import { atOnce, mapInSlices, type Sliced } from "../../sliced.ts";
-import { isWrapped, type Reference, referenceOf, references, type StepSource, type Value, type WorkflowSource } from "./source.ts";
+import type { Dialect, Resolved, Scope } from "../../../engine/run/dialect.ts";
+import { findCycle, makePlanInSlices, nodesMax, type Plan, type PlanNode, type Template } from "../../../engine/run/plan.ts";
+import { LongshoreError } from "../../../errors.ts";
+import { isScalar, type Json } from "../../../json.ts";
+import { parseInSlices } from "../../../json-sliced.ts";
+import {
+  isWrapped,
+  type Reference,
+  referenceOf,
+  references,
+  type StepSource,
+  type Value,
+  type WorkflowSource,
+} from "../../../protocols/longshore/dialect/source.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../../sliced.ts";
 
 export const codeDialect: Dialect = { name: "code", compile: (text) => atOnce(compileInSlices(text)), compileInSlices, resolve };
 

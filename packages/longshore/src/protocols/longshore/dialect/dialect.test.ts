@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { scopeOf } from "../../../test/support/scope.ts";
-import type { Scope } from "../../engine/run/dialect.ts";
-import type { TaskNode } from "../../engine/run/plan.ts";
-import { codeDialect } from "./dialect.ts";
-import { references, type StepSource, type Value } from "./source.ts";
+import { scopeOf } from "../../../../test/support/scope.ts";
+import type { Scope } from "../../../engine/run/dialect.ts";
+import type { TaskNode } from "../../../engine/run/plan.ts";
+import { codeDialect } from "../../../protocols/longshore/dialect/dialect.ts";
+import { references, type StepSource, type Value } from "../../../protocols/longshore/dialect/source.ts";
 
 const compile = (steps: StepSource[], output: Value = null) => codeDialect.compile(JSON.stringify({ name: "w", steps, output }));
 const scope = scopeOf;
