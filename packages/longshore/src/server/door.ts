@@ -1,9 +1,9 @@
 // The server's port: one for every protocol and for our own API, together with health, metrics and live changes.
 
 import { committed } from "../engine/tx.ts";
-import type { GrpcMethod } from "../grpc/service.ts";
 import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
+import type { GrpcMethod } from "../net/grpc/service.ts";
 import { conductorRoutes } from "../protocols/conductor/server/routes.ts";
 import { type FlowkitRoutes, flowkitRoutes } from "../protocols/flowkit/server/routes.ts";
 import type { StepflowConfig } from "../protocols/stepflow/server/config/config.ts";

@@ -1,8 +1,8 @@
 // OTLP over gRPC (opentelemetry.io/docs/specs/otlp, "OTLP/gRPC"), on a connection that is kept.
 
 import type { Clock } from "../clock.ts";
-import { openChannel } from "../grpc/client.ts";
-import { GrpcCode, GrpcError } from "../grpc/status.ts";
+import { openChannel } from "../net/grpc/client.ts";
+import { GrpcCode, GrpcError } from "../net/grpc/status.ts";
 import { ExportError, type Exporter, exportMsMax } from "./exporter.ts";
 import { LogsService, logsMessage, TraceService, tracesMessage } from "./otlp-messages.ts";
 

@@ -1,7 +1,7 @@
 // OTLP's messages in protobuf (opentelemetry-proto 1.x), as much of them as a worker writes and a collector answers, and how the JSON form
 // becomes them.
 
-import { type Encodable, message, service } from "../protobuf/protobuf.ts";
+import { type Encodable, message, service } from "../net/protobuf/protobuf.ts";
 import type {
   KeyValue as JsonPair,
   Resource as JsonResource,

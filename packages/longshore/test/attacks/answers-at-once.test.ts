@@ -2,7 +2,7 @@
 // waited for its turn, so that a few hundred of them held gigabytes, and fifteen hundred ended the process.
 
 import { expect, it } from "vitest";
-import { unary } from "../../src/grpc/service.ts";
+import { unary } from "../../src/net/grpc/service.ts";
 import { createAuth, parseToken } from "../../src/server/listener/auth.ts";
 import { madeAtOnce } from "../../src/server/listener/making.ts";
 import { channelTo, Echo } from "../support/grpc.ts";

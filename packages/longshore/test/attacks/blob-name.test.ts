@@ -3,7 +3,7 @@
 // stay in the data file and count for no quota.
 
 import { expect, it, onTestFinished } from "vitest";
-import { openChannel } from "../../src/grpc/client.ts";
+import { openChannel } from "../../src/net/grpc/client.ts";
 import { BlobService } from "../../src/protocols/stepflow/wire/services.ts";
 import { serve } from "../../src/server/index.ts";
 import { raw, startStepflow } from "../support/stepflow-server.ts";

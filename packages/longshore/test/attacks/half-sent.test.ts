@@ -3,7 +3,7 @@
 // what has stopped for ten seconds or brings next to nothing, and leave alone what comes slowly.
 
 import { expect, it } from "vitest";
-import { unary } from "../../src/grpc/service.ts";
+import { unary } from "../../src/net/grpc/service.ts";
 import { httpLimits } from "../../src/server/listener/limits.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { answerOf, Echo, grpcHead, rawSession } from "../support/grpc.ts";

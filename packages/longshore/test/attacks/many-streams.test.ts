@@ -3,7 +3,7 @@
 // that only wastes its time.
 
 import { expect, it } from "vitest";
-import { serverStream, unary } from "../../src/grpc/service.ts";
+import { serverStream, unary } from "../../src/net/grpc/service.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { Echo } from "../support/grpc.ts";
 import { call, groupOf, RawClient, route, startServer, turn } from "../support/http.ts";

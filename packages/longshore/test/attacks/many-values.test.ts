@@ -3,10 +3,10 @@
 // count, before it has built anything.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
 import type { Json } from "../../src/json.ts";
 import { ExactNumber, parseExact, writeExact } from "../../src/json-exact.ts";
 import { JsonScan } from "../../src/json-scan.ts";
+import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
 import { BlobService, FlowsService, OrchestratorService } from "../../src/protocols/stepflow/wire/services.ts";
 import { httpLimits } from "../../src/server/listener/limits.ts";
 import { serve } from "../../src/server/server.ts";

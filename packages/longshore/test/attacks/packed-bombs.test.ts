@@ -5,8 +5,8 @@
 import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";
 import { ByteBudget } from "../../src/byte-budget.ts";
-import { unary } from "../../src/grpc/service.ts";
-import { GrpcCode } from "../../src/grpc/status.ts";
+import { unary } from "../../src/net/grpc/service.ts";
+import { GrpcCode } from "../../src/net/grpc/status.ts";
 import { HealthService } from "../../src/protocols/stepflow/wire/services.ts";
 import { answerOf, Echo, grpcHead, rawSession, startGrpc } from "../support/grpc.ts";
 import { startStepflow } from "../support/stepflow-server.ts";

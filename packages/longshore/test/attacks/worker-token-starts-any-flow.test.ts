@@ -3,9 +3,9 @@
 // that an operator stored or that the flow of its run names.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
-import { GrpcCode } from "../../src/grpc/status.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
+import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
+import { GrpcCode } from "../../src/net/grpc/status.ts";
 import { ExecutionStatus } from "../../src/protocols/stepflow/wire/messages.ts";
 import { BlobService, FlowsService, OrchestratorService, RunsService } from "../../src/protocols/stepflow/wire/services.ts";
 import { serve } from "../../src/server/index.ts";

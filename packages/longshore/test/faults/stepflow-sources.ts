@@ -1,7 +1,7 @@
 // Where a rude worker of Stepflow gets its tasks: from a stream of the orchestrator, or from a stream of NATS.
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import type { GrpcChannel } from "../../src/grpc/client.ts";
+import type { GrpcChannel } from "../../src/net/grpc/client.ts";
 import { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
 import { TasksService } from "../../src/protocols/stepflow/wire/services.ts";
 

@@ -3,10 +3,10 @@
 // with its first heartbeat, or does not bother to.
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
-import { GrpcCode, GrpcError } from "../../src/grpc/status.ts";
 import { idOfUuid } from "../../src/ids.ts";
 import type { JsonObject } from "../../src/json.ts";
+import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
+import { GrpcCode, GrpcError } from "../../src/net/grpc/status.ts";
 import { type TaskAssignment, TaskErrorCode } from "../../src/protocols/stepflow/wire/messages.ts";
 import { OrchestratorService } from "../../src/protocols/stepflow/wire/services.ts";
 import { type Claim, type HistoryWriter, openHistory, type ReportVerb } from "./history.ts";

@@ -3,7 +3,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
-import { unary } from "../../src/grpc/service.ts";
+import { unary } from "../../src/net/grpc/service.ts";
 import { LogsService, TraceService } from "../../src/telemetry/otlp-messages.ts";
 import { startGrpc } from "./grpc.ts";
 

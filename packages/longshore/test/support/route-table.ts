@@ -1,11 +1,11 @@
 // Walks a route table as a stranger would: every route that is not open must refuse who has no token and who has a lesser one.
 
 import { actions, type TokenScope } from "../../src/actions.ts";
-import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
-import type { GrpcMethod } from "../../src/grpc/service.ts";
-import { GrpcCode, type GrpcError } from "../../src/grpc/status.ts";
 import type { Route, RouteGroup } from "../../src/http.ts";
-import type { Rpc } from "../../src/protobuf/protobuf.ts";
+import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
+import type { GrpcMethod } from "../../src/net/grpc/service.ts";
+import { GrpcCode, type GrpcError } from "../../src/net/grpc/status.ts";
+import type { Rpc } from "../../src/net/protobuf/protobuf.ts";
 import { call } from "./http.ts";
 
 export interface Finding {

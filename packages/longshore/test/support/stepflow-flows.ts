@@ -1,9 +1,9 @@
 // A whole server under a clock that the test owns, with flows over its API and workers on its queues.
 
 import { onTestFinished } from "vitest";
-import type { GrpcChannel } from "../../src/grpc/client.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
-import type { Encodable } from "../../src/protobuf/protobuf.ts";
+import type { GrpcChannel } from "../../src/net/grpc/client.ts";
+import type { Encodable } from "../../src/net/protobuf/protobuf.ts";
 import type { RunSummary, StepStatus } from "../../src/protocols/stepflow/wire/api-messages.ts";
 import type { CompleteTaskRequest, ItemResult, TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
 import { FlowsService, OrchestratorService, RunsService } from "../../src/protocols/stepflow/wire/services.ts";

@@ -5,9 +5,9 @@
 import { onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import type { Task } from "../../src/engine/board/task.ts";
-import { type GrpcChannel, openChannel } from "../../src/grpc/client.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { createMetrics } from "../../src/metrics.ts";
+import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
 import type { StepflowConfig } from "../../src/protocols/stepflow/server/config/config.ts";
 import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import { makeRouter } from "../../src/protocols/stepflow/server/config/router.ts";

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import type { Message } from "../../protobuf/protobuf.ts";
+import type { Message } from "../../net/protobuf/protobuf.ts";
 import * as messages from "./wire/messages.ts";
 
 const page = readFileSync(new URL("README.md", import.meta.url), "utf8");

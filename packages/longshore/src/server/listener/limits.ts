@@ -1,6 +1,6 @@
 // Every limit of the HTTP listener, with the reason for its value. `listen` takes any of them as an option; tests make them small.
 
-import { grpcLimits } from "../../grpc/limits.ts";
+import { grpcLimits } from "../../net/grpc/limits.ts";
 import type { ValueLimits } from "../../request-size.ts";
 
 export interface HttpLimits extends ValueLimits {

@@ -5,11 +5,11 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { ByteBudget } from "../../byte-budget.ts";
 import { type Clock, systemClock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { GrpcMethod } from "../../grpc/service.ts";
 import type { RouteGroup } from "../../http.ts";
 import { LoopTurns } from "../../loop-turns.ts";
 import { isLoopback } from "../../loopback.ts";
 import type { Metrics } from "../../metrics.ts";
+import type { GrpcMethod } from "../../net/grpc/service.ts";
 import { Stalls } from "../../stalls.ts";
 import type { Logger } from "../logger.ts";
 import type { Stopwatch } from "../watchdog.ts";

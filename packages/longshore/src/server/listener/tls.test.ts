@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { answerOf, channelTo, Echo } from "../../../test/support/grpc.ts";
 import { type Answer, groupOf, latch, route, startServer } from "../../../test/support/http.ts";
 import { until } from "../../../test/support/until.ts";
-import { serverStream, unary } from "../../grpc/service.ts";
+import { serverStream, unary } from "../../net/grpc/service.ts";
 import { TestClock } from "../../testing/clock.ts";
 import { serve as serveAll } from "../server.ts";
 import type { ListenOptions } from "./listener.ts";

@@ -1,9 +1,9 @@
 // The gRPC face: the same flows and runs as over REST, and the runs that workers ask for.
 
 import { describe, expect, it } from "vitest";
-import { GrpcCode, type GrpcError } from "../../../src/grpc/status.ts";
 import type { Json } from "../../../src/json.ts";
-import type { Rpc } from "../../../src/protobuf/protobuf.ts";
+import { GrpcCode, type GrpcError } from "../../../src/net/grpc/status.ts";
+import type { Rpc } from "../../../src/net/protobuf/protobuf.ts";
 import { TaskErrorCode } from "../../../src/protocols/stepflow/wire/messages.ts";
 import * as services from "../../../src/protocols/stepflow/wire/services.ts";
 import {

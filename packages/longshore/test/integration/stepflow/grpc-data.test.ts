@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import type { Context } from "../../../src/context.ts";
-import { GrpcCode, GrpcError } from "../../../src/grpc/status.ts";
 import type { Json } from "../../../src/json.ts";
+import { GrpcCode, GrpcError } from "../../../src/net/grpc/status.ts";
 import { ExecutionStatus, type OrchestratorSubmitRunRequest, TaskErrorCode } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";
 import { type StepflowTask, stepflowTask } from "../../../src/protocols/stepflow/worker/task-context.ts";

@@ -1,7 +1,7 @@
 // The stream that brings a worker its tasks: how much it takes, how it comes back, how it ends.
 
 import { describe, expect, it } from "vitest";
-import { GrpcCode, GrpcError } from "../../../src/grpc/status.ts";
+import { GrpcCode, GrpcError } from "../../../src/net/grpc/status.ts";
 import { TaskErrorCode } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { stepflowFromEnvironment } from "../../../src/protocols/stepflow/worker/from-environment.ts";
 import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { TerminalError } from "../../../src/errors.ts";
-import { GrpcCode, GrpcError } from "../../../src/grpc/status.ts";
+import { GrpcCode, GrpcError } from "../../../src/net/grpc/status.ts";
 import { TaskErrorCode, TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";
 import { type Task, task } from "../../../src/task.ts";

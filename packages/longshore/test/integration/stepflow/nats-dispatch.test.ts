@@ -6,7 +6,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { LongshoreError } from "../../../src/errors.ts";
-import { GrpcCode } from "../../../src/grpc/status.ts";
+import { GrpcCode } from "../../../src/net/grpc/status.ts";
 import { errorOf } from "../../../src/protocols/stepflow/dialect/result.ts";
 import { queueLane } from "../../../src/protocols/stepflow/server/config/queues.ts";
 import { componentsOn, keepComponents } from "../../../src/protocols/stepflow/server/config/registered.ts";

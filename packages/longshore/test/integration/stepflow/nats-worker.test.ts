@@ -1,8 +1,8 @@
 // A worker on a NATS queue: a real NATS server, and an orchestrator that the test is.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { GrpcCode, GrpcError } from "../../../src/grpc/status.ts";
-import type { Encodable } from "../../../src/protobuf/protobuf.ts";
+import { GrpcCode, GrpcError } from "../../../src/net/grpc/status.ts";
+import type { Encodable } from "../../../src/net/protobuf/protobuf.ts";
 import { TaskAssignment, TaskErrorCode, TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { stepflowFromEnvironment } from "../../../src/protocols/stepflow/worker/from-environment.ts";
 import { stepflowNats } from "../../../src/protocols/stepflow/worker/nats/worker.ts";

@@ -2,7 +2,7 @@
 // silent, and speak of tasks that are no longer theirs. Whatever they do, each task ends once, with the result of whoever was told so.
 
 import { describe, expect, it } from "vitest";
-import { GrpcCode, type GrpcError } from "../../../src/grpc/status.ts";
+import { GrpcCode, type GrpcError } from "../../../src/net/grpc/status.ts";
 import type { TaskAssignment } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { type Random, seededRandom } from "../../faults/random.ts";
 import { type PullingWorker, queueWorld } from "../../support/stepflow-queue.ts";

@@ -1,7 +1,7 @@
 // What workers say they can do, and how components are called by it: releases name them differently, and each is called as it said.
 
 import { describe, expect, it } from "vitest";
-import { GrpcCode } from "../../../src/grpc/status.ts";
+import { GrpcCode } from "../../../src/net/grpc/status.ts";
 import { componentsOn } from "../../../src/protocols/stepflow/server/config/registered.ts";
 import { TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { temporaryFolder } from "../../support/parts.ts";

@@ -1,7 +1,7 @@
 // Heartbeats and results beyond the common life of a task: what is refused, what people see of them, and a disk that is full.
 
 import { describe, expect, it } from "vitest";
-import { BadRequest, findDetail, GrpcCode, type GrpcError } from "../../../src/grpc/status.ts";
+import { BadRequest, findDetail, GrpcCode, type GrpcError } from "../../../src/net/grpc/status.ts";
 import { errorOf } from "../../../src/protocols/stepflow/dialect/result.ts";
 import { TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { temporaryFolder } from "../../support/parts.ts";

@@ -1,7 +1,7 @@
 // The server goes and comes back, with streams open and tasks in every state.
 
 import { describe, expect, it } from "vitest";
-import { GrpcCode } from "../../../src/grpc/status.ts";
+import { GrpcCode } from "../../../src/net/grpc/status.ts";
 import { TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import { queueWorld } from "../../support/stepflow-queue.ts";

@@ -2,8 +2,8 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { GrpcCode } from "../../../src/grpc/status.ts";
 import type { Json } from "../../../src/json.ts";
+import { GrpcCode } from "../../../src/net/grpc/status.ts";
 import { ExecutionStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { BlobService, OrchestratorService, RunsService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { type FlowServer, flowServer, step } from "../../support/stepflow-flows.ts";

@@ -1,8 +1,8 @@
 // PullTasks streams: what is pushed to whom, and what becomes of it when a stream goes.
 
 import { describe, expect, it } from "vitest";
-import { BadRequest, ErrorInfo, findDetail, GrpcCode, type GrpcError } from "../../../src/grpc/status.ts";
 import { uuidOf } from "../../../src/ids.ts";
+import { BadRequest, ErrorInfo, findDetail, GrpcCode, type GrpcError } from "../../../src/net/grpc/status.ts";
 import { TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { TasksService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { type PullingWorker, queueWorld } from "../../support/stepflow-queue.ts";

@@ -1,7 +1,7 @@
 // What the services refuse, in gRPC's own words, with the details that the reference sends for machines.
 
-import { BadRequest, detailOf, ErrorInfo, GrpcCode, GrpcError } from "../../../grpc/status.ts";
 import { idOfUuid, uuidOf } from "../../../ids.ts";
+import { BadRequest, detailOf, ErrorInfo, GrpcCode, GrpcError } from "../../../net/grpc/status.ts";
 
 const domain = "stepflow.io";
 

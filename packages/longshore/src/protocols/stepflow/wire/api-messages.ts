@@ -1,6 +1,6 @@
 // The messages of `stepflow.v1` that only the orchestrator's API has: flows, runs, components and health.
 // The event of a StatusEvent starts at number 10.
-import { type Decoded, message } from "../../../protobuf/protobuf.ts";
+import { type Decoded, message } from "../../../net/protobuf/protobuf.ts";
 import { ItemResult, ItemStatistics } from "./messages.ts";
 
 // components.proto

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, expectTypeOf, it } from "vitest";
-import type { Message, Rpc } from "../../../protobuf/protobuf.ts";
+import type { Message, Rpc } from "../../../net/protobuf/protobuf.ts";
 import * as api from "./api-messages.ts";
 import * as messages from "./messages.ts";
 import * as services from "./services.ts";

@@ -4,7 +4,7 @@
 //
 // Numbers that are easy to get wrong: CompleteTaskRequest.list_components is 5 although it stands in one oneof with 2 and 3, and
 // raw_data is 5 in PutBlobRequest and 6 in GetBlobResponse.
-import { type Decoded, message } from "../../../protobuf/protobuf.ts";
+import { type Decoded, message } from "../../../net/protobuf/protobuf.ts";
 
 // common.proto
 

@@ -1,5 +1,5 @@
 // The services of `stepflow.v1`: which messages each method takes and gives. gRPC's client and server both work from these tables.
-import { service } from "../../../protobuf/protobuf.ts";
+import { service } from "../../../net/protobuf/protobuf.ts";
 import * as api from "./api-messages.ts";
 import * as messages from "./messages.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { deferred } from "../../../../test/support/until.ts";
-import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
+import { GrpcCode, GrpcError } from "../../../net/grpc/status.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import { OrchestratorService } from "../wire/services.ts";
 import { addressOf, type Channel, Orchestrators } from "./orchestrators.ts";

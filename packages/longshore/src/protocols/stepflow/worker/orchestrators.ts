@@ -3,8 +3,8 @@
 // more, which any orchestrator can answer.
 
 import type { Clock } from "../../../clock.ts";
-import { GrpcCode, GrpcError } from "../../../grpc/status.ts";
-import type { Decoded, Encodable, Message, Rpc } from "../../../protobuf/protobuf.ts";
+import { GrpcCode, GrpcError } from "../../../net/grpc/status.ts";
+import type { Decoded, Encodable, Message, Rpc } from "../../../net/protobuf/protobuf.ts";
 import { withoutEndSlashes } from "../../../text.ts";
 import { TasksService } from "../wire/services.ts";
 

@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { checkedVariable, type Environment, wholeVariable } from "../../../environment.ts";
 import { LongshoreError } from "../../../errors.ts";
-import type { TlsClientOptions } from "../../../grpc/connector.ts";
-import { parseTarget } from "../../../grpc/target.ts";
+import type { TlsClientOptions } from "../../../net/grpc/connector.ts";
+import { parseTarget } from "../../../net/grpc/target.ts";
 
 export interface QueueOptions {
   /** How orchestrators know this worker; a new UUID unless told. No two workers may have the same. */

@@ -4,8 +4,8 @@
 import type { Clock } from "../../../clock.ts";
 import type { ContextIds } from "../../../context.ts";
 import { LongshoreError, refusal } from "../../../errors.ts";
-import { GrpcCode } from "../../../grpc/status.ts";
 import { isObject, type Json } from "../../../json.ts";
+import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { WorkTrace } from "../../../runner/telemetry.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, Outcome, ReportAnswer, Slot } from "../../../runner/transport.ts";
 import type { Verdict } from "../../../verdict.ts";

@@ -3,8 +3,8 @@
 
 import { type Clock, pause } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
-import { type ChannelOptions, type GrpcChannel, openChannel } from "../../../grpc/client.ts";
-import { GrpcCode } from "../../../grpc/status.ts";
+import { type ChannelOptions, type GrpcChannel, openChannel } from "../../../net/grpc/client.ts";
+import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { Capabilities, ReportTries, Slot, TransportHost } from "../../../runner/transport.ts";
 import type { Verdict } from "../../../verdict.ts";
 import { type ComponentInfo, type TaskAssignment, TaskErrorCode } from "../wire/messages.ts";

@@ -1,8 +1,8 @@
 // The orchestrator of one task, which may change while the task runs: when a call about it is answered NOT_FOUND or UNAVAILABLE, the
 // orchestrators are asked where its run is now, and the call is made there once more.
 
-import { GrpcCode } from "../../../grpc/status.ts";
-import type { Decoded, Encodable, Message, Rpc } from "../../../protobuf/protobuf.ts";
+import { GrpcCode } from "../../../net/grpc/status.ts";
+import type { Decoded, Encodable, Message, Rpc } from "../../../net/protobuf/protobuf.ts";
 import { hasCode } from "./grpc-failure.ts";
 import { addressOf, type CallOptions, type Orchestrators } from "./orchestrators.ts";
 

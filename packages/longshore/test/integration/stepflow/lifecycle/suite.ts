@@ -2,7 +2,7 @@
 // workers that report over the same services.
 
 import { describe, expect, it } from "vitest";
-import { GrpcCode } from "../../../../src/grpc/status.ts";
+import { GrpcCode } from "../../../../src/net/grpc/status.ts";
 import { errorOf } from "../../../../src/protocols/stepflow/dialect/result.ts";
 import { queueLane } from "../../../../src/protocols/stepflow/server/config/queues.ts";
 import { keepComponents } from "../../../../src/protocols/stepflow/server/config/registered.ts";

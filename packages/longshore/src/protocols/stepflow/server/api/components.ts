@@ -1,7 +1,7 @@
 // ComponentsService: what can be called, by plugin: the built-ins, what the configuration says of mocks, and what workers have registered.
 
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { ComponentInfoEntry, ListRegisteredComponentsResponse } from "../../wire/api-messages.ts";
 
 type Entry = Encodable<typeof ComponentInfoEntry>;

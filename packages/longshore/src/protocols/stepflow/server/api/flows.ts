@@ -5,7 +5,7 @@ import type { Runs } from "../../../../engine/run/runs.ts";
 import { uuidOf } from "../../../../ids.ts";
 import { isObject, type JsonObject } from "../../../../json.ts";
 import { parseExact, writeExact } from "../../../../json-exact.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { inTurns } from "../../../../sliced.ts";
 import { diagnoseInSlices } from "../../dialect/diagnose.ts";
 import { type Diagnostic, diagnosticLevels } from "../../dialect/diagnostic.ts";

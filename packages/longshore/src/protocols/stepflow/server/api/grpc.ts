@@ -1,7 +1,7 @@
 // The gRPC face of flows, runs, components and health: the same services as REST.
 
-import { type GrpcCall, type GrpcMethod, serverStream, unary } from "../../../../grpc/service.ts";
 import { sortedText } from "../../../../json-text.ts";
+import { type GrpcCall, type GrpcMethod, serverStream, unary } from "../../../../net/grpc/service.ts";
 import { StatusEventType } from "../../wire/api-messages.ts";
 import { ExecutionStatus, ResultOrder } from "../../wire/messages.ts";
 import { ComponentsService, FlowsService, HealthService, RunsService } from "../../wire/services.ts";

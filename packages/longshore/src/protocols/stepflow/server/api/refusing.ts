@@ -1,6 +1,6 @@
 // Methods that tell what the core refuses in this protocol's words.
 
-import type { GrpcMethod } from "../../../../grpc/service.ts";
+import type { GrpcMethod } from "../../../../net/grpc/service.ts";
 import { grpcErrorOf } from "./status.ts";
 
 export function refusing(method: GrpcMethod): GrpcMethod {

@@ -7,7 +7,7 @@ import type { Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../../../engine/run/run.ts";
 import type { Json } from "../../../../json.ts";
 import { parseExact } from "../../../../json-exact.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { countsIn, type ItemCounts } from "../../dialect/items.ts";
 import { stepResult } from "../../dialect/resolve.ts";
 import { errorOf, type FlowError, type FlowResult, failed, flowResultOf, success } from "../../dialect/result.ts";

@@ -1,9 +1,9 @@
 // Reading REST requests: bodies that must be JSON objects, and query parameters. Names are camelCase; the schema's own snake_case is
 // understood too. Enums come as numbers or by name. What is wrong is told with the name it was sent under.
 
-import { GrpcCode, GrpcError } from "../../../../grpc/status.ts";
 import type { HttpRequest } from "../../../../http.ts";
 import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../../../json.ts";
+import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
 import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../../request-json.ts";
 import { kindOf, shown } from "../../../../text.ts";
 

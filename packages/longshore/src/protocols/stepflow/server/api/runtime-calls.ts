@@ -3,9 +3,9 @@
 
 import { type Action, actions, type Caller } from "../../../../actions.ts";
 import { type ErrorCode, LongshoreError } from "../../../../errors.ts";
-import { GrpcCode, GrpcError } from "../../../../grpc/status.ts";
 import type { Json } from "../../../../json.ts";
 import { parseExact, writeExact } from "../../../../json-exact.ts";
+import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
 import { blobIdIn } from "../../wire/blob-id.ts";
 import { ResultOrder } from "../../wire/messages.ts";
 import type { BlobLibrary } from "../blob-library.ts";

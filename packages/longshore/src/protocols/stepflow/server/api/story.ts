@@ -6,7 +6,7 @@ import { isOpen } from "../../../../engine/board/task.ts";
 import type { AttemptView } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run } from "../../../../engine/run/run.ts";
 import type { Json } from "../../../../json.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import { type StatusEvent, StatusEventType } from "../../wire/api-messages.ts";
 import { wireRun, wireRunId } from "../run-id.ts";

@@ -5,7 +5,7 @@ import type { Task } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import { GrpcError } from "../../../../grpc/status.ts";
+import { GrpcError } from "../../../../net/grpc/status.ts";
 import { whenAborted } from "../../../../results.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import type { SubRun, SubRunResult, SubRuns } from "../builtin/flows.ts";

@@ -1,12 +1,12 @@
 // BlobService: workers keep and read what is too large to travel in inputs and outputs, and flows that they start runs of.
 
 import { buffer } from "node:stream/consumers";
-import type { GrpcMethod } from "../../../../grpc/service.ts";
-import { unary } from "../../../../grpc/service.ts";
-import { GrpcCode, GrpcError } from "../../../../grpc/status.ts";
 import type { Json } from "../../../../json.ts";
 import { sortedText } from "../../../../json-text.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { GrpcMethod } from "../../../../net/grpc/service.ts";
+import { unary } from "../../../../net/grpc/service.ts";
+import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { blobIdIn } from "../../wire/blob-id.ts";
 import type { GetBlobResponse } from "../../wire/messages.ts";
 import { BlobService } from "../../wire/services.ts";

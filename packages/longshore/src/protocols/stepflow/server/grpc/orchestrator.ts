@@ -1,7 +1,7 @@
 // OrchestratorService: what workers of every queue report, and the runs that their components start.
 
-import type { GrpcMethod } from "../../../../grpc/service.ts";
-import { unary } from "../../../../grpc/service.ts";
+import type { GrpcMethod } from "../../../../net/grpc/service.ts";
+import { unary } from "../../../../net/grpc/service.ts";
 import { ResultOrder } from "../../wire/messages.ts";
 import { OrchestratorService } from "../../wire/services.ts";
 import { refusing } from "../api/refusing.ts";

@@ -1,9 +1,9 @@
 // TasksService: workers pull tasks, and ask who looks after a run.
 
 import type { Runs } from "../../../../engine/run/runs.ts";
-import type { GrpcMethod } from "../../../../grpc/service.ts";
-import { serverStream, unary } from "../../../../grpc/service.ts";
-import type { GrpcError } from "../../../../grpc/status.ts";
+import type { GrpcMethod } from "../../../../net/grpc/service.ts";
+import { serverStream, unary } from "../../../../net/grpc/service.ts";
+import type { GrpcError } from "../../../../net/grpc/status.ts";
 import { TasksService } from "../../wire/services.ts";
 import type { Addresses } from "../address.ts";
 import type { Queues } from "../queue/queues.ts";

@@ -5,7 +5,7 @@
 
 import type { Clock } from "../../../../clock.ts";
 import { pause } from "../../../../clock.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { Trouble } from "../../../../trouble.ts";
 import { TaskAssignment } from "../../wire/messages.ts";
 import { loadNats, type NatsClient } from "../../wire/nats/client.ts";

@@ -3,7 +3,7 @@
 import type { Task } from "../../../../engine/board/task.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import { parseExact } from "../../../../json-exact.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { ComponentTask } from "../../dialect/router.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";

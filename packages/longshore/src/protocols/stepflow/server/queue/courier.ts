@@ -2,7 +2,7 @@
 // its tasks lies with a recipient that may be busy. A backend with room for several runs several couriers.
 
 import { type Clock, pause } from "../../../../clock.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";
 import { type Delivery, isPassing, type NextOptions, type TaskQueue } from "./queue.ts";
 

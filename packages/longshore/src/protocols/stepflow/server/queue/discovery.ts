@@ -5,7 +5,7 @@ import type { Clock } from "../../../../clock.ts";
 import type { MakeId } from "../../../../ids.ts";
 import { deeperThan, type Json, jsonDepthMax } from "../../../../json.ts";
 import { JsonScan } from "../../../../json-scan.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { ComponentInfo, TaskAssignment } from "../../wire/messages.ts";
 import { componentsMax, pathOf, type RegisteredComponent } from "../config/registered.ts";
 import { invalid } from "../refuse.ts";

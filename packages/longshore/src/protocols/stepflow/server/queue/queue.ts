@@ -12,7 +12,7 @@ import type { Runs } from "../../../../engine/run/runs.ts";
 import { LongshoreError } from "../../../../errors.ts";
 import type { Json } from "../../../../json.ts";
 import { parseExact } from "../../../../json-exact.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { type FlowError, failureReport } from "../../dialect/result.ts";
 import type { ComponentTask } from "../../dialect/router.ts";
 import { TaskAssignment } from "../../wire/messages.ts";

@@ -7,7 +7,7 @@ import type { Board } from "../../../../engine/board/board.ts";
 import type { Workers } from "../../../../engine/board/workers.ts";
 import type { Logs } from "../../../../engine/log/log.ts";
 import type { Json } from "../../../../json.ts";
-import type { Encodable } from "../../../../protobuf/protobuf.ts";
+import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { cutMiddle } from "../../../../text.ts";
 import type { Verdict } from "../../../../verdict.ts";
 import { failureReport } from "../../dialect/result.ts";

@@ -10,7 +10,7 @@
 
 import { type Backoff, backoffMs } from "../../../../backoff.ts";
 import { pause } from "../../../../clock.ts";
-import type { GrpcChannel } from "../../../../grpc/client.ts";
+import type { GrpcChannel } from "../../../../net/grpc/client.ts";
 import type { Transport, TransportHost } from "../../../../runner/transport.ts";
 import type { Task } from "../../../../task.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";

@@ -1,5 +1,5 @@
 // Where a channel leads: `host:port`, which is what peers write, or a URL, whose scheme tells whether TLS is spoken.
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../../errors.ts";
 
 export interface Target {
   readonly host: string;

@@ -1,9 +1,9 @@
 // The one connection of a channel: made when it is asked for, watched by pings, given up when the server says that it goes.
 import { type ClientHttp2Session, type ClientSessionOptions, connect, constants, type SecureClientSessionOptions } from "node:http2";
 import type { ConnectionOptions } from "node:tls";
-import { type Backoff, backoffMs } from "../backoff.ts";
-import { type Clock, pause } from "../clock.ts";
-import { toError } from "../errors.ts";
+import { type Backoff, backoffMs } from "../../backoff.ts";
+import { type Clock, pause } from "../../clock.ts";
+import { toError } from "../../errors.ts";
 import { KeepAlive } from "./keep-alive.ts";
 import { sessionMemoryMb, sessionWindowBytes } from "./limits.ts";
 import { GrpcCode, GrpcError } from "./status.ts";

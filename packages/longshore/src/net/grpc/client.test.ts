@@ -5,10 +5,10 @@ import { constants, createServer as createHttp2, type OutgoingHttpHeaders, type 
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
-import { channelTo, Echo, startGrpc, startRelay, Text } from "../../test/support/grpc.ts";
-import { latch } from "../../test/support/http.ts";
-import { until } from "../../test/support/until.ts";
-import { TestClock } from "../testing/clock.ts";
+import { channelTo, Echo, startGrpc, startRelay, Text } from "../../../test/support/grpc.ts";
+import { latch } from "../../../test/support/http.ts";
+import { until } from "../../../test/support/until.ts";
+import { TestClock } from "../../testing/clock.ts";
 import { openChannel } from "./client.ts";
 import { frameOf } from "./frame.ts";
 import { type GrpcCall, type GrpcSink, serverStream, unary } from "./service.ts";

@@ -1,6 +1,6 @@
 import type { Http2Session } from "node:http2";
 import { describe, expect, it } from "vitest";
-import { TestClock } from "../testing/clock.ts";
+import { TestClock } from "../../testing/clock.ts";
 import { KeepAlive } from "./keep-alive.ts";
 
 /** A session whose peer answers pings when the test says so. */
