@@ -28,10 +28,10 @@ const clean = {
   "engine/board/board.ts": `import { now } from "../../clock.ts";`,
   "engine/board/local-board.ts": `import type { Board } from "./board.ts";`,
   "runner/runner.ts": `import { now } from "../clock.ts";`,
-  "protocol/alpha/wire.ts": `import { now } from "../../clock.ts";`,
-  "protocol/alpha/worker.ts": `import { run } from "../../runner/runner.ts";\nimport { shape } from "./wire.ts";`,
-  "protocol/alpha/routes.ts": `import { board } from "../../engine/board/board.ts";\nimport { shape } from "./wire.ts";`,
-  "dialect/alpha/parse.ts": `import { shape } from "../../protocol/alpha/wire.ts";`,
+  "protocols/alpha/wire/shapes.ts": `import { now } from "../../../clock.ts";`,
+  "protocols/alpha/worker/worker.ts": `import { run } from "../../../runner/runner.ts";\nimport { shape } from "../wire/shapes.ts";`,
+  "protocols/alpha/server/routes.ts": `import { board } from "../../../engine/board/board.ts";\nimport { shape } from "../wire/shapes.ts";`,
+  "protocols/alpha/dialect/parse.ts": `import { shape } from "../wire/shapes.ts";`,
   "store/sqlite/store.ts": `import { LocalBoard } from "../../engine/board/local-board.ts";`,
   "server/server.ts": `import { open } from "../store/sqlite/store.ts";`,
 };
@@ -74,41 +74,46 @@ describe("import rule", () => {
   });
 
   it("refuses a protocol that takes part in operations", () => {
-    const local = `import { LocalBoard } from "../../engine/board/local-board.ts";`;
-    expect(check({ ...clean, "protocol/alpha/helper.ts": local })).toHaveLength(1);
+    const local = `import { LocalBoard } from "../../../engine/board/local-board.ts";`;
+    expect(check({ ...clean, "protocols/alpha/server/helper.ts": local })).toHaveLength(1);
   });
 
-  it("refuses one protocol that knows another", () => {
-    expect(check({ ...clean, "protocol/beta/routes.ts": `import { shape } from "../alpha/wire.ts";` })).toEqual([
-      "protocol/beta/routes.ts: may not import protocol/alpha/wire.ts, which belongs to another protocol or store",
-    ]);
+  it("refuses one protocol that knows another, in every folder of it", () => {
+    const shape = `import { shape } from "../../alpha/wire/shapes.ts";`;
+    for (const folder of ["wire", "worker", "server", "dialect"]) {
+      expect(check({ ...clean, [`protocols/beta/${folder}/one.ts`]: shape })).toEqual([
+        `protocols/beta/${folder}/one.ts: may not import protocols/alpha/wire/shapes.ts, which belongs to another protocol or store`,
+      ]);
+    }
   });
 
-  it("refuses a dialect that knows a foreign protocol", () => {
-    expect(check({ ...clean, "dialect/beta/parse.ts": `import { shape } from "../../protocol/alpha/wire.ts";` })).toHaveLength(1);
+  it("refuses a worker half that knows the engine, its dialect or its server half", () => {
+    for (const [target, layer] of [
+      ["engine/board/board.ts", "engine"],
+      ["protocols/alpha/dialect/parse.ts", "dialect"],
+      ["protocols/alpha/server/routes.ts", "serving"],
+    ]) {
+      expect(check({ ...clean, "protocols/alpha/worker/deep/one.ts": `import { x } from "../../../../${target}";` })).toEqual([
+        `protocols/alpha/worker/deep/one.ts: the worker layer may not import ${target} (${layer})`,
+      ]);
+    }
   });
 
-  it("refuses a worker half that reaches the board through another file of its folder", () => {
-    const tree = {
-      ...clean,
-      "protocol/alpha/worker.ts": `import { help } from "./helper.ts";`,
-      "protocol/alpha/helper.ts": `import { board } from "../../engine/board/board.ts";`,
-    };
-    expect(check(tree)).toEqual(["protocol/alpha/worker.ts: reaches engine/board/board.ts (engine) through protocol/alpha/helper.ts"]);
+  it("refuses a server half that knows the runner or its worker half", () => {
+    for (const [target, layer] of [
+      ["runner/runner.ts", "runner"],
+      ["protocols/alpha/worker/worker.ts", "worker"],
+    ]) {
+      expect(check({ ...clean, "protocols/alpha/server/one.ts": `import type { Slot } from "../../../${target}";` })).toEqual([
+        `protocols/alpha/server/one.ts: the serving layer may not import ${target} (${layer})`,
+      ]);
+    }
   });
 
-  it("follows a half through all folders of its protocol", () => {
-    const tree = {
-      ...clean,
-      "protocol/alpha/grpc/worker.ts": `import { help } from "../helper.ts";`,
-      "protocol/alpha/helper.ts": `import { post } from "../../engine/board/board.ts";`,
-    };
-    expect(check(tree)).toEqual(["protocol/alpha/grpc/worker.ts: reaches engine/board/board.ts (engine) through protocol/alpha/helper.ts"]);
-  });
-
-  it("refuses a server half that knows the runner", () => {
-    const tree = { ...clean, "protocol/alpha/routes.ts": `import type { Slot } from "../../runner/runner.ts";` };
-    expect(check(tree)).toEqual(["protocol/alpha/routes.ts: reaches runner/runner.ts (runner)"]);
+  it("refuses a wire that knows a half, so that neither half reaches the other through it", () => {
+    for (const target of ["worker/worker.ts", "server/routes.ts", "dialect/parse.ts"]) {
+      expect(check({ ...clean, "protocols/alpha/wire/one.ts": `import { x } from "../${target}";` })).toHaveLength(1);
+    }
   });
 
   it("refuses a database package outside the store", () => {

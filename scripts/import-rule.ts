@@ -7,25 +7,30 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, posix, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** What each layer may import besides itself. */
+/** The folders of a protocol, and the layer of each. */
+const PROTOCOL_FOLDERS: Readonly<Record<string, string>> = { wire: "wire", worker: "worker", server: "serving", dialect: "dialect" };
+const PROTOCOL_LAYERS = Object.values(PROTOCOL_FOLDERS);
+
+/** What each layer may import besides itself. So a worker half never reaches the engine, and a server half never reaches the runner. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   leaf: [],
-  grpc: ["leaf"],
-  wire: ["leaf"],
+  net: ["leaf"],
   signature: ["leaf"],
   runner: ["leaf"],
-  telemetry: ["leaf", "grpc", "runner"],
+  telemetry: ["leaf", "net", "runner"],
   engine: ["leaf"],
   operations: ["leaf", "engine"],
   bus: ["leaf"],
+  wire: ["leaf", "net"],
   dialect: ["leaf", "wire", "engine"],
   api: ["leaf", "runner", "engine", "dialect"],
-  protocol: ["leaf", "wire", "grpc", "runner", "engine", "bus", "dialect", "api"],
+  worker: ["leaf", "net", "wire", "runner", "bus", "api"],
+  serving: ["leaf", "net", "wire", "engine", "bus", "dialect"],
   store: ["leaf", "engine", "operations", "bus"],
   verify: ["leaf", "engine"],
-  server: ["leaf", "verify", "wire", "grpc", "runner", "engine", "operations", "bus", "dialect", "api", "protocol", "store"],
-  cli: ["leaf", "verify", "wire", "signature", "runner", "telemetry", "engine", "dialect", "api", "protocol", "server"],
-  testing: ["leaf", "wire", "grpc", "runner", "engine", "bus", "dialect", "api", "protocol", "server"],
+  server: ["leaf", "verify", "net", "runner", "engine", "operations", "bus", "api", "store", ...PROTOCOL_LAYERS],
+  cli: ["leaf", "verify", "signature", "runner", "telemetry", "engine", "api", "server", ...PROTOCOL_LAYERS],
+  testing: ["leaf", "net", "runner", "engine", "bus", "api", "server", ...PROTOCOL_LAYERS],
 };
 
 /**
@@ -38,15 +43,7 @@ const OPERATIONS =
 /** Files directly in src/ that compose other layers; every other file there is a leaf. */
 const API_FILES = new Set(["index.ts", "transport.ts", "work.ts", "workflow.ts"]);
 /** Folders of leaves that belong together. */
-const LEAF_FOLDERS = new Set(["protobuf", "schema"]);
-/** The part of a protocol folder that both halves and the protocol's dialect share. */
-const WIRE_FILES = new Set(["wire.ts", "codes.ts", "command.ts", "messages.ts", "api-messages.ts", "services.ts", "adapter-args.ts"]);
-
-/** What one half of a protocol must never reach, not even through other files of its own folder. */
-const HALVES: readonly { files: readonly string[]; mayNotReach: readonly string[] }[] = [
-  { files: ["worker.ts", "index.ts"], mayNotReach: ["engine", "operations", "dialect"] },
-  { files: ["routes.ts", "dispatcher.ts"], mayNotReach: ["runner", "api"] },
-];
+const LEAF_FOLDERS = new Set(["schema"]);
 
 /** Packages that only some layers may load, so that importing the worker side stays light. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
@@ -85,7 +82,6 @@ export function findImportViolations(sourceRoot: string): string[] {
   }
   if (files.size === 0) violations.push(`${sourceRoot}: no source files found, so nothing was checked`);
   for (const file of files.values()) violations.push(...edgeViolations(file));
-  for (const file of files.values()) violations.push(...halfViolations(file, files));
   return violations;
 }
 
@@ -98,11 +94,11 @@ function listSourceFiles(sourceRoot: string): string[] {
 
 function layerOf(path: string): string | undefined {
   const parts = path.split("/");
-  const [folder, , file] = parts;
+  const [folder, , part] = parts;
   if (folder === undefined || parts.length === 1) return API_FILES.has(path) ? "api" : "leaf";
   if (LEAF_FOLDERS.has(folder)) return "leaf";
   if (OPERATIONS.test(path)) return "operations";
-  if (folder === "protocol" && parts.length === 3 && WIRE_FILES.has(file ?? "")) return "wire";
+  if (folder === "protocols") return PROTOCOL_FOLDERS[part ?? ""];
   return Object.hasOwn(ALLOWED, folder) ? folder : undefined;
 }
 
@@ -141,45 +137,13 @@ function edgeViolations(file: SourceFile): string[] {
   return violations;
 }
 
-/** True when one protocol, or one store, or a dialect and a foreign protocol's wire files, would know of each other. */
+/** True when one protocol, or one store, would know of another. */
 function crossesFamily(file: SourceFile, target: string): boolean {
   const [fromFolder, fromName] = file.path.split("/");
   const [toFolder, toName] = target.split("/");
-  if (fromName === toName) return false;
-  // A file directly in dialect/ or store/ is shared by its siblings.
-  if (fromFolder === toFolder && target.split("/").length === 2) return false;
-  if (fromFolder === "protocol" && toFolder === "protocol") return true;
-  if (fromFolder === "store" && toFolder === "store") return true;
-  return fromFolder === "dialect" && toFolder === "protocol";
-}
-
-/** Follows the imports of one half inside its own protocol, subfolders included, and reports everything forbidden that it reaches. */
-function halfViolations(start: SourceFile, files: ReadonlyMap<string, SourceFile>): string[] {
-  if (start.layer !== "protocol") return [];
-  const half = HALVES.find((one) => one.files.includes(posix.basename(start.path)));
-  if (half === undefined) return [];
-  const violations: string[] = [];
-  const seen = new Set<string>([start.path]);
-  const queue = [start];
-  for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-    for (const target of file.imports) {
-      const layer = layerOf(target);
-      if (layer !== undefined && half.mayNotReach.includes(layer)) {
-        const through = file === start ? "" : ` through ${file.path}`;
-        violations.push(`${start.path}: reaches ${target} (${layer})${through}`);
-      }
-      const next = files.get(target);
-      if (next === undefined || seen.has(target) || familyOf(target) !== familyOf(start.path)) continue;
-      seen.add(target);
-      queue.push(next);
-    }
-  }
-  return violations;
-}
-
-/** `protocol/NAME`. */
-function familyOf(path: string): string {
-  return path.split("/").slice(0, 2).join("/");
+  if (fromFolder !== toFolder || fromName === toName) return false;
+  // A file directly in store/ is shared by its siblings.
+  return fromFolder === "protocols" || (fromFolder === "store" && target.split("/").length > 2);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

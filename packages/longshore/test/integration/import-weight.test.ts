@@ -32,7 +32,7 @@ function loadedBy(entry: string, use = ""): string[] {
 
 const serving = (port: string) => `await (await module.serve({ ephemeral: true, port: ${port} })).close();`;
 const isPackage = (url: string) => url.includes("/node_modules/");
-const heavy = /^(server|store|cli|board|run|log|blob)\//;
+const heavy = /^(server|store|cli|engine|protocols\/[\w-]+\/(server|dialect))\//;
 const network = /^node:(http|https|http2|net|tls|sqlite|dgram)$/;
 
 describe("importing longshore", () => {
@@ -40,7 +40,7 @@ describe("importing longshore", () => {
     const loaded = loadedBy("index.js");
     expect(loaded).toContain("index.js");
     expect(loaded.filter(isPackage)).toEqual([]);
-    expect(loaded.filter((path) => heavy.test(path) || network.test(path) || path.startsWith("protocol/"))).toEqual([]);
+    expect(loaded.filter((path) => heavy.test(path) || network.test(path) || path.startsWith("protocols/"))).toEqual([]);
   });
 
   it("for an author of a transport loads types only", () => {
@@ -75,13 +75,13 @@ describe("importing longshore", () => {
 
   it("for telemetry loads no way to send it before one is chosen", () => {
     const loaded = loadedBy("telemetry/index.js");
-    expect(loaded.filter((path) => heavy.test(path) || network.test(path) || path.startsWith("protocol/") || isPackage(path))).toEqual([]);
+    expect(loaded.filter((path) => heavy.test(path) || network.test(path) || path.startsWith("protocols/") || isPackage(path))).toEqual([]);
   });
 
   it("for a server without a socket loads no protocol, no API and no parser of files", () => {
     const loaded = loadedBy("server/index.js", serving("null"));
     expect(loaded).toContain("store/sqlite/store.js");
-    expect(loaded.filter((path) => path.startsWith("server/admin/") || path.startsWith("protocol/workflow-graph/routes"))).toEqual([]);
+    expect(loaded.filter((path) => path.startsWith("server/admin/") || path.startsWith("protocols/workflow-graph/server"))).toEqual([]);
     expect(loaded.filter((path) => /\/node_modules\/(zod|yaml|undici)\//.test(path))).toEqual([]);
   });
 

@@ -10,8 +10,8 @@ const repository = fileURLToPath(new URL("../../../../../", import.meta.url));
 const readers = [
   "packages/longshore/src/telemetry",
   "packages/longshore/src/protocols/stepflow/worker/http/options.ts",
-  "packages/longshore/src/protocol/stepflow/*environment.ts",
-  "packages/longshore/src/protocol/stepflow/*options.ts",
+  "packages/longshore/src/protocols/stepflow/worker/*environment.ts",
+  "packages/longshore/src/protocols/stepflow/worker/*options.ts",
   "packages/longshore/src/server/stepflow.ts",
   "packages/longshore/src/protocols/flowkit/worker/environment.ts",
   "packages/longshore/src/protocols/flowkit/worker/connect.ts",

@@ -1,4 +1,4 @@
-// README.md shows exchanges. Here they are made, in the order of the page, with a worker whose answers must be those of the page.
+// wire/http/README.md shows exchanges. Here they are made, in the order of the page, with a worker whose answers must be those of the page.
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { type Any, setup } from "../../../../../test/support/stepflow-runtime.ts
 import { task } from "../../../../task.ts";
 import { stepflowTask } from "../index.ts";
 
-const [page = ""] = readFileSync(new URL("README.md", import.meta.url), "utf8").split("\n## Our worker\n");
+const [page = ""] = readFileSync(new URL("../../wire/http/README.md", import.meta.url), "utf8").split("\n## Our worker\n");
 
 interface Example {
   readonly method: string;
