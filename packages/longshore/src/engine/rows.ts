@@ -18,6 +18,8 @@ export interface TableSpec<R> {
   readonly key: readonly string[];
   /** All columns that are written and read. */
   readonly columns: readonly Column<R>[];
+  /** Bytes of columns together, by a name: read with a row, without the columns themselves. */
+  readonly sizes?: readonly (readonly [name: string, columns: readonly string[]])[];
   of(row: Row): R;
 }
 
@@ -33,18 +35,33 @@ export interface Scan {
   readonly below?: readonly Value[];
   /** A column that must be null. */
   readonly without?: string;
+  /** A column that must not be null. */
+  readonly having?: string;
+  /** Columns with values that are known when the program is written: a store may have an index for them alone. */
+  readonly only?: { readonly [column: string]: string };
   /** From the end. */
   readonly backwards?: boolean;
   readonly limit?: number;
+  /** Rows that are passed before the first one. */
+  readonly offset?: number;
+  /** No index has this order: the store sorts keys, and reads the other columns of the rows that remain. */
+  readonly keysFirst?: boolean;
 }
 
 /** The rows of one table. Reads may throw `Missing`; changes belong into a transaction. */
 export interface TableRows<R> {
   get(...key: Value[]): R | null;
   scan(scan: Scan): Iterable<R>;
+  /** The sum over a column, or over one of the sizes, of all rows of a scan, whose order and limit do not count. */
+  sum(name: string, scan: Scan): number;
+  /** How many rows a scan has; its order and limit do not count. */
+  count(scan: Scan): number;
+  /** The highest key that a row has ever had, removed rows included; for a table whose key is one number that is never given twice. */
+  last(): number;
   /** Writes all columns, over the row with the same key if there is one. */
   upsert(record: R): void;
   insert(record: R): void;
+  insertAll(records: readonly R[]): void;
   /** Made once for each set of columns: writes these columns of the row with the record's key. */
   updater(columns: readonly Column<R>[]): (record: R) => void;
   remove(...key: Value[]): void;

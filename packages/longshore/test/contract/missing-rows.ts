@@ -23,11 +23,14 @@ export function missingRows(rows: RowStore, counts: MissingCounts = { misses: 0 
     ...rows,
     table: <R>(spec: TableSpec<R>): TableRows<R> => {
       const table = rows.table(spec);
-      const name = `${spec.name} ${spec.columns.length}`;
+      const name = [spec.name, ...spec.columns.map(([column]) => column), ...(spec.sizes ?? []).map(([size]) => size)].join(" ");
       return {
         ...table,
         get: (...key) => read(`${name} get ${JSON.stringify(key)}`, () => table.get(...key)),
         scan: (scan) => read(`${name} scan ${JSON.stringify(scan)}`, () => [...table.scan(scan)]),
+        sum: (column, scan) => read(`${name} sum ${column} ${JSON.stringify(scan)}`, () => table.sum(column, scan)),
+        count: (scan) => read(`${name} count ${JSON.stringify(scan)}`, () => table.count(scan)),
+        last: () => read(`${name} last`, () => table.last()),
       };
     },
     async commit(write) {
