@@ -4,7 +4,7 @@ import { type Quotas, storedKinds } from "../quotas.ts";
 import { BlobReferences } from "../store/sqlite/blob-references.ts";
 import { SqliteBlobs } from "../store/sqlite/blobs.ts";
 import { SqliteBus } from "../store/sqlite/bus.ts";
-import { SqliteLogs } from "../store/sqlite/logs.ts";
+import { LocalLogs } from "./log/local-logs.ts";
 import { SqliteParts } from "../store/sqlite/parts.ts";
 import { SqliteRetention } from "../store/sqlite/retention.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
@@ -21,7 +21,7 @@ async function setup(before?: Parts, quotas: Partial<Quotas> = {}) {
   const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });
   const retention = new SqliteRetention({ ...parts, ...rowsOf, blobs, references });
   const documents = new LocalDocuments(parts);
-  const logs = new SqliteLogs(parts);
+  const logs = new LocalLogs(parts);
   const bus = new SqliteBus(parts);
   const post = async (id: string, policy: string | null = null) => {
     await parts.board.post([{ id, step: "alone", lanes: [{ name: "work", labels: [] }], input: "null", policy }]);

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { openParts, places } from "../../../test/support/parts.ts";
 import { until } from "../../../test/support/until.ts";
-import { SqliteLogs } from "../../store/sqlite/logs.ts";
+import { LocalLogs } from "./local-logs.ts";
 import { type FollowOptions, type LogEvent, Logs } from "./log.ts";
 import type { LogSource } from "./store.ts";
 
@@ -12,7 +12,7 @@ const task: LogSource = { taskId: "R1.0" };
 describe.each(places)("following logs in %s", (place) => {
   async function setup() {
     const parts = await openParts(place);
-    const logs = new Logs(new SqliteLogs(parts));
+    const logs = new Logs(new LocalLogs(parts));
     let sequence = 0;
     const push = (count = 1, taskId = "R1.0") => {
       const chunks = Array.from({ length: count }, () => ({ stream: "stdout" as const, sequence, data: `${sequence++}\n`, at: 0 }));

@@ -18,7 +18,7 @@ import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { SqliteBus } from "./bus.ts";
 import { Counts } from "./counts.ts";
-import { SqliteLogs } from "./logs.ts";
+import { LocalLogs } from "../../engine/log/local-logs.ts";
 import { SqliteOutbox } from "./outbox.ts";
 import { SqliteReader } from "./reader.ts";
 import { SqliteRetention } from "./retention.ts";
@@ -65,7 +65,7 @@ export function openBeside(store: SqliteStore, { clock, directory, slices }: Bes
   const registry = new SqliteWorkers({ db, commit, clock, slices });
   const { workers } = registry;
   return {
-    logs: new SqliteLogs({ db, commit, stored }),
+    logs: new LocalLogs({ db, commit, stored }),
     blobs,
     busLog: new SqliteBus({ db, commit, clock, stored }),
     outbox: new SqliteOutbox({ db, commit, clock }),

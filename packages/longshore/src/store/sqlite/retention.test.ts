@@ -4,7 +4,7 @@ import { openParts, type Parts, type Place, places } from "../../../test/support
 import { lingerMs, type RetentionPolicy } from "../../engine/run/retention.ts";
 import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
-import { SqliteLogs } from "./logs.ts";
+import { LocalLogs } from "../../engine/log/local-logs.ts";
 import { SqliteParts } from "./parts.ts";
 import { SqliteRetention } from "./retention.ts";
 
@@ -16,7 +16,7 @@ const tables = ["run", "task", "attempt", "node_join", "run_key", "log", "part",
 async function setup(place: Place, before?: Parts) {
   const parts = await openParts(place, before);
   const blobs = new SqliteBlobs({ ...parts, directory: `${parts.folder}/blobs` });
-  const logs = new SqliteLogs(parts);
+  const logs = new LocalLogs(parts);
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
   const streams = new SqliteParts({ ...parts, tasks: parts.board.tasks, first: () => false });
   const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });

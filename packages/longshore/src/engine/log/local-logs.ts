@@ -5,8 +5,8 @@
 // resends what was not acknowledged, never its whole log.
 
 import { hash } from "node:crypto";
-import { Additions } from "../../engine/cached-rows.ts";
-import type { GroupCommit } from "../../engine/commit.ts";
+import { Additions } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
 import {
   type Appended,
   chunkBytes,
@@ -19,13 +19,13 @@ import {
   pushChunksMax,
   type StoredChunk,
   taskLogBytesMax,
-} from "../../engine/log/store.ts";
-import type { Room, StoredBytes } from "../../engine/stored-bytes.ts";
-import type { Tx } from "../../engine/tx.ts";
+} from "./store.ts";
+import type { Room, StoredBytes } from "../stored-bytes.ts";
+import type { Tx } from "../tx.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { Database, SqlRow } from "./driver.ts";
+import type { Database, SqlRow } from "../../store/sqlite/driver.ts";
 
-export interface SqliteLogsOptions {
+export interface LocalLogsDeps {
   db: Database;
   commit: GroupCommit;
   stored: StoredBytes;
@@ -54,7 +54,7 @@ interface Tail {
   readonly grants: Map<number, Map<string, number>>;
 }
 
-export class SqliteLogs implements LogStore {
+export class LocalLogs implements LogStore {
   readonly #commit: GroupCommit;
   readonly #bytesMax: number;
   readonly #rows: Additions<Row>;
@@ -65,7 +65,7 @@ export class SqliteLogs implements LogStore {
   #lastId: number;
   #chunksKept = 0;
 
-  constructor({ db, commit, stored, taskBytesMax = taskLogBytesMax }: SqliteLogsOptions) {
+  constructor({ db, commit, stored, taskBytesMax = taskLogBytesMax }: LocalLogsDeps) {
     this.#room = stored.of("logs");
     this.#commit = commit;
     this.#bytesMax = taskBytesMax;

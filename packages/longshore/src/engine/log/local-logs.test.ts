@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openParts, type Place, places } from "../../../test/support/parts.ts";
-import { type LogBatch, type LogChunk, pushBytesMax, pushChunksMax } from "../../engine/log/store.ts";
-import { SqliteLogs } from "./logs.ts";
+import { type LogBatch, type LogChunk, pushBytesMax, pushChunksMax } from "./store.ts";
+import { LocalLogs } from "./local-logs.ts";
 
 const at = Date.UTC(2020, 0, 1);
 
@@ -16,7 +16,7 @@ function batch(chunks: LogChunk[], more: Partial<LogBatch> = {}): LogBatch {
 describe.each(places)("logs in %s", (place: Place) => {
   async function setup(options: { taskBytesMax?: number } = {}) {
     const parts = await openParts(place);
-    const logs = new SqliteLogs({ ...parts, ...options });
+    const logs = new LocalLogs({ ...parts, ...options });
     const texts = async (taskId = "R1.0") => (await logs.read(taskId, { limit: 100_000 })).map((chunk) => chunk.data);
     return { parts, logs, texts };
   }
@@ -199,13 +199,13 @@ describe("logs after a restart", () => {
   async function restart(parts: Awaited<ReturnType<typeof openParts>>, options: { taskBytesMax?: number } = {}) {
     parts.close();
     const again = await openParts("a file", parts);
-    return { parts: again, logs: new SqliteLogs({ ...again, ...options }) };
+    return { parts: again, logs: new LocalLogs({ ...again, ...options }) };
   }
 
   it("[G46, G47] a resend is still known, and new data with an old sequence is still new", async () => {
     const parts = await openParts("a file");
     const sent = batch([line("a\n"), line("a\n"), line("b\n")]);
-    await new SqliteLogs(parts).append(sent);
+    await new LocalLogs(parts).append(sent);
     const { logs } = await restart(parts);
     expect(await logs.append(sent)).toEqual({ stored: 0, repeated: 3, dropped: 0 });
     expect((await logs.append(batch([line("c\n")]))).stored).toBe(1);
@@ -214,7 +214,7 @@ describe("logs after a restart", () => {
 
   it("a full log stays full without saying so twice", async () => {
     const parts = await openParts("a file");
-    const first = new SqliteLogs({ ...parts, taskBytesMax: 100 });
+    const first = new LocalLogs({ ...parts, taskBytesMax: 100 });
     await first.append(batch([line("x".repeat(200))]));
     const { logs } = await restart(parts, { taskBytesMax: 100 });
     expect(await logs.append(batch([line("more\n", 1)]))).toEqual({ stored: 0, repeated: 0, dropped: 1 });
@@ -223,7 +223,7 @@ describe("logs after a restart", () => {
 
   it("a position is never given out again, even when everything was pruned", async () => {
     const parts = await openParts("a file");
-    const first = new SqliteLogs(parts);
+    const first = new LocalLogs(parts);
     await first.append(batch([line("a\n")]));
     const [chunk] = await first.read("R1.0", { limit: 1 });
     parts.db.exec("DELETE FROM log");
