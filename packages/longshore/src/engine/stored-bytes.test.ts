@@ -4,10 +4,10 @@ import { type Quotas, storedKinds } from "../quotas.ts";
 import { BlobReferences } from "../store/sqlite/blob-references.ts";
 import { SqliteBlobs } from "../store/sqlite/blobs.ts";
 import { SqliteBus } from "../store/sqlite/bus.ts";
-import { LocalLogs } from "./log/local-logs.ts";
 import { SqliteParts } from "../store/sqlite/parts.ts";
 import { SqliteRetention } from "../store/sqlite/retention.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
+import { LocalLogs } from "./log/local-logs.ts";
 import { LocalDocuments } from "./run/local-documents.ts";
 import { retentionPolicy } from "./run/retention.ts";
 
@@ -87,7 +87,7 @@ describe("stored bytes", () => {
     expectTrue(parts);
     expect(Object.keys(sums(parts).kept).sort()).toEqual([...storedKinds.map((kind) => `bytes of ${kind}`), "documents of k"].sort());
     await parts.complete(later);
-    parts.close();
+    await parts.close();
     const reopened = await setup(parts);
     expectTrue(reopened.parts);
     reopened.parts.clock.jump(2 * dayMs);

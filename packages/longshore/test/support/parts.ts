@@ -24,8 +24,12 @@ import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { missingRows } from "../contract/missing-rows.ts";
 
-export const places = ["a file", "memory"] as const;
+/** For what reads at once. */
+export const placesAtHand = ["a file", "memory"] as const;
+/** The last one is a file as well, whose rows are missing at every first read. */
+export const places = [...placesAtHand, "rows that are read later"] as const;
 export type Place = (typeof places)[number];
 
 /** A folder that is removed when the test ends. */
@@ -57,7 +61,7 @@ export interface Parts {
   fail(task: Task, retryable?: boolean): Promise<void>;
   /** Starts a run and completes all its steps. */
   finish(workflow: string, options?: { key?: string; alias?: string }): Promise<Run>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export async function openParts(place: Place, before?: Partial<Pick<Parts, "clock" | "folder">>, quotas?: Partial<Quotas>): Promise<Parts> {
@@ -66,7 +70,8 @@ export async function openParts(place: Place, before?: Partial<Pick<Parts, "cloc
   // What a power cut would take is not what these tests are about, and waiting for the disk is most of their time.
   const db = await openDatabase(place === "memory" ? ":memory:" : join(folder, "test.db"), { synchronous: "NORMAL" });
   migrate(db);
-  const rows = sqliteRows(db, () => null);
+  const atHand = sqliteRows(db, () => null);
+  const rows = place === "rows that are read later" ? missingRows(atHand) : atHand;
   const commit = new GroupCommit(rows, () => clock.now());
   const stored = new StoredBytes(rows, commit, quotas);
   const counts = new Counts(db);
@@ -100,10 +105,10 @@ export async function openParts(place: Place, before?: Partial<Pick<Parts, "cloc
   await runs.recover();
   const makeId = idMaker();
   let closed = false;
-  const close = () => {
+  const close = async () => {
     if (closed) return;
     closed = true;
-    void commit.close();
+    await commit.close();
     db.close();
   };
   onTestFinished(close);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openParts, type Place, places } from "../../../test/support/parts.ts";
-import { type LogBatch, type LogChunk, pushBytesMax, pushChunksMax } from "./store.ts";
 import { LocalLogs } from "./local-logs.ts";
+import { type LogBatch, type LogChunk, pushBytesMax, pushChunksMax } from "./store.ts";
 
 const at = Date.UTC(2020, 0, 1);
 
@@ -197,7 +197,7 @@ describe.each(places)("logs in %s", (place: Place) => {
 
 describe("logs after a restart", () => {
   async function restart(parts: Awaited<ReturnType<typeof openParts>>, options: { taskBytesMax?: number } = {}) {
-    parts.close();
+    await parts.close();
     const again = await openParts("a file", parts);
     return { parts: again, logs: new LocalLogs({ ...again, ...options }) };
   }

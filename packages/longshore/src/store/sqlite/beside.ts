@@ -8,6 +8,7 @@ import type { Clock } from "../../clock.ts";
 import type { BlobStore } from "../../engine/blob/blob.ts";
 import type { Task } from "../../engine/board/task.ts";
 import type { Workers } from "../../engine/board/workers.ts";
+import { LocalLogs } from "../../engine/log/local-logs.ts";
 import type { LogStore } from "../../engine/log/store.ts";
 import type { Reader } from "../../engine/run/reader.ts";
 import type { RetentionStore } from "../../engine/run/retention.ts";
@@ -18,7 +19,6 @@ import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { SqliteBus } from "./bus.ts";
 import { Counts } from "./counts.ts";
-import { LocalLogs } from "../../engine/log/local-logs.ts";
 import { SqliteOutbox } from "./outbox.ts";
 import { SqliteReader } from "./reader.ts";
 import { SqliteRetention } from "./retention.ts";
@@ -65,7 +65,7 @@ export function openBeside(store: SqliteStore, { clock, directory, slices }: Bes
   const registry = new SqliteWorkers({ db, commit, clock, slices });
   const { workers } = registry;
   return {
-    logs: new LocalLogs({ db, commit, stored }),
+    logs: new LocalLogs({ store: store.rows, commit, stored }),
     blobs,
     busLog: new SqliteBus({ db, commit, clock, stored }),
     outbox: new SqliteOutbox({ db, commit, clock }),

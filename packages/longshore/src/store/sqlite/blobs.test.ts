@@ -199,7 +199,7 @@ describe("blobs over a restart", () => {
     const content = randomBytes(1_000);
     const { hash } = await new SqliteBlobs({ ...parts, directory }).put(content);
     writeFileSync(join(directory, "incoming", "cut-off"), "half");
-    parts.close();
+    await parts.close();
     const again = await openParts("a file", parts);
     const blobs = new SqliteBlobs({ ...again, directory });
     expect((await buffer((await blobs.get(hash))!.content)).equals(content)).toBe(true);

@@ -76,7 +76,7 @@ it("counts begin where the last process stopped", async () => {
   await first.define("w", ["a"]);
   await first.finish("w");
   await first.start("w");
-  first.close();
+  await first.close();
   const second = await openParts("a file", first);
   await second.counts.counted();
   expect(view(second)).toEqual({ openRuns: 1, endedRuns: 1, endedTasks: 0 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openParts, places } from "../../../test/support/parts.ts";
+import { openParts, placesAtHand } from "../../../test/support/parts.ts";
 import { type Page, pageMax } from "../../engine/run/reader.ts";
 import { Slices } from "../../slices.ts";
 import { SqliteReader } from "./reader.ts";
@@ -10,7 +10,7 @@ async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-describe.each(places)("reading from %s", (place) => {
+describe.each(placesAtHand)("reading from %s", (place) => {
   async function setup() {
     const parts = await openParts(place);
     const { tasks, lanes } = parts.board;

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { openParts, type Parts, type Place, places } from "../../../test/support/parts.ts";
+import { openParts, type Parts, type Place, placesAtHand } from "../../../test/support/parts.ts";
+import { LocalLogs } from "../../engine/log/local-logs.ts";
 import { lingerMs, type RetentionPolicy } from "../../engine/run/retention.ts";
 import { BlobReferences } from "./blob-references.ts";
 import { SqliteBlobs } from "./blobs.ts";
-import { LocalLogs } from "../../engine/log/local-logs.ts";
 import { SqliteParts } from "./parts.ts";
 import { SqliteRetention } from "./retention.ts";
 
@@ -38,7 +38,7 @@ async function setup(place: Place, before?: Parts) {
 
 const newTask = (id: string, input: string) => ({ id, step: "alone", lanes: [{ name: id, labels: [] }], input, policy: null });
 
-describe.each(places)("retention in %s", (place) => {
+describe.each(placesAtHand)("retention in %s", (place) => {
   it("a run is removed with its tasks, attempts, joins, keys and logs, and others stay whole", async () => {
     const { parts, prune, rows, log } = await setup(place);
     await parts.define("w", ["a", "b"]);
@@ -414,7 +414,7 @@ describe("retention over a restart", () => {
     while (first.parts.commit.commits < before + 2) await new Promise((resolve) => setImmediate(resolve));
     abort.abort();
     await pruning;
-    first.parts.close();
+    await first.parts.close();
     const second = await setup("a file", first.parts);
     expect(second.rows().task).toBeGreaterThan(0);
     await second.prune({});
@@ -425,7 +425,7 @@ describe("retention over a restart", () => {
     const first = await setup("a file");
     await first.parts.define("w", ["a"]);
     for (let n = 0; n < 5; n++) await first.parts.finish("w");
-    first.parts.close();
+    await first.parts.close();
     const second = await setup("a file", first.parts);
     second.parts.clock.jump(lingerMs);
     expect((await second.prune({ runs: { ...forever, count: 2 } })).runs).toBe(3);

@@ -51,6 +51,7 @@ export interface SqliteStoreOptions {
 
 export interface SqliteStore {
   readonly db: Database;
+  readonly rows: RowStore;
   readonly commit: GroupCommit;
   readonly stored: StoredBytes;
   readonly board: LocalBoard;
@@ -93,6 +94,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     });
     return {
       db,
+      rows,
       commit,
       stored,
       board,

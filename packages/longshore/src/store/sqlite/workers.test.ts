@@ -94,7 +94,7 @@ it("registrations outlast a restart", async () => {
   registry.workers.seen("passing", { reach: { names: ["work"], labels: [] } });
   const registeredAt = first.clock.now();
   registry.close();
-  first.close();
+  await first.close();
   const second = await openParts("a file", first);
   const { workers } = new SqliteWorkers(second);
   expect(workers.known("w1")).toBe(true);

@@ -1,0 +1,129 @@
+// The ends of logs that are pushed to: how much a task's log has, and which chunks of a hand-out were stored last, so that a resend is
+// recognised. Those are remembered for tasks that push; for a task that has been quiet for long, or after a restart, they are read
+// back from its rows. Only the newest are compared: a worker resends what was not acknowledged, never its whole log.
+
+import { hash } from "node:crypto";
+import type { TableRows, Value } from "../rows.ts";
+import { type LogHead, type LogRow, unpacked } from "../tables/log.ts";
+import type { Tx } from "../tx.ts";
+import { type LogBatch, type LogChunk, pushChunksMax } from "./store.ts";
+
+/** Chunks of one hand-out that a resend is compared with: twice the largest push, so that a whole push is always recognised. */
+const comparedMax = 2 * pushChunksMax;
+/** Tasks whose newest chunks are remembered, and chunks over all of them: about 30 MB at most. */
+const tasksKeptMax = 5_000;
+const chunksKeptMax = 200_000;
+/** Rows that are read at once to find the newest chunks of a hand-out. */
+const pageRows = 100;
+
+/** How often each of the newest chunks of a hand-out was stored, by their keys, oldest first. */
+export type StoredKeys = Map<string, number>;
+
+export interface Tail {
+  bytes: number;
+  readonly grants: Map<number, StoredKeys>;
+}
+
+export class Tails {
+  readonly #rows: TableRows<LogRow>;
+  readonly #heads: TableRows<LogHead>;
+  readonly #tails = new Map<string, Tail>();
+  #chunksKept = 0;
+
+  constructor(rows: TableRows<LogRow>, heads: TableRows<LogHead>) {
+    this.#rows = rows;
+    this.#heads = heads;
+  }
+
+  of(_tx: Tx, taskId: string): Tail {
+    const tail = this.#tails.get(taskId) ?? { bytes: this.#heads.sum("bytes", { by: ["task_id"], equal: [taskId] }), grants: new Map() };
+    // Moved to the end: those at the front have been quiet for longest.
+    this.#tails.delete(taskId);
+    this.#tails.set(taskId, tail);
+    return tail;
+  }
+
+  /** What the hand-out that pushes a batch has stored. */
+  keys(_tx: Tx, tail: Tail, batch: LogBatch): StoredKeys {
+    const remembered = tail.grants.get(batch.grant);
+    if (remembered !== undefined) return remembered;
+    const stored = this.#load(batch);
+    tail.grants.set(batch.grant, stored);
+    this.#chunksKept += stored.size;
+    return stored;
+  }
+
+  /** Chunks with these keys, and so many bytes, are added. */
+  add(tx: Tx, tail: Tail, stored: StoredKeys, keys: readonly string[], bytes: number): void {
+    const before = stored.size;
+    for (const key of keys) stored.set(key, (stored.get(key) ?? 0) + 1);
+    forgetOldest(stored, comparedMax);
+    this.#chunksKept += stored.size - before;
+    tail.bytes += bytes;
+    tx.undo(() => this.#takeBack(tail, stored, keys, bytes));
+    tx.after(() => this.#forgetQuiet());
+  }
+
+  #takeBack(tail: Tail, stored: StoredKeys, keys: readonly string[], bytes: number): void {
+    const before = stored.size;
+    for (const key of keys) {
+      const count = (stored.get(key) ?? 0) - 1;
+      if (count > 0) stored.set(key, count);
+      else stored.delete(key);
+    }
+    this.#chunksKept += stored.size - before;
+    tail.bytes -= bytes;
+  }
+
+  /** Only between batches: what a batch has not written yet could not be read back. */
+  #forgetQuiet(): void {
+    for (const [taskId, tail] of this.#tails) {
+      if (this.#tails.size <= tasksKeptMax && this.#chunksKept <= chunksKeptMax) return;
+      for (const stored of tail.grants.values()) this.#chunksKept -= stored.size;
+      this.#tails.delete(taskId);
+    }
+  }
+
+  #load({ taskId, attempt, grant }: LogBatch): StoredKeys {
+    const stored: StoredKeys = new Map();
+    for (let below: Value[] | undefined; ; ) {
+      const by = ["task_id", "attempt", "id"];
+      const page = [...this.#rows.scan({ by, equal: [taskId, attempt], below, backwards: true, limit: pageRows })];
+      for (const row of page) {
+        if (row.grant !== grant) continue;
+        for (const chunk of unpacked(row.chunks)) stored.set(keyOf(chunk), (stored.get(keyOf(chunk)) ?? 0) + 1);
+        if (stored.size >= comparedMax) break;
+      }
+      // Read newest first, but the oldest are to be forgotten first.
+      if (page.length < pageRows || stored.size >= comparedMax) return new Map([...stored].reverse());
+      below = [(page.at(-1) as LogRow).id];
+    }
+  }
+}
+
+/** The chunks that no earlier push has stored, with their keys. The n-th of equal chunks in one batch is new if fewer were stored. */
+export function freshOf(chunks: readonly LogChunk[], stored: ReadonlyMap<string, number>): { fresh: LogChunk[]; keys: string[] } {
+  const fresh: LogChunk[] = [];
+  const keys: string[] = [];
+  const seen = new Map<string, number>();
+  for (const chunk of chunks) {
+    const key = keyOf(chunk);
+    const count = (seen.get(key) ?? 0) + 1;
+    seen.set(key, count);
+    if (count <= (stored.get(key) ?? 0)) continue;
+    fresh.push(chunk);
+    keys.push(key);
+  }
+  return { fresh, keys };
+}
+
+function keyOf(chunk: LogChunk): string {
+  return `${chunk.stream} ${chunk.sequence} ${chunk.at} ${hash("sha256", chunk.data, "base64")}`;
+}
+
+function forgetOldest(stored: StoredKeys, max: number): void {
+  for (const key of stored.keys()) {
+    if (stored.size <= max) return;
+    stored.delete(key);
+  }
+}
