@@ -21,6 +21,7 @@ const STEPS: readonly Step[] = [
   { name: "hygiene", says: "machine paths, registry hosts, test titles, lockfile", command: ["tsx", "scripts/hygiene.ts"] },
   { name: "unused", says: "unused files, exports and dependencies", command: ["knip", "--no-progress"] },
   { name: "build", says: "the published package compiles", command: ["node", "scripts/build.mjs"] },
+  { name: "api", says: "docs/api is up to date, every export has a comment", command: ["tsx", "scripts/api-reference.ts", "--check"] },
   {
     name: "package",
     says: "package.json and files of the tarball",

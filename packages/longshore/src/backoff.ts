@@ -1,5 +1,6 @@
 // How long to wait before trying again, as data, so that a policy can be stored with a task and computed without a clock.
 
+/** How long to wait before a failed attempt is followed by the next; `maxMs` bounds the growth. */
 export type Backoff = Jitter &
   (
     | { kind: "fixed"; delayMs: number }

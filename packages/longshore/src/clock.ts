@@ -2,6 +2,7 @@
 
 import { uptime } from "node:os";
 
+/** The time and its timers. Tests replace it with the `TestClock` of `longshore/testing`. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;

@@ -12,6 +12,7 @@ import { LongshoreError } from "./errors.ts";
 import type { Json } from "./json.ts";
 import type { SpanIds } from "./trace.ts";
 
+/** The stream that a log line belongs to. */
 export type OutputStream = "stdout" | "stderr";
 
 /** Where this piece of work belongs. Texts are opaque: their form is the orchestrator's. */
@@ -39,6 +40,7 @@ export interface StepPart {
   readonly value: Json;
 }
 
+/** What a running handler can see and do besides its input: its second argument. */
 export interface Context {
   /** The name of the task being run. */
   readonly task: string;

@@ -4,6 +4,7 @@ import { LongshoreError } from "./errors.ts";
 
 const unitMs: { [unit: string]: number } = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+/** A length of time: milliseconds as a number, or a text such as `"500ms"`, `"30s"`, `"5m"`, `"2h"` or `"1d"`. */
 export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`;
 
 /** Milliseconds of `value`. `field` names the setting in the error. */

@@ -2,6 +2,7 @@
 
 import { LongshoreError } from "./errors.ts";
 
+/** Environment variables, such as `process.env`. */
 export type Environment = { readonly [name: string]: string | undefined };
 
 /** The value of a variable; blank counts as absent. */

@@ -27,6 +27,7 @@ export const errorCodes = [
   "LONGSHORE_UNREACHABLE",
   "LONGSHORE_UNSUPPORTED_NODE",
 ] as const;
+/** The stable code of an error. docs/reference/errors.md explains each. */
 export type ErrorCode = (typeof errorCodes)[number];
 
 /** Where a bad input went wrong, for machines: `field` is a path such as `jobs[2].labels`. */
@@ -37,6 +38,7 @@ export interface ErrorDetail {
   column?: number;
 }
 
+/** The error that Longshore throws. Compare its `code`; the message is for people and may change. */
 export class LongshoreError extends Error {
   override readonly name: string = "LongshoreError";
   readonly code: ErrorCode;

@@ -2,7 +2,9 @@
 
 import { ExactNumber } from "./json-exact.ts";
 
+/** A value that JSON can carry. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+/** A JSON object. */
 export type JsonObject = { [key: string]: Json };
 
 /** Deep enough for any real document; shallow enough that recursive walkers cannot overflow the stack. */

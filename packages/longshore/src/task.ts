@@ -8,6 +8,7 @@ import { pathPattern } from "./path-pattern.ts";
 import { type JsonSchema, publishedSchema } from "./schema/json-schema.ts";
 import { jsonSchemaOf, type Schema } from "./schema/schema.ts";
 
+/** The options of `task()`. */
 export interface TaskOptions<Returned = unknown, Output = unknown> {
   /** Takes what the handler returned and hands on what callers get; a value that does not fit fails the task for good. */
   output?: Schema<Returned, Output>;
@@ -31,6 +32,7 @@ export interface TaskOptions<Returned = unknown, Output = unknown> {
   module?: string;
 }
 
+/** JSON Schemas of what a task takes and returns. */
 export interface TaskSchemas {
   readonly input?: JsonSchema;
   readonly output?: JsonSchema;
@@ -43,6 +45,7 @@ export interface TaskSchemas {
  */
 export type Isolate = "inline" | "thread" | "process" | "auto";
 
+/** How often and with which pauses a failed task is retried. */
 export interface RetryHint {
   /** How many times a failed attempt is followed by another; 0 = never. */
   readonly limit: number;

@@ -17,8 +17,10 @@ import { onTermination, type SignalSource } from "./signal.ts";
 import { stayAlive } from "./stay-alive.ts";
 import { counted } from "./text.ts";
 
+/** Where a worker gets its tasks: a transport such as `conductor(url)`, or a server in this process. */
 export type WorkTarget = Transport | TransportSource;
 
+/** The options of `work()`. */
 export interface WorkOptions extends RunnerOptions {
   /** Where work comes from: one transport, a server in this process, or several that share the slots. */
   readonly on: WorkTarget | readonly WorkTarget[];
@@ -36,6 +38,7 @@ export interface WorkOptions extends RunnerOptions {
   readonly record?: string;
 }
 
+/** A running worker. */
 export interface WorkHandle extends AsyncDisposable {
   /** Drains, then stops. `force` aborts running tasks at once. May be called at any time and any number of times. */
   stop(options?: { readonly force?: boolean }): Promise<void>;

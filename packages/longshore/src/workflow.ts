@@ -34,6 +34,7 @@ export type Known<R> = [R] extends [void]
         ? { [Key in keyof R]: Known<R[Key]> }
         : R;
 
+/** The options of one step of a workflow. */
 export interface StepOptions {
   /** The step's name, unique in the workflow. Default: the task's name, with a number when it is used again. */
   id?: string;
@@ -62,6 +63,7 @@ export interface StepOptions {
   limits?: readonly { key: string; held?: number; rate?: { count: number; window: Duration } }[];
 }
 
+/** Adds steps to a workflow; the first argument of the function that `workflow()` takes. */
 export interface Builder {
   /** Adds a step that runs `task`; answers a reference to its result. */
   step<Input, Output>(task: Task<Input, Output>, input: Arg<NoInfer<Input>>, options?: StepOptions): Ref<Output>;
@@ -73,6 +75,7 @@ export interface Builder {
   ): Ref<Output>;
 }
 
+/** A workflow as a value: define it with `server.define()`, or start it with `server.start()`. */
 export interface Workflow<Input = unknown, Output = unknown> {
   readonly name: string;
   /** The graph, as it is stored. */
@@ -81,6 +84,7 @@ export interface Workflow<Input = unknown, Output = unknown> {
   readonly types?: { input: Input; output: Output };
 }
 
+/** The options of `workflow()`. */
 export interface WorkflowOptions {
   /** For the whole run. */
   timeout?: Duration;

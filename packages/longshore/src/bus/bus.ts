@@ -4,6 +4,7 @@
 import type { Clock } from "../clock.ts";
 import type { Trouble } from "../trouble.ts";
 
+/** A record as a reader receives it. */
 export interface BusRecord {
   readonly topic: string;
   readonly key: string | null;
@@ -14,6 +15,7 @@ export interface BusRecord {
   readonly at: number;
 }
 
+/** A record to publish. */
 export interface Outgoing {
   readonly topic: string;
   /** Records with one key stay in order; null for a record that may go anywhere. */
@@ -23,6 +25,7 @@ export interface Outgoing {
   readonly retry?: number;
 }
 
+/** What a consumer reads, and the function that receives it. */
 export interface Subscription {
   /** Members of one group share its records out; each group gets all of them. */
   readonly group: string;
@@ -38,6 +41,7 @@ export interface Subscription {
   readonly maxRecords?: number;
 }
 
+/** A running subscription. */
 export interface BusConsumer {
   /** Resolves when it receives: what is published from now on reaches its group. Rejects when it is closed before. */
   readonly ready: Promise<void>;
@@ -50,6 +54,7 @@ export interface BusConsumer {
   close(): Promise<void>;
 }
 
+/** Carries records from publishers to groups of readers, in order for each key. */
 export interface Bus {
   /** For logs; never a secret. */
   readonly name: string;

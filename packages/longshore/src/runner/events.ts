@@ -11,6 +11,7 @@ import { ListenerQueue } from "./listener-queue.ts";
 import type { Logger } from "./notices.ts";
 import type { Failure, Outcome } from "./transport.ts";
 
+/** The events of a worker by name, for `worker.on()` and the `listeners` of `work()`. */
 export interface WorkerEvents {
   /** A transport asks for work. `count` is how many tasks it could take. */
   pollStarted: PollEvent & { readonly count: number };
@@ -67,6 +68,7 @@ export interface WorkerEvents {
   working: { readonly transport: string; readonly what: string; readonly failedMs: number };
 }
 
+/** The fields of every event about asking an orchestrator for tasks. */
 export interface PollEvent {
   /** `*` where a protocol asks for any of the worker's tasks at once. */
   readonly task: string;
@@ -75,6 +77,7 @@ export interface PollEvent {
   readonly worker: string | undefined;
 }
 
+/** The fields of every event about one task. */
 export interface TaskEvent {
   readonly task: string;
   readonly transport: string;
@@ -87,6 +90,7 @@ export interface TaskEvent {
   readonly fields?: Readonly<Record<string, string>> | undefined;
 }
 
+/** One request of a transport that has ended. */
 export interface RequestEvent {
   readonly transport: string;
   readonly method: string;
@@ -95,6 +99,7 @@ export interface RequestEvent {
   readonly durationMs: number;
 }
 
+/** The name of an event of a worker. */
 export type EventName = keyof WorkerEvents;
 
 /** Every name; the type makes sure that none is missing. */
@@ -148,6 +153,7 @@ export type TransportEventName =
   | "updateTryFailed"
   | "updateFailed"
   | "requestEnded";
+/** An event as a transport passes it to `host.emit`; the runner adds the name of the transport. */
 export type TransportEvent<Name extends TransportEventName> = Omit<WorkerEvents[Name], "transport">;
 
 /** More listeners than this for one event is a leak in the caller. */

@@ -3,6 +3,7 @@
 import type { Clock } from "../clock.ts";
 import type { Events } from "./events.ts";
 
+/** The health of the worker of one task. */
 export interface WorkerStatus {
   /** The name of the task it works for. */
   readonly worker: string;
@@ -19,6 +20,7 @@ export interface WorkerStatus {
   readonly inFlight: number;
 }
 
+/** The health of all workers of this process, by the name of their task. */
 export type WorkerStatuses = { readonly [worker: string]: WorkerStatus };
 
 /** What the runner of this process knows about each of its tasks. */

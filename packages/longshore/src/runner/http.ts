@@ -8,6 +8,7 @@ import { isLoopback } from "../loopback.ts";
 import { metricsContentType } from "../metrics.ts";
 import { healthBody, type WorkerStatuses } from "./health.ts";
 
+/** The address at which a worker serves `/metrics` and `/health`. */
 export interface HttpOptions {
   /** 0 takes any free port. */
   readonly port: number;

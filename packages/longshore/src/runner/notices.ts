@@ -4,7 +4,9 @@ import type { Clock } from "../clock.ts";
 import { formatDuration } from "../duration.ts";
 import { toError } from "../errors.ts";
 
+/** One line about the worker itself, for the people who run it. */
 export type Notice = { readonly level: "info" | "warn" | "error"; readonly message: string };
+/** Receives the notices of a worker. Default: one line each on standard error. */
 export type Logger = (notice: Notice) => void;
 
 /** Standard error, because standard output belongs to the program's own results. */

@@ -2,6 +2,7 @@
 
 import type { Events, TaskEvent } from "./events.ts";
 
+/** The state of a worker at one moment, from `worker.status()`. */
 export interface RunnerStatus {
   readonly state: "running" | "draining" | "stopped";
   /** A slot is free while nothing runs in it, also when it is kept for work that is being asked for. */
@@ -14,12 +15,14 @@ export interface RunnerStatus {
   readonly transports: readonly TransportStatus[];
 }
 
+/** The state of one connection of a worker to an orchestrator. */
 export interface TransportStatus {
   readonly name: string;
   /** The trouble it has now, if any; it goes on trying. */
   readonly failing: { readonly sinceMs: number; readonly error: string } | undefined;
 }
 
+/** How many executions of a worker ended in each way since it started. */
 export interface Counts {
   done: number;
   failed: number;

@@ -7,6 +7,7 @@ import type { Events } from "./events.ts";
 import type { Logger } from "./notices.ts";
 import type { Failure } from "./transport.ts";
 
+/** Receives the spans and the log records of a worker. */
 export interface Telemetry {
   readonly tracer?: Tracer;
   /** Takes the worker's notices, unless `work()` was told another logger. */
@@ -23,6 +24,7 @@ export interface Tracer {
   begin(work: TracedWork): Span;
 }
 
+/** The span of one execution. */
 export interface Span {
   readonly ids: SpanIds;
   /** Calls `fn` so that whatever it starts belongs to this span. */
@@ -30,6 +32,7 @@ export interface Span {
   end(ended: SpanEnd): void;
 }
 
+/** What is known about an execution at its start. */
 export interface TracedWork {
   readonly transport: string;
   readonly worker: string | undefined;
@@ -38,6 +41,7 @@ export interface TracedWork {
   readonly trace: WorkTrace;
 }
 
+/** What is known about an execution at its end. */
 export interface SpanEnd {
   /** The handler's name; known only once it was found. */
   readonly task: string;

@@ -20,6 +20,7 @@ import type { EventName, TransportEvent, TransportEventName } from "./events.ts"
 import type { Notice } from "./notices.ts";
 import type { WorkTrace } from "./telemetry.ts";
 
+/** A connection of a worker to an orchestrator: it receives assignments and sends reports. */
 export interface Transport {
   /** For logs and `status()`: the protocol and whom it talks to, never a token. */
   readonly name: string;
@@ -186,6 +187,7 @@ export interface PartReader {
   next(signal: AbortSignal): Promise<readonly StepPart[] | undefined>;
 }
 
+/** The terms of a lease: how long it lasts and how often it is renewed. */
 export interface HoldTerms {
   /** How long the hold lasts from now, by this machine's clock. */
   readonly termMs: number;
@@ -195,6 +197,7 @@ export interface HoldTerms {
   readonly jitter?: number;
 }
 
+/** The task that an assignment is for, and its input. */
 export interface Call {
   readonly task: Task;
   readonly input: unknown;
@@ -214,6 +217,7 @@ export interface Control {
   readonly over: AbortSignal;
 }
 
+/** The answer of an orchestrator to a heartbeat. */
 export interface BeatAnswer {
   /** `ok` and `again` renew; `cancel` stops the work; the rest mean that the hold is lost. */
   readonly verdict: Verdict;
@@ -221,6 +225,7 @@ export interface BeatAnswer {
   readonly termMs?: number;
 }
 
+/** One line of the log of a task. */
 export interface LogEntry {
   /** Counts from 0 within one execution, over both streams. */
   readonly sequence: number;
@@ -230,11 +235,13 @@ export interface LogEntry {
   readonly text: string;
 }
 
+/** The limits of one batch of log lines: the maximum delay before it is sent, and its size. */
 export interface LogBatch {
   readonly everyMs: number;
   readonly bytesMax: number;
 }
 
+/** How one execution ended: with an output, with an error, or with the wish to be called again later. */
 export type Outcome =
   | { readonly kind: "done"; readonly output: Json }
   /** `output` is what there is in spite of the failure. */
@@ -242,6 +249,7 @@ export type Outcome =
   /** Only when `capabilities.defer`. */
   | { readonly kind: "deferred"; readonly delayMs: number; readonly output: Json | undefined };
 
+/** An error as it is reported to an orchestrator. */
 export interface Failure {
   /** The class of the error, such as `TypeError`. */
   readonly name: string;
@@ -250,6 +258,7 @@ export interface Failure {
   readonly stack: string | undefined;
 }
 
+/** The answer of an orchestrator to a report. */
 export interface ReportAnswer {
   /** `ok`, `again` and `cancel` mean that the report has arrived; the rest that the hold was over before it came. */
   readonly verdict: Verdict;

@@ -10,6 +10,7 @@
 
 import { isObject } from "../json.ts";
 
+/** A JSON Schema as data. */
 export type JsonSchema = { [keyword: string]: unknown };
 
 export const draft07 = "http://json-schema.org/draft-07/schema#";

@@ -13,6 +13,7 @@ import type { HttpLimits } from "./listener/limits.ts";
 import type { ServerTls } from "./listener/tls.ts";
 import { createLogger, type Logger, type LoggerOptions } from "./logger.ts";
 
+/** The options of `serve()`. */
 export interface ServeOptions {
   /** The folder of the data file; `.longshore` when absent. */
   data?: string;
@@ -95,7 +96,9 @@ export interface FlowkitOptions {
   sensitiveDetector?: SensitiveDetector;
 }
 
+/** The port of a server that is given none. */
 export const portDefault = 4_500;
+/** The data folder of a server that is given none. */
 export const dataDefault = ".longshore";
 
 /** The folder of the data file; null for memory. */

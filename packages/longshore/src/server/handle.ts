@@ -21,6 +21,7 @@ import { taskOfStep } from "./step-task.ts";
 import { type WaitingNews, watchWaiting } from "./waiting.ts";
 import type { LoadedWorkflows } from "./workflows.ts";
 
+/** How a run ended. */
 export interface RunResult<Output = unknown> {
   readonly id: string;
   readonly state: RunState;
@@ -28,6 +29,7 @@ export interface RunResult<Output = unknown> {
   readonly error: string | null;
 }
 
+/** The options of `server.call()`. */
 export interface CallOptions {
   /** Smaller first. */
   priority?: number;
@@ -39,6 +41,7 @@ export interface CallOptions {
   labels?: readonly string[];
 }
 
+/** A running server. */
 export interface Server extends TransportSource, AsyncDisposable {
   /** Null when no socket was requested. */
   readonly url: string | null;

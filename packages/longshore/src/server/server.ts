@@ -24,6 +24,7 @@ import { TroubleLog } from "./trouble.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
+/** Starts a server. Resolves when it serves; rejects with LONGSHORE_BAD_CONFIG for options that make no sense. */
 export async function serve(options: ServeOptions = {}): Promise<Server> {
   const { clock = systemClock } = options;
   const tokens = tokensOf(options);

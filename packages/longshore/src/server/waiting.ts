@@ -6,6 +6,7 @@ import type { WaitReason } from "../engine/board/why.ts";
 import type { Engine } from "./engine.ts";
 import { lanesAfter, stateOf } from "./queues.ts";
 
+/** A task starts to wait for a reason, or stops waiting. */
 export interface WaitingNews {
   /** `ended`: it waited in vain, because it was cancelled or ran out of time. */
   readonly kind: "waiting" | "over" | "ended";

@@ -7,6 +7,7 @@ import type { Runs } from "../engine/run/runs.ts";
 import { LongshoreError } from "../errors.ts";
 import type { DefinitionFile } from "./definition-file.ts";
 
+/** What a server has read from its definition files at its start. */
 export interface LoadedWorkflows {
   readonly defined: readonly { file: string; definition: Definition }[];
   /** `file:line:column: what is odd about it`. */

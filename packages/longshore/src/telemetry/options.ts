@@ -7,9 +7,12 @@ import { LongshoreError } from "../errors.ts";
 import type { OpenTelemetryApi } from "./api-tracer.ts";
 import { type Level, levels } from "./records.ts";
 
+/** Where log records are written. */
 export type LogDestination = "stderr" | "file" | "otlp";
+/** The transport of OTLP. */
 export type OtlpProtocol = "grpc" | "http";
 
+/** The options of `telemetry()`. */
 export interface TelemetryOptions {
   /** The collector, such as `http://localhost:4317`. Nothing is exported unless told. */
   readonly endpoint?: string;

@@ -18,6 +18,7 @@ export interface SpanRecord {
 }
 
 export const levels = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
+/** The level of a log record. */
 export type Level = (typeof levels)[number];
 
 export interface LogRecord {

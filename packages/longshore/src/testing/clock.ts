@@ -11,6 +11,7 @@ interface Timer {
 /** How often one `advance` may fire timers before it must be a timer that always arms itself for now. */
 const firingsMax = 1_000_000;
 
+/** A clock that moves only when the test moves it. */
 export class TestClock implements Clock {
   #nowMs: number;
   #order = 0;

@@ -9,6 +9,7 @@ import { LongshoreError, refusal } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type { Assignment, Capabilities, LogEntry, Outcome, PartReader, Slot, Transport, TransportHost } from "../runner/transport.ts";
 
+/** The options of `new Loopback()`. */
 export interface LoopbackOptions {
   readonly name?: string;
   readonly capabilities?: Partial<Capabilities>;
@@ -20,6 +21,7 @@ export type LoopbackCall = Partial<Omit<Assignment, "resolve" | "log" | "progres
   readonly parts?: { readonly [stepId: string]: Iterable<StepPart> | AsyncIterable<StepPart> };
 };
 
+/** A transport without a peer: the test is the orchestrator, the runner is real. */
 export class Loopback implements Transport {
   readonly name: string;
   readonly capabilities: Capabilities;

@@ -10,6 +10,7 @@ export interface Keep {
   readonly count: number;
 }
 
+/** How long ended work stays in the data file, by kind. */
 export interface RetentionPolicy {
   /** Runs that ended, with their tasks, attempts and logs. */
   readonly runs: Keep;

@@ -3,6 +3,7 @@
 import { grpcLimits } from "../../net/grpc/limits.ts";
 import type { ValueLimits } from "../../request-size.ts";
 
+/** What one request may cost. docs/reference/limits.md has the defaults. */
 export interface HttpLimits extends ValueLimits {
   /** Largest request body a route reads unless it names its own: what workflow-graph workers already know (2 MiB). */
   bodyBytes: number;

@@ -36,6 +36,7 @@ export const pollReturnsHeader = "longshore-poll-returns";
 export type ResultStatus = "IN_PROGRESS" | "COMPLETED" | "FAILED" | "FAILED_WITH_TERMINAL_ERROR";
 export const resultStatuses: readonly ResultStatus[] = ["IN_PROGRESS", "COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"];
 
+/** The status of a task in the API of Conductor. */
 export type TaskStatus =
   | ResultStatus
   | "SCHEDULED"
@@ -89,8 +90,10 @@ export interface TaskExecLog {
   readonly createdTime?: number;
 }
 
+/** How the delay between the attempts of a task grows. */
 export type RetryLogic = "FIXED" | "LINEAR_BACKOFF" | "EXPONENTIAL_BACKOFF";
 export const retryLogics: readonly RetryLogic[] = ["FIXED", "LINEAR_BACKOFF", "EXPONENTIAL_BACKOFF"];
+/** What happens to a workflow when one of its tasks times out. */
 export type TimeoutPolicy = "RETRY" | "TIME_OUT_WF" | "ALERT_ONLY";
 export const timeoutPolicies: readonly TimeoutPolicy[] = ["RETRY", "TIME_OUT_WF", "ALERT_ONLY"];
 

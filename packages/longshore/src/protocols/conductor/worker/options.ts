@@ -9,6 +9,7 @@ import { type Environment, variable } from "../../../environment.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { type Found, flagOf, numberOf, type WorkerOptions } from "./config.ts";
 
+/** The options of `conductor()`. */
 export interface ConductorOptions extends WorkerOptions {
   /** Options for single tasks, by name. */
   readonly workers?: { readonly [task: string]: WorkerOptions };
@@ -37,6 +38,7 @@ export interface ConductorOptions extends WorkerOptions {
   readonly env?: Environment;
 }
 
+/** Files and settings for TLS to a Conductor server. */
 export interface TlsOptions {
   readonly ca?: string;
   readonly cert?: string;

@@ -6,6 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import type { PolledTask, TaskExecLog } from "../wire/shapes.ts";
 import { type Amendments, seconds } from "./result.ts";
 
+/** What Conductor knows about the running task, from `conductorTask()`. */
 export interface ConductorTask {
   readonly taskId: string;
   readonly workflowInstanceId: string;

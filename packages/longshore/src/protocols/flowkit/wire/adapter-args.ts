@@ -21,6 +21,7 @@ export interface RechunkArgs extends PullArgs {
   readonly metaListKey: string | null;
 }
 
+/** The worker settings that arguments of an input adapter fall back to. */
 export interface ArgDefaults {
   readonly pollMs: number;
   readonly backoffMaxMs: number;
@@ -30,6 +31,7 @@ export interface ArgDefaults {
 
 export const argDefaults: ArgDefaults = { pollMs: 300, backoffMaxMs: 4_000, strict: false };
 
+/** The checked arguments of an input adapter, or why they are not usable. */
 export type Checked<Args> = { readonly ok: true; readonly args: Args } | { readonly ok: false; readonly why: string };
 
 /** A pause of more than a day is a mistake of units. */

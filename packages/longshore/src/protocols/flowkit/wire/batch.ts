@@ -4,6 +4,7 @@
 import type { JsonObject } from "../../../json.ts";
 import type { PartRef } from "./artifacts/artifacts.ts";
 
+/** The fields of a batch, in either spelling. */
 export interface BatchFields {
   /** Names the batch within its node for ever; the hash of its payload where it has no name. */
   readonly batch_uid?: string | null;
@@ -64,6 +65,7 @@ export class ResultOf {
   }
 }
 
+/** The fields of the result of a batch, in either spelling. */
 export interface BatchResultFields {
   readonly success: boolean;
   /** Kept as the batch's artifact, which downstream nodes read, and added up by the coordinator. */
@@ -106,6 +108,7 @@ export class BatchResult {
   }
 }
 
+/** The fields of the result of `finalize`, in either spelling. */
 export interface FinalizeResultFields {
   readonly metrics?: object;
   readonly artifacts_ref?: JsonObject | null;

@@ -13,6 +13,7 @@ import { streamTask } from "./stream-task.ts";
 import { flowkit } from "./worker.ts";
 import { WorkerConfig } from "./worker-config.ts";
 
+/** The arguments of `new Worker()`. */
 export interface WorkerInit extends Pick<FlowkitOptions, "kafka" | "adapters" | "log" | "token"> {
   /** A `Db` of the `mongodb` package, the address of a Longshore server, or a store of artifacts. */
   readonly db: object | string | ArtifactStore;
@@ -27,6 +28,7 @@ export interface WorkerInit extends Pick<FlowkitOptions, "kafka" | "adapters" | 
   readonly logger?: Logger | false;
 }
 
+/** A worker with the API of the reference implementation. */
 export class Worker implements AsyncDisposable {
   readonly cfg: WorkerConfig;
   readonly #init: WorkerInit;

@@ -18,6 +18,7 @@ export interface RunInfo {
 /** What a handler has made of its input; `input_inline` may propose an adapter for when the command names none. */
 export type Loaded = { readonly [field: string]: unknown };
 
+/** A sequence of batches. */
 export type Batches = AsyncIterable<Batch | BatchFields> | Iterable<Batch | BatchFields>;
 
 /** Everything but `processBatch` may be left out. */

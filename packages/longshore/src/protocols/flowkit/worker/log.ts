@@ -7,6 +7,7 @@ import { flagOf } from "./environment.ts";
 
 export type LogLevel = "debug" | "info" | "warning" | "error";
 
+/** One record of the log of a FlowKit worker. */
 export interface WorkerLogEntry {
   /** RFC 3339 with milliseconds. */
   readonly ts: string;
@@ -18,6 +19,7 @@ export interface WorkerLogEntry {
   readonly [field: string]: unknown;
 }
 
+/** Receives the log of a FlowKit worker. */
 export type LogSink = (entry: WorkerLogEntry) => void;
 
 /** `fields` are not looked at when nobody listens. */

@@ -43,6 +43,7 @@ export interface WorkerOptions {
   readonly topicSignals?: string;
 }
 
+/** The options of `flowkit()`. */
 export interface FlowkitOptions extends WorkerOptions {
   /** Kafka's brokers, such as `kafka:9092`. */
   readonly brokers?: string | readonly string[];

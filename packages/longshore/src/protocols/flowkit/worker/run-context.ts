@@ -29,6 +29,7 @@ export interface RunClock {
   sleep_ms(ms: number): Promise<void>;
 }
 
+/** Writes the artifacts of the running node. */
 export interface RunArtifacts {
   /** Durable when it resolves. */
   upsert_partial(batch_uid: string, meta: object): Promise<JsonObject>;
@@ -38,6 +39,7 @@ export interface RunArtifacts {
   markComplete(meta: object, ref?: JsonObject | null): Promise<JsonObject>;
 }
 
+/** The context of a FlowKit handler: the usual one, and the names of the reference in both spellings. */
 export interface RunContext extends Context {
   readonly task_id: string;
   readonly taskId: string;

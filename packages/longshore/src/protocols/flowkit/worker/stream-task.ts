@@ -14,6 +14,7 @@ export interface StreamTask extends Task<unknown, JsonObject> {
   readonly stream: StreamWork;
 }
 
+/** The options of `streamTask()`. */
 export type StreamTaskOptions = Pick<TaskOptions, "description" | "timeout" | "retry" | "concurrency" | "labels">;
 
 /** `streamTask("probe", { processBatch })`, or `streamTask("probe", async function* (batches, ctx) { ... })`. */

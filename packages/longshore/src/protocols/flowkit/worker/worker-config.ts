@@ -59,6 +59,7 @@ type CamelFields = { [Field in keyof WorkerConfigFields as Camel<Field>]: Worker
 /** In either spelling. */
 export type WorkerConfigInit = Partial<WorkerConfigFields> & Partial<CamelFields>;
 
+/** The settings of a FlowKit worker under the names of the reference, in both spellings. */
 export interface WorkerConfig extends Readonly<WorkerConfigFields>, Readonly<CamelFields> {}
 
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the fields are defined from one table, in both spellings.

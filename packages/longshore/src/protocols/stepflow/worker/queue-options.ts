@@ -6,6 +6,7 @@ import { LongshoreError } from "../../../errors.ts";
 import type { TlsClientOptions } from "../../../net/grpc/connector.ts";
 import { parseTarget } from "../../../net/grpc/target.ts";
 
+/** The options that workers over gRPC and NATS share. */
 export interface QueueOptions {
   /** How orchestrators know this worker; a new UUID unless told. No two workers may have the same. */
   readonly workerId?: string;

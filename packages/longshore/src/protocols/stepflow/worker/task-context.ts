@@ -11,6 +11,7 @@ export interface StepflowNative extends StepflowPlace {
   readonly stepflow: true;
 }
 
+/** Which component was called, and for which step of which run. */
 export interface StepflowPlace {
   /** The component as the orchestrator called it. */
   readonly component: string;
@@ -22,6 +23,7 @@ export interface StepflowPlace {
   readonly stepId?: string;
 }
 
+/** What Stepflow offers to a running component, from `stepflowTask()`. */
 export interface StepflowTask extends StepflowPlace {
   readonly attempt: number;
   /** Keeps JSON with the orchestrator and answers its id, 64 hexadecimal digits. Bytes go by `ctx.blobs`. */
@@ -35,6 +37,7 @@ export interface StepflowTask extends StepflowPlace {
   evaluate(request: Omit<RunRequest, "input" | "wait" | "timeoutSecs"> & { readonly input: unknown }): Promise<Json>;
 }
 
+/** A flow to run, and its inputs. */
 export interface RunRequest {
   /** The flow itself, or the id under which the orchestrator keeps it; one of the two. */
   readonly flow?: unknown;
@@ -51,6 +54,7 @@ export interface RunRequest {
   readonly key?: string;
 }
 
+/** What to wait for and what to return when a run is read. */
 export interface GetRunOptions {
   readonly wait?: boolean;
   readonly timeoutSecs?: number;
@@ -61,8 +65,10 @@ export interface GetRunOptions {
 /** The names by which the functions of a StepflowTask ask; `callbacks.ts` answers. */
 export type Question = "putBlob" | "getBlob" | "submitRun" | "getRun" | "evaluate";
 
+/** The state of a run or of one of its items. */
 export type RunState = "unspecified" | "running" | "completed" | "failed" | "cancelled" | "paused" | "recovery-failed";
 
+/** A run with the state of its items. */
 export interface RunStatus {
   readonly runId: string;
   readonly flowId: string;
@@ -81,6 +87,7 @@ export interface RunStatus {
   readonly results: readonly RunResult[];
 }
 
+/** The result of one item of a run. */
 export interface RunResult {
   readonly index: number;
   readonly status: RunState;

@@ -6,6 +6,7 @@ import { type Duration, durationMs } from "../../../duration.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { leaseTtlSecsDefault, leaseTtlSecsMax, leaseTtlSecsMin } from "../wire/shapes.ts";
 
+/** The options of `workflowGraph()`. */
 export interface WorkflowGraphOptions {
   /** What this worker can do; a job is offered only when all labels it requires are among them. Handlers add `handler:name`. */
   readonly labels?: readonly string[];

@@ -6,6 +6,7 @@ import { withoutEndSlashes } from "../../../../text.ts";
 import type { ConductorOptions, TlsOptions } from "../options.ts";
 import type { ConductorLogger } from "./logger.ts";
 
+/** The address of a Conductor server and the key for it. */
 export interface OrkesApiConfig {
   serverUrl?: string;
   keyId?: string;

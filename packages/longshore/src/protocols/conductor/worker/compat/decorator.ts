@@ -24,6 +24,7 @@ export interface SimpleTaskDef {
   inputParameters: Record<string, unknown>;
 }
 
+/** The options of a workflow step that calls a decorated worker. */
 export interface StepOptions {
   taskRefName: string;
   inputParameters?: Record<string, unknown>;
@@ -32,12 +33,14 @@ export interface StepOptions {
 /** A declared function also makes steps: `greet({ taskRefName: "first", inputParameters: { name: "Ada" } })`. */
 export type WorkerFunction<Method extends WorkerMethod> = Method & ((step: StepOptions) => SimpleTaskDef);
 
+/** What `worker()` returns: a decorator for methods, which can also be called with a function. */
 export interface WorkerDecorator {
   <Method extends (task: Task) => unknown>(method: Method, context: MethodContext): Method | undefined;
   <Method extends WorkerMethod>(handler: Method): WorkerFunction<Method>;
   (target: object, key: string | symbol, descriptor: PropertyDescriptor): PropertyDescriptor | undefined;
 }
 
+/** Declares a worker: as a decorator of a method, or as a function around a function. */
 export function worker(options: WorkerOptions): WorkerDecorator {
   const decorate = (target: object, second?: MethodContext | string | symbol, descriptor?: PropertyDescriptor): unknown => {
     if (descriptor !== undefined) return decorateLegacy(options, target, descriptor);

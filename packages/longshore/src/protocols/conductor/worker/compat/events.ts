@@ -7,22 +7,26 @@ import type { PolledTask } from "../../wire/shapes.ts";
 import { resultOf } from "../result.ts";
 import type { ConductorLogger } from "./logger.ts";
 
+/** The fields of every event. */
 export interface TaskRunnerEvent {
   taskType: string;
   timestamp: Date;
 }
 
+/** A worker starts to poll. */
 export interface PollStarted extends TaskRunnerEvent {
   workerId: string;
   /** How many tasks were asked for. */
   pollCount: number;
 }
 
+/** The server has answered a poll, with or without tasks. */
 export interface PollCompleted extends TaskRunnerEvent {
   durationMs: number;
   tasksReceived: number;
 }
 
+/** A poll has failed. */
 export interface PollFailure extends TaskRunnerEvent {
   durationMs: number;
   cause: Error;
@@ -34,22 +38,27 @@ interface ExecutionEvent extends TaskRunnerEvent {
   workflowInstanceId?: string;
 }
 
+/** A worker function is about to be called. */
 export interface TaskExecutionStarted extends ExecutionEvent {}
 
+/** A worker function has returned. */
 export interface TaskExecutionCompleted extends ExecutionEvent {
   durationMs: number;
   outputSizeBytes?: number;
 }
 
+/** A worker function has thrown. */
 export interface TaskExecutionFailure extends ExecutionEvent {
   cause: Error;
   durationMs: number;
 }
 
+/** The server has accepted the result of a task. */
 export interface TaskUpdateCompleted extends ExecutionEvent {
   durationMs: number;
 }
 
+/** The result of a task could not be delivered, and no further try follows. */
 export interface TaskUpdateFailure extends ExecutionEvent {
   cause: Error;
   durationMs?: number;
@@ -58,8 +67,10 @@ export interface TaskUpdateFailure extends ExecutionEvent {
   taskResult: unknown;
 }
 
+/** A worker is paused and does not poll. */
 export interface TaskPaused extends TaskRunnerEvent {}
 
+/** Any event of a worker. */
 export type TaskRunnerEventType =
   | PollStarted
   | PollCompleted

@@ -2,6 +2,7 @@
 
 import type { Logger } from "../../../../runner/notices.ts";
 
+/** The logger interface of the SDK. */
 export interface ConductorLogger {
   info(...args: unknown[]): void;
   error(...args: unknown[]): void;
@@ -10,6 +11,7 @@ export interface ConductorLogger {
 }
 
 const levels = { DEBUG: 10, INFO: 30, WARN: 40, ERROR: 60 } as const;
+/** The name of a log level. */
 export type ConductorLogLevel = keyof typeof levels;
 
 /** Lines on standard error, from `CONDUCTOR_LOG_LEVEL` on. */
@@ -45,6 +47,7 @@ function textOf(part: unknown): string {
   }
 }
 
+/** A logger that drops every line. */
 export const noopLogger: ConductorLogger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** The runner's notices, told to the SDK's kind of logger. */

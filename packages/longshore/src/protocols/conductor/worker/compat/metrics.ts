@@ -7,6 +7,7 @@ import type { HttpHandle } from "../../../../runner/http.ts";
 import { measure, sizeBounds, type WorkerMetrics, workerMetrics } from "../../../../runner/instruments.ts";
 import type * as Told from "./events.ts";
 
+/** Where a metrics collector publishes its figures. */
 export interface MetricsCollectorConfig {
   /** Serves `/metrics` and `/health` on this port. */
   httpPort?: number;
@@ -54,6 +55,7 @@ function handMetrics(registry: Metrics) {
 
 type Watchers = { [event: string]: (event: never) => void };
 
+/** Counts what workers do and serves the figures as Prometheus text. Pass it as a listener of a `TaskHandler`. */
 export class CanonicalMetricsCollector implements MetricsCollectorInterface {
   readonly #active = new Map<string, number>();
   #metrics!: WorkerMetrics & ReturnType<typeof handMetrics>;
@@ -221,6 +223,7 @@ export class CanonicalMetricsCollector implements MetricsCollectorInterface {
   }
 }
 
+/** Creates a collector; the same as `new CanonicalMetricsCollector(config)`. */
 export function createMetricsCollector(config?: MetricsCollectorConfig): CanonicalMetricsCollector {
   return new CanonicalMetricsCollector(config);
 }

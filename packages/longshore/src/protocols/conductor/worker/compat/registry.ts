@@ -33,18 +33,22 @@ export function registerWorker(worker: RegisteredWorker): void {
   registry().set(key, { worker, module: loadingFile() });
 }
 
+/** Returns all registered workers. */
 export function getRegisteredWorkers(): RegisteredWorker[] {
   return [...registry().values()].map(({ worker }) => worker);
 }
 
+/** Returns the worker of a task definition, or undefined. */
 export function getRegisteredWorker(taskDefName: string, domain?: string): RegisteredWorker | undefined {
   return registry().get(keyOf(taskDefName, domain))?.worker;
 }
 
+/** Removes all registered workers, for tests. */
 export function clearWorkerRegistry(): void {
   registry().clear();
 }
 
+/** Returns how many workers are registered. */
 export function getWorkerCount(): number {
   return registry().size;
 }

@@ -2,8 +2,10 @@
 
 import { draft07, type JsonSchema } from "../../../../schema/json-schema.ts";
 
+/** A basic type of JSON Schema. */
 export type JsonSchemaType = "string" | "number" | "integer" | "boolean" | "object" | "array" | "null";
 
+/** The options of the decorator `@schemaField()`. */
 export interface SchemaFieldOptions {
   /** Unless told, what the compiler recorded about the field, or the type of its first value. */
   type?: JsonSchemaType;
@@ -15,12 +17,14 @@ export interface SchemaFieldOptions {
   enum?: unknown[];
 }
 
+/** One field for `jsonSchema()`; a field of type `array` has `items`, one of type `object` has `properties`. */
 export interface FieldDescriptor extends SchemaFieldOptions {
   type: JsonSchemaType;
   items?: FieldDescriptor;
   properties?: Record<string, FieldDescriptor>;
 }
 
+/** The JSON Schema of an object, as `jsonSchema()` and `generateSchemaFromClass()` return it. */
 export interface JsonSchemaOutput extends JsonSchema {
   $schema: string;
   type: "object";

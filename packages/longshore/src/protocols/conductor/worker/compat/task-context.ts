@@ -5,6 +5,7 @@ import type { Context } from "../../../../context.ts";
 import { conductorTask } from "../task-context.ts";
 import type { Task, TaskExecLog } from "./types.ts";
 
+/** What a worker function can see and do besides its input, from `getTaskContext()`. */
 export class TaskContext {
   readonly #task: Task;
   /** Absent in a test that makes a context by hand. */

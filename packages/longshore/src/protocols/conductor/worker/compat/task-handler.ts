@@ -13,6 +13,7 @@ import { getRegisteredWorkers, moduleOf } from "./registry.ts";
 import { allWell, freshWorkerId, type Part, type Placed, startWorkers, statusOf } from "./running.ts";
 import type { ConductorWorker, RegisteredWorker, Task } from "./types.ts";
 
+/** When the process of a worker is started again after it ended. */
 export interface HealthMonitorConfig {
   /** Whether a worker's process that ended is started again; true unless told. */
   enabled?: boolean;
@@ -22,6 +23,7 @@ export interface HealthMonitorConfig {
   maxRestartAttempts?: number;
 }
 
+/** The options of a `TaskHandler`. */
 export interface TaskHandlerConfig {
   client: Client;
   /** Workers without a decorator. */
@@ -39,6 +41,7 @@ export interface TaskHandlerConfig {
   outbox?: string | false;
 }
 
+/** The state of one worker of a `TaskHandler`. */
 export interface WorkerHealth {
   taskDefName: string;
   domain?: string;
@@ -48,6 +51,7 @@ export interface WorkerHealth {
   restartCount: number;
 }
 
+/** Runs decorated and listed workers against a Conductor server. */
 export class TaskHandler implements AsyncDisposable {
   readonly #config: TaskHandlerConfig;
   readonly #logger: ConductorLogger;

@@ -7,6 +7,7 @@ import type { ConductorLogger } from "./logger.ts";
 import { TaskHandler } from "./task-handler.ts";
 import type { ConductorWorker, Task } from "./types.ts";
 
+/** Settings for all workers of a `TaskManager`. */
 export interface TaskManagerOptions {
   workerID?: string;
   domain?: string | undefined;
@@ -17,6 +18,7 @@ export interface TaskManagerOptions {
   batchPollingTimeout?: number;
 }
 
+/** The options of a `TaskManager`. */
 export interface TaskManagerConfig {
   logger?: ConductorLogger;
   /** For every worker that does not say otherwise. */
@@ -26,6 +28,7 @@ export interface TaskManagerConfig {
   eventListeners?: TaskRunnerEventsListener[];
 }
 
+/** Runs a list of workers against a Conductor server; the older API of the SDK. */
 export class TaskManager {
   readonly options: Readonly<TaskManagerOptions>;
   readonly #workers: readonly ConductorWorker[];

@@ -4,6 +4,7 @@
 import type { JsonSchema } from "../../../../schema/json-schema.ts";
 import type { ResultStatus, RetryLogic, TaskStatus, TimeoutPolicy } from "../../wire/shapes.ts";
 
+/** A task as a worker function receives it. */
 export interface Task {
   taskId?: string;
   workflowInstanceId?: string;
@@ -44,12 +45,14 @@ export interface Task {
   externalOutputPayloadStoragePath?: string;
 }
 
+/** One log line of a task. */
 export interface TaskExecLog {
   log?: string;
   taskId?: string;
   createdTime?: number;
 }
 
+/** The status that a worker may report. */
 export type TaskResultStatus = ResultStatus;
 
 /** For programs that write `TaskResultStatusEnum.COMPLETED`. */
@@ -61,6 +64,7 @@ export const TaskResultStatusEnum = {
 } as const;
 export type TaskResultStatusEnum = (typeof TaskResultStatusEnum)[keyof typeof TaskResultStatusEnum];
 
+/** The result of a task as a worker function may return it. */
 export interface TaskResult {
   taskId: string;
   workflowInstanceId: string;
@@ -81,11 +85,13 @@ export interface TaskInProgressResult {
   outputData?: Record<string, unknown>;
 }
 
+/** Returns whether a worker function wants to be called again later. */
 export function isTaskInProgress(result: unknown): result is TaskInProgressResult {
   const { status, callbackAfterSeconds } = (result ?? {}) as Partial<TaskInProgressResult>;
   return status === "IN_PROGRESS" && typeof callbackAfterSeconds === "number";
 }
 
+/** The definition of a task, for registration at the server. */
 export interface TaskDef {
   name?: string;
   description?: string;
@@ -121,11 +127,13 @@ export interface ConductorWorker {
   leaseExtendEnabled?: boolean;
 }
 
+/** A worker function with its options, as the registry holds it. */
 export interface RegisteredWorker extends Omit<WorkerOptions, "inputType" | "outputType"> {
   executeFunction: WorkerMethod;
   paused?: boolean;
 }
 
+/** The options of `worker()`. */
 export interface WorkerOptions {
   taskDefName: string;
   /** How many tasks run at once; 1 unless told. */

@@ -9,6 +9,7 @@ import type { Batch } from "../batch.ts";
 import { pull } from "./pull.ts";
 import { rechunk } from "./rechunk.ts";
 
+/** Turns the output of upstream nodes into the batches of a node. */
 export interface InputAdapter<Args = unknown> {
   readonly name: string;
   /** Brings the arguments into the adapter's form, before anything streams. What it refuses fails the task for good. */

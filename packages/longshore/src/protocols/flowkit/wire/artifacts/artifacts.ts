@@ -43,10 +43,12 @@ export interface PartRef {
   readonly uid: string;
 }
 
+/** A part of an upstream node with its data. */
 export interface UpstreamPart extends PartRef {
   readonly meta: JsonObject;
 }
 
+/** How a reader waits for new parts of upstream nodes. */
 export interface ReadOptions {
   /** How long an empty look is followed by a pause, where the store cannot wake its readers; the pause doubles up to `backoffMaxMs`. */
   readonly pollMs: number;

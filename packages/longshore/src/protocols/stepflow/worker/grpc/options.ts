@@ -3,6 +3,7 @@
 import { variable } from "../../../../environment.ts";
 import { named, type QueueOptions, type QueueSettings, queueSettings, toldAddress } from "../queue-options.ts";
 
+/** The options of `stepflowGrpc()`. */
 export interface StepflowGrpcOptions extends QueueOptions {
   /** The queue to pull from; `STEPFLOW_QUEUE_NAME`, else `default`. */
   readonly queue?: string;

@@ -6,6 +6,7 @@ import { type Environment, variable, wholeVariable } from "../../../../environme
 import { LongshoreError } from "../../../../errors.ts";
 import { withoutEndSlashes } from "../../../../text.ts";
 
+/** The options of `stepflowHttp()`. */
 export interface StepflowHttpOptions {
   /** Where to listen; any free port unless told. */
   readonly port?: number;

@@ -5,6 +5,7 @@ import { LongshoreError } from "../../../../errors.ts";
 import { type NatsServers, objectName, serversOf, urlDefault } from "../../wire/nats/servers.ts";
 import { named, type QueueOptions, type QueueSettings, queueSettings, toldAddress } from "../queue-options.ts";
 
+/** The options of `stepflowNats()`. */
 export interface StepflowNatsOptions extends QueueOptions {
   /** The stream that the tasks of this worker's queue are in; `STEPFLOW_NATS_STREAM`, else the name of the queue, else `STEPFLOW_TASKS`. */
   readonly stream?: string;
