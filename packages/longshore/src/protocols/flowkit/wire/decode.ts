@@ -2,6 +2,7 @@
 // told of and passed over, and the consumer goes on. Unknown fields are ignored, absent ones have the defaults of the reference.
 
 import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../../json.ts";
+import { JsonScan } from "../../../json-scan.ts";
 import { shown } from "../../../text.ts";
 import type {
   ActiveRun,
@@ -27,21 +28,27 @@ const messageTypes: ReadonlySet<unknown> = new Set<MessageType>(["cmd", "event",
 const senders: ReadonlySet<unknown> = new Set<SenderRole>(["coordinator", "worker"]);
 const texts = ["dedup_id", "task_id", "node_id", "step_type"] as const;
 
+/** Values of one record: as many as a request may hold that carries inputs or outputs. Read in 10 to 20 ms. */
+export const recordValuesMax = 131_072;
+/** So few bytes cannot hold more, so most records are not counted. */
+const countedBytesMin = recordValuesMax / 2;
+
 // Refuses bytes that are no UTF-8 instead of replacing them. Has no state between two calls.
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** A worker's handler sees plain numbers; the coordinator keeps their digits with `parse`. */
 export function decodeEnvelope(bytes: Uint8Array, parse: (text: string) => unknown = JSON.parse): Read<Envelope> {
-  let text: string;
+  // Both before anything is built: any program that may write to the topic has sent it.
+  if (hasManyValues(bytes)) return invalid(`it holds more than ${recordValuesMax} values`);
   let value: unknown;
   try {
-    text = utf8.decode(bytes);
+    const text = utf8.decode(bytes);
+    if (deeperThan(text)) return invalid(`it is nested deeper than ${jsonDepthMax} levels`);
     value = parse(text);
   } catch (error) {
     return invalid(`it is no JSON in UTF-8 (${(error as Error).message})`);
   }
   if (!isObject(value)) return invalid(`it is ${described(value)}, expected an object`);
-  if (deeperThan(text)) return invalid(`it is nested deeper than ${jsonDepthMax} levels`);
   const { v = 1, msg_type, role, corr_id, attempt_epoch, ts_ms, payload = {}, target_worker_id = null } = value;
   if (!versions.has(v)) return invalid(`v is ${described(v)}, expected 1 or 2`);
   if (!messageTypes.has(msg_type)) return invalid(`msg_type is ${described(msg_type)}, expected cmd, event, heartbeat, query or reply`);
@@ -246,6 +253,13 @@ export function onceEach(tell: (code: string, message: string) => void): (code: 
     told.add(code);
     tell(code, message);
   };
+}
+
+function hasManyValues(bytes: Uint8Array): boolean {
+  if (bytes.byteLength < countedBytesMin) return false;
+  const scan = new JsonScan();
+  scan.push(bytes);
+  return scan.values > recordValuesMax;
 }
 
 function isCount(value: unknown): value is number {

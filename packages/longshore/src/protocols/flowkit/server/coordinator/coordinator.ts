@@ -2,6 +2,7 @@
 // tells them to stop. It keeps nothing of its own but which workers there are: the board is the record.
 
 import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../../bus/bus.ts";
+import { inSlices } from "../../../../bus/in-slices.ts";
 import { pause } from "../../../../clock.ts";
 import { LaneFailure, LaneWorker } from "../../../../engine/board/lane-worker.ts";
 import { type Hold, isOpen, type Task, type TaskHead } from "../../../../engine/board/task.ts";
@@ -304,7 +305,7 @@ export class Coordinator {
   /** Durable groups, from the very beginning: what workers said while nobody listened is heard. */
   #subscribe(what: string, topic: string, handle: Subscription["handle"]): BusConsumer {
     const group = `coord.${this.#cluster}.${what}`;
-    const consumer = this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle });
+    const consumer = this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle: inSlices(handle) });
     this.#consumers.push(consumer);
     return consumer;
   }

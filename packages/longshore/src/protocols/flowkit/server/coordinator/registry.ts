@@ -41,6 +41,8 @@ const rolesMax = 1_000;
 const mentionsMax = 100_000;
 const roleShape = /^[\w.-]{1,200}$/;
 const workerIdCharsMax = 512;
+/** A version is kept with each worker, and the reason of its leaving stands in the log. */
+const saidCharsMax = 200;
 /** Tasks at once of one worker. */
 const capacityMax = 10_000;
 
@@ -104,8 +106,9 @@ export class Registry {
   async announced(announcement: Announcement, saidAt: number): Promise<void> {
     const { worker_id: id } = announcement;
     if (id.length > workerIdCharsMax || this.#isPast(id, saidAt)) return;
-    if (announcement.kind === "WORKER_OFFLINE") return this.#leave(id, announcement.reason ?? "it said so");
-    const { capabilities, type, capacity, version } = announcement;
+    if (announcement.kind === "WORKER_OFFLINE") return this.#leave(id, (announcement.reason ?? "it said so").slice(0, saidCharsMax));
+    const { capabilities, type, capacity } = announcement;
+    const version = announcement.version.slice(0, saidCharsMax);
     const told = (capabilities?.roles ?? type.split(",")).map((role) => role.trim()).filter((role) => roleShape.test(role));
     const known = this.#workers.get(id);
     // A periodic announcement of the reference has no capabilities, but the same roles in `type`.
@@ -138,7 +141,7 @@ export class Registry {
   heard(id: string, role: string): void {
     const known = this.#workers.get(id);
     if (known !== undefined) return this.#heard(known);
-    if (id.length > workerIdCharsMax || this.#workers.size >= workersMax) return;
+    if (id.length > workerIdCharsMax || !roleShape.test(role) || this.#workers.size >= workersMax) return;
     const stranger = {
       id,
       roles: [role],
