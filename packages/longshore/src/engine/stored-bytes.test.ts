@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts } from "../../test/support/parts.ts";
 import { type Quotas, storedKinds } from "../quotas.ts";
-import { BlobReferences } from "../store/sqlite/blob-references.ts";
-import { SqliteBlobs } from "../store/sqlite/blobs.ts";
+import { BlobReferences } from "./blob/references.ts";
+import { LocalBlobs } from "./blob/local-blobs.ts";
 import { SqliteBus } from "../store/sqlite/bus.ts";
 import { SqliteParts } from "../store/sqlite/parts.ts";
 import { SqliteRetention } from "../store/sqlite/retention.ts";
@@ -15,7 +15,7 @@ const dayMs = 86_400_000;
 
 async function setup(before?: Parts, quotas: Partial<Quotas> = {}) {
   const parts = await openParts("a file", before, quotas);
-  const blobs = new SqliteBlobs({ ...parts, directory: `${parts.folder}/blobs` });
+  const blobs = new LocalBlobs({ ...parts, directory: `${parts.folder}/blobs` });
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
   const streams = new SqliteParts({ ...parts, ...rowsOf, first: () => false });
   const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });

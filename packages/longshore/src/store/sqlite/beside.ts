@@ -15,8 +15,8 @@ import type { RetentionStore } from "../../engine/run/retention.ts";
 import type { Run } from "../../engine/run/run.ts";
 import { taskColumns, taskOf } from "../../engine/tables/task.ts";
 import type { Slices } from "../../slices.ts";
-import { BlobReferences } from "./blob-references.ts";
-import { SqliteBlobs } from "./blobs.ts";
+import { BlobReferences } from "../../engine/blob/references.ts";
+import { LocalBlobs } from "../../engine/blob/local-blobs.ts";
 import { SqliteBus } from "./bus.ts";
 import { Counts } from "./counts.ts";
 import { SqliteOutbox } from "./outbox.ts";
@@ -57,7 +57,7 @@ export function openBeside(store: SqliteStore, { clock, directory, slices }: Bes
   const { tasks, lanes } = store.board;
   const { runs, definitions } = store.runs;
   const counts = new Counts(db);
-  const blobs = new SqliteBlobs({
+  const blobs = new LocalBlobs({
     ...{ db, commit, clock, stored },
     directory: directory === null ? null : join(directory, "blobs"),
   });

@@ -10,8 +10,8 @@ import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionS
 import type { Run } from "../../engine/run/run.ts";
 import type { StoredBytes } from "../../engine/stored-bytes.ts";
 import type { Tx } from "../../engine/tx.ts";
-import type { BlobReferences } from "./blob-references.ts";
-import type { SqliteBlobs } from "./blobs.ts";
+import type { BlobReferences } from "../../engine/blob/references.ts";
+import type { LocalBlobs } from "../../engine/blob/local-blobs.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { writeKept } from "./kept.ts";
@@ -26,7 +26,7 @@ export interface SqliteRetentionOptions {
   tasks: Rows<Task>;
   counts: Counts;
   stored: StoredBytes;
-  blobs: SqliteBlobs;
+  blobs: LocalBlobs;
   references: BlobReferences;
 }
 

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { openParts, places } from "../../../test/support/parts.ts";
-import { SqliteBlobs } from "./blobs.ts";
+import { LocalBlobs } from "./local-blobs.ts";
 
 const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 const dayMs = 86_400_000;
@@ -20,7 +20,7 @@ describe.each(places)("blobs beside %s", (place) => {
   async function setup(options: { bytesMax?: number } = {}) {
     const parts = await openParts(place);
     const directory = join(parts.folder, "blobs");
-    const blobs = new SqliteBlobs({ ...parts, directory, ...options });
+    const blobs = new LocalBlobs({ ...parts, directory, ...options });
     const path = (hash: string) => join(directory, hash.slice(0, 2), hash);
     const incoming = () => readdirSync(join(directory, "incoming"));
     return { parts, blobs, directory, path, incoming };
@@ -197,25 +197,25 @@ describe("blobs over a restart", () => {
     const parts = await openParts("a file");
     const directory = join(parts.folder, "blobs");
     const content = randomBytes(1_000);
-    const { hash } = await new SqliteBlobs({ ...parts, directory }).put(content);
+    const { hash } = await new LocalBlobs({ ...parts, directory }).put(content);
     writeFileSync(join(directory, "incoming", "cut-off"), "half");
     await parts.close();
     const again = await openParts("a file", parts);
-    const blobs = new SqliteBlobs({ ...again, directory });
+    const blobs = new LocalBlobs({ ...again, directory });
     expect((await buffer((await blobs.get(hash))!.content)).equals(content)).toBe(true);
     expect(readdirSync(join(directory, "incoming"))).toEqual([]);
     expect(hashOf(readFileSync(join(directory, hash.slice(0, 2), hash)))).toBe(hash);
   });
 
   it("an ephemeral store without a blob makes no folder", async () => {
-    const blobs = new SqliteBlobs({ ...(await openParts("memory")), directory: null });
+    const blobs = new LocalBlobs({ ...(await openParts("memory")), directory: null });
     expect(existsSync(blobs.directory)).toBe(false);
     blobs.close();
   });
 
   it("an ephemeral store that closes during an upload leaves no folder", async () => {
     const parts = await openParts("memory");
-    const blobs = new SqliteBlobs({ ...parts, directory: null });
+    const blobs = new LocalBlobs({ ...parts, directory: null });
     async function* content() {
       yield randomBytes(10);
       await parts.commit.close();
@@ -228,7 +228,7 @@ describe("blobs over a restart", () => {
 
   it("an ephemeral store removes its folder when it closes", async () => {
     const parts = await openParts("memory");
-    const blobs = new SqliteBlobs({ ...parts, directory: null });
+    const blobs = new LocalBlobs({ ...parts, directory: null });
     const { hash } = await blobs.put(randomBytes(10));
     expect(existsSync(blobs.directory)).toBe(true);
     blobs.close();

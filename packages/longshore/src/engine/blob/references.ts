@@ -2,22 +2,22 @@
 // or in a part that they have put: handlers pass hashes on freely, so nothing else would find them all. Searched only when there are blobs
 // to prune. A reference is a use, so that a blob outlives the run that needs it by as much as one that was read.
 
-import type { Task } from "../../engine/board/task.ts";
-import type { Rows } from "../../engine/cached-rows.ts";
-import type { Definitions } from "../../engine/run/definitions.ts";
-import type { Run } from "../../engine/run/run.ts";
-import { committed, type ReadTx, type Tx } from "../../engine/tx.ts";
-import type { SqliteBlobs } from "./blobs.ts";
-import type { Database, SqlRow } from "./driver.ts";
-import type { SqliteParts } from "./parts.ts";
+import type { Task } from "../board/task.ts";
+import type { Rows } from "../cached-rows.ts";
+import type { Definitions } from "../run/definitions.ts";
+import type { Run } from "../run/run.ts";
+import { committed, type ReadTx, type Tx } from "../tx.ts";
+import type { LocalBlobs } from "./local-blobs.ts";
+import type { Database, SqlRow } from "../../store/sqlite/driver.ts";
+import type { SqliteParts } from "../../store/sqlite/parts.ts";
 
-export interface BlobReferencesOptions {
+export interface BlobReferencesDeps {
   db: Database;
   runs: Rows<Run>;
   tasks: Rows<Task>;
   definitions: Definitions;
   parts: Pick<SqliteParts, "pending" | "onPut">;
-  blobs: SqliteBlobs;
+  blobs: LocalBlobs;
 }
 
 /** Rows looked through without a pause: about a millisecond for payloads of a few kilobytes. */
@@ -26,12 +26,12 @@ const sliceRows = 100;
 const sliceChars = 256 * 1_024;
 
 export class BlobReferences {
-  readonly #options: BlobReferencesOptions;
+  readonly #options: BlobReferencesDeps;
   readonly #sql: ReturnType<typeof prepareStatements>;
   /** While set, blobs last used before this time are about to be pruned, and every change is looked through. */
   #usedBefore: number | null = null;
 
-  constructor(options: BlobReferencesOptions) {
+  constructor(options: BlobReferencesDeps) {
     this.#options = options;
     this.#sql = prepareStatements(options.db);
     options.parts.onPut.add((parts) => {

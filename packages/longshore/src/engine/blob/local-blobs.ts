@@ -9,15 +9,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import type { Clock } from "../../clock.ts";
-import { type BlobStore, blobBytesMax, isBlobHash, type StoredBlob } from "../../engine/blob/blob.ts";
-import { Rows } from "../../engine/cached-rows.ts";
-import type { GroupCommit } from "../../engine/commit.ts";
-import type { Place, Room, StoredBytes } from "../../engine/stored-bytes.ts";
-import { committed, type Tx } from "../../engine/tx.ts";
+import { type BlobStore, blobBytesMax, isBlobHash, type StoredBlob } from "./blob.ts";
+import { Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { Place, Room, StoredBytes } from "../stored-bytes.ts";
+import { committed, type Tx } from "../tx.ts";
 import { LongshoreError, toError } from "../../errors.ts";
-import type { Database, SqlRow } from "./driver.ts";
+import type { Database, SqlRow } from "../../store/sqlite/driver.ts";
 
-export interface SqliteBlobsOptions {
+export interface LocalBlobsDeps {
   db: Database;
   commit: GroupCommit;
   clock: Clock;
@@ -48,8 +48,8 @@ const pruneMax = 100;
 /** Files younger than this may belong to an upload whose row is on its way. */
 const litterMs = 3_600_000;
 
-export class SqliteBlobs implements BlobStore {
-  readonly #options: SqliteBlobsOptions;
+export class LocalBlobs implements BlobStore {
+  readonly #options: LocalBlobsDeps;
   /** The folder of the files. */
   readonly directory: string;
   readonly #bytesMax: number;
@@ -64,7 +64,7 @@ export class SqliteBlobs implements BlobStore {
   #prepared = false;
   #closed = false;
 
-  constructor(options: SqliteBlobsOptions) {
+  constructor(options: LocalBlobsDeps) {
     this.#options = options;
     this.#bytesMax = options.bytesMax ?? blobBytesMax;
     this.directory = options.directory ?? join(tmpdir(), `longshore-blobs-${randomUUID()}`);
