@@ -33,8 +33,8 @@ export interface Scan {
   readonly above?: readonly Value[];
   /** Only rows before these values. */
   readonly below?: readonly Value[];
-  /** A column that must be null. */
-  readonly without?: string;
+  /** A column, or several, that must be null. */
+  readonly without?: string | readonly string[];
   /** A column that must not be null. */
   readonly having?: string;
   /** Columns with values that are known when the program is written: a store may have an index for them alone. */

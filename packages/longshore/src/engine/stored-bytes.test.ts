@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts } from "../../test/support/parts.ts";
 import { type Quotas, storedKinds } from "../quotas.ts";
-import { BlobReferences } from "./blob/references.ts";
-import { LocalBlobs } from "./blob/local-blobs.ts";
+import { BlobFiles } from "../store/sqlite/blob-files.ts";
 import { SqliteBus } from "../store/sqlite/bus.ts";
 import { SqliteParts } from "../store/sqlite/parts.ts";
 import { SqliteRetention } from "../store/sqlite/retention.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
+import { LocalBlobs } from "./blob/local-blobs.ts";
+import { BlobReferences } from "./blob/references.ts";
 import { LocalLogs } from "./log/local-logs.ts";
 import { LocalDocuments } from "./run/local-documents.ts";
 import { retentionPolicy } from "./run/retention.ts";
@@ -15,7 +16,7 @@ const dayMs = 86_400_000;
 
 async function setup(before?: Parts, quotas: Partial<Quotas> = {}) {
   const parts = await openParts("a file", before, quotas);
-  const blobs = new LocalBlobs({ ...parts, directory: `${parts.folder}/blobs` });
+  const blobs = new LocalBlobs({ ...parts, contents: new BlobFiles(`${parts.folder}/blobs`) });
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
   const streams = new SqliteParts({ ...parts, ...rowsOf, first: () => false });
   const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });

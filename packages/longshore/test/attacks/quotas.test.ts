@@ -3,10 +3,10 @@
 // every level.
 
 import { expect, it, onTestFinished } from "vitest";
+import { blobFileBytes } from "../../src/engine/blob/local-blobs.ts";
 import { attemptsKeptMax } from "../../src/engine/board/attempts.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { serve } from "../../src/server/index.ts";
-import { blobFileBytes } from "../../src/engine/blob/local-blobs.ts";
 import { startAdminServer } from "../support/admin.ts";
 import { startConductor } from "../support/conductor-rest.ts";
 import { simple } from "../support/conductor-world.ts";

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { openParts, places } from "../../../test/support/parts.ts";
+import { BlobFiles } from "../../store/sqlite/blob-files.ts";
 import { LocalBlobs } from "./local-blobs.ts";
 
 const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
@@ -20,7 +21,7 @@ describe.each(places)("blobs beside %s", (place) => {
   async function setup(options: { bytesMax?: number } = {}) {
     const parts = await openParts(place);
     const directory = join(parts.folder, "blobs");
-    const blobs = new LocalBlobs({ ...parts, directory, ...options });
+    const blobs = new LocalBlobs({ ...parts, contents: new BlobFiles(directory), ...options });
     const path = (hash: string) => join(directory, hash.slice(0, 2), hash);
     const incoming = () => readdirSync(join(directory, "incoming"));
     return { parts, blobs, directory, path, incoming };
@@ -197,43 +198,45 @@ describe("blobs over a restart", () => {
     const parts = await openParts("a file");
     const directory = join(parts.folder, "blobs");
     const content = randomBytes(1_000);
-    const { hash } = await new LocalBlobs({ ...parts, directory }).put(content);
+    const { hash } = await new LocalBlobs({ ...parts, contents: new BlobFiles(directory) }).put(content);
     writeFileSync(join(directory, "incoming", "cut-off"), "half");
     await parts.close();
     const again = await openParts("a file", parts);
-    const blobs = new LocalBlobs({ ...again, directory });
+    const blobs = new LocalBlobs({ ...again, contents: new BlobFiles(directory) });
     expect((await buffer((await blobs.get(hash))!.content)).equals(content)).toBe(true);
     expect(readdirSync(join(directory, "incoming"))).toEqual([]);
     expect(hashOf(readFileSync(join(directory, hash.slice(0, 2), hash)))).toBe(hash);
   });
 
   it("an ephemeral store without a blob makes no folder", async () => {
-    const blobs = new LocalBlobs({ ...(await openParts("memory")), directory: null });
-    expect(existsSync(blobs.directory)).toBe(false);
-    blobs.close();
+    const contents = new BlobFiles(null);
+    expect(existsSync(contents.directory)).toBe(false);
+    contents.close();
   });
 
   it("an ephemeral store that closes during an upload leaves no folder", async () => {
     const parts = await openParts("memory");
-    const blobs = new LocalBlobs({ ...parts, directory: null });
+    const contents = new BlobFiles(null);
+    const blobs = new LocalBlobs({ ...parts, contents });
     async function* content() {
       yield randomBytes(10);
       await parts.commit.close();
-      blobs.close();
+      contents.close();
       yield randomBytes(10);
     }
     await expect(blobs.put(content())).rejects.toThrow();
-    expect(existsSync(blobs.directory)).toBe(false);
+    expect(existsSync(contents.directory)).toBe(false);
   });
 
   it("an ephemeral store removes its folder when it closes", async () => {
     const parts = await openParts("memory");
-    const blobs = new LocalBlobs({ ...parts, directory: null });
+    const contents = new BlobFiles(null);
+    const blobs = new LocalBlobs({ ...parts, contents });
     const { hash } = await blobs.put(randomBytes(10));
-    expect(existsSync(blobs.directory)).toBe(true);
-    blobs.close();
-    blobs.close();
+    expect(existsSync(contents.directory)).toBe(true);
+    contents.close();
+    contents.close();
     expect(await blobs.get(hash)).toBeUndefined();
-    expect(existsSync(blobs.directory)).toBe(false);
+    expect(existsSync(contents.directory)).toBe(false);
   });
 });

@@ -1,41 +1,59 @@
-// Which blobs open runs and tasks refer to. A reference is a hash that occurs in their input, output, variables or definition,
-// or in a part that they have put: handlers pass hashes on freely, so nothing else would find them all. Searched only when there are blobs
-// to prune. A reference is a use, so that a blob outlives the run that needs it by as much as one that was read.
+// Which blobs open runs and tasks refer to. A reference is a hash in what they were given, have returned, keep or are defined by, or in a
+// part that they have put: handlers pass hashes on as they like, so nothing else would find them all. Looked for only when there are blobs to
+// prune. Being referred to is a use, so that a blob outlives the run that needs it by as much as one that was read.
 
 import type { Task } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { NewPart } from "../part/store.ts";
+import type { RowStore, Scan, TableRows, Value } from "../rows.ts";
 import type { Definitions } from "../run/definitions.ts";
 import type { Run } from "../run/run.ts";
-import { committed, type ReadTx, type Tx } from "../tx.ts";
+import { messageTexts, partTexts, runTexts, type Text, type Texts, taskTexts } from "../tables/texts.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 import type { LocalBlobs } from "./local-blobs.ts";
-import type { Database, SqlRow } from "../../store/sqlite/driver.ts";
-import type { SqliteParts } from "../../store/sqlite/parts.ts";
+
+/** What is put to tasks. */
+export interface PutParts {
+  /** What earlier operations of the same batch have put. */
+  pending(tx: Tx): Iterable<NewPart>;
+  /** Called with the parts of each commit. */
+  readonly onPut: Set<(parts: readonly NewPart[]) => void>;
+}
 
 export interface BlobReferencesDeps {
-  db: Database;
+  store: RowStore;
+  commit: GroupCommit;
   runs: Rows<Run>;
   tasks: Rows<Task>;
   definitions: Definitions;
-  parts: Pick<SqliteParts, "pending" | "onPut">;
+  parts: PutParts;
   blobs: LocalBlobs;
 }
 
-/** Rows looked through without a pause: about a millisecond for payloads of a few kilobytes. */
+/** Rows looked through without a pause: about a millisecond for payloads of a few kilobytes; and their length, besides that of the first. */
 const sliceRows = 100;
-/** Of parts, which may be long, also by their length. */
 const sliceChars = 256 * 1_024;
 
 export class BlobReferences {
   readonly #options: BlobReferencesDeps;
-  readonly #sql: ReturnType<typeof prepareStatements>;
+  readonly #tables: { readonly [Name in "runs" | "tasks" | "parts" | "messages"]: TableRows<Texts> };
   /** While set, blobs last used before this time are about to be pruned, and every change is looked through. */
   #usedBefore: number | null = null;
+  /** Definitions of runs that changed since, and the hashes in them; null until they are read. */
+  readonly #definitions = new Map<string, readonly string[] | null>();
 
   constructor(options: BlobReferencesDeps) {
+    const { store, parts } = options;
     this.#options = options;
-    this.#sql = prepareStatements(options.db);
-    options.parts.onPut.add((parts) => {
-      if (this.#usedBefore !== null) for (const { value } of parts) this.#note(value);
+    this.#tables = {
+      runs: store.table(runTexts),
+      tasks: store.table(taskTexts),
+      parts: store.table(partTexts),
+      messages: store.table(messageTexts),
+    };
+    parts.onPut.add((put) => {
+      if (this.#usedBefore !== null) for (const { value } of put) this.#note(value);
     });
   }
 
@@ -43,7 +61,7 @@ export class BlobReferences {
   async spare(usedBefore: number, signal: AbortSignal | undefined, prune: () => Promise<void>): Promise<void> {
     this.#usedBefore = usedBefore;
     try {
-      for (const texts of this.#slices()) {
+      for await (const texts of this.#slices()) {
         for (const text of texts) this.#note(text);
         await this.#options.blobs.noteUses();
         await new Promise((resolve) => setImmediate(resolve));
@@ -52,130 +70,117 @@ export class BlobReferences {
       await prune();
     } finally {
       this.#usedBefore = null;
+      this.#definitions.clear();
     }
   }
 
-  /** The hashes that earlier operations of the same batch have brought in. */
+  /** The hashes that earlier operations of the same batch have brought in, and those in definitions of runs that changed. */
   pending(tx: Tx): Set<string> {
     const { tasks, runs, parts } = this.#options;
-    const texts = [...tasks.pending(tx).flatMap(textsOfTask), ...runs.pending(tx).flatMap((run) => this.#textsOfRun(tx, run))];
-    return new Set([...texts, ...parts.pending(tx).map(({ value }) => value)].flatMap(hashesIn));
+    const hashes = new Set<string>();
+    const look = (text: Text) => {
+      for (const hash of hashesIn(text)) hashes.add(hash);
+    };
+    for (const task of tasks.pending(tx)) for (const text of textsOfTask(task)) look(text);
+    for (const { value } of parts.pending(tx)) look(value);
+    for (const run of runs.pending(tx)) {
+      for (const text of textsOfRun(run)) look(text);
+      look(this.#sourceOf(tx, run.definitionId));
+    }
+    for (const [id, known] of this.#definitions) {
+      const found = known ?? hashesIn(this.#sourceOf(tx, id));
+      this.#definitions.set(id, found);
+      for (const hash of found) hashes.add(hash);
+    }
+    return hashes;
   }
 
-  /** Must be called for each task and run that a commit changed. */
+  /** To be called with each task and run that a commit changed. */
   taskChanged(task: Task): void {
     if (this.#usedBefore !== null) for (const text of textsOfTask(task)) this.#note(text);
   }
 
   runChanged(run: Run): void {
-    if (this.#usedBefore !== null) for (const text of this.#textsOfRun(committed, run)) this.#note(text);
+    if (this.#usedBefore === null) return;
+    for (const text of textsOfRun(run)) this.#note(text);
+    if (!this.#definitions.has(run.definitionId)) this.#definitions.set(run.definitionId, null);
   }
 
   #note(text: Text): void {
     for (const hash of hashesIn(text)) this.#options.blobs.refer(hash, this.#usedBefore ?? 0);
   }
 
-  /** All that is open. Changes in the meantime are reported, so each slice may be read at its own time. */
-  *#slices(): Generator<Text[]> {
-    const { openRuns, tasksOfRun, looseTasks, partsOf, messages } = this.#sql;
+  /** All that is open. What changes meanwhile is noted, so each slice may be read at its own time. */
+  async *#slices(): AsyncGenerator<readonly Text[], void> {
+    const { runs, tasks, parts, messages } = this.#tables;
     const seen = new Set<string>();
-    for (const rows of pages(openRuns)) {
-      yield rows.flatMap((row) => [
-        ...[row.input, row.variables, row.settings, row.backlog].map((text) => text as Text),
-        this.#sourceOf(row.definition_id as string, seen),
-      ]);
-      for (const { id } of rows) {
-        for (const tasks of pages((after) => tasksOfRun(id as string, after))) yield payloads(tasks);
-        yield* partPages(partsOf, `${id}.`, `${id}/`);
+    for await (const some of this.#pages(runs, { by: ["workflow", "id"], without: "ended_at" })) {
+      yield [...textsOf(some), ...(await this.#sources(some, seen))];
+      for (const { id } of some) {
+        // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
+        const ofRun = { above: [`${id}.`], below: [`${id}/`] };
+        for await (const page of this.#pages(tasks, { by: ["id"], ...ofRun })) yield textsOf(page);
+        for await (const page of this.#pages(parts, { by: ["task_id", "life", "sequence"], ...ofRun })) yield textsOf(page);
       }
     }
-    for (const rows of pages(looseTasks)) {
-      yield payloads(rows);
-      for (const { id } of rows) yield* partPages(partsOf, id as string, id as string);
+    for await (const some of this.#pages(tasks, { by: ["id"], without: ["ended_at", "run_id"] })) {
+      yield textsOf(some);
+      for (const { id } of some)
+        for await (const page of this.#pages(parts, { by: ["task_id", "life", "sequence"], equal: [id] })) yield textsOf(page);
     }
-    for (const rows of pages(messages)) yield rows.map((row) => row.body as Text);
+    for await (const some of this.#pages(messages, { by: ["id"] })) yield textsOf(some);
+  }
+
+  async *#pages(rows: TableRows<Texts>, scan: Scan): AsyncGenerator<readonly Texts[], void> {
+    for (let above: readonly Value[] | undefined = scan.above; ; ) {
+      const { page, more } = await this.#options.commit.read(() => slice(rows.scan({ ...scan, above, limit: sliceRows })));
+      if (page.length > 0) yield page;
+      if (!more) return;
+      above = page.at(-1)?.at.slice(scan.equal?.length ?? 0);
+    }
   }
 
   /** The definition of many runs is looked through once. */
-  #sourceOf(definitionId: string, seen: Set<string>): Text {
-    if (seen.has(definitionId)) return null;
-    seen.add(definitionId);
-    return this.#options.definitions.byId(committed, definitionId)?.source ?? null;
+  async #sources(runs: readonly Texts[], seen: Set<string>): Promise<Text[]> {
+    const sources: Text[] = [];
+    for (const { definitionId } of runs) {
+      if (definitionId === undefined || seen.has(definitionId)) continue;
+      seen.add(definitionId);
+      sources.push(await this.#options.commit.read((tx) => this.#sourceOf(tx, definitionId)));
+    }
+    return sources;
   }
 
-  #textsOfRun(tx: ReadTx, run: Run): Text[] {
-    const { input, output, variables, settings, backlog } = run;
-    return [input, output, variables, settings, backlog, this.#options.definitions.byId(tx, run.definitionId)?.source ?? null];
+  #sourceOf(tx: ReadTx, definitionId: string): Text {
+    return this.#options.definitions.byId(tx, definitionId)?.source ?? null;
   }
 }
 
-type Text = string | null;
+/** As many rows as may be looked through without a pause; whether there may be more. */
+function slice(rows: Iterable<Texts>): { page: Texts[]; more: boolean } {
+  const page: Texts[] = [];
+  let chars = 0;
+  for (const row of rows) {
+    page.push(row);
+    for (const text of row.texts) chars += text?.length ?? 0;
+    if (chars >= sliceChars) return { page, more: true };
+  }
+  return { page, more: page.length === sliceRows };
+}
 
-function textsOfTask(task: Task): Text[] {
-  return [task.input, task.output];
+function textsOf(rows: readonly Texts[]): Text[] {
+  return rows.flatMap(({ texts }) => texts);
+}
+
+function textsOfTask({ input, output }: Task): Text[] {
+  return [input, output];
+}
+
+function textsOfRun({ input, output, variables, settings, backlog }: Run): Text[] {
+  return [input, output, variables, settings, backlog];
 }
 
 function hashesIn(text: Text): string[] {
   if (text === null || text.length < 64) return [];
   return (text.match(/[0-9a-f]{64,}/g) ?? []).filter((digits) => digits.length === 64);
-}
-
-function payloads(rows: SqlRow[]): Text[] {
-  return rows.flatMap((row) => [row.input as Text, row.output as Text]);
-}
-
-/** `read` returns the rows behind `after`, or the first ones. */
-function* pages(read: (after: SqlRow | undefined) => SqlRow[]): Generator<SqlRow[]> {
-  let after: SqlRow | undefined;
-  do {
-    const rows = read(after);
-    if (rows.length > 0) yield rows;
-    after = rows.length < sliceRows ? undefined : rows.at(-1);
-  } while (after !== undefined);
-}
-
-/** The values of all parts of tasks from one id to another. */
-function* partPages(read: PartsOf, first: string, last: string): Generator<Text[]> {
-  let after: SqlRow = { task_id: first, life: -1, sequence: -1 };
-  for (;;) {
-    const values: Text[] = [];
-    let chars = 0;
-    for (const row of read(after, last)) {
-      after = row;
-      values.push(row.value as Text);
-      chars += (row.value as Text)?.length ?? 0;
-      if (chars >= sliceChars) break;
-    }
-    if (values.length === 0) return;
-    yield values;
-  }
-}
-
-type PartsOf = (after: SqlRow, last: string) => Iterable<SqlRow>;
-
-function prepareStatements(db: Database) {
-  const limit = `LIMIT ${sliceRows}`;
-  // In the order of the index of open runs, so that those that have ended are not walked over.
-  const openRuns = db.prepare(
-    `SELECT id, workflow, definition_id, input, variables, settings, backlog FROM run WHERE ended_at IS NULL AND (workflow, id) > (?, ?) ORDER BY workflow, id ${limit}`,
-  );
-  // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
-  const tasksOfRun = db.prepare(`SELECT id, input, output FROM task WHERE id > ? AND id < ? ORDER BY id ${limit}`);
-  const looseTasks = db.prepare(
-    `SELECT id, input, output FROM task WHERE ended_at IS NULL AND run_id IS NULL AND id > ? ORDER BY id ${limit}`,
-  );
-  // What is shorter than a hash has none in it.
-  const partsOf = db.prepare(
-    `SELECT task_id, life, sequence, CASE WHEN length(value) < 64 THEN NULL ELSE value END AS value FROM part
-     WHERE (task_id, life, sequence) > (?, ?, ?) AND task_id <= ? ORDER BY task_id, life, sequence ${limit}`,
-  );
-  const messages = db.prepare(`SELECT id, body FROM message WHERE id > ? ORDER BY id ${limit}`);
-  return {
-    openRuns: (after?: SqlRow) => openRuns.all((after?.workflow ?? "") as string, (after?.id ?? "") as string),
-    tasksOfRun: (runId: string, after?: SqlRow) => tasksOfRun.all((after?.id ?? `${runId}.`) as string, `${runId}/`),
-    looseTasks: (after?: SqlRow) => looseTasks.all((after?.id ?? "") as string),
-    partsOf: (({ task_id, life, sequence }, last) =>
-      partsOf.iterate(task_id as string, life as number, sequence as number, last)) as PartsOf,
-    messages: (after?: SqlRow) => messages.all((after?.id ?? 0) as number),
-  };
 }

@@ -6,6 +6,8 @@ import type { BusLog } from "../../bus/log.ts";
 import type { OutboxStore } from "../../bus/outbox.ts";
 import type { Clock } from "../../clock.ts";
 import type { BlobStore } from "../../engine/blob/blob.ts";
+import { LocalBlobs } from "../../engine/blob/local-blobs.ts";
+import { BlobReferences } from "../../engine/blob/references.ts";
 import type { Task } from "../../engine/board/task.ts";
 import type { Workers } from "../../engine/board/workers.ts";
 import { LocalLogs } from "../../engine/log/local-logs.ts";
@@ -15,8 +17,7 @@ import type { RetentionStore } from "../../engine/run/retention.ts";
 import type { Run } from "../../engine/run/run.ts";
 import { taskColumns, taskOf } from "../../engine/tables/task.ts";
 import type { Slices } from "../../slices.ts";
-import { BlobReferences } from "../../engine/blob/references.ts";
-import { LocalBlobs } from "../../engine/blob/local-blobs.ts";
+import { BlobFiles } from "./blob-files.ts";
 import { SqliteBus } from "./bus.ts";
 import { Counts } from "./counts.ts";
 import { SqliteOutbox } from "./outbox.ts";
@@ -57,11 +58,9 @@ export function openBeside(store: SqliteStore, { clock, directory, slices }: Bes
   const { tasks, lanes } = store.board;
   const { runs, definitions } = store.runs;
   const counts = new Counts(db);
-  const blobs = new LocalBlobs({
-    ...{ db, commit, clock, stored },
-    directory: directory === null ? null : join(directory, "blobs"),
-  });
-  const references = new BlobReferences({ db, runs, tasks, definitions, parts: store.parts, blobs });
+  const contents = new BlobFiles(directory === null ? null : join(directory, "blobs"));
+  const blobs = new LocalBlobs({ store: store.rows, commit, clock, stored, contents });
+  const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, parts: store.parts, blobs });
   const registry = new SqliteWorkers({ db, commit, clock, slices });
   const { workers } = registry;
   return {
@@ -87,6 +86,6 @@ export function openBeside(store: SqliteStore, { clock, directory, slices }: Bes
       for (const row of held.iterate()) workers.changed(taskOf(row));
     },
     flush: () => registry.close(),
-    close: () => blobs.close(),
+    close: () => contents.close(),
   };
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts, type Place, placesAtHand } from "../../../test/support/parts.ts";
+import { LocalBlobs } from "../../engine/blob/local-blobs.ts";
+import { BlobReferences } from "../../engine/blob/references.ts";
 import { LocalLogs } from "../../engine/log/local-logs.ts";
 import { lingerMs, type RetentionPolicy } from "../../engine/run/retention.ts";
-import { BlobReferences } from "../../engine/blob/references.ts";
-import { LocalBlobs } from "../../engine/blob/local-blobs.ts";
+import { BlobFiles } from "./blob-files.ts";
 import { SqliteParts } from "./parts.ts";
 import { SqliteRetention } from "./retention.ts";
 
@@ -15,7 +16,7 @@ const tables = ["run", "task", "attempt", "node_join", "run_key", "log", "part",
 
 async function setup(place: Place, before?: Parts) {
   const parts = await openParts(place, before);
-  const blobs = new LocalBlobs({ ...parts, directory: `${parts.folder}/blobs` });
+  const blobs = new LocalBlobs({ ...parts, contents: new BlobFiles(`${parts.folder}/blobs`) });
   const logs = new LocalLogs(parts);
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
   const streams = new SqliteParts({ ...parts, tasks: parts.board.tasks, first: () => false });

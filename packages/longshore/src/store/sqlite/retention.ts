@@ -2,6 +2,8 @@
 // to it in other tables follow in slices, so that a run of ten thousand steps stalls no request. The noted ids survive a crash: the next
 // pruning continues with them.
 
+import type { LocalBlobs } from "../../engine/blob/local-blobs.ts";
+import type { BlobReferences } from "../../engine/blob/references.ts";
 import type { Task } from "../../engine/board/task.ts";
 import { Additions, type Rows } from "../../engine/cached-rows.ts";
 import type { GroupCommit } from "../../engine/commit.ts";
@@ -10,8 +12,6 @@ import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionS
 import type { Run } from "../../engine/run/run.ts";
 import type { StoredBytes } from "../../engine/stored-bytes.ts";
 import type { Tx } from "../../engine/tx.ts";
-import type { BlobReferences } from "../../engine/blob/references.ts";
-import type { LocalBlobs } from "../../engine/blob/local-blobs.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { writeKept } from "./kept.ts";
@@ -76,7 +76,7 @@ export class SqliteRetention implements RetentionStore {
   async #pruneBlobs(keep: Keep, now: number, signal: AbortSignal | undefined): Promise<number> {
     const { blobs, references } = this.#options;
     // Like runs, what was used just now is not pruned by count.
-    const usedBefore = Math.max(now - keep.ageMs, Math.min(blobs.beyond(keep.count), now - lingerMs));
+    const usedBefore = Math.max(now - keep.ageMs, Math.min(await blobs.beyond(keep.count), now - lingerMs));
     let pruned = 0;
     if (!(await blobs.anyUnused(usedBefore))) return pruned;
     await references.spare(usedBefore, signal, () =>

@@ -98,13 +98,13 @@ function bytesOf(columns: readonly string[]): string {
   return `(${columns.map((column) => `coalesce(octet_length(${column}), 0)`).join(" + ")})`;
 }
 
-function conditions({ by, equal = [], above, below, without, having, only = {} }: Scan): string {
+function conditions({ by, equal = [], above, below, without = [], having, only = {} }: Scan): string {
   const rest = by.slice(equal.length);
   const bound = (sign: string, values: readonly Value[]) =>
     `(${rest.slice(0, values.length).join(", ")}) ${sign} (${values.map(() => "?").join(", ")})`;
   const terms = [
     ...by.slice(0, equal.length).map((column) => `${column} = ?`),
-    ...(without === undefined ? [] : [`${without} IS NULL`]),
+    ...[without].flat().map((column) => `${column} IS NULL`),
     ...(having === undefined ? [] : [`${having} IS NOT NULL`]),
     // A partial index is used for values that are in the statement's text.
     ...Object.entries(only).map(([column, value]) => `${column} = '${value}'`),

@@ -1,0 +1,164 @@
+// Contents of blobs in files named by their hash. Content is written to a temporary file, synced and renamed before the engine commits a row
+// for it, so a crash cannot take the bytes of a blob that has a row. A file without a row is left over from an upload that a crash cut off, or
+// from a removal that it interrupted; the engine removes those, a folder at a time.
+
+import { createHash, randomUUID } from "node:crypto";
+import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import type { BlobContents, ReceivedContent } from "../../engine/blob/contents.ts";
+import { LongshoreError, toError } from "../../errors.ts";
+
+/** What is hashed and written in one turn of the event loop. */
+const pieceBytes = 262_144;
+
+export class BlobFiles implements BlobContents {
+  readonly directory: string;
+  readonly #isTemporary: boolean;
+  #nextFolder = 0;
+  #prepared = false;
+  #closed = false;
+
+  /** Null for a temporary folder that the first blob makes and `close` removes. */
+  constructor(directory: string | null) {
+    this.#isTemporary = directory === null;
+    this.directory = directory ?? join(tmpdir(), `longshore-blobs-${randomUUID()}`);
+    if (directory !== null) this.#prepare();
+  }
+
+  async receive(content: AsyncIterable<Uint8Array> | Uint8Array, take: (bytes: number) => void): Promise<ReceivedContent> {
+    const temporary = this.#incoming();
+    try {
+      if (!this.#prepared) this.#prepare();
+      const { hash, bytes } = await write(temporary, content instanceof Uint8Array ? piecesOf(content) : content, take);
+      return { hash, bytes, keep: () => this.#keep(temporary, hash), discard: () => this.#discard(temporary) };
+    } catch (error) {
+      await this.#discard(temporary);
+      throw inWords(error);
+    }
+  }
+
+  async open(hash: string): Promise<Readable | null> {
+    try {
+      return (await open(this.#path(hash))).createReadStream();
+    } catch (error) {
+      // Removed by another program: the same as no blob for readers.
+      if (codeOf(error) === "ENOENT") return null;
+      throw error;
+    }
+  }
+
+  takeAway(hash: string): () => Promise<void> {
+    const aside = this.#incoming();
+    try {
+      renameSync(this.#path(hash), aside);
+    } catch {
+      // The row is gone, which is what counts; a file that cannot be moved is removed later, as one without a row.
+    }
+    return () => rm(aside, { force: true });
+  }
+
+  async unchanged(before: number): Promise<string[]> {
+    const folder = join(this.directory, (this.#nextFolder++ % 256).toString(16).padStart(2, "0"));
+    const found: string[] = [];
+    // A folder or a file that is not there has nothing to remove.
+    for (const name of await readdir(folder).catch(() => [])) {
+      const changedAt = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? Number.POSITIVE_INFINITY;
+      if (changedAt <= before) found.push(name);
+    }
+    return found;
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#isTemporary) rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #prepare(): void {
+    const incoming = join(this.directory, "incoming");
+    mkdirSync(incoming, { recursive: true, mode: 0o700 });
+    // Uploads that the last process did not finish.
+    for (const name of readdirSync(incoming)) rmSync(join(incoming, name), { force: true });
+    this.#prepared = true;
+  }
+
+  async #keep(temporary: string, hash: string): Promise<void> {
+    const folder = join(this.directory, hash.slice(0, 2));
+    try {
+      if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(this.directory);
+      await rename(temporary, this.#path(hash));
+      await syncFolder(folder);
+    } catch (error) {
+      throw inWords(error);
+    }
+  }
+
+  async #discard(temporary: string): Promise<void> {
+    await rm(temporary, { force: true });
+    // Content that arrives during `close` may have made the folder again.
+    if (this.#closed) this.close();
+  }
+
+  #incoming(): string {
+    return join(this.directory, "incoming", randomUUID());
+  }
+
+  #path(hash: string): string {
+    return join(this.directory, hash.slice(0, 2), hash);
+  }
+}
+
+async function write(
+  path: string,
+  content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  take: (bytes: number) => void,
+): Promise<{ hash: string; bytes: number }> {
+  const digest = createHash("sha256");
+  let bytes = 0;
+  const file = await open(path, "wx", 0o600);
+  try {
+    for await (const piece of content) {
+      take(piece.byteLength);
+      bytes += piece.byteLength;
+      digest.update(piece);
+      await writeAll(file, piece);
+    }
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+  return { hash: digest.digest("hex"), bytes };
+}
+
+function* piecesOf(content: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < content.byteLength; at += pieceBytes) yield content.subarray(at, at + pieceBytes);
+}
+
+async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
+  for (let at = 0; at < piece.byteLength; ) at += (await file.write(piece, at)).bytesWritten;
+}
+
+/** Makes the names in a folder durable: a renamed file is only safe once its folder is. */
+async function syncFolder(path: string): Promise<void> {
+  // Windows cannot open a folder; its file system makes names durable by itself.
+  if (process.platform === "win32") return;
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown }).code);
+}
+
+/** What the disk refuses may work later; other errors stay as they are. */
+function inWords(error: unknown): unknown {
+  if (!["ENOSPC", "EDQUOT", "EROFS", "EIO"].includes(codeOf(error))) return error;
+  const message = `The blob cannot be written now: ${toError(error).message}. Make room on the disk.`;
+  return new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", message, { cause: error });
+}
