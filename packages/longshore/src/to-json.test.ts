@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { outcomeOf } from "./runner/settle.ts";
+import { outcomeOf } from "./runner/outcome.ts";
 import { toJson } from "./to-json.ts";
 
 it("makes of a value what JSON makes of it", () => {

@@ -2,6 +2,7 @@
 
 import { LongshoreError } from "./errors.ts";
 import { refuseWhileLoading } from "./load.ts";
+import { stayAlive } from "./process-keepalive.ts";
 import type { Recorder } from "./recording.ts";
 import { type RunnerConfig, type RunnerOptions, runnerConfig } from "./runner/config.ts";
 import type { EventName, Listener, Listeners, WorkerEvents } from "./runner/events.ts";
@@ -14,7 +15,6 @@ import type { RunnerStatus } from "./runner/status.ts";
 import type { Telemetry } from "./runner/telemetry.ts";
 import type { Transport, TransportSource } from "./runner/transport.ts";
 import { onTermination, type SignalSource } from "./signal.ts";
-import { stayAlive } from "./stay-alive.ts";
 import { counted } from "./text.ts";
 
 /** Where a worker gets its tasks: a transport such as `conductor(url)`, or a server in this process. */

@@ -2,7 +2,7 @@
 // least once. Kafka is one; the server's own data file is another, for installations without a broker.
 
 import type { Clock } from "../clock.ts";
-import type { Trouble } from "../trouble.ts";
+import type { Trouble } from "../failure-listener.ts";
 
 /** A record as a reader receives it. */
 export interface BusRecord {

@@ -3,10 +3,10 @@
 
 import { type Clock, pause, systemClock } from "../clock.ts";
 import { LongshoreError } from "../errors.ts";
-import type { Trouble } from "../trouble.ts";
+import type { Trouble } from "../failure-listener.ts";
 import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
 import { checkTopic } from "./check.ts";
-import { Gate } from "./gate.ts";
+import { Gate } from "./latch.ts";
 import { appendedMax, type BusLog, groupMsMax } from "./log.ts";
 
 export class EmbeddedBus implements Bus {

@@ -10,8 +10,6 @@ import { answerMsMax, openPool, type Reply, send } from "../send.ts";
 import { withoutEndSlashes } from "../text.ts";
 import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
 import { checkOutgoing, checkTopic } from "./check.ts";
-import { Gate } from "./gate.ts";
-import { Gather } from "./gather.ts";
 import {
   memberMs,
   publishBody,
@@ -25,6 +23,8 @@ import {
   takeRecordsMax,
   takeWaitMsMax,
 } from "./http-wire.ts";
+import { Gate } from "./latch.ts";
+import { Gather } from "./publish-batcher.ts";
 
 export interface HttpBusOptions extends BusOptions {
   /** Where the server has its bus; what is done with it has paths below. */

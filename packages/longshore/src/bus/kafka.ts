@@ -3,11 +3,11 @@
 import { LongshoreError } from "../errors.ts";
 import type { Bus, BusConsumer, EnsureOptions, Outgoing, Subscription } from "./bus.ts";
 import { type KafkaModule, loadKafka } from "./kafka/client.ts";
-import { Closing } from "./kafka/closing.ts";
 import { KafkaConsumer } from "./kafka/consumer.ts";
 import { KafkaGroups } from "./kafka/groups.ts";
 import type { KafkaBusOptions } from "./kafka/options.ts";
 import { KafkaPublisher } from "./kafka/producer.ts";
+import { Closing } from "./kafka/shutdown.ts";
 import { KafkaTopics } from "./kafka/topics.ts";
 
 export type { KafkaBusOptions } from "./kafka/options.ts";

@@ -7,7 +7,7 @@
 
 import { type Clock, systemClock } from "../clock.ts";
 import { codeOf, LongshoreError, toError } from "../errors.ts";
-import type { Trouble } from "../trouble.ts";
+import type { Trouble } from "../failure-listener.ts";
 import type { Bus } from "./bus.ts";
 
 export interface OutboxMessage {

@@ -5,10 +5,10 @@ import { Command } from "commander";
 import type { Run } from "./api.ts";
 import { startWorkerChild, type WorkerChild } from "./child.ts";
 import { type Client, connect } from "./client.ts";
-import { untilTold } from "./ending.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { withData, withExamples, withPort } from "./options.ts";
 import { type Paint, painter } from "./terminal.ts";
+import { untilTold } from "./termination.ts";
 
 interface DemoFlags {
   port: number;
@@ -60,7 +60,7 @@ async function demo(flags: DemoFlags): Promise<void> {
 /** Returns the id of the sample's run when it has succeeded. */
 async function showSample(client: Client, signal: AbortSignal): Promise<string> {
   const { orderWorkflow, sampleOrder } = await import("./sample/workflow.ts");
-  const { showRun } = await import("./live.ts");
+  const { showRun } = await import("./live-run.ts");
   const { id } = await client.post<Run>("/runs", { workflow: orderWorkflow.name, input: sampleOrder });
   const { run } = await showRun(client, id, process.stdout, signal);
   if (run.state === "succeeded") return id;

@@ -5,13 +5,13 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import type { Server } from "../server/index.ts";
-import { untilTold } from "./ending.ts";
 import { CommandFailure } from "./failure.ts";
 import { withExamples } from "./options.ts";
 import type { RestartingWorker } from "./restarting-worker.ts";
 import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
 import type { ProtocolHints } from "./snippets.ts";
 import { type Paint, painter } from "./terminal.ts";
+import { untilTold } from "./termination.ts";
 import { waitingLine } from "./waiting-line.ts";
 
 /** Of the token that the worker of `dev --worker` gets: more than can be guessed. */

@@ -50,7 +50,7 @@ export async function finish(
   { json = false, record }: { readonly json?: boolean; readonly record?: string },
 ): Promise<void> {
   const { watchRun } = await import("./watch-run.ts");
-  const { showRun } = await import("./live.ts");
+  const { showRun } = await import("./live-run.ts");
   const { run: ended } = json ? await watchRun(client, runId, () => {}) : await showRun(client, runId, process.stdout);
   recordRun(record, "run-ended", ended);
   if (json) printJson(ended);

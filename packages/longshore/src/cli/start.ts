@@ -2,10 +2,10 @@
 
 import { Command } from "commander";
 import type { Server } from "../server/index.ts";
-import { untilTold } from "./ending.ts";
 import { withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
+import { untilTold } from "./termination.ts";
 
 interface StartFlags extends ServerFlags {
   json?: boolean;

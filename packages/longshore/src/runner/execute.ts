@@ -9,8 +9,8 @@ import { validate } from "../schema/schema.ts";
 import { toJson } from "../to-json.ts";
 import { makeContext } from "./context.ts";
 import { Execution, type Surroundings } from "./execution.ts";
+import { type Ended, failureOf, outcomeOf } from "./outcome.ts";
 import { deliver } from "./report.ts";
-import { type Ended, failureOf, outcomeOf } from "./settle.ts";
 import type { Assignment, Call, Outcome, ReportAnswer } from "./transport.ts";
 
 /** Works on the assignment until its report is settled. Returns the assignment that came with the report's answer, if one did. */

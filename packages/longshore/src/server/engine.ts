@@ -9,7 +9,7 @@ import { Board } from "../engine/board/board.ts";
 import { Crews } from "../engine/board/crews.ts";
 import type { DeadLetter, DeadLetterSource } from "../engine/board/dead-letter.ts";
 import type { Task, TaskHead } from "../engine/board/task.ts";
-import { type Carrier, type Waiting, whyWaiting } from "../engine/board/why.ts";
+import { type Carrier, type Waiting, whyWaiting } from "../engine/board/wait-reason.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
@@ -23,17 +23,17 @@ import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run
 import type { Run } from "../engine/run/run.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
 import { committed } from "../engine/tx.ts";
+import type { Trouble } from "../failure-listener.ts";
 import { idMaker, type MakeId } from "../ids.ts";
 import type { Quotas } from "../quotas.ts";
 import { Slices } from "../slices.ts";
-import { openBeside } from "../store/sqlite/beside.ts";
 import { inWords } from "../store/sqlite/data-file.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
+import { openBeside } from "../store/sqlite/side-stores.ts";
 import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
-import type { Trouble } from "../trouble.ts";
 import { type DialectOptions, makeDialects } from "./dialects.ts";
-import { type Shown, shownBy } from "./shown.ts";
+import { type Shown, shownBy } from "./displayed-input.ts";
 
 export interface EngineOptions extends DialectOptions {
   /** The folder of the data file; null keeps everything in memory. */

@@ -5,10 +5,10 @@ import { EmbeddedBus } from "../bus/embedded.ts";
 import { kafkaSecurityIn } from "../bus/kafka/environment.ts";
 import type { KafkaBusOptions } from "../bus/kafka/options.ts";
 import { Outbox } from "../bus/outbox.ts";
-import { BusReach } from "../bus/reach.ts";
+import { BusReach } from "../bus/reachability.ts";
 import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
 import type { Hold } from "../engine/board/task.ts";
-import type { Carrier } from "../engine/board/why.ts";
+import type { Carrier } from "../engine/board/wait-reason.ts";
 import type { JsonObject } from "../json.ts";
 import { type IsSensitive, loadDetector } from "../protocols/flowkit/dialect/sensitive.ts";
 import type { MirrorOptions } from "../protocols/flowkit/server/artifacts/mirror.ts";
@@ -23,8 +23,8 @@ import { commandGroup, type TopicNames } from "../protocols/flowkit/wire/shapes.
 import { brokersOf } from "../protocols/flowkit/worker/connect.ts";
 import type { FlowkitOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
+import { TroubleLog } from "./failure-log.ts";
 import type { Logger } from "./logger.ts";
-import { TroubleLog } from "./trouble.ts";
 
 export interface FlowkitConfig {
   readonly settings: CoordinatorSettings;

@@ -18,7 +18,7 @@ import type { Engine } from "./engine.ts";
 import type { FlowkitHandle } from "./flowkit.ts";
 import { localTransport } from "./local.ts";
 import { taskOfStep } from "./step-task.ts";
-import { type WaitingNews, watchWaiting } from "./waiting.ts";
+import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";
 import type { LoadedWorkflows } from "./workflows.ts";
 
 /** How a run ended. */

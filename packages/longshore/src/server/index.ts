@@ -5,5 +5,5 @@ export { dataDefault, portDefault, type ServeOptions } from "./config.ts";
 export type { CallOptions, RunResult, Server } from "./handle.ts";
 export type { HttpLimits } from "./listener/limits.ts";
 export { serve } from "./server.ts";
-export type { WaitingNews } from "./waiting.ts";
+export type { WaitingNews } from "./waiting-tasks.ts";
 export type { LoadedWorkflows } from "./workflows.ts";

@@ -4,8 +4,8 @@
 import { pause } from "../clock.ts";
 import type { Blobs, StepPart } from "../context.ts";
 import type { Board } from "../engine/board/board.ts";
-import { isKeptLane, keptForServer } from "../engine/board/kept-lanes.ts";
 import type { Reach } from "../engine/board/lanes.ts";
+import { isKeptLane, keptForServer } from "../engine/board/reserved-lanes.ts";
 import type { Task as BoardTask, Hold } from "../engine/board/task.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";

@@ -4,23 +4,23 @@
 import { systemClock } from "../clock.ts";
 import { retentionPolicy } from "../engine/run/retention.ts";
 import { createMetrics } from "../metrics.ts";
+import { stayAlive } from "../process-keepalive.ts";
 import type { StepflowConfig } from "../protocols/stepflow/server/config/config.ts";
 import { defaultConfig } from "../protocols/stepflow/server/config/default.ts";
 import { makeRouter } from "../protocols/stepflow/server/config/router.ts";
 import { sampleId, sampleSource } from "../protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../protocols/workflow-graph/dialect/source.ts";
 import { quotasOf } from "../quotas.ts";
-import { stayAlive } from "../stay-alive.ts";
 import { packageVersion } from "../version.ts";
 import { directoryOf, loggerOf, type ServeOptions, type StepflowOptions, tokensOf } from "./config.ts";
-import type { Door, DoorParts } from "./door.ts";
 import { type Engine, openEngine } from "./engine.ts";
+import { TroubleLog } from "./failure-log.ts";
 import { flowAccess } from "./flow-access.ts";
 import type { Flowkit } from "./flowkit.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
 import type { Logger } from "./logger.ts";
-import { TroubleLog } from "./trouble.ts";
+import type { Door, DoorParts } from "./server-port.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
@@ -104,7 +104,7 @@ async function flowkitFor(options: ServeOptions, logger: Logger) {
 
 /** Loaded only now: a program that opens no socket needs neither the protocols nor our own API, which are half of the start. */
 async function openDoorFor(parts: DoorParts): Promise<Door> {
-  const { openDoor } = await import("./door.ts");
+  const { openDoor } = await import("./server-port.ts");
   return openDoor(parts);
 }
 

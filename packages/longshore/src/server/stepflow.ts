@@ -4,9 +4,9 @@ import type { StepflowConfig } from "../protocols/stepflow/server/config/config.
 import { StepflowServer } from "../protocols/stepflow/server/server.ts";
 import { packageVersion } from "../version.ts";
 import type { Engine } from "./engine.ts";
+import { TroubleLog } from "./failure-log.ts";
 import type { FlowAccess } from "./flow-access.ts";
 import type { Logger } from "./logger.ts";
-import { TroubleLog } from "./trouble.ts";
 
 export interface StepflowServerParts extends Partial<FlowAccess> {
   readonly orchestratorUrl?: string | undefined;

@@ -6,8 +6,8 @@ import { retentionPolicy } from "../../src/engine/run/retention.ts";
 import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
 import { openEngine } from "../../src/server/engine.ts";
-import { openBeside } from "../../src/store/sqlite/beside.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
+import { openBeside } from "../../src/store/sqlite/side-stores.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "../support/parts.ts";
 

@@ -1,11 +1,11 @@
 // The decider on a ledger: the smallest thing that can answer its needs and carry out its changes, and that counts both.
 
 import assert from "node:assert/strict";
-import { freshTask } from "../../src/engine/board/fresh-task.ts";
+import { freshTask } from "../../src/engine/board/new-task.ts";
 import type { EndState, Task } from "../../src/engine/board/task.ts";
 import { type Change, decide, type Frontier, type Need, type RunEvent } from "../../src/engine/run/decide.ts";
 import type { Dialect, Resolved } from "../../src/engine/run/dialect.ts";
-import { freshRun } from "../../src/engine/run/fresh-run.ts";
+import { freshRun } from "../../src/engine/run/new-run.ts";
 import { makePlan, type Plan, type PlanNode, type TaskNode, type Template } from "../../src/engine/run/plan.ts";
 import type { Closure, NextTry } from "../../src/engine/run/retry.ts";
 import { backlogOf, type Join, type Message, type Rest, type Run } from "../../src/engine/run/run.ts";

@@ -9,14 +9,14 @@ import { defaultConfig } from "../../src/protocols/stepflow/server/config/defaul
 import type { Operation } from "../../src/server/admin/operation.ts";
 import type { AdminGroup } from "../../src/server/admin/routes.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
-import { changesOf, grpcMethods, openDoor, routeGroups } from "../../src/server/door.ts";
 import { openEngine } from "../../src/server/engine.ts";
+import { TroubleLog } from "../../src/server/failure-log.ts";
 import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
 import { createRouter } from "../../src/server/listener/router.ts";
 import { createLogger } from "../../src/server/logger.ts";
+import { changesOf, grpcMethods, openDoor, routeGroups } from "../../src/server/server-port.ts";
 import { stepflowServer } from "../../src/server/stepflow.ts";
-import { TroubleLog } from "../../src/server/trouble.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "./parts.ts";
 import { conversation, type GraphServer, startGraphServer } from "./workflow-graph.ts";

@@ -1,7 +1,7 @@
 // What a template may read, for tests of dialects: the run's input and outputs of steps; the rest is empty.
 
 import type { Scope } from "../../src/engine/run/dialect.ts";
-import { freshRun } from "../../src/engine/run/fresh-run.ts";
+import { freshRun } from "../../src/engine/run/new-run.ts";
 import type { Json } from "../../src/json.ts";
 
 export function scopeOf(input: Json, outputs: { [node: number]: Json } = {}, parts: Partial<Scope> = {}): Scope {

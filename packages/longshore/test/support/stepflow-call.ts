@@ -1,6 +1,6 @@
 // A call of a component, without the task and the board around it.
 
-import { freshTask } from "../../src/engine/board/fresh-task.ts";
+import { freshTask } from "../../src/engine/board/new-task.ts";
 import type { Json } from "../../src/json.ts";
 import type { ComponentWork } from "../../src/protocols/stepflow/server/lane.ts";
 

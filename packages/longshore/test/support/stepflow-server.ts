@@ -12,10 +12,10 @@ import type { StepflowConfig } from "../../src/protocols/stepflow/server/config/
 import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import { makeRouter } from "../../src/protocols/stepflow/server/config/router.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
-import { openDoor } from "../../src/server/door.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { parseToken } from "../../src/server/listener/auth.ts";
 import { createLogger } from "../../src/server/logger.ts";
+import { openDoor } from "../../src/server/server-port.ts";
 import { EventReader } from "./event-reader.ts";
 import { temporaryFolder } from "./parts.ts";
 

@@ -4,13 +4,13 @@
 import { type Clock, pause, systemClock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { againMsDefault, type BusConsumer, type BusRecord, handledRecordsMax, type Subscription } from "../bus.ts";
-import { Gate } from "../gate.ts";
+import { Gate } from "../latch.ts";
 import { clientOptions, hangUp, hungUpHint, type KafkaModule, messageOf, refusalOf, within } from "./client.ts";
-import { Closing } from "./closing.ts";
 import { rawFetches } from "./fetch.ts";
 import { Generation } from "./generation.ts";
 import { Membership } from "./membership.ts";
 import type { KafkaBusOptions } from "./options.ts";
+import { Closing } from "./shutdown.ts";
 import type { KafkaTopics } from "./topics.ts";
 import { unpacker } from "./unpack.ts";
 

@@ -3,7 +3,7 @@
 
 import type { ConnectionPool, Consumer } from "@platformatic/kafka";
 import type { BusRecord } from "../bus.ts";
-import { Gate } from "../gate.ts";
+import { Gate } from "../latch.ts";
 import type { Assignment } from "./assignment.ts";
 import { isStale, named, requestMsMax, within } from "./client.ts";
 import type { FetchAnswer } from "./fetch.ts";

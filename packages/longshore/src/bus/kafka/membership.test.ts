@@ -2,8 +2,8 @@ import type { Consumer } from "@platformatic/kafka";
 import { expect, it } from "vitest";
 import { encodeAssignment } from "./assignment.ts";
 import type { KafkaModule } from "./client.ts";
-import { Closing } from "./closing.ts";
 import { Membership } from "./membership.ts";
+import { Closing } from "./shutdown.ts";
 
 const kGetConnection = Symbol("connection");
 const kGetApi = Symbol("api");

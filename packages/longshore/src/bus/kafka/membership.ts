@@ -19,7 +19,7 @@ import {
   type Told,
 } from "./assignment.ts";
 import { type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
-import type { Closing } from "./closing.ts";
+import type { Closing } from "./shutdown.ts";
 
 export interface MembershipOptions {
   readonly kafka: KafkaModule;

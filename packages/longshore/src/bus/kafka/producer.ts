@@ -5,12 +5,12 @@ import { type Clock, pause, systemClock } from "../../clock.ts";
 import { LongshoreError, toError } from "../../errors.ts";
 import { againMsDefault, type Outgoing, recordBytesMax } from "../bus.ts";
 import { bytesOf, checkOutgoing } from "../check.ts";
-import { Gather } from "../gather.ts";
+import { Gather } from "../publish-batcher.ts";
 import { hungUpHint, type KafkaModule, messageOf, named, refusalOf } from "./client.ts";
-import type { Closing } from "./closing.ts";
 import type { KafkaGroups } from "./groups.ts";
 import type { KafkaBusOptions } from "./options.ts";
 import { Produce, type ProducedMessage } from "./produce.ts";
+import type { Closing } from "./shutdown.ts";
 import type { KafkaTopics } from "./topics.ts";
 
 /** A broker restarts in less, and a publisher repeats what it must not lose. */

@@ -6,8 +6,8 @@ import { LongshoreError } from "../../errors.ts";
 import { Results } from "../../results.ts";
 import type { Verdict } from "../../verdict.ts";
 import { Deadlines } from "./deadlines.ts";
-import { foreignLane, keptForServer, refusedClaim } from "./kept-lanes.ts";
 import type { Reach } from "./lanes.ts";
+import { foreignLane, keptForServer, refusedClaim } from "./reserved-lanes.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask } from "./store.ts";
 import { type Hold, isOpen, type Task } from "./task.ts";
 

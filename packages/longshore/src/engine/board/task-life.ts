@@ -7,8 +7,8 @@ import type { RetryPolicy } from "../run/plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "../run/retry.ts";
 import type { Tx } from "../tx.ts";
 import type { Attempts, Closing, Why } from "./attempts.ts";
-import type { Lines } from "./lines.ts";
 import type { Follower } from "./local-board.ts";
+import type { Lines } from "./ready-queues.ts";
 import type { Report } from "./store.ts";
 import { type Deadline, type EndState, type Fault, isOpen, type Task } from "./task.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { TestClock } from "../../testing/clock.ts";
-import { freshTask } from "./fresh-task.ts";
+import { freshTask } from "./new-task.ts";
 import type { Task } from "./task.ts";
 import { Workers } from "./workers.ts";
 

@@ -1,14 +1,14 @@
 // What follows from what happened in a run. Pure: no clock, no randomness, no I/O; `now` and `random` come with the event.
 // The result is a list of changes to rows, or `need`: rows that must be loaded first, after which it is called again with the same
 // event. It looks only at the nodes that an event touches, so the ten-thousandth step costs what the tenth does.
-// deciding.ts holds one decision in the making; here is what each event means.
+// propagation.ts holds one decision in the making; here is what each event means.
 
 import type { Json } from "../../json.ts";
 import type { EndState, Fault, Task } from "../board/task.ts";
-import { Deciding } from "./deciding.ts";
 import type { Dialect } from "./dialect.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
+import { Deciding } from "./propagation.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "./retry.ts";
 import type { Join, Message, Rest, Run } from "./run.ts";
 

@@ -4,8 +4,8 @@
 import type { Clock } from "../../clock.ts";
 import type { Json } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
-import { freshTask } from "../board/fresh-task.ts";
 import type { LocalBoard } from "../board/local-board.ts";
+import { freshTask } from "../board/new-task.ts";
 import type { Task } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { RowStore, TableRows } from "../rows.ts";

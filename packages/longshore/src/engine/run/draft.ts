@@ -1,16 +1,16 @@
-// The state of one decision so far: changes to rows, the run as it will be, and what is still missing. deciding.ts decides what follows
+// The state of one decision so far: changes to rows, the run as it will be, and what is still missing. propagation.ts decides what follows
 // from what; this file records it.
 
 import { isObject, type Json } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
-import { freshTask } from "../board/fresh-task.ts";
+import { freshTask } from "../board/new-task.ts";
 import type { Deadline, EndState, Fault, Task } from "../board/task.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope } from "./dialect.ts";
-import { Known } from "./known.ts";
 import type { Placement, Plan, Template } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
 import { backlogOf, childIdOf, isRunOpen, type Message, type Rest, type Run, type RunState, successorIdOf, taskIdOf } from "./run.ts";
+import { Known } from "./step-states.ts";
 
 /**
  * How much one decision may do: its nodes are started or reached in some milliseconds. What is left is decided next, in a transaction of its

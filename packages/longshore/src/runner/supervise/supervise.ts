@@ -3,8 +3,8 @@
 
 import { type Clock, pause, systemClock } from "../../clock.ts";
 import { type Duration, durationMs } from "../../duration.ts";
+import { stayAlive } from "../../process-keepalive.ts";
 import { onTermination, type SignalSource } from "../../signal.ts";
-import { stayAlive } from "../../stay-alive.ts";
 import { Events, eventNames, type Listeners } from "../events.ts";
 import { allAlive, type WorkerStatuses } from "../health.ts";
 import { type HttpHandle, type HttpOptions, serveWorker } from "../http.ts";

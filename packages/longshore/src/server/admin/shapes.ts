@@ -4,7 +4,7 @@
 import { z } from "zod";
 import type { DeadLetter } from "../../engine/board/dead-letter.ts";
 import type { Task } from "../../engine/board/task.ts";
-import type { Waiting } from "../../engine/board/why.ts";
+import type { Waiting } from "../../engine/board/wait-reason.ts";
 import type { Definition } from "../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../engine/run/plan.ts";
 import type { AttemptView } from "../../engine/run/reader.ts";

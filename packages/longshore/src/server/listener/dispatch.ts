@@ -8,13 +8,13 @@ import { valuesMaxOf } from "../../request-size.ts";
 import type { Logger } from "../logger.ts";
 import { noticedMs, type Stopwatch } from "../watchdog.ts";
 import type { Admission } from "./admission.ts";
+import type { Making } from "./answer-slots.ts";
 import { announcesBody, announcesMoreThan, type BodyOutcome } from "./body.ts";
 import type { BodyLimits } from "./body-reading.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
-import type { Making } from "./making.ts";
 import {
   badRequest,
   bodyStalled,

@@ -15,10 +15,10 @@ import type { Stalls } from "../../stalls.ts";
 import type { Logger } from "../logger.ts";
 import type { Stopwatch } from "../watchdog.ts";
 import type { Admission } from "./admission.ts";
+import type { Making } from "./answer-slots.ts";
 import type { Connections } from "./connections.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
-import type { Making } from "./making.ts";
 import { problemOf } from "./problems.ts";
 import type { Traffic } from "./traffic.ts";
 

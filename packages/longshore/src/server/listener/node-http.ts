@@ -12,8 +12,8 @@ import { pathOf } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import type { Router } from "./router.ts";
+import { Valve } from "./socket-throttle.ts";
 import type { Traffic } from "./traffic.ts";
-import { Valve } from "./valve.ts";
 
 export interface NodeHttpOptions {
   router: Router;

@@ -9,7 +9,7 @@ import type { Logger } from "../logger.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 import { noRoomForAnswer, problemError } from "./problems.ts";
-import type { Sending } from "./sending.ts";
+import type { Sending } from "./send-budget.ts";
 import { type EventStreams, eventHeaders } from "./sse.ts";
 
 export interface ReplyWriterOptions {

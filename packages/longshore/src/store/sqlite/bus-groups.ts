@@ -1,7 +1,7 @@
 // Groups of the embedded bus as rows: how far each has come in each of its topics.
 
+import { Place, type Range } from "../../bus/group-position.ts";
 import { groupIdleMs, groupMsMax, groupsMax, type Origin } from "../../bus/log.ts";
-import { Place, type Range } from "../../bus/place.ts";
 import type { Clock } from "../../clock.ts";
 import { Rows } from "../../engine/cached-rows.ts";
 import type { GroupCommit } from "../../engine/commit.ts";

@@ -1,8 +1,8 @@
 // Topics of the embedded bus and their records as rows.
 
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
+import type { Range } from "../../bus/group-position.ts";
 import { guestTopicsMax, type Origin, topicsMax } from "../../bus/log.ts";
-import type { Range } from "../../bus/place.ts";
 import { Additions } from "../../engine/cached-rows.ts";
 import type { GroupCommit } from "../../engine/commit.ts";
 import { type Room, rowBytes } from "../../engine/stored-bytes.ts";

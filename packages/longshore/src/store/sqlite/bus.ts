@@ -3,6 +3,7 @@
 
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
 import { bytesOf, checkOutgoing } from "../../bus/check.ts";
+import type { Range } from "../../bus/group-position.ts";
 import {
   type Asking,
   appendedMax,
@@ -13,7 +14,6 @@ import {
   takenBytesMax,
   topicRecordsMax,
 } from "../../bus/log.ts";
-import type { Range } from "../../bus/place.ts";
 import type { Clock } from "../../clock.ts";
 import type { GroupCommit } from "../../engine/commit.ts";
 import { type Room, rowBytes, type StoredBytes } from "../../engine/stored-bytes.ts";

@@ -5,7 +5,7 @@ import type { AttemptHistory, ChildHistory, HistoryReader, PartsHistory, RunHist
 import type { Keep } from "../../engine/run/retention.ts";
 import { backlogOf, type Message, type RunState, taskIdOf } from "../../engine/run/run.ts";
 import type { Database, SqlRow } from "./driver.ts";
-import { readKept } from "./kept.ts";
+import { readKept } from "./retention-property.ts";
 
 export interface SqliteHistoryOptions {
   db: Database;

@@ -22,8 +22,8 @@ import { LongshoreError } from "../../errors.ts";
 import type { Verdict } from "../../verdict.ts";
 import type { Database, SqlRow, SqlValue } from "./driver.ts";
 import { PartReads } from "./part-reads.ts";
-import { RecentParts } from "./part-recent.ts";
 import { PartUids } from "./part-uids.ts";
+import { RecentParts } from "./recent-parts.ts";
 
 export interface SqlitePartsOptions {
   db: Database;

@@ -14,9 +14,9 @@ import type { StoredBytes } from "../../engine/stored-bytes.ts";
 import type { Tx } from "../../engine/tx.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, SqlRow } from "./driver.ts";
-import { writeKept } from "./kept.ts";
 import { LogRetention } from "./log-retention.ts";
 import { readProperty, writeProperty } from "./properties.ts";
+import { writeKept } from "./retention-property.ts";
 import { prepareSlices } from "./retention-slices.ts";
 
 export interface SqliteRetentionOptions {

@@ -2,7 +2,7 @@
 // shapes are understood, and what could never run is refused with its place. The form is that of the `tasks` documents, so it is also what
 // is shown.
 
-import { isKeptLane } from "../../../engine/board/kept-lanes.ts";
+import { isKeptLane } from "../../../engine/board/reserved-lanes.ts";
 import { nodesMax } from "../../../engine/run/plan.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { mapInSlices, type Sliced } from "../../../sliced.ts";

@@ -2,7 +2,7 @@
 // they have registered, workers over HTTP by asking them, and workers of other protocols by the tasks that they ask for.
 
 import { type Clock, pause } from "../../../clock.ts";
-import { isKeptLane } from "../../../engine/board/kept-lanes.ts";
+import { isKeptLane } from "../../../engine/board/reserved-lanes.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { DocumentStore } from "../../../engine/run/documents.ts";
 import { toError } from "../../../errors.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LongshoreError, refusal, TerminalError } from "../../../errors.ts";
-import { failureOf, outcomeOf } from "../../../runner/settle.ts";
+import { failureOf, outcomeOf } from "../../../runner/outcome.ts";
 import { TaskErrorCode } from "../wire/messages.ts";
 import { type FailedOutcome, taskErrorOf } from "./task-error.ts";
 

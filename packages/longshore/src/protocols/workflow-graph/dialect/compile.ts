@@ -3,8 +3,8 @@
 // command and the outputs of its direct dependencies; its output is a flat map of texts. A run as a whole has no output.
 
 import type { Backoff } from "../../../backoff.ts";
-import { ownLane } from "../../../engine/board/kept-lanes.ts";
 import { laneOf } from "../../../engine/board/lanes.ts";
+import { ownLane } from "../../../engine/board/reserved-lanes.ts";
 import type { Dialect, Resolved, Scope } from "../../../engine/run/dialect.ts";
 import { makePlanInSlices, type Plan, type TaskNode, type Template } from "../../../engine/run/plan.ts";
 import { isObject, type Json } from "../../../json.ts";

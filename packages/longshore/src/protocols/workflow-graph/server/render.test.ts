@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { freshTask } from "../../../engine/board/fresh-task.ts";
+import { freshTask } from "../../../engine/board/new-task.ts";
 import type { Task, TaskState } from "../../../engine/board/task.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import { makePlan } from "../../../engine/run/plan.ts";

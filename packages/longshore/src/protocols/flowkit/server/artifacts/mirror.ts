@@ -16,8 +16,8 @@ import type { Plan } from "../../../../engine/run/plan.ts";
 import { pageMax, type Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
+import type { Trouble } from "../../../../failure-listener.ts";
 import type { JsonObject } from "../../../../json.ts";
-import type { Trouble } from "../../../../trouble.ts";
 import {
   asking,
   ensureIndexes,

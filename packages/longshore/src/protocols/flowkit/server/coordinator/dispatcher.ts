@@ -7,7 +7,7 @@
 // again and again, and hold up all that others could take.
 
 import { pause } from "../../../../clock.ts";
-import { isKeptLane } from "../../../../engine/board/kept-lanes.ts";
+import { isKeptLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { Hold, Task, TaskHead } from "../../../../engine/board/task.ts";
 import { taskIdOf } from "../../../../engine/run/run.ts";
 import { LongshoreError, toError } from "../../../../errors.ts";

@@ -9,8 +9,8 @@
 // one may go on for a while without knowing that it is over.
 
 import { type Clock, pause } from "../../../../clock.ts";
+import type { Trouble } from "../../../../failure-listener.ts";
 import { isObject } from "../../../../json.ts";
-import type { Trouble } from "../../../../trouble.ts";
 import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart, unknownSource } from "./artifacts.ts";
 import { asking, insertNew, isCursorGone, isUnreachable, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
 

@@ -2,9 +2,9 @@
 
 import { type Clock, pause, systemClock } from "../../../../clock.ts";
 import { LongshoreError } from "../../../../errors.ts";
+import type { Trouble } from "../../../../failure-listener.ts";
 import type { JsonObject } from "../../../../json.ts";
 import { JsonClient } from "../../../../json-client.ts";
-import type { Trouble } from "../../../../trouble.ts";
 import {
   type ArtifactStore,
   type Attempt,

@@ -5,8 +5,8 @@
 
 import { type Clock, systemClock } from "../../../../clock.ts";
 import { LongshoreError } from "../../../../errors.ts";
+import type { Trouble } from "../../../../failure-listener.ts";
 import { isObject, type JsonObject } from "../../../../json.ts";
-import type { Trouble } from "../../../../trouble.ts";
 import type { ArtifactStore, Attempt, PartialArtifact, PartRef, ReadOptions, UpstreamPart } from "../../wire/artifacts/artifacts.ts";
 import { checkParts } from "../../wire/artifacts/check.ts";
 import {

@@ -5,7 +5,7 @@
 // anything, else the first, whose worker will say itself that it has no such component.
 
 import { isDeepStrictEqual } from "node:util";
-import { isKeptLane } from "../../../../engine/board/kept-lanes.ts";
+import { isKeptLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { DocumentKey } from "../../../../engine/run/documents.ts";
 import type { Timeouts } from "../../../../engine/run/plan.ts";
 import type { Json } from "../../../../json.ts";

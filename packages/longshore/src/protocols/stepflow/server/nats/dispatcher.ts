@@ -5,8 +5,8 @@
 
 import type { Clock } from "../../../../clock.ts";
 import { pause } from "../../../../clock.ts";
+import type { Trouble } from "../../../../failure-listener.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
-import type { Trouble } from "../../../../trouble.ts";
 import { TaskAssignment } from "../../wire/messages.ts";
 import { loadNats, type NatsClient } from "../../wire/nats/client.ts";
 import type { Addresses } from "../address.ts";

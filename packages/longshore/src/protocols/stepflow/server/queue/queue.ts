@@ -4,8 +4,8 @@
 
 import type { Clock } from "../../../../clock.ts";
 import type { Board } from "../../../../engine/board/board.ts";
-import { isKeptLane } from "../../../../engine/board/kept-lanes.ts";
 import type { Reach } from "../../../../engine/board/lanes.ts";
+import { isKeptLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { Lane, Task } from "../../../../engine/board/task.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Place, type Range } from "./place.ts";
+import { Place, type Range } from "./group-position.ts";
 
 describe("a place in a topic", () => {
   it("hands out what was given back before anything new", () => {

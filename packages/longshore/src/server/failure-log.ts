@@ -3,7 +3,7 @@
 
 import type { Clock } from "../clock.ts";
 import { toError } from "../errors.ts";
-import type { Trouble } from "../trouble.ts";
+import type { Trouble } from "../failure-listener.ts";
 import type { Logger } from "./logger.ts";
 
 /** Different failures that are remembered; more would be logged again, which is harmless. */

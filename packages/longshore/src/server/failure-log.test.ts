@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { TestClock } from "../testing/clock.ts";
+import { TroubleLog } from "./failure-log.ts";
 import { createLogger } from "./logger.ts";
-import { TroubleLog } from "./trouble.ts";
 
 it("logs a repeating failure once, and its end with its length", async () => {
   const lines: { level: string; message: string; afterMs?: number; error?: string }[] = [];

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import type { Rows } from "../cached-rows.ts";
 import type { Tx } from "../tx.ts";
-import { freshTask } from "./fresh-task.ts";
 import type { HandOuts } from "./hand-outs.ts";
 import { Lanes, laneOf } from "./lanes.ts";
 import { Limits } from "./limits.ts";
-import { Lines } from "./lines.ts";
+import { freshTask } from "./new-task.ts";
+import { Lines } from "./ready-queues.ts";
 import type { Task } from "./task.ts";
 
 /** Lines over rows in a map that count their reads. */

@@ -3,7 +3,7 @@
 
 import type { Clock } from "../clock.ts";
 import { toError } from "../errors.ts";
-import type { Trouble } from "../trouble.ts";
+import type { Trouble } from "../failure-listener.ts";
 import type { Bus } from "./bus.ts";
 
 export interface OutOfReach {

@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import type { Run, Step } from "./api.ts";
 import { type Client, Unreachable } from "./client.ts";
-import { type Screen, showRun } from "./live.ts";
+import { type Screen, showRun } from "./live-run.ts";
 
 const control = String.fromCharCode(27);
 

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { TestClock } from "../testing/clock.ts";
 import { openEngine } from "./engine.ts";
-import { type WaitingNews, watchWaiting } from "./waiting.ts";
+import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";
 
 const builder = { names: ["build"], labels: ["gpu"] };
 

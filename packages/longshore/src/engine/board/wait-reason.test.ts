@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { TestClock } from "../../testing/clock.ts";
 import { Crew } from "./crews.ts";
-import { freshTask } from "./fresh-task.ts";
 import { Lanes, laneOf } from "./lanes.ts";
 import { Limits } from "./limits.ts";
+import { freshTask } from "./new-task.ts";
 import type { Task } from "./task.ts";
+import { type Carrier, whyWaiting } from "./wait-reason.ts";
 import { Waiter } from "./waiters.ts";
-import { type Carrier, whyWaiting } from "./why.ts";
 import { Workers } from "./workers.ts";
 
 function crewFor({ lane }: Task, workers: Workers): Crew | null {

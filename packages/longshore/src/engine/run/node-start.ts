@@ -1,9 +1,9 @@
 // The start of a node whose turn has come: it is posted for a worker, waits, or is over at once. What that means for the nodes after it
-// is deciding.ts's.
+// is propagation.ts's.
 
 import type { Json } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
-import { foreignLane, keptForServer } from "../board/kept-lanes.ts";
+import { foreignLane, keptForServer } from "../board/reserved-lanes.ts";
 import type { Fault } from "../board/task.ts";
 import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";

@@ -1,16 +1,16 @@
-// What follows from what: which steps begin, are skipped, fail or end their run. starting.ts starts them, draft.ts writes it down.
+// What follows from what: which steps begin, are skipped, fail or end their run. node-start.ts starts them, draft.ts writes it down.
 
 import { writeExact } from "../../json-exact.ts";
 import type { Task } from "../board/task.ts";
-import { planAgain } from "./again.ts";
 import type { Decision, Frontier } from "./decide.ts";
 import type { Dialect } from "./dialect.ts";
 import { Draft, type Failing } from "./draft.ts";
 import { Joins } from "./joins.ts";
+import { Starting } from "./node-start.ts";
 import { type Plan, type PlanNode, requiredOf } from "./plan.ts";
+import { planAgain } from "./restart-plan.ts";
 import type { NextTry } from "./retry.ts";
 import { backlogOf, type Rest, type Run, type Settled } from "./run.ts";
-import { Starting } from "./starting.ts";
 
 export class Deciding {
   readonly #draft: Draft;

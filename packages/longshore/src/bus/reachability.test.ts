@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { TestClock } from "../testing/clock.ts";
 import type { Bus } from "./bus.ts";
-import { BusReach } from "./reach.ts";
+import { BusReach } from "./reachability.ts";
 
 function setup() {
   const clock = new TestClock();

@@ -2,7 +2,7 @@
 // decides anything. An idle server pays nothing for it: it looks only after a task has changed, and while something is queued.
 
 import { isOpen, type TaskHead } from "../engine/board/task.ts";
-import type { WaitReason } from "../engine/board/why.ts";
+import type { WaitReason } from "../engine/board/wait-reason.ts";
 import type { Engine } from "./engine.ts";
 import { lanesAfter, stateOf } from "./queues.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Made, Making, madeAtOnce } from "./making.ts";
+import { type Made, Making, madeAtOnce } from "./answer-slots.ts";
 
 const request = (): Made => ({ making: undefined });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LongshoreError } from "../errors.ts";
 import type { Outgoing } from "./bus.ts";
-import { Gather } from "./gather.ts";
+import { Gather } from "./publish-batcher.ts";
 
 function setup(more: { bytesMax?: number; recordsMax?: number; refuse?: (records: readonly Outgoing[]) => Error | undefined } = {}) {
   const sent: string[][] = [];
