@@ -1,7 +1,7 @@
-/** Notified of each failure that is tried again, and of its end; whoever listens says each of them once. */
-export interface Trouble {
-  /** `what` names it, such as "publishing to the stream GPU"; again and again is fine. */
+/** Receives each failure that is tried again, and its end. The listener reports each of them once. */
+export interface FailureListener {
+  /** `what` names it, such as "publishing to the stream GPU". May be called for every try. */
   failing(what: string, error: unknown): void;
-  /** It works; nothing is said unless it had been failing. */
+  /** It works. Has no effect unless it was failing. */
   working(what: string): void;
 }

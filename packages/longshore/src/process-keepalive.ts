@@ -4,7 +4,7 @@
 const foreverMs = 2_147_483_647;
 
 /** The returned function lets the process end, and may be called twice. */
-export function stayAlive(): () => void {
+export function keepProcessAlive(): () => void {
   const timer = setInterval(() => {}, foreverMs);
   return () => clearInterval(timer);
 }

@@ -2,7 +2,7 @@
 
 import { LongshoreError } from "./errors.ts";
 import { refuseWhileLoading } from "./load.ts";
-import { stayAlive } from "./process-keepalive.ts";
+import { keepProcessAlive } from "./process-keepalive.ts";
 import type { Recorder } from "./recording.ts";
 import { type RunnerConfig, type RunnerOptions, runnerConfig } from "./runner/config.ts";
 import type { EventName, Listener, Listeners, WorkerEvents } from "./runner/events.ts";
@@ -79,7 +79,7 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
   const recorder = await openRecording(options.record, runner);
   const metrics = options.http !== undefined || options.metrics === true ? measured(runner) : undefined;
   const removeListeners = listenForSignals(options.signals ?? true, runner, config);
-  const letEnd = stayAlive();
+  const letEnd = keepProcessAlive();
   let http: HttpHandle | undefined;
   const closed = runner.closed.then(async () => {
     letEnd();

@@ -2,7 +2,7 @@
 // least once. Kafka is one; the server's own data file is another, for installations without a broker.
 
 import type { Clock } from "../clock.ts";
-import type { Trouble } from "../failure-listener.ts";
+import type { FailureListener } from "../failure-listener.ts";
 
 /** A record as a reader receives it. */
 export interface BusRecord {
@@ -84,7 +84,7 @@ export interface EnsureOptions {
 
 /** What every implementation takes. */
 export interface BusOptions {
-  readonly trouble?: Trouble;
+  readonly trouble?: FailureListener;
   readonly clock?: Clock;
   /** Before records that could not be handled are given out again, and before whatever failed is tried again. */
   readonly againMs?: number;

@@ -3,10 +3,10 @@
 
 import { type Clock, pause, systemClock } from "../clock.ts";
 import { LongshoreError } from "../errors.ts";
-import type { Trouble } from "../failure-listener.ts";
+import type { FailureListener } from "../failure-listener.ts";
 import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
 import { checkTopic } from "./check.ts";
-import { Gate } from "./latch.ts";
+import { Latch } from "./latch.ts";
 import { appendedMax, type BusLog, groupMsMax } from "./log.ts";
 
 export class EmbeddedBus implements Bus {
@@ -59,9 +59,9 @@ class EmbeddedConsumer implements BusConsumer {
   readonly #member: string;
   readonly #subscription: Subscription;
   readonly #clock: Clock;
-  readonly #trouble: Trouble | undefined;
+  readonly #trouble: FailureListener | undefined;
   readonly #closing = new AbortController();
-  readonly #gate = new Gate();
+  readonly #latch = new Latch();
   readonly #what: string;
   readonly #againMs: number;
   #topics: readonly string[];
@@ -96,7 +96,7 @@ class EmbeddedConsumer implements BusConsumer {
 
   resume(): void {
     this.#paused = false;
-    this.#gate.open();
+    this.#latch.open();
   }
 
   async add(topics: readonly string[]): Promise<void> {
@@ -108,7 +108,7 @@ class EmbeddedConsumer implements BusConsumer {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#gate.open();
+    this.#latch.open();
     await this.ended;
   }
 
@@ -140,7 +140,7 @@ class EmbeddedConsumer implements BusConsumer {
     while (!this.#closing.signal.aborted) {
       const { group, maxRecords = handledRecordsMax } = this.#subscription;
       const taken = this.#paused ? null : this.#log.take({ group, member: this.#member, topics: this.#topics, max: maxRecords });
-      if (taken === null) await this.#gate.wait();
+      if (taken === null) await this.#latch.wait();
       else await this.#handle(taken.id, taken.records);
     }
     cancelRejoin();
@@ -168,7 +168,7 @@ class EmbeddedConsumer implements BusConsumer {
 
   #watch(): void {
     this.#unwatch();
-    this.#unwatch = this.#log.watch(this.#topics, () => this.#gate.open());
+    this.#unwatch = this.#log.watch(this.#topics, () => this.#latch.open());
   }
 
   #rejoinDaily(): () => void {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Place, type Range } from "./group-position.ts";
+import { GroupPosition, type Range } from "./group-position.ts";
 
 describe("a place in a topic", () => {
   it("hands out what was given back before anything new", () => {
-    const place = new Place(0, []);
+    const place = new GroupPosition(0, []);
     const first = place.take(10, 3) as Range;
     expect(place.take(10, 3)).toEqual({ first: 4, last: 6 });
     place.giveBack(first);
@@ -15,7 +15,7 @@ describe("a place in a topic", () => {
   });
 
   it("moves on over what was done out of order", () => {
-    const place = new Place(0, []);
+    const place = new GroupPosition(0, []);
     Object.assign(place, place.after({ first: 4, last: 6 }));
     expect([place.position, place.done]).toEqual([0, [{ first: 4, last: 6 }]]);
     Object.assign(place, place.after({ first: 1, last: 3 }));
@@ -23,7 +23,7 @@ describe("a place in a topic", () => {
   });
 
   it("continues behind removed records", () => {
-    const place = new Place(0, [{ first: 5, last: 6 }]);
+    const place = new GroupPosition(0, [{ first: 5, last: 6 }]);
     place.skipTo(5);
     expect([place.position, place.done]).toEqual([6, []]);
     expect(place.take(8, 9)).toEqual({ first: 7, last: 8 });
@@ -39,7 +39,7 @@ describe("a place in a topic", () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const end = 30;
         const done = new Set<number>();
-        let place = new Place(0, []);
+        let place = new GroupPosition(0, []);
         let out: Range[] = [];
         for (const one of steps) {
           if (one.kind === "take") {
@@ -51,7 +51,7 @@ describe("a place in a topic", () => {
               out.push(range);
             }
           } else if (one.kind === "restart") {
-            place = new Place(place.position, place.done);
+            place = new GroupPosition(place.position, place.done);
             out = [];
           } else {
             const [range] = out.splice(one.which, 1);

@@ -7,7 +7,7 @@ export interface Range {
   readonly last: number;
 }
 
-export class Place {
+export class GroupPosition {
   position: number;
   next: number;
   /** Done beyond the position, ascending, never touching each other. */
@@ -51,7 +51,7 @@ export class Place {
   }
 
   /** What the place is like when `range` is done as well. */
-  after(range: Range): Pick<Place, "position" | "done"> {
+  after(range: Range): Pick<GroupPosition, "position" | "done"> {
     const done = merged([...this.done, range]);
     const [head] = done;
     if (head === undefined || head.first > this.position + 1) return { position: this.position, done };

@@ -23,8 +23,8 @@ import {
   takeRecordsMax,
   takeWaitMsMax,
 } from "./http-wire.ts";
-import { Gate } from "./latch.ts";
-import { Gather } from "./publish-batcher.ts";
+import { Latch } from "./latch.ts";
+import { PublishBatcher } from "./publish-batcher.ts";
 
 export interface HttpBusOptions extends BusOptions {
   /** Where the server has its bus; what is done with it has paths below. */
@@ -47,7 +47,7 @@ class HttpBus implements Bus {
   readonly #clock: Clock;
   readonly #base: string;
   readonly #consumers = new Set<HttpConsumer>();
-  readonly #gather: Gather;
+  readonly #batcher: PublishBatcher;
   readonly #closing = new AbortController();
   #pool: Promise<Pool> | undefined;
 
@@ -57,7 +57,7 @@ class HttpBus implements Bus {
     this.#base = withoutEndSlashes(url.pathname);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#gather = new Gather({
+    this.#batcher = new PublishBatcher({
       send: (records) => this.#publish(records),
       bytesMax: publishBytesMax,
       recordsMax: publishRecordsMax,
@@ -67,7 +67,7 @@ class HttpBus implements Bus {
   async publish(records: readonly Outgoing[]): Promise<void> {
     if (this.#closing.signal.aborted) throw closedError();
     checkOutgoing(records);
-    await this.#gather.add(records);
+    await this.#batcher.add(records);
   }
 
   subscribe(subscription: Subscription): BusConsumer {
@@ -86,7 +86,7 @@ class HttpBus implements Bus {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#gather.idle();
+    await this.#batcher.idle();
     await Promise.all([...this.#consumers].map((consumer) => consumer.close()));
     const pool = await this.#pool;
     this.#pool = undefined;
@@ -139,7 +139,7 @@ class HttpConsumer implements BusConsumer {
   readonly #clock: Clock;
   readonly #member = randomUUID();
   readonly #closing = new AbortController();
-  readonly #gate = new Gate();
+  readonly #latch = new Latch();
   readonly #what: string;
   #polling: AbortController | undefined;
   #topics: readonly string[];
@@ -167,7 +167,7 @@ class HttpConsumer implements BusConsumer {
 
   resume(): void {
     this.#paused = false;
-    this.#gate.open();
+    this.#latch.open();
   }
 
   async add(topics: readonly string[]): Promise<void> {
@@ -180,7 +180,7 @@ class HttpConsumer implements BusConsumer {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#polling?.abort();
-    this.#gate.open();
+    this.#latch.open();
     await this.ended;
   }
 
@@ -193,7 +193,7 @@ class HttpConsumer implements BusConsumer {
         if (taken !== undefined && taken.taken !== null) await this.#handle(taken.taken, taken.records);
         else if (this.#paused && !signal.aborted) {
           if (this.#done.length > 0) await this.#settle();
-          if (this.#paused) await this.#gate.wait();
+          if (this.#paused) await this.#latch.wait();
         }
       }
     } catch {

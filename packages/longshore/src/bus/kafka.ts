@@ -7,7 +7,7 @@ import { KafkaConsumer } from "./kafka/consumer.ts";
 import { KafkaGroups } from "./kafka/groups.ts";
 import type { KafkaBusOptions } from "./kafka/options.ts";
 import { KafkaPublisher } from "./kafka/producer.ts";
-import { Closing } from "./kafka/shutdown.ts";
+import { Shutdown } from "./kafka/shutdown.ts";
 import { KafkaTopics } from "./kafka/topics.ts";
 
 export type { KafkaBusOptions } from "./kafka/options.ts";
@@ -30,7 +30,7 @@ class KafkaBus implements Bus {
   readonly #groups: KafkaGroups;
   readonly #publisher: KafkaPublisher;
   readonly #consumers = new Set<KafkaConsumer>();
-  readonly #closing = new Closing();
+  readonly #closing = new Shutdown();
 
   constructor(kafka: KafkaModule, options: KafkaBusOptions) {
     this.name = `Kafka at ${options.brokers.join(", ")}`;

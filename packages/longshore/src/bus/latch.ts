@@ -1,6 +1,6 @@
 // A door for one who waits: an opening that comes while nothing waits is kept for the next wait, so that no wake-up is lost.
 
-export class Gate {
+export class Latch {
   #opened = false;
   #pass: (() => void) | null = null;
 

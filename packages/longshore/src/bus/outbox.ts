@@ -7,7 +7,7 @@
 
 import { type Clock, systemClock } from "../clock.ts";
 import { codeOf, LongshoreError, toError } from "../errors.ts";
-import type { Trouble } from "../failure-listener.ts";
+import type { FailureListener } from "../failure-listener.ts";
 import type { Bus } from "./bus.ts";
 
 export interface OutboxMessage {
@@ -54,7 +54,7 @@ export interface OutboxOptions {
   readonly triesMax?: number;
   readonly backoffMsMin?: number;
   readonly backoffMsMax?: number;
-  readonly trouble?: Trouble;
+  readonly trouble?: FailureListener;
   /** Of which topics only the newest message of a key matters: one that has not been sent when the next comes is left out. */
   newestOnly?(topic: string): boolean;
   /** A message was given up. */

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { LongshoreError } from "../errors.ts";
 import type { Outgoing } from "./bus.ts";
-import { Gather } from "./publish-batcher.ts";
+import { PublishBatcher } from "./publish-batcher.ts";
 
 function setup(more: { bytesMax?: number; recordsMax?: number; refuse?: (records: readonly Outgoing[]) => Error | undefined } = {}) {
   const sent: string[][] = [];
-  const gather = new Gather({
+  const gather = new PublishBatcher({
     async send(records) {
       await new Promise((resolve) => setImmediate(resolve));
       const error = more.refuse?.(records);

@@ -5,7 +5,7 @@ import { LongshoreError } from "../errors.ts";
 import type { Outgoing } from "./bus.ts";
 import { bytesOf } from "./check.ts";
 
-export interface GatherOptions {
+export interface PublishBatcherOptions {
   /**
    * One at a time. A rejection reaches every call that had a record in it, but after LONGSHORE_LIMIT the records of several calls are sent
    * again call by call. `calls` is how many have records in it.
@@ -33,14 +33,14 @@ function sizeOf(record: Outgoing): number {
   return bytesOf(record) + frameBytes;
 }
 
-export class Gather {
-  readonly #options: GatherOptions;
+export class PublishBatcher {
+  readonly #options: PublishBatcherOptions;
   #calls: Call[] = [];
   #waitingBytes = 0;
   #room: (() => void)[] = [];
   #sending: Promise<void> | null = null;
 
-  constructor(options: GatherOptions) {
+  constructor(options: PublishBatcherOptions) {
     this.#options = options;
   }
 

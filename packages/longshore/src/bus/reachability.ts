@@ -3,7 +3,7 @@
 
 import type { Clock } from "../clock.ts";
 import { toError } from "../errors.ts";
-import type { Trouble } from "../failure-listener.ts";
+import type { FailureListener } from "../failure-listener.ts";
 import type { Bus } from "./bus.ts";
 
 export interface OutOfReach {
@@ -11,14 +11,14 @@ export interface OutOfReach {
   readonly error: string;
 }
 
-export class BusReach implements Trouble {
-  readonly #next: Trouble;
+export class BusReach implements FailureListener {
+  readonly #next: FailureListener;
   readonly #clock: Pick<Clock, "now">;
   #name: string | null = null;
   #out: OutOfReach | null = null;
 
   /** Reports of the bus are passed on to `next` as well. */
-  constructor(next: Trouble, clock: Pick<Clock, "now">) {
+  constructor(next: FailureListener, clock: Pick<Clock, "now">) {
     this.#next = next;
     this.#clock = clock;
   }

@@ -8,7 +8,7 @@ import { type Client, connect } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { withData, withExamples, withPort } from "./options.ts";
 import { type Paint, painter } from "./terminal.ts";
-import { untilTold } from "./termination.ts";
+import { untilTerminated } from "./termination.ts";
 
 interface DemoFlags {
   port: number;
@@ -29,7 +29,7 @@ export function demoCommand(): Command {
 }
 
 async function demo(flags: DemoFlags): Promise<void> {
-  const told = untilTold();
+  const told = untilTerminated();
   const { serve } = await import("../server/index.ts");
   const { orderWorkflow } = await import("./sample/workflow.ts");
   const server = await serve({ port: flags.port, data: flags.data });

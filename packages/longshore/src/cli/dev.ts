@@ -11,7 +11,7 @@ import type { RestartingWorker } from "./restarting-worker.ts";
 import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
 import type { ProtocolHints } from "./snippets.ts";
 import { type Paint, painter } from "./terminal.ts";
-import { untilTold } from "./termination.ts";
+import { untilTerminated } from "./termination.ts";
 import { waitingLine } from "./waiting-line.ts";
 
 /** Of the token that the worker of `dev --worker` gets: more than can be guessed. */
@@ -38,7 +38,7 @@ export function devCommand(): Command {
 }
 
 async function dev(flags: DevFlags): Promise<void> {
-  const told = untilTold();
+  const told = untilTerminated();
   if (flags.worker !== undefined && !existsSync(flags.worker)) throw new CommandFailure(`the worker file ${flags.worker} does not exist.`);
   const { serve } = await import("../server/index.ts");
   const { protocolHints } = await import("./snippets.ts");

@@ -5,7 +5,7 @@ import type { Server } from "../server/index.ts";
 import { withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
-import { untilTold } from "./termination.ts";
+import { untilTerminated } from "./termination.ts";
 
 interface StartFlags extends ServerFlags {
   json?: boolean;
@@ -33,7 +33,7 @@ export function startCommand(): Command {
 
 async function start(flags: StartFlags): Promise<void> {
   // Heard from the beginning: whoever sees the ready line may send a signal at once.
-  const told = untilTold();
+  const told = untilTerminated();
   const { serve } = await import("../server/index.ts");
   const options = serveOptions(flags, { format: "json" });
   const server = await serve(options);

@@ -5,7 +5,7 @@ import { onTermination, type TerminationSignal } from "../signal.ts";
 const signalNumbers: Readonly<Record<TerminationSignal, number>> = { SIGINT: 2, SIGTERM: 15 };
 
 /** Resolves at the first SIGINT or SIGTERM. From then on another one ends the process at once. */
-export function untilTold(): Promise<TerminationSignal> {
+export function untilTerminated(): Promise<TerminationSignal> {
   return new Promise((resolve) => {
     onTermination(process, resolve, (signal) => process.exit(128 + signalNumbers[signal]));
   });

@@ -6,12 +6,15 @@ import type { Run } from "../engine/run/run.ts";
 import { committed } from "../engine/tx.ts";
 import type { SqliteStore } from "../store/sqlite/store.ts";
 
-export interface Shown {
+export interface DisplayedInput {
   run(run: Run): Run;
   task(task: Task): Task;
 }
 
-export function shownBy(dialects: ReadonlyMap<string, Dialect>, { runs: { runs, definitions } }: Pick<SqliteStore, "runs">): Shown {
+export function displayedInputBy(
+  dialects: ReadonlyMap<string, Dialect>,
+  { runs: { runs, definitions } }: Pick<SqliteStore, "runs">,
+): DisplayedInput {
   const forms = [...dialects.values()].flatMap(({ shown }) => shown ?? []);
   const formOf = ({ definitionId }: Run) => dialects.get(definitions.byId(committed, definitionId)?.dialect ?? "")?.shown;
   /** Nearly all are no such values, and are not looked up. */

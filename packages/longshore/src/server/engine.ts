@@ -23,17 +23,17 @@ import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run
 import type { Run } from "../engine/run/run.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
 import { committed } from "../engine/tx.ts";
-import type { Trouble } from "../failure-listener.ts";
+import type { FailureListener } from "../failure-listener.ts";
 import { idMaker, type MakeId } from "../ids.ts";
 import type { Quotas } from "../quotas.ts";
 import { Slices } from "../slices.ts";
 import { inWords } from "../store/sqlite/data-file.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
-import { openBeside } from "../store/sqlite/side-stores.ts";
+import { openSideStores } from "../store/sqlite/side-stores.ts";
 import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
 import { type DialectOptions, makeDialects } from "./dialects.ts";
-import { type Shown, shownBy } from "./displayed-input.ts";
+import { type DisplayedInput, displayedInputBy } from "./displayed-input.ts";
 
 export interface EngineOptions extends DialectOptions {
   /** The folder of the data file; null keeps everything in memory. */
@@ -48,7 +48,7 @@ export interface EngineOptions extends DialectOptions {
   /** Gets what an operator should know about the data folder. */
   warn?: (message: string) => void;
   /** Called when the data file cannot be written, and when it can be again. */
-  trouble?: Trouble;
+  trouble?: FailureListener;
   /** Called with errors that no caller receives. */
   failed?: (what: string, error: unknown) => void;
   clock?: Clock;
@@ -69,7 +69,7 @@ export interface ChangeListener {
 
 export interface Engine {
   /** Runs and tasks for display. */
-  readonly shown: Shown;
+  readonly shown: DisplayedInput;
   readonly clock: Clock;
   readonly makeId: MakeId;
   readonly store: SqliteStore;
@@ -144,7 +144,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   const { trouble } = options;
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
-  const beside = await orClose(store, directory, () => openBeside(store, { clock, directory, slices }));
+  const beside = await orClose(store, directory, () => openSideStores(store, { clock, directory, slices }));
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices });
   await orClose(store, directory, async () => {
@@ -162,7 +162,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   let closing: Promise<void> | undefined;
   return {
-    shown: shownBy(dialects, store),
+    shown: displayedInputBy(dialects, store),
     clock,
     makeId,
     store,

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { TestClock } from "../testing/clock.ts";
-import { TroubleLog } from "./failure-log.ts";
+import { FailureLog } from "./failure-log.ts";
 import { createLogger } from "./logger.ts";
 
 it("logs a repeating failure once, and its end with its length", async () => {
   const lines: { level: string; message: string; afterMs?: number; error?: string }[] = [];
   const clock = new TestClock();
-  const trouble = new TroubleLog(createLogger({ clock, write: (line) => lines.push(JSON.parse(line)) }), clock);
+  const trouble = new FailureLog(createLogger({ clock, write: (line) => lines.push(JSON.parse(line)) }), clock);
   trouble.working("the line");
   for (let at = 0; at < 5; at++) {
     trouble.failing("the line", new Error("cut"));

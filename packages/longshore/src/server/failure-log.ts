@@ -3,13 +3,13 @@
 
 import type { Clock } from "../clock.ts";
 import { toError } from "../errors.ts";
-import type { Trouble } from "../failure-listener.ts";
+import type { FailureListener } from "../failure-listener.ts";
 import type { Logger } from "./logger.ts";
 
 /** Different failures that are remembered; more would be logged again, which is harmless. */
 const keptMax = 1_000;
 
-export class TroubleLog implements Trouble {
+export class FailureLog implements FailureListener {
   readonly #logger: Logger;
   readonly #clock: Pick<Clock, "now">;
   readonly #since = new Map<string, number>();

@@ -23,7 +23,7 @@ import { commandGroup, type TopicNames } from "../protocols/flowkit/wire/shapes.
 import { brokersOf } from "../protocols/flowkit/worker/connect.ts";
 import type { FlowkitOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
-import { TroubleLog } from "./failure-log.ts";
+import { FailureLog } from "./failure-log.ts";
 import type { Logger } from "./logger.ts";
 
 export interface FlowkitConfig {
@@ -73,7 +73,7 @@ export async function openFlowkit(
   logger: Logger,
 ): Promise<Flowkit> {
   const { clock, makeId } = engine;
-  const trouble = new TroubleLog(logger, clock);
+  const trouble = new FailureLog(logger, clock);
   const failed = (what: string, error: unknown) => trouble.failing(`FlowKit: ${what}`, error);
   const { brokers } = settings;
   const cluster = await clusterOf(settings.cluster, engine.documents);
@@ -145,7 +145,7 @@ function readersOf({ cmd }: TopicNames, topic: string): string | undefined {
 }
 
 /** Loaded where there is a database. */
-async function openMirror(url: string, engine: Engine, more: { cluster: string; trouble: TroubleLog; roster: MirrorOptions["roster"] }) {
+async function openMirror(url: string, engine: Engine, more: { cluster: string; trouble: FailureLog; roster: MirrorOptions["roster"] }) {
   const [{ connectMongo }, { Mirror }] = await Promise.all([
     import("../protocols/flowkit/wire/artifacts/mongo-db.ts"),
     import("../protocols/flowkit/server/artifacts/mirror.ts"),

@@ -5,7 +5,7 @@ import { pause } from "../clock.ts";
 import type { Blobs, StepPart } from "../context.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { Reach } from "../engine/board/lanes.ts";
-import { isKeptLane, keptForServer } from "../engine/board/reserved-lanes.ts";
+import { isReservedLane, reservedForServer } from "../engine/board/reserved-lanes.ts";
 import type { Task as BoardTask, Hold } from "../engine/board/task.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
@@ -120,8 +120,9 @@ export function localTransport(options: LocalOptions): Transport {
     async start(around) {
       host = around;
       const tasks = [...around.tasks.values()];
-      const kept = tasks.find(({ name }) => isKeptLane(name));
-      if (kept !== undefined) throw new LongshoreError("LONGSHORE_BAD_CONFIG", keptForServer(kept.name), { detail: { field: "tasks" } });
+      const kept = tasks.find(({ name }) => isReservedLane(name));
+      if (kept !== undefined)
+        throw new LongshoreError("LONGSHORE_BAD_CONFIG", reservedForServer(kept.name), { detail: { field: "tasks" } });
       reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
       // Each loop listens to a signal of its own, so that listeners do not pile up on the shared one.
       const loops = Array.from({ length: around.slots.total }, () => new AbortController());

@@ -25,13 +25,13 @@ import type { Logger } from "./logger.ts";
 import { stepflowServer } from "./stepflow.ts";
 import type { Stopwatch } from "./watchdog.ts";
 
-export interface Door {
+export interface ServerPort {
   readonly url: string;
   readonly port: number;
   close(deadlineMs?: number): Promise<void>;
 }
 
-export interface DoorParts {
+export interface ServerPortDeps {
   readonly engine: Engine;
   readonly stepflow: StepflowConfig;
   /** What flows may read of this machine; nothing when absent. */
@@ -45,7 +45,7 @@ export interface DoorParts {
   readonly watch?: Stopwatch;
 }
 
-export async function openDoor(parts: DoorParts): Promise<Door> {
+export async function openServerPort(parts: ServerPortDeps): Promise<ServerPort> {
   const { engine, stepflow: config, options, tokens, logger, metrics } = parts;
   const { host, hosts, origins, insecure, limits, tls } = options;
   const changes = changesOf(engine);
@@ -86,7 +86,7 @@ export async function openDoor(parts: DoorParts): Promise<Door> {
   return { url: listener.url, port: listener.port, close };
 }
 
-export interface ServedParts {
+export interface ServedDeps {
   readonly engine: Engine;
   readonly changes: Changes;
   readonly metrics: Metrics;
@@ -96,7 +96,7 @@ export interface ServedParts {
 }
 
 /** Everything that is served: the whole route table. */
-export function routeGroups(parts: ServedParts): [...RouteGroup[], AdminGroup] {
+export function routeGroups(parts: ServedDeps): [...RouteGroup[], AdminGroup] {
   const { engine, changes, metrics, stepflow, flowkit, auth = createAuth([]) } = parts;
   const { clock, store } = engine;
   const version = packageVersion();

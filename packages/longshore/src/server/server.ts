@@ -4,7 +4,7 @@
 import { systemClock } from "../clock.ts";
 import { retentionPolicy } from "../engine/run/retention.ts";
 import { createMetrics } from "../metrics.ts";
-import { stayAlive } from "../process-keepalive.ts";
+import { keepProcessAlive } from "../process-keepalive.ts";
 import type { StepflowConfig } from "../protocols/stepflow/server/config/config.ts";
 import { defaultConfig } from "../protocols/stepflow/server/config/default.ts";
 import { makeRouter } from "../protocols/stepflow/server/config/router.ts";
@@ -14,13 +14,13 @@ import { quotasOf } from "../quotas.ts";
 import { packageVersion } from "../version.ts";
 import { directoryOf, loggerOf, type ServeOptions, type StepflowOptions, tokensOf } from "./config.ts";
 import { type Engine, openEngine } from "./engine.ts";
-import { TroubleLog } from "./failure-log.ts";
+import { FailureLog } from "./failure-log.ts";
 import { flowAccess } from "./flow-access.ts";
 import type { Flowkit } from "./flowkit.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
 import type { Logger } from "./logger.ts";
-import type { Door, DoorParts } from "./server-port.ts";
+import type { ServerPort, ServerPortDeps } from "./server-port.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
@@ -47,7 +47,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     warn: (message) => logger.warn(message),
     quotas: quotasOf(options.quotas),
     probe: metrics && watch && engineProbe(metrics, watch),
-    trouble: new TroubleLog(logger, clock),
+    trouble: new FailureLog(logger, clock),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
   });
   let flowkit: Flowkit | null = null;
@@ -103,15 +103,15 @@ async function flowkitFor(options: ServeOptions, logger: Logger) {
 }
 
 /** Loaded only now: a program that opens no socket needs neither the protocols nor our own API, which are half of the start. */
-async function openDoorFor(parts: DoorParts): Promise<Door> {
-  const { openDoor } = await import("./server-port.ts");
-  return openDoor(parts);
+async function openDoorFor(parts: ServerPortDeps): Promise<ServerPort> {
+  const { openServerPort } = await import("./server-port.ts");
+  return openServerPort(parts);
 }
 
 /** What has to end with the server. */
 interface Running {
   readonly engine: Engine;
-  readonly door: Door | null;
+  readonly door: ServerPort | null;
   readonly flowkit: Flowkit | null;
   readonly logger: Logger;
   readonly watch: Watchdog | undefined;
@@ -123,7 +123,7 @@ function closing({ engine, door, flowkit, logger, watch }: Running): (deadlineMs
   return (deadlineMs) => {
     closed ??= (async () => {
       // Once the listener is gone nothing else might, and a process that ends in the middle loses what was just being written.
-      const letEnd = stayAlive();
+      const letEnd = keepProcessAlive();
       logger.info("The server stops");
       try {
         const doorClosed = door?.close(deadlineMs);

@@ -4,7 +4,7 @@ import type { StepflowConfig } from "../protocols/stepflow/server/config/config.
 import { StepflowServer } from "../protocols/stepflow/server/server.ts";
 import { packageVersion } from "../version.ts";
 import type { Engine } from "./engine.ts";
-import { TroubleLog } from "./failure-log.ts";
+import { FailureLog } from "./failure-log.ts";
 import type { FlowAccess } from "./flow-access.ts";
 import type { Logger } from "./logger.ts";
 
@@ -26,7 +26,7 @@ export function stepflowServer(engine: Engine, config: StepflowConfig, parts: St
     variables,
     version: packageVersion(),
     environment: process.env,
-    trouble: new TroubleLog(logger, engine.clock),
+    trouble: new FailureLog(logger, engine.clock),
     log: logger,
   });
 }

@@ -14,7 +14,7 @@ import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { createLogger } from "../../src/server/logger.ts";
-import { openDoor } from "../../src/server/server-port.ts";
+import { openServerPort } from "../../src/server/server-port.ts";
 import { turnRows, wholeRow } from "../../src/slices.ts";
 import { type Database, openDatabase, type SqlRow, type Statement } from "../../src/store/sqlite/driver.ts";
 import { realGroups, realMethods } from "../support/admin.ts";
@@ -39,7 +39,14 @@ export async function walkAllReads(size: StoreSize): Promise<{ reads: number; ro
   const counted = countingRows();
   const engine = await openEngine({ directory, open: counted.open });
   const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
-  const door = await openDoor({ engine, stepflow: defaultConfig(), options: { port: 0 }, tokens: [], logger, metrics: createMetrics() });
+  const door = await openServerPort({
+    engine,
+    stepflow: defaultConfig(),
+    options: { port: 0 },
+    tokens: [],
+    logger,
+    metrics: createMetrics(),
+  });
   onTestFinished(async () => {
     await door.close(0);
     await engine.close();

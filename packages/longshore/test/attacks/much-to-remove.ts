@@ -7,7 +7,7 @@ import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
-import { openBeside } from "../../src/store/sqlite/side-stores.ts";
+import { openSideStores } from "../../src/store/sqlite/side-stores.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "../support/parts.ts";
 
@@ -28,7 +28,7 @@ export async function removeMuch({ runs, rows }: { runs: number; rows: number })
   const clock = new TestClock();
   const engine = await openEngine({ directory, clock, open: watched.open });
   onTestFinished(() => engine.close());
-  const { retention } = openBeside(engine.store, { clock, directory, slices: engine.slices });
+  const { retention } = openSideStores(engine.store, { clock, directory, slices: engine.slices });
   const counted = () => tables.map((table) => Number(engine.store.db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows));
   expect(counted().every((count) => count > 0)).toBe(true);
   watched.begin();

@@ -1,11 +1,11 @@
 // The decider on a ledger: the smallest thing that can answer its needs and carry out its changes, and that counts both.
 
 import assert from "node:assert/strict";
-import { freshTask } from "../../src/engine/board/new-task.ts";
+import { newTask } from "../../src/engine/board/new-task.ts";
 import type { EndState, Task } from "../../src/engine/board/task.ts";
 import { type Change, decide, type Frontier, type Need, type RunEvent } from "../../src/engine/run/decide.ts";
 import type { Dialect, Resolved } from "../../src/engine/run/dialect.ts";
-import { freshRun } from "../../src/engine/run/new-run.ts";
+import { newRun } from "../../src/engine/run/new-run.ts";
 import { makePlan, type Plan, type PlanNode, type TaskNode, type Template } from "../../src/engine/run/plan.ts";
 import type { Closure, NextTry } from "../../src/engine/run/retry.ts";
 import { backlogOf, type Join, type Message, type Rest, type Run } from "../../src/engine/run/run.ts";
@@ -102,7 +102,7 @@ export class Ledger {
   constructor(plan: Plan, parts: Partial<Run> = {}, spoken: Dialect = dialect) {
     this.plan = plan;
     this.#dialect = spoken;
-    this.run = { ...freshRun({ id: "r", workflow: "w", definitionId: "d", input: '{"go":true}' }, 0, null), ...parts };
+    this.run = { ...newRun({ id: "r", workflow: "w", definitionId: "d", input: '{"go":true}' }, 0, null), ...parts };
   }
 
   start(): this {
@@ -212,7 +212,7 @@ export class Ledger {
 
   #taskOf(node: number): Task {
     const state = this.states.get(node) ?? "open";
-    const task = freshTask({ id: `r.${node}`, runId: "r", node, step: `s${node}`, lanes: [], input: "null", policy: null }, 0, null);
+    const task = newTask({ id: `r.${node}`, runId: "r", node, step: `s${node}`, lanes: [], input: "null", policy: null }, 0, null);
     return { ...task, state: state === "open" ? "queued" : state, output: JSON.stringify(this.outputs.get(node) ?? null) };
   }
 

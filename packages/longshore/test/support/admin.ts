@@ -10,12 +10,12 @@ import type { Operation } from "../../src/server/admin/operation.ts";
 import type { AdminGroup } from "../../src/server/admin/routes.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
 import { openEngine } from "../../src/server/engine.ts";
-import { TroubleLog } from "../../src/server/failure-log.ts";
+import { FailureLog } from "../../src/server/failure-log.ts";
 import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
 import { createRouter } from "../../src/server/listener/router.ts";
 import { createLogger } from "../../src/server/logger.ts";
-import { changesOf, grpcMethods, openDoor, routeGroups } from "../../src/server/server-port.ts";
+import { changesOf, grpcMethods, openServerPort, routeGroups } from "../../src/server/server-port.ts";
 import { stepflowServer } from "../../src/server/stepflow.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "./parts.ts";
@@ -51,7 +51,7 @@ export async function startOnSmallDisk() {
     directory: temporaryFolder(),
     clock,
     probe: engineProbe(metrics, { ran() {} }),
-    trouble: new TroubleLog(logger, clock),
+    trouble: new FailureLog(logger, clock),
   });
   const disk = { full: false, refusals: 0 };
   const { transaction } = engine.store.db;
@@ -60,7 +60,7 @@ export async function startOnSmallDisk() {
     disk.refusals++;
     throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
   };
-  const door = await openDoor({ engine, stepflow: defaultConfig(), options: { port: 0 }, tokens: [], logger, metrics });
+  const door = await openServerPort({ engine, stepflow: defaultConfig(), options: { port: 0 }, tokens: [], logger, metrics });
   onTestFinished(async () => {
     await door.close();
     await engine.close();

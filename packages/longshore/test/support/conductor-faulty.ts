@@ -7,7 +7,7 @@ import { createMetrics } from "../../src/metrics.ts";
 import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { createLogger } from "../../src/server/logger.ts";
-import { openDoor } from "../../src/server/server-port.ts";
+import { openServerPort } from "../../src/server/server-port.ts";
 import { type Database, openDatabase, type SqlRow, type Statement } from "../../src/store/sqlite/driver.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type ConductorServer, conductorConversation } from "./conductor-rest.ts";
@@ -89,7 +89,14 @@ export async function startFaulty(faults = new Faults(), before?: { clock: TestC
     },
   });
   const logger = createLogger({ level: "error", format: "text", write: () => {}, clock });
-  const door = await openDoor({ engine, stepflow: defaultConfig(), options: { port: 0 }, tokens: [], logger, metrics: createMetrics() });
+  const door = await openServerPort({
+    engine,
+    stepflow: defaultConfig(),
+    options: { port: 0 },
+    tokens: [],
+    logger,
+    metrics: createMetrics(),
+  });
   const agent = new Agent({ keepAlive: true });
   let closed: Promise<void> | undefined;
   const close = () => {

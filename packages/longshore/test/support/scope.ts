@@ -1,12 +1,12 @@
 // What a template may read, for tests of dialects: the run's input and outputs of steps; the rest is empty.
 
 import type { Scope } from "../../src/engine/run/dialect.ts";
-import { freshRun } from "../../src/engine/run/new-run.ts";
+import { newRun } from "../../src/engine/run/new-run.ts";
 import type { Json } from "../../src/json.ts";
 
 export function scopeOf(input: Json, outputs: { [node: number]: Json } = {}, parts: Partial<Scope> = {}): Scope {
   return {
-    run: freshRun({ id: "r", workflow: "w", definitionId: "d", input: JSON.stringify(input) }, 0, null),
+    run: newRun({ id: "r", workflow: "w", definitionId: "d", input: JSON.stringify(input) }, 0, null),
     input: () => input,
     variables: () => ({}),
     output: (node) => outputs[node],

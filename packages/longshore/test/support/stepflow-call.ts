@@ -1,6 +1,6 @@
 // A call of a component, without the task and the board around it.
 
-import { freshTask } from "../../src/engine/board/new-task.ts";
+import { newTask } from "../../src/engine/board/new-task.ts";
 import type { Json } from "../../src/json.ts";
 import type { ComponentWork } from "../../src/protocols/stepflow/server/lane.ts";
 
@@ -9,7 +9,7 @@ export function callOf(
   input: Json,
   options: { signal?: AbortSignal; startedAt?: number } = {},
 ): ComponentWork & { lent: number } {
-  const task = freshTask({ id: "run.0", step: "s1", lanes: [], input: "null", policy: null }, 0, null);
+  const task = newTask({ id: "run.0", step: "s1", lanes: [], input: "null", policy: null }, 0, null);
   const call: ComponentWork & { lent: number } = {
     task: { ...task, startedAt: options.startedAt ?? 0 },
     component,

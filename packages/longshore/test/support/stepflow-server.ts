@@ -15,7 +15,7 @@ import type { ServeOptions } from "../../src/server/config.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { parseToken } from "../../src/server/listener/auth.ts";
 import { createLogger } from "../../src/server/logger.ts";
-import { openDoor } from "../../src/server/server-port.ts";
+import { openServerPort } from "../../src/server/server-port.ts";
 import { EventReader } from "./event-reader.ts";
 import { temporaryFolder } from "./parts.ts";
 
@@ -61,7 +61,7 @@ export interface StepflowServerOptions extends Pick<ServeOptions, "origins"> {
 export async function startStepflow(options: StepflowServerOptions = {}): Promise<StepflowServer> {
   const { data = temporaryFolder(), config = defaultConfig(), tokens = [], origins } = options;
   const engine = await openEngine({ directory: data, router: makeRouter(config) });
-  const door = await openDoor({
+  const door = await openServerPort({
     engine,
     stepflow: config,
     options: { port: 0, ...(origins === undefined ? {} : { origins }) },

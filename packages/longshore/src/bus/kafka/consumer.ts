@@ -4,13 +4,13 @@
 import { type Clock, pause, systemClock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { againMsDefault, type BusConsumer, type BusRecord, handledRecordsMax, type Subscription } from "../bus.ts";
-import { Gate } from "../latch.ts";
+import { Latch } from "../latch.ts";
 import { clientOptions, hangUp, hungUpHint, type KafkaModule, messageOf, refusalOf, within } from "./client.ts";
 import { rawFetches } from "./fetch.ts";
 import { Generation } from "./generation.ts";
 import { Membership } from "./membership.ts";
 import type { KafkaBusOptions } from "./options.ts";
-import { Closing } from "./shutdown.ts";
+import { Shutdown } from "./shutdown.ts";
 import type { KafkaTopics } from "./topics.ts";
 import { unpacker } from "./unpack.ts";
 
@@ -35,8 +35,8 @@ export class KafkaConsumer implements BusConsumer {
   readonly #parts: KafkaConsumerParts;
   readonly #subscription: Subscription;
   readonly #clock: Clock;
-  readonly #closing = new Closing();
-  readonly #gate = new Gate();
+  readonly #closing = new Shutdown();
+  readonly #latch = new Latch();
   readonly #membership: Membership;
   readonly #what: string;
   readonly #reading: string;
@@ -73,7 +73,7 @@ export class KafkaConsumer implements BusConsumer {
 
   resume(): void {
     this.#paused = false;
-    this.#gate.open();
+    this.#latch.open();
   }
 
   add(topics: readonly string[]): Promise<void> {
@@ -86,7 +86,7 @@ export class KafkaConsumer implements BusConsumer {
   async close(): Promise<void> {
     await this.#closing.until(() => {
       this.#generation?.end();
-      this.#gate.open();
+      this.#latch.open();
       return this.ended;
     });
   }
@@ -137,7 +137,7 @@ export class KafkaConsumer implements BusConsumer {
           from: this.#subscription.from,
           added,
           late: closing.late,
-          wake: () => this.#gate.open(),
+          wake: () => this.#latch.open(),
         });
         this.#generation = generation;
         await this.#live(generation, wanted);
@@ -182,7 +182,7 @@ export class KafkaConsumer implements BusConsumer {
   async #live(generation: Generation, wanted: readonly string[]): Promise<void> {
     const beats = this.#membership.beatUntilOver(generation.over).finally(() => {
       generation.end();
-      this.#gate.open();
+      this.#latch.open();
     });
     // Looked at below, when whatever it ends has ended.
     beats.catch(() => {});
@@ -223,7 +223,7 @@ export class KafkaConsumer implements BusConsumer {
     await this.#handling;
     while (!generation.over.aborted) {
       const records = this.#paused ? null : generation.take(maxRecords);
-      if (records === null) await this.#gate.wait();
+      if (records === null) await this.#latch.wait();
       else await this.#handle(generation, records);
     }
     await generation.committed();

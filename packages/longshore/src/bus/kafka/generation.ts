@@ -3,7 +3,7 @@
 
 import type { ConnectionPool, Consumer } from "@platformatic/kafka";
 import type { BusRecord } from "../bus.ts";
-import { Gate } from "../latch.ts";
+import { Latch } from "../latch.ts";
 import type { Assignment } from "./assignment.ts";
 import { isStale, named, requestMsMax, within } from "./client.ts";
 import type { FetchAnswer } from "./fetch.ts";
@@ -60,7 +60,7 @@ export class Generation {
   readonly #end = new AbortController();
   readonly #partitions: Partition[];
   readonly #byPlace = new Map<string, Partition>();
-  readonly #room = new Gate();
+  readonly #room = new Latch();
   #ahead: Fetched[] = [];
   #aheadBytes = 0;
   /** What was handed over last. */

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { encodeAssignment } from "./assignment.ts";
 import type { KafkaModule } from "./client.ts";
 import { Membership } from "./membership.ts";
-import { Closing } from "./shutdown.ts";
+import { Shutdown } from "./shutdown.ts";
 
 const kGetConnection = Symbol("connection");
 const kGetApi = Symbol("api");
@@ -36,7 +36,7 @@ function clientOf(joins: unknown[]): Consumer {
 it("comes back with another client under the name that it had, which the group does not have to miss first", async () => {
   const joins: unknown[] = [];
   const kafka = { kGetConnection, kGetApi } as unknown as KafkaModule;
-  const membership = new Membership({ kafka, group: "g", sessionMs: 10_000, beatMs: 1_000, closing: new Closing() });
+  const membership = new Membership({ kafka, group: "g", sessionMs: 10_000, beatMs: 1_000, closing: new Shutdown() });
   for (let session = 0; session < 2; session++) {
     membership.use(clientOf(joins));
     await membership.join(["t"]);

@@ -19,14 +19,14 @@ import {
   type Told,
 } from "./assignment.ts";
 import { type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
-import type { Closing } from "./shutdown.ts";
+import type { Shutdown } from "./shutdown.ts";
 
 export interface MembershipOptions {
   readonly kafka: KafkaModule;
   readonly group: string;
   readonly sessionMs: number;
   readonly beatMs: number;
-  readonly closing: Closing;
+  readonly closing: Shutdown;
 }
 
 /** How long the others wait for a member that is in the middle of a call. */

@@ -5,12 +5,12 @@ import { type Clock, pause, systemClock } from "../../clock.ts";
 import { LongshoreError, toError } from "../../errors.ts";
 import { againMsDefault, type Outgoing, recordBytesMax } from "../bus.ts";
 import { bytesOf, checkOutgoing } from "../check.ts";
-import { Gather } from "../publish-batcher.ts";
+import { PublishBatcher } from "../publish-batcher.ts";
 import { hungUpHint, type KafkaModule, messageOf, named, refusalOf } from "./client.ts";
 import type { KafkaGroups } from "./groups.ts";
 import type { KafkaBusOptions } from "./options.ts";
 import { Produce, type ProducedMessage } from "./produce.ts";
-import type { Closing } from "./shutdown.ts";
+import type { Shutdown } from "./shutdown.ts";
 import type { KafkaTopics } from "./topics.ts";
 
 /** A broker restarts in less, and a publisher repeats what it must not lose. */
@@ -26,7 +26,7 @@ export interface KafkaPublisherParts {
   readonly topics: KafkaTopics;
   readonly groups: KafkaGroups;
   readonly name: string;
-  readonly closing: Closing;
+  readonly closing: Shutdown;
 }
 
 export class KafkaPublisher {
@@ -36,8 +36,8 @@ export class KafkaPublisher {
   readonly #groups: KafkaGroups;
   readonly #name: string;
   readonly #clock: Clock;
-  readonly #gather: Gather;
-  readonly #closing: Closing;
+  readonly #batcher: PublishBatcher;
+  readonly #closing: Shutdown;
   #producer: Produce | undefined;
   /** The partition for records without a key: another one for each request, so that batches stay whole. */
   #turn = Math.floor(Math.random() * positive);
@@ -51,7 +51,7 @@ export class KafkaPublisher {
     this.#closing = closing;
     this.#clock = options.clock ?? systemClock;
     // Should all records of a request be for one partition, they are one batch, and a batch has the limit of a record.
-    this.#gather = new Gather({
+    this.#batcher = new PublishBatcher({
       send: (records, calls) => this.#send(records, calls),
       bytesMax: recordBytesMax,
       recordsMax: requestRecordsMax,
@@ -61,12 +61,12 @@ export class KafkaPublisher {
   async publish(records: readonly Outgoing[]): Promise<void> {
     if (this.#closing.begun.aborted) throw closed();
     checkOutgoing(records);
-    await this.#gather.add(records);
+    await this.#batcher.add(records);
   }
 
   /** When the bus is being closed: what was to be published until then has been, or was refused after one more try. */
   async ended(): Promise<void> {
-    await this.#gather.idle();
+    await this.#batcher.idle();
     await this.#drop();
   }
 

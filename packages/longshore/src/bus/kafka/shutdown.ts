@@ -3,7 +3,7 @@
 
 import { closeMsMax } from "./client.ts";
 
-export class Closing {
+export class Shutdown {
   readonly #begun = new AbortController();
   readonly #late = new AbortController();
 

@@ -7,7 +7,7 @@ import { Results } from "../../results.ts";
 import type { Verdict } from "../../verdict.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Reach } from "./lanes.ts";
-import { foreignLane, keptForServer, refusedClaim } from "./reserved-lanes.ts";
+import { foreignLane, refusedClaim, reservedForServer } from "./reserved-lanes.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask } from "./store.ts";
 import { type Hold, isOpen, type Task } from "./task.ts";
 
@@ -252,5 +252,5 @@ export class Board {
 
 function refuseKeptName({ lanes }: NewTask): void {
   const kept = foreignLane(lanes);
-  if (kept !== undefined) throw new LongshoreError("LONGSHORE_BAD_INPUT", keptForServer(kept.name), { detail: { field: "name" } });
+  if (kept !== undefined) throw new LongshoreError("LONGSHORE_BAD_INPUT", reservedForServer(kept.name), { detail: { field: "name" } });
 }

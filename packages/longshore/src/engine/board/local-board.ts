@@ -15,8 +15,8 @@ import { Attempts, type Closing } from "./attempts.ts";
 import { HandOuts } from "./hand-outs.ts";
 import { Lanes } from "./lanes.ts";
 import { Limits, parkingKey } from "./limits.ts";
-import { freshTask } from "./new-task.ts";
-import { begun, Lines, placeOf, termOf } from "./ready-queues.ts";
+import { newTask } from "./new-task.ts";
+import { begun, placeOf, ReadyQueues, termOf } from "./ready-queues.ts";
 import { merged, withoutNul } from "./report-texts.ts";
 import { restored } from "./restart.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Report, Standing } from "./store.ts";
@@ -69,7 +69,7 @@ export class LocalBoard implements BoardStore {
   readonly #attempts: Attempts;
   readonly #handOuts: HandOuts;
   #follower: Follower | null = null;
-  readonly #lines: Lines;
+  readonly #queues: ReadyQueues;
   readonly #life: TaskLife;
 
   constructor(options: LocalBoardDeps) {
@@ -83,7 +83,7 @@ export class LocalBoard implements BoardStore {
       options.changed(task);
     });
     this.#handOuts = new HandOuts(options.store, options.commit);
-    this.#lines = new Lines({
+    this.#queues = new ReadyQueues({
       ...{ tasks: this.tasks, lanes: this.lanes, limits: this.limits, handOuts: this.#handOuts },
       deadline: options.deadline,
       handedOut: () => this.counts.claimed++,
@@ -91,7 +91,7 @@ export class LocalBoard implements BoardStore {
     });
     this.#attempts = new Attempts(options.store, options.commit, options.stored);
     this.#life = new TaskLife({
-      ...{ tasks: this.tasks, lines: this.#lines, attempts: this.#attempts, counts: this.counts },
+      ...{ tasks: this.tasks, queues: this.#queues, attempts: this.#attempts, counts: this.counts },
       ...{ clock: options.clock, random: options.random },
       runs: () => this.#runs,
     });
@@ -105,7 +105,7 @@ export class LocalBoard implements BoardStore {
     return this.#commit.run((tx) => {
       const now = this.#clock.now();
       const before = this.lanes.steps;
-      for (const task of tasks) this.#life.place(tx, freshTask(task, now, this.lanes.choose(task.lanes, now - polledMs)), false);
+      for (const task of tasks) this.#life.place(tx, newTask(task, now, this.lanes.choose(task.lanes, now - polledMs)), false);
       tx.spend(this.lanes.steps - before);
     });
   }
@@ -118,14 +118,14 @@ export class LocalBoard implements BoardStore {
       const tasks: Task[] = [];
       let task: Task | null | "more" = null;
       while (tasks.length < request.max) {
-        task = this.#lines.take(tx, group, now);
+        task = this.#queues.take(tx, group, now);
         if (task === null || task === "more") break;
-        tasks.push(this.#lines.handOut(tx, task, { ...request, now }));
+        tasks.push(this.#queues.handOut(tx, task, { ...request, now }));
       }
       tx.spend(this.lanes.steps - before);
       if (tasks.length > 0) return { tasks, leave: null };
       if (task === "more") return this.#lookFurther(tx, request, standing);
-      return { tasks, leave: standing === undefined ? null : this.#lines.wait(tx, group, request, standing) };
+      return { tasks, leave: standing === undefined ? null : this.#queues.wait(tx, group, request, standing) };
     });
   }
 
@@ -243,7 +243,7 @@ export class LocalBoard implements BoardStore {
     if (task?.state !== "queued" || task.lane === null || task.dueAt <= now) return;
     const due = { ...task, dueAt: now };
     this.tasks.put(tx, taskId, due);
-    this.#lines.join(tx, due, now);
+    this.#queues.join(tx, due, now);
   }
 
   /** Cancels an open task without telling its run. */
@@ -373,7 +373,7 @@ export class LocalBoard implements BoardStore {
     if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now) this.#life.wake(tx, task, closing);
     else if (passed === null) {
       // Its delay is over, or a window that it was parked on has opened; a deadline that moved is only noted again.
-      if (task.state === "queued" && task.dueAt <= now) this.#lines.join(tx, task, now);
+      if (task.state === "queued" && task.dueAt <= now) this.#queues.join(tx, task, now);
       const next = nextDeadline(task, now);
       if (next !== null) tx.after(() => this.#deadline(id, next));
     } else if (task.state === "cancelling") this.#life.end(tx, task, "cancelled", closing, { output: task.output, error: null });

@@ -4,7 +4,7 @@ import type { NewTask } from "./store.ts";
 import type { Task } from "./task.ts";
 
 /** A queued task as it is first created. */
-export function freshTask(task: NewTask & { runId?: string; node?: number; ordinal?: number }, now: number, lane: Task["lane"]): Task {
+export function newTask(task: NewTask & { runId?: string; node?: number; ordinal?: number }, now: number, lane: Task["lane"]): Task {
   return {
     id: task.id,
     runId: task.runId ?? null,

@@ -4,8 +4,8 @@ import type { Tx } from "../tx.ts";
 import type { HandOuts } from "./hand-outs.ts";
 import { Lanes, laneOf } from "./lanes.ts";
 import { Limits } from "./limits.ts";
-import { freshTask } from "./new-task.ts";
-import { Lines } from "./ready-queues.ts";
+import { newTask } from "./new-task.ts";
+import { ReadyQueues } from "./ready-queues.ts";
 import type { Task } from "./task.ts";
 
 /** Lines over rows in a map that count their reads. */
@@ -23,7 +23,7 @@ function setup() {
   const lanes = new Lanes();
   const handOuts = { add() {} } as unknown as HandOuts;
   const options = { tasks, lanes, limits: new Limits(), handOuts, deadline() {}, handedOut() {}, giveBack: async () => {} };
-  return { tx, lines: new Lines(options), lanes, rows, asked };
+  return { tx, lines: new ReadyQueues(options), lanes, rows, asked };
 }
 
 it("the end of a hold costs the same however many wait for its limit", () => {
@@ -31,7 +31,7 @@ it("the end of a hold costs the same however many wait for its limit", () => {
   const limits = [{ key: "run", held: 10 }];
   const lane = laneOf("work");
   for (let at = 0; at < 10_000; at++) {
-    const fresh = freshTask({ id: `t${at}`, step: "s", lanes: [lane], input: "null", policy: null, limits }, 0, lane);
+    const fresh = newTask({ id: `t${at}`, step: "s", lanes: [lane], input: "null", policy: null, limits }, 0, lane);
     const task = { ...fresh, sequence: at };
     rows.set(task.id, task);
     lines.join(tx, task, 0);

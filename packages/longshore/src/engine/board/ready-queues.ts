@@ -11,7 +11,7 @@ import type { Leave, Standing } from "./store.ts";
 import type { Task } from "./task.ts";
 import { Waiter } from "./waiters.ts";
 
-export interface LinesOptions {
+export interface ReadyQueuesOptions {
   tasks: Rows<Task>;
   lanes: Lanes;
   limits: Limits;
@@ -34,13 +34,13 @@ interface HandOut {
 /** Places that one look drops or parks: each may read a row, so about 5 ms. */
 const looksMax = 500;
 
-export class Lines {
-  readonly #options: LinesOptions;
+export class ReadyQueues {
+  readonly #options: ReadyQueuesOptions;
   /** The groups that try again, in order; null while none is being woken. */
   #waking: ParkingKey[] | null = null;
   #arrivals = 0;
 
-  constructor(options: LinesOptions) {
+  constructor(options: ReadyQueuesOptions) {
     this.#options = options;
   }
 

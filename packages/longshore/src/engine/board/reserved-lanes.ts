@@ -22,23 +22,23 @@ export function ownLane(name: string): string {
   return ownMark + name;
 }
 
-export function isKeptLane(name: string): boolean {
+export function isReservedLane(name: string): boolean {
   return keptName.test(name);
 }
 
 /** The first of these lanes that this dialect may not post to; undefined for none. Without a dialect every reserved lane is foreign. */
 export function foreignLane(lanes: readonly Lane[], dialect?: string): Lane | undefined {
-  return lanes.find(({ name }) => isKeptLane(name) && !belongsTo(name, dialect));
+  return lanes.find(({ name }) => isReservedLane(name) && !belongsTo(name, dialect));
 }
 
-export function keptForServer(name: string): string {
+export function reservedForServer(name: string): string {
   return `No task may be called ${JSON.stringify(name)}: this name is reserved for the server. Give the task another name.`;
 }
 
 /** Why a claim is refused that names a kept lane other than `serves`, the one that the server makes it for; undefined when it names none. */
 export function refusedClaim(names: readonly string[], serves: string | undefined): LongshoreError | undefined {
   for (const name of names) {
-    if (name === serves || !isKeptLane(name)) continue;
+    if (name === serves || !isReservedLane(name)) continue;
     const message = `No worker may claim ${JSON.stringify(name)}: this name is reserved for the server. Claim the names of the tasks that the worker has.`;
     return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field: "name" } });
   }

@@ -8,7 +8,7 @@ import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdue
 import type { Tx } from "../tx.ts";
 import type { Attempts, Closing, Why } from "./attempts.ts";
 import type { Follower } from "./local-board.ts";
-import type { Lines } from "./ready-queues.ts";
+import type { ReadyQueues } from "./ready-queues.ts";
 import type { Report } from "./store.ts";
 import { type Deadline, type EndState, type Fault, isOpen, type Task } from "./task.ts";
 
@@ -35,7 +35,7 @@ const unseenClaimsMax = 3;
 
 export interface TaskLifeOptions {
   tasks: Rows<Task>;
-  lines: Lines;
+  queues: ReadyQueues;
   attempts: Attempts;
   clock: Clock;
   random: () => number;
@@ -62,7 +62,7 @@ export class TaskLife {
     const placed = { ...(before === null ? task : counted(task, before, keepsCounting)), sequence: ++this.#sequence };
     this.#options.tasks.put(tx, placed.id, placed, true);
     if (before !== null) this.leaveLife(tx, before, placed.queuedAt, keepsCounting);
-    if (isOpen(placed.state)) this.#options.lines.join(tx, placed, placed.queuedAt);
+    if (isOpen(placed.state)) this.#options.queues.join(tx, placed, placed.queuedAt);
   }
 
   /** Back on its lane; the attempt continues and neither budget is spent. */
@@ -154,9 +154,9 @@ export class TaskLife {
       closedReceipt: receipt,
     };
     this.#options.tasks.put(tx, queued.id, queued, rewritten);
-    if (isOpen(before.state)) this.#options.lines.leave(tx, before, now);
+    if (isOpen(before.state)) this.#options.queues.leave(tx, before, now);
     // The clock may have moved on while it was decided that there is no delay.
-    this.#options.lines.join(tx, queued, this.#options.clock.now());
+    this.#options.queues.join(tx, queued, this.#options.clock.now());
   }
 
   end(tx: Tx, task: Task, state: EndState, closing: Closing, result: Result): Task {
@@ -176,7 +176,7 @@ export class TaskLife {
       closedReceipt: closing.receipt,
     };
     this.#options.tasks.put(tx, ended.id, ended);
-    this.#options.lines.leave(tx, task, closing.now);
+    this.#options.queues.leave(tx, task, closing.now);
     this.#abandon(tx, task);
     return ended;
   }
@@ -187,7 +187,7 @@ export class TaskLife {
       const closing = { now: task.endedAt ?? now, by: task.closedBy ?? "cancel", receipt: task.closedReceipt };
       this.#options.attempts.add(tx, task, closing, { error: task.error, fault: task.fault, overdue: task.overdue }, task.input);
     }
-    if (isOpen(task.state)) this.#options.lines.leave(tx, task, now);
+    if (isOpen(task.state)) this.#options.queues.leave(tx, task, now);
   }
 }
 

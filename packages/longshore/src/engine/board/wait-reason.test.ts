@@ -3,7 +3,7 @@ import { TestClock } from "../../testing/clock.ts";
 import { Crew } from "./crews.ts";
 import { Lanes, laneOf } from "./lanes.ts";
 import { Limits } from "./limits.ts";
-import { freshTask } from "./new-task.ts";
+import { newTask } from "./new-task.ts";
 import type { Task } from "./task.ts";
 import { type Carrier, whyWaiting } from "./wait-reason.ts";
 import { Waiter } from "./waiters.ts";
@@ -25,7 +25,7 @@ describe("why a task waits", () => {
     const limits = new Limits();
     const why = (task: Task) => whyWaiting(task, { lanes, limits, crew: crewFor(task, workers), now: clock.now() });
     const queued = (labels: string[] = [], more: Partial<Task> = {}): Task => ({
-      ...freshTask({ id: "T1", step: "s", lanes: [], input: "null", policy: null }, clock.now(), laneOf("command", labels)),
+      ...newTask({ id: "T1", step: "s", lanes: [], input: "null", policy: null }, clock.now(), laneOf("command", labels)),
       ...more,
     });
     const hold = (holder: string) => workers.changed(queued([], { id: `of ${holder}`, state: "held", holder, termMs: 30_000 }));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { TestClock } from "../../testing/clock.ts";
-import { freshTask } from "./new-task.ts";
+import { newTask } from "./new-task.ts";
 import type { Task } from "./task.ts";
 import { Workers } from "./workers.ts";
 
@@ -21,7 +21,7 @@ describe("the registry of workers", () => {
   }
 
   function held(id: string, holder: string, more: Partial<Task> = {}): Task {
-    const task = freshTask({ id, step: `step of ${id}`, lanes: [], input: "null", policy: null }, 0, { name: "command", labels: [] });
+    const task = newTask({ id, step: `step of ${id}`, lanes: [], input: "null", policy: null }, 0, { name: "command", labels: [] });
     return { ...task, state: "held", grant: 1, holder, termMs: 30_000, claimedAt: 0, ...more };
   }
 

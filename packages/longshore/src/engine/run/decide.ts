@@ -8,7 +8,7 @@ import type { EndState, Fault, Task } from "../board/task.ts";
 import type { Dialect } from "./dialect.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
-import { Deciding } from "./propagation.ts";
+import { Propagation } from "./propagation.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "./retry.ts";
 import type { Join, Message, Rest, Run } from "./run.ts";
 
@@ -106,66 +106,66 @@ export interface Recorded {
 export type Decision = { need: Need } | { changes: Change[]; next: NextTry | null };
 
 export function decide(plan: Plan, dialect: Dialect, frontier: Frontier, event: RunEvent): Decision {
-  const deciding = new Deciding(plan, dialect, frontier, event.now);
-  const next = react(deciding, plan, event);
-  return deciding.answer(next);
+  const propagation = new Propagation(plan, dialect, frontier, event.now);
+  const next = react(propagation, plan, event);
+  return propagation.answer(next);
 }
 
-function react(deciding: Deciding, plan: Plan, event: RunEvent): NextTry | null {
-  if ("streamed" in event && event.streamed) deciding.streamed(event.node);
+function react(propagation: Propagation, plan: Plan, event: RunEvent): NextTry | null {
+  if ("streamed" in event && event.streamed) propagation.streamed(event.node);
   switch (event.kind) {
     case "closed":
-      return close(deciding, plan, event);
+      return close(propagation, plan, event);
     case "start":
-      deciding.begin();
+      propagation.begin();
       break;
     case "go-on":
-      deciding.goOn(event.rest);
+      propagation.goOn(event.rest);
       break;
     case "part":
-      deciding.part(event.node);
+      propagation.part(event.node);
       break;
     case "done":
-      deciding.succeed(event.node);
+      propagation.succeed(event.node);
       break;
     case "ended":
-      deciding.end(event.node, { state: event.state, error: event.error, fault: event.fault ?? null, attempt: 0 });
+      propagation.end(event.node, { state: event.state, error: event.error, fault: event.fault ?? null, attempt: 0 });
       break;
     case "cancel":
-      deciding.cancel(event.error ?? null, event.parent);
+      propagation.cancel(event.error ?? null, event.parent);
       break;
     case "timeout":
-      deciding.timeOut();
+      propagation.timeOut();
       break;
     case "unfollowed":
-      deciding.unfollowed(event.error);
+      propagation.unfollowed(event.error);
       break;
     case "retry":
-      deciding.again({});
+      propagation.again({});
       break;
     case "rerun":
-      deciding.again({ from: event.node, input: event.input });
+      propagation.again({ from: event.node, input: event.input });
       break;
     case "reopen":
-      deciding.again({ reopen: event.node });
+      propagation.again({ reopen: event.node });
       break;
     case "restart":
-      deciding.restart();
+      propagation.restart();
       break;
     case "pause":
-      deciding.pause();
+      propagation.pause();
       break;
     case "resume":
-      deciding.resume();
+      propagation.resume();
       break;
     case "skip":
-      deciding.skip(event.node, event.input, event.output);
+      propagation.skip(event.node, event.input, event.output);
       break;
   }
   return null;
 }
 
-function close(deciding: Deciding, plan: Plan, event: RunEvent & { kind: "closed" }): NextTry | null {
+function close(propagation: Propagation, plan: Plan, event: RunEvent & { kind: "closed" }): NextTry | null {
   const node = plan.nodes[event.node] as PlanNode;
   const policy = event.policy ?? node.retry ?? noRetry;
   const attempt = event.attempt ?? 0;
@@ -174,10 +174,10 @@ function close(deciding: Deciding, plan: Plan, event: RunEvent & { kind: "closed
   const overdue = overdueOf(event.closure);
   if (fault === "timed-out" && policy.timeoutEndsRun) {
     const error = errorOf(event.closure);
-    deciding.endsRun(event.node, { state: "failed", error, fault, overdue, attempt, output: event.output });
+    propagation.endsRun(event.node, { state: "failed", error, fault, overdue, attempt, output: event.output });
     return { again: false, error, failures: next.failures, lost: next.lost };
   }
-  if (next.again) return deciding.tryAgain(event.node, next, attempt + 1);
-  deciding.end(event.node, { state: "failed", error: next.error, fault, overdue, attempt, output: event.output });
+  if (next.again) return propagation.tryAgain(event.node, next, attempt + 1);
+  propagation.end(event.node, { state: "failed", error: next.error, fault, overdue, attempt, output: event.output });
   return next;
 }

@@ -5,7 +5,7 @@ import type { Clock } from "../../clock.ts";
 import type { Json } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
 import type { LocalBoard } from "../board/local-board.ts";
-import { freshTask } from "../board/new-task.ts";
+import { newTask } from "../board/new-task.ts";
 import type { Task } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { RowStore, TableRows } from "../rows.ts";
@@ -135,18 +135,18 @@ export class Decisions {
     };
     if (node.kind !== "task") {
       const delayMs = change.wakeAt === undefined ? 0 : change.wakeAt - now;
-      return board.place(tx, freshTask({ ...base, lanes: [], delayMs }, now, null), again, plan.keepsCounting);
+      return board.place(tx, newTask({ ...base, lanes: [], delayMs }, now, null), again, plan.keepsCounting);
     }
     const { lanes, priority, limits, delayMs, holdMs, polledMs = polledMsDefault } = change.placement ?? node;
     const lane = board.lanes.choose(lanes, now - polledMs);
     const task = { ...base, lanes, priority: priority + run.priority, limits, delayMs, holdMs };
-    board.place(tx, freshTask(task, now, lane), again, plan.keepsCounting);
+    board.place(tx, newTask(task, now, lane), again, plan.keepsCounting);
   }
 
   #record(tx: Tx, { run, plan, now, again }: About, change: Change & { kind: "record" }): void {
     const { node, ordinal, state, error } = change;
     const base = { id: taskIdOf(run.id, node), runId: run.id, node, ordinal, step: plan.nodes[node]?.id ?? "" };
-    const task = freshTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, now, null);
+    const task = newTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, now, null);
     const result = { state, error, output: change.output ?? null, fault: change.fault ?? null, endedAt: now };
     this.#options.board.place(tx, { ...task, ...result }, again, plan.keepsCounting);
   }

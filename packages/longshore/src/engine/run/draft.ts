@@ -3,14 +3,14 @@
 
 import { isObject, type Json } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
-import { freshTask } from "../board/new-task.ts";
+import { newTask } from "../board/new-task.ts";
 import type { Deadline, EndState, Fault, Task } from "../board/task.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope } from "./dialect.ts";
 import type { Placement, Plan, Template } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
 import { backlogOf, childIdOf, isRunOpen, type Message, type Rest, type Run, type RunState, successorIdOf, taskIdOf } from "./run.ts";
-import { Known } from "./step-states.ts";
+import { StepStates } from "./step-states.ts";
 
 /**
  * How much one decision may do: its nodes are started or reached in some milliseconds. What is left is decided next, in a transaction of its
@@ -42,7 +42,7 @@ export class Draft {
   readonly dialect: Dialect;
   readonly frontier: Frontier;
   readonly now: number;
-  readonly known: Known;
+  readonly known: StepStates;
   readonly need: Need = { joins: [], outputs: [], records: [], all: false, documents: [] };
   /** The run has come to its end in this decision. */
   over = false;
@@ -59,7 +59,7 @@ export class Draft {
     this.dialect = dialect;
     this.frontier = frontier;
     this.now = now;
-    this.known = new Known(frontier);
+    this.known = new StepStates(frontier);
     this.run = frontier.run;
   }
 
@@ -150,7 +150,7 @@ export class Draft {
   blank(node: number, input: string): Task {
     const step = this.plan.nodes[node]?.id ?? "";
     const { id: runId } = this.run;
-    return freshTask({ id: taskIdOf(runId, node), runId, node, step, lanes: [], input, policy: null }, this.now, null);
+    return newTask({ id: taskIdOf(runId, node), runId, node, step, lanes: [], input, policy: null }, this.now, null);
   }
 
   startChild(at: number, workflow: string | null, input: string, attempt: number): void {

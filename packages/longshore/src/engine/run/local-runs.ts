@@ -17,7 +17,7 @@ import type { Definition } from "./dialect.ts";
 import { Families } from "./families.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { Messages } from "./messages.ts";
-import { freshRun } from "./new-run.ts";
+import { newRun } from "./new-run.ts";
 import type { RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
 import { isRunOpen, type Run, type StoredMessage, taskIdOf } from "./run.ts";
@@ -198,7 +198,7 @@ export class LocalRuns implements RunStore, Follower {
     const now = this.#options.clock.now();
     const rootId = this.#rootOf(tx, wanted);
     if (rootId !== null) this.#families.admit(rootId);
-    const run = freshRun({ ...wanted, rootId }, now, timeoutMs);
+    const run = newRun({ ...wanted, rootId }, now, timeoutMs);
     this.runs.put(tx, run.id, run, true);
     if (wanted.key) this.#keys.add(tx, { workflow: wanted.workflow, key: wanted.key, runId: run.id });
     this.decisions.decide(tx, run, { kind: "start" });

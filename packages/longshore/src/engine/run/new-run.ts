@@ -4,7 +4,7 @@ import type { Run } from "./run.ts";
 import type { NewRun } from "./store.ts";
 
 /** A run that has not begun: its first steps are the decider's. */
-export function freshRun(wanted: NewRun, now: number, timeoutMs: number | null): Run {
+export function newRun(wanted: NewRun, now: number, timeoutMs: number | null): Run {
   return {
     id: wanted.id,
     workflow: wanted.workflow,

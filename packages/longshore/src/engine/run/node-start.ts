@@ -3,7 +3,7 @@
 
 import type { Json } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
-import { foreignLane, keptForServer } from "../board/reserved-lanes.ts";
+import { foreignLane, reservedForServer } from "../board/reserved-lanes.ts";
 import type { Fault } from "../board/task.ts";
 import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";
@@ -22,7 +22,7 @@ export interface Onward {
   later(nodes: readonly number[]): void;
 }
 
-export class Starting {
+export class NodeStart {
   readonly #draft: Draft;
   readonly #joins: Joins;
   /** Nodes that were settled before their turn. */
@@ -115,7 +115,7 @@ export class Starting {
     if (placed === null) return;
     const { placement, given } = placed;
     const foreign = foreignLane((placement ?? node).lanes, this.#draft.dialect.name);
-    if (foreign !== undefined) return this.#failAtOnce(at, { failed: keptForServer(foreign.name) }, text);
+    if (foreign !== undefined) return this.#failAtOnce(at, { failed: reservedForServer(foreign.name) }, text);
     this.#draft.post(at, given === undefined ? text : writeExact(given), placement === undefined ? {} : { placement });
   }
 

@@ -6,16 +6,16 @@ import type { Decision, Frontier } from "./decide.ts";
 import type { Dialect } from "./dialect.ts";
 import { Draft, type Failing } from "./draft.ts";
 import { Joins } from "./joins.ts";
-import { Starting } from "./node-start.ts";
+import { NodeStart } from "./node-start.ts";
 import { type Plan, type PlanNode, requiredOf } from "./plan.ts";
-import { planAgain } from "./restart-plan.ts";
+import { planRestart } from "./restart-plan.ts";
 import type { NextTry } from "./retry.ts";
 import { backlogOf, type Rest, type Run, type Settled } from "./run.ts";
 
-export class Deciding {
+export class Propagation {
   readonly #draft: Draft;
   readonly #joins: Joins;
-  readonly #starting: Starting;
+  readonly #nodeStart: NodeStart;
   readonly #settled: Settled[] = [];
   /** Nodes of a lazy plan that have become wanted in this decision, in order. */
   readonly #wanted: number[] = [];
@@ -29,7 +29,7 @@ export class Deciding {
     this.#draft = new Draft(plan, dialect, frontier, now);
     this.#joins = new Joins(frontier, this.#draft.need, plan.lazy);
     this.#skips = new Set(frontier.run.skips === null ? [] : (JSON.parse(frontier.run.skips) as number[]));
-    this.#starting = new Starting(this.#draft, this.#joins, this.#skips, {
+    this.#nodeStart = new NodeStart(this.#draft, this.#joins, this.#skips, {
       settled: (settled) => this.#settled.push(settled),
       wanted: (nodes) => {
         for (const node of nodes) this.#wanted.push(node);
@@ -51,14 +51,14 @@ export class Deciding {
     this.#draft.plan.nodes.forEach((node, at) => {
       if (node.after.length === 0 && !node.demanded) first.push(at);
     });
-    this.#starting.activateEach(first);
+    this.#nodeStart.activateEach(first);
     this.#pursue();
   }
 
   /** What an earlier decision left. */
   goOn({ starts, settled, wanted }: Rest): void {
     this.#draft.leave();
-    this.#starting.activateAll(starts);
+    this.#nodeStart.activateAll(starts);
     for (const one of settled) this.#settled.push(one);
     for (const node of wanted) this.#wanted.push(node);
     this.#pursue();
@@ -168,7 +168,7 @@ export class Deciding {
     const begun = this.#begunBefore();
     if (begun === null) return;
     const due = dueIn(this.#draft.run, this.#draft.plan);
-    const again = planAgain(this.#draft.plan, records, { ...how, skips: this.#skips, begun: new Set([...begun, ...due]), due });
+    const again = planRestart(this.#draft.plan, records, { ...how, skips: this.#skips, begun: new Set([...begun, ...due]), due });
     this.#draft.revive({ backlog: null });
     this.#draft.update({ left: again.all.size });
     for (const node of again.permitted) {
@@ -184,7 +184,7 @@ export class Deciding {
     for (const node of again.start) {
       // The step that was named has an input of its own, so it is started in this decision.
       if (node !== how.from && this.#draft.spent) this.#later.push(node);
-      else this.#starting.activate(node, node === how.from ? how.input : undefined);
+      else this.#nodeStart.activate(node, node === how.from ? how.input : undefined);
     }
     this.#pursue();
   }
@@ -236,8 +236,8 @@ export class Deciding {
     const next = this.#joins.want(at, node);
     if (next === "leave") return;
     for (const demanded of node.demands ?? []) this.#wanted.push(demanded);
-    if (next === "start") this.#starting.activateAll([at]);
-    else if (next === "skip") this.#starting.skip(at);
+    if (next === "start") this.#nodeStart.activateAll([at]);
+    else if (next === "skip") this.#nodeStart.skip(at);
   }
 
   /** The next decision does not know which first parts were announced before. */
@@ -267,9 +267,9 @@ export class Deciding {
     const node = this.#draft.plan.nodes[at] as PlanNode;
     const blocked = !succeeded && node.waitsFor === "done";
     if (!this.#joins.arrive(at, node, blocked)) return;
-    if (node.kind === "join") this.#starting.complete(at, node);
-    else if (blocked) this.#starting.skip(at);
-    else this.#starting.activate(at);
+    if (node.kind === "join") this.#nodeStart.complete(at, node);
+    else if (blocked) this.#nodeStart.skip(at);
+    else this.#nodeStart.activate(at);
   }
 
   /** What a failure means for the rest of the run. A cancelled step fails its run like a failed one does. */

@@ -4,7 +4,7 @@ import type { Task } from "../board/task.ts";
 import type { Counter } from "./joins.ts";
 import { namedBy, type Plan, type PlanNode, requiredOf } from "./plan.ts";
 
-export interface Again {
+export interface RestartPlan {
   /** Every node that has to come to an end again. */
   all: ReadonlySet<number>;
   /** Where it starts, in order. */
@@ -18,7 +18,7 @@ export interface Again {
   permitted: number[];
 }
 
-export interface AgainOptions {
+export interface RestartOptions {
   /** This step as well, whatever had become of it. */
   from?: number;
   /** This step's child run is alive again: it waits, and is not started. */
@@ -31,7 +31,7 @@ export interface AgainOptions {
   due: ReadonlySet<number>;
 }
 
-export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, options: AgainOptions): Again {
+export function planRestart(plan: Plan, records: ReadonlyMap<number, Task>, options: RestartOptions): RestartPlan {
   const { starters } = plan;
   const { due } = options;
   const hasRecord = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
@@ -39,7 +39,7 @@ export function planAgain(plan: Plan, records: ReadonlyMap<number, Task>, option
   const permitted = permittedBefore(plan, records, options.from ?? options.reopen);
   const all = everythingAgain(plan, records, options, new Set(permitted));
   const wanted = plan.lazy ? wantedAgain(plan, all, starters, options) : null;
-  const again: Again = { all, start: [], forget: [], reopen: [], joins: new Map(), permitted };
+  const again: RestartPlan = { all, start: [], forget: [], reopen: [], joins: new Map(), permitted };
   for (const at of all) {
     const node = plan.nodes[at] as PlanNode;
     const startedBy = starters.get(at) ?? [];
@@ -84,7 +84,7 @@ function wantedAgain(
   plan: Plan,
   all: ReadonlySet<number>,
   starters: ReadonlyMap<number, readonly number[]>,
-  options: AgainOptions,
+  options: RestartOptions,
 ): ReadonlySet<number> {
   const wanted = new Set<number>();
   plan.nodes.forEach((node, at) => {
@@ -99,7 +99,7 @@ function wantedAgain(
 function everythingAgain(
   plan: Plan,
   records: ReadonlyMap<number, Task>,
-  options: AgainOptions,
+  options: RestartOptions,
   permitted: ReadonlySet<number>,
 ): Set<number> {
   const again = new Set<number>();

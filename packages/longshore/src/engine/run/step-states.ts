@@ -6,7 +6,7 @@ import { parseExact } from "../../json-exact.ts";
 import type { Task } from "../board/task.ts";
 import type { Frontier } from "./decide.ts";
 
-export class Known {
+export class StepStates {
   readonly #frontier: Pick<Frontier, "output" | "record" | "records">;
   /** Records that this decision has made. */
   readonly #fresh = new Map<number, Task>();

@@ -23,7 +23,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   /** The host's: which place among the calls under way it has. */
   place: string | undefined = undefined;
   /** The host's: whose place it has among those whose answers are made. */
-  making: string | undefined = undefined;
+  slotOf: string | undefined = undefined;
   readonly #server: GrpcServer;
   readonly #stream: ServerHttp2Stream;
   readonly #answer: CallAnswer;

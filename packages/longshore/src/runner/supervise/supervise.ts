@@ -3,7 +3,7 @@
 
 import { type Clock, pause, systemClock } from "../../clock.ts";
 import { type Duration, durationMs } from "../../duration.ts";
-import { stayAlive } from "../../process-keepalive.ts";
+import { keepProcessAlive } from "../../process-keepalive.ts";
 import { onTermination, type SignalSource } from "../../signal.ts";
 import { Events, eventNames, type Listeners } from "../events.ts";
 import { allAlive, type WorkerStatuses } from "../health.ts";
@@ -77,7 +77,7 @@ export async function supervise(options: SuperviseOptions): Promise<SupervisedHa
   const text = () => metrics?.registry.text() ?? "";
   const removeListeners = listenForSignals(options.signals ?? true, supervisor);
   // Between the end of a process and its restart there may be nothing else that keeps this process alive.
-  const letEnd = stayAlive();
+  const letEnd = keepProcessAlive();
   let http: HttpHandle | undefined;
   const closed = supervisor.closed.then(async () => {
     letEnd();

@@ -15,9 +15,9 @@ export const madeAtOnce = 16;
 const waitingCharsMax = 67_108_864;
 
 /** A request or call whose answer is made. */
-export interface Made {
+export interface SlotHolder {
   /** Who the place belongs to; undefined while it has none. */
-  making: string | undefined;
+  slotOf: string | undefined;
 }
 
 interface Line {
@@ -25,7 +25,7 @@ interface Line {
   readonly waiting: (() => void)[];
 }
 
-export class Making {
+export class AnswerSlots {
   readonly #lines = new Map<string, Line>();
   #waitingChars = 0;
 
@@ -39,36 +39,36 @@ export class Making {
    * Takes a place for the caller of this name. Undefined when there was one; else it resolves when there is. Throws a refusal when requests
    * that wait have too many characters together; this one has so many.
    */
-  enter(made: Made, chars: number, caller = ""): Promise<void> | undefined {
+  enter(holder: SlotHolder, chars: number, caller = ""): Promise<void> | undefined {
     const line = this.#lines.get(caller);
     if (line === undefined) this.#lines.set(caller, { atWork: 1, waiting: [] });
     else if (line.atWork < madeAtOnce) line.atWork++;
-    else return this.#wait(line, made, chars, caller);
-    made.making = caller;
+    else return this.#wait(line, holder, chars, caller);
+    holder.slotOf = caller;
     return undefined;
   }
 
-  #wait(line: Line, made: Made, chars: number, caller: string): Promise<void> {
+  #wait(line: Line, holder: SlotHolder, chars: number, caller: string): Promise<void> {
     if (this.#waitingChars + chars > waitingCharsMax) throw problemError(noRoomToWait(waitingCharsMax));
     this.#waitingChars += chars;
     return new Promise((resolve) =>
       line.waiting.push(() => {
         this.#waitingChars -= chars;
-        made.making = caller;
+        holder.slotOf = caller;
         resolve();
       }),
     );
   }
 
   /** The answer is made, or waits for something else. Calling it again is harmless. */
-  leave(made: Made): void {
-    const { making } = made;
-    if (making === undefined) return;
-    made.making = undefined;
-    const line = this.#lines.get(making) as Line;
+  leave(holder: SlotHolder): void {
+    const { slotOf } = holder;
+    if (slotOf === undefined) return;
+    holder.slotOf = undefined;
+    const line = this.#lines.get(slotOf) as Line;
     const next = line.waiting.shift();
     if (next !== undefined) next();
-    else if (--line.atWork === 0) this.#lines.delete(making);
+    else if (--line.atWork === 0) this.#lines.delete(slotOf);
   }
 
   /** Answers that wait for a place. */

@@ -8,7 +8,7 @@ import { valuesMaxOf } from "../../request-size.ts";
 import type { Logger } from "../logger.ts";
 import { noticedMs, type Stopwatch } from "../watchdog.ts";
 import type { Admission } from "./admission.ts";
-import type { Making } from "./answer-slots.ts";
+import type { AnswerSlots } from "./answer-slots.ts";
 import { announcesBody, announcesMoreThan, type BodyOutcome } from "./body.ts";
 import type { BodyLimits } from "./body-reading.ts";
 import type { Connections } from "./connections.ts";
@@ -34,7 +34,7 @@ export interface DispatchOptions {
   gate: Gate;
   connections: Connections;
   places: Admission;
-  making: Making;
+  slots: AnswerSlots;
   writer: ReplyWriter;
   traffic: Traffic;
   logger: Logger;
@@ -47,7 +47,7 @@ export interface DispatchOptions {
 export type Dispatch = (exchange: Exchange, match: Match) => void;
 
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { gate, connections, places, making, writer, traffic, logger, limits, watch } = options;
+  const { gate, connections, places, slots, writer, traffic, logger, limits, watch } = options;
 
   function dispatch(exchange: Exchange, match: Match): void {
     connections.begin(exchange.connection, exchange);
@@ -104,9 +104,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   function run(exchange: Exchange, route: Route): void {
-    if (route.openEnded || !making.counts(route.action)) return handle(exchange, route);
+    if (route.openEnded || !slots.counts(route.action)) return handle(exchange, route);
     try {
-      const turn = making.enter(exchange, exchange.text.length, exchange.caller.name);
+      const turn = slots.enter(exchange, exchange.text.length, exchange.caller.name);
       if (turn === undefined) make(exchange, route);
       else void turn.then(() => make(exchange, route));
     } catch (error) {
@@ -116,7 +116,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
   /** Makes the answer on the place that the exchange has, and leaves the place. */
   function make(exchange: Exchange, route: Route): void {
-    exchange.waits = () => making.leave(exchange);
+    exchange.waits = () => slots.leave(exchange);
     if (exchange.connection.socket.writable) handle(exchange, route);
     else answer(exchange, { status: 204 });
   }
@@ -145,7 +145,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     } catch (error) {
       return fail(exchange, error);
     }
-    making.leave(exchange);
+    slots.leave(exchange);
   }
 
   function fail(exchange: Exchange, error: unknown): void {
@@ -153,7 +153,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     if (incident !== undefined) {
       logger.error("A request failed", { incident, method: exchange.method, route: exchange.entry?.route.path, error });
     }
-    making.leave(exchange);
+    slots.leave(exchange);
     if (exchange.begun) exchange.connection.socket.destroy();
     else refuse(exchange, problem);
   }

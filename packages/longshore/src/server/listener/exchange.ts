@@ -25,7 +25,7 @@ export abstract class Exchange implements HttpRequest {
   parsed: Parsed | undefined = undefined;
   caller: Caller = stranger;
   place: string | undefined = undefined;
-  making: string | undefined = undefined;
+  slotOf: string | undefined = undefined;
   /** Called when the handler turns out to wait for something to happen. */
   waits: (() => void) | undefined = undefined;
   /** A foreign web origin that may read the answer. */

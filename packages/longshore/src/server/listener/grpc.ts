@@ -15,7 +15,7 @@ import type { Stalls } from "../../stalls.ts";
 import type { Logger } from "../logger.ts";
 import type { Stopwatch } from "../watchdog.ts";
 import type { Admission } from "./admission.ts";
-import type { Making } from "./answer-slots.ts";
+import type { AnswerSlots } from "./answer-slots.ts";
 import type { Connections } from "./connections.ts";
 import type { Gate } from "./gate.ts";
 import type { HttpLimits } from "./limits.ts";
@@ -27,7 +27,7 @@ export interface GrpcPartOptions {
   gate: Gate;
   connections: Connections;
   places: Admission;
-  making: Making;
+  slots: AnswerSlots;
   traffic: Traffic;
   logger: Logger;
   limits: HttpLimits;
@@ -55,7 +55,7 @@ export function createGrpc({
   gate,
   connections,
   places,
-  making,
+  slots,
   traffic,
   logger,
   limits,
@@ -98,8 +98,8 @@ export function createGrpc({
         const full = connection && places.enter(connection, call, caller.name, method.action);
         return full && refuse(call, full);
       },
-      enter: (call, { action }, bytes) => (making.counts(action) ? making.enter(call, bytes, call.caller.name) : undefined),
-      leave: (call) => making.leave(call),
+      enter: (call, { action }, bytes) => (slots.counts(action) ? slots.enter(call, bytes, call.caller.name) : undefined),
+      leave: (call) => slots.leave(call),
       explain(error, call) {
         const { problem, incident } = problemOf(error);
         if (incident !== undefined) logger.error("A request failed", { incident, method: "gRPC", route: call.method?.path, error });

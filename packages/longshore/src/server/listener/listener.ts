@@ -14,7 +14,7 @@ import { Stalls } from "../../stalls.ts";
 import type { Logger } from "../logger.ts";
 import type { Stopwatch } from "../watchdog.ts";
 import { Admission } from "./admission.ts";
-import { Making } from "./answer-slots.ts";
+import { AnswerSlots } from "./answer-slots.ts";
 import { type Auth, createAuth } from "./auth.ts";
 import { Connections } from "./connections.ts";
 import { createDirect } from "./direct.ts";
@@ -25,7 +25,7 @@ import { type HttpLimits, httpLimits } from "./limits.ts";
 import { createNodeHttp, hangUp } from "./node-http.ts";
 import { createReplyWriter } from "./reply.ts";
 import { createRouter } from "./router.ts";
-import { Sending } from "./send-budget.ts";
+import { SendBudget } from "./send-budget.ts";
 import { createEventStreams } from "./sse.ts";
 import { createTlsListener, type ServerTls, type TlsListener } from "./tls.ts";
 import { createTraffic } from "./traffic.ts";
@@ -81,7 +81,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   refuseOpenDoor(host, auth, options.insecure ?? false);
 
   const places = new Admission(limits);
-  const making = new Making();
+  const slots = new AnswerSlots();
   const connections = new Connections(places);
   const streams = createEventStreams(clock, limits);
   const router = createRouter(options.groups, options.fallback ?? first);
@@ -89,10 +89,10 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const sendingBytes = new ByteBudget(limits.sendingBytes);
   const sendStalls = new Stalls(clock, limits.sendStallMs);
   const receiveStalls = new Stalls(clock, limits.receiveStallMs, limits.receiveRate);
-  const sending = new Sending(sendingBytes, sendStalls);
+  const sending = new SendBudget(sendingBytes, sendStalls);
   const writer = createReplyWriter({ connections, streams, sending, logger, onUndelivered: traffic.undelivered });
   const gate = createGate({ auth, bound: host, hosts: options.hosts, origins: options.origins });
-  const dispatch = createDispatch({ gate, connections, places, making, writer, traffic, logger, limits, watch: options.watch });
+  const dispatch = createDispatch({ gate, connections, places, slots, writer, traffic, logger, limits, watch: options.watch });
   const receiving = new ByteBudget(limits.receivingBytes);
   metrics.sampled("gauge", "longshore_http_receiving_bytes", "Bytes of bodies and messages that are being received.", () => receiving.held);
   metrics.sampled("gauge", "longshore_http_sending_bytes", "Bytes of answers that their readers have not taken.", () => sendingBytes.held);
@@ -103,7 +103,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     gate,
     connections,
     places,
-    making,
+    slots,
     traffic,
     logger,
     limits,

@@ -12,7 +12,7 @@ import { pathOf } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import type { Router } from "./router.ts";
-import { Valve } from "./socket-throttle.ts";
+import { SocketThrottle } from "./socket-throttle.ts";
 import type { Traffic } from "./traffic.ts";
 
 export interface NodeHttpOptions {
@@ -47,7 +47,7 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
     connectionsCheckingInterval: limits.checkMs,
     keepAliveTimeout: limits.keepAliveMs,
   });
-  const valves = new WeakMap<Socket, Valve>();
+  const valves = new WeakMap<Socket, SocketThrottle>();
   const serve = (request: BodyRequest, response: NodeExchange["response"], awaitsContinue: boolean) => {
     const connection = connections.of(request.socket);
     // Closed between the arrival of the bytes and now: there is no client to answer.
@@ -66,7 +66,7 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
 
   return {
     take(socket, bytes) {
-      const valve = new Valve(socket, turns, () => server.emit("connection", socket));
+      const valve = new SocketThrottle(socket, turns, () => server.emit("connection", socket));
       valves.set(socket, valve);
       valve.take(bytes);
       socket.resume();

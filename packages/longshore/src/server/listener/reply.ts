@@ -9,13 +9,13 @@ import type { Logger } from "../logger.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 import { noRoomForAnswer, problemError } from "./problems.ts";
-import type { Sending } from "./send-budget.ts";
+import type { SendBudget } from "./send-budget.ts";
 import { type EventStreams, eventHeaders } from "./sse.ts";
 
 export interface ReplyWriterOptions {
   connections: Connections;
   streams: EventStreams;
-  sending: Sending;
+  sending: SendBudget;
   logger: Logger;
   /** Called for each reply whose client had gone. */
   onUndelivered: () => void;

@@ -10,7 +10,7 @@ const streamBytes = 131_072;
 /** Refusals need no room. */
 const tinyBytes = 4_096;
 
-export class Sending {
+export class SendBudget {
   readonly #budget: ByteBudget;
   readonly #stalls: Stalls;
   readonly #unsent = new Set<Socket>();

@@ -11,7 +11,7 @@ import type { LoopTurns, Share } from "../../loop-turns.ts";
 /** What the parser gets at once: the whole of most requests. It holds 150 of the shortest requests that there are. */
 const sliceBytes = 4_096;
 
-export class Valve {
+export class SocketThrottle {
   readonly share: Share;
   readonly #socket: Socket;
   readonly #parse: (bytes: Buffer) => void;

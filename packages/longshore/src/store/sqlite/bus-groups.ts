@@ -1,6 +1,6 @@
 // Groups of the embedded bus as rows: how far each has come in each of its topics.
 
-import { Place, type Range } from "../../bus/group-position.ts";
+import { GroupPosition, type Range } from "../../bus/group-position.ts";
 import { groupIdleMs, groupMsMax, groupsMax, type Origin } from "../../bus/log.ts";
 import type { Clock } from "../../clock.ts";
 import { Rows } from "../../engine/cached-rows.ts";
@@ -13,7 +13,7 @@ import type { Database } from "./driver.ts";
 export interface Group {
   readonly name: string;
   readonly topic: Topic;
-  readonly place: Place;
+  readonly place: GroupPosition;
   /** When one of its members was last active. */
   seenAt: number;
 }
@@ -50,7 +50,12 @@ export class BusGroups {
       const topic = topics.byId(row.topic as number);
       if (topic === undefined) continue;
       const done = (JSON.parse(row.done as string) as [number, number][]).map(([first, last]) => ({ first, last }));
-      const group = { name: row.name as string, topic, place: new Place(row.position as number, done), seenAt: row.seen_at as number };
+      const group = {
+        name: row.name as string,
+        topic,
+        place: new GroupPosition(row.position as number, done),
+        seenAt: row.seen_at as number,
+      };
       group.place.skipTo(topic.first);
       this.#keep(group);
     }
@@ -64,7 +69,7 @@ export class BusGroups {
     this.#forgetIdle(tx);
     const known = this.find(name, topic);
     const position = from === "latest" ? topic.assigned : topic.first - 1;
-    const group = known ?? { name, topic, place: new Place(position, []), seenAt: 0 };
+    const group = known ?? { name, topic, place: new GroupPosition(position, []), seenAt: 0 };
     if (known === undefined) {
       if (by === "guest" && this.#count >= groupsMax) throw tooManyGroups(name);
       this.#keep(group);

@@ -5,7 +5,7 @@ import type { AttemptHistory, ChildHistory, HistoryReader, PartsHistory, RunHist
 import type { Keep } from "../../engine/run/retention.ts";
 import { backlogOf, type Message, type RunState, taskIdOf } from "../../engine/run/run.ts";
 import type { Database, SqlRow } from "./driver.ts";
-import { readKept } from "./retention-property.ts";
+import { readRetention } from "./retention-property.ts";
 
 export interface SqliteHistoryOptions {
   db: Database;
@@ -33,7 +33,7 @@ export class SqliteHistory implements HistoryReader {
   }
 
   kept(): Keep | undefined {
-    return readKept(this.#options.db);
+    return readRetention(this.#options.db);
   }
 
   runIds(after: string, limit: number): string[] {

@@ -7,13 +7,13 @@ import { readProperty, writeProperty } from "./properties.ts";
 
 const keptProperty = "kept";
 
-export function writeKept(db: Database, runs: Keep): void {
+export function writeRetention(db: Database, runs: Keep): void {
   const text = JSON.stringify(runs);
   if (readProperty(db, keptProperty) !== text) writeProperty(db, keptProperty, text);
 }
 
 /** Undefined for a file of a server that did not note it. */
-export function readKept(db: Database): Keep | undefined {
+export function readRetention(db: Database): Keep | undefined {
   const text = readProperty(db, keptProperty);
   return text === null ? undefined : keepOf(JSON.parse(text) as Keep);
 }

@@ -16,7 +16,7 @@ import type { Counts } from "./counts.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { LogRetention } from "./log-retention.ts";
 import { readProperty, writeProperty } from "./properties.ts";
-import { writeKept } from "./retention-property.ts";
+import { writeRetention } from "./retention-property.ts";
 import { prepareSlices } from "./retention-slices.ts";
 
 export interface SqliteRetentionOptions {
@@ -104,7 +104,7 @@ export class SqliteRetention implements RetentionStore {
   }
 
   notePolicy(policy: RetentionPolicy): void {
-    writeKept(this.#options.db, policy.runs);
+    writeRetention(this.#options.db, policy.runs);
   }
 
   age(): AgeMark | null {

@@ -26,7 +26,7 @@ import { SqliteRetention } from "./retention.ts";
 import type { SqliteStore } from "./store.ts";
 import { SqliteWorkers } from "./workers.ts";
 
-export interface Beside {
+export interface SideStores {
   readonly logs: LogStore;
   readonly blobs: BlobStore;
   readonly busLog: BusLog;
@@ -46,14 +46,14 @@ export interface Beside {
   close(): void;
 }
 
-export interface BesideOptions {
+export interface SideStoresOptions {
   readonly clock: Clock;
   /** The folder of the data file; null for one in memory. */
   readonly directory: string | null;
   readonly slices: Slices;
 }
 
-export function openBeside(store: SqliteStore, { clock, directory, slices }: BesideOptions): Beside {
+export function openSideStores(store: SqliteStore, { clock, directory, slices }: SideStoresOptions): SideStores {
   const { db, commit, stored } = store;
   const { tasks, lanes } = store.board;
   const { runs, definitions } = store.runs;

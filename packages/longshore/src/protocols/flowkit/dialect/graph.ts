@@ -2,7 +2,7 @@
 // shapes are understood, and what could never run is refused with its place. The form is that of the `tasks` documents, so it is also what
 // is shown.
 
-import { isKeptLane } from "../../../engine/board/reserved-lanes.ts";
+import { isReservedLane } from "../../../engine/board/reserved-lanes.ts";
 import { nodesMax } from "../../../engine/run/plan.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { mapInSlices, type Sliced } from "../../../sliced.ts";
@@ -98,7 +98,8 @@ function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, s
   const node_id = node.text("node_id", { charsMax: idCharsMax });
   const type = node.text("type", {});
   if (!typeShape.test(type)) throw node.refuse("type", `is ${JSON.stringify(type.slice(0, 100))}, expected ${typeExpected}`);
-  if (isKeptLane(type)) throw node.refuse("type", `is ${JSON.stringify(type)}, which the server keeps for itself; give it another name`);
+  if (isReservedLane(type))
+    throw node.refuse("type", `is ${JSON.stringify(type)}, which the server keeps for itself; give it another name`);
   const status = node.value("status");
   if (status !== null && status !== "queued") {
     throw node.refuse("status", `is ${JSON.stringify(status)}, expected "queued" or nothing: every node begins at its beginning`);

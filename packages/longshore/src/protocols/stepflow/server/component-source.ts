@@ -2,7 +2,7 @@
 // they have registered, workers over HTTP by asking them, and workers of other protocols by the tasks that they ask for.
 
 import { type Clock, pause } from "../../../clock.ts";
-import { isKeptLane } from "../../../engine/board/reserved-lanes.ts";
+import { isReservedLane } from "../../../engine/board/reserved-lanes.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { DocumentStore } from "../../../engine/run/documents.ts";
 import { toError } from "../../../errors.ts";
@@ -82,5 +82,5 @@ async function overHttp(
 async function tasksOf(workers: Pick<Workers, "inOrder">): Promise<ListedComponent[]> {
   const names = new Set<string>();
   for await (const { reach } of workers.inOrder()) for (const name of reach?.names ?? []) names.add(name);
-  return [...names].filter((name) => !isKeptLane(name)).map((name) => ({ id: `/${name}`, path: `/${name}` }));
+  return [...names].filter((name) => !isReservedLane(name)).map((name) => ({ id: `/${name}`, path: `/${name}` }));
 }

@@ -11,7 +11,7 @@ import type { Plan } from "../../../engine/run/plan.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { Run } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
-import type { Trouble } from "../../../failure-listener.ts";
+import type { FailureListener } from "../../../failure-listener.ts";
 import type { RouteGroup } from "../../../http.ts";
 import type { GrpcMethod } from "../../../net/grpc/service.ts";
 import { type Addresses, addressesOf, isOnLoopback, parseAddress } from "./address.ts";
@@ -54,7 +54,7 @@ export interface StepflowServerOptions {
   readonly files: FlowFiles | null;
   /** Variables of the environment that flows may read by name. */
   readonly variables: ReadonlySet<string>;
-  readonly trouble: Trouble;
+  readonly trouble: FailureListener;
   readonly log: PluginLog;
 }
 

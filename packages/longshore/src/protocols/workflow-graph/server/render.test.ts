@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { freshTask } from "../../../engine/board/new-task.ts";
+import { newTask } from "../../../engine/board/new-task.ts";
 import type { Task, TaskState } from "../../../engine/board/task.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import { makePlan } from "../../../engine/run/plan.ts";
@@ -19,7 +19,7 @@ function viewOfJobs(...jobs: GraphJob[]) {
 }
 
 function task(more: Partial<Task> = {}): Task {
-  const fresh = freshTask(
+  const fresh = newTask(
     { id: "RUN.0", runId: "RUN", node: 0, step: "a", lanes: [], input: '{"command":"echo a","upstream":{}}', policy: null },
     now,
     { name: "$command", labels: [] },

@@ -16,7 +16,7 @@ import type { Plan } from "../../../../engine/run/plan.ts";
 import { pageMax, type Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import type { Trouble } from "../../../../failure-listener.ts";
+import type { FailureListener } from "../../../../failure-listener.ts";
 import type { JsonObject } from "../../../../json.ts";
 import {
   asking,
@@ -47,7 +47,7 @@ export interface MirrorOptions {
   readonly server: string;
   /** The workers that have announced themselves. */
   roster?(): readonly MirroredWorker[] | Promise<readonly MirroredWorker[]>;
-  readonly trouble?: Trouble;
+  readonly trouble?: FailureListener;
 }
 
 export interface MirroredWorker {

@@ -7,7 +7,7 @@
 // again and again, and hold up all that others could take.
 
 import { pause } from "../../../../clock.ts";
-import { isKeptLane } from "../../../../engine/board/reserved-lanes.ts";
+import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { Hold, Task, TaskHead } from "../../../../engine/board/task.ts";
 import { taskIdOf } from "../../../../engine/run/run.ts";
 import { LongshoreError, toError } from "../../../../errors.ts";
@@ -98,7 +98,7 @@ export class Dispatcher {
     if (this.#closed) return;
     for (const role of roles) {
       // A worker may announce any role, also the name of a lane that is not for workers.
-      if (!this.#parts.isServed(role) || isKeptLane(role)) continue;
+      if (!this.#parts.isServed(role) || isReservedLane(role)) continue;
       const line = this.#lineOf(role);
       const wanted = Math.min(standingMax, this.#parts.registry.room(role) - line.unclaimed.size);
       for (let count = line.standing.size; count < wanted && (count === 0 || this.#standing < standingAllMax); count++) {

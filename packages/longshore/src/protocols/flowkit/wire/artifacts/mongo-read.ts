@@ -9,7 +9,7 @@
 // one may go on for a while without knowing that it is over.
 
 import { type Clock, pause } from "../../../../clock.ts";
-import type { Trouble } from "../../../../failure-listener.ts";
+import type { FailureListener } from "../../../../failure-listener.ts";
 import { isObject } from "../../../../json.ts";
 import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart, unknownSource } from "./artifacts.ts";
 import { asking, insertNew, isCursorGone, isUnreachable, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
@@ -22,7 +22,7 @@ export interface MongoReaderParts {
   readonly clock: Clock;
   /** Resolves when there are indexes: without them a claim could be made twice. */
   readonly ready: () => Promise<void>;
-  readonly trouble: Trouble | undefined;
+  readonly trouble: FailureListener | undefined;
 }
 
 /** Parts in one answer of the server, and claims in one insert. */

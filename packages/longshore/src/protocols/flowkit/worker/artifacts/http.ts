@@ -2,7 +2,7 @@
 
 import { type Clock, pause, systemClock } from "../../../../clock.ts";
 import { LongshoreError } from "../../../../errors.ts";
-import type { Trouble } from "../../../../failure-listener.ts";
+import type { FailureListener } from "../../../../failure-listener.ts";
 import type { JsonObject } from "../../../../json.ts";
 import { JsonClient } from "../../../../json-client.ts";
 import {
@@ -29,7 +29,7 @@ export interface HttpArtifactsOptions {
   /** Events go to the same server. */
   readonly tells?: boolean;
   readonly clock?: Clock;
-  readonly trouble?: Trouble;
+  readonly trouble?: FailureListener;
 }
 
 const connectionsDefault = 64;

@@ -5,7 +5,7 @@
 
 import { type Clock, systemClock } from "../../../../clock.ts";
 import { LongshoreError } from "../../../../errors.ts";
-import type { Trouble } from "../../../../failure-listener.ts";
+import type { FailureListener } from "../../../../failure-listener.ts";
 import { isObject, type JsonObject } from "../../../../json.ts";
 import type { ArtifactStore, Attempt, PartialArtifact, PartRef, ReadOptions, UpstreamPart } from "../../wire/artifacts/artifacts.ts";
 import { checkParts } from "../../wire/artifacts/check.ts";
@@ -28,7 +28,7 @@ import type { ActiveRun } from "../../wire/shapes.ts";
 export interface MongoArtifactsOptions {
   readonly clock?: Clock;
   /** Told of what is tried again, and of its end. */
-  readonly trouble?: Trouble;
+  readonly trouble?: FailureListener;
 }
 
 /** Opens a connection of its own; `close` ends it. */
@@ -46,7 +46,7 @@ class MongoArtifacts implements ArtifactStore {
   readonly name: string;
   readonly #db: MongoDb;
   readonly #clock: Clock;
-  readonly #trouble: Trouble | undefined;
+  readonly #trouble: FailureListener | undefined;
   readonly #release: () => Promise<void>;
   readonly #closed = new AbortController();
   #indexed: Promise<void> | undefined;

@@ -5,7 +5,7 @@
 // anything, else the first, whose worker will say itself that it has no such component.
 
 import { isDeepStrictEqual } from "node:util";
-import { isKeptLane } from "../../../../engine/board/reserved-lanes.ts";
+import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { DocumentKey } from "../../../../engine/run/documents.ts";
 import type { Timeouts } from "../../../../engine/run/plan.ts";
 import type { Json } from "../../../../json.ts";
@@ -64,7 +64,7 @@ function candidatesOf(route: Route, path: string, input: Json, config: StepflowC
 
 /** A component that goes by its own name to workers of every protocol, and whose name the server keeps for a lane of its own. */
 function isKept(plugin: Plugin, component: string): boolean {
-  return plugin.type === "longshore" && isKeptLane(component.slice(1));
+  return plugin.type === "longshore" && isReservedLane(component.slice(1));
 }
 
 /** A text says which path the input lacks: as in the reference that is a mistake, not a condition that does not hold. */

@@ -5,7 +5,7 @@
 
 import type { Clock } from "../../../../clock.ts";
 import { pause } from "../../../../clock.ts";
-import type { Trouble } from "../../../../failure-listener.ts";
+import type { FailureListener } from "../../../../failure-listener.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { TaskAssignment } from "../../wire/messages.ts";
 import { loadNats, type NatsClient } from "../../wire/nats/client.ts";
@@ -21,7 +21,7 @@ export interface NatsDispatcherOptions {
   /** Each under the name of its stream. */
   readonly queues: readonly TaskQueue[];
   readonly addresses: Addresses;
-  readonly trouble: Trouble;
+  readonly trouble: FailureListener;
   /** Replaced in tests. */
   readonly load?: () => Promise<NatsClient>;
 }

@@ -2,7 +2,7 @@
 // waits for it; a message that was stored although its answer was lost is not stored twice (`Nats-Msg-Id`).
 
 import { type Clock, pause } from "../../../../clock.ts";
-import type { Trouble } from "../../../../failure-listener.ts";
+import type { FailureListener } from "../../../../failure-listener.ts";
 import type { NatsClient, NatsConnection } from "../../wire/nats/client.ts";
 import { ensureConsumer } from "../../wire/nats/consumer.ts";
 import { serversOf } from "../../wire/nats/servers.ts";
@@ -14,7 +14,7 @@ export interface NatsLinkOptions {
   readonly consumer: string;
   readonly streams: readonly string[];
   readonly clock: Clock;
-  readonly trouble: Trouble;
+  readonly trouble: FailureListener;
 }
 
 export type Published =

@@ -5,7 +5,7 @@
 import type { Clock } from "../../../../clock.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { Reach } from "../../../../engine/board/lanes.ts";
-import { isKeptLane } from "../../../../engine/board/reserved-lanes.ts";
+import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { Lane, Task } from "../../../../engine/board/task.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
@@ -127,7 +127,7 @@ export class BoardQueue implements TaskQueue {
     if (components === null) return this.#own;
     let reach = this.#reaches.get(components);
     if (reach === undefined) {
-      const names = components.map(({ path }) => path.slice(1)).filter((name) => !name.includes("{") && !isKeptLane(name));
+      const names = components.map(({ path }) => path.slice(1)).filter((name) => !name.includes("{") && !isReservedLane(name));
       reach = { names: [this.lane.name, ...names.slice(0, sharedLanesMax)], labels: [] };
       this.#reaches.set(components, reach);
     }
