@@ -6,7 +6,7 @@ import { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import type { ReadTx, Tx } from "../tx.ts";
-import type { Definition } from "./dialect.ts";
+import type { Definition, NewDefinition } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
 import type { Brain } from "./store.ts";
 
@@ -71,7 +71,7 @@ export class Definitions {
   }
 
   /** The same source again is no new version, nor is the same id: a caller that makes ids from sources may come back to one. */
-  keep(tx: Tx, wanted: Omit<Definition, "version" | "createdAt">): Definition {
+  keep(tx: Tx, wanted: NewDefinition): Definition {
     const same = this.byId(tx, wanted.id);
     if (same !== null) return same;
     const newest = this.newest(tx, wanted.name);
@@ -94,6 +94,11 @@ export class Definitions {
   /** Outside of operations. Who got the definition from this store has waited for its plan, which is kept for long. */
   planNow(definition: Definition): Plan {
     return this.#plans.get(definition.id) ?? remember(this.#plans, definition.id, this.#brain.plan(definition));
+  }
+
+  /** Its plan, made before it was stored. */
+  learnPlan(definition: Definition, plan: Plan): void {
+    if (!this.#plans.has(definition.id)) remember(this.#plans, definition.id, plan);
   }
 
   /** The definition, when its plan is there. What is wrong with it is found when the plan is used. */

@@ -21,6 +21,9 @@ export interface Definition {
   readonly createdAt: number;
 }
 
+/** One that has not been stored yet. */
+export type NewDefinition = Omit<Definition, "version" | "createdAt">;
+
 /** What a template may read: the run, and the records of steps that settled. */
 export interface Scope {
   readonly run: Run;

@@ -13,12 +13,12 @@ import { joinRows, type OpenRun, openRunTable, runRows } from "../tables/run.ts"
 import type { Tx } from "../tx.ts";
 import { Decisions, forEnded, type Happening } from "./decisions.ts";
 import { Definitions } from "./definitions.ts";
-import type { Definition } from "./dialect.ts";
+import type { Definition, NewDefinition } from "./dialect.ts";
 import { Families } from "./families.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
-import type { RetryPolicy } from "./plan.ts";
+import type { Plan, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
 import { isRunOpen, type Run, type StoredMessage, taskIdOf } from "./run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
@@ -77,8 +77,11 @@ export class LocalRuns implements RunStore, Follower {
     options.board.follow(this);
   }
 
-  define(definition: Omit<Definition, "version" | "createdAt">): Promise<Definition> {
-    return this.#options.commit.run((tx) => this.definitions.keep(tx, definition));
+  async define(wanted: NewDefinition, plan?: Plan): Promise<Definition> {
+    const definition = await this.#options.commit.run((tx) => this.definitions.keep(tx, wanted));
+    const isSame = definition.dialect === wanted.dialect && definition.source === wanted.source;
+    if (plan !== undefined && isSame) this.definitions.learnPlan(definition, plan);
+    return definition;
   }
 
   definition(name: string): Promise<Definition | undefined> {

@@ -58,20 +58,17 @@ export class Runs {
   }
 
   /** Rejects with LONGSHORE_BAD_DEFINITION for a source that could not run. A large one is compiled in turns. */
-  async check(dialect: string, source: string): Promise<void> {
-    const { nodes } = await compileInTurns(dialectOf(this.#dialects, dialect), source, this.#slices);
-    for (const { id } of nodes) checkName(id, "name", "a step");
+  async check(dialect: string, source: string): Promise<Plan> {
+    const plan = await compileInTurns(dialectOf(this.#dialects, dialect), source, this.#slices);
+    for (const { id } of plan.nodes) checkName(id, "name", "a step");
+    return plan;
   }
 
   /** Keeps a definition under its name. `source` has been through its dialect's parser; compiling it here proves that it can run. */
   async define(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
-    await this.check(definition.dialect, definition.source);
-    return this.#store.define({
-      id: definition.id ?? this.#makeId(this.#clock.now()),
-      name: definition.name,
-      dialect: definition.dialect,
-      source: definition.source,
-    });
+    const plan = await this.check(definition.dialect, definition.source);
+    const { name, dialect, source, id = this.#makeId(this.#clock.now()) } = definition;
+    return this.#store.define({ id, name, dialect, source }, plan);
   }
 
   definition(name: string): Promise<Definition | undefined> {

@@ -2,7 +2,7 @@
 // from it are loaded, decided and written in one transaction.
 
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
-import type { Definition } from "./dialect.ts";
+import type { Definition, NewDefinition } from "./dialect.ts";
 import type { Plan } from "./plan.ts";
 import type { Run, StoredMessage } from "./run.ts";
 
@@ -50,8 +50,11 @@ export interface NewRun {
 }
 
 export interface RunStore {
-  /** Stores a definition; the same source under the same name is returned as it is. Replaces nothing: runs keep their version. */
-  define(definition: Omit<Definition, "version" | "createdAt">): Promise<Definition>;
+  /**
+   * Stores a definition, or returns the stored one when its name has the same source. Replaces nothing: runs keep their version. `plan` is
+   * what this source compiles to, for callers that have compiled it.
+   */
+  define(definition: NewDefinition, plan?: Plan): Promise<Definition>;
   /** The newest version under a name. */
   definition(name: string): Promise<Definition | undefined>;
   definitionById(id: string): Promise<Definition | undefined>;

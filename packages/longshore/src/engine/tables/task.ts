@@ -2,7 +2,7 @@
 
 import { checkName } from "../../names.ts";
 import type { LimitKey } from "../board/limits.ts";
-import type { Lane, Task, TaskHead, TaskState, Verb } from "../board/task.ts";
+import type { Lane, Task, TaskState, Verb } from "../board/task.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
@@ -127,11 +127,6 @@ function checkNames(task: Task, before: Task | undefined): void {
 
 const noLimits: readonly LimitKey[] = [];
 const noLabels: readonly string[] = [];
-
-export function headOf(task: Task): TaskHead {
-  const { input: _input, output: _output, ...head } = task;
-  return head;
-}
 
 export function taskOf(row: Row): Task {
   const lane: Lane | null =

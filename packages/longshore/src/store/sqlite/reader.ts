@@ -20,7 +20,7 @@ import {
 } from "../../engine/run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../engine/run/run.ts";
 import { runColumns, runOf } from "../../engine/tables/run.ts";
-import { headColumns, headOf, taskOf } from "../../engine/tables/task.ts";
+import { headColumns, taskOf } from "../../engine/tables/task.ts";
 import { committed } from "../../engine/tx.ts";
 import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
 import { type Slices, turnRows, wholeRow } from "../../slices.ts";
@@ -136,11 +136,22 @@ export class SqliteReader implements Reader {
     const heads: TaskHead[] = [];
     for (let behind = `${runId}.`; ; ) {
       await slices.turn(wholeRowsMax * wholeRow);
-      const rows = this.#sql.heads.all(behind, `${runId}/`, wholeRowsMax);
-      for (const row of rows) heads.push(this.#headOf(row));
-      if (rows.length < wholeRowsMax) return heads.sort((a, b) => a.node - b.node);
-      behind = rows.at(-1)?.id as string;
+      const page = this.#headsBehind(behind, `${runId}/`);
+      heads.push(...page);
+      if (page.length < wholeRowsMax) return heads.sort((a, b) => a.node - b.node);
+      behind = page.at(-1)?.id as string;
     }
+  }
+
+  /** Most tasks of an open run are in memory. Where all of a page are, only their ids are read: that takes a tenth of the time. */
+  #headsBehind(behind: string, end: string): TaskHead[] {
+    const heads: TaskHead[] = [];
+    for (const { id } of this.#sql.nodes.all(behind, end, wholeRowsMax)) {
+      const kept = this.#options.tasks.kept(id as string);
+      if (kept === undefined) return this.#sql.heads.all(behind, end, wholeRowsMax).map((row) => this.#headOf(row));
+      heads.push(kept);
+    }
+    return heads;
   }
 
   task(id: string): Promise<Task | undefined> {
@@ -301,7 +312,7 @@ export class SqliteReader implements Reader {
 
   /** A hold may have been renewed in memory since its row was written. */
   #headOf(row: SqlRow): TaskHead {
-    return headOf(this.#options.tasks.kept(row.id as string) ?? taskOf(row));
+    return this.#options.tasks.kept(row.id as string) ?? taskOf(row);
   }
 
   #attemptBefore(taskId: string, { grant_count, attempt }: SqlRow, withTexts: boolean): SqlRow | undefined {

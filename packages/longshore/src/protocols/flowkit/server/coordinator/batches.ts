@@ -68,6 +68,11 @@ export class BatchRecords {
     await this.#documents.keepDocument({ kind: batchesKind, name: taskId, version: 1, body: JSON.stringify(record) }, { own: true });
   }
 
+  /** Whether there is a record to drop. */
+  has(taskId: string): boolean {
+    return this.#kept.has(taskId);
+  }
+
   async drop(taskId: string): Promise<void> {
     if (this.#kept.delete(taskId)) await this.#documents.removeDocument(batchesKind, taskId);
   }

@@ -55,6 +55,11 @@ export class LateAccepts {
     return epoch <= (this.#ended.get(taskId) ?? 0);
   }
 
+  /** Whether there is something to drop. */
+  has(taskId: string): boolean {
+    return this.#accepted.has(taskId) || this.#ended.has(taskId);
+  }
+
   async drop(taskId: string): Promise<void> {
     this.#ended.delete(taskId);
     if (this.#accepted.delete(taskId)) await this.#documents.removeDocument(kind, taskId);
